@@ -41,7 +41,7 @@ class Echo:
         self.adopt = adopt
         self._calls = itertools.count()  # its ``next`` is atomic, whatever threads answer
         self._asked = 0
-        self._counts: Callable[[], Sequence[int]] = tuple  # of workers elsewhere, if there are any
+        self._counts: Callable[[], Sequence[int] | None] = tuple  # of workers elsewhere, if there are any
         self.answer = self._make_answer(apply)
         self.is_streaming = False
 
@@ -97,7 +97,10 @@ class Echo:
             yield replies.reply(number, due if ask.gap_ns else handed, handed, fixed)
 
     def announce(
-        self, address: str, pids: Mapping[str, int] | None = None, counts: Callable[[], Sequence[int]] | None = None
+        self,
+        address: str,
+        pids: Mapping[str, int] | None = None,
+        counts: Callable[[], Sequence[int] | None] | None = None,
     ) -> None:
         """Report that requests are accepted at ``address``."""
         self._counts = counts or self._counts
@@ -105,8 +108,11 @@ class Echo:
 
     def count(self) -> Counted:
         """Return how many requests were answered so far, by each worker if there are any, and the context switches."""
-        here, workers = next(self._calls) - self._asked, list(self._counts())
+        here, counts = next(self._calls) - self._asked, self._counts()
         self._asked += 1  # reading the counter increments it
+        if counts is None:
+            return Counted(count=None)
+        workers = list(counts)
         return Counted(count=here + sum(workers), workers=workers or None, switches=cpu_clocks.switches_of_others())
 
 

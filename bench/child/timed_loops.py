@@ -59,10 +59,10 @@ def closed(
         t_send = clock()
         reply = call(payload)
         t_recv = clock()
-        sent[index] = t_send
-        received[index] = t_recv
         if payload != reply:
             raise wrong_answer(payload, reply, index)
+        sent[index] = t_send
+        received[index] = t_recv
         if t_recv >= until_ns:
             break
     return index + 1
@@ -82,10 +82,10 @@ async def closed_async(
         t_send = clock()
         reply = await call(payload)
         t_recv = clock()
-        sent[index] = t_send
-        received[index] = t_recv
         if payload != reply:
             raise wrong_answer(payload, reply, index)
+        sent[index] = t_send
+        received[index] = t_recv
         if t_recv >= until_ns:
             break
     return index + 1
@@ -161,10 +161,10 @@ def opened(
         t_send = clock()
         reply = call(payload)
         t_recv = clock()
-        sent[index] = t_send
-        received[index] = t_recv
         if payload != reply:
             raise wrong_answer(payload, reply, index)
+        sent[index] = t_send
+        received[index] = t_recv
     return index + 1
 
 
@@ -189,10 +189,10 @@ async def opened_async(
         t_send = clock()
         reply = await call(payload)
         t_recv = clock()
-        sent[index] = t_send
-        received[index] = t_recv
         if payload != reply:
             raise wrong_answer(payload, reply, index)
+        sent[index] = t_send
+        received[index] = t_recv
     return index + 1
 
 

@@ -57,6 +57,7 @@ READY_S = 15.0  # until a server listens and its clients have made a verified ca
 TARGET_S = 5.0  # the same, for a server that is said to be running
 PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
 ROLES = ("server_", "router_", "controller_")
+KINDS = {"server", "router", "controller"}  # of processes that a server announces
 FAR_AHEAD_NS = (20_000_000, 1_000_000_000)  # more where orders go to other machines, and if one arrived too late
 FAR_AHEAD = 3  # and so many times as long as the orders before took to be carried out
 GO_AHEAD_NS = 2_000_000  # for each client, and twice more: from the order to go until all begin, at one instant
@@ -316,7 +317,11 @@ class Start:
             roles |= {role: family(pid) for role, pid in helpers.items()}
             roles |= self.router.pids if self.router else {}
         others = {pid for pids in roles.values() for pid in pids}
-        for server in spawned.server:
+        if unknown := sorted(set(helpers) - KINDS):
+            raise SystemFailedError(
+                f"{self.case.system} announces the role {unknown[0]}: write {', '.join(sorted(KINDS))}"
+            )
+        for server in spawned.server if "server" not in helpers else ():  # else what was started only starts the server
             roles["server"] = [pid for pid in family(server.pid) if pid not in others]
         return tuple((host, pids_of[id(host)]) for host in self.hosts.all())
 

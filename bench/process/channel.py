@@ -125,13 +125,13 @@ class Count(ControlMessage):
 
 
 class Counted(ControlMessage):
-    """Number of requests answered so far, in total and by each worker, if there are workers.
+    """Number of requests answered so far, in total and by each worker, if there are workers; None if it is not known.
 
     switches: voluntary and involuntary context switches of the process so far, also of threads that have ended, without
     the thread that answers; None if it does not know them.
     """
 
-    count: int
+    count: int | None
     workers: Sequence[int] | None = None
     switches: Sequence[int] | None = None
 

@@ -1,7 +1,8 @@
 """Systems under test: one file each, found by listing the folder, imported only when used.
 
 More folders can be named in the environment variable ``ROUNDTRIP_SYSTEMS`` (separated as in ``PATH``):
-a system of your own needs no change here. ``bench/contract.py`` defines what a file must contain.
+a system of your own needs no change here. ``bench/contract.py`` defines what a file must contain. In such a folder a
+file ``NAME.yaml`` describes a service of your own (docs/services.md), which is then the system NAME.
 Servers and clients import this, and start sooner without pathlib.
 """
 
@@ -14,11 +15,15 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from bench import documents
 from bench.contract import GROUPS, System
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
 from bench.process import sources
+from bench.text import quoted
 
 FOLDERS = "ROUNDTRIP_SYSTEMS"  # the variable that names further folders
+SERVICE = ".yaml"
+HERE = os.path.dirname(__file__)  # noqa: PTH120
 OWN = [folder for folder in os.environ.get(FOLDERS, "").split(os.pathsep) if folder]
 __path__ += OWN
 __path__[:0] = [folder for folder in [os.environ.get(sources.SYSTEMS)] if folder]
@@ -28,9 +33,39 @@ def _files() -> dict[str, str]:
     """Return each system's file by its name; an earlier folder wins."""
     files: dict[str, str] = {}
     for folder in __path__:
-        for file in glob.glob("[a-z]*.py", root_dir=folder):  # noqa: PTH207
-            files.setdefault(file.removesuffix(".py"), os.path.join(folder, file))  # noqa: PTH118
+        for file in glob.glob("[a-z]*", root_dir=folder):  # noqa: PTH207
+            stem, ending = os.path.splitext(file)  # noqa: PTH122
+            if ending == ".py" or _is_service(os.path.join(folder, file)):  # noqa: PTH118
+                files.setdefault(stem, os.path.join(folder, file))  # noqa: PTH118
     return files
+
+
+def _is_service(file: str) -> bool:
+    """Return whether a file is a service's: YAML in a folder of the user's, which may hold other YAML too."""
+    if not file.endswith(SERVICE) or os.path.dirname(file) == HERE:  # noqa: PTH120
+        return False
+    try:
+        with open(file, "rb") as content:  # noqa: PTH123
+            return any(line.startswith(b"requests:") for line in content.read(documents.MOST_BYTES).splitlines())
+    except OSError:
+        return False
+
+
+def adopt(path: str) -> str:
+    """Return the name of the system that a service file describes, from now on found here and by children.
+
+    UsageError for a file that is not there, or whose name cannot be a system's.
+    """
+    folder, name = os.path.dirname(os.path.abspath(path)), os.path.basename(path).removesuffix(SERVICE)  # noqa: PTH100, PTH119, PTH120
+    if not os.path.isfile(path):  # noqa: PTH113
+        raise UsageError(f"there is no service file {quoted(path)}")
+    if not (name.isidentifier() and "a" <= name[:1] <= "z") or os.path.isfile(os.path.join(HERE, f"{name}.py")):  # noqa: PTH113, PTH118
+        raise UsageError(f"{quoted(path)}: a system is called so, or none can be: rename the file, as in prices.yaml")
+    if folder not in __path__:
+        __path__.append(folder)
+        OWN.append(folder)
+        os.environ[FOLDERS] = os.pathsep.join(OWN)
+    return name
 
 
 def names() -> list[str]:
@@ -47,8 +82,10 @@ def absent_folders() -> str:
 def file_of(name: str) -> str:
     """Return a system's file; UsageError, with the nearest name, for an unknown one."""
     for folder in __path__ if "a" <= name[:1] <= "z" and os.path.basename(name) == name else ():  # noqa: PTH119
-        if os.path.isfile(file := os.path.join(folder, f"{name}.py")):  # noqa: PTH113, PTH118 - asked for at every turn
-            return file
+        for ending in (".py", SERVICE):
+            file = os.path.join(folder, name + ending)  # noqa: PTH118 - asked for at every turn
+            if os.path.isfile(file) and (ending == ".py" or _is_service(file)):  # noqa: PTH113
+                return file
     error = unknown("system", name, names())
     raise UsageError("; ".join(filter(None, [str(error), absent_folders()])))
 
@@ -56,6 +93,7 @@ def file_of(name: str) -> str:
 def tree_of(name: str) -> ast.Module:
     """Return the syntax tree of a system's file; parse it again if it has changed; SystemFileError for no Python."""
     file = file_of(name)
+    file = os.path.join(HERE, "_service.py") if file.endswith(SERVICE) else file  # noqa: PTH118
     return _parsed(file, os.stat(file).st_mtime_ns)  # noqa: PTH116
 
 
@@ -138,6 +176,10 @@ def load(name: str) -> System:
     NotInstalledError names the command that installs missing packages, SystemFileError what is wrong in its file.
     """
     file = file_of(name)
+    if file.endswith(SERVICE):
+        from bench.systems import _service
+
+        return cast(System, _service.System(file))
     try:
         module = importlib.import_module(f"bench.systems.{name}")
     except NotInstalledError:

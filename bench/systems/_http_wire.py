@@ -188,6 +188,11 @@ def content(response: bytes) -> bytes:
     if head.status != 200:
         text = f"the server answered with HTTP status {head.status} {head.reason}".rstrip()
         raise TransportError(text, f"status {head.status}")
+    return body_of(response, head)
+
+
+def body_of(response: bytes, head: Head) -> bytes:
+    """Return the body of a whole response with this head, whatever its status."""
     if head.size is not None:
         return response[head.start :]
     return b"".join(response[start:stop] for start, stop in chunks(response, head.start, len(response)))

@@ -66,7 +66,7 @@ def offered_rates(value: object, what: str = "rates") -> list[float]:
 def one_system(system: object) -> str:
     """Return the one system asked for."""
     with _folders_said():
-        return parameters.one_name(system, "system", systems.names())
+        return parameters.one_name(_adopted(system), "system", systems.names())
 
 
 @contextlib.contextmanager
@@ -82,7 +82,15 @@ def _folders_said() -> Iterator[None]:
 def chosen_systems(system: object) -> list[str]:
     """Return the systems asked for, each once."""
     with _folders_said():
-        return parameters.names(system, "system", systems.names())
+        return parameters.names(_adopted(system), "system", systems.names())
+
+
+def _adopted(system: object) -> object:
+    """Return systems as typed, with the names of services in place of their files."""
+    typed = parameters.as_list(system)
+    if not any(str(name).endswith(systems.SERVICE) for name in typed):
+        return system
+    return [systems.adopt(str(name)) if str(name).endswith(systems.SERVICE) else name for name in typed]
 
 
 def one_transport(system: str, transport: object) -> str:
@@ -158,7 +166,7 @@ def case_of(text: object, what: str, shared: dict[str, Any]) -> Case:
             raise unknown(f"part of {what}", name, COMPARED)
     if "system" not in given:
         raise UsageError(f"{what} names no system: write {{system: zeromq, transport: ipc}}")
-    name = parameters.one_name(given["system"], f"system of {what}", systems.names())
+    name = parameters.one_name(_adopted(given["system"]), f"system of {what}", systems.names())
     by = parameters.one_name(
         given.get("transport", "tcp" if far.is_far(shared.get("hosts") or {}) else "ipc"),
         f"transport of {name}",

@@ -53,6 +53,8 @@ def checked(case: Case) -> Case:
         _check_open(case)
     parameters.one_name(case.engine, "engine", ENGINES)
     module = systems.load(case.system)
+    if case.target is None and (running := getattr(module, "target", None)):  # a service that is not started here
+        case = replace(case, target=running)
     _check_whole(case, module)
     if case.load == "stream" and not hasattr(module, "Receiver"):
         raise UsageError(f"{case.system} has no one-way streams (no Sender and Receiver in its file)")

@@ -1,0 +1,184 @@
+"""A service of your own, described by a file: started here, or running; its own requests, every reply checked."""
+
+import functools
+import http.client
+import itertools
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from bench.contract import Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.process import pipes
+from bench.systems import _http_wire, _ports, _service_file
+from bench.systems._service_file import Prepared
+
+TRANSPORTS = ("tcp",)
+REQUIRES = ("aiohttp",)
+GROUP = "http"
+START_S = 3.0
+READY_S = 25.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """A service has no options here: its file says what it is."""
+
+
+class System:
+    """The system that a service file describes, with the names that ``bench.contract`` lists."""
+
+    TRANSPORTS, REQUIRES, Options = TRANSPORTS, REQUIRES, Options
+
+    def __init__(self, file: str) -> None:
+        described = _service_file.read(file)
+        self.__name__ = described.name
+        self.serve = functools.partial(_serve, described)
+        self.Client = type("Client", (Client,), {"described": described})
+        self.Wire = type("Wire", (Wire,), {"described": described})
+        self.target = described.target if described.is_running else None
+
+
+def _serve(described: _service_file.Service, binding: Binding, options: Options, service: Service) -> None:
+    """Start the service, wait until it is ready, announce it, and wait for its end."""
+    port = _ports.free(binding.host)
+    words = [word.replace("{port}", str(port)) for word in described.says.start]
+    try:
+        process = subprocess.Popen(
+            words, cwd=described.folder, stdin=subprocess.DEVNULL, stdout=sys.stderr, preexec_fn=pipes.bound_to_this()
+        )
+    except OSError as reason:
+        raise TransportError(f"{described.name} cannot be started ({words[0]}: {reason.strerror})") from reason
+    _wait_until_ready(described, process, binding.host, port)
+    service.announce(f"tcp://{binding.host}:{port}", {"server": process.pid}, lambda: None)
+    raise TransportError(f"{described.name} ended with status {process.wait()}")
+
+
+def _wait_until_ready(
+    described: _service_file.Service, process: "subprocess.Popen[bytes]", host: str, port: int
+) -> None:
+    """Return when the service accepts connections, and answers ``ready`` if its file has that."""
+    until, why = time.monotonic() + READY_S, "nothing listens there"
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise TransportError(f"{described.name} ended with status {process.returncode} before it was ready")
+        connection = http.client.HTTPConnection(host, port, timeout=2)
+        try:
+            connection.connect()
+            if not described.says.ready:
+                return
+            connection.request("GET", described.says.ready)
+            status = connection.getresponse().status
+            if status < 400:
+                return
+            why = f"{described.says.ready} has status {status}"
+        except (OSError, http.client.HTTPException):
+            pass
+        finally:
+            connection.close()
+        time.sleep(0.005)
+    raise TransportError(f"{described.name} was not ready at port {port} within {READY_S:g} s: {why}")
+
+
+class Reply:
+    """A reply that is compared with a payload after the clock has stopped: it differs where it is not as expected."""
+
+    __slots__ = ("body", "request", "status")
+
+    def __init__(self, request: Prepared, status: int, body: bytes) -> None:
+        self.request, self.status, self.body = request, status, body
+
+    def __ne__(self, payload: object) -> bool:
+        """Return False for the expected reply; TransportError names the request and what is wrong."""
+        if fault := self.request.fault(self.status, self.body):
+            raise TransportError(f"{self.request.name} was answered wrongly: {fault}", f"{self.request.name}")
+        return False
+
+    def __eq__(self, payload: object) -> bool:
+        return not self != payload
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@functools.cache
+def _prepared(file: str, seed: bytes) -> Sequence[Prepared]:
+    """Return the requests of a client whose first payload is the seed; again after it has reconnected."""
+    endless = _service_file.prepared(_service_file.read(file), random.Random(seed))
+    return list(itertools.islice(endless, _service_file.DISTINCT))
+
+
+class Client:
+    """One session with one connection at a time. A payload only seeds which requests are made, the first one counts."""
+
+    described: _service_file.Service
+
+    def __init__(self, address: str, options: Options) -> None:
+        self._where = parse_address(address)
+        self._requests: Iterator[Prepared] | None = None
+
+    async def open(self) -> None:
+        """Make the session (inside the event loop that will use it)."""
+        self._base = f"http://{_http_wire.authority(self._where)}"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None)
+        )
+        self._session._retry_connection = False  # a lost connection is an error, not a longer call
+
+    async def call(self, payload: bytes) -> Reply:
+        """Make the next request."""
+        if self._requests is None:
+            self._requests = itertools.cycle(_prepared(self.described.file, payload))
+        request = next(self._requests)
+        try:
+            async with self._session.request(
+                request.method,
+                self._base + request.target,
+                data=request.body,
+                headers=request.headers,
+                allow_redirects=False,
+            ) as reply:
+                return Reply(request, reply.status, await reply.read())
+        except (aiohttp.ClientError, OSError) as reason:
+            kind = "connect" if isinstance(reason, aiohttp.ClientConnectorError) else "read"
+            raise TransportError(f"{request.name} had no answer: {reason or type(reason).__name__}", kind) from reason
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._session.close()
+
+
+class Wire(_http_wire.Responses):
+    """The same requests as bytes, for the load generator ``wire``: one for each payload."""
+
+    described: _service_file.Service
+
+    def __init__(self, address: str, options: Options) -> None:
+        super().__init__(address)
+        self._authority = _http_wire.authority(parse_address(address))
+
+    def request(self, payload: bytes) -> bytes:
+        """Return the bytes of a request."""
+        request = self._of(payload)
+        head = [f"{request.method} {request.target} HTTP/1.1", f"Host: {self._authority}"]
+        head += [f"{name}: {value}" for name, value in request.headers.items()]
+        if request.body or request.method in ("POST", "PUT", "PATCH"):
+            head.append(f"Content-Length: {len(request.body)}")
+        return "\r\n".join([*head, "\r\n"]).encode("latin-1") + request.body
+
+    def body(self, response: bytes, payload: bytes) -> bytes:
+        """Return the payload if the response is as expected; TransportError if it is not."""
+        head = _http_wire.read_head(response, len(response))
+        assert head
+        request, data = self._of(payload), _http_wire.body_of(response, head)
+        if fault := request.fault(head.status, data):
+            raise TransportError(f"{request.name} was answered wrongly: {fault}", request.name)
+        return payload
+
+    def _of(self, payload: bytes) -> Prepared:
+        return next(_service_file.prepared(self.described, random.Random(payload)))
