@@ -142,6 +142,27 @@ def capacity(
 
 
 @cli.command()
+@click.argument("file", metavar="FILE.yaml")
+@click.option("--objective", default="p99<=20ms", show_default=True, help="The SLO whose capacity is searched.")
+@click.option("--clients", default=4, show_default=True, help="Connections (one process each) that share the schedule.")
+@click.option("--profile", default="class", show_default=True, help="How much is measured: smoke, class or full.")
+@click.option("--out", default="", metavar="FOLDER", help="Where the page is written; without it, the folder figures.")
+def service(file: str, objective: str, clients: int, profile: str, out: str) -> None:
+    """Measure a service of your own, described by FILE: round trips, CPU per call, capacity; write one page.
+
+    docs/services.md says what the file holds.
+    """
+    from pathlib import Path
+
+    from bench import paths
+    from bench.apps import service_page
+
+    runs = service_page.measure(file, objective, clients, profile, echo)
+    echo(f"\n{service_page.text(*runs)}\n")
+    echo(service_page.shown(service_page.write(*runs, Path(out) if out else paths.figures())))
+
+
+@cli.command()
 @click.argument("a", metavar="BASE")
 @click.argument("b", metavar="HEAD")
 @click.option("--margin", default="5%", show_default=True, help="Smaller differences are of no practical interest.")
