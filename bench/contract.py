@@ -235,11 +235,11 @@ class Service(Protocol):
     ) -> None:
         """Report that requests are accepted at ``address``; ``pids`` names helper processes by role.
 
-        The CPU time of a helper and of its children counts for that role: ``server``, ``router`` or ``controller``. With
-        a helper ``server`` this process only starts the server, and is left out. ``counts`` is for servers whose
+        The CPU time of a helper and of its children counts for that role: ``server``, ``router`` or ``controller``.
+        With a helper ``server`` this process only starts the server, and is left out. ``counts`` is for servers whose
         requests are not answered through ``answer`` in this process (native programs, worker processes): a function
-        that returns how many requests each of its workers has answered so far, None if nobody counts. It is called in another thread, once
-        when all clients are ready and once when they are done.
+        that returns how many requests each of its workers has answered so far, None if nobody counts. It is called in
+        another thread, once when all clients are ready and once when they are done.
         """
 
 

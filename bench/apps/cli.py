@@ -142,21 +142,40 @@ def capacity(
 
 
 @cli.command()
-@click.argument("file", metavar="FILE.yaml")
+@click.argument("file", metavar="FILE.yaml", required=False)
 @click.option("--objective", default="p99<=20ms", show_default=True, help="The SLO whose capacity is searched.")
 @click.option("--clients", default=4, show_default=True, help="Connections (one process each) that share the schedule.")
 @click.option("--profile", default="class", show_default=True, help="How much is measured: smoke, class or full.")
 @click.option("--out", default="", metavar="FOLDER", help="Where the page is written; without it, the folder figures.")
-def service(file: str, objective: str, clients: int, profile: str, out: str) -> None:
-    """Measure a service of your own, described by FILE: round trips, CPU per call, capacity; write one page.
+@click.option("--i-may-load-this", "host", default="", metavar="HOST", help="A host beside this machine to measure at.")
+@click.option("--new", "url", metavar="URL", help="Print a first file for a service that runs there (OpenAPI).")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of service files, for an editor.")
+def service(
+    file: str | None, objective: str, clients: int, profile: str, out: str, host: str, url: str | None, schema: bool
+) -> None:
+    """Measure a service of your own, described by FILE.yaml: round trips, CPU per call, capacity; write one page.
 
     docs/services.md says what the file holds.
     """
+    import json
     from pathlib import Path
 
     from bench import paths
     from bench.apps import service_page
+    from bench.errors import UsageError
+    from bench.plan import service_file
 
+    if schema or url:
+        from bench.apps import first_service_file
+
+        echo(json.dumps(service_file.schema(), indent=1) if schema else first_service_file.text(str(url)))
+        return
+    if not file:
+        raise UsageError(
+            "name a service file, as in python -m bench service prices.yaml: docs/services.md describes it"
+        )
+    if host:
+        os.environ[service_file.MAY_LOAD] = host
     runs = service_page.measure(file, objective, clients, profile, echo)
     echo(f"\n{service_page.text(*runs)}\n")
     echo(service_page.shown(service_page.write(*runs, Path(out) if out else paths.figures())))

@@ -11,16 +11,18 @@ from bench import paths, systems
 from bench.analysis import checks
 from bench.apps import notebook
 from bench.drawing.axes import style
-from bench.experiments import panels, sentences, tables
+from bench.experiments import panels, registry, sentences, tables
 from bench.experiments.capacity import findings
+from bench.plan import service_file
 from bench.plan.objective import objective as read_objective
 from bench.run.files import write_bytes
 from bench.run.frames import Run, column
-from bench.systems import _service_file
 
 Say = Callable[[str], None]
 STYLE = "body{font:16px/1.5 sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}img{max-width:100%}"
-STYLE += "table{border-collapse:collapse;font-size:13px}td,th{padding:2px 8px;text-align:left;border-bottom:1px solid #ddd}"
+STYLE += (
+    "table{border-collapse:collapse;font-size:13px}td,th{padding:2px 8px;text-align:left;border-bottom:1px solid #ddd}"
+)
 QUANTILES = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}
 
 
@@ -28,19 +30,19 @@ def measure(file: str, objective: str, clients: int, profile: str, say: Say) -> 
     """Measure the round trips and the capacity of a service; return both runs. UsageError for a file that is none."""
     read_objective(objective)
     name = systems.adopt(file)
-    say(described(_service_file.read(systems.file_of(name))))
+    say(described(service_file.read(systems.file_of(name))))
     shared: dict[str, Any] = {"system": name, "transport": "tcp", "profile": profile}
     latency = notebook.measure("latency", **shared)
     return latency, notebook.search(**shared, objective=objective, clients=clients)
 
 
-def described(service: _service_file.Service) -> str:
+def described(service: service_file.Service) -> str:
     """Return what is measured, in words, and which replies are not checked."""
     requests = service.says.requests
     total = sum(request.weight for request in requests)
     mix = ", ".join(f"{request.name} {request.weight / total:.0%}" for request in requests)
     text = f"{service.name}: {mix} of the requests"
-    if loose := [request.name for request in requests if request.expect == _service_file.Expect()]:
+    if loose := [request.name for request in requests if request.expect == service_file.Expect()]:
         text += f"; replies to {', '.join(loose)} are not checked beyond a status below 400"
     return text
 
@@ -64,7 +66,9 @@ def headline(latency: Run, capacity: Run) -> dict[str, Any]:
             "server_cpu_us_per_call": _spread(capacity, at, "server_cpu_us_per_call") if at is not None else None,
         },
         "runs": {"latency": latency.id, "capacity": capacity.id},
-        "checks": {run.plan.notebook: {check.name: check.verdict for check in checks.check(run)} for run in (latency, capacity)},
+        "checks": {
+            run.plan.notebook: {check.name: check.verdict for check in checks.check(run)} for run in (latency, capacity)
+        },
         "sources": latency.manifest.get("sources"),
     }
 
@@ -97,7 +101,7 @@ def _html(name: str, *runs: Run) -> str:
     parts = [f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(name)}</title><style>{STYLE}</style>"]
     parts.append(f"<h1>{escape(name)}</h1>")
     for run in runs:
-        parts.append(f"<h2>{escape(panels.figure_of(run.plan.notebook).TITLE)}</h2>")
+        parts.append(f"<h2>{escape(registry.figure_of(run.plan.notebook).TITLE)}</h2>")
         parts.append(f"<p>{_bold(sentences.conclusion(run))}</p>")
         parts.append(f'<img alt="{escape(panels.alt_text(run))}" src="data:image/png;base64,{_png(run)}">')
         parts.append(f"<details><summary>Trust card</summary>{_table(tables.card(checks.check(run)))}</details>")

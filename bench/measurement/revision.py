@@ -65,7 +65,7 @@ def of_system(name: str, folder: Path) -> str:
 def _used(name: str, folders: Sequence[Path]) -> list[Path]:
     """Return the files of a system: its own, and by way of these what they import or name, by file name."""
     used: dict[str, Path] = {}
-    left = [f"{name}.py"]
+    left = [f"{name}{systems.SERVICE}", f"{name}.py"]
     while left:
         wanted = left.pop()
         file = next((folder / wanted for folder in folders if (folder / wanted).is_file()), None)
@@ -75,6 +75,8 @@ def _used(name: str, folders: Sequence[Path]) -> list[Path]:
         if file.suffix == ".py":
             with contextlib.suppress(SyntaxError, ValueError):
                 left += _mentioned(ast.parse(file.read_bytes()))
+        elif file.suffix == systems.SERVICE:
+            left += re.findall(r"[\w-][\w./-]*\.\w{1,8}", file.read_text(errors="replace"))
     return [used[wanted] for wanted in sorted(used)]
 
 

@@ -35,12 +35,12 @@ def _files() -> dict[str, str]:
     for folder in __path__:
         for file in glob.glob("[a-z]*", root_dir=folder):  # noqa: PTH207
             stem, ending = os.path.splitext(file)  # noqa: PTH122
-            if ending == ".py" or _is_service(os.path.join(folder, file)):  # noqa: PTH118
+            if ending == ".py" or is_service(os.path.join(folder, file)):  # noqa: PTH118
                 files.setdefault(stem, os.path.join(folder, file))  # noqa: PTH118
     return files
 
 
-def _is_service(file: str) -> bool:
+def is_service(file: str) -> bool:
     """Return whether a file is a service's: YAML in a folder of the user's, which may hold other YAML too."""
     if not file.endswith(SERVICE) or os.path.dirname(file) == HERE:  # noqa: PTH120
         return False
@@ -84,7 +84,7 @@ def file_of(name: str) -> str:
     for folder in __path__ if "a" <= name[:1] <= "z" and os.path.basename(name) == name else ():  # noqa: PTH119
         for ending in (".py", SERVICE):
             file = os.path.join(folder, name + ending)  # noqa: PTH118 - asked for at every turn
-            if os.path.isfile(file) and (ending == ".py" or _is_service(file)):  # noqa: PTH113
+            if os.path.isfile(file) and (ending == ".py" or is_service(file)):  # noqa: PTH113
                 return file
     error = unknown("system", name, names())
     raise UsageError("; ".join(filter(None, [str(error), absent_folders()])))

@@ -9,21 +9,21 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import aiohttp
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
+from bench.plan import service_file
+from bench.plan.service_file import Prepared
 from bench.process import pipes
-from bench.systems import _http_wire, _ports, _service_file
-from bench.systems._service_file import Prepared
+from bench.systems import _http_wire, _ports
 
 TRANSPORTS = ("tcp",)
 REQUIRES = ("aiohttp",)
 GROUP = "http"
-START_S = 3.0
-READY_S = 25.0
+START_S = 1.0
+READY_S = 18.0  # for the service to be ready; a start waits a little longer for its server
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class System:
     TRANSPORTS, REQUIRES, Options = TRANSPORTS, REQUIRES, Options
 
     def __init__(self, file: str) -> None:
-        described = _service_file.read(file)
+        described = service_file.read(file)
         self.__name__ = described.name
         self.serve = functools.partial(_serve, described)
         self.Client = type("Client", (Client,), {"described": described})
@@ -45,7 +45,7 @@ class System:
         self.target = described.target if described.is_running else None
 
 
-def _serve(described: _service_file.Service, binding: Binding, options: Options, service: Service) -> None:
+def _serve(described: service_file.Service, binding: Binding, options: Options, service: Service) -> None:
     """Start the service, wait until it is ready, announce it, and wait for its end."""
     port = _ports.free(binding.host)
     words = [word.replace("{port}", str(port)) for word in described.says.start]
@@ -61,7 +61,7 @@ def _serve(described: _service_file.Service, binding: Binding, options: Options,
 
 
 def _wait_until_ready(
-    described: _service_file.Service, process: "subprocess.Popen[bytes]", host: str, port: int
+    described: service_file.Service, process: "subprocess.Popen[bytes]", host: str, port: int
 ) -> None:
     """Return when the service accepts connections, and answers ``ready`` if its file has that."""
     until, why = time.monotonic() + READY_S, "nothing listens there"
@@ -109,14 +109,14 @@ class Reply:
 @functools.cache
 def _prepared(file: str, seed: bytes) -> Sequence[Prepared]:
     """Return the requests of a client whose first payload is the seed; again after it has reconnected."""
-    endless = _service_file.prepared(_service_file.read(file), random.Random(seed))
-    return list(itertools.islice(endless, _service_file.DISTINCT))
+    endless = service_file.prepared(service_file.read(file), random.Random(seed))
+    return list(itertools.islice(endless, service_file.DISTINCT))
 
 
 class Client:
     """One session with one connection at a time. A payload only seeds which requests are made, the first one counts."""
 
-    described: _service_file.Service
+    described: service_file.Service
 
     def __init__(self, address: str, options: Options) -> None:
         self._where = parse_address(address)
@@ -156,7 +156,7 @@ class Client:
 class Wire(_http_wire.Responses):
     """The same requests as bytes, for the load generator ``wire``: one for each payload."""
 
-    described: _service_file.Service
+    described: service_file.Service
 
     def __init__(self, address: str, options: Options) -> None:
         super().__init__(address)
@@ -181,4 +181,4 @@ class Wire(_http_wire.Responses):
         return payload
 
     def _of(self, payload: bytes) -> Prepared:
-        return next(_service_file.prepared(self.described, random.Random(payload)))
+        return next(service_file.prepared(self.described, random.Random(payload)))

@@ -72,7 +72,7 @@ class Workers:
         """Return how many requests each worker has answered so far."""
         for worker in self._workers:
             worker.send(Count())
-        return [worker.hear(Counted).count for worker in self._workers]
+        return [worker.hear(Counted).count or 0 for worker in self._workers]
 
     def wait(self) -> NoReturn:
         """Wait until a worker ends unexpectedly; raise TransportError."""

@@ -80,9 +80,12 @@ def main() -> None:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names of the systems whose files are in a folder: those that mention ``TRANSPORTS``."""
+    """Return the names of the systems whose files are in a folder: those that mention ``TRANSPORTS``, and services."""
+    files = (file for file in folder.glob("[a-z]*") if file.is_file())
     return sorted(
-        file.stem for file in folder.glob("[a-z]*.py") if file.is_file() and b"TRANSPORTS" in file.read_bytes()
+        file.stem
+        for file in files
+        if systems.is_service(str(file)) or (file.suffix == ".py" and b"TRANSPORTS" in file.read_bytes())
     )
 
 

@@ -6,6 +6,7 @@ A file is YAML; its schema is that of ``ServiceFile``. Each part of a request ma
 
 import csv
 import functools
+import ipaddress
 import json
 import os
 import random
@@ -23,6 +24,7 @@ from bench.errors import SystemFileError
 from bench.plan import yaml_text
 
 NAME = re.compile(r"\{([a-z_][a-z0-9_]*|env:[A-Za-z_][A-Za-z0-9_]*)\}")
+MAY_LOAD = "ROUNDTRIP_MAY_LOAD"  # names the one host beside this machine that services may be measured at
 MOST_ROWS = 100_000  # of a file of values
 DISTINCT = 500  # requests that a client prepares before its window and sends in turn
 
@@ -152,6 +154,19 @@ def read(file: str) -> Service:
     return service
 
 
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of service files, for editors."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(ServiceFile)}
+
+
+def is_here(host: str) -> bool:
+    """Return whether a host is this machine's loopback interface."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _check(service: Service, file: str) -> None:
     """Refuse what the schema cannot: an address that is none, a name without values, two requests of one name."""
     says = service.says
@@ -162,6 +177,11 @@ def _check(service: Service, file: str) -> None:
         raise SystemFileError(f"{file}: a service that is started listens at a free port: write {{port}} in address")
     if not says.start and "{port}" in says.address:
         raise SystemFileError(f"{file}: write start, the words that start it, or the port at which it runs in address")
+    if not is_here(str(where.hostname)) and os.environ.get(MAY_LOAD) != where.hostname:
+        raise SystemFileError(
+            f"{file}: {where.hostname} is not this machine: load on it needs its owner's consent; if you have it, set "
+            f"{MAY_LOAD}={where.hostname}, or give --i-may-load-this {where.hostname}"
+        )
     names = [request.name for request in says.requests]
     if twice := {name for name in names if names.count(name) > 1}:
         raise SystemFileError(f"{file}: two requests are called {min(twice)}: give each a name of its own")

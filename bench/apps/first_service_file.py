@@ -1,0 +1,105 @@
+"""A first service file for a service that runs: its address, and a request for each operation that it describes."""
+
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from bench import documents
+from bench.errors import DataError, UsageError
+from bench.text import quoted
+
+DESCRIPTIONS = ("/openapi.json", "/swagger.json", "/v3/api-docs")
+METHODS = ("get", "post", "put", "patch")  # what deletes is left to the user
+MOST_BYTES = 5_000_000
+USUAL = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
+DEEPEST = 8  # references inside each other
+
+
+def text(url: str) -> str:
+    """Return the file's text; UsageError for what is no such URL, DataError where nothing answers there."""
+    where = urlsplit(url)
+    if where.scheme != "http" or not where.hostname:
+        raise UsageError(f"{quoted(url)} is no address of a service: write http://127.0.0.1:8000")
+    base = f"http://{where.netloc}"
+    described = next(filter(None, (_read(base + path) for path in DESCRIPTIONS)), None)
+    requests = list(_requests(described)) if described else []
+    if not requests:
+        requests = [{"name": "root", "http": {"path": where.path or "/"}, "expect": {"status": 200}}]
+    made = {"address": base, "requests": requests}
+    head = "# Check paths, values and weights, and say under expect what a right reply holds (docs/services.md).\n"
+    return head + yaml.safe_dump(made, sort_keys=False, allow_unicode=True).rstrip()
+
+
+def _read(url: str) -> dict[str, Any] | None:
+    """Return the JSON object at a URL; None if there is none, DataError if nothing answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:
+            value = documents.from_json(response.read(MOST_BYTES))
+    except urllib.error.HTTPError:
+        return None
+    except OSError as reason:
+        raise DataError(
+            f"nothing answers at {url} ({getattr(reason, 'reason', reason)}): start the service"
+        ) from reason
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _requests(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a request for each operation of an OpenAPI description that this file can express."""
+    for path, operations in (described.get("paths") or {}).items():
+        for method in METHODS:
+            operation = operations.get(method) if isinstance(operations, dict) else None
+            if isinstance(operation, dict):
+                yield _request(described, path, method, operation)
+
+
+def _request(described: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
+    query = []
+    for given in operation.get("parameters", []):
+        value = _example(described, given.get("schema", given))
+        if given.get("in") == "path":
+            path = path.replace(f"{{{given['name']}}}", str(value))
+        elif given.get("in") == "query" and given.get("required"):
+            query.append(f"{given['name']}={value}")
+    http: dict[str, Any] = {"method": method.upper(), "path": path + ("?" + "&".join(query) if query else "")}
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if content:
+        http["json"] = content.get("example", _example(described, content.get("schema", {})))
+    name = operation.get("operationId") or f"{method} {path}"
+    status = min((int(code) for code in operation.get("responses", {}) if re.fullmatch("2[0-9]{2}", code)), default=200)
+    return {"name": re.sub(r"[^\w.-]+", "_", name).strip("_"), "http": http, "expect": {"status": status}}
+
+
+def _example(described: dict[str, Any], schema: dict[str, Any], depth: int = 0) -> Any:
+    """Return a value that a schema allows: its example or default, or the simplest one of its type."""
+    for name in ("example", "default", "const"):
+        if name in schema:
+            return schema[name]
+    for name in ("examples", "enum"):
+        if isinstance(schema.get(name), list) and schema[name]:
+            return schema[name][0]
+    if depth > DEEPEST:
+        return None
+    if "$ref" in schema:
+        value: Any = described
+        for part in str(schema["$ref"]).removeprefix("#/").split("/"):
+            value = value.get(part, {}) if isinstance(value, dict) else {}
+        return _example(described, value, depth + 1)
+    for name in ("anyOf", "oneOf", "allOf"):
+        if schema.get(name):
+            return _example(described, schema[name][0], depth + 1)
+    kind = schema.get("type")
+    if kind == "object" or "properties" in schema:
+        needed = schema.get("required", schema.get("properties", {}))
+        return {name: _example(described, schema["properties"][name], depth + 1) for name in needed}
+    if kind == "array":
+        return [_example(described, schema.get("items", {}), depth + 1)]
+    usual = USUAL.get(str(kind), "text")
+    return max(schema.get("minimum", usual), usual) if kind in ("integer", "number") else usual
