@@ -42,6 +42,7 @@ def execute(
     when a notebook begins, one when it ends, and one for each file of its figure.
     """
     paths.make_absolute()
+    parameters = {name: systems.adopted(value) for name, value in parameters.items()}  # kernels have another folder
     subjects = [replace(chosen, parameters=chosen.parameters | parameters) for chosen in _chosen(names, every)]
     for subject in subjects:
         _check_before(subject.parameters)

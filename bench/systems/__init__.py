@@ -12,6 +12,7 @@ import functools
 import glob
 import importlib
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ from bench.text import quoted
 
 FOLDERS = "ROUNDTRIP_SYSTEMS"  # the variable that names further folders
 SERVICE = ".yaml"
+PATH = re.compile(r"[\w./~+@-]+\.yaml")
 HERE = os.path.dirname(__file__)  # noqa: PTH120
 OWN = [folder for folder in os.environ.get(FOLDERS, "").split(os.pathsep) if folder]
 __path__ += OWN
@@ -77,6 +79,11 @@ def absent_folders() -> str:
     """Return a sentence on the folders named in ``ROUNDTRIP_SYSTEMS`` that do not exist; "" if all do."""
     absent = [folder for folder in OWN if not os.path.isdir(folder)]  # noqa: PTH112
     return f"{FOLDERS} names {', '.join(absent)}, where no folder is: give the path of a folder" if absent else ""
+
+
+def adopted(text: str) -> str:
+    """Return a parameter's text in which paths of service files that are there are replaced by their names."""
+    return PATH.sub(lambda found: adopt(found[0]) if is_service(found[0]) else found[0], text)
 
 
 def file_of(name: str) -> str:
@@ -211,8 +218,6 @@ def _is_installed(requirement: str) -> bool:
 
 def distribution(requirement: str) -> str:
     """Return the distribution's name in a requirement such as ``uvicorn[standard]>=0.30``."""
-    import re
-
     return re.split(r"[\s<>=!~\[;]", requirement)[0]
 
 
