@@ -41,19 +41,33 @@ class Http(Struct, forbid_unknown_fields=True, frozen=True):
     headers: dict[str, str] = {}
 
 
-class Expect(Struct, forbid_unknown_fields=True, frozen=True):
-    """What a reply must be. status: its code. json: members that its JSON has with these values. text: a part of it."""
+class Grpc(Struct, forbid_unknown_fields=True, frozen=True):
+    """A unary gRPC call. proto: the interface's file; method: package.Service/Method; message: its fields as JSON."""
 
-    status: int | None = None
+    proto: Text
+    method: Annotated[str, Meta(pattern="^[^/]+/[^/]+$")]
+    message: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+
+
+class Expect(Struct, forbid_unknown_fields=True, frozen=True):
+    """What a reply must be. status: its code, of gRPC its name. text: a part of it.
+
+    json, message: members that its JSON, or the gRPC message as JSON, has with these values.
+    """
+
+    status: int | str | None = None
     json: Any = msgspec.UNSET
     text: str | None = None
+    message: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Request(Struct, forbid_unknown_fields=True, frozen=True):
     """One kind of request: its name, how often it comes beside the others, what is sent, what must come back."""
 
     name: Text
-    http: Http
+    http: Http | None = None
+    grpc: Grpc | None = None
     weight: Annotated[float, Meta(gt=0)] = 1.0
     expect: Expect = Expect()
 
@@ -67,6 +81,8 @@ class Uniform(Struct, forbid_unknown_fields=True, frozen=True):
 class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     """A service. address: http://HOST:PORT; {port} is a free one. start: the words that start it; without it, it runs.
 
+    build: the words that make it, run in its folder before it is measured.
+
     ready: a path that answers with a status below 400 when it is ready; without it, a connection is enough.
     values: for ``{name}``: a list, ``{uniform: [low, high]}``, or a file of comma-separated values with that column.
     """
@@ -74,6 +90,7 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     requests: Annotated[list[Request], Meta(min_length=1)]
     address: Text = "http://127.0.0.1:{port}"
     start: list[str] = []
+    build: list[str] = []
     ready: str = ""
     about: str = ""
     values: dict[str, list[Any] | Uniform | Text] = {}
@@ -104,7 +121,10 @@ class Service(Struct, frozen=True):
 
 
 class Prepared(Struct, frozen=True):
-    """One request with its values, and what its reply must be."""
+    """One request with its values, and what its reply must be.
+
+    proto: the path of the interface's file, where it is a gRPC call of the method ``target`` with the ``message``.
+    """
 
     name: str
     method: str
@@ -112,6 +132,8 @@ class Prepared(Struct, frozen=True):
     headers: dict[str, str]
     body: bytes
     expect: Expect
+    proto: str = ""
+    message: dict[str, Any] = {}
 
     def fault(self, status: int, body: bytes) -> str:
         """Return what is wrong with a reply; "" for the expected one."""
@@ -125,24 +147,31 @@ class Prepared(Struct, frozen=True):
                 value = json.loads(body)
             except ValueError:
                 return f"it is no JSON: {body[:100]!r}"
-            return _differs(wanted.json, value, "$")
+            return differs(wanted.json, value, "$")
         return ""
 
 
-def _differs(wanted: Any, value: Any, where: str) -> str:
+def differs(wanted: Any, value: Any, where: str) -> str:
     """Return where a JSON value differs from the wanted one; members that are not wanted may be there."""
     if isinstance(wanted, dict) and isinstance(value, dict):
         faults = (
-            _differs(part, value[name], f"{where}.{name}") if name in value else f"{where}.{name} is missing"
+            differs(part, value[name], f"{where}.{name}") if name in value else f"{where}.{name} is missing"
             for name, part in wanted.items()
         )
         return next(filter(None, faults), "")
     return "" if wanted == value else f"{where} is {json.dumps(value)[:60]}, not {json.dumps(wanted)[:60]}"
 
 
-@functools.cache
 def read(file: str) -> Service:
-    """Return a service file; SystemFileError says what is wrong in it, and where."""
+    """Return a service file; read it again if it has changed; SystemFileError says what is wrong in it, and where."""
+    try:
+        return _read(file, os.stat(file).st_mtime_ns)  # noqa: PTH116
+    except OSError as reason:
+        raise SystemFileError(f"{file}: {reason.strerror}: give the path of a service file") from reason
+
+
+@functools.cache
+def _read(file: str, changed_ns: int) -> Service:
     path = Path(file)
     try:
         value = yaml_text.value_of(documents.read(path).decode())
@@ -182,6 +211,11 @@ def _check(service: Service, file: str) -> None:
             f"{file}: {where.hostname} is not this machine: load on it needs its owner's consent; if you have it, set "
             f"{MAY_LOAD}={where.hostname}, or give --i-may-load-this {where.hostname}"
         )
+    for request in says.requests:
+        if (request.http is None) == (request.grpc is None):
+            raise SystemFileError(f"{file}: request {request.name} needs either http or grpc: correct the file")
+        if request.grpc and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
+            raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it: correct proto")
     names = [request.name for request in says.requests]
     if twice := {name for name in names if names.count(name) > 1}:
         raise SystemFileError(f"{file}: two requests are called {min(twice)}: give each a name of its own")
@@ -205,23 +239,30 @@ def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:
                 drawn[name] = _draw(sources[name], chance)
             return drawn[name]
 
-        yield _filled(request, value_of)
+        yield _filled(service, request, value_of)
 
 
-def _filled(request: Request, value_of: Any) -> Prepared:
-    http, headers = request.http, {name: str(_fill(text, value_of)) for name, text in request.http.headers.items()}
-    body = b""
-    if http.json is not None:
-        body = json.dumps(_fill(http.json, value_of), separators=(",", ":")).encode()
-        headers = {"Content-Type": "application/json"} | headers
-    elif http.body is not None:
-        body = str(_fill(http.body, value_of)).encode()
+def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
+    asked = request.http or request.grpc
+    assert asked
+    headers = {name: str(_fill(text, value_of)) for name, text in asked.headers.items()}
+    wanted = request.expect
     expect = Expect(
-        request.expect.status,
-        request.expect.json if request.expect.json is msgspec.UNSET else _fill(request.expect.json, value_of),
-        request.expect.text,
+        wanted.status,
+        wanted.json if wanted.json is msgspec.UNSET else _fill(wanted.json, value_of),
+        wanted.text,
+        wanted.message if wanted.message is msgspec.UNSET else _fill(wanted.message, value_of),
     )
-    return Prepared(request.name, http.method, str(_fill(http.path, value_of)), headers, body, expect)
+    if isinstance(asked, Grpc):
+        proto, message = os.path.join(service.folder, asked.proto), _fill(asked.message, value_of)  # noqa: PTH118
+        return Prepared(request.name, "", asked.method, headers, b"", expect, proto, message)
+    body = b""
+    if asked.json is not None:
+        body = json.dumps(_fill(asked.json, value_of), separators=(",", ":")).encode()
+        headers = {"Content-Type": "application/json"} | headers
+    elif asked.body is not None:
+        body = str(_fill(asked.body, value_of)).encode()
+    return Prepared(request.name, asked.method, str(_fill(asked.path, value_of)), headers, body, expect)
 
 
 def _fill(part: Any, value_of: Any) -> Any:

@@ -9,11 +9,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import aiohttp
 
 from bench.contract import Binding, Service, parse_address
-from bench.errors import TransportError
+from bench.errors import NotInstalledError, SystemFileError, TransportError
 from bench.plan import service_file
 from bench.plan.service_file import Prepared
 from bench.process import pipes
@@ -43,6 +44,21 @@ class System:
         self.Client = type("Client", (Client,), {"described": described})
         self.Wire = type("Wire", (Wire,), {"described": described})
         self.target = described.target if described.is_running else None
+        self.prepare = functools.partial(_built, file)
+
+
+@functools.cache
+def _built(file: str) -> None:
+    """Build the service, once in a process; NotInstalledError without the program that does it."""
+    described = service_file.read(file)
+    if not (words := described.says.build):
+        return
+    if not pipes.program(words[0]):
+        raise NotInstalledError(f"{described.name} is built by {words[0]}, which is not installed: install it")
+    done = subprocess.run(words, cwd=described.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).split())[-300:]
+        raise SystemFileError(f"{file}: {' '.join(words)} failed: {said}: correct the service, or build")
 
 
 def _serve(described: service_file.Service, binding: Binding, options: Options, service: Service) -> None:
@@ -91,12 +107,12 @@ class Reply:
 
     __slots__ = ("body", "request", "status")
 
-    def __init__(self, request: Prepared, status: int, body: bytes) -> None:
+    def __init__(self, request: Prepared, status: Any, body: bytes) -> None:
         self.request, self.status, self.body = request, status, body
 
     def __ne__(self, payload: object) -> bool:
         """Return False for the expected reply; TransportError names the request and what is wrong."""
-        if fault := self.request.fault(self.status, self.body):
+        if fault := _grpc_fault(self) if self.request.proto else self.request.fault(self.status, self.body):
             raise TransportError(f"{self.request.name} was answered wrongly: {fault}", f"{self.request.name}")
         return False
 
@@ -106,11 +122,22 @@ class Reply:
     __hash__ = None  # type: ignore[assignment]
 
 
+def _grpc_fault(reply: Reply) -> str:
+    from bench.systems import _service_grpc
+
+    return _service_grpc.fault(reply.request, reply.status, reply.body)
+
+
 @functools.cache
-def _prepared(file: str, seed: bytes) -> Sequence[Prepared]:
-    """Return the requests of a client whose first payload is the seed; again after it has reconnected."""
+def _prepared(file: str, seed: bytes) -> Sequence[tuple[Prepared, bytes]]:
+    """Return the requests of a client whose first payload is the seed, and their bytes; again once it reconnects."""
     endless = service_file.prepared(service_file.read(file), random.Random(seed))
-    return list(itertools.islice(endless, service_file.DISTINCT))
+    requests = list(itertools.islice(endless, service_file.DISTINCT))
+    if any(request.proto for request in requests):
+        from bench.systems import _service_grpc
+
+        return [(of, _service_grpc.encoded(of) if of.proto else of.body) for of in requests]
+    return [(request, request.body) for request in requests]
 
 
 class Client:
@@ -120,7 +147,8 @@ class Client:
 
     def __init__(self, address: str, options: Options) -> None:
         self._where = parse_address(address)
-        self._requests: Iterator[Prepared] | None = None
+        self._requests: Iterator[tuple[Prepared, bytes]] | None = None
+        self._channel: Any = None
 
     async def open(self) -> None:
         """Make the session (inside the event loop that will use it)."""
@@ -129,17 +157,23 @@ class Client:
             connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None)
         )
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
+        if any(request.grpc for request in self.described.says.requests):
+            from bench.systems import _service_grpc
+
+            self._channel = _service_grpc.Channel(self._where.place)
 
     async def call(self, payload: bytes) -> Reply:
         """Make the next request."""
         if self._requests is None:
             self._requests = itertools.cycle(_prepared(self.described.file, payload))
-        request = next(self._requests)
+        request, data = next(self._requests)
+        if request.proto:
+            return Reply(request, *await self._channel.call(request, data))
         try:
             async with self._session.request(
                 request.method,
                 self._base + request.target,
-                data=request.body,
+                data=data,
                 headers=request.headers,
                 allow_redirects=False,
             ) as reply:
@@ -151,6 +185,8 @@ class Client:
     async def close(self) -> None:
         """Disconnect."""
         await self._session.close()
+        if self._channel:
+            await self._channel.close()
 
 
 class Wire(_http_wire.Responses):
@@ -159,6 +195,8 @@ class Wire(_http_wire.Responses):
     described: service_file.Service
 
     def __init__(self, address: str, options: Options) -> None:
+        if any(request.grpc for request in self.described.says.requests):
+            raise ValueError("the wire makes HTTP/1.1 requests, and this service has gRPC calls: use http requests")
         super().__init__(address)
         self._authority = _http_wire.authority(parse_address(address))
 

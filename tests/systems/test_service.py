@@ -13,7 +13,7 @@ import yaml
 
 from bench import systems
 from bench.apps import first_service_file
-from bench.errors import DataError, SystemFailedError, SystemFileError, UsageError
+from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, UsageError
 from bench.measurement import revision
 from bench.measurement.start import measure
 from bench.plan import service_file
@@ -261,3 +261,67 @@ def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatc
 def test_the_schema_names_every_part_of_a_file():
     schema = service_file.schema()
     assert set(schema["$defs"]["ServiceFile"]["properties"]) == set(service_file.ServiceFile.__struct_fields__)
+
+
+CALL = {"proto": "own_users.proto", "method": "users.v1.Users/Get", "message": {"id": "{id}"}}
+
+
+@pytest.fixture
+def own_grpc(own, tmp_path):
+    """Return a function that writes a service file of a gRPC service."""
+    for name in ("own_users.proto", "own_grpc_service.py"):
+        shutil.copy(PROGRAM.with_name(name), tmp_path)
+
+    def write(values, expect, **changes):
+        request = {"name": "user", "grpc": CALL | changes, "expect": expect}
+        start = [sys.executable, "own_grpc_service.py", "{port}"]
+        return own({"start": start, "requests": [request], "values": {"id": values}}, "users")
+
+    return write
+
+
+def test_calls_of_a_grpc_service_are_made_by_its_own_interface_and_checked(own_grpc):
+    file = own_grpc(["a", "b"], {"message": {"id": "{id}", "name": "Ada", "visits": 3}})
+    record = measure(case(file), 0.3, seed=1)
+    assert record.ledger["calls"] > 20 and not record.ledger["errors"] and record.ledger["server_cpu_ns"] > 0
+    with pytest.raises(UsageError, match="wire"):
+        case(file, engine="wire")
+
+
+def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grpc):
+    record = measure(case(own_grpc(["other"], {"message": {"id": "{id}"}})), 0.5, seed=1)
+    assert record.ledger["errors"] >= 1 and record.ledger["calls"] > 20
+    refused = measure(case(own_grpc(["0"], {"status": "NOT_FOUND", "text": "no such"})), 0.1, seed=1)
+    assert refused.ledger["calls"] > 5 and not refused.ledger["errors"]
+
+
+@pytest.mark.parametrize(
+    ("change", "fact"),
+    [
+        ({"method": "users.v1.Users/Put"}, "users.v1.Users/Put"),
+        ({"method": "users.v1.Users/Watch"}, "streams"),
+        ({"message": {"idd": "x"}}, "idd"),
+    ],
+)
+def test_a_method_or_a_field_that_the_interface_lacks_is_named(own_grpc, change, fact):
+    with pytest.raises(SystemFailedError, match=fact):
+        measure(case(own_grpc(["a"], {}, **change)), 0.1, seed=1)
+
+
+def test_a_proto_that_is_not_there_is_named(own_grpc):
+    with pytest.raises(SystemFileError, match=r"absent\.proto"):
+        case(own_grpc(["a"], {}, proto="absent.proto"))
+
+
+def test_a_service_is_built_before_it_is_measured(own, tmp_path):
+    built = description(build=[sys.executable, "-c", "open('built', 'a').write('x')"])
+    file = own(built)
+    for _ in range(2):
+        systems.prepare(case(file).system)
+    assert (tmp_path / "built").read_text() == "x"
+    with pytest.raises(SystemFileError, match="no table"):
+        systems.prepare(
+            systems.adopt(own(description(build=[sys.executable, "-c", "raise SystemExit('no table')"]), "other"))
+        )
+    with pytest.raises(NotInstalledError, match="no_such_compiler"):
+        systems.prepare(systems.adopt(own(description(build=["no_such_compiler"]), "third")))
