@@ -42,7 +42,7 @@ def graded(file):
     for cell in found:
         jsonschema.validate(cell.metadata["nbgrader"], NBGRADER_V3)
         assert ("points" in cell.metadata["nbgrader"]) == cell.metadata["nbgrader"]["grade"]
-        assert cell.metadata["nbgrader"]["cell_type"] == cell.cell_type == "code"
+        assert cell.metadata["nbgrader"]["cell_type"] == cell.cell_type
     known = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in found}
     assert len(known) == len(found)
     return known
@@ -51,11 +51,17 @@ def graded(file):
 @pytest.mark.parametrize("notebook", copies.notebooks(), ids=lambda file: file.stem)
 def test_a_students_copy_has_no_answer_and_a_locked_check_for_each(notebook, written):
     known = graded(written / "student" / notebook.name)
-    source = [cell for cell in nbformat.read(notebook, 4).cells if "answer" in cell.metadata.get("tags", [])]
-    assert len(known) == 2 * len(source) > 0
+    document = nbformat.read(notebook, 4)
+    source = [cell for cell in document.cells if "answer" in cell.metadata.get("tags", [])]
+    written_by_hand = [name for name in known if name.startswith("open-")]
+    assert len(known) - len(written_by_hand) == 2 * len(source) > 0
+    assert len(written_by_hand) == len(copies.open_exercises(document)) >= 3
     for name, cell in known.items():
         told = cell.metadata["nbgrader"]
-        if name.endswith("-test"):
+        if name in written_by_hand:
+            assert told["grade"] and told["solution"] and not told["locked"] and told["points"] == 4
+            assert cell.cell_type == "markdown" and cell.source.endswith(copies.PLACEHOLDER)
+        elif name.endswith("-test"):
             assert told["grade"] and told["locked"] and not told["solution"] and told["points"] == 1
             assert cell.source.startswith("assert bench.check(")
         else:
@@ -70,8 +76,10 @@ def test_a_students_copy_has_no_answer_and_a_locked_check_for_each(notebook, wri
 @pytest.mark.parametrize("notebook", copies.notebooks(), ids=lambda file: file.stem)
 def test_nbgraders_source_keeps_the_answers_between_its_markers(notebook, written):
     for name, cell in graded(written / "nbgrader" / "source" / "roundtrip" / notebook.name).items():
-        inside = re.findall(r"^### BEGIN SOLUTION\nanswer = .+\n### END SOLUTION$", cell.source, re.M)
+        inside = re.findall(r"^### BEGIN SOLUTION\n(.+)\n### END SOLUTION$", cell.source, re.M)
         assert len(inside) == (not name.endswith("-test"))
+        assert all(text.startswith("answer = ") == (cell.cell_type == "code") for text in inside)
+        assert copies.PLACEHOLDER not in inside
 
 
 def test_a_copy_can_require_predictions(tmp_path):
