@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from conftest import ROOT
 
-from bench.apps.teaching import copies, slides
+from bench.apps.teaching import copies, mystery, slides
 
 NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell, version 3
     "type": "object",
@@ -25,6 +25,8 @@ NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell
         "cell_type": {"enum": ["raw", "code", "markdown"]},
     },
 }
+
+PROJECTS = list((ROOT / "docs" / "teaching" / "projects").glob("*.md"))
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +157,8 @@ def test_the_class_has_its_commands(tmp_path):
         )
 
     assert f"{2 * len(copies.notebooks())} " in run("student", str(tmp_path)).stdout
+    faults = [line.partition(": ")[2] for line in run("key").stdout.splitlines()]
+    assert sorted(faults) == sorted(mystery.EVIDENCE)
     finished = run("slides", "nosuch", "--folder", str(tmp_path))
     assert finished.returncode == 2 and finished.stderr.startswith("bench: ") and "'nosuch'" in finished.stderr
 
@@ -165,10 +169,11 @@ def test_the_documents_that_a_copy_links_to_lie_beside_it_without_the_model_answ
         for file in (written / place).glob("*.ipynb"):
             linked |= set(re.findall(r"\]\((\.\./docs/[\w-]+\.md)", file.read_text("utf-8")))
         assert len(linked) >= 2 and all((written / place / link).is_file() for link in linked)
-        assert not (written / place).parent.joinpath("docs", copies.ANSWERS).exists()
+        there = {file.name for file in (written / place).parent.joinpath("docs", "teaching").rglob("*.md")}
+        assert there == {"handout.md", "cautions.md", "laptops.md", *(file.name for file in PROJECTS)}
 
 
 def test_the_plan_of_a_class_names_notebooks_that_there_are():
-    text = (ROOT / "docs" / "teaching.md").read_text("utf-8")
-    weeks = text.partition("## Four weeks")[2].partition("## What should come out")[0]
+    text = (ROOT / "docs" / "teaching" / "lab.md").read_text("utf-8")
+    weeks = text.partition("## Four weeks")[2].partition("## While it runs")[0]
     assert set(re.findall(r"`([a-z]+)`", weeks)) == {file.stem for file in copies.notebooks()}
