@@ -92,3 +92,12 @@ def test_the_points_of_a_project_add_up(name):
     page = text(f"projects/{name}")
     points = re.findall(r"^\| (\d+) \| ", page.partition("## Hand in")[2], re.M)
     assert points and f"({sum(map(int, points))} points)" in page
+
+
+def test_a_wheel_has_the_documents_for_students_only(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(str(ROOT / "requirements"))
+    import build_backend
+
+    packed = {str(file) for file in build_backend._laboratory() if file.suffix == ".md" and "teaching" in file.parts}
+    assert packed == {f"docs/{file}" for file in copies.documents() if file.parts[0] == "teaching"}
