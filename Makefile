@@ -65,7 +65,7 @@ reference: $(READY)
 systems: $(READY)
 	@$(BIN)/python -P -m bench list --missing
 
-# For a class (docs/teaching.md): copies without answers, slides that need no network.
+# For a class (docs/teaching/README.md): copies without answers, slides that need no network.
 student: $(READY)
 	@$(BIN)/python -P -m bench.apps.teaching student
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pandas as pd
+import yaml
 
 from bench import paths, systems
 from bench.analysis import checks
@@ -33,6 +34,7 @@ from benchmarks import hosts_cost, quiet, resolution
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"
+EXPECTATIONS = "docs/teaching/expectations.yaml"  # of any machine
 PANELS = ("layers", "cost")  # of the picture
 NEEDS = (  # what someone who chooses a stack asks, and the sentences of a notebook that answer it
     ("Unix domain socket or TCP, on one machine?", "latency", "conclusion"),
@@ -172,15 +174,19 @@ def tested(runs: int = RUNS) -> str:
 
 
 def expected() -> str:
-    """Return each question of the notebooks with the answer of its reference run; DataError if that has none."""
+    """Return what each question should give on any machine, and what its reference run gave; DataError without it."""
+    ranges = yaml.safe_load((paths.home() / EXPECTATIONS).read_text("utf-8"))
     rows = []
     for question in questions.ALL:
         answer = questions.measured(reference(question.notebook), question)
         if answer is None:
             raise DataError(f"reference/{question.notebook} does not answer {question.name}: measure it anew")
-        interval = f"{question.spread} {question.shown(answer.low)} to {question.shown(answer.high)}"
-        rows.append([question.notebook, question.text, question.said(answer), interval])
-    columns = ["notebook", "question", "reference run", "interval or range"]
+        wanted = ranges[question.name]
+        low, high = wanted["low"], wanted["high"]
+        inside = "inside" if low <= answer.middle <= high else "**outside**"
+        span = f"{low:g} to {high:g} {question.unit}"
+        rows.append([question.notebook, question.text, span, wanted["why"], f"{question.said(answer)}: {inside}"])
+    columns = ["notebook", "question", "on any machine", "because", "reference run"]
     return markdown(pd.DataFrame(rows, columns=columns).set_index("notebook"))
 
 
@@ -196,7 +202,7 @@ FROM_RUNS: dict[str, Makers] = {
         "resolution": lambda: _of_frame(*resolution.table()),
         "alarms": lambda: _of_frame(*quiet.table()),
     },
-    "docs/teaching.md": {"expected": expected},
+    "docs/teaching/expected.md": {"expected": expected},
 }
 BY_TESTING: dict[str, Makers] = {"docs/trust.md": {"certificate": tested}}
 

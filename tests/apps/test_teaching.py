@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from conftest import ROOT
 
-from bench.apps.teaching import copies, slides
+from bench.apps.teaching import copies, mystery, slides
 
 NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell, version 3
     "type": "object",
@@ -25,6 +25,8 @@ NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell
         "cell_type": {"enum": ["raw", "code", "markdown"]},
     },
 }
+
+PROJECTS = list((ROOT / "docs" / "teaching" / "projects").glob("*.md"))
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def graded(file):
     for cell in found:
         jsonschema.validate(cell.metadata["nbgrader"], NBGRADER_V3)
         assert ("points" in cell.metadata["nbgrader"]) == cell.metadata["nbgrader"]["grade"]
-        assert cell.metadata["nbgrader"]["cell_type"] == cell.cell_type == "code"
+        assert cell.metadata["nbgrader"]["cell_type"] == cell.cell_type
     known = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in found}
     assert len(known) == len(found)
     return known
@@ -51,11 +53,17 @@ def graded(file):
 @pytest.mark.parametrize("notebook", copies.notebooks(), ids=lambda file: file.stem)
 def test_a_students_copy_has_no_answer_and_a_locked_check_for_each(notebook, written):
     known = graded(written / "student" / notebook.name)
-    source = [cell for cell in nbformat.read(notebook, 4).cells if "answer" in cell.metadata.get("tags", [])]
-    assert len(known) == 2 * len(source) > 0
+    document = nbformat.read(notebook, 4)
+    source = [cell for cell in document.cells if "answer" in cell.metadata.get("tags", [])]
+    written_by_hand = [name for name in known if name.startswith("open-")]
+    assert len(known) - len(written_by_hand) == 2 * len(source) > 0
+    assert len(written_by_hand) == len(copies.open_exercises(document)) >= 3
     for name, cell in known.items():
         told = cell.metadata["nbgrader"]
-        if name.endswith("-test"):
+        if name in written_by_hand:
+            assert told["grade"] and told["solution"] and not told["locked"] and told["points"] == 4
+            assert cell.cell_type == "markdown" and cell.source.endswith(copies.PLACEHOLDER)
+        elif name.endswith("-test"):
             assert told["grade"] and told["locked"] and not told["solution"] and told["points"] == 1
             assert cell.source.startswith("assert bench.check(")
         else:
@@ -70,8 +78,10 @@ def test_a_students_copy_has_no_answer_and_a_locked_check_for_each(notebook, wri
 @pytest.mark.parametrize("notebook", copies.notebooks(), ids=lambda file: file.stem)
 def test_nbgraders_source_keeps_the_answers_between_its_markers(notebook, written):
     for name, cell in graded(written / "nbgrader" / "source" / "roundtrip" / notebook.name).items():
-        inside = re.findall(r"^### BEGIN SOLUTION\nanswer = .+\n### END SOLUTION$", cell.source, re.M)
+        inside = re.findall(r"^### BEGIN SOLUTION\n(.+)\n### END SOLUTION$", cell.source, re.M)
         assert len(inside) == (not name.endswith("-test"))
+        assert all(text.startswith("answer = ") == (cell.cell_type == "code") for text in inside)
+        assert copies.PLACEHOLDER not in inside
 
 
 def test_a_copy_can_require_predictions(tmp_path):
@@ -147,6 +157,8 @@ def test_the_class_has_its_commands(tmp_path):
         )
 
     assert f"{2 * len(copies.notebooks())} " in run("student", str(tmp_path)).stdout
+    faults = [line.partition(": ")[2] for line in run("key").stdout.splitlines()]
+    assert sorted(faults) == sorted(mystery.EVIDENCE)
     finished = run("slides", "nosuch", "--folder", str(tmp_path))
     assert finished.returncode == 2 and finished.stderr.startswith("bench: ") and "'nosuch'" in finished.stderr
 
@@ -157,10 +169,11 @@ def test_the_documents_that_a_copy_links_to_lie_beside_it_without_the_model_answ
         for file in (written / place).glob("*.ipynb"):
             linked |= set(re.findall(r"\]\((\.\./docs/[\w-]+\.md)", file.read_text("utf-8")))
         assert len(linked) >= 2 and all((written / place / link).is_file() for link in linked)
-        assert not (written / place).parent.joinpath("docs", copies.ANSWERS).exists()
+        there = {file.name for file in (written / place).parent.joinpath("docs", "teaching").rglob("*.md")}
+        assert there == {"handout.md", "cautions.md", "laptops.md", *(file.name for file in PROJECTS)}
 
 
 def test_the_plan_of_a_class_names_notebooks_that_there_are():
-    text = (ROOT / "docs" / "teaching.md").read_text("utf-8")
-    weeks = text.partition("## Four weeks")[2].partition("## What should come out")[0]
+    text = (ROOT / "docs" / "teaching" / "lab.md").read_text("utf-8")
+    weeks = text.partition("## Four weeks")[2].partition("## While it runs")[0]
     assert set(re.findall(r"`([a-z]+)`", weeks)) == {file.stem for file in copies.notebooks()}

@@ -1,4 +1,4 @@
-"""``python -m bench.apps.teaching``: what a class needs, derived from the notebooks: student, slides."""
+"""``python -m bench.apps.teaching``: what a class needs, derived from the notebooks: student, slides, key."""
 
 import sys
 from pathlib import Path
@@ -32,6 +32,16 @@ def slides(notebooks: tuple[str, ...], folder: Path) -> None:
 
     for page in make(list(notebooks), folder.resolve(), click.echo):
         click.echo(f"slides {page}")
+
+
+@cli.command()
+def key() -> None:
+    """Print which fault each box of mystery.ipynb has, for the lecturer."""
+    from bench.apps.teaching import mystery
+
+    for box in mystery.BOXES:
+        (fault,) = (suspect for suspect in mystery.EVIDENCE if mystery.is_right(box.split()[1], suspect))
+        click.echo(f"{box}: {fault}")
 
 
 if __name__ == "__main__":

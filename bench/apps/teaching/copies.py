@@ -2,13 +2,14 @@
 
 A cell tagged ``answer`` has one line that begins with ``answer = ``. In a student's copy that line is open, and a
 locked cell behind it asserts the check, worth a point; for nbgrader's own ``generate_assignment`` the line stands
-between its markers instead. The fields are those of nbgrader's cell metadata, schema version 3.
+between its markers instead. Each open exercise gets a cell of text for its answer, which a person grades; for nbgrader
+the model answer stands there between the markers. The fields are those of nbgrader's cell metadata, schema version 3.
 """
 
 import copy
 import json
 import re
-import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,15 @@ from bench import paths
 from bench.run.files import writing
 
 TAG = "answer"
+POINTS = {"open": 4, "check": 1}
 LINE = re.compile(r"^answer = .*$", re.MULTILINE)
 OPEN = "answer = None  # your answer"
 REQUIRED = 'predictions: str = "required"  # nothing is measured before the questions are answered'
 CHECK = re.compile(r'^bench\.check\("([^"]+)", answer\)$', re.MULTILINE)
+NUMBERED = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
+HEADING = "## Exercises"
+SOLUTION = "### BEGIN SOLUTION\n{}\n### END SOLUTION"
+PLACEHOLDER = "*Your answer.*"
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 
 Notebook = dict[str, Any]
@@ -40,9 +46,28 @@ def tagged(cell: dict[str, Any], tag: str) -> bool:
     return tag in cell["metadata"].get("tags", [])
 
 
+def exercises(document: Notebook) -> str:
+    """Return the text below a notebook's heading *Exercises*, up to the next heading."""
+    texts = (source(cell).partition(f"{HEADING}\n")[2] for cell in document["cells"])
+    return "".join(texts).partition("\n## ")[0]
+
+
+def open_exercises(document: Notebook) -> dict[int, str]:
+    """Return the text of each open exercise of a notebook by its number."""
+    return {int(number): text for number, text in NUMBERED.findall(exercises(document))}
+
+
+def model_answers(notebook: str) -> dict[int, str]:
+    """Return the model answer to each open exercise of a notebook; none where the document is missing."""
+    file = paths.home() / "docs" / "teaching" / ANSWERS
+    text = file.read_text("utf-8") if file.is_file() else ""
+    section = text.partition(f"\n## {notebook}\n")[2].partition("\n## ")[0]
+    return {int(number): answer for number, answer in NUMBERED.findall(section)}
+
+
 def student(document: Notebook, required: bool = False) -> Notebook:
     """Return a student's copy: no answers, and a locked check behind each; predictions ``required`` if so asked."""
-    made = _derived(document, lambda text: LINE.sub(OPEN, text))
+    made = _derived(document, lambda text: LINE.sub(OPEN, text), lambda number: PLACEHOLDER)
     asks = any("bench.predict(" in source(cell) for cell in made["cells"])
     for cell in made["cells"]:
         if required and asks and tagged(cell, "parameters"):
@@ -50,19 +75,43 @@ def student(document: Notebook, required: bool = False) -> Notebook:
     return made
 
 
-def assignment(document: Notebook) -> Notebook:
-    """Return a source for nbgrader: the answers between its markers, which ``generate_assignment`` takes out."""
-    return _derived(document, lambda text: LINE.sub(r"### BEGIN SOLUTION\n\g<0>\n### END SOLUTION", text))
+def assignment(document: Notebook, answers: Mapping[int, str]) -> Notebook:
+    """Return a source for nbgrader: the answers between its markers, which ``generate_assignment`` takes out.
+
+    answers: the model answer to each open exercise by its number.
+    """
+    return _derived(
+        document,
+        lambda text: LINE.sub(SOLUTION.format(r"\g<0>"), text),
+        lambda number: SOLUTION.format(answers.get(number, PLACEHOLDER)),
+    )
 
 
-def _derived(document: Notebook, change: Any) -> Notebook:
+def _derived(document: Notebook, change: Callable[[str], str], answer: Callable[[int], str]) -> Notebook:
     made = copy.deepcopy(document)
     made["metadata"] |= KERNEL
-    made["cells"] = [derived for cell in made["cells"] for derived in _cells(cell, change)]
+    cells = []
+    for cell in made["cells"]:
+        cells += _cells(cell, change)
+        if f"{HEADING}\n" in source(cell):
+            cells += [_open(number, answer(number)) for number in open_exercises(document)]
+    made["cells"] = cells
     return made
 
 
-def _cells(cell: dict[str, Any], change: Any) -> list[dict[str, Any]]:
+def _open(number: int, answer: str) -> dict[str, Any]:
+    """Return the cell for the answer to an open exercise: written by a student, graded by a person."""
+    identity = f"open-{number}"
+    points = POINTS["open"]
+    return {
+        "cell_type": "markdown",
+        "id": f"{identity}-answer",
+        "source": f"**Answer to exercise {number}** ({points} points)\n\n{answer}".splitlines(keepends=True),
+        "metadata": _graded(identity, solution=True, points=points, kind="markdown"),
+    }
+
+
+def _cells(cell: dict[str, Any], change: Callable[[str], str]) -> list[dict[str, Any]]:
     """Return a cell as it is, or the open answer and its locked check."""
     if not tagged(cell, TAG):
         return [cell]
@@ -75,37 +124,48 @@ def _cells(cell: dict[str, Any], change: Any) -> list[dict[str, Any]]:
         "id": f"{cell['id']}-test",
         "outputs": [],
         "source": [f'assert bench.check("{name}", answer), "not right yet: the cell above has a hint"'],
-        "metadata": _graded(f"{identity}-test", points=1),
+        "metadata": _graded(f"{identity}-test", points=POINTS["check"]),
     }
     return [answer, check]
 
 
-def _graded(identity: str, solution: bool = False, points: int | None = None) -> dict[str, Any]:
-    """Return nbgrader's metadata of a cell: a solution to be written, or a locked test worth some points."""
+def _graded(identity: str, solution: bool = False, points: int | None = None, kind: str = "code") -> dict[str, Any]:
+    """Return nbgrader's metadata: a solution to be written, one that is worth points too, or a locked test."""
     fields: dict[str, Any] = {"schema_version": 3, "grade_id": identity, "solution": solution, "task": False}
-    fields |= {"grade": points is not None, "locked": not solution, "cell_type": "code"}
+    fields |= {"grade": points is not None, "locked": not solution, "cell_type": kind}
     return {"nbgrader": fields | ({} if points is None else {"points": points})}
 
 
-ANSWERS = "teaching-answers.md"
+ANSWERS = "model-answers.md"
+FOR_STUDENTS = ("handout.md", "cautions.md", "laptops.md", "projects/*.md")  # of the lecturer's pack
 PLACES = ("student", "nbgrader/source/roundtrip")
+RESULTS = re.compile(r"(<!-- generated: [^>]*-->).*?(<!-- generated: end -->)", re.DOTALL)
+LEFT_OUT = "*The results of the reference runs are left out of this copy: measure your own.*"
+
+
+def documents() -> list[Path]:
+    """Return the documents that students get, relative to the folder ``docs``: the lecturer's are not among them."""
+    folder = paths.home() / "docs"
+    found = [*folder.glob("*.md"), *(file for name in FOR_STUDENTS for file in (folder / "teaching").glob(name))]
+    return sorted(file.relative_to(folder) for file in found)
 
 
 def write(folder: Path, required: bool = False) -> list[Path]:
     """Write students' copies into ``folder``/student, sources for nbgrader into ``folder``/nbgrader; return them.
 
-    The documents that notebooks link to are copied beside them, apart from the model answers.
+    The documents that notebooks link to are copied beside them, without what the reference runs measured: that would
+    answer the questions that students predict.
     """
     written = []
     for place in PLACES:
-        documents = (folder / place).parent / "docs"
-        documents.mkdir(parents=True, exist_ok=True)
-        for document in (paths.home() / "docs").glob("*.md"):
-            if document.name != ANSWERS:
-                shutil.copy(document, documents)
+        for document in documents():
+            target = (folder / place).parent / "docs" / document
+            target.parent.mkdir(parents=True, exist_ok=True)
+            text = (paths.home() / "docs" / document).read_text("utf-8")
+            target.write_text(RESULTS.sub(rf"\1\n\n{LEFT_OUT}\n\n\2", text), "utf-8")
     for notebook in notebooks():
         document = json.loads(notebook.read_text("utf-8"))
-        made = (student(document, required), assignment(document))
+        made = (student(document, required), assignment(document, model_answers(notebook.stem)))
         written += [
             _write(folder / place / notebook.name, version) for place, version in zip(PLACES, made, strict=True)
         ]
