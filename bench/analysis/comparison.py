@@ -22,7 +22,7 @@ LATER = {  # options that some runs lack, added since or removed, with the value
     "tls": (False,),
     "curve": (False,),
     "router": (False,),
-    "client": ("c", "httpx"),
+    "client": ("c", "httpx", "bare"),
     "server": ("c", "thread", "threaded"),
     "tls_session": ("new",),
     "stream_by": ("chunked",),

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _http, _http_streams, _http_wire, _tls, _workers
+from bench.systems import _connections, _event_loops, _http, _http_streams, _http_wire, _tls, _workers
 from bench.systems._aiohttp import aiohttp, web
 
 TRANSPORTS = ("ipc", "tcp")
@@ -38,6 +38,7 @@ class Options:
     tls: HTTPS with TLS 1.3, over tcp; the client verifies the server's certificate.
     stream_by: how a stream of replies is sent: chunked, each in a chunk of a body; sse, as server-sent events (base64);
         websocket, as messages.
+    event_loop: asyncio or uvloop, on both sides.
     pool: the most connections that a client has at once, for which further calls wait in turn; 0: one for each call
         under way.
     """
@@ -49,8 +50,10 @@ class Options:
     tls: bool = False
     stream_by: Literal["chunked", "sse", "websocket"] = "chunked"
     pool: int = 0
+    event_loop: _event_loops.EventLoop = "asyncio"
 
     def __post_init__(self) -> None:
+        _event_loops.check(self.event_loop)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
         if not 0 <= self.pool < 2**31:
@@ -142,7 +145,7 @@ def _answer(
         announce(lambda: resources.calls)
         await asyncio.Event().wait()  # an event that nobody sets
 
-    asyncio.run(answer_all())
+    _event_loops.run(answer_all(), options)
 
 
 class Client:

@@ -18,7 +18,7 @@ from paho.mqtt.properties import Properties
 
 from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
-from bench.systems import _broker, _broker_ends, _tls
+from bench.systems import _broker, _broker_ends, _event_loops, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.2
@@ -43,6 +43,7 @@ class Options:
     qos: the quality of service of all messages: 0, at most once; 1, at least once, with an acknowledgement by
         the broker and by the receiver; 2, exactly once, with two exchanges each.
     codec: how structured messages become bytes; not used for opaque bytes.
+    event_loop: asyncio or uvloop, in client and server.
     tls: TLS 1.3 between the broker and either side, over tcp; both sides verify the broker's certificate. Of messages
         above 1.6 MB the library (paho-mqtt 2.2) may leave one unhandled, which it has read in 100 pieces: such a call
         fails after 10 s and is counted as an error.
@@ -50,7 +51,11 @@ class Options:
 
     qos: Literal[0, 1, 2] = 0
     codec: str = "json"
+    event_loop: _event_loops.EventLoop = "asyncio"
     tls: bool = False
+
+    def __post_init__(self) -> None:
+        _event_loops.check(self.event_loop)
 
 
 def route(binding: Binding, options: Options, service: RouterService) -> None:

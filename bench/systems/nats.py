@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
-from bench.systems import _broker, _broker_ends, _tls
+from bench.systems import _broker, _broker_ends, _event_loops, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.4
@@ -33,11 +33,16 @@ class Options:
     """How messages travel. The receiver of a one-way stream reports what it has read; the sender waits for that.
 
     codec: how structured messages become bytes; not used for opaque bytes.
+    event_loop: asyncio or uvloop, in client and server.
     tls: TLS 1.3 between the broker and either side; both sides verify the broker's certificate.
     """
 
     codec: str = "json"
+    event_loop: _event_loops.EventLoop = "asyncio"
     tls: bool = False
+
+    def __post_init__(self) -> None:
+        _event_loops.check(self.event_loop)
 
 
 def route(binding: Binding, options: Options, service: RouterService) -> None:

@@ -19,7 +19,7 @@ from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import NotInstalledError, TransportError
 from bench.process import pipes
-from bench.systems import _broker, _broker_ends, _ports, _tls
+from bench.systems import _broker, _broker_ends, _event_loops, _ports, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.3
@@ -46,6 +46,7 @@ class Options:
     prefetch: requests that the broker sends ahead to a server that acknowledges; 0: any number.
     confirms: the broker confirms each message published, and the publisher waits for that.
     codec: how structured messages become bytes; not used for opaque bytes.
+    event_loop: asyncio or uvloop, in client and server.
     tls: TLS 1.3 between the broker and either side; both sides verify the broker's certificate.
     """
 
@@ -53,9 +54,11 @@ class Options:
     prefetch: int = 0
     confirms: bool = False
     codec: str = "json"
+    event_loop: _event_loops.EventLoop = "asyncio"
     tls: bool = False
 
     def __post_init__(self) -> None:
+        _event_loops.check(self.event_loop)
         if not 0 <= self.prefetch < 65536:
             raise ValueError(f"prefetch must be 0 to 65535, not {self.prefetch}")
         if self.prefetch and not self.acknowledge:

@@ -1,4 +1,4 @@
-"""Apache Thrift: thriftpy2 on both sides, a server with a thread for each connection."""
+"""Thrift by thriftpy2, a Python implementation of Apache Thrift's protocols; a server thread for each connection."""
 
 import functools
 import logging
@@ -32,14 +32,14 @@ class Options:
     The binary protocol in buffers of 4 KiB, both in the library's Cython code; what a buffer does not take is sent by
     another write.
 
-    server_nodelay: set TCP_NODELAY on the server's connections. The library sets it on the client's only: a reply in
-        two writes then may wait for a delayed acknowledgement. Not on ipc.
+    server_nodelay: set TCP_NODELAY on the server's connections, as the other systems do. The library sets it on the
+        client's only: a reply in two writes then may wait for a delayed acknowledgement. Not on ipc.
     codec: how structured messages are carried; not used for opaque bytes. thrift sends them as structures of an
         interface file, which the protocol reads and writes; other codecs make bytes of them.
     tls: TLS 1.3 by Python's ssl; the client verifies the server's certificate.
     """
 
-    server_nodelay: bool = False
+    server_nodelay: bool = True
     codec: str = "thrift"
     tls: bool = False
 

@@ -18,7 +18,7 @@ from bench import codecs
 from bench.contract import Binding, RouterService, Service, parse_address
 from bench.errors import TransportError
 from bench.replies import END
-from bench.systems import _crossbar, _tls
+from bench.systems import _crossbar, _event_loops, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
@@ -37,13 +37,18 @@ class Options:
 
     framing: rawsocket puts a length before each message; websocket a frame, after a handshake by HTTP.
     serializer: json, msgpack or cbor. The payload travels as one argument; json carries opaque bytes as base64 text.
+    event_loop: asyncio or uvloop, in client and server.
     tls: TLS 1.3 between the router and either side, over tcp (wss:// where the framing is websocket); both sides verify
         the router's certificate.
     """
 
     framing: Literal["rawsocket", "websocket"] = "rawsocket"
     serializer: Literal["msgpack", "cbor", "json"] = "msgpack"
+    event_loop: _event_loops.EventLoop = "asyncio"
     tls: bool = False
+
+    def __post_init__(self) -> None:
+        _event_loops.check(self.event_loop)
 
 
 def coder(options: Options, kind: str) -> codecs.Coder:
@@ -158,7 +163,7 @@ FAILURES = (TransportLost, ApplicationError, SerializationError, PayloadExceeded
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Register the procedure at the router and answer its calls, until the process ends."""
-    asyncio.run(_serve(binding, options, service))
+    _event_loops.run(_serve(binding, options, service), options)
 
 
 async def _serve(binding: Binding, options: Options, service: Service) -> None:
