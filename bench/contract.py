@@ -10,8 +10,9 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              ``{"redis-server": "redis-server"}``. Its path is
                              ``bench.process.pipes.program(name)``. Where one is missing, the system counts as not
                              installed, except for a ``target``
-``VERSION_COMMANDS``         commands whose output holds a version number, by the name to store it under (optional).
-                             For a program that is not named here it is ``PROGRAM --version``
+``VERSION_COMMANDS``         commands whose output holds a version number, by the name to store it under (optional),
+                             ``python`` being this interpreter. For a program that is not named here it is
+                             ``PROGRAM --version``
 ``GROUP``                    ``"direct"`` (the default), ``"broker"``, ``"http"``, ``"native"`` (client and server are
                              no Python) or ``"instrument"`` (no RPC system): where lists and figures show it
 ``LARGEST_BYTES``            the largest payload that it carries (optional; without it any that can be asked for). A

@@ -44,6 +44,7 @@ LATER = {  # options that some runs lack, added since or removed, with the value
     "keep_method": (True,),
     "protocol": ("connect", "binary"),
     "framing": ("buffered",),
+    "api": ("sync",),
     "rpc": ("exchange",),
     "serializer": ("serpent",),
     "gzip": (False,),

@@ -15,6 +15,7 @@ from bench.systems import _tokens
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 REQUIRES = ("pyzmq",)
+VERSION_COMMANDS = {"libzmq of pyzmq": "python -c 'import zmq; print(zmq.zmq_version())'"}
 MOST_OUTSTANDING = 1000  # as in bench.plan.case: a socket drops what exceeds its high-water mark
 PATIENCE_S = 10
 

@@ -7,7 +7,10 @@ from bench.systems import _native, _twin, zeromq
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ("pyzmq",)
 GROUP = "native"
-VERSION_COMMANDS = {"libzmq": "pkg-config --modversion libzmq"}
+VERSION_COMMANDS = {
+    "libzmq": "pkg-config --modversion libzmq",
+    "libzmq of pyzmq": "python -c 'import zmq; print(zmq.zmq_version())'",
+}
 
 programs.need(["zmq.h"], "g++ libzmq3-dev")
 
