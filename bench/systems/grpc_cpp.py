@@ -25,8 +25,8 @@ SOURCE = _native.Source("_grpc_cpp.cpp", "grpc_cpp", FLAGS, ["_grpc_echo.proto"]
 class Options(_native.Options):
     """Which side is native; grpcio holds a gRPC core of its own, which is newer than Debian's.
 
-    api: how the program answers: by the callback API, which gRPC's documentation advises, or by the synchronous one. Its
-        client makes synchronous calls.
+    api: how the program answers: by the callback API, which gRPC's documentation advises, or by the synchronous one.
+        The program that calls is synchronous.
     max_message_bytes: the largest message that either side accepts (the library's own limit is the default).
     """
 

@@ -1,4 +1,4 @@
-"""HTTP: ASGI, a Starlette application on uvicorn, hypercorn or granian; clients of httpx or aiohttp."""
+"""HTTP: ASGI, a Starlette application on uvicorn, hypercorn or granian; clients of aiohttp or httpx."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -26,7 +26,8 @@ class Options:
     server: uvicorn with the parser httptools (C) or h11 (Python); hypercorn, which uses h11 too; granian (hyper, in
         Rust, in threads beside the event loop).
     framework: starlette finds the handler by its routes; none is an application by hand.
-    client: httpx, whose parser is h11, in Python; or aiohttp, with a parser in C. Both without limits on time.
+    client: aiohttp, as in the other systems of HTTP, with a parser in C; or httpx, whose parser is h11, in Python. Both
+        without limits on time.
     resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has.
     event_loop: asyncio or uvloop, which uvicorn takes by itself where it is installed; on both sides.
     codec: how structured messages become bytes; not used for opaque bytes.
@@ -35,7 +36,7 @@ class Options:
 
     server: Literal["uvicorn_httptools", "uvicorn_h11", "hypercorn", "granian"] = "uvicorn_httptools"
     framework: Literal["starlette", "none"] = "starlette"
-    client: Literal["httpx", "aiohttp"] = "httpx"
+    client: Literal["aiohttp", "httpx"] = "aiohttp"
     resource: Literal["echo", "bytes"] = "echo"
     event_loop: _event_loops.EventLoop = "uvloop"
     codec: str = "json"
