@@ -72,6 +72,7 @@ PAIRS = (
     Pair("pyro5", {"nodelay": False}),
     Pair("pyro5", {"serializer": "msgpack"}),
     Pair("rabbitmq", {"event_loop": "uvloop"}),
+    Pair("rpyc", {"nodelay": False}, payload_bytes=100_000, given=STALLED),
     Pair("thrift", {"server_nodelay": False}, payload_bytes=4090, given=STALLED),
     Pair("wamp_crossbar", {"event_loop": "uvloop"}),
 )
@@ -149,13 +150,11 @@ def _ratio(found: Mapping[str, Any]) -> str:
     return f"{ratio} [{low}, {high}]: {found['verdict']}"
 
 
-def table() -> tuple[pd.DataFrame, str]:
-    """Return the table of what was kept last, and how it was measured; an empty one where nothing was."""
+def table() -> tuple[pd.DataFrame, str] | None:
+    """Return the table of what was kept last, and how it was measured; None where nothing was."""
     file = paths.home() / FILE
     if not file.exists():
-        return pd.DataFrame({"system": [], "effect": []}).set_index("system"), (
-            "Nothing is stored yet: `python -m benchmarks.fairness --write` measures all rows in about 8 minutes."
-        )
+        return None
     kept = json.loads(file.read_text("utf-8"))
     return of(kept["found"]), (
         f"One client, client and server on one CPU, {kept['blocks']} blocks of each pair; in brackets the 95 % "

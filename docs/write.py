@@ -29,7 +29,7 @@ from bench.experiments.sentences import conclusion, text
 from bench.run import stored
 from bench.run.frames import Run, shared
 from bench.simulation.certificate import RUNS, certificate
-from benchmarks import hosts_cost, quiet, resolution
+from benchmarks import fairness, hosts_cost, quiet, resolution
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"
@@ -184,10 +184,17 @@ def expected() -> str:
     return markdown(pd.DataFrame(rows, columns=columns).set_index("notebook"))
 
 
+def deviations() -> str:
+    """Return what each deviation from a library's own defaults costs, or how to measure that."""
+    found = fairness.table()
+    return _of_frame(*found) if found else f"Nothing is stored yet in {fairness.FILE}."
+
+
 FROM_RUNS: dict[str, Makers] = {
     "README.md": {"summary": summary, "systems": catalogue, "origins": origins},
     "docs/results.md": {"results": results},
     "docs/choosing.md": {"choosing": choosing},
+    "docs/fairness.md": {"fairness": deviations},
     "docs/hosts.md": {"cost": lambda: _of_frame(*hosts_cost.cost())},
     "docs/trust.md": {
         "card": card,
