@@ -81,9 +81,9 @@ def runner_of(is_async: bool, options: Any) -> Callable[[Any], Any]:
         return run_plain
     import asyncio
 
-    from bench.systems import _event_loops
+    from bench.process import event_loops
 
-    return asyncio.Runner(loop_factory=_event_loops.factory(options)).run
+    return asyncio.Runner(loop_factory=event_loops.factory(options)).run
 
 
 class Caller:

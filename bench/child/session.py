@@ -169,9 +169,9 @@ def _loop(client: Any, options: Any) -> tuple[Any, Any]:
         return timed_loops.closed, lambda result: result
     import asyncio
 
-    from bench.systems import _event_loops
+    from bench.process import event_loops
 
-    return timed_loops.closed_async, asyncio.Runner(loop_factory=_event_loops.factory(options)).run
+    return timed_loops.closed_async, asyncio.Runner(loop_factory=event_loops.factory(options)).run
 
 
 if __name__ == "__main__":

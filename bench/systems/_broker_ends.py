@@ -15,8 +15,9 @@ from typing import Any, ClassVar, NoReturn
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
+from bench.process import event_loops
 from bench.replies import END
-from bench.systems import _broker, _event_loops
+from bench.systems import _broker
 
 AHEAD_MESSAGES, AHEAD_BYTES = 10_000, 4_000_000
 REPORTS = ".read"  # behind the name of a one-way stream: where its receiver reports
@@ -85,7 +86,7 @@ async def begin(take: Take, message: bytes, number: str, reply_to: str) -> None:
 def serve(kind: type[Connection], binding: Binding, options: Any, service: Service) -> None:
     """Take requests from the broker and answer them, until the process ends."""
     address = _broker.announced(binding, options.tls)
-    _event_loops.run(_serve(kind(address, options), address, service), options)
+    event_loops.run(_serve(kind(address, options), address, service), options)
 
 
 async def _serve(connection: Connection, address: str, service: Service) -> NoReturn:

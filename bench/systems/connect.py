@@ -14,7 +14,8 @@ from connectrpc.server import ConnectASGIApplication, Endpoint
 from bench import credentials
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _event_loops, _http_wire, _tls
+from bench.process import event_loops
+from bench.systems import _connections, _http_wire, _tls
 
 TRANSPORTS = ("tcp",)  # the library's client has no socket files
 START_S = 0.8
@@ -41,12 +42,12 @@ class Options:
 
     serialization: Literal["protobuf", "bytes"] = "protobuf"
     compress: bool = False
-    event_loop: _event_loops.EventLoop = "uvloop"
+    event_loop: event_loops.EventLoop = "uvloop"
     codec: str = "protobuf"
     tls: bool = False
 
     def __post_init__(self) -> None:
-        _event_loops.check(self.event_loop)
+        event_loops.check(self.event_loop)
 
 
 class _Unchanged:
@@ -134,7 +135,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     listener = _asgi.listen(binding.endpoint())
     service.announce(_connections.announced(listener, binding.endpoint()))
     folder = binding.credentials if options.tls else ""
-    _event_loops.run(_asgi.uvicorn(_application(options, service), listener, "httptools", folder), options)
+    event_loops.run(_asgi.uvicorn(_application(options, service), listener, "httptools", folder), options)
 
 
 class Client:

@@ -9,7 +9,8 @@ import grpc
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _event_loops, _grpc, _grpc_wire
+from bench.process import event_loops
+from bench.systems import _grpc, _grpc_wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
@@ -24,16 +25,16 @@ class Options(_grpc.Options):
     event_loop: asyncio or uvloop, on both sides. The library's own threads send and receive; they wake the loop.
     """
 
-    event_loop: _event_loops.EventLoop = "asyncio"
+    event_loop: event_loops.EventLoop = "asyncio"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _event_loops.check(self.event_loop)
+        event_loops.check(self.event_loop)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
-    _event_loops.run(_serve(binding, options, service), options)
+    event_loops.run(_serve(binding, options, service), options)
 
 
 async def _serve(binding: Binding, options: Options, service: Service) -> None:

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _event_loops, _http, _http_streams, _http_wire, _tls, _workers
+from bench.process import event_loops
+from bench.systems import _connections, _http, _http_streams, _http_wire, _tls, _workers
 from bench.systems._aiohttp import aiohttp, web
 
 TRANSPORTS = ("ipc", "tcp")
@@ -50,10 +51,10 @@ class Options:
     tls: bool = False
     stream_by: Literal["chunked", "sse", "websocket"] = "chunked"
     pool: int = 0
-    event_loop: _event_loops.EventLoop = "asyncio"
+    event_loop: event_loops.EventLoop = "asyncio"
 
     def __post_init__(self) -> None:
-        _event_loops.check(self.event_loop)
+        event_loops.check(self.event_loop)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
         if not 0 <= self.pool < 2**31:
@@ -145,7 +146,7 @@ def _answer(
         announce(lambda: resources.calls)
         await asyncio.Event().wait()  # an event that nobody sets
 
-    _event_loops.run(answer_all(), options)
+    event_loops.run(answer_all(), options)
 
 
 class Client:

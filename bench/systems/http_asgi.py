@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _event_loops, _http, _http_wire, _messages, _ports, _tls
+from bench.process import event_loops
+from bench.systems import _connections, _http, _http_wire, _messages, _ports, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.8
@@ -38,12 +39,12 @@ class Options:
     framework: Literal["starlette", "none"] = "starlette"
     client: Literal["aiohttp", "httpx"] = "aiohttp"
     resource: Literal["echo", "bytes"] = "echo"
-    event_loop: _event_loops.EventLoop = "uvloop"
+    event_loop: event_loops.EventLoop = "uvloop"
     codec: str = "json"
     tls: bool = False
 
     def __post_init__(self) -> None:
-        _event_loops.check(self.event_loop)
+        event_loops.check(self.event_loop)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -55,15 +56,15 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     folder = binding.credentials if options.tls else ""
     if options.server == "granian":
         where = _reserved(binding.endpoint())
-        _event_loops.run(_asgi.granian(application, _place(where), folder, _announcer(where, service)), options)
+        event_loops.run(_asgi.granian(application, _place(where), folder, _announcer(where, service)), options)
         return
     listener = _asgi.listen(binding.endpoint())
     service.announce(_connections.announced(listener, binding.endpoint()))
     if options.server == "hypercorn":
-        _event_loops.run(_asgi.hypercorn(application, listener, folder), options)
+        event_loops.run(_asgi.hypercorn(application, listener, folder), options)
     else:
         parser = options.server.removeprefix("uvicorn_")
-        _event_loops.run(_asgi.uvicorn(application, listener, parser, folder), options)
+        event_loops.run(_asgi.uvicorn(application, listener, parser, folder), options)
 
 
 def _reserved(endpoint: str) -> Address:

@@ -18,7 +18,8 @@ from paho.mqtt.properties import Properties
 
 from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
-from bench.systems import _broker, _broker_ends, _event_loops, _tls
+from bench.process import event_loops
+from bench.systems import _broker, _broker_ends, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.2
@@ -51,11 +52,11 @@ class Options:
 
     qos: Literal[0, 1, 2] = 0
     codec: str = "json"
-    event_loop: _event_loops.EventLoop = "asyncio"
+    event_loop: event_loops.EventLoop = "asyncio"
     tls: bool = False
 
     def __post_init__(self) -> None:
-        _event_loops.check(self.event_loop)
+        event_loops.check(self.event_loop)
 
 
 def route(binding: Binding, options: Options, service: RouterService) -> None:

@@ -13,7 +13,8 @@ from nats.aio.msg import Msg
 from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
-from bench.systems import _broker, _broker_ends, _event_loops, _tls
+from bench.process import event_loops
+from bench.systems import _broker, _broker_ends, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.4
@@ -38,11 +39,11 @@ class Options:
     """
 
     codec: str = "json"
-    event_loop: _event_loops.EventLoop = "asyncio"
+    event_loop: event_loops.EventLoop = "asyncio"
     tls: bool = False
 
     def __post_init__(self) -> None:
-        _event_loops.check(self.event_loop)
+        event_loops.check(self.event_loop)
 
 
 def route(binding: Binding, options: Options, service: RouterService) -> None:

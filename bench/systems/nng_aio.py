@@ -6,7 +6,8 @@ from typing import Any
 import pynng
 
 from bench.contract import Binding, Service
-from bench.systems import _event_loops, _nng
+from bench.process import event_loops
+from bench.systems import _nng
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
@@ -21,15 +22,15 @@ class Options(_nng.Options):
     event_loop: asyncio or uvloop, on both sides.
     """
 
-    event_loop: _event_loops.EventLoop = "asyncio"
+    event_loop: event_loops.EventLoop = "asyncio"
 
     def __post_init__(self) -> None:
-        _event_loops.check(self.event_loop)
+        event_loops.check(self.event_loop)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer requests in one event loop, with one REP socket: one after another, whoever sent them."""
-    _event_loops.run(_serve(binding, options, service), options)
+    event_loops.run(_serve(binding, options, service), options)
 
 
 async def _serve(binding: Binding, options: Options, service: Service) -> None:

@@ -18,8 +18,8 @@ from aio_pika.abc import AbstractIncomingMessage
 from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import NotInstalledError, TransportError
-from bench.process import pipes
-from bench.systems import _broker, _broker_ends, _event_loops, _ports, _tls
+from bench.process import event_loops, pipes
+from bench.systems import _broker, _broker_ends, _ports, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.3
@@ -54,11 +54,11 @@ class Options:
     prefetch: int = 0
     confirms: bool = False
     codec: str = "json"
-    event_loop: _event_loops.EventLoop = "asyncio"
+    event_loop: event_loops.EventLoop = "asyncio"
     tls: bool = False
 
     def __post_init__(self) -> None:
-        _event_loops.check(self.event_loop)
+        event_loops.check(self.event_loop)
         if not 0 <= self.prefetch < 65536:
             raise ValueError(f"prefetch must be 0 to 65535, not {self.prefetch}")
         if self.prefetch and not self.acknowledge:

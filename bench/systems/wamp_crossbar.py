@@ -17,8 +17,9 @@ from autobahn.wamp.types import CallOptions, ComponentConfig, RegisterOptions
 from bench import codecs
 from bench.contract import Binding, RouterService, Service, parse_address
 from bench.errors import TransportError
+from bench.process import event_loops
 from bench.replies import END
-from bench.systems import _crossbar, _event_loops, _tls
+from bench.systems import _crossbar, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
@@ -44,11 +45,11 @@ class Options:
 
     framing: Literal["rawsocket", "websocket"] = "rawsocket"
     serializer: Literal["msgpack", "cbor", "json"] = "msgpack"
-    event_loop: _event_loops.EventLoop = "asyncio"
+    event_loop: event_loops.EventLoop = "asyncio"
     tls: bool = False
 
     def __post_init__(self) -> None:
-        _event_loops.check(self.event_loop)
+        event_loops.check(self.event_loop)
 
 
 def coder(options: Options, kind: str) -> codecs.Coder:
@@ -163,7 +164,7 @@ FAILURES = (TransportLost, ApplicationError, SerializationError, PayloadExceeded
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Register the procedure at the router and answer its calls, until the process ends."""
-    _event_loops.run(_serve(binding, options, service), options)
+    event_loops.run(_serve(binding, options, service), options)
 
 
 async def _serve(binding: Binding, options: Options, service: Service) -> None:

@@ -9,7 +9,8 @@ from bench.child.caller import runner_of
 from bench.errors import NotInstalledError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.systems import _event_loops, grpc_aio
+from bench.process import event_loops
+from bench.systems import grpc_aio
 from bench.validation.support import choices
 
 ASYNCHRONOUS = {
@@ -68,7 +69,7 @@ def test_servers_and_clients_run_in_the_loop_of_their_options():
 
     for event_loop, is_it in (("uvloop", True), ("asyncio", False)):
         options = grpc_aio.Options(event_loop=event_loop)
-        _event_loops.run(running(), options)
+        event_loops.run(running(), options)
         runner_of(True, options)(running())
         assert [issubclass(kind, uvloop.Loop) for kind in found[-2:]] == [is_it, is_it]
 
@@ -80,6 +81,6 @@ def test_every_asynchronous_system_has_the_option():
 
 
 def test_a_loop_that_is_not_installed_names_the_command(monkeypatch):
-    monkeypatch.setattr(_event_loops.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(NotInstalledError, match="pip install uvloop"):
         grpc_aio.Options(event_loop="uvloop")

@@ -5,8 +5,6 @@ uvloop's timers are whole milliseconds (``bench.child.event_loop``).
 """
 
 import asyncio
-import importlib
-import importlib.util
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
@@ -17,14 +15,21 @@ EventLoop = Literal["asyncio", "uvloop"]
 
 def check(event_loop: str) -> None:
     """Raise NotInstalledError, with the command that installs it, for a loop that is not installed."""
-    if event_loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
-        raise NotInstalledError("uvloop is not installed; install it: python -m pip install uvloop")
+    if event_loop == "asyncio":
+        return
+    from importlib.util import find_spec
+
+    if find_spec(event_loop) is None:
+        raise NotInstalledError(f"{event_loop} is not installed; install it: python -m pip install {event_loop}")
 
 
-def factory(options: Any) -> Callable[[], asyncio.AbstractEventLoop]:
-    """Return what makes the event loop that a system's options name; asyncio's where they name none."""
-    made: Callable[[], asyncio.AbstractEventLoop]
-    made = importlib.import_module(getattr(options, "event_loop", "asyncio")).new_event_loop
+def factory(options: Any) -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes the event loop that a system's options name; None for asyncio's own."""
+    if getattr(options, "event_loop", "asyncio") == "asyncio":
+        return None
+    from importlib import import_module
+
+    made: Callable[[], asyncio.AbstractEventLoop] = import_module(options.event_loop).new_event_loop
     return made
 
 
