@@ -43,6 +43,7 @@ WAYS = [
     ("wamp_crossbar", "ipc", {}),
     ("nats", "tcp", {}),
     ("redis", "ipc", {}),
+    ("redis", "tcp", {"queue": "stream"}),
     ("mqtt", "tcp", {"qos": 1}),
     ("rabbitmq", "tcp", {}),
     ("wamp_crossbar", "tcp", {"framing": "websocket", "serializer": "json"}),
