@@ -9,7 +9,7 @@ import sys
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import aio_pika
 import aiormq
@@ -37,11 +37,16 @@ FAILURES = (aiormq.exceptions.AMQPError, aio_pika.exceptions.AMQPException, OSEr
 
 MOST_BYTES = 2_000_000_000  # of the broker's memory, beyond which it reads no more of those who publish
 
+QUORUM = {"x-queue-type": "quorum", "x-expires": 60_000}  # it cannot be exclusive: it ends a minute after its reader
+
 
 @dataclass(frozen=True)
 class Options:
     """How messages are delivered. The receiver of a one-way stream reports what it has read; the sender waits for that.
 
+    queue: of requests. classic is in memory and ends with its server. quorum is durable and written to disk (Raft, one
+        node here): with acknowledge and confirms a request is delivered at least once, also after a restart of the
+        broker. Without these, or with classic, at most once. The broker keeps no replies (direct reply-to).
     acknowledge: the server acknowledges each request after its reply; else the broker forgets it when it is sent.
     prefetch: requests that the broker sends ahead to a server that acknowledges; 0: any number.
     confirms: the broker confirms each message published, and the publisher waits for that.
@@ -49,6 +54,7 @@ class Options:
     tls: TLS 1.3 between the broker and either side; both sides verify the broker's certificate.
     """
 
+    queue: Literal["classic", "quorum"] = "classic"
     acknowledge: bool = False
     prefetch: int = 0
     confirms: bool = False
@@ -175,7 +181,8 @@ class _Connection(_broker_ends.Connection):
 
     def publish(self, name: str, payload: bytes, number: str = "", reply_to: str = "") -> Any:
         """Return what awaits that a message is published to a queue, and confirmed where the options say so."""
-        kind = aio_pika.DeliveryMode.NOT_PERSISTENT
+        is_durable = self.options.queue == "quorum" and name == self.name
+        kind = aio_pika.DeliveryMode.PERSISTENT if is_durable else aio_pika.DeliveryMode.NOT_PERSISTENT
         message = aio_pika.Message(
             payload, delivery_mode=kind, correlation_id=number or None, reply_to=reply_to or None
         )
@@ -192,6 +199,8 @@ class _Connection(_broker_ends.Connection):
 
         if name == self.replies:
             queue = await self._channel.get_queue(name, ensure=False)
+        elif self.options.queue == "quorum" and name == self.name:
+            queue = await self._channel.declare_queue(name, durable=True, arguments=QUORUM)
         else:
             queue = await self._channel.declare_queue(name, exclusive=True, auto_delete=True)
         await queue.consume(handle, no_ack=not acknowledges)

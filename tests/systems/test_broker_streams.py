@@ -24,6 +24,8 @@ CAREFUL = [
     ("mqtt", {"qos": 1}),
     ("mqtt", {"qos": 2}),
     ("rabbitmq", {"acknowledge": True, "prefetch": 10, "confirms": True}),
+    ("rabbitmq", {"queue": "quorum", "acknowledge": True, "confirms": True}),
+    ("nats", {"jetstream": True}),
 ]
 ENDS = [(name, {}) for name in ("nats", "mqtt", "rabbitmq")] + CAREFUL
 

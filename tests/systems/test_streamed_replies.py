@@ -42,6 +42,7 @@ WAYS = [
     *(("rpyc", by, {}) for by in ("ipc", "tcp")),
     ("wamp_crossbar", "ipc", {}),
     ("nats", "tcp", {}),
+    ("nats", "tcp", {"jetstream": True}),
     ("redis", "ipc", {}),
     ("redis", "tcp", {"queue": "stream"}),
     ("mqtt", "tcp", {"qos": 1}),
