@@ -12,6 +12,7 @@ TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
 REQUIRES = ("pynng",)
 ENCRYPTED = ("tcp",)
+GUARANTEES = "nng"  # as that system's
 Options = _nng.Options
 
 
