@@ -46,10 +46,9 @@ GUARANTEES = {
 class Options:
     """Protocol between both sides and the router.
 
-    Both sides set TCP_NODELAY; the router does not on its ends of tcp connections, as the kernel shows, and Crossbar.io
-    has no setting for it: its ``tcp_nodelay`` is for websocket, on by default, and without effect (Crossbar.io 26.1). A
-    message that the router sends while an earlier one is not acknowledged waits for that (Nagle's algorithm): over
-    tcp, several calls under way on one connection are sent together.
+    Both sides set TCP_NODELAY. The router does not on its ends of tcp connections, as the kernel shows, and Crossbar.io
+    26.10 has no setting that does: its ``tcp_nodelay`` is for websocket, on by default, and without effect. A message
+    that the router sends while an earlier one is not acknowledged waits for that (Nagle's algorithm).
 
     framing: rawsocket puts a length before each message; websocket a frame, after a handshake by HTTP.
     serializer: json, msgpack or cbor. The payload travels as one argument; json carries opaque bytes as base64 text.
