@@ -72,6 +72,7 @@ PAIRS = (
     Pair("pyro5", {"nodelay": False}),
     Pair("pyro5", {"serializer": "msgpack"}),
     Pair("rabbitmq", {"event_loop": "uvloop"}),
+    Pair("redis", {"parser": "python"}),
     Pair("rpyc", {"nodelay": False}, payload_bytes=100_000, given=STALLED),
     Pair("thrift", {"server_nodelay": False}, payload_bytes=4090, given=STALLED),
     Pair("wamp_crossbar", {"event_loop": "uvloop"}),

@@ -13,6 +13,7 @@ TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
 REQUIRES = ("pynng",)
 ENCRYPTED = ("tcp",)
+GUARANTEES = "nng"  # as that system's
 
 
 @dataclass(frozen=True)

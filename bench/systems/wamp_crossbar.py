@@ -31,10 +31,25 @@ ENCRYPTED = ("tcp",)  # the router's endpoints at socket files do not encrypt
 REALM, PROCEDURE = "roundtrip", "roundtrip.echo"
 FRAMINGS = ("rawsocket", "websocket")
 
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: the router forwards a call once, and forgets it with its sessions",
+        "ordering": "calls of one session to one callee in order",
+        "persistence": "nothing is stored by the router",
+        "back_pressure": "none: what a slow side does not read is kept in the router's memory",
+        "acknowledgement": "the result or the error",
+        "source": "https://wamp-proto.org/wamp_latest_ietf.html https://crossbar.io/docs/",
+    },
+}
+
 
 @dataclass(frozen=True)
 class Options:
     """Protocol between both sides and the router.
+
+    Both sides set TCP_NODELAY. The router does not on its ends of tcp connections, as the kernel shows, and Crossbar.io
+    26.10 has no setting that does: its ``tcp_nodelay`` is for websocket, on by default, and without effect. A message
+    that the router sends while an earlier one is not acknowledged waits for that (Nagle's algorithm).
 
     framing: rawsocket puts a length before each message; websocket a frame, after a handshake by HTTP.
     serializer: json, msgpack or cbor. The payload travels as one argument; json carries opaque bytes as base64 text.
