@@ -134,14 +134,16 @@ def of(found: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return a row for each pair: the options of both, their median RTT, and the ratios."""
     rows = []
     for one in found:
-        cpu, where = {role: both[0] for role, both in one["cpu_us"].items()}, one["transport"]
         rows.append({
-            "system": f"`{one['system']}` {where}, {one['payload_bytes']:,} B",
+            "system": f"`{one['system']}` {one['transport']}, {one['payload_bytes']:,} B",
             "default": f"`{typed(one['default'])}`",
             "alternative": f"`{typed(one['options'])}`",
             "median RTT, default; alternative": "; ".join(map(duration, one["p50_us"])),
             **{f"{name}, alternative divided by default": _ratio(one[name]) for name in QUANTITIES},
-            "the client's share of the CPU time, default": f"{cpu['client'] / sum(cpu.values()):.0%}",
+            "client's share of the CPU time, default; alternative": "; ".join(
+                f"{one['cpu_us']['client'][case] / sum(both[case] for both in one['cpu_us'].values()):.0%}"
+                for case in (0, 1)
+            ),
         })  # fmt: skip
     return pd.DataFrame(rows).set_index("system")
 

@@ -62,7 +62,7 @@ def test_the_table_has_ratios_shares_and_verdicts_that_allow_for_the_number_of_p
     row = table.iloc[0]
     assert row["default"] == "`{rpc: unary, tls: true}`" and row["alternative"] == "`{rpc: stream, tls: false}`"
     assert row["p50 RTT, alternative divided by default"] == "2.00 [1.80, 2.20]: different"
-    assert row["the client's share of the CPU time, default"] == "60%"
+    assert row["client's share of the CPU time, default; alternative"] == "60%; 56%"
     monkeypatch.setattr(fairness.paths, "home", lambda: tmp_path)
     assert fairness.table() is None
     (tmp_path / "docs").mkdir()
