@@ -10,10 +10,13 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              ``{"redis-server": "redis-server"}``. Its path is
                              ``bench.process.pipes.program(name)``. Where one is missing, the system counts as not
                              installed, except for a ``target``
-``VERSION_COMMANDS``         commands whose output holds a version number, by the name to store it under (optional).
-                             For a program that is not named here it is ``PROGRAM --version``
+``VERSION_COMMANDS``         commands whose output holds a version number, by the name to store it under (optional),
+                             ``python`` being this interpreter. For a program that is not named here it is
+                             ``PROGRAM --version``
 ``GROUP``                    ``"direct"`` (the default), ``"broker"``, ``"http"``, ``"native"`` (client and server are
                              no Python) or ``"instrument"`` (no RPC system): where lists and figures show it
+``GUARANTEES``               what the system promises of a message, a dictionary with its source, for
+                             ``docs/guarantees.md``; see below (asked for in the checkout, optional elsewhere)
 ``LARGEST_BYTES``            the largest payload that it carries (optional; without it any that can be asked for). A
                              larger one is refused before anything is measured, and no test sends one
 ``Options``                  a frozen dataclass: one field for each option, with type and default. A value that is not
@@ -72,6 +75,9 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              polling): then it takes no turns with others (optional)
 ===========================  ============================================================================
 
+``GUARANTEES`` is a literal: under ``""`` for the defaults, and under ``"qos=1"`` or ``"queue=quorum, confirms=true"``
+for options that change something, the fields ``bench.contract.GUARANTEES`` as text; options need only the fields that
+differ. The name of another system instead says that the guarantees are that one's.
 ``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.
 ``close`` may be called in another thread than ``open`` and ``call``, but never while one of them runs there.
 A payload is random bytes that do not compress, of any value, as many as ``payload_bytes`` says, never none; each
@@ -92,6 +98,14 @@ from bench.errors import BenchError, UsageError
 from bench.text import one_line, quoted
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
+GUARANTEES = {  # the fields of a system's ``GUARANTEES``: what each says
+    "delivery": "how often a request or message is delivered when a process or a connection fails",
+    "ordering": "which messages arrive in the order in which they were sent",
+    "persistence": "what survives a restart of the broker or server",
+    "back_pressure": "what happens to a sender that is faster than the receiver",
+    "acknowledgement": "who acknowledges a message, and when",
+    "source": "addresses of the documentation that says so",
+}
 GROUPS = ("direct", "broker", "http", "native", "instrument")
 
 

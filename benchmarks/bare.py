@@ -264,7 +264,9 @@ def client(system, transport, place, size, seconds):
         place, name = place.split()
         broker, key = redis_connection(place), os.urandom(4).hex().encode()
     elif system == "http_asgi":
-        times, end = asyncio.run(frameworks.http_asgi_times(place, payload, seconds))
+        import uvloop
+
+        times, end = uvloop.run(frameworks.http_asgi_times(place, payload, seconds))
         return print(median(times, end, seconds))
     elif system in frameworks.CALLERS:
         call = frameworks.CALLERS[system](transport, place)

@@ -77,6 +77,7 @@ def nng_caller(transport, place):
 def http_asgi_server(transport, place):
     """Echo by Starlette on uvicorn for ever."""
     import uvicorn
+    import uvloop
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
@@ -88,7 +89,7 @@ def http_asgi_server(transport, place):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     application = Starlette(routes=[Route("/echo", echo, methods=["POST"])])
-    given = {"host": "127.0.0.1", "port": port, "http": "httptools", "loop": "asyncio"}
+    given = {"host": "127.0.0.1", "port": port, "http": "httptools", "loop": "uvloop"}
     server = uvicorn.Server(uvicorn.Config(application, log_config=None, access_log=False, **given))
 
     async def serve():
@@ -98,19 +99,20 @@ def http_asgi_server(transport, place):
         print(port, flush=True)
         await serving
 
-    asyncio.run(serve())
+    uvloop.run(serve())
 
 
 async def http_asgi_times(place, payload, seconds):
-    """Call by a client of httpx until the time is over; return when each call ended, and what it took, in ns."""
-    import httpx
+    """Call by a client of aiohttp until the time is over; return when each call ended, and what it took, in ns."""
+    import aiohttp
 
     url, clock, times = f"http://127.0.0.1:{place}/echo", time.perf_counter_ns, []
-    async with httpx.AsyncClient(timeout=None, trust_env=False) as client:
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as client:
         now, end = 0, clock() + int(seconds * 1e9)
         while now < end:
             began = clock()
-            _ = (await client.post(url, content=payload)).content
+            async with client.post(url, data=payload) as response:
+                await response.read()
             now = clock()
             times.append((now, now - began))
     return times, end

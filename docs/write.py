@@ -20,7 +20,7 @@ from bench import paths, systems
 from bench.analysis import checks
 from bench.apps import replicating
 from bench.apps.teaching import questions
-from bench.contract import GROUPS
+from bench.contract import GROUPS, GUARANTEES
 from bench.drawing.axes import style
 from bench.errors import BenchError, DataError
 from bench.experiments import panels, tables
@@ -30,7 +30,7 @@ from bench.experiments.sentences import conclusion, text
 from bench.run import stored
 from bench.run.frames import Run, shared
 from bench.simulation.certificate import RUNS, certificate
-from benchmarks import hosts_cost, quiet, resolution
+from benchmarks import fairness, hosts_cost, quiet, resolution
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"
@@ -91,10 +91,15 @@ def summary() -> str:
     return f"{conclusion(run)}\n\n{panels.caption(run)}\n\n![{panels.alt_text(run)}]({PICTURE})"
 
 
+def _own_systems() -> list[str]:
+    """Return the names of the checkout's systems."""
+    own = Path(systems.__file__).parent
+    return [name for name in systems.names() if Path(systems.file_of(name)).parent == own]
+
+
 def catalogue() -> str:
     """Return a table of the checkout's systems with transports and descriptions, by group."""
-    own = Path(systems.__file__).parent
-    names = [name for name in systems.names() if Path(systems.file_of(name)).parent == own]
+    names = _own_systems()
     rows = []
     for group in GROUPS:
         rows.append([f"**{GROUP_NAMES[group]}**", "", ""])
@@ -104,6 +109,37 @@ def catalogue() -> str:
             if systems.group(name) == group
         ]
     return markdown(pd.DataFrame(rows, columns=["system", "transports", "what it is"]).set_index("system"))
+
+
+def guarantees() -> str:
+    """Return what each system promises of a message, those through a broker first, and its speed with the defaults."""
+    groups = ("broker", *(group for group in GROUPS if group not in ("broker", "instrument")))
+    fields = [field for field in GUARANTEES if field != "source"]
+    columns = ["system", "options", *(field.replace("_", "-") for field in fields), "source", SPEED]
+    speeds, tables = _speeds(), []
+    for group in groups:
+        rows = []
+        for name in _own_systems():
+            for options, said in systems.guarantees(name).items() if systems.group(name) == group else ():
+                sources = " ".join(f"[{number}]({url})" for number, url in enumerate(said["source"].split(), 1))
+                speed = "" if options else speeds.get(name, "")
+                rows.append([f"`{name}`", options or "defaults", *(said[field] for field in fields), sources, speed])
+        heading = GROUP_NAMES[group][0].upper() + GROUP_NAMES[group][1:]
+        tables += [f"## {heading}", markdown(pd.DataFrame(rows, columns=columns).set_index("system"))]
+    return "\n\n".join(tables)
+
+
+SPEED = "median RTT over that of raw sockets"
+
+
+def _speeds() -> dict[str, str]:
+    """Return each system's predicted ratio to raw sockets, a CPU each side, by transport."""
+    found, said = published(), dict[str, list[str]]()
+    for transport in found.tiers if found else ():
+        for shown, ratio in tiers.by_system(found, transport).iloc[:, 1].items():
+            name = tiers.BASELINE if shown == tiers.BASE else str(shown).strip("`")
+            said.setdefault(name, []).append(f"{transport} {ratio}")
+    return {name: "; ".join(ratios) for name, ratios in said.items()}
 
 
 def origins() -> str:
@@ -190,10 +226,18 @@ def expected() -> str:
     return markdown(pd.DataFrame(rows, columns=columns).set_index("notebook"))
 
 
+def deviations() -> str:
+    """Return what each deviation from a library's own defaults costs, or how to measure that."""
+    found = fairness.table()
+    return _of_frame(*found) if found else f"Nothing is stored yet in {fairness.FILE}."
+
+
 FROM_RUNS: dict[str, Makers] = {
     "README.md": {"summary": summary, "systems": catalogue, "origins": origins},
     "docs/results.md": {"results": results},
     "docs/choosing.md": {"choosing": choosing},
+    "docs/fairness.md": {"fairness": deviations},
+    "docs/guarantees.md": {"guarantees": guarantees},
     "docs/hosts.md": {"cost": lambda: _of_frame(*hosts_cost.cost())},
     "docs/trust.md": {
         "card": card,

@@ -75,13 +75,15 @@ def run_plain(result: Any) -> Any:
     raise RuntimeError("a blocking client's coroutine waits for an event loop")
 
 
-def runner_of(is_async: bool) -> Callable[[Any], Any]:
-    """Return what runs a coroutine to its end: an event loop, where a client's methods are ``async``."""
+def runner_of(is_async: bool, options: Any) -> Callable[[Any], Any]:
+    """Return what runs a coroutine to its end: the event loop that options name, where a client is ``async``."""
     if not is_async:
         return run_plain
     import asyncio
 
-    return asyncio.Runner().run
+    from bench.process import event_loops
+
+    return asyncio.Runner(loop_factory=event_loops.factory(options)).run
 
 
 class Caller:

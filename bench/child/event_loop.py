@@ -1,4 +1,4 @@
-"""An event loop whose timers end when they are due: epoll's own timeouts are rounded up to whole milliseconds."""
+"""An event loop whose timers end when they are due: asyncio and uvloop wait for whole milliseconds."""
 
 import asyncio
 import select

@@ -40,7 +40,7 @@ class Callers:
         self._scheduled = None if self._due is None else len(self._due)
         self._spun_ns = 0
         self._is_async = inspect.iscoroutinefunction(system.Client.call)
-        self._run = runner_of(self._is_async)
+        self._run = runner_of(self._is_async, options)
         self._payloads = Payloads(system, options, spec)
         make = self._payloads.around(functools.partial(system.Client, address, options))
         self._callers = [self.kind(make, self._payloads.items, size, self._run) for _ in range(spec.case.callers)]

@@ -16,7 +16,7 @@ class Sending:
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         self._sender = system.Sender(address, options)
         is_async = inspect.iscoroutinefunction(system.Sender.send)
-        self._run = runner_of(is_async)
+        self._run = runner_of(is_async, options)
         self._loop: Any = timed_loops.send_stream_async if is_async else timed_loops.send_stream
         self._payload = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)[0]
         self._marks = timed_loops.Marks()
@@ -45,7 +45,7 @@ class Receiving:
     def __init__(self, system: Any, binding: Binding, options: Any) -> None:
         self._receiver = system.Receiver(binding, options)
         is_async = inspect.iscoroutinefunction(system.Receiver.receive)
-        self._run = runner_of(is_async)
+        self._run = runner_of(is_async, options)
         self._loop: Any = timed_loops.receive_stream_async if is_async else timed_loops.receive_stream
         if is_async:
             self._run(self._receiver.open())

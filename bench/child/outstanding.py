@@ -16,6 +16,7 @@ from bench.child.caller import Caller, Failures, failed, renew, run_plain
 from bench.child.structured_messages import ApartCarrier, Payloads
 from bench.contract import LoadReport
 from bench.errors import SystemFailedError, TransportError
+from bench.process import event_loops
 from bench.process.spec import ClientSpec
 
 LOST = ("connect", "read", "call", "UNAVAILABLE")  # kinds of failures after which the connection is opened anew
@@ -78,7 +79,7 @@ class AwaitedSlot(Caller):
 class SharedClients:
     """The connections of a process with an asynchronous library, which all its slots share."""
 
-    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec, loop_factory: Any = None) -> None:
+    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec, loop_factory: Any) -> None:
         self._runner = asyncio.Runner(loop_factory=loop_factory)
         self._payloads = Payloads(system, options, spec)
         kind = system.Multiplexed if spec.case.outstanding > 1 else system.Client
@@ -95,7 +96,7 @@ class Awaited(SharedClients):
     """The load of a process with an asynchronous library: a task for each slot, on the client of its connection."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        super().__init__(system, options, address, spec)
+        super().__init__(system, options, address, spec, event_loops.factory(options))
         depth, most = spec.case.outstanding, spec.case.calls_per_caller
         self._slots = [
             AwaitedSlot(self._connections[number // depth], payloads, most, self._runner.run)

@@ -29,7 +29,7 @@ class Reconnects:
         is_async = inspect.iscoroutinefunction(system.Client.call)
         self._loop: Any = timed_loops.closed_async if is_async else timed_loops.closed
         self._begin: Any = _begin_async if is_async else _begin
-        self._run = runner_of(is_async)
+        self._run = runner_of(is_async, options)
         self._done: list[Session] = []
         self._at_ns = 0
 

@@ -159,7 +159,7 @@ class ReplyStreams:
         first = Ask(1, spec.case.reply_bytes, 0)
         self._first = first, replies.request(first, fillers[0])
         self._stagger_ns = min(ask.replies * ask.gap_ns, int(spec.window_s * 1e9)) // spec.case.callers
-        self._run = runner_of(self._is_async)
+        self._run = runner_of(self._is_async, options)
 
     def first(self) -> int:
         """Connect every caller and let it receive a stream of one reply; return the time of the first in ns."""

@@ -143,10 +143,11 @@ def main() -> None:
     assert isinstance(given, SessionSpec)
     credentials.use(given.credentials)
     system: Any = systems.load(given.system)
-    client = system.Client(given.address, system.Options(**given.options))
+    options = system.Options(**given.options)
+    client = system.Client(given.address, options)
     payloads = timed_loops.make_payloads(given.payload_bytes, given.seed)
     prepared_ns = time.perf_counter_ns()
-    loop, run = _loop(client)
+    loop, run = _loop(client, options)
     run(client.open())
     most = max(0, given.calls - 1)
     run(loop(client.call, payloads, timed_loops.zeros(1), timed_loops.zeros(1), NEVER_NS))
@@ -160,7 +161,7 @@ def main() -> None:
     print(b"".join(encode(done)).decode(), end="")
 
 
-def _loop(client: Any) -> tuple[Any, Any]:
+def _loop(client: Any, options: Any) -> tuple[Any, Any]:
     """Return the timed loop for a client's kind of calls, and the function that runs it."""
     import inspect
 
@@ -168,7 +169,9 @@ def _loop(client: Any) -> tuple[Any, Any]:
         return timed_loops.closed, lambda result: result
     import asyncio
 
-    return timed_loops.closed_async, asyncio.Runner().run
+    from bench.process import event_loops
+
+    return timed_loops.closed_async, asyncio.Runner(loop_factory=event_loops.factory(options)).run
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import platform
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -59,9 +60,9 @@ def _of_programs(system: str) -> dict[str, str]:
 
 
 def reported(command: str) -> str:
-    """Return the first version number that a command prints; "" if there is none, or no such program."""
+    """Return the first version number that a command prints, ``python`` being this one; "" if there is none."""
     first, *rest = shlex.split(command)
-    path = pipes.program(first)
+    path = sys.executable if first == "python" else pipes.program(first)
     if path is None:
         return ""
     try:

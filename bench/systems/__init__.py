@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from bench import documents
-from bench.contract import GROUPS, System
+from bench.contract import GROUPS, GUARANTEES, System
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
 from bench.process import sources
 from bench.text import quoted
@@ -159,6 +159,24 @@ def group(name: str) -> str:
     if group_name not in GROUPS:
         raise SystemFileError(f"{file_of(name)}: GROUP must be one of {', '.join(GROUPS)}, not {group_name!r}")
     return str(group_name)
+
+
+def guarantees(name: str) -> dict[str, dict[str, str]]:
+    """Return what a system promises of a message, by the options that change it ("": the defaults), without an import.
+
+    Each has all fields of ``bench.contract.GUARANTEES``. Empty for a system that does not say; SystemFileError for
+    fields that are no such.
+    """
+    given = constant(name, "GUARANTEES", {})
+    if isinstance(given, str):
+        return guarantees(given)
+    whole = {options: given[""] | fields for options, fields in given.items()}
+    for options, fields in whole.items():
+        if fields.keys() != GUARANTEES.keys():
+            wrong = ", ".join(sorted(fields.keys() ^ GUARANTEES.keys()))
+            at = f"{file_of(name)}: GUARANTEES of {quoted(options)}"
+            raise SystemFileError(f"{at}: the fields are {', '.join(GUARANTEES)}; missing or unknown: {wrong}")
+    return whole
 
 
 def defines(name: str, function: str) -> bool:

@@ -1,7 +1,6 @@
 """The servers of http_asgi: an application by Starlette or by hand, and what runs it."""
 
 import asyncio
-import importlib
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -192,8 +191,3 @@ async def granian(application: Application, place: dict[str, Any], folder: str, 
 def listen(endpoint: str) -> socket.socket:
     """Return a listening socket that knows its protocol: without it, event loops do not set TCP_NODELAY."""
     return socket.socket(fileno=_connections.listen(parse_address(endpoint), 2048).detach())
-
-
-def runner(event_loop: str) -> asyncio.Runner:
-    """Return what runs an event loop of asyncio or uvloop."""
-    return asyncio.Runner(loop_factory=importlib.import_module(event_loop).new_event_loop)

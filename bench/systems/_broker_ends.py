@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NoReturn
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
+from bench.process import event_loops
 from bench.replies import END
 from bench.systems import _broker
 
@@ -85,7 +86,7 @@ async def begin(take: Take, message: bytes, number: str, reply_to: str) -> None:
 def serve(kind: type[Connection], binding: Binding, options: Any, service: Service) -> None:
     """Take requests from the broker and answer them, until the process ends."""
     address = _broker.announced(binding, options.tls)
-    asyncio.run(_serve(kind(address, options), address, service))
+    event_loops.run(_serve(kind(address, options), address, service), options)
 
 
 async def _serve(connection: Connection, address: str, service: Service) -> NoReturn:

@@ -1,6 +1,7 @@
 // An echo server and a closed load with gRPC's C++ library: unary calls of _grpc_echo.proto; roles as in _native.hpp.
 //
-//   server MAX_MESSAGE_BYTES PLACE     says "ready PORT"; PLACE is host:port or unix:path, the port 0 for any
+//   server MAX_MESSAGE_BYTES PLACE API  says "ready PORT"; PLACE is host:port or unix:path, the port 0 for any; API is
+//                                       callback or sync
 //   client ... MAX_MESSAGE_BYTES PLACE
 //
 // As in grpc_sync.py: each caller has a channel of its own, no proxy, no port that another server shares.
@@ -21,8 +22,25 @@ public:
     }
 };
 
+class CallbackEcho : public roundtrip::Echo::CallbackService {
+public:
+    grpc::ServerUnaryReactor* Call(grpc::CallbackServerContext* context, const roundtrip::Payload* request,
+                                   roundtrip::Payload* reply) override {
+        ++answered;
+        reply->set_data(request->data());
+        grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+        reactor->Finish(grpc::Status::OK);
+        return reactor;
+    }
+};
+
+grpc::Service* echo_by(const std::string& api) {
+    if (api == "sync") return new Echo;
+    return new CallbackEcho;
+}
+
 void serve(const Words& words) {
-    auto* const echo = new Echo;
+    grpc::Service* const echo = echo_by(words.at(3));
     const int most_bytes = std::stoi(words.at(1));
     const std::string& place = words.at(2);
     int port = 0;

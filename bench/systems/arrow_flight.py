@@ -1,11 +1,11 @@
-"""Arrow Flight: record batches over gRPC, pyarrow on both sides, a server with threads in C++."""
+"""Arrow Flight: actions, or record batches through one exchange, over gRPC; pyarrow on both sides."""
 
 import contextlib
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 from pyarrow import flight
@@ -21,25 +21,37 @@ START_S = 0.5
 RESERVES_BYTES = 1_073_741_824  # by mimalloc, the library's allocator
 CONNECTION_THREADS = 3
 REQUIRES = ("pyarrow",)
+FOR_MESSAGES = {"rpc": "exchange"}  # an action's body is bytes
 ENCRYPTED = ("tcp",)  # over a socket file the library does not encrypt
 
 SCHEMA = pa.schema([("payload", pa.uint8())])
 NAME = "echo"
+
+GUARANTEES = {
+    "": {
+        "delivery": "at most once, as gRPC, which carries it",
+        "ordering": "in order within a stream; calls beside each other in no order",
+        "persistence": "nothing is stored",
+        "back_pressure": "the sender of a stream waits (flow control of HTTP/2)",
+        "acknowledgement": "the reply with its status",
+        "source": "https://arrow.apache.org/docs/format/Flight.html https://grpc.io/docs/guides/retry/",
+    },
+}
 
 
 @dataclass(frozen=True)
 class Options:
     """How a payload is carried, up to 2 GB; gRPC's limit of 4 MiB is lifted by the library.
 
-    Each call goes through one do_exchange, as a record batch of one column of bytes, which is copied only where the
-    client takes it out.
-
+    rpc: action makes an RPC for each call, a do_action with the payload as its body; exchange sends every call through
+        one do_exchange, as a record batch of one column of bytes, which is copied only where the client takes it out.
     codec: how structured messages are carried; not used for opaque bytes. arrow sends a message's rows as the columns
         of a record batch, and what it holds beside them as the batch's application metadata. Other codecs make bytes of
         them.
     tls: TLS by gRPC's own BoringSSL, over tcp; the client verifies the server's certificate.
     """
 
+    rpc: Literal["action", "exchange"] = "action"
     codec: str = "arrow"
     tls: bool = False
 
@@ -125,6 +137,10 @@ class _Server(flight.FlightServerBase):
         self._service, self._carries = service, carries
         super().__init__(location, **settings)
 
+    def do_action(self, context: Any, action: Any) -> Iterator[Any]:
+        """Answer one request."""
+        yield flight.Result(self._service.answer(action.body))
+
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Answer the requests of one client, each a record batch."""
         answer = self._service.answer
@@ -180,18 +196,26 @@ class Client:
         self._where, self._options = parse_address(address), options
 
     def open(self) -> None:
-        """Make the client, and its one RPC."""
+        """Make the client, and with exchange its one RPC."""
         settings: dict[str, Any] = {
             "generic_options": [("grpc.use_local_subchannel_pool", 1)]
         }  # a connection of its own
         if self._options.tls:
             settings["tls_root_certs"] = credentials.text(credentials.AUTHORITY)
         self._client = flight.connect(_place(self._where, self._options.tls), **settings)
-        self._call: Any = self._first
+        self._writer: Any = None
+        self._call: Any = self._act
+        if self._options.rpc == "action":
+            return
+        self._call = self._first
         try:
             self._writer, self._reader = self._client.do_exchange(flight.FlightDescriptor.for_command(NAME))
         except (OSError, pa.ArrowException) as reason:
             raise self._failed(reason) from reason
+
+    def _act(self, payload: bytes) -> bytes:
+        (result,) = self._client.do_action(flight.Action(NAME, payload))
+        return bytes(result.body.to_pybytes())
 
     def _first(self, payload: Any) -> Any:
         """Begin the exchange with the schema of what its calls carry, and make the first one."""
@@ -235,8 +259,9 @@ class Client:
 
     def close(self) -> None:
         """Disconnect."""
-        with contextlib.suppress(OSError, pa.ArrowException):  # the server has gone
-            self._writer.close()
+        if self._writer is not None:
+            with contextlib.suppress(OSError, pa.ArrowException):  # the server has gone
+                self._writer.close()
         self._client.close()
 
 

@@ -1,4 +1,4 @@
-"""Connect RPC: protobuf over HTTP/1.1, connectrpc's asyncio API on both sides, the server on uvicorn."""
+"""Connect RPC: protobuf over HTTP/1.1, uncompressed, connectrpc's asyncio API on both sides, the server on uvicorn."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -14,32 +14,51 @@ from connectrpc.server import ConnectASGIApplication, Endpoint
 from bench import credentials
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
+from bench.process import event_loops
 from bench.systems import _connections, _http_wire, _tls
 
 TRANSPORTS = ("tcp",)  # the library's client has no socket files
 START_S = 0.8
-REQUIRES = ("connectrpc", "protobuf", "uvicorn", "httptools")
+REQUIRES = ("connectrpc", "protobuf", "uvicorn", "httptools", "uvloop")
 GROUP = "http"
 FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
 
 NAME = "roundtrip.Echo"
 
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: the protocol has no retries",
+        "ordering": "calls beside each other in no order",
+        "persistence": "nothing is stored",
+        "back_pressure": "the sender blocks (flow control of the connection)",
+        "acknowledgement": "the response with its status",
+        "source": "https://connectrpc.com/docs/protocol",
+    },
+}
+
 
 @dataclass(frozen=True)
 class Options:
-    """How calls are made: a POST for each, compressed by gzip, the library's default; the server's parser is httptools.
+    """How calls are made: a POST for each; the server's parser is httptools.
 
     The client is reqwest, in Rust with threads of its own. They take in a stream of replies as it comes, whether it is
     read or not: a slow client holds up no server.
 
     serialization: protobuf wraps the payload in a message of its own; bytes sends it unchanged.
+    compress: gzip requests and replies, the library's default; opaque payloads are random bytes, which do not compress.
+    event_loop: asyncio or uvloop, which uvicorn takes by itself where it is installed; on both sides.
     codec: how structured messages become bytes, in the library's own place for that; not used for opaque bytes.
     tls: HTTPS; the client verifies the server's certificate, by rustls.
     """
 
     serialization: Literal["protobuf", "bytes"] = "protobuf"
+    compress: bool = False
+    event_loop: event_loops.EventLoop = "uvloop"
     codec: str = "protobuf"
     tls: bool = False
+
+    def __post_init__(self) -> None:
+        event_loops.check(self.event_loop)
 
 
 class _Unchanged:
@@ -116,8 +135,8 @@ def _application(options: Options, service: Service) -> Any:
             _method(options, "Replies", StreamType.SERVER_STREAM), replies
         ),
     }
-    codecs = [_codec(options)]
-    return _Application(service=service, endpoints=lambda _: endpoints, read_max_bytes=None, codecs=codecs)
+    given: dict[str, Any] = {"codecs": [_codec(options)]} | ({} if options.compress else {"compressions": ()})
+    return _Application(service=service, endpoints=lambda _: endpoints, read_max_bytes=None, **given)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -127,8 +146,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     listener = _asgi.listen(binding.endpoint())
     service.announce(_connections.announced(listener, binding.endpoint()))
     folder = binding.credentials if options.tls else ""
-    with _asgi.runner("asyncio") as runner:
-        runner.run(_asgi.uvicorn(_application(options, service), listener, "httptools", folder))
+    event_loops.run(_asgi.uvicorn(_application(options, service), listener, "httptools", folder), options)
 
 
 class Client:
@@ -144,10 +162,12 @@ class Client:
         if options.tls:
             given["tls_ca_cert"] = credentials.text(credentials.AUTHORITY).encode()
         self._transport = pyqwest.HTTPTransport(**given)
+        own: dict[str, Any] = {} if options.compress else {"send_compression": None, "accept_compression": ()}
         self._client = ConnectClient(
             f"http{'s' * options.tls}://{_http_wire.authority(self._where)}",
             codec=_codec(options),
             http_client=pyqwest.Client(self._transport),
+            **own,
         )
         self._wrap, self._unwrap = _wrapping(options)
         self._call = _method(options, "Call", StreamType.UNARY)

@@ -2,24 +2,40 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import grpc
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
+from bench.process import event_loops
 from bench.systems import _grpc, _grpc_wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
 REQUIRES = ("grpcio", "protobuf", "hpack")
 FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
-Options = _grpc.Options
+GUARANTEES = "grpc_sync"  # as that system's
+
+
+@dataclass(frozen=True)
+class Options(_grpc.Options):
+    """What runs the coroutines; the other options are those of grpc_sync.
+
+    event_loop: asyncio or uvloop, on both sides. The library's own threads send and receive; they wake the loop.
+    """
+
+    event_loop: event_loops.EventLoop = "asyncio"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        event_loops.check(self.event_loop)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
-    asyncio.run(_serve(binding, options, service))
+    event_loops.run(_serve(binding, options, service), options)
 
 
 async def _serve(binding: Binding, options: Options, service: Service) -> None:

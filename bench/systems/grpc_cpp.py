@@ -1,6 +1,7 @@
 """gRPC in C++: unary calls by the library's own language on both sides; either can be the one of grpc_sync."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
 from bench.installation import programs
@@ -18,15 +19,19 @@ FLAGS = ("-Wl,--copy-dt-needed-entries", "-lgrpc++", "-lgrpc", "-lgpr", "-lproto
 programs.need(["grpcpp/grpcpp.h", "google/protobuf/message.h"], PACKAGES, ["protoc", "grpc_cpp_plugin"])
 
 SOURCE = _native.Source("_grpc_cpp.cpp", "grpc_cpp", FLAGS, ["_grpc_echo.proto"])
+GUARANTEES = "grpc_sync"  # as that system's
 
 
 @dataclass(frozen=True)
 class Options(_native.Options):
     """Which side is native; grpcio holds a gRPC core of its own, which is newer than Debian's.
 
+    api: how the program answers: by the callback API, which gRPC's documentation advises, or by the synchronous one.
+        The program that calls is synchronous.
     max_message_bytes: the largest message that either side accepts (the library's own limit is the default).
     """
 
+    api: Literal["callback", "sync"] = "callback"
     max_message_bytes: int = 4 * 1024 * 1024
 
     def __post_init__(self) -> None:
@@ -47,7 +52,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         return grpc_sync.serve(binding, in_python(options), service)
     endpoint = binding.endpoint()
     _connections.refuse_if_taken(endpoint)
-    program = SOURCE.start(["server", options.max_message_bytes, _grpc.place(endpoint)])
+    program = SOURCE.start(["server", options.max_message_bytes, _grpc.place(endpoint), options.api])
     where = parse_address(endpoint)
     return _native.serve(program, service, lambda words: str(where._replace(port=int(words[0]))))
 

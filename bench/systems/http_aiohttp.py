@@ -11,6 +11,7 @@ from typing import Any, Literal
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
+from bench.process import event_loops
 from bench.systems import _connections, _http, _http_streams, _http_wire, _tls, _workers
 from bench.systems._aiohttp import aiohttp, web
 
@@ -23,6 +24,26 @@ ENCRYPTED = ("tcp",)  # aiohttp's connector for socket files does not encrypt
 
 MOST_WORKERS = 256
 MODULE = "bench.systems.http_aiohttp"  # that each worker runs
+
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: a POST is not sent again",
+        "ordering": "in order on a connection, which carries one call at a time",
+        "persistence": "nothing is stored",
+        "back_pressure": "the sender blocks (flow control of the connection)",
+        "acknowledgement": "the response with its status",
+        "source": "https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2",
+    },
+    "resource=bytes": {
+        "delivery": (
+            "at least once where a kept connection breaks: the client sends an idempotent request (GET) again, once"
+        ),
+        "source": (
+            "https://github.com/aio-libs/aiohttp/blob/master/aiohttp/client.py "
+            "https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2"
+        ),
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -38,6 +59,7 @@ class Options:
     tls: HTTPS with TLS 1.3, over tcp; the client verifies the server's certificate.
     stream_by: how a stream of replies is sent: chunked, each in a chunk of a body; sse, as server-sent events (base64);
         websocket, as messages.
+    event_loop: asyncio or uvloop, on both sides.
     pool: the most connections that a client has at once, for which further calls wait in turn; 0: one for each call
         under way.
     """
@@ -49,8 +71,10 @@ class Options:
     tls: bool = False
     stream_by: Literal["chunked", "sse", "websocket"] = "chunked"
     pool: int = 0
+    event_loop: event_loops.EventLoop = "asyncio"
 
     def __post_init__(self) -> None:
+        event_loops.check(self.event_loop)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
         if not 0 <= self.pool < 2**31:
@@ -142,7 +166,7 @@ def _answer(
         announce(lambda: resources.calls)
         await asyncio.Event().wait()  # an event that nobody sets
 
-    asyncio.run(answer_all())
+    event_loops.run(answer_all(), options)
 
 
 class Client:

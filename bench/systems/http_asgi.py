@@ -1,48 +1,61 @@
-"""HTTP: ASGI, a Starlette application on uvicorn, hypercorn or granian; a client of httpx."""
+"""HTTP: ASGI, a Starlette application on uvicorn, hypercorn or granian; clients of aiohttp or httpx."""
 
-import importlib.util
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from bench.contract import Address, Binding, Service, parse_address
-from bench.errors import NotInstalledError, TransportError
+from bench.errors import TransportError
+from bench.process import event_loops
 from bench.systems import _connections, _http, _http_wire, _messages, _ports, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.8
-REQUIRES = ("starlette", "uvicorn", "h11", "httptools", "hypercorn", "granian", "httpx")
+REQUIRES = ("starlette", "uvicorn", "h11", "httptools", "hypercorn", "granian", "httpx", "aiohttp", "uvloop")
 GROUP = "http"
 FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
 ENCRYPTED = ("tcp",)
 
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: a POST is not sent again",
+        "ordering": "in order on a connection, which carries one call at a time",
+        "persistence": "nothing is stored",
+        "back_pressure": "the sender blocks (flow control of the connection)",
+        "acknowledgement": "the response with its status",
+        "source": "https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2",
+    },
+}
+
 
 @dataclass(frozen=True)
 class Options:
-    """The resource requested, and who reads HTTP in the server: one process, connections kept.
+    """The resource requested, and who reads HTTP on each side: one server process, connections kept.
 
     An idle connection is kept for an hour; the limit of uvicorn and hypercorn is 5 s.
 
     server: uvicorn with the parser httptools (C) or h11 (Python); hypercorn, which uses h11 too; granian (hyper, in
         Rust, in threads beside the event loop).
     framework: starlette finds the handler by its routes; none is an application by hand.
+    client: aiohttp, as in the other systems of HTTP, with a parser in C; or httpx, whose parser is h11, in Python. Both
+        without limits on time.
     resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has.
-    event_loop: asyncio or uvloop, of the server.
+    event_loop: asyncio or uvloop, which uvicorn takes by itself where it is installed; on both sides.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: HTTPS, over tcp; the client verifies the server's certificate.
     """
 
     server: Literal["uvicorn_httptools", "uvicorn_h11", "hypercorn", "granian"] = "uvicorn_httptools"
     framework: Literal["starlette", "none"] = "starlette"
+    client: Literal["aiohttp", "httpx"] = "aiohttp"
     resource: Literal["echo", "bytes"] = "echo"
-    event_loop: Literal["asyncio", "uvloop"] = "asyncio"
+    event_loop: event_loops.EventLoop = "uvloop"
     codec: str = "json"
     tls: bool = False
 
     def __post_init__(self) -> None:
-        if self.event_loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
-            raise NotInstalledError("uvloop is not installed; install it: python -m pip install uvloop")
+        event_loops.check(self.event_loop)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -52,17 +65,17 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     resources = _asgi.Resources(service)
     application = _asgi.by_starlette(resources) if options.framework == "starlette" else _asgi.by_hand(resources)
     folder = binding.credentials if options.tls else ""
-    with _asgi.runner(options.event_loop) as runner:
-        if options.server == "granian":
-            where = _reserved(binding.endpoint())
-            runner.run(_asgi.granian(application, _place(where), folder, _announcer(where, service)))
-            return
-        listener = _asgi.listen(binding.endpoint())
-        service.announce(_connections.announced(listener, binding.endpoint()))
-        if options.server == "hypercorn":
-            runner.run(_asgi.hypercorn(application, listener, folder))
-        else:
-            runner.run(_asgi.uvicorn(application, listener, options.server.removeprefix("uvicorn_"), folder))
+    if options.server == "granian":
+        where = _reserved(binding.endpoint())
+        event_loops.run(_asgi.granian(application, _place(where), folder, _announcer(where, service)), options)
+        return
+    listener = _asgi.listen(binding.endpoint())
+    service.announce(_connections.announced(listener, binding.endpoint()))
+    if options.server == "hypercorn":
+        event_loops.run(_asgi.hypercorn(application, listener, folder), options)
+    else:
+        parser = options.server.removeprefix("uvicorn_")
+        event_loops.run(_asgi.uvicorn(application, listener, parser, folder), options)
 
 
 def _reserved(endpoint: str) -> Address:
@@ -95,8 +108,8 @@ def _announcer(where: Address, service: Service) -> Callable[[], bool]:
     return ready
 
 
-class Client:
-    """One client of httpx, whose parser is h11, with a connection that is kept; the first call connects it."""
+class _Httpx:
+    """One client of httpx."""
 
     def __init__(self, address: str, options: Options) -> None:
         self._where, self._options = parse_address(address), options
@@ -129,15 +142,12 @@ class Client:
             raise TransportError(f"{self._target} was answered wrongly: {fault}", "body")
         return response.content if is_echo else payload
 
-    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
-        """Make one request and yield its replies, the body's messages, each after its length."""
-        came = _messages.Buffer()
+    async def pieces(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Make one request and yield what comes of a streamed body."""
         try:
             async with self._client.stream("POST", f"{self._base}/chunked", content=payload) as response:
                 async for data in response.aiter_raw():
-                    came.add(data)
-                    while (reply := came.take()) is not None:
-                        yield reply
+                    yield data
         except Exception as reason:  # as in ``call``
             raise self._failed(reason) from reason
 
@@ -155,6 +165,51 @@ class Client:
     async def close(self) -> None:
         """Disconnect."""
         await self._client.aclose()
+
+
+def _aiohttp(address: str, options: Options) -> Any:
+    """Return a client of aiohttp."""
+    from bench.systems import http_aiohttp
+
+    class Found(http_aiohttp.Client):
+        async def pieces(self, payload: bytes) -> AsyncIterator[bytes]:
+            """Make one request and yield what comes of a streamed body."""
+            try:
+                async with self._session.post(f"{self._base}/chunked", data=payload) as response:
+                    async for data in response.content.iter_any():
+                        yield data
+            except Exception as reason:  # as in ``call``
+                raise self._failed(reason) from reason
+
+    return Found(address, http_aiohttp.Options(resource=options.resource, tls=options.tls))
+
+
+class Client:
+    """One client of either library with a connection that is kept; the first call connects it."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        self._library: Any = (_Httpx if options.client == "httpx" else _aiohttp)(address, options)
+
+    async def open(self) -> None:
+        """Make the client (inside the event loop that will use it)."""
+        await self._library.open()
+
+    async def call(self, payload: bytes) -> bytes:
+        """Make one request and return the payload: as sent by the server or implied by a correct response."""
+        reply: bytes = await self._library.call(payload)
+        return reply
+
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Make one request and yield its replies, the body's messages, each after its length."""
+        came = _messages.Buffer()
+        async for data in self._library.pieces(payload):
+            came.add(data)
+            while (reply := came.take()) is not None:
+                yield reply
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._library.close()
 
 
 StreamClient = Client

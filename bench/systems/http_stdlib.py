@@ -1,4 +1,4 @@
-"""HTTP/1.1: a plain handler of Python's http.server, a thread for each connection, and a bare client."""
+"""HTTP/1.1: a plain handler of Python's http.server, a thread for each connection; http.client."""
 
 import http.client
 from dataclasses import dataclass
@@ -13,18 +13,33 @@ TRANSPORTS = ("tcp",)
 REQUIRES = ()
 GROUP = "http"
 
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: a POST is not sent again",
+        "ordering": "in order on a connection, which carries one call at a time",
+        "persistence": "nothing is stored",
+        "back_pressure": "the sender blocks (flow control of the connection)",
+        "acknowledgement": "the response with its status",
+        "source": "https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2",
+    },
+}
+
 
 @dataclass(frozen=True)
 class Options:
     """How requests and responses are handed to the kernel.
 
+    client: library makes requests by http.client, which always sends head and body in a write each; bare writes the
+        bytes of a request itself, and has http.client read the response.
     client_nodelay, server_nodelay: set TCP_NODELAY there; the library's own server does not.
-    writes: 1 sends head and body in one write, 2 in one each, as the library's own server and client do.
+    writes: 1 sends head and body in one write, 2 in one each, as the library's own server does: of the server, and of
+        the bare client.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: HTTPS with TLS 1.3; the client verifies the server's certificate.
     tls_session: resumed lets each connection but the first resume the TLS session of the one before it.
     """
 
+    client: Literal["library", "bare"] = "library"
     client_nodelay: bool = True
     server_nodelay: bool = True
     writes: Literal[1, 2] = 1
@@ -86,15 +101,29 @@ class Client:
         """Connect."""
         options = self._options
         self._connection = _connections.connect(self._where, options.client_nodelay, options.tls, options.tls_session)
+        self._ask = self._write
+        if options.client == "library":
+            self._library = http.client.HTTPConnection(self._where.host, self._where.port)
+            self._library.sock = self._connection
+            self._library.auto_open = 0  # a lost connection is an error, not a longer call
+            self._ask = self._post
+
+    def _post(self, payload: bytes) -> http.client.HTTPResponse:
+        self._library.request("POST", "/", payload)
+        return self._library.getresponse()
+
+    def _write(self, payload: bytes) -> http.client.HTTPResponse:
+        head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(payload)
+        for part in (head + payload,) if self._options.writes == 1 else (head, payload):
+            self._connection.sendall(part)
+        response = http.client.HTTPResponse(self._connection, method="POST")
+        response.begin()
+        return response
 
     def call(self, payload: bytes) -> bytes:
         """Post the payload and return the body of the response."""
-        head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(payload)
         try:
-            for part in (head + payload,) if self._options.writes == 1 else (head, payload):
-                self._connection.sendall(part)
-            response = http.client.HTTPResponse(self._connection, method="POST")
-            response.begin()
+            response = self._ask(payload)
             body = response.read()
         except (OSError, http.client.HTTPException) as reason:
             text = _tls.hint(self._options.tls, reason)

@@ -18,6 +18,7 @@ from paho.mqtt.properties import Properties
 
 from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
+from bench.process import event_loops
 from bench.systems import _broker, _broker_ends, _tls
 
 TRANSPORTS = ("ipc", "tcp")
@@ -35,6 +36,41 @@ ROUNDS = 101  # of the hash of a password, as mosquitto_passwd makes it
 MOST_QUEUED = 100_000  # messages for one subscriber, of the qualities that wait
 MOST_BYTES = 2_000_000_000  # of the broker's memory: who publishes or subscribes beyond it loses the connection
 
+GUARANTEES = {
+    "": {
+        "delivery": "at most once (QoS 0)",
+        "ordering": "in order from one publisher on one topic",
+        "persistence": "nothing here (persistence is off, sessions end with their connection)",
+        "back_pressure": (
+            "none for the sender: what waits is in the broker's memory (2 GB here, beyond which connections end); "
+            "the sender of a one-way stream here waits for the reader's reports"
+        ),
+        "acknowledgement": "nobody but by the reply",
+        "source": (
+            "https://docs.oasis-open.org/mqtt/mqtt/v5.0/os/mqtt-v5.0-os.html "
+            "https://mosquitto.org/man/mosquitto-conf-5.html"
+        ),
+    },
+    "qos=1": {
+        "delivery": "at least once within a session (QoS 1), between each side and the broker",
+        "acknowledgement": "the broker to the sender, the reader to the broker: when received, not when handled",
+        "back_pressure": (
+            "up to receive-maximum unacknowledged messages each way; the broker drops beyond max_queued_messages "
+            "(100,000 here)"
+        ),
+    },
+    "qos=2": {
+        "delivery": "exactly once within a session (QoS 2), between each side and the broker",
+        "acknowledgement": (
+            "the broker to the sender, the reader to the broker, in two exchanges: when received, not when handled"
+        ),
+        "back_pressure": (
+            "up to receive-maximum unacknowledged messages each way; the broker drops beyond max_queued_messages "
+            "(100,000 here)"
+        ),
+    },
+}
+
 
 @dataclass(frozen=True)
 class Options:
@@ -43,6 +79,7 @@ class Options:
     qos: the quality of service of all messages: 0, at most once; 1, at least once, with an acknowledgement by
         the broker and by the receiver; 2, exactly once, with two exchanges each.
     codec: how structured messages become bytes; not used for opaque bytes.
+    event_loop: asyncio or uvloop, in client and server.
     tls: TLS 1.3 between the broker and either side, over tcp; both sides verify the broker's certificate. Of messages
         above 1.6 MB the library (paho-mqtt 2.2) may leave one unhandled, which it has read in 100 pieces: such a call
         fails after 10 s and is counted as an error.
@@ -50,7 +87,11 @@ class Options:
 
     qos: Literal[0, 1, 2] = 0
     codec: str = "json"
+    event_loop: event_loops.EventLoop = "asyncio"
     tls: bool = False
+
+    def __post_init__(self) -> None:
+        event_loops.check(self.event_loop)
 
 
 def route(binding: Binding, options: Options, service: RouterService) -> None:

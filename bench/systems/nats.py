@@ -3,16 +3,20 @@
 import asyncio
 import contextlib
 import sys
+from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from nats import errors
 from nats.aio.client import Client as Connection
 from nats.aio.msg import Msg
+from nats.js.api import RetentionPolicy, StreamConfig
 
 from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
+from bench.process import event_loops
 from bench.systems import _broker, _broker_ends, _tls
 
 TRANSPORTS = ("tcp",)
@@ -26,18 +30,61 @@ PROGRAMS = {"nats-server": "nats-server"}
 SERVER = _broker.Program("nats-server", "nats-server", "Server is ready")
 QUEUE = "servers"  # of the servers under one subject, each request is given to one
 CONNECT_S = 3.0
+NUMBER, REPLY_TO = "Roundtrip-Number", "Roundtrip-Reply-To"  # headers of requests that go through a stream
+
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: to those who listen now",
+        "ordering": "in order from one publisher",
+        "persistence": "nothing is stored",
+        "back_pressure": (
+            "none for the sender: the broker ends the connection of a slow reader and drops what waits; the "
+            "sender of a one-way stream here waits for the reader's reports"
+        ),
+        "acknowledgement": "nobody but by the reply",
+        "source": "https://docs.nats.io/learn/core-nats https://docs.nats.io/nats-server/nats_admin/slow_consumers",
+    },
+    "jetstream=true": {
+        "delivery": "at least once to the server; replies at most once",
+        "ordering": "in the order of the stream; what is delivered again comes later",
+        "persistence": (
+            "requests that are stored and not acknowledged (in a file, synchronized with the disk every 2 minutes "
+            "by default)"
+        ),
+        "back_pressure": (
+            "the sender waits for each acknowledgement of the broker; the broker sends the server up to 1,000 "
+            "unacknowledged ones"
+        ),
+        "acknowledgement": "the broker when it has stored a request; the server after its reply",
+        "source": (
+            "https://docs.nats.io/concepts/jetstream https://docs.nats.io/using-nats/jetstream/model_deep_dive "
+            "https://docs.nats.io/running-a-nats-service/configuration"
+        ),
+    },
+}
 
 
 @dataclass(frozen=True)
 class Options:
     """How messages travel. The receiver of a one-way stream reports what it has read; the sender waits for that.
 
+    jetstream: false is core NATS: a message goes to those who listen now, at most once. true sends requests through a
+        stream on disk (JetStream, retention WorkQueue): the client waits until the broker has stored its request, a
+        push consumer delivers it to the server, which acknowledges it after its reply: at least once. A message that a
+        consumer delivers names its acknowledgement's subject as reply subject, so that where the reply goes is in a
+        header. Replies are core NATS either way.
     codec: how structured messages become bytes; not used for opaque bytes.
+    event_loop: asyncio or uvloop, in client and server.
     tls: TLS 1.3 between the broker and either side; both sides verify the broker's certificate.
     """
 
+    jetstream: bool = False
     codec: str = "json"
+    event_loop: event_loops.EventLoop = "asyncio"
     tls: bool = False
+
+    def __post_init__(self) -> None:
+        event_loops.check(self.event_loop)
 
 
 def route(binding: Binding, options: Options, service: RouterService) -> None:
@@ -52,8 +99,9 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
     lines = [
         f'host: "{where.host}"',
         f"port: {where.port}",
-        f"max_payload: {LARGEST_BYTES}",
+        f"max_payload: {LARGEST_BYTES + 1000}",  # headers count too
         f"max_pending: {16 * LARGEST_BYTES}",
+        f'jetstream {{ store_dir: "{binding.directory}/jetstream", max_file: 2GB }}',
     ]
     if binding.credentials:
         files = (
@@ -77,6 +125,7 @@ class _Connection(_broker_ends.Connection):
     def __init__(self, address: str, options: Options) -> None:
         super().__init__(address, options)
         self._nats = Connection()
+        self._stream = self._nats.jetstream()
         self.replies = self._nats.new_inbox()
 
     async def connect(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
@@ -111,8 +160,13 @@ class _Connection(_broker_ends.Connection):
             raise _unreachable(where, self.options, first.result() if first.done() else reason) from reason
 
     def publish(self, name: str, payload: bytes, number: str = "", reply_to: str = "") -> Any:
-        """Return what awaits that a message is published."""
-        return self._nats.publish(name, payload, reply_to)
+        """Return what awaits that a message is published; through a stream, that the broker has stored it."""
+        if not self.options.jetstream:
+            return self._nats.publish(name, payload, reply_to)
+        headers = {key: value for key, value in ((NUMBER, number), (REPLY_TO, reply_to)) if value} or None
+        if name == self.name:
+            return self._stream.publish(name, payload, _broker.WAIT_S, headers=headers)
+        return self._nats.publish(name, payload, headers=headers)
 
     async def subscribe(self, name: str, take: _broker_ends.Take) -> None:
         """Have ``take`` awaited for each message."""
@@ -120,8 +174,32 @@ class _Connection(_broker_ends.Connection):
         async def handle(message: Msg) -> None:
             await take(message.data, "", message.reply)
 
+        async def handle_with_headers(message: Msg) -> None:
+            given = message.headers or {}
+            await take(message.data, given.get(NUMBER, ""), given.get(REPLY_TO, ""))
+            if name == self.name:
+                await self.acknowledge(message)
+
+        if self.options.jetstream:
+            if name == self.name:
+                await self._consume(handle_with_headers)
+            else:
+                await self._nats.subscribe(name, cb=handle_with_headers)
+                await self._nats.flush()
+            return
         await self._nats.subscribe(name, queue=QUEUE if name == self.name else "", cb=handle)
         await self._nats.flush()
+
+    async def _consume(self, handle: Callable[[Msg], Awaitable[None]]) -> None:
+        """Have ``handle`` awaited for each message of a stream that keeps it until it is acknowledged."""
+        stream = self.name.replace(".", "-")
+        kept = StreamConfig(name=stream, subjects=[self.name], retention=RetentionPolicy.WORK_QUEUE)
+        await self._stream.add_stream(kept)
+        await self._stream.subscribe(self.name, queue=QUEUE, durable=QUEUE, stream=stream, cb=handle, manual_ack=True)
+
+    async def acknowledge(self, message: Msg) -> None:
+        """Acknowledge a message that has been handled."""
+        await message.ack()
 
     def failed(self, reason: Exception) -> TransportError:
         """Return the error for a call that failed."""
@@ -155,15 +233,23 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     _broker_ends.serve(_Connection, binding, options, service)
 
 
-class Client(_Connection):
-    """One connection to the broker; replies come to an inbox that the library subscribes to with the first call."""
+class Client(_broker_ends.Client, _Connection):
+    """One connection to the broker; replies come to an inbox that the library subscribes to with the first call.
+
+    Of a request that goes through a stream, the reply comes to an inbox of this client's: it has the request's number.
+    """
 
     async def open(self) -> None:
         """Connect."""
-        await self.connect(lambda *_: None)
+        if self.options.jetstream:
+            await super().open()
+        else:
+            await self.connect(lambda *_: None)
 
     async def call(self, payload: bytes) -> bytes:
         """Publish a request and return its reply."""
+        if self.options.jetstream:
+            return await super().call(payload)
         try:
             return (await self._nats.request(self.name, payload, _broker.WAIT_S)).data
         except self.FAILURES as reason:
@@ -183,7 +269,25 @@ class Sender(_broker_ends.Sender, _Connection):
 
 
 class Receiver(_broker_ends.Receiver, _Connection):
-    """The receiving end of a one-way stream."""
+    """The receiving end of a one-way stream, which acknowledges a message of a stream on disk when it is read."""
+
+    def __init__(self, binding: Binding, options: Options) -> None:
+        super().__init__(binding, options)
+        self._unread: deque[Msg] = deque()
+
+    async def acknowledge(self, message: Msg) -> None:
+        """Keep a message that is to be acknowledged."""
+        self._unread.append(message)
+
+    async def receive(self) -> bytes:
+        """Return the next message, waiting for it."""
+        message = await super().receive()
+        if self.options.jetstream:
+            try:
+                await self._unread.popleft().ack()
+            except errors.Error as reason:
+                raise _broker.lost() from reason
+        return message
 
     async def close(self) -> None:
         """Send what is still to be sent, and disconnect."""

@@ -1,23 +1,37 @@
 """nng: brokerless message sockets, REQ/REP, pynng's asyncio calls on both sides."""
 
-import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import pynng
 
 from bench.contract import Binding, Service
+from bench.process import event_loops
 from bench.systems import _nng
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
 REQUIRES = ("pynng",)
 ENCRYPTED = ("tcp",)
-Options = _nng.Options
+GUARANTEES = "nng"  # as that system's
+
+
+@dataclass(frozen=True)
+class Options(_nng.Options):
+    """What runs the coroutines; the other options are those of nng.
+
+    event_loop: asyncio or uvloop, on both sides.
+    """
+
+    event_loop: event_loops.EventLoop = "asyncio"
+
+    def __post_init__(self) -> None:
+        event_loops.check(self.event_loop)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer requests in one event loop, with one REP socket: one after another, whoever sent them."""
-    asyncio.run(_serve(binding, options, service))
+    event_loops.run(_serve(binding, options, service), options)
 
 
 async def _serve(binding: Binding, options: Options, service: Service) -> None:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import get_ident
-from typing import Any
+from typing import Any, Literal
 
 import Pyro5.api
 import serpent
@@ -22,23 +22,36 @@ ENCRYPTED = ("tcp",)  # the library takes the name to verify from a host
 NAME = "echo"
 MOST_CONNECTIONS = 1000  # each holds a thread of the server; the library refuses further ones
 
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: MAX_RETRIES is 0 by default",
+        "ordering": "in order on a proxy, which carries one call at a time",
+        "persistence": "nothing is stored",
+        "back_pressure": "the sender blocks (flow control of the connection)",
+        "acknowledgement": "the reply",
+        "source": "https://pyro5.readthedocs.io/en/latest/config.html",
+    },
+}
+
 
 @dataclass(frozen=True)
 class Options:
-    """How messages are sent. Values become bytes by serpent: Python literals as text, bytes as base64.
+    """How values become bytes, and how they are sent: each message in one write.
 
-    nodelay: set TCP_NODELAY on both sides, which is not the library's default; it sends a message in one write. Not on
-        ipc.
+    serializer: serpent (Python literals as text, bytes as base64; the library's default), marshal or msgpack, which
+        write bytes as they are.
+    nodelay: set TCP_NODELAY on both sides, as the other systems do; it is not the library's default. Not on ipc.
     tls: TLS 1.3 by Python's ssl, over tcp; the client verifies the server's certificate.
     """
 
-    nodelay: bool = False
+    serializer: Literal["serpent", "marshal", "msgpack"] = "serpent"
+    nodelay: bool = True
     tls: bool = False
 
 
 def coder(options: Options, kind: str) -> codecs.Coder:
     """Return how the library encodes and decodes a value."""
-    serializer = serializers.serializers["serpent"]
+    serializer = serializers.serializers[options.serializer]
     return codecs.values(serializer.dumps, serializer.loads, kind)
 
 
@@ -47,12 +60,18 @@ def _configure(options: Options, context: Callable[[], Any]) -> None:
     logging.getLogger("Pyro5").addHandler(logging.NullHandler())  # of clients that disconnect
     logging.getLogger("Pyro5").propagate = False
     client.get_ident = get_ident  # with greenlet installed it would keep greenlets of ended threads, which crashes
+    Pyro5.config.SERIALIZER = options.serializer
     Pyro5.config.THREADPOOL_SIZE = MOST_CONNECTIONS
     Pyro5.config.SOCK_NODELAY = options.nodelay
     Pyro5.config.SSL = options.tls
     if options.tls:
         made = context()
         socketutil.get_ssl_context = lambda **_: made  # the library's own reads files, and accepts TLS 1.2
+
+
+def _unpacked(value: Any) -> bytes:
+    """Return the bytes of what the other side sent: serpent makes a dictionary of them."""
+    return value if type(value) is bytes else serpent.tobytes(value)
 
 
 def _object(service: Service, is_bytes: bool) -> Any:
@@ -62,10 +81,10 @@ def _object(service: Service, is_bytes: bool) -> Any:
     @Pyro5.api.expose
     class Echo:
         def call(self, value: Any) -> Any:
-            return answer(serpent.tobytes(value)) if is_bytes else answer(value)
+            return answer(_unpacked(value)) if is_bytes else answer(value)
 
         def stream(self, value: Any) -> Any:
-            return service.replies(serpent.tobytes(value))
+            return service.replies(_unpacked(value))
 
     return Echo()
 
@@ -116,7 +135,7 @@ class Client:
         try:
             if type(payload) is not bytes:
                 return self._method(payload)
-            return serpent.tobytes(self._method(payload))
+            return _unpacked(self._method(payload))
         except Exception as reason:  # as in ``open``
             raise self._failed(reason) from reason
 
@@ -124,7 +143,7 @@ class Client:
         """Make one call that returns a generator of the server, and yield its replies: each is fetched by a call."""
         self._own()
         try:
-            yield from map(serpent.tobytes, self._proxy.stream(payload))
+            yield from map(_unpacked, self._proxy.stream(payload))
         except Exception as reason:  # as in ``open``
             raise self._failed(reason) from reason
 

@@ -1,15 +1,17 @@
-"""Redis: request and reply by lists of a Redis server, redis-py on both sides."""
+"""Redis: request and reply by lists or streams of a Redis server, redis-py on both sides."""
 
 import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import redis
+from redis._parsers import Encoder, _RESP3Parser
 from redis.backoff import NoBackoff
+from redis.connection import PythonRespSerializer
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.retry import Retry
 
@@ -22,7 +24,7 @@ from bench.systems import _broker, _broker_ends, _tls
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
 ROUTER_S = 1.0
-REQUIRES = ("redis",)
+REQUIRES = ("redis", "hiredis")
 GROUP = "broker"
 LARGEST_BYTES = 64_000_000
 PROGRAMS = {"redis-server": "redis-server"}
@@ -33,23 +35,67 @@ KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
 AHEAD_BYTES = 4_000_000  # of replies of a stream that wait in their list, before the server waits
 PAUSES_S = (0.001, 0.05)  # between two looks at a list that is long: the first pause, and the longest
 TOGETHER, TOGETHER_BYTES = 64, 1_000_000  # of a one-way stream, pushed or taken by one command with ``pipelining``
-COMMANDS = "+blpop +blmpop +rpush +llen +del +hello +auth +ping +client +select"
+COMMANDS = (
+    "+blpop +blmpop +rpush +llen +del +hello +auth +ping +client +select "
+    "+xadd +xlen +xgroup|create +xreadgroup +xack +xdel +multi +exec"
+)
+WORKERS = "workers"  # the consumer group that reads a stream: each entry is given to one of its members
+FIELD = b"m"  # of an entry: its message
+ENCODER = Encoder("utf-8", "strict", False)  # of the arguments of commands
+
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: a message that is popped is gone",
+        "ordering": "in order in a list",
+        "persistence": "nothing here (save and appendonly are off); Redis can write snapshots and a log",
+        "back_pressure": (
+            "none by Redis up to its maxmemory (2 GB here, then an error); the sender of a one-way stream here "
+            "waits by the list's length"
+        ),
+        "acknowledgement": "the broker, for each command; the reader never",
+        "source": (
+            "https://redis.io/docs/latest/commands/blpop/ "
+            "https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/"
+        ),
+    },
+    "queue=stream": {
+        "delivery": (
+            "at least once to the server, while the broker lives: what is not acknowledged stays pending and can "
+            "be claimed; replies at most once"
+        ),
+        "ordering": "in order in a stream; what is claimed again comes later",
+        "acknowledgement": "the broker, for each command; the server with its reply (XACK)",
+        "source": "https://redis.io/docs/latest/develop/data-types/streams/",
+    },
+}
 
 
 @dataclass(frozen=True)
 class Options:
-    """How messages are sent: a request is pushed to the server's list, its reply to the client's (RPUSH, BLPOP).
+    """How messages are sent: RESP3 to the broker, on one connection that the caller keeps.
 
+    queue: list pushes a request to the server's list (RPUSH, BLPOP): at most once, for the broker forgets a message
+        that it hands out. stream appends it to a stream that servers read as a group (XADD, XREADGROUP): at least once,
+        for it stays pending until the server acknowledges it, in one transaction with its reply (XACK, XDEL). Replies
+        are pushed to the client's list either way.
+    parser: hiredis, in C, reads and writes the protocol, as redis-py recommends; python is its own, slower code.
     pipelining: send commands that follow each other in one write, without waiting for the first one's reply: what is
         pushed, and the wait for the next message. In a one-way stream, one command pushes up to 64 messages, of at
-        most 1 MB together, and one command takes up to 64.
+        most 1 MB together, and one command takes up to 64. Only with lists. For each such write redis-py takes a
+        connection from its pool.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: TLS 1.3 between the broker and either side, over tcp; both sides verify the broker's certificate.
     """
 
+    queue: Literal["list", "stream"] = "list"
+    parser: Literal["hiredis", "python"] = "hiredis"
     pipelining: bool = False
     codec: str = "json"
     tls: bool = False
+
+    def __post_init__(self) -> None:
+        if self.pipelining and self.queue == "stream":
+            raise ValueError("pipelining is for lists: give queue list, or pipelining false")
 
 
 def route(binding: Binding, options: Options, service: RouterService) -> None:
@@ -99,27 +145,39 @@ def _users(binding: Binding) -> list[str]:
     return [*others, f"user {user} on >{password} {rights}"]
 
 
-def _connect(where: Address, options: Options) -> Any:
-    """Return a client of the broker that has one connection, never retries, and waits as long as a command does."""
-    place: dict[str, Any] = {"host": where.host, "port": where.port}
-    if where.transport == "ipc":
-        place = {"unix_socket_path": where.path}
-    elif options.tls:
-        authority = credentials.text(credentials.AUTHORITY)
-        place |= {"ssl": True, "ssl_ca_data": authority, "ssl_cert_reqs": "required", "ssl_check_hostname": True}
-        place |= {"ssl_min_version": _tls.client_context().minimum_version}
+def _connect(where: Address, options: Options, has_threads: bool = False) -> Any:
+    """Return a client of the broker that never retries, and waits as long as a command does.
+
+    It keeps one connection, unless several threads use it or commands are pipelined: then it has a pool.
+    """
     user, password = _broker.login(where) or (None, None)
-    client = redis.Redis(
-        **place,
-        username=user,
-        password=password,
-        protocol=2,
-        socket_timeout=None,
-        socket_connect_timeout=_tls.HANDSHAKE_S,
-        retry=Retry(NoBackoff(), 0),
-        single_connection_client=False,
-    )
+    settings: dict[str, Any] = {
+        "username": user,
+        "password": password,
+        "protocol": 3,
+        "legacy_responses": False,
+        "socket_timeout": None,
+        "socket_connect_timeout": _tls.HANDSHAKE_S,
+        "retry": Retry(NoBackoff(), 0),
+    }
+    kind: Any = redis.Connection
+    if where.transport == "ipc":
+        kind = redis.UnixDomainSocketConnection
+        settings["path"] = where.path
+    else:
+        settings |= {"host": where.host, "port": where.port}
+    if options.tls and where.transport == "tcp":
+        kind = redis.SSLConnection
+        authority = credentials.text(credentials.AUTHORITY)
+        settings |= {"ssl_ca_data": authority, "ssl_cert_reqs": "required", "ssl_check_hostname": True}
+        settings |= {"ssl_min_version": _tls.client_context().minimum_version}
+    if options.parser == "python":
+        settings |= {"parser_class": _RESP3Parser, "command_packer": PythonRespSerializer(6000, ENCODER.encode)}
+    pool = redis.ConnectionPool(connection_class=kind, **settings)
+    is_single = not (has_threads or options.pipelining)
     try:
+        client = redis.Redis(connection_pool=pool, single_connection_client=is_single)
+        client.auto_close_connection_pool = True
         client.ping()
     except AuthenticationError as reason:
         raise _broker.refused(reason) from reason
@@ -139,18 +197,28 @@ def _unreachable(where: Address, options: Options, reason: RedisError) -> Transp
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Take requests from a list of the broker and push their replies, until the process ends."""
+    """Take requests from a list or a stream of the broker and push their replies, until the process ends."""
     where, name = _broker.split(_broker.announced(binding, options.tls))
-    client = _connect(where, options)
+    is_stream = options.queue == "stream"
+    client = _connect(where, options, has_threads=service.is_streaming or is_stream)
     try:
-        client.delete(name)
+        _prepare(client, name, options)
         service.announce(_broker.announced(binding, options.tls))
         if service.is_streaming:
-            _serve_replies(client, name, service)
+            _serve_replies(client, name, options, service)
+        elif is_stream:
+            _serve_acknowledged(client, name, service)
         else:
             _serve_calls(client, name, options, service)
     except RedisError as reason:
         raise _failed("the server cannot go on", reason) from reason
+
+
+def _prepare(client: Any, name: str, options: Options) -> None:
+    """Make a list or a stream that is empty, the latter with a group of readers."""
+    client.delete(name)
+    if options.queue == "stream":
+        client.xgroup_create(name, WORKERS, mkstream=True)
 
 
 def _serve_calls(client: Any, name: str, options: Options, service: Service) -> None:
@@ -168,29 +236,67 @@ def _serve_calls(client: Any, name: str, options: Options, service: Service) -> 
         _, (_, request) = commands.execute()
 
 
-def _serve_replies(client: Any, name: str, service: Service) -> None:
-    """Answer each request in a list with many replies, in a thread and on a connection of its own, and an empty one.
+def _serve_acknowledged(client: Any, name: str, service: Service) -> None:
+    """Answer the requests in a stream; the reply and the acknowledgement are one transaction."""
+    while True:
+        ((number, request),) = _read(client, name, 1)
+        commands = client.pipeline(transaction=True)
+        commands.rpush(request[:KEY_BYTES], service.answer(request[KEY_BYTES:]))
+        _acknowledge(commands, name, [number])
+        commands.execute()
+
+
+def _read(client: Any, name: str, most: int) -> list[tuple[bytes, bytes]]:
+    """Return the next entries of a stream, waiting for one: their numbers and their messages."""
+    entries = client.xreadgroup(WORKERS, WORKERS, {name: ">"}, count=most, block=0)
+    return [(number, fields[FIELD]) for number, fields in entries[name.encode()]]
+
+
+def _acknowledge(client: Any, name: str, numbers: Sequence[bytes]) -> None:
+    """Acknowledge entries of a stream and remove them: a stream keeps what was acknowledged."""
+    client.xack(name, WORKERS, *numbers)
+    client.xdel(name, *numbers)
+
+
+def _push(client: Any, name: str, messages: Sequence[bytes], options: Options) -> int:
+    """Push messages to a list or append them to a stream; return how many wait there."""
+    if options.queue == "list":
+        return client.rpush(name, *messages)
+    commands = client.pipeline(transaction=False)
+    for message in messages:
+        commands.xadd(name, {FIELD: message})
+    commands.xlen(name)
+    return commands.execute()[-1]
+
+
+def _serve_replies(client: Any, name: str, options: Options, service: Service) -> None:
+    """Answer each request with many replies, in a thread and on a connection of its own, and an empty one.
 
     Redis has no flow control between the two sides. But it answers each RPUSH with the list's length: where too much
     waits there, the client does not read, and its server waits until it has read half of it.
     """
 
-    def answer(key: bytes, payload: bytes) -> None:
+    def answer(key: bytes, payload: bytes, number: bytes) -> None:
         for reply in service.replies(payload):
             most = max(2, AHEAD_BYTES // len(reply))
             if client.rpush(key, reply) > most:
-                _wait_until_read(client, key, most // 2)
+                _wait_until_read(client.llen, key, most // 2)
         client.rpush(key, END)
+        if number:
+            _acknowledge(client, name, [number])
 
     while True:
-        _, request = client.blpop(name, 0)
-        threading.Thread(target=answer, args=(request[:KEY_BYTES], request[KEY_BYTES:]), daemon=True).start()
+        if options.queue == "stream":
+            ((number, request),) = _read(client, name, 1)
+        else:
+            number, (_, request) = b"", client.blpop(name, 0)
+        threading.Thread(target=answer, args=(request[:KEY_BYTES], request[KEY_BYTES:], number), daemon=True).start()
 
 
-def _wait_until_read(client: Any, key: bytes | str, length: int) -> None:
-    """Return when a list is no longer than this; the pauses grow, as of a client that has stopped reading."""
+def _wait_until_read(length_of: Callable[[Any], int], key: bytes | str, length: int) -> None:
+    """Return when what waits is no longer than this; the pauses grow, as of a client that has stopped reading."""
     pause_s, longest_s = PAUSES_S
-    while client.llen(key) > length:
+    while length_of(key) > length:
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, longest_s)
 
@@ -214,9 +320,10 @@ class Client:
         self._redis = _connect(self._where, self._options)
         self._key = secrets.token_hex(KEY_BYTES // 2).encode()
         self._exchange = self._at_once if self._options.pipelining else self._in_turn
+        self._ask = self._append if self._options.queue == "stream" else self._redis.rpush
 
     def call(self, payload: bytes) -> bytes:
-        """Push a request and wait for its reply."""
+        """Push or append a request and wait for its reply."""
         try:
             reply = self._exchange(payload)
         except RedisError as reason:
@@ -225,8 +332,11 @@ class Client:
             raise _broker.no_reply(self._name)
         return reply
 
+    def _append(self, name: str, request: bytes) -> None:
+        self._redis.xadd(name, {FIELD: request})
+
     def _in_turn(self, payload: bytes) -> bytes | None:
-        self._redis.rpush(self._name, self._key + payload)
+        self._ask(self._name, self._key + payload)
         popped = self._redis.blpop(self._key, _broker.WAIT_S)
         return popped and popped[1]
 
@@ -253,7 +363,7 @@ class StreamClient(Client):
     def stream(self, payload: bytes) -> Iterator[bytes]:
         """Push a request and yield its replies."""
         try:
-            self._redis.rpush(self._name, self._key + payload)
+            self._ask(self._name, self._key + payload)
             while reply := self._redis.blpop(self._key, 0)[1]:
                 yield reply
         except RedisError as reason:
@@ -261,7 +371,7 @@ class StreamClient(Client):
 
 
 class Sender:
-    """The sending end of a one-way stream: it pushes messages to the receiver's list, and waits where it is long."""
+    """The sending end of a one-way stream: it pushes messages to the receiver, and waits where many are unread."""
 
     def __init__(self, address: str, options: Options) -> None:
         self._where, self._name = _broker.split(address)
@@ -283,8 +393,9 @@ class Sender:
             self._together = max(1, min(TOGETHER, TOGETHER_BYTES // size))
         most = _broker_ends.most_ahead(size)
         try:
-            if self._redis.rpush(self._name, *self._waiting) > most:
-                _wait_until_read(self._redis, self._name, most // 2)
+            if _push(self._redis, self._name, self._waiting, self._options) > most:
+                length_of = self._redis.xlen if self._options.queue == "stream" else self._redis.llen
+                _wait_until_read(length_of, self._name, most // 2)
         except RedisError as reason:
             raise _failed("a message could not be sent", reason) from reason
         self._waiting.clear()
@@ -295,25 +406,39 @@ class Sender:
 
 
 class Receiver:
-    """The receiving end of a one-way stream: it takes messages from its list, one by one or as many as are there."""
+    """The receiving end of a one-way stream: it takes messages, one by one or as many as are there.
+
+    Entries of a stream are taken as many as are there, and acknowledged when the next ones are asked for.
+    """
 
     def __init__(self, binding: Binding, options: Options) -> None:
         self.address = _broker.announced(binding, options.tls)
         where, self._name = _broker.split(self.address)
         self._redis = _connect(where, options)
-        self._redis.delete(self._name)
+        _prepare(self._redis, self._name, options)
+        self._take = self._of_stream if options.queue == "stream" else self._of_list
         self._together = TOGETHER if options.pipelining else 1
         self._taken: deque[bytes] = deque()
+        self._numbers: list[bytes] = []  # of the entries that are not acknowledged
 
     def receive(self) -> bytes:
         """Return the next message, waiting for it."""
         if not self._taken:
             try:
-                _, messages = self._redis.blmpop(0, 1, self._name, direction="LEFT", count=self._together)
+                self._taken.extend(self._take())
             except RedisError as reason:
                 raise _failed("no message could be received", reason) from reason
-            self._taken.extend(messages)
         return self._taken.popleft()
+
+    def _of_list(self) -> Sequence[bytes]:
+        return self._redis.blmpop(0, 1, self._name, direction="LEFT", count=self._together)[1]
+
+    def _of_stream(self) -> Sequence[bytes]:
+        if self._numbers:
+            _acknowledge(self._redis, self._name, self._numbers)
+        entries = _read(self._redis, self._name, TOGETHER)
+        self._numbers = [number for number, _ in entries]
+        return [message for _, message in entries]
 
     def close(self) -> None:
         """Disconnect."""

@@ -20,6 +20,17 @@ START_S = 0.3
 REQUIRES = ("rpyc",)
 CONFIG = {"sync_request_timeout": None}  # this package has its own deadlines; the library's default is 30 s
 
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: a lost connection is an EOFError",
+        "ordering": "in order on a connection",
+        "persistence": "nothing is stored",
+        "back_pressure": "the sender blocks (flow control of the connection)",
+        "acknowledgement": "the reply",
+        "source": "https://rpyc.readthedocs.io/en/latest/api/core_stream.html",
+    },
+}
+
 
 @dataclass(frozen=True)
 class Options:
@@ -27,13 +38,14 @@ class Options:
 
     The method is looked up once, and messages above 3 000 bytes are compressed by zlib at level 1, as by default.
 
-    nodelay: set TCP_NODELAY on both sides; the library's connect and servers do not. A message above 64 kB is sent in
-        several writes, the last of one byte, which then may wait for a delayed acknowledgement. Not on ipc.
+    nodelay: set TCP_NODELAY on both sides, as the other systems do; the library's connect and servers do not. A
+        message above 64 kB is sent in several writes, the last of one byte, which without it may wait for a delayed
+        acknowledgement. Not on ipc.
     codec: how structured messages become bytes; pickle is what the library's own copying (obtain, deliver) uses.
     tls: TLS 1.3 by Python's ssl; the client verifies the server's certificate.
     """
 
-    nodelay: bool = False
+    nodelay: bool = True
     codec: str = "pickle"
     tls: bool = False
 

@@ -1,4 +1,4 @@
-"""Apache Thrift: thriftpy2 on both sides, a server with a thread for each connection."""
+"""Thrift by thriftpy2, a Python implementation of Apache Thrift's protocols; a server thread for each connection."""
 
 import functools
 import logging
@@ -24,6 +24,17 @@ TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
 REQUIRES = ("thriftpy2",)
 
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: the client does not retry",
+        "ordering": "in order on a connection, which carries one call at a time",
+        "persistence": "nothing is stored",
+        "back_pressure": "the sender blocks (flow control of the connection)",
+        "acknowledgement": "the reply",
+        "source": "https://github.com/apache/thrift/blob/master/doc/specs/thrift-rpc.md",
+    },
+}
+
 
 @dataclass(frozen=True)
 class Options:
@@ -32,14 +43,14 @@ class Options:
     The binary protocol in buffers of 4 KiB, both in the library's Cython code; what a buffer does not take is sent by
     another write.
 
-    server_nodelay: set TCP_NODELAY on the server's connections. The library sets it on the client's only: a reply in
-        two writes then may wait for a delayed acknowledgement. Not on ipc.
+    server_nodelay: set TCP_NODELAY on the server's connections, as the other systems do. The library sets it on the
+        client's only: a reply in two writes then may wait for a delayed acknowledgement. Not on ipc.
     codec: how structured messages are carried; not used for opaque bytes. thrift sends them as structures of an
         interface file, which the protocol reads and writes; other codecs make bytes of them.
     tls: TLS 1.3 by Python's ssl; the client verifies the server's certificate.
     """
 
-    server_nodelay: bool = False
+    server_nodelay: bool = True
     codec: str = "thrift"
     tls: bool = False
 

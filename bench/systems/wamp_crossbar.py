@@ -17,6 +17,7 @@ from autobahn.wamp.types import CallOptions, ComponentConfig, RegisterOptions
 from bench import codecs
 from bench.contract import Binding, RouterService, Service, parse_address
 from bench.errors import TransportError
+from bench.process import event_loops
 from bench.replies import END
 from bench.systems import _crossbar, _tls
 
@@ -30,20 +31,40 @@ ENCRYPTED = ("tcp",)  # the router's endpoints at socket files do not encrypt
 REALM, PROCEDURE = "roundtrip", "roundtrip.echo"
 FRAMINGS = ("rawsocket", "websocket")
 
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: the router forwards a call once, and forgets it with its sessions",
+        "ordering": "calls of one session to one callee in order",
+        "persistence": "nothing is stored by the router",
+        "back_pressure": "none: what a slow side does not read is kept in the router's memory",
+        "acknowledgement": "the result or the error",
+        "source": "https://wamp-proto.org/wamp_latest_ietf.html https://crossbar.io/docs/",
+    },
+}
+
 
 @dataclass(frozen=True)
 class Options:
     """Protocol between both sides and the router.
 
+    Both sides set TCP_NODELAY. The router does not on its ends of tcp connections, as the kernel shows, and Crossbar.io
+    26.10 has no setting that does: its ``tcp_nodelay`` is for websocket, on by default, and without effect. A message
+    that the router sends while an earlier one is not acknowledged waits for that (Nagle's algorithm).
+
     framing: rawsocket puts a length before each message; websocket a frame, after a handshake by HTTP.
     serializer: json, msgpack or cbor. The payload travels as one argument; json carries opaque bytes as base64 text.
+    event_loop: asyncio or uvloop, in client and server.
     tls: TLS 1.3 between the router and either side, over tcp (wss:// where the framing is websocket); both sides verify
         the router's certificate.
     """
 
     framing: Literal["rawsocket", "websocket"] = "rawsocket"
     serializer: Literal["msgpack", "cbor", "json"] = "msgpack"
+    event_loop: event_loops.EventLoop = "asyncio"
     tls: bool = False
+
+    def __post_init__(self) -> None:
+        event_loops.check(self.event_loop)
 
 
 def coder(options: Options, kind: str) -> codecs.Coder:
@@ -158,7 +179,7 @@ FAILURES = (TransportLost, ApplicationError, SerializationError, PayloadExceeded
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Register the procedure at the router and answer its calls, until the process ends."""
-    asyncio.run(_serve(binding, options, service))
+    event_loops.run(_serve(binding, options, service), options)
 
 
 async def _serve(binding: Binding, options: Options, service: Service) -> None:

@@ -15,6 +15,7 @@ from bench.systems import _tokens
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 REQUIRES = ("pyzmq",)
+VERSION_COMMANDS = {"libzmq of pyzmq": "python -c 'import zmq; print(zmq.zmq_version())'"}
 MOST_OUTSTANDING = 1000  # as in bench.plan.case: a socket drops what exceeds its high-water mark
 PATIENCE_S = 10
 
@@ -22,6 +23,17 @@ PUBLIC, SECRET = "curve.public", "curve.secret"  # files of the server's key pai
 HANDSHAKE_S = 2.0
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 EVENT = struct.Struct("=Hi")  # an event's kind and value in its first frame
+
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: REQ does not send again; what is queued for a lost connection can be lost",
+        "ordering": "in order between two sockets",
+        "persistence": "nothing is stored",
+        "back_pressure": "one call at a time; one way (PUSH) the sender blocks at the high-water mark",
+        "acknowledgement": "the reply; one way nobody",
+        "source": "https://libzmq.readthedocs.io/en/latest/zmq_socket.html",
+    },
+}
 
 
 @dataclass(frozen=True)

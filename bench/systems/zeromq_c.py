@@ -7,13 +7,15 @@ from bench.systems import _native, _twin, zeromq
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ("pyzmq",)
 GROUP = "native"
-VERSION_COMMANDS = {"libzmq": "pkg-config --modversion libzmq"}
+VERSION_COMMANDS = {
+    "libzmq": "pkg-config --modversion libzmq",
+    "libzmq of pyzmq": "python -c 'import zmq; print(zmq.zmq_version())'",
+}
 
 programs.need(["zmq.h"], "g++ libzmq3-dev")
 
 SOURCE = _native.Source("_zeromq_c.cpp", "zeromq_c", ("-lzmq", "-pthread"))
-
-
+GUARANTEES = "zeromq"  # as that system's
 Options = _native.Options  # pyzmq has a libzmq of its own, whose version can differ
 
 

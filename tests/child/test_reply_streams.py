@@ -1,6 +1,7 @@
 """Streams of replies: the request and the reply as bytes, the loop that receives them, and streams that go wrong."""
 
 import asyncio
+import importlib
 import time
 
 import pytest
@@ -70,16 +71,22 @@ def test_known_gaps_replace_those_of_the_request():
     assert [marks[i + 1][1] - marks[i][1] for i in range(3)] == [20, 3_000_000, 40]
 
 
-def test_an_event_loop_has_the_same_schedule():
+@pytest.mark.parametrize("event_loop", ["asyncio", "uvloop"])
+def test_an_event_loop_has_the_same_schedule_and_does_not_spin(event_loop, monkeypatch):
+    pytest.importorskip(event_loop)
     source = Echo(lambda address, pids: None)
     request = replies.request(Ask(4, 50, 3_000_000), bytes(16))
 
     async def marks():
         return [replies.mark_of(one) async for one in source.replies_async(request)]
 
-    found = asyncio.run(marks())
+    pauses, sleep = [], asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda seconds: (pauses.append(seconds), sleep(seconds))[1])
+    with asyncio.Runner(loop_factory=importlib.import_module(event_loop).new_event_loop) as runner:
+        found = runner.run(marks())
     assert [due - found[0][1] for _, due, _ in found] == [0, 3_000_000, 6_000_000, 9_000_000]
     assert all(handed >= due for _, due, handed in found)
+    assert pauses and (event_loop == "asyncio" or min(pauses) >= 0.001)  # of less than 0.5 ms uvloop makes none
 
 
 def test_a_whole_stream_is_recorded():

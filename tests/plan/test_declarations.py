@@ -4,6 +4,7 @@ import sys
 import textwrap
 
 import pytest
+import zmq
 from conftest import ROOT
 
 from bench import systems
@@ -123,6 +124,11 @@ def test_versions_hold_the_environments_package_and_the_codecs():
     carrying = Case("sockets", "tcp", message="items", options={"codec": "msgpack"})
     found = versions.of([Case("wamp_crossbar", "tcp"), carrying])
     assert {"crossbar", "autobahn", "msgpack"} <= found.keys()
+
+
+def test_the_libzmq_of_pyzmq_is_recorded_beside_pyzmq():
+    found = versions.of([Case("zeromq", "ipc")])
+    assert found["libzmq of pyzmq"] == zmq.zmq_version() and "libzmq" not in found
 
 
 def test_a_program_that_reports_no_version_is_left_out():

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import secrets
 from dataclasses import replace
 
 import pytest
@@ -24,13 +25,17 @@ CAREFUL = [
     ("mqtt", {"qos": 1}),
     ("mqtt", {"qos": 2}),
     ("rabbitmq", {"acknowledge": True, "prefetch": 10, "confirms": True}),
+    ("rabbitmq", {"queue": "quorum", "acknowledge": True, "confirms": True}),
+    ("nats", {"jetstream": True}),
 ]
 ENDS = [(name, {}) for name in ("nats", "mqtt", "rabbitmq")] + CAREFUL
 
 
 @pytest.fixture
-def binding(request, routers, tmp_path):
-    """Return the system's module, its options and a binding at the broker that all tests share."""
+def binding(request, routers, tmp_path, monkeypatch):
+    """Return the system's module, its options and a binding at the broker that all tests share, under a new name."""
+    own = f"{_broker.SERVICE}.{secrets.token_hex(4)}"
+    monkeypatch.setattr(_broker, "name_of", lambda _: own)
     name, options = request.param
     if reason := systems.missing(name):
         pytest.skip(str(reason))
@@ -97,6 +102,46 @@ def test_a_sender_whose_receiver_does_not_read_gives_up_in_a_sentence(binding, m
         async with connected(*binding) as (sender, _):
             with pytest.raises(TransportError, match=r"\b0 of 1 "):
                 await sender.send(b"x")
+
+    asyncio.run(check())
+
+
+QUORUM = {"queue": "quorum", "acknowledge": True, "confirms": True}
+
+
+@pytest.mark.parametrize("binding", [("rabbitmq", QUORUM)], indirect=True, ids=str)
+def test_a_message_whose_reader_dies_is_delivered_again_by_a_quorum_queue(binding):
+    async def check():
+        async with connected(*binding) as (sender, receiver):
+            await sender.publish(sender.name, b"one")
+            assert await asyncio.wait_for(receiver._next(), 10) == b"one"
+            await receiver.close()  # it has acknowledged nothing
+            module, options, where = binding
+            another = module.Receiver(where, options)
+            await another.open()
+            assert await asyncio.wait_for(another._next(), 10) == b"one"
+            await another.close()
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("binding", [("nats", {"jetstream": True})], indirect=True, ids=str)
+def test_a_message_stays_in_its_stream_until_it_is_acknowledged(binding):
+    async def check():
+        async with connected(*binding) as (sender, receiver):
+            stream = receiver.name.replace(".", "-")
+
+            async def kept():
+                return (await sender._stream.stream_info(stream)).state.messages
+
+            before = await kept()
+            sending = asyncio.create_task(sender.send(b"one"))
+            assert await asyncio.wait_for(receiver._next(), 10) == b"one"
+            assert await kept() == before + 1
+            await receiver._behind.took(b"one")
+            await receiver._unread.popleft().ack_sync()
+            await sending
+            assert await kept() == before
 
     asyncio.run(check())
 

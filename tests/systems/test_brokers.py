@@ -31,11 +31,13 @@ from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 
-MISSING = {name: why for name in ("redis", "nats", "mqtt", "rabbitmq") if (why := str(systems.missing(name) or ""))}
-BROKERS = [
-    pytest.param(name, marks=pytest.mark.skipif(name in MISSING, reason=MISSING.get(name, "")))
-    for name in ("rabbitmq", "mqtt", "nats", "redis")
+NAMES = ("rabbitmq_pika", "rabbitmq", "mqtt", "nats", "redis")
+MISSING = {name: why for name in NAMES if (why := str(systems.missing(name) or ""))}
+CLIENTS = [
+    pytest.param(name, marks=pytest.mark.skipif(name in MISSING, reason=MISSING.get(name, ""))) for name in NAMES
 ]
+BROKERS = CLIENTS[1:]  # of the first, the broker is that of the second
+every_client = pytest.mark.parametrize("name", CLIENTS)
 every_broker = pytest.mark.parametrize("name", BROKERS)
 
 
@@ -171,7 +173,7 @@ def test_a_port_that_is_taken_is_named(name, command, private_parent):
     assert wait_for(lambda: not port_mappers(private_parent))
 
 
-@every_broker
+@every_client
 def test_requests_that_nobody_takes_are_an_error(name, routers, monkeypatch):
     monkeypatch.setattr(_broker, "WAIT_S", 0.5)
     addresses = routers.of(Case(name, "tcp")).addresses
@@ -179,7 +181,7 @@ def test_requests_that_nobody_takes_are_an_error(name, routers, monkeypatch):
         call(b"hello")
 
 
-@every_broker
+@every_client
 def test_nobody_but_the_run_may_use_its_broker(name, routers, monkeypatch):
     address = routers.of(Case(name, "tcp")).addresses["tcp"]
     monkeypatch.setattr(_broker, "_logins", {})
@@ -254,7 +256,7 @@ def test_a_login_that_is_none_is_refused(login, monkeypatch):
         _broker.login()
 
 
-@every_broker
+@every_client
 def test_a_broker_that_is_not_there_is_an_error(name):
     address = f"tcp://127.0.0.1:{_ports.free()}"
     with pytest.raises(TransportError, match=r"127\.0\.0\.1"), client_of(name, address):

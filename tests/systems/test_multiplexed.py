@@ -29,6 +29,7 @@ CASES = [
     ("http_aiohttp", "ipc", {"pool": 2}),
     ("wamp_crossbar", "ipc", {}),
     ("nats", "tcp", {}),
+    ("nats", "tcp", {"jetstream": True}),
     ("mqtt", "ipc", {}),
     ("mqtt", "tcp", {"qos": 1}),
     ("rabbitmq", "tcp", {"acknowledge": True, "prefetch": 4}),

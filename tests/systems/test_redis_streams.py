@@ -24,19 +24,20 @@ AHEAD = 500  # messages that wait, before the sender does
 
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
 @pytest.mark.parametrize("size", [1, 300_000])
-def test_messages_that_are_pushed_and_taken_together_arrive_whole(size, transport, routers):
-    case = Case("redis", transport, size, {"pipelining": True}, load="stream")
+@pytest.mark.parametrize("options", [{"pipelining": True}, {"queue": "stream"}], ids=str)
+def test_messages_that_are_pushed_and_taken_together_arrive_whole(options, size, transport, routers):
+    case = Case("redis", transport, size, options, load="stream")
     measured = measure(case, 0.05, 1, routers)
     check_stream(measured)
     assert measured.ledger["router_cpu_ns"] > 0
 
 
-@pytest.fixture(params=[False, True], ids=["one by one", "together"])
+@pytest.fixture(params=[{}, {"pipelining": True}, {"queue": "stream"}], ids=str)
 def ends(request, routers, tmp_path, monkeypatch):
     """Return a sender and the receiver that it sends to."""
     monkeypatch.setattr(_broker_ends, "AHEAD_MESSAGES", AHEAD)
-    options = redis.Options(pipelining=request.param)
-    case = Case("redis", "tcp", options={"pipelining": request.param})
+    options = redis.Options(**request.param)
+    case = Case("redis", "tcp", options=request.param)
     receiver = redis.Receiver(Binding("tcp", str(tmp_path), None, routers.of(case).addresses), options)
     sender = redis.Sender(receiver.address, options)
     sender.open()
@@ -55,10 +56,31 @@ def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(ends):
     sender, receiver = ends
     thread = threading.Thread(target=numbered, args=(sender,), daemon=True)
     thread.start()
-    waiting = lambda: receiver._redis.llen(receiver._name)  # noqa: E731
+    length_of = receiver._redis.xlen if receiver._take == receiver._of_stream else receiver._redis.llen
+    waiting = lambda: length_of(receiver._name)  # noqa: E731
     assert wait_for(lambda: waiting() > AHEAD, 60)
     assert not wait_for(lambda: not thread.is_alive(), 0.3)
     assert waiting() <= AHEAD + redis.TOGETHER
     assert list(iter(receiver.receive, END)) == [b"%d" % number for number in range(3 * AHEAD)]
     thread.join(10)
-    assert not thread.is_alive() and waiting() == 0
+    unacknowledged = len(receiver._numbers)  # the last entries of a stream, until the next ones are asked for
+    assert not thread.is_alive() and waiting() == unacknowledged <= redis.TOGETHER
+
+
+@pytest.mark.parametrize(("queue", "is_kept"), [("list", False), ("stream", True)])
+def test_a_message_whose_reader_dies_is_delivered_again_by_a_stream_alone(queue, is_kept, routers, tmp_path):
+    options = redis.Options(queue=queue)
+    binding = Binding("tcp", str(tmp_path), None, routers.of(Case("redis", "tcp")).addresses)
+    receiver = redis.Receiver(binding, options)
+    sender = redis.Sender(receiver.address, options)
+    sender.open()
+    sender.send(b"one")
+    assert receiver.receive() == b"one"
+    receiver.close()
+    broker, name = sender._redis, receiver._name
+    if is_kept:
+        pending = broker.xreadgroup(redis.WORKERS, redis.WORKERS, {name: "0"})
+        assert [fields[redis.FIELD] for _, fields in pending[name.encode()]] == [b"one"]
+    else:
+        assert broker.llen(name) == 0
+    sender.close()

@@ -12,6 +12,7 @@ from bench.validation.cases import instrument, payload, payloads
 ABLE = ("sockets", "xmlrpc_pstream", "http_stdlib")  # systems with the three options
 SIDES = ((True, True), (False, True), (True, False), (False, False))  # TCP_NODELAY of client and of server
 CALLS = 60  # at most, of a case without stalls
+BARE = {"http_stdlib": {"client": "bare"}}  # http.client always makes two writes
 HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
 
 
@@ -30,7 +31,13 @@ def plan(
     where = given.where()
     shared: dict[str, Any] = {"placement": where, "max_calls": CALLS}
     cases = [
-        Case(name, "tcp", size, {"client_nodelay": client, "server_nodelay": server, "writes": writes}, **shared)
+        Case(
+            name,
+            "tcp",
+            size,
+            {"client_nodelay": client, "server_nodelay": server, "writes": writes, **BARE.get(name, {})},
+            **shared,
+        )
         for name in chosen
         for writes in (1, 2)
         for client, server in SIDES

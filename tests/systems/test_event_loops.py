@@ -1,0 +1,86 @@
+"""The option ``event_loop``: the loop that it names runs in the server and in the client."""
+
+import textwrap
+
+import pytest
+
+from bench import systems
+from bench.child.caller import runner_of
+from bench.errors import NotInstalledError
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.process import event_loops
+from bench.systems import grpc_aio
+from bench.validation.support import choices
+
+ASYNCHRONOUS = {
+    "connect", "grpc_aio", "http_aiohttp", "http_asgi", "mqtt", "nats", "nng_aio", "rabbitmq", "wamp_crossbar",
+}  # fmt: skip
+
+CHECKED = '''
+"""gRPC that refuses a call in another event loop than its options name."""
+import asyncio
+from bench.errors import TransportError
+from bench.systems import grpc_aio
+TRANSPORTS = ("ipc",)
+REQUIRES = ()
+Options = grpc_aio.Options
+
+def check(options):
+    running = type(asyncio.get_running_loop()).__module__.partition(".")[0]
+    if running != options.event_loop:
+        raise TransportError(f"{running} runs instead of {options.event_loop}")
+
+def serve(binding, options, service):
+    answer = service.answer
+    def checked(payload):
+        check(options)
+        return answer(payload)
+    service.answer = checked
+    grpc_aio.serve(binding, options, service)
+
+class Client(grpc_aio.Client):
+    async def call(self, payload):
+        check(self._options)
+        return await super().call(payload)
+Multiplexed = Client
+'''
+
+
+@pytest.mark.parametrize("event_loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize("given", [{"max_calls": 3}, {"max_calls": 3, "callers": 2}, {"outstanding": 2}])
+@pytest.mark.slow
+def test_the_loop_that_is_asked_for_runs_in_server_and_client(event_loop, given, tmp_path, with_systems):
+    pytest.importorskip(event_loop)
+    (tmp_path / "checked.py").write_text(textwrap.dedent(CHECKED))
+    with_systems(tmp_path)
+    measured = measure(Case("checked", "ipc", 100, {"event_loop": event_loop}, **given), window_s=0.1, seed=1)
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 0
+
+
+def test_servers_and_clients_run_in_the_loop_of_their_options():
+    uvloop = pytest.importorskip("uvloop")
+    found = []
+
+    async def running():
+        import asyncio
+
+        found.append(type(asyncio.get_running_loop()))
+
+    for event_loop, is_it in (("uvloop", True), ("asyncio", False)):
+        options = grpc_aio.Options(event_loop=event_loop)
+        event_loops.run(running(), options)
+        runner_of(True, options)(running())
+        assert [issubclass(kind, uvloop.Loop) for kind in found[-2:]] == [is_it, is_it]
+
+
+def test_every_asynchronous_system_has_the_option():
+    for name in ASYNCHRONOUS:
+        if systems.missing(name) is None:
+            assert set(choices(systems.load(name).Options)["event_loop"]) == {"asyncio", "uvloop"}, name
+
+
+def test_a_loop_that_is_not_installed_names_the_command(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(NotInstalledError, match="pip install uvloop"):
+        grpc_aio.Options(event_loop="uvloop")

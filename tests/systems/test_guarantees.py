@@ -1,0 +1,50 @@
+"""What systems guarantee: each of the checkout says it with its source, for options that it has."""
+
+from pathlib import Path
+
+import pytest
+from test_contract import MISSING
+
+from bench import systems
+from bench.contract import GUARANTEES
+from bench.errors import NotInstalledError, SystemFileError
+from bench.validation.support import options_of
+
+OWN = Path(systems.__file__).parent
+NAMES = [
+    name
+    for name in systems.names()
+    if Path(systems.file_of(name)).parent == OWN and systems.group(name) != "instrument"
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_system_says_what_it_guarantees_with_its_source(name):
+    said = systems.guarantees(name)
+    assert "" in said
+    for fields in said.values():
+        assert fields.keys() == GUARANTEES.keys() and all(fields.values())
+        assert all(url.startswith("https://") for url in fields["source"].split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_guarantees_are_of_options_that_the_system_has(name):
+    if name in MISSING:
+        pytest.skip(MISSING[name])
+    kind = systems.load(name).Options
+    defaults = options_of(kind, {}, name)
+    for text in filter(None, systems.guarantees(name)):
+        given = dict(one.split("=") for one in text.split(", "))
+        try:
+            assert options_of(kind, given, name) != defaults
+        except NotInstalledError as missing:
+            pytest.skip(str(missing))
+
+
+def test_a_system_of_a_users_own_may_say_nothing_and_a_wrong_field_is_named(tmp_path, with_systems):
+    (tmp_path / "quiet.py").write_text('"""Quiet."""\n')
+    (tmp_path / "odd.py").write_text('"""Odd."""\nGUARANTEES = {"": {"delivery": "often", "speed": "high"}}\n')
+    with_systems(tmp_path)
+    assert systems.guarantees("quiet") == {}
+    with pytest.raises(SystemFileError, match="speed"):
+        systems.guarantees("odd")
