@@ -44,7 +44,7 @@ GUARANTEES = {
             "none for the sender: what waits is in the broker's memory (2 GB here, beyond which connections end); "
             "the sender of a one-way stream here waits for the reader's reports"
         ),
-        "acknowledgement": "nobody but by the reply",
+        "acknowledgement": "the reply; one way nobody",
         "source": (
             "https://docs.oasis-open.org/mqtt/mqtt/v5.0/os/mqtt-v5.0-os.html "
             "https://mosquitto.org/man/mosquitto-conf-5.html"

@@ -50,7 +50,7 @@ GUARANTEES = {
         "persistence": "nothing here (save and appendonly are off); Redis can write snapshots and a log",
         "back_pressure": (
             "none by Redis up to its maxmemory (2 GB here, then an error); the sender of a one-way stream here "
-            "waits by the list's length"
+            "waits while many messages are unread"
         ),
         "acknowledgement": "the broker, for each command; the reader never",
         "source": (
