@@ -76,7 +76,8 @@ class Options:
     """How messages are delivered. The receiver of a one-way stream reports what it has read; the sender waits for that.
 
     qos: the quality of service of all messages: 0, at most once; 1, at least once, with an acknowledgement by
-        the broker and by the receiver; 2, exactly once, with two exchanges each.
+        the broker and by the receiver; 2, exactly once, with two exchanges each. Within a session, which ends with its
+        connection here.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: TLS 1.3 between the broker and either side, over tcp; both sides verify the broker's certificate. Of messages
         above 1.6 MB the library (paho-mqtt 2.2) may leave one unhandled, which it has read in 100 pieces: such a call
