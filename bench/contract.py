@@ -100,10 +100,10 @@ from bench.text import one_line, quoted
 TRANSPORTS = ("inproc", "ipc", "tcp")
 GUARANTEES = {  # the fields of a system's ``GUARANTEES``: what each says
     "delivery": "how often a request or message is delivered when a process or a connection fails",
-    "ordering": "which messages arrive in the order in which they were sent",
-    "persistence": "what survives a restart of the broker or server",
-    "back_pressure": "what happens to a sender that is faster than the receiver",
     "acknowledgement": "who acknowledges a message, and when",
+    "persistence": "what survives a restart of the broker or server",
+    "ordering": "which messages arrive in the order in which they were sent",
+    "back_pressure": "what happens to a sender that is faster than the receiver",
     "source": "addresses of the documentation that says so",
 }
 GROUPS = ("direct", "broker", "http", "native", "instrument")

@@ -113,21 +113,25 @@ def guarantees() -> str:
     """Return what each system promises of a message, those through a broker first, and its speed with the defaults."""
     groups = ("broker", *(group for group in GROUPS if group not in ("broker", "instrument")))
     fields = [field for field in GUARANTEES if field != "source"]
-    columns = ["system", "options", *(field.replace("_", "-") for field in fields), "source", SPEED]
+    columns = ["system, options", SPEED, *(field.replace("_", "-") for field in fields), "source"]
     speeds, tables = _speeds(), []
     for group in groups:
         rows = []
-        for name in _own_systems():
-            for options, said in systems.guarantees(name).items() if systems.group(name) == group else ():
+        for name in (name for name in _own_systems() if systems.group(name) == group):
+            given = systems.guarantees(name)
+            for options, said in given.items():
                 sources = " ".join(f"[{number}]({url})" for number, url in enumerate(said["source"].split(), 1))
+                same = [options and said[field] == given[""][field] for field in fields]
+                texts = [SAME if is_same else said[field] for field, is_same in zip(fields, same, strict=True)]
                 speed = "" if options else speeds.get(name, "")
-                rows.append([f"`{name}`", options or "defaults", *(said[field] for field in fields), sources, speed])
+                rows.append([f"`{name}` {options}".strip(), speed, *texts, sources])
         heading = GROUP_NAMES[group][0].upper() + GROUP_NAMES[group][1:]
-        tables += [f"## {heading}", markdown(pd.DataFrame(rows, columns=columns).set_index("system"))]
+        tables += [f"## {heading}", markdown(pd.DataFrame(rows, columns=columns).set_index(columns[0]))]
     return "\n\n".join(tables)
 
 
-SPEED = "median RTT over that of raw sockets"
+SPEED = "median RTT / raw sockets'"
+SAME = "as with the defaults"
 
 
 def _speeds() -> dict[str, str]:

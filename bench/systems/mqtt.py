@@ -45,7 +45,7 @@ GUARANTEES = {
             "none for the sender: what waits is in the broker's memory (2 GB here, beyond which connections end); "
             "the sender of a one-way stream here waits for the reader's reports"
         ),
-        "acknowledgement": "nobody but by the reply",
+        "acknowledgement": "the reply; one way nobody",
         "source": (
             "https://docs.oasis-open.org/mqtt/mqtt/v5.0/os/mqtt-v5.0-os.html "
             "https://mosquitto.org/man/mosquitto-conf-5.html"
@@ -77,7 +77,8 @@ class Options:
     """How messages are delivered. The receiver of a one-way stream reports what it has read; the sender waits for that.
 
     qos: the quality of service of all messages: 0, at most once; 1, at least once, with an acknowledgement by
-        the broker and by the receiver; 2, exactly once, with two exchanges each.
+        the broker and by the receiver; 2, exactly once, with two exchanges each. Within a session, which ends with its
+        connection here.
     codec: how structured messages become bytes; not used for opaque bytes.
     event_loop: asyncio or uvloop, in client and server.
     tls: TLS 1.3 between the broker and either side, over tcp; both sides verify the broker's certificate. Of messages

@@ -41,7 +41,7 @@ GUARANTEES = {
             "none for the sender: the broker ends the connection of a slow reader and drops what waits; the "
             "sender of a one-way stream here waits for the reader's reports"
         ),
-        "acknowledgement": "nobody but by the reply",
+        "acknowledgement": "the reply; one way nobody",
         "source": "https://docs.nats.io/learn/core-nats https://docs.nats.io/nats-server/nats_admin/slow_consumers",
     },
     "jetstream=true": {

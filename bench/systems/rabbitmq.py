@@ -37,7 +37,7 @@ GUARANTEES = {
             "the broker reads a publisher more slowly when its queues fall behind, and not beyond its memory "
             "limit (2 GB here); the sender of a one-way stream here waits for the reader's reports"
         ),
-        "acknowledgement": "nobody but by the reply",
+        "acknowledgement": "the reply; one way nobody",
         "source": "https://www.rabbitmq.com/docs/confirms https://www.rabbitmq.com/docs/flow-control",
     },
     "acknowledge=true, confirms=true": {

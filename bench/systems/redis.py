@@ -50,7 +50,7 @@ GUARANTEES = {
         "persistence": "nothing here (save and appendonly are off); Redis can write snapshots and a log",
         "back_pressure": (
             "none by Redis up to its maxmemory (2 GB here, then an error); the sender of a one-way stream here "
-            "waits by the list's length"
+            "waits while many messages are unread"
         ),
         "acknowledgement": "the broker, for each command; the reader never",
         "source": (
@@ -72,17 +72,17 @@ GUARANTEES = {
 
 @dataclass(frozen=True)
 class Options:
-    """How messages are sent: RESP3 to the broker, on one connection that the caller keeps.
+    """How messages are sent: RESP3 to the broker, on one connection that a client keeps.
 
     queue: list pushes a request to the server's list (RPUSH, BLPOP): at most once, for the broker forgets a message
         that it hands out. stream appends it to a stream that servers read as a group (XADD, XREADGROUP): at least once,
         for it stays pending until the server acknowledges it, in one transaction with its reply (XACK, XDEL). Replies
         are pushed to the client's list either way.
-    parser: hiredis, in C, reads and writes the protocol, as redis-py recommends; python is its own, slower code.
+    parser: hiredis, in C, reads and writes the protocol, as redis-py recommends for speed; python is its own code.
     pipelining: send commands that follow each other in one write, without waiting for the first one's reply: what is
         pushed, and the wait for the next message. In a one-way stream, one command pushes up to 64 messages, of at
-        most 1 MB together, and one command takes up to 64. Only with lists. For each such write redis-py takes a
-        connection from its pool.
+        most 1 MB together, and one command takes up to 64. Only with lists. For each such write, as for a transaction,
+        redis-py takes a connection from its pool.
     codec: how structured messages become bytes; not used for opaque bytes.
     tls: TLS 1.3 between the broker and either side, over tcp; both sides verify the broker's certificate.
     """

@@ -27,7 +27,7 @@ GUARANTEES = {
         "persistence": "nothing is stored",
         "back_pressure": "the sender blocks (flow control of the connection)",
         "acknowledgement": "the reply",
-        "source": "https://rpyc.readthedocs.io/en/latest/api/core_stream.html",
+        "source": "https://rpyc.readthedocs.io/en/latest/api/core_protocol.html",
     },
 }
 

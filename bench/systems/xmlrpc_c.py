@@ -39,7 +39,7 @@ GUARANTEES = {
         "delivery": "at most once: nothing is sent again on a new connection",
         "ordering": "in order on a connection",
         "acknowledgement": "the reply",
-        "source": "https://xmlrpc-c.sourceforge.io/doc/libxmlrpc_server_pstream.html",
+        "source": "https://xmlrpc-c.sourceforge.io/packetstream.php",
     },
 }
 

@@ -33,7 +33,7 @@ GUARANTEES = {
         "persistence": "nothing is stored",
         "back_pressure": "the sender blocks (flow control of the connection)",
         "acknowledgement": "the reply",
-        "source": "https://xmlrpc-c.sourceforge.io/doc/libxmlrpc_server_pstream.html",
+        "source": "https://xmlrpc-c.sourceforge.io/packetstream.php",
     },
 }
 
