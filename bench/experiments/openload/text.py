@@ -90,9 +90,8 @@ def _too_short(run: Run, rate: float) -> str:
         f"the window is {duration(1e6 * run.plan.window_s)}."
     )
     short = time / run.plan.window_s
-    return text + (
-        f" The mean queueing delay in it can be {short:.0%} below that of steady state." if short < 1 else ""
-    )
+    lacks = f" The mean queueing delay in it can be {short:.0%} below that of steady state."
+    return text + (lacks if short < 1 else "")
 
 
 def _mean_us(run: Run, case: int) -> float:
@@ -131,8 +130,8 @@ def utilization(run: Run) -> str:
         f"{duration(max(0.0, around))}, which is added to each prediction. The settling time of a "
         "queue that begins empty is S / (1 − ρ)² for M/M/1. The mean queueing delay over a window of "
         f"{duration(1e6 * run.plan.window_s)} is below that of steady state by at most the settling time divided by "
-        f"the window; where that is more than {MOST_UNSETTLED:.0%}, no mean is predicted. Measured: the median over the "
-        "starts of their means."
+        f"the window; where that is more than {MOST_UNSETTLED:.0%}, no mean is predicted. Measured: the median over "
+        "the starts of their means."
     )
     return "\n".join([*lines, "", said])
 
