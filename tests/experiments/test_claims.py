@@ -1,0 +1,56 @@
+"""Claims that a run contradicts: the text says so, and first."""
+
+import numpy as np
+import pytest
+from handmade import in_order, recorded, usual
+
+from bench.experiments import claims
+from bench.experiments.clients import findings as clients
+from bench.experiments.clients import text as clients_text
+from bench.plan.case import Case
+from bench.run.start_record import StartRecord
+
+AGAINST = "**Contradicted by this run"
+
+
+def measured(notebook, cases, each_us, client_us=(), server_us=(), calls=2000, **ledger):
+    """Return a run in which a call of case c comes every each_us[c] us and costs so much CPU time, starts 1 % apart."""
+
+    def record(start, block, index):
+        rtt = np.full(calls, round(1000 * each_us[index] * (1 + block / 100)), "i8")
+        cpu = {
+            f"{role}_cpu_ns": int(1000 * us[index] * calls)
+            for role, us in (("client", client_us), ("server", server_us))
+            if us
+        }
+        return StartRecord(usual(calls, float(rtt.sum()) / 1e9) | cpu | ledger, [in_order(rtt)])
+
+    return recorded(notebook, cases, record, window_s=1.0)
+
+
+def test_contradictions_come_first_and_what_is_open_last():
+    said = claims.judged("it rains", {"a": True, "b": False, "c": None})
+    assert said.index("b") < said.index("it rains") < said.rindex(" a") < said.rindex(" c") and AGAINST in said
+    assert AGAINST not in claims.judged("it rains", {"a": True, "c": None}) and claims.judged("it rains", {}) == ""
+
+
+GROWN = [Case("zeromq", "tcp", clients=count, placement="split") for count in (1, 2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("client_us", "server_us", "holds"),
+    [((30, 40, 49), (60, 40, 25), False), ((30, 25, 20), (60, 55, 49), True), ((30, 45, 48), (60, 55, 49), None)],
+    ids=["the clients are saturated", "the server is saturated", "both are"],
+)
+def test_clients_say_whether_one_client_predicted_what_is_saturated(client_us, server_us, holds):
+    run = measured("clients", GROWN, (100, 60, 50), client_us, server_us)
+    (found,) = [one for one in clients.limits(run) if one.clients == 4]
+    assert found.holds is holds and "server" in found.predicted.name
+    assert (AGAINST in clients_text.conclusion(run)) is (holds is False)
+
+
+def test_a_gain_above_the_ceiling_of_one_client_is_named():
+    cheaper = measured("clients", GROWN, (100, 60, 50), (30, 30, 30), (80, 50, 40))
+    assert clients.ceiling(cheaper)[1] == pytest.approx(100 / 80, rel=0.03) and clients_text._room(cheaper).count("**")
+    below = measured("clients", GROWN, (100, 90, 85), (30, 30, 30), (80, 80, 80))
+    assert not clients_text._room(below).count("**")
