@@ -113,19 +113,23 @@ def test_small_calls_beside_large_ones_are_those_whose_quantiles_are_shown():
     assert run.samples["large"].sum() == 2 * 6 * 500
     equal = by_hand(BESIDE, [100, 200, 200], large_us=5000)
     faster = by_hand(BESIDE, [100, 100, 200], large_us=5000)
-    assert [("head-of-line blocking" in text.head_of_line(each)) for each in (run, equal, faster)] == [
-        True,
-        False,
-        False,
-    ]
+    against = [text.head_of_line(each).startswith("**Contradicted by this run") for each in (run, equal, faster)]
+    assert against == [False, False, True]
+    assert text.head_of_line(run).startswith("Holds") and text.head_of_line(equal).startswith("Not decided")
 
 
-def test_small_calls_that_leave_no_room_for_a_large_one_are_not_called_faster(monkeypatch):
+def test_small_calls_that_leave_no_room_for_a_large_one_show_nothing_about_sharing(monkeypatch):
     run = by_hand(BESIDE, [100, 100, 200], large_us=5000)
     assert findings.large_calls(run, 0) == 0 and findings.large_calls(run, 1) > 1000
-    faster = text.head_of_line(run)
-    monkeypatch.setattr(text, "large_calls", lambda run, case: 0)
-    assert text.head_of_line(run) != faster
+    monkeypatch.setattr(findings, "large_calls", lambda run, case: 0)
+    assert findings.ratios(run) == [] and text.head_of_line(run).startswith("Not decided")
+    panels.panel(run, "head_of_line").draw_without_rendering()
+
+
+def test_a_run_in_which_renewed_connections_are_as_fast_contradicts_the_card():
+    run = by_hand(CHURN, [100, 100, 130])
+    assert findings.persistence(run, "sockets").value < 1
+    assert text.renewal(run).startswith("**Contradicted by this run, for sockets")
 
 
 def test_every_panel_draws_every_run_or_says_what_is_missing():
