@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from handmade import in_order, recorded, usual
+from handmade import PAIR, handmade, in_order, noisy, recorded, usual
 
 from bench.experiments import claims
 from bench.experiments.clients import findings as clients
 from bench.experiments.clients import text as clients_text
+from bench.experiments.latency import text as latency
+from bench.experiments.placement import text as placement
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
 
@@ -54,3 +56,25 @@ def test_a_gain_above_the_ceiling_of_one_client_is_named():
     assert clients.ceiling(cheaper)[1] == pytest.approx(100 / 80, rel=0.03) and clients_text._room(cheaper).count("**")
     below = measured("clients", GROWN, (100, 90, 85), (30, 30, 30), (80, 80, 80))
     assert not clients_text._room(below).count("**")
+
+
+PLACED = [Case("zeromq", "ipc", placement=where) for where in ("same", "split", "free")]
+
+
+@pytest.mark.parametrize(
+    ("rtt_us", "begins"),
+    [((100, 50, 60), AGAINST), ((50, 100, 60), "Holds"), ((50, 50, 60), "Not decided")],
+    ids=["two CPUs are faster", "one is", "no difference"],
+)
+def test_placement_says_whether_one_cpu_is_fastest(rtt_us, begins):
+    assert placement.conclusion(handmade(PLACED, rtt_us, notebook="placement", shape=noisy)).startswith(begins)
+
+
+def test_placement_says_whether_one_cpu_costs_less_cpu_time():
+    dearer = measured("placement", PLACED, (100, 100, 100), (9, 5, 6), (9, 5, 6))
+    assert placement.cpu(dearer).startswith(AGAINST)
+
+
+def test_latency_says_that_a_system_is_faster_than_raw_sockets():
+    assert latency.conclusion(handmade(PAIR, [5, 10])).startswith(AGAINST)
+    assert AGAINST not in latency.conclusion(handmade(PAIR, [10, 5]))
