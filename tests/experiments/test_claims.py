@@ -9,6 +9,10 @@ from bench.experiments.clients import findings as clients
 from bench.experiments.clients import text as clients_text
 from bench.experiments.latency import text as latency
 from bench.experiments.placement import text as placement
+from bench.experiments.scaleup import findings as scaleup
+from bench.experiments.scaleup import text as scaleup_text
+from bench.experiments.throughput import findings as throughput
+from bench.experiments.throughput import text as throughput_text
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
 
@@ -28,6 +32,11 @@ def measured(notebook, cases, each_us, client_us=(), server_us=(), calls=2000, *
         return StartRecord(usual(calls, float(rtt.sum()) / 1e9) | cpu | ledger, [in_order(rtt)])
 
     return recorded(notebook, cases, record, window_s=1.0)
+
+
+def of_its_own_level(start, calls):
+    """Return factors of a start whose level differs by up to a tenth from the others'."""
+    return np.full(calls, 1 + 0.1 * np.random.default_rng(start).random())
 
 
 def test_contradictions_come_first_and_what_is_open_last():
@@ -78,3 +87,44 @@ def test_placement_says_whether_one_cpu_costs_less_cpu_time():
 def test_latency_says_that_a_system_is_faster_than_raw_sockets():
     assert latency.conclusion(handmade(PAIR, [5, 10])).startswith(AGAINST)
     assert AGAINST not in latency.conclusion(handmade(PAIR, [10, 5]))
+
+
+WORKERS = [
+    Case("http_aiohttp", "tcp", 16, {"resource": "bytes", "workers": n}, engine="wire", callers=2) for n in (1, 2)
+]
+
+
+def test_scaleup_says_that_two_workers_served_more_than_twice_the_requests():
+    twice, less = (measured("scaleup", WORKERS, each_us, callers=2) for each_us in ((100, 40), (100, 70)))
+    assert scaleup.is_below_twice(twice) == {"16 B": False} and scaleup.is_below_twice(less) == {"16 B": True}
+    assert scaleup_text.conclusion(twice).startswith(AGAINST) and scaleup_text.conclusion(less).startswith("Holds")
+    assert [one.value for one in scaleup.ratios(less)] == [pytest.approx(100 / 70, rel=1e-3)]
+
+
+def test_a_gain_of_workers_that_is_none_is_not_distinguishable():
+    equal = handmade(WORKERS, (100, 99), notebook="scaleup", shape=of_its_own_level)
+    (gain,) = scaleup.ratios(equal)
+    assert not gain.is_certain and "not distinguishable" in scaleup_text.conclusion(equal)
+
+
+def streamed(cases, each_us, count=1000):
+    """Return a run of one-way streams in which a message of case c takes each_us[c] us, starts 1 % apart."""
+
+    def record(start, block, index):
+        at = np.rint(1000 * each_us[index] * (1 + block / 100) * np.arange(count)).astype("i8")
+        numbers = np.arange(1, count + 1)
+        marks = {
+            "role": ["client"] * count + ["server"] * count,
+            "t_ns": np.concatenate([at, at + 100]),
+            "messages": np.concatenate([numbers, numbers]),
+        }
+        return StartRecord(usual(count, at[-1] / 1e9), tables={"marks": marks})
+
+    return recorded("throughput", cases, record)
+
+
+def test_throughput_says_that_larger_messages_made_fewer_bits_per_second():
+    streams = [Case("zeromq", "tcp", size, load="stream") for size in (100, 10_000)]
+    falling, rising = (streamed(streams, gap_us) for gap_us in ((1, 200), (1, 50)))
+    assert throughput.bits_rise(falling) == {"tcp": False} and throughput.bits_rise(rising) == {"tcp": True}
+    assert throughput_text.conclusion(falling).startswith(AGAINST)
