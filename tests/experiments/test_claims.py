@@ -9,14 +9,13 @@ from bench.experiments.clients import findings as clients
 from bench.experiments.clients import text as clients_text
 from bench.experiments.latency import text as latency
 from bench.experiments.placement import text as placement
+from bench.experiments.placement.findings import one_cpu_is_fastest
 from bench.experiments.scaleup import findings as scaleup
 from bench.experiments.scaleup import text as scaleup_text
 from bench.experiments.throughput import findings as throughput
 from bench.experiments.throughput import text as throughput_text
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
-
-AGAINST = "**Contradicted by this run"
 
 
 def measured(notebook, cases, each_us, client_us=(), server_us=(), calls=2000, **ledger):
@@ -41,8 +40,19 @@ def of_its_own_level(start, calls):
 
 def test_contradictions_come_first_and_what_is_open_last():
     said = claims.judged("it rains", {"a": True, "b": False, "c": None})
-    assert said.index("b") < said.index("it rains") < said.rindex(" a") < said.rindex(" c") and AGAINST in said
-    assert AGAINST not in claims.judged("it rains", {"a": True, "c": None}) and claims.judged("it rains", {}) == ""
+    assert said.index("b") < said.index("it rains") < said.rindex(" a") < said.rindex(" c") and claims.AGAINST in said
+    assert (
+        claims.AGAINST not in claims.judged("it rains", {"a": True, "c": None}) and claims.judged("it rains", {}) == ""
+    )
+
+
+def test_a_contradiction_is_first_and_is_shown_with_the_answer():
+    against, holds = (claims.judged("it rains", {"here": here}) for here in (False, True))
+    assert (
+        claims.with_verdict(against, "3 mm").startswith(against)
+        and claims.with_verdict(holds, "3 mm") == f"3 mm\n\n{holds}"
+    )
+    assert claims.contradictions(claims.with_verdict(against, "3 mm", holds)) == against
 
 
 GROWN = [Case("zeromq", "tcp", clients=count, placement="split") for count in (1, 2, 4)]
@@ -57,7 +67,7 @@ def test_clients_say_whether_one_client_predicted_what_is_saturated(client_us, s
     run = measured("clients", GROWN, (100, 60, 50), client_us, server_us)
     (found,) = [one for one in clients.limits(run) if one.clients == 4]
     assert found.holds is holds and "server" in found.predicted.name
-    assert (AGAINST in clients_text.conclusion(run)) is (holds is False)
+    assert (claims.AGAINST in clients_text.conclusion(run)) is (holds is False)
 
 
 def test_a_gain_above_the_ceiling_of_one_client_is_named():
@@ -71,22 +81,24 @@ PLACED = [Case("zeromq", "ipc", placement=where) for where in ("same", "split", 
 
 
 @pytest.mark.parametrize(
-    ("rtt_us", "begins"),
-    [((100, 50, 60), AGAINST), ((50, 100, 60), "Holds"), ((50, 50, 60), "Not decided")],
+    ("rtt_us", "holds"),
+    [((100, 50, 60), False), ((50, 100, 60), True), ((50, 50, 60), None)],
     ids=["two CPUs are faster", "one is", "no difference"],
 )
-def test_placement_says_whether_one_cpu_is_fastest(rtt_us, begins):
-    assert placement.conclusion(handmade(PLACED, rtt_us, notebook="placement", shape=noisy)).startswith(begins)
+def test_placement_says_whether_one_cpu_is_fastest(rtt_us, holds):
+    run = handmade(PLACED, rtt_us, notebook="placement", shape=noisy)
+    assert one_cpu_is_fastest(run) == {"zeromq over ipc": holds}
+    assert placement.conclusion(run).startswith(claims.AGAINST) is (holds is False)
 
 
 def test_placement_says_whether_one_cpu_costs_less_cpu_time():
     dearer = measured("placement", PLACED, (100, 100, 100), (9, 5, 6), (9, 5, 6))
-    assert placement.cpu(dearer).startswith(AGAINST)
+    assert placement.cpu(dearer).startswith(claims.AGAINST)
 
 
 def test_latency_says_that_a_system_is_faster_than_raw_sockets():
-    assert latency.conclusion(handmade(PAIR, [5, 10])).startswith(AGAINST)
-    assert AGAINST not in latency.conclusion(handmade(PAIR, [10, 5]))
+    assert latency.conclusion(handmade(PAIR, [5, 10])).startswith(claims.AGAINST)
+    assert claims.AGAINST not in latency.conclusion(handmade(PAIR, [10, 5]))
 
 
 WORKERS = [
@@ -97,7 +109,9 @@ WORKERS = [
 def test_scaleup_says_that_two_workers_served_more_than_twice_the_requests():
     twice, less = (measured("scaleup", WORKERS, each_us, callers=2) for each_us in ((100, 40), (100, 70)))
     assert scaleup.is_below_twice(twice) == {"16 B": False} and scaleup.is_below_twice(less) == {"16 B": True}
-    assert scaleup_text.conclusion(twice).startswith(AGAINST) and scaleup_text.conclusion(less).startswith("Holds")
+    assert scaleup_text.conclusion(twice).startswith(claims.AGAINST) and claims.AGAINST not in scaleup_text.conclusion(
+        less
+    )
     assert [one.value for one in scaleup.ratios(less)] == [pytest.approx(100 / 70, rel=1e-3)]
 
 
@@ -127,4 +141,4 @@ def test_throughput_says_that_larger_messages_made_fewer_bits_per_second():
     streams = [Case("zeromq", "tcp", size, load="stream") for size in (100, 10_000)]
     falling, rising = (streamed(streams, gap_us) for gap_us in ((1, 200), (1, 50)))
     assert throughput.bits_rise(falling) == {"tcp": False} and throughput.bits_rise(rising) == {"tcp": True}
-    assert throughput_text.conclusion(falling).startswith(AGAINST)
+    assert throughput_text.conclusion(falling).startswith(claims.AGAINST)

@@ -7,7 +7,7 @@ from bench import stats
 from bench.analysis.prediction import agreement, capacity_at, predict
 from bench.analysis.resources import Resource, cpu_over_starts, resources
 from bench.experiments import published
-from bench.experiments.claims import judged
+from bench.experiments.claims import judged, with_verdict
 from bench.experiments.clients.findings import (
     best,
     bursts,
@@ -38,7 +38,7 @@ def conclusion(run: Run) -> str:
     text += f" {why_not_more(run, number_of(most.name))}"
     if last["clients"] > most["clients"]:
         text += f" With {clients_of(last)} the rate is {_rate(run, last)} calls/s."
-    return paragraphs(text, _bottleneck(run), _predicted(run, single, most))
+    return with_verdict(_bottleneck(run), text, _predicted(run, single, most))
 
 
 def _bottleneck(run: Run) -> str:

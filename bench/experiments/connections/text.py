@@ -3,7 +3,7 @@
 import math
 
 from bench.experiments.case_ratios import P50, RATE
-from bench.experiments.claims import above, judged
+from bench.experiments.claims import above, judged, with_verdict
 from bench.experiments.connections.findings import (
     Beside,
     beside,
@@ -46,7 +46,7 @@ def renewal(run: Run) -> str:
             opening = run.over_starts(number_of(first.index[0]), "p50_first_us")
             lines[-1] += f" Opening and first call: {opening.words(duration, 'median')}."
     found = {str(name): above(persistence(run, str(name))) for name in rows["system"].drop_duplicates()}
-    return paragraphs(
+    return with_verdict(
         judged("a persistent connection makes more calls per second than new ones", found), "\n".join(lines)
     )
 
@@ -69,7 +69,7 @@ def depths(run: Run) -> str:
             f"{rtt} as long. {_limit(run, rate.other)}"
         )
     found = {system: above(deepening(run, system, RATE)) for system in depth(run)["system"].drop_duplicates()}
-    return paragraphs(judged("more calls under way make more calls per second", found), "\n".join(lines))
+    return with_verdict(judged("more calls under way make more calls per second", found), "\n".join(lines))
 
 
 def _limit(run: Run, case: int) -> str:
@@ -81,7 +81,7 @@ def head_of_line(run: Run) -> str:
     """Say whether sharing a connection with large calls makes small ones longer, and how long they take."""
     found = {system.system: above(blocking(run, system)) for system in beside(run)}
     claim = "small calls take longer on the connection of a large call than on their own (head-of-line blocking)"
-    return paragraphs(judged(claim, found), "\n".join(_blocked(run, system) for system in beside(run)))
+    return with_verdict(judged(claim, found), "\n".join(_blocked(run, system) for system in beside(run)))
 
 
 def _blocked(run: Run, system: Beside) -> str:

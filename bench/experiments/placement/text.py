@@ -1,12 +1,12 @@
 """Sentences of placement.ipynb: how much the placement changes a round trip, and which one repeats best."""
 
 from bench.experiments.case_ratios import Ratio
-from bench.experiments.claims import judged
+from bench.experiments.claims import judged, with_verdict
 from bench.experiments.placement.findings import free_in_turns, one_cpu_is_cheapest, one_cpu_is_fastest, ratios
 from bench.experiments.sentences import P50
 from bench.plan import placement
 from bench.run.frames import Run
-from bench.text import duration, listed, paragraphs
+from bench.text import duration, listed
 
 
 def _equal(ratio: Ratio) -> str:
@@ -26,7 +26,7 @@ def conclusion(run: Run) -> str:
         )
     spread = (cases[f"{P50}_high"] / cases[f"{P50}_low"]).groupby(cases["placement"]).median()
     ranks = ", ".join(f"`{name}` {spread[name]:.2f}" for name in spread.sort_values().index)
-    return paragraphs(
+    return with_verdict(
         judged("with one caller the median RTT is shortest on one CPU (`same`)", one_cpu_is_fastest(run)),
         "\n".join(lines),
         _free(run),

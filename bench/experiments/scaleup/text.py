@@ -7,18 +7,18 @@ import math
 import numpy as np
 import pandas as pd
 
-from bench.experiments.claims import judged
+from bench.experiments.claims import judged, with_verdict
 from bench.experiments.scaleup.findings import cpus, engine, gain, is_below_twice, of_bytes, server_host, sizes
 from bench.experiments.sentences import why_not_more
 from bench.run.frames import Run, number_of
 from bench.stats import Spread, scalability
-from bench.text import counted, paragraphs, quantity
+from bench.text import counted, quantity
 
 
 def conclusion(run: Run) -> str:
     """Say what more workers bring, what the limit is, and what this machine cannot show."""
     twice = judged("two workers serve fewer than twice the requests per second of one", is_below_twice(run))
-    return paragraphs(twice, _growth(run), _client(run), _machine(run))
+    return with_verdict(twice, _growth(run), _client(run), _machine(run))
 
 
 def _growth(run: Run) -> str:
