@@ -51,9 +51,10 @@ def _growth(run: Run) -> str:
     if len(calm) > 1:
         ends = number_of(calm.index[0]), number_of(calm.index[-1])
         response, rtt = (comparison.effect(run, *ends, name) for name in ("p50_response_us", "p50_rtt_us"))
+        lowest, highest = (f"{row['offered_per_s']:g}/s" for row in (low, high))
         text += (
-            f" At the higher rate the median response time is {times(response)} as long. The median round trip, "
-            f"counted from sending, is {times(rtt)} as long."
+            f" At {highest} the median response time is {times(response)} that at {lowest}; the median round trip, "
+            f"counted from sending, is {times(rtt)} that at {lowest}."
         )
     if over:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)
