@@ -53,8 +53,8 @@ def _growth(run: Run) -> str:
         response, rtt = (comparison.effect(run, *ends, name) for name in ("p50_response_us", "p50_rtt_us"))
         lowest, highest = (f"{row['offered_per_s']:g}/s" for row in (low, high))
         text += (
-            f" At {highest} the median response time is {times(response)} that at {lowest}; the median round trip, "
-            f"counted from sending, is {times(rtt)} that at {lowest}."
+            f" Block by block, the median response time at {highest} is {times(response)} that at {lowest}; the "
+            f"median round trip, counted from sending, is {times(rtt)} that at {lowest}."
         )
     if over:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)

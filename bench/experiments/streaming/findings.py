@@ -107,10 +107,18 @@ def at_common(run: Run) -> pd.DataFrame:
     return kept(run)[kept(run)["callers"] == common(run)]
 
 
-def behind_at_common(run: Run) -> list[str]:
-    """Return the systems that do not keep their schedule at that number of streams."""
+def behind_at_common(run: Run) -> pd.DataFrame:
+    """Return the rows of ``paced`` with that number of streams whose systems do not keep their schedule."""
     rows = paced(run)[paced(run)["callers"] == common(run)]
-    return [str(name) for name in rows["system"] if name not in set(at_common(run)["system"])]
+    return rows[~rows["system"].isin(at_common(run)["system"])]
+
+
+def late(run: Run, cases: pd.DataFrame) -> str:
+    """Return in words why some cases miss their schedule: by delayed ACKs, or for another reason; "" if none does."""
+    missed = [number_of(case) for case, row in cases.iterrows() if is_behind(row)]
+    by_tcp = [case for case in missed if held(run, case)]
+    words = {"behind schedule": len(by_tcp) < len(missed), "held back by delayed ACKs": bool(by_tcp)}
+    return " or ".join(word for word, applies in words.items() if applies)
 
 
 def unevenness(run: Run, case: int) -> "np.ndarray[Any, Any]":

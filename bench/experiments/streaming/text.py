@@ -128,7 +128,7 @@ def _where(run: Run) -> str:
         )
     said = f"The timer is the larger part with {listed(timed)}." if timed else "The timer is the larger part with none."
     behind = findings.behind_at_common(run)
-    left_out = f" Left out, because most of their lateness is a queue's or TCP's: {listed(behind)}." if behind else ""
+    left_out = f" Left out, {findings.late(run, behind)}: {listed(behind['system'])}." if len(behind) else ""
     return "\n".join(lines) + f"\n\n{said}{left_out}"
 
 
