@@ -18,7 +18,7 @@ class Prediction:
     asymptote: N times one client's rate, and no more than the resource with the largest demand has time for, both with
     the demands (CPU time per call) of one client. It is a prediction and no bound on what is measured: a rate exceeds
     it where a call costs less CPU time than with one client. rate: by exact MVA from the same demands, with the range
-    over the one-client starts. limit: the resource that saturates first.
+    over the one-client starts. bottleneck: the resource that saturates first, as it was with one client.
     """
 
     clients: Array
@@ -27,7 +27,12 @@ class Prediction:
     rate_low: Array
     rate_high: Array
     rtt_us: Array
-    limit: str
+    bottleneck: Resource
+
+    @property
+    def limit(self) -> str:
+        """The resource that saturates first, in words."""
+        return self.bottleneck.name
 
 
 @once
@@ -63,7 +68,7 @@ def predict(run: Run) -> Prediction | None:
         rate.min(axis=0),
         rate.max(axis=0),
         1e6 * numbers / middle - think,
-        limit.name,
+        limit,
     )
 
 

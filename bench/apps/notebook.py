@@ -23,8 +23,8 @@ from bench.apps import code, growing, listing
 from bench.apps.teaching.predictions import require
 from bench.drawing.axes import style
 from bench.errors import UsageError
+from bench.experiments import claims, precision, published, registry, sentences, tables
 from bench.experiments import panels as figures
-from bench.experiments import precision, published, registry, sentences, tables
 from bench.measurement import capacity_search, runner
 from bench.plan import confirmation, hosts
 from bench.plan.case import Case
@@ -34,6 +34,7 @@ from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.folder import Folder
 from bench.run.frames import Run, shared
+from bench.text import paragraphs
 from bench.validation import estimate
 from bench.validation.profiles import PROFILES
 
@@ -193,8 +194,9 @@ class Folded(HTML):
 
 
 def answer(run: Run, *panels: str) -> None:
-    """Show the sentence of the conclusion that holds the number with its interval, and panels of the figure."""
-    display(Markdown(sentences.with_interval(sentences.conclusion(run))))
+    """Show the claims that the run contradicts, the sentence with the number and its interval, and panels."""
+    said = sentences.conclusion(run)
+    display(Markdown(paragraphs(claims.contradictions(said), sentences.with_interval(said))))
     show(run, *panels)
 
 

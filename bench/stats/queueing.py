@@ -1,7 +1,8 @@
 """Predictions for many callers from the service demands of one: bounds, and exact mean value analysis (MVA).
 
 Times in us, rates in calls per us. Sources: Denning & Buzen 1978 (bounds), Reiser & Lavenberg 1980 (MVA),
-Seidmann, Schweitzer & Shalev-Oren 1987 (several servers as a faster one and a delay).
+Seidmann, Schweitzer & Shalev-Oren 1987 (several servers as a faster one and a delay), Takács 1962 (moments of the work
+in an M/G/1 server), Abate & Whitt 1987 (the approach of M/M/1 to steady state, doi 10.1007/BF01182933).
 """
 
 from collections.abc import Sequence
@@ -44,6 +45,23 @@ def response(rate: Array, mean: float, scv: float = 1.0) -> Array:
     with np.errstate(divide="ignore"):
         waiting = used * mean * (1 + scv) / 2 / np.maximum(1 - used, 0)
     return np.where(used < 1, mean + waiting, np.inf)
+
+
+def settling(rate: Array, moments: tuple[float, float, float]) -> Array:
+    """Return the settling time of an M/G/1 queue that begins empty, in the unit of the service times.
+
+    It is the integral over t of 1 - w(t) / w, where w(t) is the mean waiting time of an arrival at t, and w its limit:
+    the mean over a window is below the steady state's by at most this time's share of the window. Of M/M/1 it is
+    S / (1 - rho)^2. moments: E[S], E[S^2], E[S^3] of the service time. Infinite where the server is offered more than
+    it can do. From Poisson's equation for the work in the server, whose solution is v^2 / 2 (1 - rho).
+    """
+    mean, second, third = moments
+    used = np.asarray(rate, float) * mean
+    with np.errstate(divide="ignore", invalid="ignore"):
+        idle = np.maximum(1 - used, 0)
+        waiting = used / mean * second / 2 / idle
+        time = (waiting + third / second / 3) / idle
+    return np.where(used < 1, time, np.inf)
 
 
 def mva(round_trip: float, think: float, demands: Sequence[Demand], clients: int) -> Array:

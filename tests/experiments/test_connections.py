@@ -11,6 +11,7 @@ from bench.apps.teaching import questions
 from bench.errors import UsageError
 from bench.experiments import panels, registry, tables
 from bench.experiments.case_ratios import P50, RATE
+from bench.experiments.claims import AGAINST, above
 from bench.experiments.connections import figure, findings, text
 from bench.plan.case import Case
 from bench.run import start_record, stored
@@ -113,19 +114,23 @@ def test_small_calls_beside_large_ones_are_those_whose_quantiles_are_shown():
     assert run.samples["large"].sum() == 2 * 6 * 500
     equal = by_hand(BESIDE, [100, 200, 200], large_us=5000)
     faster = by_hand(BESIDE, [100, 100, 200], large_us=5000)
-    assert [("head-of-line blocking" in text.head_of_line(each)) for each in (run, equal, faster)] == [
-        True,
-        False,
-        False,
-    ]
+    against = [text.head_of_line(each).startswith(AGAINST) for each in (run, equal, faster)]
+    assert against == [False, False, True]
+    assert [above(findings.blocking(each, one)) for each in (run, equal, faster)] == [True, None, False]
 
 
-def test_small_calls_that_leave_no_room_for_a_large_one_are_not_called_faster(monkeypatch):
+def test_small_calls_that_leave_no_room_for_a_large_one_show_nothing_about_sharing(monkeypatch):
     run = by_hand(BESIDE, [100, 100, 200], large_us=5000)
     assert findings.large_calls(run, 0) == 0 and findings.large_calls(run, 1) > 1000
-    faster = text.head_of_line(run)
-    monkeypatch.setattr(text, "large_calls", lambda run, case: 0)
-    assert text.head_of_line(run) != faster
+    monkeypatch.setattr(findings, "large_calls", lambda run, case: 0)
+    assert findings.ratios(run) == [] and AGAINST not in text.head_of_line(run)
+    panels.panel(run, "head_of_line").draw_without_rendering()
+
+
+def test_a_run_in_which_renewed_connections_are_as_fast_contradicts_the_card():
+    run = by_hand(CHURN, [100, 100, 130])
+    assert findings.persistence(run, "sockets").value < 1
+    assert text.renewal(run).startswith(AGAINST)
 
 
 def test_every_panel_draws_every_run_or_says_what_is_missing():

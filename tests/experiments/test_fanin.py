@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from bench.analysis.resources import cpu_over_starts
 from bench.errors import UsageError
 from bench.experiments import panels, registry, tables
+from bench.experiments.claims import AGAINST
 from bench.experiments.fanin import figure, findings, text
 from bench.experiments.fanin.plan import parts
 from bench.experiments.sentences import limit_of
@@ -100,7 +101,7 @@ def test_the_sentences_hold_these_numbers(run):
 
 def test_the_limit_is_named(run):
     busy = by_hand(BROKERED, [60, 120])  # 4 calls every 120 us, 30 us of the router each
-    (line,) = text.growths(busy).splitlines()
+    (line,) = [line for line in text.growths(busy).splitlines() if line.startswith("- ")]
     assert " 4 clients" in line and limit_of(busy, 1).names in line
     assert [one.roles for one in limit_of(busy, 1).saturated] == [("router",)]
     assert not limit_of(run, 3).saturated
@@ -127,3 +128,10 @@ def test_every_panel_draws_every_run(run):
             assert isinstance(drawn, Figure) and drawn.axes[0].get_title(loc="left")
         assert text.conclusion(each)
     assert "`python -m bench list`" in text.detours(by_hand(DIRECT, [100, 120]))
+
+
+def test_a_broker_that_is_faster_and_clients_that_make_fewer_calls_contradict_what_is_claimed():
+    faster = by_hand([*DIRECT, *BROKERED], [100, 120, 50, 400])
+    assert text.detours(faster).startswith(AGAINST)
+    fewer = by_hand([*DIRECT, *BROKERED], [100, 500, 300, 400])
+    assert AGAINST not in text.detours(fewer) and text.growths(fewer).startswith(AGAINST)

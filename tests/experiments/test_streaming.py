@@ -17,10 +17,10 @@ SHARED = {"load": "reply_stream", "payload_bytes": 100, "replies": 5, "reply_byt
 GAP_US = 1000
 
 
-def streamed(cases, first_us, pacing_us, transit_us, starts=6, each=100, broken=0, **ledger):
+def streamed(cases, first_us, pacing_us, transit_us, starts=6, each=100, broken=0, silence_us=0, **ledger):
     """Return a run in which each start of a case has ``each`` streams with these times, and a start adds 1 % of them.
 
-    The last ``broken`` streams of a start have one reply and no end.
+    The last ``broken`` streams of a start have one reply and no end. The second reply comes ``silence_us`` late.
     """
 
     def record(start, block, index):
@@ -37,8 +37,9 @@ def streamed(cases, first_us, pacing_us, transit_us, starts=6, each=100, broken=
         stream = np.repeat(np.arange(each, dtype="i4"), sizes)
         number = np.concatenate([np.arange(size) for size in sizes])
         count = len(stream)
+        gaps = np.where(number == 0, first, gap) + (number == 1) * 1000 * silence_us
         replies = {
-            "stream": stream, "gap_ns": np.where(number == 0, first, gap), "pacing_ns": np.full(count, pacing),
+            "stream": stream, "gap_ns": gaps, "pacing_ns": np.full(count, pacing),
             "transit_ns": np.full(count, transit),
         }  # fmt: skip
         known = usual(count, 1.0, **{"errors": broken, "streams": each - broken} | ledger)
@@ -96,6 +97,33 @@ def test_where_replies_are_late():
     assert one.pacing[0] == pytest.approx(91.8) and one.transit[0] == pytest.approx(30.6)  # the lower median of six
     assert one.pacing_share == pytest.approx(0.75) and findings.common(run) == 1
     assert "75%" in text.where(run)
+
+
+@pytest.mark.parametrize(
+    ("known", "is_named"),
+    [
+        ({"tcp_delayed_acks": 1}, True),
+        ({"tcp_delayed_acks": 0}, False),
+        ({"tcp_delayed_acks": 1, "server_cpu_ns": 99 * 10**7}, False),
+    ],
+    ids=["an ACK for the silence", "no delayed ACK", "a saturated CPU"],
+)
+def test_messages_behind_schedule_are_nagles_only_if_each_silence_has_a_delayed_ack_and_no_cpu_is_saturated(
+    known, is_named
+):
+    run = streamed([paced("sockets")], [100], [20], [1500], each=1, silence_us=42_000, **known)
+    found = findings.held(run, 0)
+    assert (found is not None) is is_named and run.cases.loc[0, "overdue"] > findings.MOST_OVERDUE
+    assert (text.NAGLE in text.arrival(run)) is is_named is not ("behind schedule" in text.arrival(run))
+    if found:
+        assert found.silence_us == pytest.approx(43_000, rel=0.03) and found.silences == found.delayed_acks == 1
+
+
+def test_over_ipc_nothing_is_held_back_by_tcp():
+    run = streamed(
+        [paced("sockets", transport="ipc")], [100], [20], [1500], each=1, silence_us=42_000, tcp_delayed_acks=9
+    )
+    assert findings.held(run, 0) is None
 
 
 def test_the_steps_of_the_origin_change_one_factor_each():

@@ -186,12 +186,24 @@ def test_mm1_by_hand_has_the_utilization_and_the_predicted_and_measured_means():
     paced = {"load": "open", "arrivals": "poisson", "clients": 8}
     cases = [Case("oracle", "ipc", 100, law)]
     cases += [Case("oracle", "ipc", 100, law, offered_per_s=rate, **paced) for rate in (500, 800)]
-    run = handmade(cases, [1100, 2100, 5100], notebook="openload", calls=1000, scheduled=1000)
+    run = handmade(cases, [1100, 2100, 5100], notebook="openload", calls=1000, scheduled=1000, planned_s=1)
     row = text.utilization(run).splitlines()[2]
     assert row.startswith("| 500/s | 50% | ") and row.endswith("| 2.13 ms | 2.15 ms |")  # 1 / (1 - 0.5) and 0.13 around
     assert "| 800/s | 80% | " in text.utilization(run)
+    assert findings.is_settled(run, [500, 800, 950]).tolist() == [True, True, False]  # 4, 25 and 400 ms
     handed = [Case("sockets", "ipc"), Case("sockets", "ipc", offered_per_s=500, **paced)]
     assert "not known" in text.utilization(handmade(handed, [10, 10], notebook="openload"))
+
+
+def test_no_mean_is_predicted_for_a_window_that_is_too_short_for_the_queue():
+    law, paced = {"law": "exponential", "mean_us": 1000}, {"load": "open", "arrivals": "poisson", "clients": 8}
+    cases = [Case("oracle", "ipc", 100, law), Case("oracle", "ipc", 100, law, offered_per_s=950, **paced)]
+    short, long = (
+        handmade(cases, [1000, 12_000], notebook="openload", calls=1000, scheduled=1000, planned_s=seconds)
+        for seconds in (0.6, 6)
+    )
+    assert "20.0 ms" not in text.utilization(short) and "400 ms" in text.growth(short)
+    assert "20.0 ms" in text.utilization(long) and "1.6" in text.growth(long).partition("differ")[2]
 
 
 def simulated(service, dues):

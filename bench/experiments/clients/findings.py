@@ -1,9 +1,13 @@
-"""Which cases repeat the class lab, which add client after client, and how many times one client's calls they make."""
+"""Which cases repeat the class lab, which add client after client, their gain, and whether the prediction held."""
+
+from dataclasses import dataclass
 
 import pandas as pd
 
+from bench.analysis.prediction import predict
+from bench.analysis.resources import Resource, full, resources
 from bench.experiments.case_ratios import RATE, Ratio, ratio
-from bench.run.frames import Run, number_of
+from bench.run.frames import Run, number_of, numbered
 
 
 def bursts(run: Run) -> pd.DataFrame:
@@ -29,6 +33,56 @@ def best(run: Run) -> int:
     """Return the number of clients with the highest median rate over a whole window."""
     rows = grown(run)
     return int(rows.loc[rows["rate_per_s"].idxmax(), "clients"])
+
+
+def level_with_best(run: Run) -> list[int]:
+    """Return the numbers of clients whose rate is not distinguishable from the highest one."""
+    rows, most = grown(run), best(run)
+    cases = {int(row["clients"]): case for case, row in numbered(rows)}
+    alike = [clients for clients in cases if not ratio(run, cases[clients], cases[most], RATE).is_certain]
+    return [clients for clients in alike if clients != most]
+
+
+@dataclass(frozen=True)
+class Limited:
+    """A number of clients at which something is saturated, beside the resource that one client predicts.
+
+    holds: True where only the predicted one is saturated, False where it is not, None where it is among several.
+    predicted: as it was with one client; here: the same one at this load. saturated: what is saturated.
+    """
+
+    clients: int
+    predicted: Resource
+    here: Resource | None
+    saturated: tuple[Resource, ...]
+    holds: bool | None
+
+
+def limits(run: Run) -> list[Limited]:
+    """Return each number of clients from the best one on at which something is saturated; none without a prediction."""
+    model, found = predict(run), []
+    if model is None:
+        return []
+    for case, row in numbered(grown(run)):
+        measured, wanted = resources(run, case), model.bottleneck
+        here = next((one for one in measured if _same(one, wanted)), None)
+        busy = tuple(full(measured))
+        if busy and row["clients"] >= best(run):
+            among = any(_same(one, wanted) for one in busy)
+            holds = None if among and len(busy) > 1 else among
+            found.append(Limited(int(row["clients"]), wanted, here, busy, holds))
+    return found
+
+
+def _same(one: Resource, other: Resource) -> bool:
+    return (one.roles, one.is_thread) == (other.roles, other.is_thread)
+
+
+def ceiling(run: Run) -> tuple[Resource, float] | None:
+    """Return the busiest CPUs of one client, and the gain at which they are saturated at its CPU time per call."""
+    alone = [one for one in resources(run, number_of(grown(run).index[0])) if not one.is_thread]
+    busiest = max(alone, key=lambda one: one.busy)
+    return (busiest, 1 / busiest.busy) if busiest.busy else None
 
 
 def ratios(run: Run) -> list[Ratio]:

@@ -1,19 +1,30 @@
 """Sentences of clients.ipynb: the class lab's questions, the growth with clients, the prediction, and the limit."""
 
+import numpy as np
 import pandas as pd
 
 from bench import stats
 from bench.analysis.prediction import agreement, capacity_at, predict
-from bench.analysis.resources import cpu_over_starts, resources
+from bench.analysis.resources import Resource, cpu_over_starts, resources
 from bench.experiments import published
-from bench.experiments.clients.findings import best, bursts, first_calls_us, gain, grown
+from bench.experiments.claims import judged, with_verdict
+from bench.experiments.clients.findings import (
+    best,
+    bursts,
+    ceiling,
+    first_calls_us,
+    gain,
+    grown,
+    level_with_best,
+    limits,
+)
 from bench.experiments.sentences import P50, clients_of, why_not_more, with_range
 from bench.run.frames import Run, number_of
-from bench.text import duration, quantity
+from bench.text import counted, duration, listed, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
-    """Return how the rate grows with clients, what limits it, and how far the prediction from one client holds."""
+    """Return how the rate grows with clients, what limits it, and whether the prediction from one client holds."""
     cases = grown(run)
     single, most, last = cases.iloc[0], cases[cases["clients"] == best(run)].iloc[0], cases.iloc[-1]
     text = f"{clients_of(single)} makes {_rate(run, single)} calls/s in a whole window."
@@ -22,10 +33,43 @@ def conclusion(run: Run) -> str:
             f" The highest rate is {_rate(run, most)} calls/s with {clients_of(most)}: "
             f"{gain(run, cases, best(run))} the rate of one."
         )
+    if alike := level_with_best(run):
+        text += f" Not distinguishable from it: the rate with {listed(map(_count, alike))}."
     text += f" {why_not_more(run, number_of(most.name))}"
     if last["clients"] > most["clients"]:
         text += f" With {clients_of(last)} the rate is {_rate(run, last)} calls/s."
-    return "\n\n".join([text, _predicted(run, single, most)])
+    return with_verdict(_bottleneck(run), text, _predicted(run, single, most))
+
+
+def _bottleneck(run: Run) -> str:
+    """Return whether the resource that one client predicts is what was saturated, and if not, why."""
+    model, found = predict(run), limits(run)
+    if model is None:
+        return ""
+    claim = f"the CPU time per call of one client predicts which resource is saturated ({model.limit})"
+    if not found:
+        return f"Not decided by this run, because nothing is saturated from the highest rate on: {claim}."
+    text = judged(claim, {_count(one.clients): one.holds for one in found})
+    against = next((one for one in found if one.holds is False), None)
+    if against is None:
+        return text
+    parts = [_demands(run, one, against.clients) for one in against.saturated]
+    if against.here:
+        parts.append(_demands(run, against.here, against.clients))
+    return f"{text} CPU time per call: {'; '.join(parts)}."
+
+
+def _demands(run: Run, now: Resource, clients: int) -> str:
+    """Return the CPU time per call at a resource with one client and with more."""
+    alone = resources(run, number_of(grown(run).index[0]))
+    then = next((one for one in alone if (one.roles, one.is_thread) == (now.roles, now.is_thread)), None)
+    few = f"{stats.across_starts(pd.Series(then.demand_us)).words(duration)} with 1 client and " if then else ""
+    many = stats.across_starts(pd.Series(now.demand_us)).words(duration)
+    return f"{now.name} {few}{many} with {_count(clients)}, {now.busy:.0%} busy"
+
+
+def _count(clients: int) -> str:
+    return counted(clients, "client")
 
 
 def _rate(run: Run, row: "pd.Series[float]") -> str:
@@ -40,20 +84,15 @@ def _predicted(run: Run, single: "pd.Series[float]", most: "pd.Series[float]") -
     if model is None:
         return "The server's CPU time is not known, so nothing is predicted from one client."
     then, now = (cpu_over_starts(run, number_of(row.name)).words(duration) for row in (single, most))
-    limit = float(model.asymptote[int(most["clients"]) - 1])
-    text = (
-        f"Prediction from one client: {model.limit} saturates first, at {quantity(model.asymptote[-1])} calls/s "
-        f"(asymptotic). Measured rates and the MVA prediction differ by at most a factor of "
-        f"{agreement(run, model):.2f}. Both assume a constant CPU time per call; it is {then} with "
-        f"{clients_of(single)} and {now} with {clients_of(most)}."
-    )
-    over = most["rate_per_s"] / limit
-    if over > 1:
-        text += f" At {clients_of(most)} the measured rate is {over:.2f} times the asymptotic prediction."
+    few, many = clients_of(single), clients_of(most)
+    over = most["rate_per_s"] / float(model.asymptote[int(most["clients"]) - 1])
+    exceeded = f"**With {many} the measured rate is {over:.2f} times the asymptotic prediction from one client.** "
     name, capacity = capacity_at(run, number_of(most.name))
     return (
-        f"{text} With the CPU time per call measured at {clients_of(most)}, {name} has time for at most "
-        f"{quantity(capacity)} calls/s."
+        f"{exceeded if over > 1 else ''}The asymptotic prediction is at most {quantity(model.asymptote[-1])} calls/s. "
+        f"Measured rates and the MVA prediction differ by at most a factor of {agreement(run, model):.2f}. Both assume "
+        f"a constant CPU time per call; over all roles it is {then} with {few} and {now} with {many}. At the latter, "
+        f"{name} has time for {quantity(capacity)} calls/s."
     )
 
 
@@ -71,22 +110,36 @@ def answers(run: Run) -> str:
     if burst is None:
         return text
     theirs = {clients: sum(rates) for clients, rates in lab["calls_per_s"].items()}
-    second = (
-        f"**Throughput with one client and with two.** In bursts of 100 calls per client, two clients make {burst} the "
-        "calls per second of one"
+    second = "**Throughput: calls/s of two clients divided by calls/s of one.** "
+    second += (
+        f"In whole windows {window}; in bursts of 100 calls per client, another load, {burst}."
+        if window
+        else (f"In bursts of 100 calls per client {burst}.")
     )
-    second += f"; in a whole window, {window}." if window else "."
-    second += f" In the lab the ratio was {theirs[2] / theirs[1]:.2f} (sums of the clients' rates, measured once)."
-    return "\n\n".join([text, f"{second} {_room(run)}"])
+    second += f" In the lab's bursts {theirs[2] / theirs[1]:.2f} (sums of the clients' rates, measured once)."
+    return paragraphs(text, f"{second} {_room(run)}".strip())
 
 
 def _room(run: Run) -> str:
-    """Return how busy one client keeps the busiest CPU, and what that leaves for more clients."""
-    alone = [resource for resource in resources(run, number_of(grown(run).index[0])) if not resource.is_thread]
-    busiest = max(alone, key=lambda resource: resource.busy)
-    if not busiest.busy:
+    """Return the ceiling that one client's utilization sets, and whether the measured gain is above it."""
+    found, most = ceiling(run), best(run)
+    reached = gain(run, grown(run), most) if most > 1 else None
+    if found is None:
         return ""
-    return (
-        f"One client keeps {busiest.name} {busiest.busy:.0%} busy: at constant CPU time per call, more clients make at "
-        f"most {1 / busiest.busy:.2f} times its calls. A larger gain means that calls become cheaper."
+    busiest, _ = found
+    share = round(busiest.busy, 2)
+    text = (
+        f"One client keeps {busiest.name} {share:.0%} busy: if calls do not become cheaper, the ceiling is "
+        f"1/{share:.2f} = {1 / share:.2f} times one client's rate."
     )
+    if reached is None or reached.value <= 1 / share:
+        return text
+    now = next((one for one in resources(run, _case(run, most)) if one.roles == busiest.roles), None)
+    if now is None or np.median(now.demand_us) >= np.median(busiest.demand_us):
+        return f"{text} **The measured gain with {_count(most)} is above it**, and calls did not become cheaper."
+    return f"{text} **The measured gain with {_count(most)} is above it:** a call costs {_demands(run, now, most)}."
+
+
+def _case(run: Run, clients: int) -> int:
+    rows = grown(run)
+    return number_of(rows.index[rows["clients"] == clients][0])

@@ -83,8 +83,11 @@ def deepening(run: Run, system: str, name: str = RATE) -> Ratio | None:
 
 
 def blocking(run: Run, one: Beside) -> Ratio | None:
-    """Return how many times as long small calls take on the large call's connection as on their own."""
-    return ratio(run, one.own, one.same, P50) if one.own is not None else None
+    """Return the median RTT of small calls on the large call's connection over that on their own.
+
+    None where one was not measured, or no large call was answered on the shared connection: it then compares nothing.
+    """
+    return ratio(run, one.own, one.same, P50) if one.own is not None and large_calls(run, one.same) else None
 
 
 def large_calls(run: Run, case: int) -> int:

@@ -3,6 +3,7 @@
 import math
 
 from bench.experiments.case_ratios import P50, RATE
+from bench.experiments.claims import above, judged, with_verdict
 from bench.experiments.connections.findings import (
     Beside,
     beside,
@@ -44,7 +45,10 @@ def renewal(run: Run) -> str:
         if len(first):
             opening = run.over_starts(number_of(first.index[0]), "p50_first_us")
             lines[-1] += f" Opening and first call: {opening.words(duration, 'median')}."
-    return "\n".join(lines)
+    found = {str(name): above(persistence(run, str(name))) for name in rows["system"].drop_duplicates()}
+    return with_verdict(
+        judged("a persistent connection makes more calls per second than new ones", found), "\n".join(lines)
+    )
 
 
 def _cost(run: Run, case: int) -> str:
@@ -64,7 +68,8 @@ def depths(run: Run) -> str:
             f"- **{system}**: {many} calls under way make {rate} the calls per second of {few}, with a median RTT "
             f"{rtt} as long. {_limit(run, rate.other)}"
         )
-    return "\n".join(lines)
+    found = {system: above(deepening(run, system, RATE)) for system in depth(run)["system"].drop_duplicates()}
+    return with_verdict(judged("more calls under way make more calls per second", found), "\n".join(lines))
 
 
 def _limit(run: Run, case: int) -> str:
@@ -73,8 +78,10 @@ def _limit(run: Run, case: int) -> str:
 
 
 def head_of_line(run: Run) -> str:
-    """Say for each system how long small calls take alone, on the large call's connection, and on their own."""
-    return "\n".join(_blocked(run, system) for system in beside(run))
+    """Say whether sharing a connection with large calls makes small ones longer, and how long they take."""
+    found = {system.system: above(blocking(run, system)) for system in beside(run)}
+    claim = "small calls take longer on the connection of a large call than on their own (head-of-line blocking)"
+    return with_verdict(judged(claim, found), "\n".join(_blocked(run, system) for system in beside(run)))
 
 
 def _blocked(run: Run, system: Beside) -> str:
@@ -88,19 +95,14 @@ def _blocked(run: Run, system: Beside) -> str:
         f"{run.over_starts(case, P50).words(duration)} {words}" for words, case in cases.items() if case is not None
     ]
     text = f"- **{system.system}**: the median RTT of small calls is {listed(shown)}."
+    if system.own is None:
+        return text
+    answered = [large_calls(run, case) for case in (system.same, system.own)]
+    text += f" Large calls answered: {answered[0]:,} on the shared connection and {answered[1]:,} on another."
     ratio = blocking(run, system)
     if ratio is None:
-        return text
-    if ratio.is_certain and ratio.value > 1:
-        return f"{text} Sharing the connection makes them {ratio} as long: head-of-line blocking."
-    if not large_calls(run, system.same):
-        return (
-            f"{text} Sharing the connection makes them {ratio} as long, but no large call was answered on it: the "
-            "client's library gave it to the small calls."
-        )
-    if ratio.is_certain:
-        return f"{text} Sharing the connection makes them {ratio} as long: less than on one of their own."
-    return f"{text} Sharing the connection makes them {ratio} as long: no difference is shown."
+        return f"{text} With none on the shared connection, its small calls show nothing about sharing."
+    return f"{text} Shared divided by not shared: {ratio}{'' if ratio.is_certain else ', not distinguishable'}."
 
 
 def ports(run: Run) -> str:

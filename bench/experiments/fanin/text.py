@@ -2,6 +2,7 @@
 
 from bench.analysis.resources import cpu_over_starts
 from bench.experiments.case_ratios import P50, RATE
+from bench.experiments.claims import above, judged, with_verdict
 from bench.experiments.fanin.findings import (
     best,
     broker_share,
@@ -39,7 +40,8 @@ def detours(run: Run) -> str:
         lines.append(
             f"{text} CPU time per call: {cpu_over_starts(run, case).words(duration)}, of which the broker {share:.0%}."
         )
-    return "\n".join(lines)
+    found = {name: above(of) for name in brokers(run) if (of := detour(run, name))}
+    return with_verdict(judged("a call through a broker takes longer than a direct one", found), "\n".join(lines))
 
 
 def growths(run: Run) -> str:
@@ -57,7 +59,9 @@ def growths(run: Run) -> str:
             )
         verdict = f"The limit is {limit.names}" if limit.saturated else "No CPU is saturated: calls wait for each other"
         lines.append(f"{text} {verdict} (CPU utilization: {limit.utilization}).")
-    return "\n".join(lines)
+    found = {name: above(of) for name in systems(run) if (of := growth(run, name))}
+    claim = "the most clients make more calls per second than the fewest"
+    return with_verdict(judged(claim, found), "\n".join(lines))
 
 
 def _clients(run: Run, case: int) -> str:

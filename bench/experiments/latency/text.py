@@ -6,10 +6,11 @@ import pandas as pd
 
 from bench.analysis.quantiles import quantile
 from bench.analysis.resources import cpu_over_starts, total_cpu
+from bench.experiments.claims import above, judged
 from bench.experiments.latency.findings import ratios
 from bench.experiments.sentences import P50, with_range
 from bench.run.frames import Run, number_of, numbered
-from bench.text import duration, listed, quantity
+from bench.text import duration, listed, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
@@ -22,7 +23,13 @@ def conclusion(run: Run) -> str:
             base = run.over_starts(ratio.base, P50).words(duration)
             text += f", {ratio} that of raw sockets over {run.case(ratio.base).transport} ({base})"
         sentences.append(text + ".")
-    return " ".join([*sentences, _instrument(run, cases), _tail(run)])
+    return paragraphs(_faster(run), " ".join([*sentences, _instrument(run, cases), _tail(run)]))
+
+
+def _faster(run: Run) -> str:
+    """Return which systems are faster than raw sockets in Python, so that their libraries add no time to them."""
+    found = {run.labels[ratio.other]: above(ratio) for ratio in ratios(run)}
+    return judged("a library adds time to a round trip over raw sockets", found) if False in found.values() else ""
 
 
 def _instrument(run: Run, cases: pd.DataFrame) -> str:
@@ -63,8 +70,9 @@ def cpu(run: Run) -> str:
     if over := [str(cases.loc[case, "label"]) for case in cases.index if round(share[case], 2) > 1]:
         which = "all of them" if len(over) == len(lines) else listed(over)
         text += (
-            f"\n\nFor {which} the CPU time per call exceeds the RTT: it includes the server's work after its reply has "
-            "left, the client's work between a reply and its next request, and the libraries' other threads."
+            f"\n\nFor {which} the CPU time per call exceeds the RTT. The RTT ends with the reply; the CPU time counts "
+            "all work in the window, also the server's after its reply has left, the client's between a reply and its "
+            "next request, and that of the libraries' other threads."
         )
     if run.cases["target"].any():
         text += "\n\nThe CPU time of a server that was not started here cannot be measured: it is left blank, not zero."

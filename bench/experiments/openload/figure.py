@@ -16,7 +16,7 @@ from bench.drawing.axes import (
     log_axis,
     say_why_empty,
 )
-from bench.experiments.openload.findings import capacity, corrected, frozen, predicted, sweep
+from bench.experiments.openload.findings import capacity, corrected, frozen, is_settled, predicted, sweep
 from bench.run.frames import Run, numbered
 from bench.text import duration, quantity
 
@@ -66,7 +66,11 @@ def means(run: Run, axes: Axes) -> None:
     grid = np.linspace(1, 0.97 * capacity(run), 300)
     model = predicted(run, grid)
     if model is not None:
-        axes.plot(grid, model, color=MODEL, ls="-.", lw=1.8, label="predicted (Pollaczek-Khinchine)")
+        reached = is_settled(run, grid)
+        axes.plot(grid[reached], model[reached], color=MODEL, ls="-.", lw=1.8, label="predicted (Pollaczek-Khinchine)")
+        if not reached.all():
+            axes.plot(grid[~reached], model[~reached], color=MODEL, ls=":", lw=1.2,
+                      label="steady state, too slow for the window")  # fmt: skip
     starts = run.ledger[run.ledger["case"].isin(_below_capacity(run))]
     mean_us = run.means_us("response").reindex(starts.index)
     axes.plot(starts["offered_per_s"], mean_us, "o", ms=5, mec="white", mew=0.6, color=RESPONSE,

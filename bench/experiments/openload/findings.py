@@ -1,5 +1,7 @@
 """Open loads by rate: capacity, mean response time by queueing theory, and one freeze under two loads."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -7,7 +9,12 @@ from bench import stats
 from bench.run.frames import Run, once
 from bench.stats import queueing
 
-SCV = {"constant": 0.0, "exponential": 1.0, "bimodal": 0.9 * 0.25 + 0.1 * 5.5**2 - 1}
+MOMENTS = {  # second and third moment of the oracle's service times, of mean 1
+    "constant": (1.0, 1.0),
+    "exponential": (2.0, 6.0),
+    "bimodal": (0.9 * 0.5**2 + 0.1 * 5.5**2, 0.9 * 0.5**3 + 0.1 * 5.5**3),
+}
+MOST_UNSETTLED = 0.1  # share of a window that the settling time may be, if a mean is predicted
 
 
 @once
@@ -38,14 +45,32 @@ def capacity(run: Run) -> float:
 
 def predicted(run: Run, rates: stats.Array) -> stats.Array | None:
     """Return the predicted mean response time in us at offered rates; None where the service times are not known."""
-    of = run.case(alone(run).name)
-    scv = SCV.get(str(of.options.get("law")))
-    paced = run.case(sweep(run).index[0]).arrivals if len(sweep(run)) else ""
-    if scv is None or paced != "poisson":
+    moments = _moments(run)
+    if moments is None:
         return None
     busy = 1e6 / capacity(run)
     around = max(0.0, alone(run)["mean_rtt_us"] - busy)  # round trip without the service time
-    return around + queueing.response(np.asarray(rates) / 1e6, busy, scv)
+    return around + queueing.response(np.asarray(rates) / 1e6, busy, moments[0] - 1)
+
+
+def _moments(run: Run) -> tuple[float, float] | None:
+    """Return the moments of the service times; None where they or Poisson arrivals are not known."""
+    paced = run.case(sweep(run).index[0]).arrivals if len(sweep(run)) else ""
+    return MOMENTS.get(str(run.case(alone(run).name).options.get("law"))) if paced == "poisson" else None
+
+
+def settling_s(run: Run, rates: stats.Array) -> stats.Array:
+    """Return the settling time of the queue at offered rates, in s; NaN where it is not predicted."""
+    moments, busy = _moments(run), 1e6 / capacity(run)
+    if moments is None:
+        return np.full(np.shape(rates), np.nan)
+    second, third = moments
+    return queueing.settling(np.asarray(rates) / 1e6, (busy, second * busy**2, third * busy**3)) / 1e6
+
+
+def is_settled(run: Run, rates: stats.Array) -> "np.ndarray[Any, Any]":
+    """Return at which offered rates the settling time is at most ``MOST_UNSETTLED`` of a window."""
+    return np.asarray(settling_s(run, rates) <= MOST_UNSETTLED * run.plan.window_s)
 
 
 def corrected(rows: pd.DataFrame, interval_us: float) -> stats.Array:

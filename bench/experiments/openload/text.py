@@ -8,14 +8,17 @@ from bench import stats
 from bench.analysis import comparison, overload
 from bench.experiments.case_ratios import times
 from bench.experiments.openload.findings import (
+    MOST_UNSETTLED,
     alone,
     capacity,
     corrected,
     delayed_share,
     freeze_cases,
     freeze_share,
+    is_settled,
     mean_response_us,
     predicted,
+    settling_s,
     sweep,
 )
 from bench.run.frames import Run, number_of, numbered
@@ -48,10 +51,10 @@ def _growth(run: Run) -> str:
     if len(calm) > 1:
         ends = number_of(calm.index[0]), number_of(calm.index[-1])
         response, rtt = (comparison.effect(run, *ends, name) for name in ("p50_response_us", "p50_rtt_us"))
+        lowest, highest = (f"{row['offered_per_s']:g}/s" for row in (low, high))
         text += (
-            f" Paired by block, the median response time is {times(response)} as long at the higher rate; "
-            "the median round trip, "
-            f"counted from sending, is {times(rtt)} as long."
+            f" Block by block, the median response time at {highest} is {times(response)} that at {lowest}; the "
+            f"median round trip, counted from sending, is {times(rtt)} that at {lowest}."
         )
     if over:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)
@@ -65,11 +68,31 @@ def _model(run: Run) -> str:
     model = predicted(run, calm["offered_per_s"].to_numpy()) if len(calm) else None
     if model is None:
         return ""
-    means, finite = np.array([_mean_us(run, number_of(case)) for case in calm.index]), np.isfinite(model)
-    off = np.exp(np.abs(np.log(means[finite] / model[finite])))
-    if not len(off):
-        return ""
-    return f"Measured mean response times differ from the predicted ones by a factor of at most {np.nanmax(off):.2f}."
+    means, reached = (
+        np.array([_mean_us(run, number_of(case)) for case in calm.index]),
+        is_settled(run, calm["offered_per_s"].to_numpy()),
+    )
+    off = np.exp(np.abs(np.log(means[reached] / model[reached])))
+    text = paragraphs(*(_too_short(run, row["offered_per_s"]) for _, row in calm[~reached].iterrows()))
+    if not np.isfinite(off).any():
+        return text
+    return paragraphs(
+        "Where the window is long enough for steady state, measured and predicted mean response times differ by a "
+        f"factor of at most {np.nanmax(off):.2f}.",
+        text,
+    )
+
+
+def _too_short(run: Run, rate: float) -> str:
+    """Return the settling time of the queue at a rate, and which share of its mean delay the window may miss."""
+    (time,) = settling_s(run, np.array([rate]))
+    text = (
+        f"At {rate:g}/s no mean is predicted: the queue begins empty, its settling time is {duration(1e6 * time)}, and "
+        f"the window is {duration(1e6 * run.plan.window_s)}."
+    )
+    short = time / run.plan.window_s
+    lacks = f" The mean queueing delay in it can be {short:.0%} below that of steady state."
+    return text + (lacks if short < 1 else "")
 
 
 def _mean_us(run: Run, case: int) -> float:
@@ -85,24 +108,31 @@ def utilization(run: Run) -> str:
         return "The service times of this system, or of these arrivals, are not known: no response time is predicted."
     service = 1 / capacity(run)
     lines = [
-        "| rate λ | utilization ρ = λ S | server CPU, measured | mean response time: predicted | measured |",
-        "|---:|---:|---:|---:|---:|",
+        "| rate λ | utilization ρ = λ S | server CPU, measured | settling time | mean response time: predicted | "
+        "measured |",
+        "|---:|---:|---:|---:|---:|---:|",
     ]
-    for (case, row), mean in zip(numbered(cases), model, strict=True):
+    rates = cases["offered_per_s"].to_numpy()
+    found = zip(numbered(cases), model, settling_s(run, rates), is_settled(run, rates), strict=True)
+    for (case, row), mean, settling, reached in found:
         rho, busy = row["offered_per_s"] * service, row["server_cpu_percent"]
         measured = (
             "overloaded"
             if case in over
             else stats.across_starts(mean_response_us(run, number_of(case))).values(duration)
         )
-        wanted = duration(mean) if np.isfinite(mean) else "no limit: ρ ≥ 1"
+        wanted = "no limit: ρ ≥ 1" if np.isinf(mean) else duration(mean) if reached else "none: the window is too short"
+        time = duration(1e6 * settling) if np.isfinite(settling) else "never"
         cpu = "not known" if math.isnan(busy) else f"{busy:.0f} %"
-        lines.append(f"| {row['offered_per_s']:g}/s | {rho:.0%} | {cpu} | {wanted} | {measured} |")
+        lines.append(f"| {row['offered_per_s']:g}/s | {rho:.0%} | {cpu} | {time} | {wanted} | {measured} |")
     around = alone(run)["mean_rtt_us"] - 1e6 * service
     said = (
         f"S = {duration(1e6 * service)} is the mean service time. A closed loop's round trip is longer than that by "
-        f"{duration(max(0.0, around))}, which is added to each prediction. Measured: the median over the starts of "
-        "their means."
+        f"{duration(max(0.0, around))}, which is added to each prediction. The settling time of a "
+        "queue that begins empty is S / (1 − ρ)² for M/M/1. The mean queueing delay over a window of "
+        f"{duration(1e6 * run.plan.window_s)} is below that of steady state by at most the settling time divided by "
+        f"the window; where that is more than {MOST_UNSETTLED:.0%}, no mean is predicted. Measured: the median over "
+        "the starts of their means."
     )
     return "\n".join([*lines, "", said])
 
@@ -129,11 +159,11 @@ def freeze(run: Run) -> str:
 
 
 def _share(run: Run) -> str:
-    """Say which share of the window the freeze takes, and which quantiles are set by that choice."""
+    """Say which share of the window the freeze takes, and which quantiles depend on that choice."""
     of, delayed = run.case(freeze_cases(run)["open"]), delayed_share(run)
-    set_by = f"quantiles above p{100 * (1 - delayed):.0f} are" if delayed < 1 else "all quantiles are"
+    set_by = f"quantiles above p{100 * (1 - delayed):.0f} depend" if delayed < 1 else "all quantiles depend"
     return (
         f"The freeze lasts {duration(1e3 * of.options['freeze_ms'])}, {freeze_share(run):.0%} of each window, in both "
-        f"cases. Users who arrive during it, or before its queue is empty, are {delayed:.0%} of all: {set_by} set by "
-        f"this choice of freeze and window, and lower ones are not."
+        f"cases. {delayed:.0%} of users arrive during the freeze or while its queue drains, so {set_by} on the freeze "
+        "and the window that we chose."
     )

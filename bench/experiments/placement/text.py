@@ -1,11 +1,12 @@
 """Sentences of placement.ipynb: how much the placement changes a round trip, and which one repeats best."""
 
 from bench.experiments.case_ratios import Ratio
-from bench.experiments.placement.findings import ratios
+from bench.experiments.claims import judged, with_verdict
+from bench.experiments.placement.findings import free_in_turns, one_cpu_is_cheapest, one_cpu_is_fastest, ratios
 from bench.experiments.sentences import P50
 from bench.plan import placement
 from bench.run.frames import Run
-from bench.text import duration
+from bench.text import duration, listed
 
 
 def _equal(ratio: Ratio) -> str:
@@ -24,12 +25,29 @@ def conclusion(run: Run) -> str:
             f"`{fast['placement']}` and {ends[1]} with `{slow['placement']}`: {ratio}{_equal(ratio)}."
         )
     spread = (cases[f"{P50}_high"] / cases[f"{P50}_low"]).groupby(cases["placement"]).median()
-    ranks = "; ".join(f"`{name}` {spread[name]:.2f}" for name in spread.sort_values().index)
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"Spread between starts (slowest over fastest start median, median over the cases): {ranks}. Default "
-            f"placements: `{placement.default()}` for one caller, `{placement.default(True)}` for parallel clients.",
-        ]
+    ranks = ", ".join(f"`{name}` {spread[name]:.2f}" for name in spread.sort_values().index)
+    return with_verdict(
+        judged("with one caller the median RTT is shortest on one CPU (`same`)", one_cpu_is_fastest(run)),
+        "\n".join(lines),
+        _free(run),
+        f"Slowest start median divided by the fastest, median over the cases: {ranks}. Default placements: "
+        f"`{placement.default()}` for one caller, `{placement.default(True)}` for parallel clients.",
     )
+
+
+def _free(run: Run) -> str:
+    """Return how far taking turns changed the placement that the kernel chooses."""
+    found = free_in_turns(run)
+    if not found:
+        return ""
+    low, high = (choose(found, key=lambda case: found[case]) for choose in (min, max))
+    ends = listed(f"{found[case]:.2f} ({run.labels[case]})" for case in dict.fromkeys((low, high)))
+    return (
+        f"With `free` the median RTT in slices divided by that of the same case alone is between {ends}. Far from 1, "
+        "the `free` of this run is that of processes that take turns, not of one that runs alone."
+    )
+
+
+def cpu(run: Run) -> str:
+    """Return whether a call costs more CPU time on other placements than on one CPU."""
+    return judged("a call costs more CPU time with `split` and `free` than with `same`", one_cpu_is_cheapest(run))

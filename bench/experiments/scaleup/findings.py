@@ -1,8 +1,10 @@
-"""Cases by workers and size, the number of CPUs, and the load generator."""
+"""Cases by workers and size, the gain of more workers, the number of CPUs, and the load generator."""
 
 import pandas as pd
 
-from bench.run.frames import Run, once
+from bench.experiments.case_ratios import RATE, Ratio, ratio
+from bench.experiments.claims import above
+from bench.run.frames import Run, numbered, once
 
 
 @once
@@ -22,6 +24,35 @@ def of_bytes(run: Run) -> pd.DataFrame:
     """Return the cases that ask for bytes, by size and workers."""
     rows = served(run)
     return rows[rows["resource"] == "bytes"].sort_values(["payload_bytes", "workers"])
+
+
+def sizes(run: Run) -> list[tuple[int, pd.DataFrame]]:
+    """Return the cases that ask for bytes by size, the fewest workers first."""
+    return [(int(rows["payload_bytes"].iloc[0]), rows) for _, rows in of_bytes(run).groupby("payload_bytes")]
+
+
+def gain(run: Run, rows: pd.DataFrame, workers: int) -> Ratio | None:
+    """Return the requests per second of some workers over those of one; None for one worker or if not measured."""
+    cases = {int(row["workers"]): case for case, row in numbered(rows)}
+    return ratio(run, cases[1], cases[workers], RATE) if workers > 1 and {1, workers} <= cases.keys() else None
+
+
+def best(rows: pd.DataFrame) -> int:
+    """Return the number of workers with the highest median rate, of the cases of one size."""
+    return int(rows.loc[rows[RATE].idxmax(), "workers"])
+
+
+def is_below_twice(run: Run) -> dict[str, bool | None]:
+    """Return by size whether two workers serve fewer than twice the requests of one; None: not distinguishable."""
+    found = {f"{size:,} B": gain(run, rows, 2) for size, rows in sizes(run)}
+    below = {size: above(of, 2) for size, of in found.items() if of}
+    return {size: None if more is None else not more for size, more in below.items()}
+
+
+def ratios(run: Run) -> list[Ratio]:
+    """Return the gain of two workers and of the best number, by size."""
+    wanted = [(rows, workers) for _, rows in sizes(run) for workers in dict.fromkeys((2, best(rows)))]
+    return [of for rows, workers in wanted if (of := gain(run, rows, workers))]
 
 
 def cpus(run: Run) -> int:

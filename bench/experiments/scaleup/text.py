@@ -7,39 +7,40 @@ import math
 import numpy as np
 import pandas as pd
 
-from bench.analysis import comparison
-from bench.experiments.case_ratios import times
-from bench.experiments.scaleup.findings import cpus, engine, of_bytes, server_host
+from bench.experiments.claims import judged, with_verdict
+from bench.experiments.scaleup.findings import cpus, engine, gain, is_below_twice, of_bytes, server_host, sizes
 from bench.experiments.sentences import why_not_more
 from bench.run.frames import Run, number_of
 from bench.stats import Spread, scalability
-from bench.text import counted, paragraphs, quantity
+from bench.text import counted, quantity
 
 
 def conclusion(run: Run) -> str:
     """Say what more workers bring, what the limit is, and what this machine cannot show."""
-    return paragraphs(_growth(run), _client(run), _machine(run))
+    twice = judged("two workers serve fewer than twice the requests per second of one", is_below_twice(run))
+    return with_verdict(twice, _growth(run), _client(run), _machine(run))
 
 
 def _growth(run: Run) -> str:
     rows = of_bytes(run)
     lines = []
-    for size, cases in rows.groupby("payload_bytes"):
+    for size, cases in sizes(run):
         best = cases.loc[cases["rate_per_s"].idxmax()]
         single = cases[cases["workers"] == 1].iloc[0]
         alone, most = (run.over_starts(number_of(row.name), "rate_per_s") for row in (single, best))
         line = f"- **{size:,} B**: one worker serves {alone.words(quantity)} requests/s"
-        if best["workers"] > 1:
-            gain = comparison.effect(run, number_of(single.name), number_of(best.name), "rate_per_s")
+        if more := gain(run, cases, int(best["workers"])):
             line += (
                 f"; {best['workers']} workers serve the most, {most.words(quantity)} "
-                f"({_goodput(most, best)}): {times(gain)} as many"
+                f"({_goodput(most, best)}): {more} as many{'' if more.is_certain else ', not distinguishable'}"
             )
         else:
             line += f" ({_goodput(alone, single)}), and more workers serve no more"
         lines.append(line)
     smallest = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
-    return "\n".join([*lines, "", why_not_more(run, number_of(smallest["rate_per_s"].idxmax()))])
+    top = smallest.loc[smallest["rate_per_s"].idxmax()]
+    limit = f"At {top['payload_bytes']:,} B and {counted(int(top['workers']), 'worker')}: "
+    return "\n".join([*lines, "", limit + why_not_more(run, number_of(top.name))])
 
 
 def _goodput(rate: Spread, case: "pd.Series[float]") -> str:

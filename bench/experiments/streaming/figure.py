@@ -56,7 +56,7 @@ def first(run: Run, axes: Axes) -> None:
         band(axes, rows["callers"], rows[f"{FIRST}_low"], rows[f"{FIRST}_high"], drawn.colour)
         for _, row in rows.iterrows():
             _dot(axes, row["callers"], row[FIRST], drawn, findings.is_behind(row))
-    _streams_axis(axes, cases)
+    _streams_axis(run, axes, cases)
     axes.set_ylabel("median time to first message")
     axes.set_title("Time to first message (band: range over starts)")
     return None
@@ -67,9 +67,9 @@ def _dot(axes: Axes, x: float, y: float, drawn: Look, is_behind: bool) -> None:
     axes.plot(x, y, drawn.marker, ms=6.5, color=drawn.colour, mfc=face, mew=1.4, zorder=3)
 
 
-def _streams_axis(axes: Axes, cases: pd.DataFrame) -> None:
-    if any(findings.is_behind(row) for _, row in cases.iterrows()):
-        axes.plot([], [], "o", color=GREY, mfc="white", mew=1.4, label="behind schedule")
+def _streams_axis(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
+    if label := findings.late(run, cases):
+        axes.plot([], [], "o", color=GREY, mfc="white", mew=1.4, label=label)
     axes.set_xscale("log")
     axes.margins(x=0.1)
     ticks_at(axes.xaxis, sorted(cases["callers"].unique()))
@@ -93,7 +93,7 @@ def gaps(run: Run, axes: Axes) -> None:
             _dot(axes, x, middle, drawn, findings.is_behind(row))
     for name in names:
         axes.plot([], [], marker=_looks(run)[name].marker, color=_looks(run)[name].colour, lw=4, alpha=0.6, label=name)
-    _streams_axis(axes, cases)
+    _streams_axis(run, axes, cases)
     axes.set_ylabel("|gap - planned gap|")
     axes.set_title("Unevenness of the gaps: median to p90")
     return None
@@ -122,7 +122,7 @@ def late(run: Run, axes: Axes) -> None:
 def _left_out(run: Run) -> str:
     """Return which systems a panel leaves out, and why."""
     behind = findings.behind_at_common(run)
-    return f"\nleft out, behind schedule: {listed(behind)}" if behind else ""
+    return f"\nleft out, {findings.late(run, behind)}: {listed(behind['system'])}" if len(behind) else ""
 
 
 def _streams(count: int | None) -> str:

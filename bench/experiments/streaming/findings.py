@@ -9,13 +9,16 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
+from bench.analysis.resources import full, resources
 from bench.experiments.case_ratios import Ratio, ratio
+from bench.experiments.nodelay.findings import DELAY_S
 from bench.run import reply_streams
 from bench.run.frames import Run, number_of, numbered, once
 from bench.run.reply_streams import column
 
 FIRST, UNEVEN = column("first", 0.5), column("uneven", 0.9)
 CPU = "cpu_us_per_call"
+DELAY_NS = 1e9 * DELAY_S  # a delayed ACK comes this late, or up to a quarter more
 MOST_OVERDUE = 0.05  # share of messages that may come more than one gap late where the schedule is kept
 
 
@@ -49,6 +52,47 @@ def kept(run: Run) -> pd.DataFrame:
     return paced(run)[paced(run)["overdue"] <= MOST_OVERDUE]
 
 
+@dataclass(frozen=True)
+class Held:
+    """Rounds of messages that TCP held back until a delayed ACK came: the medians over the starts of a case.
+
+    silences: times per start in which no message of any stream arrived for as long as a delayed ACK takes, although
+    some were due. silence_us: how long they are. delayed_acks: how many of these the kernel counted per start.
+    """
+
+    silences: float
+    silence_us: float
+    delayed_acks: float
+
+
+@once
+def held(run: Run, case: int) -> Held | None:
+    """Return the rounds in which Nagle's algorithm and delayed ACKs held messages back; None where it is not shown.
+
+    It is shown over TCP, in at least half of the starts, by silences with a delayed ACK each while no CPU is saturated.
+    """
+    of = run.case(case)
+    due_every_ns = 1e3 * of.gap_us / of.callers
+    if of.transport != "tcp" or due_every_ns > DELAY_NS / 2 or full(resources(run, case)):
+        return None
+    silent = {start: _silences_ns(run, start) for start in run.ledger_of(case).index}
+    acks = run.ledger_of(case)["tcp_delayed_acks"]
+    shown = [1 <= len(silences) <= acks[start] for start, silences in silent.items()]
+    if 2 * sum(shown) < len(shown):
+        return None
+    counts, every = [len(silences) for silences in silent.values()], np.concatenate(list(silent.values()))
+    return Held(float(np.median(counts)), float(np.median(every)) / 1e3, float(acks.median()))
+
+
+def _silences_ns(run: Run, start: object) -> stats.Array:
+    """Return how long nothing arrived in a start, in ns, of the times that a delayed ACK can explain."""
+    rows = run.replies[run.replies["start"] == start]
+    sent = run.streams[run.streams["start"] == start].set_index("stream")["t_send_ns"]
+    arrived = rows["stream"].map(sent) + rows.groupby("stream")["gap_ns"].cumsum()
+    between = np.diff(np.sort(arrived.to_numpy()))
+    return np.asarray(between[(between >= DELAY_NS) & (between <= 1.25 * DELAY_NS)], float)
+
+
 @once
 def common(run: Run) -> int | None:
     """Return the largest number of streams at which most systems keep their schedule, or None."""
@@ -63,10 +107,18 @@ def at_common(run: Run) -> pd.DataFrame:
     return kept(run)[kept(run)["callers"] == common(run)]
 
 
-def behind_at_common(run: Run) -> list[str]:
-    """Return the systems that do not keep their schedule at that number of streams."""
+def behind_at_common(run: Run) -> pd.DataFrame:
+    """Return the rows of ``paced`` with that number of streams whose systems do not keep their schedule."""
     rows = paced(run)[paced(run)["callers"] == common(run)]
-    return [str(name) for name in rows["system"] if name not in set(at_common(run)["system"])]
+    return rows[~rows["system"].isin(at_common(run)["system"])]
+
+
+def late(run: Run, cases: pd.DataFrame) -> str:
+    """Return in words why some cases miss their schedule: by delayed ACKs, or for another reason; "" if none does."""
+    missed = [number_of(case) for case, row in cases.iterrows() if is_behind(row)]
+    by_tcp = [case for case in missed if held(run, case)]
+    words = {"behind schedule": len(by_tcp) < len(missed), "held back by delayed ACKs": bool(by_tcp)}
+    return " or ".join(word for word, applies in words.items() if applies)
 
 
 def unevenness(run: Run, case: int) -> "np.ndarray[Any, Any]":

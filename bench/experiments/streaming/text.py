@@ -1,24 +1,27 @@
 """Sentences of streaming.ipynb: the first message, the gaps, where a reply is late, and the origin's choice."""
 
+import pandas as pd
+
 from bench import stats
 from bench.analysis.resources import total_cpu
 from bench.experiments.published import VLLM
 from bench.experiments.streaming import findings
 from bench.experiments.streaming.findings import FIRST, QUANTITIES, Step
 from bench.run.frames import Run, number_of, numbered
-from bench.text import duration, listed, paragraphs, quantity
+from bench.text import counted, duration, listed, paragraphs, quantity
 
 HALF = 0.5  # share of the sum of both medians
+NAGLE = "Nagle's algorithm with delayed ACKs"
 
 
 def conclusion(run: Run) -> str:
     """Return what arrives first and how evenly, where replies are late, and what the origin's choice changes."""
-    return paragraphs(arrival(run), where(run), origin(run))
+    return paragraphs(arrival(run), where(run), unpaced(run), origin(run))
 
 
 def arrival(run: Run) -> str:
     """Return the time to first message and the gaps, against the number of streams."""
-    return paragraphs(_first(run), _schedule(run), _gaps(run))
+    return paragraphs(_first(run), _schedule(run), _held(run, findings.paced(run)), _gaps(run))
 
 
 def _streams(count: int | None) -> str:
@@ -47,15 +50,49 @@ def _schedule(run: Run) -> str:
     ]
     for system, rows in cases.groupby("system", sort=False):
         on_schedule = kept[kept["system"] == system]["callers"]
-        late = rows[[findings.is_behind(row) for _, row in rows.iterrows()]]["callers"]
-        words = (
-            f"up to {int(on_schedule.max()):,} streams on schedule"
-            if len(on_schedule)
-            else "at no number of streams on schedule"
-        )
-        more = f"; **behind schedule** at {listed(f'{count:,}' for count in sorted(late))}" if len(late) else ""
-        lines.append(f"- {system}: {words}{more}")
+        late = rows[[findings.is_behind(row) for _, row in rows.iterrows()]]
+        nagle = [findings.held(run, number_of(case)) is not None for case in late.index]
+        waits = [not of for of in nagle]
+        parts = [
+            f"up to {int(on_schedule.max()):,} streams on schedule" if len(on_schedule) else "",
+            f"held back by **{NAGLE}** at {_counts(late[nagle])}" if any(nagle) else "",
+            f"**behind schedule** at {_counts(late[waits])}" if any(waits) else "",
+        ]
+        lines.append(f"- {system}: {listed(filter(None, parts))}")
     return "\n".join(lines)
+
+
+def _counts(cases: pd.DataFrame) -> str:
+    return listed(f"{count:,}" for count in sorted(cases["callers"]))
+
+
+def _held(run: Run, cases: pd.DataFrame) -> str:
+    """Return for each case that TCP held back how long nothing arrived, and what the kernel counted."""
+    lines = []
+    for case, row in numbered(cases):
+        if of := findings.held(run, case):
+            lines.append(
+                f"- {row['system']}, {_streams(int(row['callers']))}: {counted(round(of.silences), 'silence')} of "
+                f"{duration(of.silence_us)} and {counted(round(of.delayed_acks), 'delayed ACK')} per start"
+            )
+    if not lines:
+        return ""
+    head = (
+        f"{NAGLE}: no CPU was saturated, and the kernel counted at least one delayed ACK for each silence, in which no "
+        "message of any stream arrived (medians over the starts):"
+    )
+    return "\n".join([head, *lines])
+
+
+def unpaced(run: Run) -> str:
+    """Return the highest rate without pauses, and which rates are those of delayed ACKs rather than of a stack."""
+    cases = findings.unpaced(run)
+    if cases.empty:
+        return ""
+    best = cases.loc[cases["rate_per_s"].idxmax()]
+    rate = run.over_starts(number_of(best.name), "rate_per_s").words(quantity)
+    text = f"Without pauses the highest rate is {rate} messages/s, with {best['system']}."
+    return paragraphs(text, _held(run, cases))
 
 
 def _gaps(run: Run) -> str:
@@ -89,13 +126,9 @@ def _where(run: Run) -> str:
             f"{duration(lateness.transit[0])} from there to the client; the timer is "
             f"{lateness.pacing_share:.0%} of the sum"
         )
-    said = (
-        f"The timer is the larger part with {listed(timed)}."
-        if timed
-        else "With none of them is the timer the larger part."
-    )
+    said = f"The timer is the larger part with {listed(timed)}." if timed else "The timer is the larger part with none."
     behind = findings.behind_at_common(run)
-    left_out = f" Left out, because behind schedule: {listed(behind)}." if behind else ""
+    left_out = f" Left out, {findings.late(run, behind)}: {listed(behind['system'])}." if len(behind) else ""
     return "\n".join(lines) + f"\n\n{said}{left_out}"
 
 
@@ -128,7 +161,9 @@ def origin(run: Run) -> str:
         f"load). Here, with a paced source in the model's place and one factor at a time, at {count}:\n"
     )
     late = [findings.stack_name(run, case) for case in findings.stacks(run) if findings.is_behind(run.cases.loc[case])]
-    behind = f"\n\nBehind schedule, so that their times are those of a queue: {listed(late)}." if late else ""
+    behind = (
+        f"\n\nBehind schedule, so that their times are not those of the stack alone: {listed(late)}." if late else ""
+    )
     return "\n".join([head, *_steps(steps)]) + behind + _difference(run, steps)
 
 
@@ -154,9 +189,8 @@ def _difference(run: Run, steps: list[Step]) -> str:
     here = run.cases.loc[stack.base, FIRST] - run.cases.loc[stack.other, FIRST]
     ttft = VLLM["ttft_ms"]
     theirs = 1e3 * (ttft["gRPC"] - ttft["ZeroMQ + protobuf"])
-    explains = "explains" if here > 0.5 * theirs else "does not explain"
     return (
-        f"\n\nZeroMQ instead of gRPC changes the time to first message by {duration(abs(here))} here (of medians) and "
-        f"by {duration(theirs)} there: the stack alone {explains} the origin's difference, which includes the model, "
-        "its queue, and the CPU time that both processes compete for."
+        f"\n\nThe median time to first message with gRPC minus that with ZeroMQ is {duration(here)} here. The origin's "
+        f"difference of means is {duration(theirs)}; it includes the model, its queue, and the CPU time that both "
+        f"processes compete for. The difference here divided by the origin's is {here / theirs:.1%}."
     )

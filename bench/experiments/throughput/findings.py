@@ -1,9 +1,14 @@
-"""How calls per second grow with the clients."""
+"""How calls per second grow with the clients, and bits per second with the size of a message."""
+
+import itertools
 
 import pandas as pd
 
 from bench.experiments.case_ratios import RATE, Ratio, ratio
-from bench.run.frames import Run, number_of
+from bench.experiments.claims import above
+from bench.run.frames import Run, number_of, numbered
+
+BITS = "rate_mbit_per_s"
 
 
 def sweeps(run: Run) -> list[pd.DataFrame]:
@@ -24,3 +29,14 @@ def growth(run: Run, rows: pd.DataFrame) -> Ratio:
 def ratios(run: Run) -> list[Ratio]:
     """Return the growth over each transport that has one."""
     return [growth(run, rows) for rows in sweeps(run) if len(set(ends(rows))) == 2]
+
+
+def bits_rise(run: Run) -> dict[str, bool | None]:
+    """Return by transport whether each larger message makes more bits per second; None: not distinguishable."""
+    found: dict[str, bool | None] = {}
+    for transport, rows in run.cases_with(load="stream").groupby("transport", sort=False):
+        cases = [case for case, _ in numbered(rows.sort_values("payload_bytes"))]
+        more = [above(ratio(run, small, large, BITS)) for small, large in itertools.pairwise(cases)]
+        if more:
+            found[str(transport)] = False if False in more else None if None in more else True
+    return found

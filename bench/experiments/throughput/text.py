@@ -2,15 +2,17 @@
 
 import pandas as pd
 
+from bench.experiments.claims import judged, with_verdict
 from bench.experiments.sentences import clients_of, why_not_more
-from bench.experiments.throughput.findings import ends, growth, sweeps
+from bench.experiments.throughput.findings import bits_rise, ends, growth, sweeps
 from bench.run.frames import Run, number_of
-from bench.text import paragraphs, quantity
+from bench.text import quantity
 
 
 def conclusion(run: Run) -> str:
     """Return the highest one-way rates, the growth with parallel clients over each transport, and what limited it."""
-    return paragraphs(_streams(run), *(_limit(run, rows) for rows in sweeps(run)))
+    rise = judged("the bit rate of one-way streams rises with the size of a message", bits_rise(run))
+    return with_verdict(rise, _streams(run), *(_limit(run, rows) for rows in sweeps(run)))
 
 
 def _streams(run: Run) -> str:
