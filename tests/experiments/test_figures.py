@@ -6,6 +6,7 @@ import threading
 import xml.etree.ElementTree as ElementTree
 
 import classes
+import drawings
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -57,6 +58,33 @@ def texts(axes):
     named = [*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels()]
     words = [axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel(), *(text.get_text() for text in named)]
     return [*words, *legend(axes)]
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def figures(request):
+    """Return the figures of a notebook's reference run by name, laid out: the whole, and the panels that it showed."""
+    return drawings.shown(request.param)
+
+
+def test_no_text_is_clipped(figures):
+    assert {name: words for name, figure in figures.items() if (words := drawings.clipped(figure))} == {}
+
+
+def test_no_two_texts_cover_each_other(figures):
+    assert {name: pairs for name, figure in figures.items() if (pairs := drawings.overlapping(figure))} == {}
+
+
+def test_no_text_is_smaller_than_9_points_where_a_figure_is_1280_pixels_wide(figures):
+    assert {name: words for name, figure in figures.items() if (words := drawings.too_small(figure))} == {}
+
+
+def test_no_axes_have_more_than_six_curves(figures):
+    assert max(drawings.curves(axes) for figure in figures.values() for axes in figure.axes) <= drawings.MOST_CURVES
+
+
+def test_every_entry_of_a_legend_is_drawn(figures):
+    for figure in figures.values():
+        assert [label for axes in figure.axes for label in drawings.not_drawn(axes)] == []
 
 
 def test_no_legend_covers_a_panel(figure):
@@ -197,7 +225,7 @@ def test_thin_data_of_many_systems_is_drawn_and_named(notebook):
     run = handmade(cases, [20 + 7 * place for place in range(14)], starts=2, calls=30, notebook=notebook)
     figure = panels.whole(run)
     figure.draw_without_rendering()
-    written = [text for text in texts(figure.axes[1]) if ", n = " in text]
+    written = [text for text in texts(figure.axes[1]) if re.search(r"[,;] n = ", text)]
     assert len(written) == 14
     test_no_legend_covers_a_panel(figure)
     test_labels_of_axes_have_room(figure)

@@ -64,7 +64,7 @@ def one_call(run: Run, axes: Axes) -> None:
         parts = (
             ("client CPU", client, ROLE_COLOURS["client"], ""),
             ("server CPU", server, ROLE_COLOURS["server"], ""),
-            ("waiting", wall.middle - client - server, WAITING, ""),
+            ("waiting", max(0.0, wall.middle - client - server), WAITING, ""),
         )
         stacked_bar(axes, y, parts)
         axes.hlines(y, wall.low, wall.high, color="black", lw=1.4)
