@@ -60,7 +60,7 @@ def _limit(run: Run, case: int) -> str:
 
 
 def _fitted(run: Run, axes: Axes, rows: pd.DataFrame) -> str:
-    """Draw Amdahl's law and the USL as fitted to the smallest payload, or linear scaling, and return why neither is fitted."""
+    """Draw Amdahl's law and the USL as fitted to the smallest payload; or linear scaling, and return the reason."""
     cases = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
     workers, measured = cases["workers"].to_numpy(), cases["rate_per_s"].to_numpy()
     if reason := scalability.why_not(workers, cpus(run)):
