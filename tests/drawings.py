@@ -143,13 +143,14 @@ def not_drawn(axes: Axes) -> list[str]:
     lines = [line for line in axes.lines if _is_visible(line)]
     colours = {to_rgba(line.get_color())[:3] for line in lines}
     colours |= {to_rgba(line.get_markeredgecolor())[:3] for line in lines}
-    colours |= {to_rgba(one)[:3] for of in (*axes.patches, *axes.collections) for one in np.atleast_2d(_faces(of))}
+    filled = [*axes.collections, *(of for of in axes.patches if of.get_window_extent().width >= 1)]
+    colours |= {to_rgba(one)[:3] for of in filled for one in _faces(of)}
     markers = {line.get_marker() for line in lines} - {"None", "", " "}
     missing = []
     for of in axes.get_figure().legends:
         for handle, text in zip(of.legend_handles, of.get_texts(), strict=True):
             marker = handle.get_marker() if isinstance(handle, Line2D) else None
-            colour = handle.get_color() if isinstance(handle, Line2D) else np.atleast_2d(_faces(handle))[0]
+            colour = handle.get_color() if isinstance(handle, Line2D) else _faces(handle)[0]
             if to_rgba(colour)[:3] not in colours and marker not in markers:
                 missing.append(text.get_text())
     return missing
@@ -157,4 +158,4 @@ def not_drawn(axes: Axes) -> list[str]:
 
 def _faces(of: Any) -> Any:
     faces = np.atleast_2d(of.get_facecolor())
-    return faces if faces.size else of.get_edgecolor()
+    return faces if faces.size else np.atleast_2d(of.get_edgecolor())

@@ -106,6 +106,7 @@ def finish(axes: Axes) -> None:
     """
     axes.set_title(axes.get_title(loc="left"), wrap=True)
     axes.set_xlabel(axes.get_xlabel(), wrap=True)
+    axes.set_ylabel(axes.get_ylabel(), wrap=True)
     entries: dict[str, Any] = {}
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
         entries.setdefault(str(label), handle)
@@ -301,7 +302,7 @@ def range_row(
     with hollow(axes, row.is_hollow):
         axes.plot([of.low, of.high], [y, y], color=row.colour, lw=7, alpha=0.3, solid_capstyle="round")
         axes.plot(row.values, [y] * len(row.values), row.marker, ms=5.5, mec="white", mew=0.6, color=row.colour)
-        axes.plot(lines, [y] * len(lines), "|", ms=16, mew=2, color="black")
+        axes.plot(lines, [y] * len(lines), "|", ms=13, mew=2, color="black")
         write_beside(axes, y, (row.words or of.values(text)) + row.more, fontsize)
 
 
