@@ -21,6 +21,7 @@ from bench import stats
 from bench.analysis import checks
 from bench.analysis.comparison import effect
 from bench.analysis.quantiles import STARTS, Quantile, crossed
+from bench.analysis.resources import total_cpu
 from bench.apps import classroom, listing
 from bench.apps.classroom import forest
 from bench.apps.classroom.merging import HOLDS
@@ -200,6 +201,31 @@ def test_the_axis_of_ratios_always_has_a_tick_at_1():
         figure.draw_without_rendering()
         ticks = figure.axes[0].get_xticks()
         assert 1 in ticks and len(ticks) >= 3, run
+
+
+@pytest.mark.parametrize("inches", [2, 5])
+@pytest.mark.parametrize("ends", [(9.4, 42), (23e3, 104e3), (8, 2e6), (0.8, 40), (13, 520), (30, 33), (6, 4e9)])
+def test_ticks_of_a_logarithmic_axis_have_room_for_their_labels(ends, inches):
+    with house.style():
+        figure = Figure(figsize=(inches, 2))
+        axes = figure.add_axes((0, 0.3, 1, 0.7))
+        axes.plot(ends, (0, 1), "o")
+        axes.margins(x=0)
+        house.log_axis(axes.xaxis)
+    figure.draw_without_rendering()
+    labels = [text for text in axes.get_xticklabels() if text.get_text()]
+    assert len(labels) >= 2
+    for one, other in itertools.pairwise(label.get_window_extent() for label in labels):
+        assert one.x1 + 3 < other.x0
+
+
+@pytest.mark.parametrize(("notebook", "panel"), [("overview", "cost"), ("latency", "cpu_per_call")])
+def test_cpu_times_are_bars_unless_the_largest_hides_the_smallest(notebook, panel):
+    run = reference(notebook)
+    cases = run.cases[(run.cases["system"] != "loopback") & (run.cases["clients"] == 1)]
+    is_log = house.hides_bars(total_cpu(cases))
+    axes = panels.panel(run, panel).axes[0]
+    assert (axes.get_xscale() == "log") == is_log and bool(axes.patches) != is_log
 
 
 def test_a_ratio_whose_interval_contains_1_or_is_on_the_other_side_is_named_so():

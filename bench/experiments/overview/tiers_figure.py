@@ -26,7 +26,7 @@ def picture(published: Published) -> Figure:
         for part, (transport, tiers) in zip(axes, published.tiers.items(), strict=True):
             _panel(published, part, tiers)
             part.set_title(f"{transport}: median RTT divided by that of raw sockets")
-        axes[-1].set_xlabel("× raw sockets; bar: 95 % prediction interval of another occasion; shades: tiers")
+        axes[-1].set_xlabel("× raw sockets; bar: 95 % prediction interval of another occasion; numbers: split; shades: tiers")
         handles, labels = axes[0].get_legend_handles_labels()
         axes[0].legend(handles[::-1], labels[::-1], loc="upper right", title="client and server")
     return framed(figure, TITLE, trust(published))
@@ -48,7 +48,7 @@ def _panel(published: Published, axes: Axes, tiers: list[list[Row]]) -> None:
         first += len(tier)
     for y, row in enumerate(ordered):
         write_beside(axes, y, ratio_text(row.prediction) if row.measured.over else "baseline")
-    axes.axvline(1, color=GREY, lw=1, ls="--")
+    axes.axvline(1, color=GREY, lw=1, ls="--", zorder=0.9)
     axes.set_yticks(range(len(ordered)), [row.system for row in ordered], fontsize=SMALL)
     axes.set_ylim(len(ordered) - 0.5, -0.5)
     log_axis(axes.xaxis, quantity)
