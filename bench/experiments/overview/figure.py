@@ -173,8 +173,8 @@ def two_clients(run: Run, axes: Axes) -> None:
         for part in shown(run):
             with hollow(axes, part is not run):
                 _gains(run, part, axes)
-        axes.plot([], [], "o", ms=6, color=GREY, mfc="white", mew=1.6, label="one client")
-        axes.plot([], [], "o", ms=6, color=GREY, label="two clients")
+        axes.plot([], [], "o", ms=6, color=GREY, mfc="white", mew=1.6, label="one client (above)")
+        axes.plot([], [], "o", ms=6, color=GREY, label="two clients (below)")
         for name, (colour, marker) in groups(run).items():
             axes.plot([], [], marker, ms=6, color=colour, label=name)
         _name_systems(run, axes)

@@ -26,7 +26,9 @@ def picture(published: Published) -> Figure:
         for part, (transport, tiers) in zip(axes, published.tiers.items(), strict=True):
             _panel(published, part, tiers)
             part.set_title(f"{transport}: median RTT divided by that of raw sockets")
-        axes[-1].set_xlabel("× raw sockets; bar: 95 % prediction interval of another occasion; numbers: split; shades: tiers")
+        axes[-1].set_xlabel(
+            "× raw sockets; bar: 95 % prediction interval of another occasion; numbers: split; shades: tiers"
+        )
         handles, labels = axes[0].get_legend_handles_labels()
         axes[0].legend(handles[::-1], labels[::-1], loc="upper right", title="client and server")
     return framed(figure, TITLE, trust(published))
