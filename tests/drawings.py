@@ -1,28 +1,50 @@
-"""Figures of the reference runs, for tests that only look at them."""
+"""Figures of the reference runs, for tests that only look at them; and what can be measured on a figure as drawn."""
 
 import functools
-from typing import Any
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from conftest import ROOT
 from handmade import reference
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from bench.experiments import panels
 from bench.run.frames import Run
 
 RUNS = sorted(folder.name for folder in (ROOT / "data" / "reference").iterdir())
 
-DRAWN: dict[str, Figure] = {}  # by the notebook that was executed last: the run's id, and its figure
+KEPT: dict[str, dict[str, Figure]] = {}  # of the notebook that was executed last: the run's id, and what it drew
+
+LEAST_POINTS = 9  # of text in a figure that is shown 1280 pixels wide, at 96 pixels an inch
+SLIVER = 2  # pixels by which two texts may overlap
+MOST_CURVES = 6
+WHOLE = "whole"
 
 
 @functools.lru_cache(2)
 def whole(notebook: str) -> Figure:
     """Return the figure of a notebook's reference run, laid out: the one that its notebook drew, if it was the last."""
     run = reference(notebook)
-    made = DRAWN.get(run.id) or panels.whole(run)
+    made = KEPT.get(run.id, {}).get(WHOLE) or panels.whole(run)
     made.draw_without_rendering()
     return made
+
+
+def shown(notebook: str) -> dict[str, Figure]:
+    """Return the figures of a notebook's reference run by name: the whole, and each panel that the notebook shows.
+
+    Those that it drew, if it was the last; else the whole alone.
+    """
+    return {WHOLE: whole(notebook)} | KEPT.get(reference(notebook).id, {})
 
 
 def legend(axes: Any) -> list[str]:
@@ -31,12 +53,109 @@ def legend(axes: Any) -> list[str]:
 
 
 def kept_by(patch: pytest.MonkeyPatch) -> None:
-    """Keep the figure that a notebook draws while a patch lasts."""
-    draw = panels.whole
+    """Keep the figures that a notebook draws while a patch lasts."""
+    KEPT.clear()
+    whole, panel = panels.whole, panels.panel
 
-    def keep(run: Run) -> Figure:
-        DRAWN.clear()
-        DRAWN[run.id] = draw(run)
-        return DRAWN[run.id]
+    def keep(run: Run, name: str, figure: Figure) -> Figure:
+        KEPT.setdefault(run.id, {})[name] = figure
+        return figure
 
-    patch.setattr(panels, "whole", keep)
+    patch.setattr(panels, "whole", lambda run: keep(run, WHOLE, whole(run)))
+    patch.setattr(panels, "panel", lambda run, name: keep(run, name, panel(run, name)))
+
+
+class Written(NamedTuple):
+    """One text of a figure as it is drawn: its letters, its box in pixels, its size in points, and what cuts it."""
+
+    words: str
+    box: Bbox
+    points: float
+    cut_by: Bbox | None
+
+
+@functools.lru_cache(8)
+def written(figure: Figure) -> tuple[Written, ...]:
+    """Draw a figure, and return each text that is drawn."""
+    with _recorded() as texts:
+        figure.draw_without_rendering()
+    return tuple(
+        Written(words, of.get_window_extent(), of.get_fontsize(), of.get_clip_box() if of.get_clip_on() else None)
+        for of in texts
+        if (words := of.get_text()).strip()
+    )
+
+
+@contextmanager
+def _recorded() -> Iterator[list[Text]]:
+    texts, draw = [], Text.draw
+
+    def record(self: Text, *given: Any, **named: Any) -> None:
+        if self.get_visible():
+            texts.append(self)
+        draw(self, *given, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Text, "draw", record)
+        yield texts
+
+
+def clipped(figure: Figure) -> list[str]:
+    """Return the texts that are not wholly inside the figure, or are cut by the axes that they are in."""
+    boxes = [(of, (figure.bbox, of.cut_by or figure.bbox)) for of in written(figure)]
+    return [of.words for of, outer in boxes if not all(_holds(box, of.box) for box in outer)]
+
+
+def _holds(outer: Any, inner: Bbox) -> bool:
+    return bool(
+        inner.x0 >= outer.x0 - 1 and inner.y0 >= outer.y0 - 1 and inner.x1 <= outer.x1 + 1 and inner.y1 <= outer.y1 + 1
+    )
+
+
+def overlapping(figure: Figure) -> list[tuple[str, str]]:
+    """Return the pairs of texts that cover each other by more than a sliver, in both directions."""
+    return [
+        (one.words, other.words)
+        for one, other in itertools.combinations(written(figure), 2)
+        if (both := Bbox.intersection(one.box, other.box)) and min(both.width, both.height) > SLIVER
+    ]
+
+
+def too_small(figure: Figure) -> list[str]:
+    """Return the texts that are smaller than can be read where the figure is 1280 pixels wide."""
+    scale = 1280 / 96 / figure.get_figwidth()
+    return [of.words for of in written(figure) if of.points * scale < LEAST_POINTS]
+
+
+def curves(axes: Axes) -> int:
+    """Return how many curves of three points or more can be distinguished by colour or by line."""
+    drawn = (line for line in axes.lines if _is_visible(line) and len(np.unique(line.get_xdata())) >= 3)
+    return len({(to_rgba(line.get_color()), line.get_linestyle()) for line in drawn if line.get_linestyle() != "None"})
+
+
+def _is_visible(line: Line2D) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(np.asarray(line.get_xydata(), float)).all(axis=1).any())
+
+
+def not_drawn(axes: Axes) -> list[str]:
+    """Return the entries of a panel's legend for which nothing is drawn in its colour or with its marker."""
+    lines = [line for line in axes.lines if _is_visible(line)]
+    colours = {to_rgba(line.get_color())[:3] for line in lines}
+    colours |= {to_rgba(line.get_markeredgecolor())[:3] for line in lines}
+    filled = [*axes.collections, *(of for of in axes.patches if of.get_window_extent().width >= 1)]
+    colours |= {to_rgba(one)[:3] for of in filled for one in _faces(of)}
+    markers = {line.get_marker() for line in lines} - {"None", "", " "}
+    missing = []
+    for of in axes.get_figure().legends:
+        for handle, text in zip(of.legend_handles, of.get_texts(), strict=True):
+            marker = handle.get_marker() if isinstance(handle, Line2D) else None
+            colour = handle.get_color() if isinstance(handle, Line2D) else _faces(handle)[0]
+            if to_rgba(colour)[:3] not in colours and marker not in markers:
+                missing.append(text.get_text())
+    return missing
+
+
+def _faces(of: Any) -> Any:
+    faces = np.atleast_2d(of.get_facecolor())
+    return faces if faces.size else np.atleast_2d(of.get_edgecolor())

@@ -3,6 +3,7 @@
 import json
 import re
 
+import drawings
 import pytest
 from conftest import ROOT
 from occasions import drawn
@@ -64,6 +65,8 @@ def test_the_readmes_picture_is_drawn_from_what_its_numbers_are_from():
     with Image.open(ROOT / "docs" / "overview.png") as picture:
         assert picture.text["Title"] == wanted["Title"]
         assert picture.text["Description"].partition(" ")[0] == wanted["Description"].partition(" ")[0]
+    figure = tiers_figure.picture(found) if found else panels.pair(write.reference("overview"), *write.PANELS)
+    assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
 
 
 PLACES = [(transport, placement) for transport in ("ipc", "tcp") for placement in ("split", "same")]

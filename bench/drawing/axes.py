@@ -23,7 +23,7 @@ from bench.analysis.quantiles import Quantile, crossed, quantile
 from bench.analysis.resources import cpu_over_starts, total_cpu
 from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
-from bench.text import duration, plain, quantity, ratio_ends
+from bench.text import duration, listed, plain, quantity, ratio_ends
 
 LINE_STYLES = {"inproc": ":", "ipc": "-", "tcp": "--"}
 
@@ -81,7 +81,8 @@ HOUSE_STYLE: dict[Any, Any] = {
     "axes.labelsize": 11,
     "xtick.labelsize": 10,
     "ytick.labelsize": 10,
-    "legend.fontsize": 9,
+    "legend.fontsize": 9.5,
+    "legend.handlelength": 2.8,  # a dashed line shows its dashes beside its marker
     "grid.color": "#dddddd",
 }
 
@@ -105,30 +106,44 @@ def finish(axes: Axes) -> None:
     """
     axes.set_title(axes.get_title(loc="left"), wrap=True)
     axes.set_xlabel(axes.get_xlabel(), wrap=True)
+    axes.set_ylabel(axes.get_ylabel(), wrap=True)
     entries: dict[str, Any] = {}
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
         entries.setdefault(str(label), handle)
     if entries:
         figure: Any = axes.get_figure()
         letters = max(len(line) for label in entries for line in label.splitlines()) + 9  # with the handle
-        columns = max(1, int(figure.bbox.width / figure.dpi * 72 / (5.3 * letters)))
+        columns = max(1, int(figure.bbox.width / figure.dpi * 72 / (5.6 * letters)))
         figure.legend(entries.values(), entries, loc="outside lower left", ncols=min(columns, len(entries)))
 
 
+DECADES = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3))  # ticks of each decade, from 1 on
+
+
 class LogTicks(LogLocator):
-    """Ticks at 1, 2 and 5 of each decade, at 1 and 3, or at decades only: as many as there is room for."""
+    """Ticks of a logarithmic axis: the most whose labels do not touch, at round values."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        """Return the ticks between two ends; linear ones, where these are less than a decade apart."""
+        """Return the ticks between two ends: of each decade, whole decades, or multiples of one step."""
+        exponents = np.arange(math.floor(math.log10(vmin)), math.ceil(math.log10(vmax)) + 1)
+        sets = [np.outer(10.0**exponents, steps).ravel() for steps in DECADES]
+        sets += [10.0 ** exponents[exponents % stride == 0] for stride in range(1, len(exponents))]
+        for place, ticks in enumerate(sets):
+            inside = ticks[(ticks >= vmin) & (ticks <= vmax)]
+            if len(inside) >= (3 if place < len(DECADES) - 1 else 2) and self._gap(inside, vmin, vmax) >= 1:
+                return inside
+        kept: list[float] = []
+        for tick in MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(vmin, vmax):
+            if vmin <= tick <= vmax and (not kept or self._gap(np.array([kept[-1], tick]), vmin, vmax) >= 1):
+                kept.append(float(tick))
+        return np.array(kept)
+
+    def _gap(self, ticks: Any, vmin: float, vmax: float) -> float:
+        """Return the smallest distance of neighbours, as a multiple of what their labels need."""
         axis: Any = self.axis
-        most = max(3, int(0.7 * axis.get_tick_space()))
-        for subs in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
-            self.set_params(subs=subs, numticks=most)
-            ticks = np.asarray(super().tick_values(vmin, vmax))
-            inside = int(((ticks >= vmin) & (ticks <= vmax)).sum())
-            if (2 if len(subs) == 1 else 3) <= inside <= most:
-                return ticks
-        return MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(vmin, vmax)
+        letters = max(len(axis.get_major_formatter()(tick, 0)) for tick in ticks)
+        sizes = (0.55 * letters + 0.8) / 3 if axis.axis_name == "x" else 1.0  # matplotlib counts 3 sizes, or 2, for one
+        return float(np.diff(np.log(ticks)).min() / math.log(vmax / vmin) * (axis.get_tick_space() + 0.5) / sizes)
 
 
 def log_axis(axis: Any, text: Callable[[float], str] = duration) -> None:
@@ -141,7 +156,7 @@ def log_axis(axis: Any, text: Callable[[float], str] = duration) -> None:
 
 def label_axis(axis: Any, text: Callable[[float], str]) -> None:
     """Write the values of an axis in words."""
-    axis.set_major_formatter(lambda value, _: plain(text(value)))
+    axis.set_major_formatter(lambda value, _: plain(text(value)) if value else "0")
 
 
 def ratio_axis(axes: Axes, text: Callable[[float], str] = "{:g}".format) -> None:
@@ -232,7 +247,10 @@ def _empty(artist: Any) -> None:
 THIN, BROAD = 1.2, 3  # points: a line of what is hollow; one that is broader than the second is the bar of a range
 
 
-def write_beside(axes: Axes, y: float, words: str, fontsize: float = 9.5) -> None:
+SMALL = 9.5  # points: the smallest text, which has 9 points where a figure of 14 inches is 1280 pixels wide
+
+
+def write_beside(axes: Axes, y: float, words: str, fontsize: float = SMALL) -> None:
     """Write words on the right of the axes, at the height of a row: the axis itself ends near the data."""
     at = axes.get_yaxis_transform()
     axes.annotate(words, (1, y), (6, 0), at, "offset points", va="center", fontsize=fontsize, annotation_clip=False)
@@ -242,7 +260,7 @@ def level(axes: Axes, y: float, words: str) -> None:
     """Draw a dashed line across the axes, with words in grey below its left end."""
     axes.axhline(y, color=GREY, ls="--", lw=1)
     at = axes.get_yaxis_transform()
-    axes.annotate(words, (0, y), (5, -3), at, "offset points", va="top", color=GREY, fontsize=10)
+    axes.annotate(words, (0, y), (5, -3), at, "offset points", va="top", color=GREY, fontsize=SMALL)
 
 
 class RangeRow(NamedTuple):
@@ -270,7 +288,7 @@ def range_rows(axes: Axes, rows: Iterable[RangeRow], text: Callable[[float], str
 
 
 def range_row(
-    axes: Axes, y: float, row: RangeRow, text: Callable[[float], str] = duration, fontsize: float = 10
+    axes: Axes, y: float, row: RangeRow, text: Callable[[float], str] = duration, fontsize: float = SMALL
 ) -> None:
     """Draw one value of each start as markers, their range as a bar, their median as a line; beside it the median.
 
@@ -284,7 +302,7 @@ def range_row(
     with hollow(axes, row.is_hollow):
         axes.plot([of.low, of.high], [y, y], color=row.colour, lw=7, alpha=0.3, solid_capstyle="round")
         axes.plot(row.values, [y] * len(row.values), row.marker, ms=5.5, mec="white", mew=0.6, color=row.colour)
-        axes.plot(lines, [y] * len(lines), "|", ms=16, mew=2, color="black")
+        axes.plot(lines, [y] * len(lines), "|", ms=13, mew=2, color="black")
         write_beside(axes, y, (row.words or of.values(text)) + row.more, fontsize)
 
 
@@ -306,7 +324,7 @@ def interval_row(axes: Axes, y: float, ends: Any, drawn: Look, words: str = "", 
     axes.plot([low, high], [y, y], color=drawn.colour, lw=5, alpha=0.35, solid_capstyle="butt")
     axes.plot(at, [y] * len(at), drawn.marker, ls="", ms=6.5, color=drawn.colour, label=label)
     if words:
-        write_beside(axes, y, words, 9)
+        write_beside(axes, y, words)
 
 
 def ends_of(interval: Interval) -> tuple[float, float, float]:
@@ -323,7 +341,7 @@ def name_rows(axes: Axes, names: Iterable[str], fontsize: float | None = None) -
 
 def row_fontsize(rows: int) -> float:
     """Return a font size for the names of this many rows."""
-    return 10.5 if rows < 8 else 9.5 if rows < 14 else 8.5 if rows < 20 else 7.5
+    return 10.5 if rows < 8 else SMALL
 
 
 def separate_rows(axes: Axes, edges: Iterable[float]) -> None:
@@ -375,15 +393,75 @@ def curve(
               marker=marker, markevery=(max(1, len(values)), 1), ms=5.5)  # fmt: skip
 
 
-def distribution_line(
-    run: Run, axes: Axes, case: int, colour: Any, line: str, marker: str, name: str | None = None
-) -> None:
-    """Draw one case's empirical CDF; on it a marker at each quantile, beside it what its starts say of it."""
-    points = run.distribution_us(case)
-    quantiles = [(p, quantile(run, case, p)) for p in stats.QUANTILES]
-    label = f"{name or run.labels[case]}, n = {run.count(case):,}{crossed(quantiles)}"
-    curve(axes, points, label, colour, line, marker)
-    quantile_marks(axes, points, quantiles, Look(colour, marker))
+MOST_CURVES = 6  # on one pair of axes; more distributions are drawn as a row of quantiles each
+
+
+class Distribution(NamedTuple):
+    """The times of one case: its empirical CDF in us, its quantiles, and how it is drawn."""
+
+    name: str
+    n: int
+    points: tuple[Any, Any]
+    quantiles: dict[float, Quantile]
+    drawn: Look
+    line: str = "-"
+    is_hollow: bool = False
+
+
+def distribution_of(
+    run: Run, case: int, drawn: Look, line: str = "-", name: str | None = None, is_hollow: bool = False
+) -> Distribution:
+    """Return the distribution of a case's RTT."""
+    quantiles = {p: quantile(run, case, p) for p in stats.QUANTILES}
+    named = name or run.labels[case]
+    return Distribution(named, run.count(case), run.distribution_us(case), quantiles, drawn, line, is_hollow)
+
+
+def draw_cdfs(axes: Axes, shown: Sequence[Distribution]) -> None:
+    """Draw empirical CDFs with a marker at each quantile; of more than six distributions three quantiles each."""
+    if len(shown) <= MOST_CURVES:
+        for of in shown:
+            with hollow(axes, of.is_hollow):
+                label = f"{of.name}, n = {of.n:,}{crossed(of.quantiles.items())}"
+                curve(axes, of.points, label, of.drawn.colour, of.line, of.drawn.marker)
+                quantile_marks(axes, of.points, of.quantiles.items(), of.drawn)
+        distribution_axes(axes)
+        return
+    for y, of in enumerate(shown):
+        with hollow(axes, of.is_hollow):
+            quantile_row(axes, y, of.quantiles, of.drawn.colour, f"; n = {of.n:,}")
+    quantile_axes(axes)
+    name_rows(axes, [of.name for of in shown])
+
+
+MARKS = {0.5: "|", 0.9: "o", 0.99: "D"}
+
+
+def quantile_row(axes: Axes, y: float, quantiles: dict[float, Quantile], colour: str, more: str = "") -> None:
+    """Draw p50, p90 and p99 in a row, the p50 of two levels as two lines; beside it the p99."""
+    known = {p: quantiles[p] for p in MARKS if not math.isnan(quantiles[p].value)}
+    ends = [us for of in known.values() for us in of.spread.medians]
+    if ends:
+        axes.plot([min(ends), max(ends)], [y, y], color=colour, lw=2)
+    for p, of in known.items():
+        medians = of.spread.medians if p == min(MARKS) else (of.value,)
+        _quantile_mark(axes, p, medians, [y] * len(medians), color=colour)
+    few = [f"p{100 * p:g}" for p in MARKS if p not in known]
+    words = f"too few calls for {listed(few)}" if few else f"p99 {quantiles[0.99].spread.values(duration)}"
+    write_beside(axes, y, words + more + crossed((p, quantiles[p]) for p in MARKS))
+
+
+def _quantile_mark(axes: Axes, p: float, x: Any, y: Any, **how: Any) -> None:
+    is_line = MARKS[p] == "|"
+    axes.plot(x, y, MARKS[p], ls="", ms=12 if is_line else 6, mew=2 if is_line else 0.6, **how)
+
+
+def quantile_axes(axes: Axes) -> None:
+    """Label the axes of rows of quantiles, and explain their markers."""
+    for p in MARKS:
+        _quantile_mark(axes, p, [], [], color=GREY, label=f"p{100 * p:g}")
+    log_axis(axes.xaxis)
+    axes.set_xlabel("RTT: median over the starts, or of all calls where a start has too few")
 
 
 def quantile_marks(
@@ -414,6 +492,7 @@ def distribution_axes(axes: Axes, of: str = "calls") -> None:
     ticks = (0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999)
     axes.set_yticks(tail_scale(ticks), [f"{100 * p:.6g} %" for p in ticks])
     axes.set_ylim(0, tail_scale(TAIL_TOP))
+    axes.tick_params("x", pad=7)  # below the label of 0 %
     axes.axhline(2, color="#999999", lw=1, zorder=0.9)
     axes.set_xlabel("RTT (marker: quantile; bar and |: range and median over starts)")
     axes.set_ylabel(f"empirical CDF: share of {of}")
@@ -429,22 +508,52 @@ def stacked_bar(axes: Axes, y: float, parts: Iterable[tuple[str, float, str, str
     return left
 
 
-def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = ()) -> None:
-    """Draw the CPU time per call as a bar for each case, by role, with the range of the starts' totals.
+MOST_TIMES = 50  # the largest CPU time per call over the smallest: above it, bars of the small ones cannot be seen
 
-    at: the row of each case, if they do not follow each other.
+
+def hides_bars(cpu_us: Iterable[float]) -> bool:
+    """Return whether bars of these CPU times per call are too unequal for one linear axis."""
+    known = [us for us in cpu_us if us > 0]
+    return bool(known) and max(known) > MOST_TIMES * min(known)
+
+
+def cpu_bars(
+    run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = (), fontsize: float = SMALL, is_log: bool = False
+) -> None:
+    """Draw the CPU time per call of each case, by role, with the range of the starts' totals.
+
+    Bars on a linear axis; where the largest hides the smallest, or if ``is_log``, a marker for each role on a
+    logarithmic one. at: the row of each case, if they do not follow each other.
     """
-    totals, least = total_cpu(run.starts), 0.002 * total_cpu(cases).max()  # less cannot be seen
+    totals, of_cases = total_cpu(run.starts), total_cpu(cases)
+    is_log = is_log or hides_bars(of_cases[cases["system"] != "loopback"])
+    least = 0.002 * of_cases.max()  # less cannot be seen in a bar
     for y, (case, row) in zip(at or range(len(cases)), numbered(cases), strict=True):
         spent = {role: row[f"{role}_cpu_us_per_call"] for role in ROLE_COLOURS}
-        stacked_bar(axes, y, ((role, us if us > least else 0.0, ROLE_COLOURS[role], ROLE_HATCHES[role])
-                              for role, us in spent.items()))  # fmt: skip
         of_starts = totals[run.starts["case"] == case]
+        if is_log:
+            _role_markers(axes, y, spent, of_cases[case])
+        else:
+            stacked_bar(axes, y, ((role, us if us > least else 0.0, ROLE_COLOURS[role], ROLE_HATCHES[role])
+                                  for role, us in spent.items()))  # fmt: skip
         axes.hlines(y, of_starts.min(), of_starts.max(), color="black", lw=1.4)
         words = cpu_over_starts(run, case).values(duration) + ("\n(server: not known)" if row["target"] else "")
-        write_beside(axes, y, words, min(10, row_fontsize(len(cases)) + 1))
-    axes.set_xlim(0, 1.04 * axes.dataLim.x1)
-    axes.set_xlabel("CPU time per call [µs]; line: range over starts")
+        write_beside(axes, y, words, fontsize)
+    if is_log:
+        axes.plot([], [], "|", ls="", ms=12, mew=2, color="black", label="all roles")
+        log_axis(axes.xaxis)
+        axes.set_xlabel("CPU time per call; line: range over starts, all roles")
+    else:
+        axes.set_xlim(0, 1.04 * axes.dataLim.x1)
+        axes.set_xlabel("CPU time per call [µs]; line: range over starts")
+
+
+def _role_markers(axes: Axes, y: float, spent: dict[str, float], total_us: float) -> None:
+    """Draw the CPU time of each role as a marker, one below the other, and that of all roles as a line."""
+    for role, dy in zip(ROLE_COLOURS, (-0.3, 0.0, 0.3, 0.3), strict=True):
+        if spent[role] > 0:
+            axes.plot(spent[role], y + dy, ROLE_MARKERS[role], ls="", ms=4.5, color=ROLE_COLOURS[role], label=role)
+    axes.plot(total_us, y, "|", ls="", ms=12, mew=2, color="black")
 
 
 def first_size(run: Run) -> list[int]:

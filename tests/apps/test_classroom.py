@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 import classes
+import drawings
 import nbformat
 import numpy as np
 import pandas as pd
@@ -205,6 +206,7 @@ def test_an_empty_folder_is_no_error(tmp_path):
 def test_the_figure_is_whole_for_any_class(machines, tmp_path):
     room = classroom.gather(str(classes.a_class(tmp_path / "class", [1 + n / 20 for n in range(machines)])))
     figure = forest.whole(room)
+    assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
     for axes in figure.axes:
         assert axes.get_title(loc="left")
         words = [text.get_text() for text in axes.get_yticklabels()] + [text.get_text() for text in axes.texts]

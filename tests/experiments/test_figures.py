@@ -6,6 +6,7 @@ import threading
 import xml.etree.ElementTree as ElementTree
 
 import classes
+import drawings
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from bench import stats
 from bench.analysis import checks
 from bench.analysis.comparison import effect
 from bench.analysis.quantiles import STARTS, Quantile, crossed
+from bench.analysis.resources import total_cpu
 from bench.apps import classroom, listing
 from bench.apps.classroom import forest
 from bench.apps.classroom.merging import HOLDS
@@ -57,6 +59,33 @@ def texts(axes):
     named = [*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels()]
     words = [axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel(), *(text.get_text() for text in named)]
     return [*words, *legend(axes)]
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def figures(request):
+    """Return the figures of a notebook's reference run by name, laid out: the whole, and the panels that it showed."""
+    return drawings.shown(request.param)
+
+
+def test_no_text_is_clipped(figures):
+    assert {name: words for name, figure in figures.items() if (words := drawings.clipped(figure))} == {}
+
+
+def test_no_two_texts_cover_each_other(figures):
+    assert {name: pairs for name, figure in figures.items() if (pairs := drawings.overlapping(figure))} == {}
+
+
+def test_no_text_is_smaller_than_9_points_where_a_figure_is_1280_pixels_wide(figures):
+    assert {name: words for name, figure in figures.items() if (words := drawings.too_small(figure))} == {}
+
+
+def test_no_axes_have_more_than_six_curves(figures):
+    assert max(drawings.curves(axes) for figure in figures.values() for axes in figure.axes) <= drawings.MOST_CURVES
+
+
+def test_every_entry_of_a_legend_is_drawn(figures):
+    for figure in figures.values():
+        assert [label for axes in figure.axes for label in drawings.not_drawn(axes)] == []
 
 
 def test_no_legend_covers_a_panel(figure):
@@ -174,6 +203,31 @@ def test_the_axis_of_ratios_always_has_a_tick_at_1():
         assert 1 in ticks and len(ticks) >= 3, run
 
 
+@pytest.mark.parametrize("inches", [2, 5])
+@pytest.mark.parametrize("ends", [(9.4, 42), (23e3, 104e3), (8, 2e6), (0.8, 40), (13, 520), (30, 33), (6, 4e9)])
+def test_ticks_of_a_logarithmic_axis_have_room_for_their_labels(ends, inches):
+    with house.style():
+        figure = Figure(figsize=(inches, 2))
+        axes = figure.add_axes((0, 0.3, 1, 0.7))
+        axes.plot(ends, (0, 1), "o")
+        axes.margins(x=0)
+        house.log_axis(axes.xaxis)
+    figure.draw_without_rendering()
+    labels = [text for text in axes.get_xticklabels() if text.get_text()]
+    assert len(labels) >= 2
+    for one, other in itertools.pairwise(label.get_window_extent() for label in labels):
+        assert one.x1 + 3 < other.x0
+
+
+@pytest.mark.parametrize(("notebook", "panel"), [("overview", "cost"), ("latency", "cpu_per_call")])
+def test_cpu_times_are_bars_unless_the_largest_hides_the_smallest(notebook, panel):
+    run = reference(notebook)
+    cases = run.cases[(run.cases["system"] != "loopback") & (run.cases["clients"] == 1)]
+    is_log = house.hides_bars(total_cpu(cases))
+    axes = panels.panel(run, panel).axes[0]
+    assert (axes.get_xscale() == "log") == is_log and bool(axes.patches) != is_log
+
+
 def test_a_ratio_whose_interval_contains_1_or_is_on_the_other_side_is_named_so():
     heres = [marginal.Spread((low + high) / 2, low, high) for low, high in ((1.1, 1.2), (0.9, 1.2), (0.5, 0.9))]
     same, contains, other = (direction(Relation("ZeroMQ", "a / b", 2.0, here)) for here in heres)
@@ -197,7 +251,7 @@ def test_thin_data_of_many_systems_is_drawn_and_named(notebook):
     run = handmade(cases, [20 + 7 * place for place in range(14)], starts=2, calls=30, notebook=notebook)
     figure = panels.whole(run)
     figure.draw_without_rendering()
-    written = [text for text in texts(figure.axes[1]) if ", n = " in text]
+    written = [text for text in texts(figure.axes[1]) if re.search(r"[,;] n = ", text)]
     assert len(written) == 14
     test_no_legend_covers_a_panel(figure)
     test_labels_of_axes_have_room(figure)

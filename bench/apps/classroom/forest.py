@@ -40,10 +40,10 @@ def forest(room: Room, axes: Axes) -> None:
     for y, (ratio, size) in enumerate(zip(claim.rows.values(), np.sqrt(weights / weights.sum()), strict=True)):
         axes.plot(_ends(ratio.effect.low, ratio.effect.high), [y, y], color=COLOURS[ratio.verdict], lw=1.8)
         axes.plot(times(ratio.effect.middle), y, "s", ms=4 + 8 * size, color=COLOURS[ratio.verdict])
-        write_beside(axes, y, f"{times(ratio.effect.middle):.2f} ({spoken(ratio.effect.low, ratio.effect.high)})", 9)
+        write_beside(axes, y, f"{times(ratio.effect.middle):.2f} ({spoken(ratio.effect.low, ratio.effect.high)})")
     _ratio_axis(axes, claim)
     names = [*claim.rows, *_pooled(axes, claim)]
-    name_rows(axes, names, fontsize=10 if len(names) < 30 else 8)
+    name_rows(axes, names)
     axes.set_title(f"{claim.label}: {QUANTITIES[claim.quantity][0]} over raw sockets")
 
 
@@ -52,17 +52,17 @@ def _pooled(axes: Axes, claim: Claim) -> list[str]:
     y, pool = len(claim.rows), claim.pool
     axes.axhline(y - 0.5, color="#bbbbbb", lw=0.8)
     if pool.predicted is None:
-        write_beside(axes, y, f"{LEAST_MACHINES} are needed", 9)
+        write_beside(axes, y, f"{LEAST_MACHINES} are needed")
         return ["pooled"]
     (low, high), middle, half = _ends(pool.low, pool.high), times(pool.middle), min(0.35, 0.015 * (y + 2))
     axes.fill([low, middle, high, middle], [y, y - half, y, y + half], color=POOLED, lw=0)
-    write_beside(axes, y, f"{middle:.2f} ({spoken(pool.low, pool.high)})", 9)
+    write_beside(axes, y, f"{middle:.2f} ({spoken(pool.low, pool.high)})")
     ends, (left, right) = _ends(*pool.predicted), axes.get_xlim()
     axes.plot(ends, [y + 1, y + 1], color=POOLED, lw=1.8, ls=(0, (4, 2)))
     beyond = {"<": (left, ends[0] < left), ">": (right, ends[1] > right)}
     for mark, end in ((mark, end) for mark, (end, is_beyond) in beyond.items() if is_beyond):
         axes.plot(end, y + 1, mark, color=POOLED, ms=7, clip_on=False)
-    write_beside(axes, y + 1, spoken(*pool.predicted), 9)
+    write_beside(axes, y + 1, spoken(*pool.predicted))
     return ["pooled", "one more machine"]
 
 
@@ -75,12 +75,12 @@ def claims(room: Room, axes: Axes) -> None:
         axes.plot(times(claim.pool.middle), y, "|", ms=12, mew=2, color=POOLED)
         if claim.pool.k >= LEAST_MACHINES:
             axes.plot(_ends(claim.pool.low, claim.pool.high), [y, y], color=POOLED, lw=7, alpha=0.25)
-        write_beside(axes, y, f"{verdict(claim)} ({len(claim.rows)})", 9)
+        write_beside(axes, y, f"{verdict(claim)} ({len(claim.rows)})")
     _ratio_axis(axes, *shown)
     names = [
         claim.label if claim.quantity == first else f"{claim.label}, {QUANTITIES[claim.quantity][0]}" for claim in shown
     ]
-    name_rows(axes, names, fontsize=10 if len(names) < 12 else 8.5)
+    name_rows(axes, names)
     more = f"; {len(room.claims) - len(shown)} more in the table" if len(room.claims) > len(shown) else ""
     axes.set_title(f"All claims: every machine a dot{more}")
 
@@ -98,7 +98,7 @@ def baselines(room: Room, axes: Axes) -> None:
     for y, ratio in enumerate(claim.rows.values()):
         range_row(axes, y, RangeRow(ratio.baseline, GREY), text if len(claim.rows) < 20 else lambda _: "")
     log_axis(axes.xaxis, text)
-    name_rows(axes, claim.rows, fontsize=10 if len(claim.rows) < 15 else 6.5)
+    name_rows(axes, claim.rows)
     axes.set_xlabel(f"{QUANTITIES[claim.quantity][0]} of raw sockets under the same factors; a dot is a start")
     axes.set_title("Baseline: raw sockets of each machine")
 
@@ -121,7 +121,9 @@ def draw(room: Room, *names: str) -> Figure:
     """Return a figure of panels, named as their functions; of several the first is as high as the others together."""
     mosaic: Any = [[names[0], name] for name in names[1:]] or [[names[0]]]
     with style():
-        figure = Figure(figsize=(14, 10.4) if names[1:] else (10, 4.8), layout="constrained")
+        rows = max((len(claim.rows) for claim in room.claims), default=0)
+        size = (14, 10.4 + 0.36 * max(0, rows - 18)) if names[1:] else (10, 4.8 + 0.2 * max(0, rows - 18))
+        figure = Figure(figsize=size, layout="constrained")
         for name, axes in figure.subplot_mosaic(mosaic).items():
             globals()[name](room, axes) if room.claims else say_why_empty(axes, "no submission could be used")
     return figure

@@ -10,8 +10,8 @@ from bench.drawing.axes import (
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
     Look,
-    distribution_axes,
-    distribution_line,
+    distribution_of,
+    draw_cdfs,
     interval_row,
     log_axis,
     name_rows,
@@ -60,16 +60,17 @@ def verdicts(run: Run, axes: Axes) -> None:
         drawn = Look(VERDICT_COLOURS.get(ratio.verdict, GREY), "D")
         interval_row(axes, y, (ratio.ratio, ratio.low, ratio.high), drawn, f"{ratio.ends[0]}  {ratio.verdict}")
     ratio_axis(axes)
-    name_rows(axes, [name for name, _ in rows], fontsize=9)
+    name_rows(axes, [name for name, _ in rows])
     axes.set_xlabel(f"ratio with its confidence interval; grey band: the margin of {100 * MARGIN:g} %")
     axes.set_title("Ratios B/A with verdicts, and A/A")
 
 
 def distribution(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the RTT of all calls of A and of B."""
-    for case, line in ((A, "-"), (B, "--")):
-        distribution_line(run, axes, case, COLOURS[case], line, MARKERS[case], _label(run, case))
-    distribution_axes(axes)
+    draw_cdfs(axes, [
+        distribution_of(run, case, Look(COLOURS[case], MARKERS[case]), line, _label(run, case))
+        for case, line in ((A, "-"), (B, "--"))
+    ])  # fmt: skip
     axes.set_title("Distribution of the RTT")
 
 

@@ -6,20 +6,18 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from bench.analysis.quantiles import crossed
 from bench.drawing.axes import (
     SYSTEM_COLOURS,
+    Distribution,
     RangeRow,
     cpu_bars,
-    curve,
-    distribution_axes,
+    draw_cdfs,
     ends_of,
     interval_row,
     log_axis,
     look,
     median_rows,
     name_rows,
-    quantile_marks,
     range_rows,
     ratio_axis,
     ratio_text,
@@ -56,16 +54,15 @@ def draw_medians(shown: Sequence[Row], axes: Axes) -> None:
 
 
 def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
-    """Draw the empirical CDF of all calls of each row; at each quantile a marker with the range over starts."""
+    """Draw the empirical CDF of all calls of each row with a marker at each quantile; of many rows three quantiles."""
     drawn = [(place, row) for place, row in enumerate(shown) if row.n and not row.over]
     if not drawn:
         return say_why_empty(axes, NO_ROWS if not shown else NO_TIMES)
-    for place, row in drawn:
-        line, points = LINES[place // len(SYSTEM_COLOURS) % len(LINES)], (row.values, row.fractions)
-        label = f"{row.name}, n = {row.n:,}{crossed(row.quantiles)}"
-        curve(axes, points, label, look(place).colour, line, look(place).marker)
-        quantile_marks(axes, points, row.quantiles, look(place))
-    distribution_axes(axes)
+    draw_cdfs(axes, [
+        Distribution(row.name, row.n, (row.values, row.fractions), dict(row.quantiles), look(place),
+                     LINES[place // len(SYSTEM_COLOURS) % len(LINES)])
+        for place, row in drawn
+    ])  # fmt: skip
     if any(row.paced for _, row in drawn):
         axes.set_xlabel(axes.get_xlabel().replace("RTT", "RTT (open loop: response time)", 1))
     axes.set_title("Distribution of the RTT")

@@ -28,7 +28,7 @@ from bench.experiments.case_ratios import P50, RATE
 from bench.experiments.fanin.findings import ROLES, best, fewest, grown, is_brokered, most, of, systems
 from bench.run.frames import Run
 from bench.stats import across_starts
-from bench.text import duration, quantity
+from bench.text import counted, duration, quantity
 
 TITLE = "How do brokers and servers perform with many clients?"
 
@@ -83,13 +83,13 @@ def cpu_by_role(run: Run, axes: Axes) -> None:
     name_rows(axes, [_row(run, *row) for row in rows])
     axes.yaxis.grid(False)
     label_axis(axes.xaxis, duration)
-    axes.set_xlabel("CPU time per call; rows: system, number of clients; right: all roles")
+    axes.set_xlabel("CPU time per call; right: all roles")
     axes.set_title("CPU time per call, by role")
 
 
 def _row(run: Run, measured: Run, system: str, case: int) -> str:
     """Return the name of a row: the system and its number of clients, and whether it was measured elsewhere."""
-    return marked(f"{system}, {measured.case(case).under_way}", measured is not run)
+    return marked(f"{system}, {counted(measured.case(case).under_way, 'client')}", measured is not run)
 
 
 def busy(run: Run, axes: Axes) -> None:
@@ -107,7 +107,7 @@ def busy(run: Run, axes: Axes) -> None:
     label_axis(axes.xaxis, quantity)
     name_rows(axes, [_row(run, *row) for row in rows])
     axes.set_xlim(left=0)
-    axes.set_xlabel("CPUs; marker: median, bar: range over starts; rows: system, clients")
+    axes.set_xlabel("CPUs in use; marker: median, bar: range over starts")
     axes.set_title("CPUs in use at the highest rate")
 
 

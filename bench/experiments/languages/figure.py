@@ -17,9 +17,8 @@ from bench.drawing.axes import (
     interval_row,
     log_axis,
     look,
-    median_rows,
     name_rows,
-    range_rows,
+    range_row,
     ratio_text,
     say_why_empty,
     separate_rows,
@@ -36,12 +35,16 @@ from bench.text import duration, quantity
 
 TITLE = "How much of it is Python?"
 
-MARKERS = {"both Python": "o", "client native": "<", "server native": ">", "both native": "D"}
-SIDES = {"client native": "client", "server native": "server", "both native": "native"}  # fields of Cross
+LANGUAGES = {  # of each field of Cross: the name of its row, and its marker
+    "python": ("client Python, server Python", "o"),
+    "client": ("client C++, server Python", "<"),
+    "server": ("client Python, server C++", ">"),
+    "native": ("client C++, server C++", "D"),
+}
 SHARES = {  # what is drawn, and in which words
-    "native": (Look(GREY, "D"), "left with both sides native"),
-    "client": (Look(ROLE_COLOURS["client"], "<"), "removed by a native client"),
-    "server": (Look(ROLE_COLOURS["server"], ">"), "removed by a native server"),
+    "native": (Look(GREY, "D"), "left with both sides in C++"),
+    "client": (Look(ROLE_COLOURS["client"], "<"), "removed by a client in C++"),
+    "server": (Look(ROLE_COLOURS["server"], ">"), "removed by a server in C++"),
 }
 NONE = "no system with all four combinations in this run"
 
@@ -59,32 +62,53 @@ def _subjects(run: Run, of: Callable[[Run], list[Cross]]) -> list[Subject]:
     return [Subject(part, cross, part is not run) for part in shown(run) for cross in of(part)]
 
 
-def _rows(subjects: list[Subject]) -> list[tuple[int, Subject, str, int]]:
-    """Return (place of the system, its combination, what is native, case) of each row."""
-    return [(place, of, words, case) for place, of in enumerate(subjects) for words, case in of.cross.cases.items()]
+class Place(NamedTuple):
+    """A row of a panel: a case of a combination, and which languages its client and its server have."""
+
+    y: int
+    of: Subject
+    which: str
+    case: int
+
+
+EACH = len(LANGUAGES) + 1  # rows of a system: its name, and below it its cases
+
+
+def _rows(subjects: list[Subject]) -> list[Place]:
+    """Return the rows of the cases, below the name of their system."""
+    return [
+        Place(EACH * place + below, of, which, getattr(of.cross, which))
+        for place, of in enumerate(subjects)
+        for below, which in enumerate(LANGUAGES, 1)
+    ]
 
 
 def _name(axes: Axes, subjects: list[Subject]) -> None:
-    """Name the rows: the first of a system with its name, the others by what is native; a line between systems."""
-    is_mixed = len({of.cross.transport for of in subjects}) > 1
-    names = [
-        f"{marked(of.cross.name if is_mixed else of.cross.system, of.is_borrowed)}: Python"
-        if words == "both Python"
-        else words
-        for _, of, words, _ in _rows(subjects)
-    ]
-    name_rows(axes, names)
-    separate_rows(axes, [4 * edge - 0.5 for edge in range(1, len(subjects))])
+    """Name the rows by their languages, below the name of the system; a line between systems."""
+    systems = {EACH * place: marked(of.cross.name, of.is_borrowed) for place, of in enumerate(subjects)}
+    names = systems | {row.y: LANGUAGES[row.which][0] for row in _rows(subjects)}
+    name_rows(axes, [names[y] for y in sorted(names)])
+    for y in systems:
+        axes.get_yticklabels()[y].set_fontweight("bold")
+        axes.axhline(y, color="white", lw=3, zorder=0.8)  # over the grid: this row is empty
+    separate_rows(axes, [edge - 0.5 for edge in systems if edge])
 
 
-def _ranges(subjects: list[Subject], name: str, ratio: Callable[[Run, Cross, str], Interval]) -> list[RangeRow]:
-    """Return a row for each combination: a quantity of each start, and its ratio to both sides in Python."""
-    rows = []
-    for place, (run, cross, is_borrowed), words, case in _rows(subjects):
-        more = f", {ratio_text(ratio(run, cross, SIDES[words]))}" if words in SIDES else ""
-        values, colour = run.starts_of(case)[name], look(place).colour
-        rows.append(RangeRow(values, colour, more, marker=MARKERS[words], is_hollow=is_borrowed))
-    return rows
+def _ranges(
+    axes: Axes,
+    subjects: list[Subject],
+    name: str,
+    ratio: Callable[[Run, Cross, str], Interval],
+    text: Callable[[float], str] = duration,
+) -> None:
+    """Draw a row for each combination: a quantity of each start, and its ratio to both sides in Python."""
+    for y, (run, cross, is_borrowed), which, case in _rows(subjects):
+        more = "" if which == "python" else f", {ratio_text(ratio(run, cross, which))}"
+        colour, marker = look(y // EACH).colour, LANGUAGES[which][1]
+        row = RangeRow(run.starts_of(case)[name], colour, more, marker=marker, is_hollow=is_borrowed)
+        range_row(axes, y, row, text)
+    log_axis(axes.xaxis, text)
+    _name(axes, subjects)
 
 
 def medians(run: Run, axes: Axes) -> None:
@@ -92,8 +116,9 @@ def medians(run: Run, axes: Axes) -> None:
     subjects = _subjects(run, findings.single)
     if not subjects:
         return say_why_empty(axes, NONE)
-    median_rows(axes, _ranges(subjects, findings.RTT, findings.remaining))
-    _name(axes, subjects)
+    _ranges(axes, subjects, findings.RTT, findings.remaining)
+    axes.set_xlabel("median RTT of each start; line: median; ×: over Python [95 % CI]")
+    axes.set_title("Median RTT by language of client and server")
     return None
 
 
@@ -120,7 +145,7 @@ def cpu(run: Run, axes: Axes) -> None:
     subjects = _subjects(run, findings.single)
     if not subjects:
         return say_why_empty(axes, NONE)
-    for y, (_, (part, cross, is_borrowed), _, case) in enumerate(_rows(subjects)):
+    for y, (part, cross, is_borrowed), _, case in _rows(subjects):
         whole_us = sum(_cpu_us(part, cross.python, role) for role in findings.CPU)
         with hollow(axes, is_borrowed):
             end = stacked_bar(axes, y, ((role, _cpu_us(part, case, role) / whole_us, ROLE_COLOURS[role],
@@ -143,12 +168,15 @@ def rates(run: Run, axes: Axes) -> None:
     subjects = _subjects(run, findings.several)
     if not subjects:
         return say_why_empty(axes, "no system with several callers in this run")
-    range_rows(axes, _ranges(subjects, findings.RATE, findings.rate_gain), quantity)
-    log_axis(axes.xaxis, quantity)
-    _name(axes, subjects)
-    axes.set_xlabel("calls per second of each start; bar: their range, line: their median")
+    _ranges(axes, subjects, findings.RATE, findings.rate_gain, quantity)
+    axes.set_xlabel("calls per second of each start; line: median; ×: over Python [95 % CI]")
     axes.set_title(f"Throughput, one client process with {subjects[0].cross.callers} callers")
     return None
+
+
+def height(run: Run) -> float:
+    """Return how many inches the figure is taller than usual: for the rows of all systems."""
+    return max(0.0, 0.36 * (EACH * len(_subjects(run, findings.single)) - 16))
 
 
 PANELS = (medians, shares, cpu, rates)

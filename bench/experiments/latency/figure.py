@@ -8,8 +8,8 @@ from bench.drawing.axes import (
     LINE_STYLES,
     RangeRow,
     cpu_bars,
-    distribution_axes,
-    distribution_line,
+    distribution_of,
+    draw_cdfs,
     end_to_end,
     first_size,
     lines,
@@ -36,20 +36,12 @@ def calls_in_order(run: Run, axes: Axes) -> None:
             axes.axvline(begin + run.ledger.loc[start, "warm_up_ns"] / 1e9, 0.965, 1, color="black", lw=1)
         _start(run, axes, start, begin, looks(run)[case].colour)
     for case in shown:
-        label = run.labels[case] if in_slices else f"{run.labels[case]}: {_settled(run, case)}"
-        axes.plot([], [], "o", ms=5, color=looks(run)[case].colour, label=label)
+        axes.plot([], [], "o", ms=5, color=looks(run)[case].colour, label=run.labels[case])
     log_axis(axes.yaxis)
     axes.set_xlabel(f"time [s]: the {'slices' if in_slices else 'starts'} of each case, end to end")
     axes.set_ylabel("RTT; line: running median")
     pale = "pale: not counted" if in_slices else "marks on top: end of warm-up"
     axes.set_title(f"Every call{of_first_size(run)}; {pale}")
-
-
-def _settled(run: Run, case: int) -> str:
-    """Return how many starts of a case settled in which way."""
-    starts = run.ledger_of(case).index
-    labels = [run.settlings[start].label for start in starts if start in run.settlings]
-    return ", ".join(f"{labels.count(label)} {label}" for label in dict.fromkeys(labels))
 
 
 def _start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -> None:
@@ -66,10 +58,8 @@ def _start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -> Non
 
 def distribution(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the RTT of all calls after the warm-up; above 90 % each further nine is as high."""
-    for case in first_size(run):
-        colour, marker = looks(run)[case]
-        distribution_line(run, axes, case, colour, LINE_STYLES[run.case(case).transport], marker)
-    distribution_axes(axes)
+    draw_cdfs(axes, [distribution_of(run, case, looks(run)[case], LINE_STYLES[run.case(case).transport])
+                         for case in first_size(run)])  # fmt: skip
     axes.set_title(f"Distribution of the RTT{of_first_size(run)}")
 
 

@@ -23,6 +23,7 @@ from bench.text import counted, duration, quantity
 TITLE = "What does one more call cost a client process?"
 
 WAITING = "#dddddd"
+LEAST = 0.01  # of the time per call: less waiting cannot be seen
 PHASES = {  # colour and hatch, for prints in grey
     "interpreter": (SYSTEM_COLOURS[0], ""),
     "imports": (SYSTEM_COLOURS[6], "//"),
@@ -61,10 +62,11 @@ def one_call(run: Run, axes: Axes) -> None:
     for y, case in enumerate(cases(run)):
         wall, *cpu = (findings.call_us(run, case, kind) for kind in findings.KINDS)
         client, server = (float(np.nan_to_num(max(0.0, spread.middle))) for spread in cpu)
+        waiting = wall.middle - client - server
         parts = (
             ("client CPU", client, ROLE_COLOURS["client"], ""),
             ("server CPU", server, ROLE_COLOURS["server"], ""),
-            ("waiting", wall.middle - client - server, WAITING, ""),
+            ("waiting", waiting if waiting > LEAST * wall.middle else 0.0, WAITING, ""),
         )
         stacked_bar(axes, y, parts)
         axes.hlines(y, wall.low, wall.high, color="black", lw=1.4)

@@ -10,10 +10,11 @@ from bench.analysis.comparison import effect
 from bench.drawing.axes import (
     GREY,
     SYSTEM_COLOURS,
+    TAIL_TOP,
     Look,
     RangeRow,
-    distribution_axes,
-    distribution_line,
+    distribution_of,
+    draw_cdfs,
     draw_line,
     end_to_end,
     log_axis,
@@ -24,6 +25,7 @@ from bench.drawing.axes import (
     ratio_text,
     say_why_empty,
     separate_rows,
+    tail_scale,
     ticks_at,
     write_beside,
 )
@@ -49,11 +51,17 @@ def look_of(run: Run) -> dict[str, Look]:
 
 
 def distribution(run: Run, axes: Axes) -> None:
-    """Draw the empirical CDF of the RTT for each box, one client."""
-    for box, row in alone(run).iterrows():
-        (colour, marker), line = look_of(run)[str(box)], ":" if box == "sound" else "-"
-        distribution_line(run, axes, int(row["case"]), colour, line, marker, name_of(str(box)))
-    distribution_axes(axes)
+    """Draw the empirical CDF of the RTT for each box, one client; that of the sound one as the edge of a grey area."""
+    rows = alone(run)
+    draw_cdfs(axes, [distribution_of(run, int(row["case"]), look_of(run)[str(box)], name=name_of(str(box)))
+                     for box, row in rows.iterrows() if box != "sound"])  # fmt: skip
+    ends = axes.get_xlim()
+    for case in rows[rows["box"] == "sound"]["case"].astype(int):
+        values, fractions = run.distribution_us(case)
+        heights = tail_scale(np.minimum(fractions, TAIL_TOP))
+        axes.fill_between([*values, max(ends[1], values[-1])], [*heights, heights[-1]], color=GREY, alpha=0.18, lw=0,
+                          label=f"{name_of('sound')}, n = {run.count(case):,}")  # fmt: skip
+    axes.set_xlim(ends)
     axes.set_title("Distribution of the RTT, one client")
 
 
@@ -118,9 +126,13 @@ def _against_payload(run: Run, axes: Axes, name: str) -> None:
     rows = boxes(run)
     rows = rows[rows["callers"] == 1]
     for box, cases in rows.groupby("box", sort=False):
-        line = ":" if box == "sound" else "-"
-        draw_line(axes, cases.sort_values("payload_bytes"), "payload_bytes", name, look_of(run)[str(box)],
-                  name_of(str(box)), line)  # fmt: skip
+        ordered = cases.sort_values("payload_bytes")
+        if box == "sound":
+            ends = (ordered[f"{name}_{end}"] for end in ("low", "high"))
+            axes.fill_between(ordered["payload_bytes"], *ends, color=GREY, alpha=0.5, lw=2,
+                              label=name_of(str(box)))  # fmt: skip
+        else:
+            draw_line(axes, ordered, "payload_bytes", name, look_of(run)[str(box)], name_of(str(box)))
     payload_axis(axes, rows["payload_bytes"])
     log_axis(axes.yaxis)
 
@@ -130,9 +142,9 @@ def counters(run: Run, axes: Axes) -> None:
     rows = alone(run)
     if run.starts[[field for field, *_ in COUNTERS.values()]].isna().all(axis=None):
         return say_why_empty(axes, "this kernel does not report these counters: see the reference run")
-    for dy, (name, (field, marker, colour)) in zip((-0.24, 0.0, 0.24), COUNTERS.items(), strict=True):
+    for dy, (name, (field, marker, colour)) in zip((-0.3, 0.0, 0.3), COUNTERS.items(), strict=True):
         per_call = (run.starts[field] / run.starts["calls"]).groupby(run.starts["case"]).median()[rows["case"]]
-        axes.plot(per_call, np.arange(len(rows)) + dy, marker, ms=7, color=colour, label=name)  # many are 0
+        axes.plot(per_call, np.arange(len(rows)) + dy, marker, ms=6, color=colour, label=name)  # many are 0
     axes.set_xscale("symlog", linthresh=0.1)
     axes.set_xlim(left=-0.02)
     ticks = (0, 0.1, 0.5, 1, 2, 5, 10, 20, 50, 100)

@@ -133,7 +133,8 @@ def stall(run: Run, axes: Axes) -> None:
         rows, drawn = run.cases.loc[[of.case for of in held if of.link == name]], look_of(run, name)
         draw_line(axes, rows, "payload_bytes", P50, drawn, name)
         if sizes[0] < SEGMENT.get(name, 0) < sizes[-1]:
-            axes.axvline(SEGMENT[name], color=drawn.colour, ls=":", lw=1.5, label=f"its segment: {SEGMENT[name]:,} B")
+            label = f"{name}: segment of {SEGMENT[name]:,} B"
+            axes.axvline(SEGMENT[name], color=drawn.colour, ls=":", lw=1.5, label=label)
     level(axes, 2 * DELAY_S * 1e6, f"2 × {plain(duration(DELAY_S * 1e6))}")
     log_axis(axes.xaxis, size)
     log_axis(axes.yaxis)

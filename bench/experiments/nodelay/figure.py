@@ -4,18 +4,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from bench import stats
 from bench.drawing.axes import (
     GREY,
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
     Look,
-    RangeRow,
     draw_line,
+    interval_row,
     label_axis,
     level,
     log_axis,
     name_rows,
-    range_row,
     say_why_empty,
     size,
 )
@@ -27,6 +27,7 @@ from bench.text import duration, listed, plain, quantity
 TITLE = "How much time do Nagle's algorithm and delayed ACKs add to a call?"
 
 SIDES = ("both", "server only", "client only", "neither")  # that set TCP_NODELAY
+APART = 0.22  # of a row: two writes above, one write below
 LOOKS = dict(zip(SIDES, map(Look, SYSTEM_COLOURS, SYSTEM_MARKERS), strict=False))
 
 
@@ -45,10 +46,11 @@ def rates(run: Run, axes: Axes) -> None:
     for of in combinations(run):
         y, values = _rows(run)[of.system, of.sides], run.starts_of(of.case)["rate_per_s"]
         colour, marker = LOOKS[of.sides]
-        axes.plot(values, [y] * len(values), marker, ms=6, mew=1.2, color=colour,
+        at = y + (APART if of.writes == 1 else -APART)
+        axes.plot(values, [at] * len(values), marker, ms=5, mew=1, color=colour,
                   mfc="white" if of.writes == 1 else colour)  # fmt: skip
         if of.stalls:
-            axes.plot(of.rate_per_s, y, "|", ms=20, mew=2, color="black")
+            axes.plot(of.rate_per_s, at, "|", ms=11, mew=2, color="black")
     theirs = XMLRPC_C["calls_per_s_held"].values()
     for rate in theirs:
         axes.axvline(rate, color=GREY, ls=":", lw=1.3, label=f"origin, about 1999: {listed(theirs)}")
@@ -67,11 +69,12 @@ def calls(run: Run, axes: Axes) -> None:
     if not shown:
         return say_why_empty(axes, "no case with two writes in this run")
     most = 0
-    for of in shown:
+    for place, of in enumerate(shown):
         colour, marker = LOOKS[of.sides]
         for start, times in run.samples_of(of.case).groupby("start")["rtt_ns"]:
             rtt_us = np.array([run.ledger.loc[start, "first_rtt_ns"], *times]) / 1e3
-            axes.plot(np.arange(1, len(rtt_us) + 1), rtt_us, color=colour, marker=marker, ms=3.5, lw=0.8, alpha=0.6,
+            numbers = np.arange(1, len(rtt_us) + 1) + 0.08 * (place - (len(shown) - 1) / 2)  # side by side
+            axes.plot(numbers, rtt_us, color=colour, marker=marker, ms=3.5, lw=0.8, alpha=0.6,
                       label=f"TCP_NODELAY: {of.sides}")  # fmt: skip
             most = max(most, len(rtt_us) if of.stalls else 0)
     axes.set_xlim(0.5, 1.3 * most + 1)
@@ -90,10 +93,11 @@ def proof(run: Run, axes: Axes) -> None:
         per_call = (starts["tcp_delayed_acks"] / starts["calls"]).dropna()
         if of.writes == 2 and len(per_call):
             colour, marker = LOOKS[of.sides]
-            range_row(axes, y, RangeRow(per_call, colour, marker=marker), "{:.2f}".format)
-            axes.plot(of.stalls, y, "|", ms=22, mew=2, color=GREY)
+            axes.plot(of.stalls, y, "|", ms=17, mew=7, color=GREY, alpha=0.4, label="predicted stalls")
+            values = stats.across_starts(per_call)
+            interval_row(axes, y, values, Look(colour, marker), values.values("{:.2f}".format))
     _name_rows(run, axes)
-    axes.set_xlabel("delayed ACKs per call, two writes; grey line: predicted stalls")
+    axes.set_xlabel("delayed ACKs per call, two writes; bar: range over starts")
     axes.set_title("Delayed ACKs per call, counted by the kernel")
 
 

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 
 from bench.drawing.axes import (
     GREY,
+    SMALL,
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
     Look,
@@ -27,7 +28,7 @@ TITLE = "How do published numbers compare with those measured here?"
 
 ORIGINS = ("ZeroMQ", "Web, 2015", "WAMP, 2016", "gRPC lab, 2022", "Xmlrpc-c, 1999")
 LOOKS = dict(zip(ORIGINS, map(Look, SYSTEM_COLOURS, (*SYSTEM_MARKERS, "v")), strict=False))
-
+APART = 0.18  # of a row: the published number above, the one measured here below
 
 Row = tuple[Replica, bool]  # and whether it is borrowed from the reference run
 
@@ -52,10 +53,12 @@ def _key(axes: Axes, rows: Sequence[tuple[Any, bool]], here: str) -> None:
 def _pairs(axes: Axes, rows: list[Row], text: Any) -> None:
     """Draw the published value and the measured one in one row each."""
     for y, (replica, is_borrowed) in enumerate(rows):
-        axes.plot(replica.theirs, [y, y], color=GREY, lw=4, alpha=0.5, solid_capstyle="round")
-        axes.plot(sum(replica.theirs) / 2, y, "s", ms=7, mfc="white", mec=GREY, mew=1.6)
+        above, below = y - APART, y + APART
+        axes.plot(replica.theirs, [above, above], color=GREY, lw=4, alpha=0.5, solid_capstyle="round")
+        axes.plot(sum(replica.theirs) / 2, above, "s", ms=6, mfc="white", mec=GREY, mew=1.6)
         with hollow(axes, is_borrowed):
-            interval_row(axes, y, replica.here, LOOKS[replica.origin], replica.here.values(text))
+            interval_row(axes, below, replica.here, LOOKS[replica.origin])
+            write_beside(axes, y, replica.here.values(text))
     _name(axes, rows)
     _key(axes, rows, "here: median and range over starts")
     log_axis(axes.xaxis, text)
@@ -83,10 +86,10 @@ def faster(run: Run, axes: Axes) -> None:
         with hollow(axes, is_borrowed):
             axes.plot([1, replica.ratio], [y, y], color=colour, lw=1.5, alpha=0.6)
             axes.plot(replica.ratio, y, marker, ms=7, color=colour)
-            write_beside(axes, y, f"× {factor(replica.ratio)}", 9)
+            write_beside(axes, y, f"× {factor(replica.ratio)}")
     ratio_axis(axes, "× {:g}".format)
     _name(axes, rows)
-    axes.set_xlabel("speed-up over the published number; machine, versions, methods differ")
+    axes.set_xlabel("published time / time here, or rate here / published rate")
     axes.set_title("Speed-up over the published number")
 
 
@@ -94,16 +97,17 @@ def shapes(run: Run, axes: Axes) -> None:
     """Draw ratios of two numbers of one origin, published and measured here; those not measured are named."""
     rows = [(relation, part is not run) for part in shown(run) for relation in relations(part)]
     for y, (relation, is_borrowed) in enumerate(rows):
-        axes.plot(relation.theirs, y, "s", ms=8, mfc="white", mec=GREY, mew=1.6)
+        axes.plot(relation.theirs, y - APART, "s", ms=6, mfc="white", mec=GREY, mew=1.6)
         with hollow(axes, is_borrowed):
-            words = f"× {relation.here.middle:.3g}{direction(relation)}"
-            interval_row(axes, y, relation.here, LOOKS[relation.origin], words)
+            interval_row(axes, y + APART, relation.here, LOOKS[relation.origin])
+            write_beside(axes, y, f"× {relation.here.middle:.3g}{direction(relation)}")
     ratio_axis(axes)
     absent = [claim for claim, *_ in CLAIMS if claim not in {relation.claim for relation, _ in rows}]
     for y, _ in enumerate(absent, len(rows)):
-        axes.text(0.02, y, "not measured", color=GREY, va="center", fontsize=9, transform=axes.get_yaxis_transform())
+        at = axes.get_yaxis_transform()
+        axes.text(0.02, y, "not measured", color=GREY, va="center", fontsize=SMALL, transform=at)
     claims = [*(marked(relation.claim, is_borrowed) for relation, is_borrowed in rows), *absent]
-    name_rows(axes, [claim.replace(": ", ":\n") for claim in claims], 8.5)
+    name_rows(axes, [claim.replace(": ", ":\n") for claim in claims])
     _key(axes, rows, "here; bar: 95 % CI")
     axes.set_xlabel("ratio of two numbers of one origin")
     axes.set_title("Ratios within one origin")
@@ -116,6 +120,11 @@ def direction(relation: Relation) -> str:
     if not relation.is_paired:
         return "\n(medians; bar: ranges)"
     return "" if (relation.here.low > 1) == (relation.theirs > 1) else "\n(other side of 1)"
+
+
+def height(run: Run) -> float:
+    """Return how many inches the figure is taller than usual: for a row of each number."""
+    return max(0.0, 0.4 * (len(_replicas(run)) - 15))
 
 
 PANELS = (times, rates, faster, shapes)

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.analysis.replication import RTT_RATIO, Row, ratio_text
-from bench.drawing.axes import GREY, log_axis, look, style, write_beside
+from bench.drawing.axes import GREY, SMALL, log_axis, look, style, write_beside
 from bench.experiments.overview.figure import TITLE
 from bench.experiments.overview.tiers import APART, SHARED, Published, trust
 from bench.experiments.panels import framed
@@ -26,7 +26,9 @@ def picture(published: Published) -> Figure:
         for part, (transport, tiers) in zip(axes, published.tiers.items(), strict=True):
             _panel(published, part, tiers)
             part.set_title(f"{transport}: median RTT divided by that of raw sockets")
-        axes[-1].set_xlabel("× raw sockets; bar: 95 % prediction interval of another occasion; shades: tiers")
+        axes[-1].set_xlabel(
+            "× raw sockets; bar: 95 % prediction interval of another occasion; numbers: split; shades: tiers"
+        )
         handles, labels = axes[0].get_legend_handles_labels()
         axes[0].legend(handles[::-1], labels[::-1], loc="upper right", title="client and server")
     return framed(figure, TITLE, trust(published))
@@ -37,8 +39,9 @@ def _panel(published: Published, axes: Axes, tiers: list[list[Row]]) -> None:
     for placement, (colour, marker, label) in reversed(LOOKS.items()):
         axes.plot([], [], marker, color=colour, mfc="white" if placement == SHARED else colour, label=label)
         for y, row in enumerate(ordered):  # the baseline is compared with nothing
-            found = published.of(row.system, row.place[0], placement, RTT_RATIO) if row.measured.over else row
-            if found:
+            if not row.measured.over:
+                axes.plot(1, y, "|", ms=13, mew=2, color="black")
+            elif found := published.of(row.system, row.place[0], placement, RTT_RATIO):
                 _ratio(axes, y, found, colour, marker, placement)
     first = 0
     for number, tier in enumerate(tiers, 1):
@@ -46,10 +49,9 @@ def _panel(published: Published, axes: Axes, tiers: list[list[Row]]) -> None:
             axes.axhspan(first - 0.5, first + len(tier) - 0.5, color=GREY, alpha=0.12, lw=0, zorder=0)
         first += len(tier)
     for y, row in enumerate(ordered):
-        if row.measured.over:
-            write_beside(axes, y, f"  {ratio_text(row.prediction)}", 8.5)
-    axes.axvline(1, color=GREY, lw=1, ls="--")
-    axes.set_yticks(range(len(ordered)), [row.system for row in ordered], fontsize=9.5)
+        write_beside(axes, y, ratio_text(row.prediction) if row.measured.over else "baseline")
+    axes.axvline(1, color=GREY, lw=1, ls="--", zorder=0.9)
+    axes.set_yticks(range(len(ordered)), [row.system for row in ordered], fontsize=SMALL)
     axes.set_ylim(len(ordered) - 0.5, -0.5)
     log_axis(axes.xaxis, quantity)
 

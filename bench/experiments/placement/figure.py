@@ -11,8 +11,8 @@ from bench.drawing.axes import (
     SYSTEM_MARKERS,
     Look,
     RangeRow,
-    distribution_axes,
-    distribution_line,
+    distribution_of,
+    draw_cdfs,
     first_size,
     log_axis,
     of_first_size,
@@ -38,12 +38,11 @@ def placements(run: Run, axes: Axes) -> None:
 def placement_distribution(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the RTT of raw sockets, and of the system, under each placement; one transport."""
     transport = run.case(0).transport
-    for case in first_size(run):
-        of = run.case(case)
-        if of.transport == transport:
-            colour, marker = LOOKS[of.placement]
-            distribution_line(run, axes, case, colour, "-" if of.system == "sockets" else "--", marker)
-    distribution_axes(axes)
+    cases = [case for case in first_size(run) if run.case(case).transport == transport]
+    draw_cdfs(axes, [
+        distribution_of(run, case, LOOKS[of.placement], "-" if of.system == "sockets" else "--")
+        for case, of in ((case, run.case(case)) for case in cases)
+    ])  # fmt: skip
     axes.set_title(f"Distribution of the RTT over {transport}{of_first_size(run)}")
 
 

@@ -11,8 +11,8 @@ from bench.drawing.axes import (
     GREY,
     Look,
     cpu_bars,
-    distribution_axes,
-    distribution_line,
+    distribution_of,
+    draw_cdfs,
     draw_line,
     log_axis,
     look,
@@ -38,19 +38,18 @@ def look_of(run: Run) -> dict[int, Look]:
 
 
 def rates(run: Run, axes: Axes) -> None:
-    """Draw requests per second against workers for each payload; dotted: linear scaling from one worker."""
+    """Draw requests per second against workers for each payload, with models of the smallest one."""
     rows = of_bytes(run)
     for size, cases in rows.groupby("payload_bytes"):
         drawn = look_of(run)[int(str(size))]
         draw_line(axes, cases, "workers", "rate_per_s", drawn, f"{size:,} B")
-        axes.plot(cases["workers"], cases["rate_per_s"].iloc[0] * cases["workers"], ":", lw=1, color=drawn.colour)
     axes.axvline(cpus(run), color=GREY, ls="--", lw=1, label=counted(cpus(run), "CPU"))
-    _fitted(run, axes, rows)
+    unfitted = _fitted(run, axes, rows)
     axes.set_xscale("log")
     ticks_at(axes.xaxis, sorted(rows["workers"].unique()))
     log_axis(axes.yaxis, quantity)
     limit = _limit(run, number_of(rows["rate_per_s"].idxmax()))
-    axes.set_xlabel(f"worker processes; dotted: linear scaling from one worker\nlimit at the highest rate: {limit}")
+    axes.set_xlabel(f"worker processes\nlimit at the highest rate: {limit}{unfitted}")
     axes.set_ylabel("requests/s; band: range over starts")
     axes.set_title(f"Throughput by workers ({engine(run)})")
 
@@ -60,19 +59,21 @@ def _limit(run: Run, case: int) -> str:
     return UNKNOWN if limit.capacity == UNKNOWN else limit.names
 
 
-def _fitted(run: Run, axes: Axes, rows: pd.DataFrame) -> None:
-    """Draw Amdahl's law and the USL as fitted to the smallest payload, or say why neither is fitted."""
+def _fitted(run: Run, axes: Axes, rows: pd.DataFrame) -> str:
+    """Draw Amdahl's law and the USL as fitted to the smallest payload; or linear scaling, and return the reason."""
     cases = rows[rows["payload_bytes"] == rows["payload_bytes"].min()]
     workers, measured = cases["workers"].to_numpy(), cases["rate_per_s"].to_numpy()
     if reason := scalability.why_not(workers, cpus(run)):
-        axes.plot([], [], " ", label=f"Amdahl's law and USL not fitted:\n{reason}")
-        return
+        size = f"{rows['payload_bytes'].min():,} B"
+        axes.plot(workers, measured[0] * workers, ":", color="black", lw=1.2, label=f"linear scaling, {size}")
+        return f"\nAmdahl's law and USL not fitted: {reason}"
     grid = np.geomspace(1, workers.max(), 100)
     for is_amdahl, line in ((True, "-."), (False, "--")):
         fit = scalability.fit(workers, measured, is_amdahl)
         pairs = "" if is_amdahl else f", pairs {fit.coherence:.2%}"
         label = f"{'Amdahl' if is_amdahl else 'USL'}: serial {fit.contention:.1%}{pairs}"
         axes.plot(grid, fit.rates(grid), line, color="black", lw=1.2, label=label)
+    return ""
 
 
 def resources(run: Run, axes: Axes) -> None:
@@ -81,8 +82,9 @@ def resources(run: Run, axes: Axes) -> None:
     names: list[str] = []
     for y, ((resource, size), cases) in enumerate(rows.groupby(["resource", "payload_bytes"], sort=False)):
         for case, row in numbered(cases):
-            rates, face = run.starts_of(case)["rate_per_s"], "white" if row["workers"] == 1 else colour
-            axes.plot(rates, [y] * len(rates), "o", ms=6, color=colour, mfc=face, mew=1.3, alpha=0.8,
+            rates, is_one = run.starts_of(case)["rate_per_s"], row["workers"] == 1
+            at, face = y + (-0.16 if is_one else 0.16), "white" if is_one else colour
+            axes.plot(rates, [at] * len(rates), "o", ms=6, color=colour, mfc=face, mew=1.3, alpha=0.8,
                       label=counted(row["workers"], "worker"))  # fmt: skip
         best = run.over_starts(number_of(cases["rate_per_s"].idxmax()), "rate_per_s")
         goodput = f" = {best.times(size).values(in_bytes)}/s" if resource == "bytes" else ""
@@ -103,10 +105,10 @@ def _ends(run: Run) -> pd.DataFrame:
 def percentiles(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the RTT for each payload with the most workers."""
     rows = of_bytes(run)
-    for case, row in numbered(rows[rows["workers"] == rows["workers"].max()]):
-        colour, marker = look_of(run)[int(row["payload_bytes"])]
-        distribution_line(run, axes, case, colour, "-", marker, f"{row['payload_bytes']:,} B")
-    distribution_axes(axes)
+    draw_cdfs(axes, [
+        distribution_of(run, case, look_of(run)[int(row["payload_bytes"])], "-", f"{row['payload_bytes']:,} B")
+        for case, row in numbered(rows[rows["workers"] == rows["workers"].max()])
+    ])  # fmt: skip
     axes.set_title(f"Distribution of the RTT, {rows['workers'].max()} workers")
 
 
@@ -121,13 +123,16 @@ def shares(run: Run, axes: Axes) -> None:
         for calls in map(json.loads, run.ledger_of(case)["server_worker_calls"].dropna()):
             even = sum(calls) / len(calls) or 1
             axes.plot([place] * len(calls), np.array(calls) / even, marker, ms=4, alpha=0.5, mew=0, color=colour)
-        names.append(str(row["workers"]))
+        names.append(row["workers"])
     for size, (colour, marker) in look_of(run).items():
         axes.plot([], [], marker, color=colour, label=f"{size:,} B")
     axes.axhline(1, color="black", lw=1)
-    axes.set_xticks(range(len(names)), names)
+    middles = {count: np.mean([place for place, of in enumerate(names) if of == count]) for count in names}
+    axes.set_xticks(list(middles.values()), [counted(count, "worker") for count in middles])
+    for edge in np.flatnonzero(np.diff(names)):
+        axes.axvline(edge + 0.5, color="#bbbbbb", lw=0.8)
     axes.xaxis.grid(False)
-    axes.set_xlabel("number of workers; a column per payload")
+    axes.set_xlabel("number of workers; a column for each payload")
     axes.set_ylabel("requests of a worker / even share")
     axes.set_title("Distribution of requests over workers, each start")
     return None

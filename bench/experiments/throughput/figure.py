@@ -27,8 +27,9 @@ TITLE = "How many messages and calls per second are possible?"
 def stream_messages(run: Run, axes: Axes) -> None:
     """Draw one-way messages per second against the payload: as received, and as sent."""
     for case, row in numbered(_stream_lines(run, axes, "rate_per_s")):
-        axes.plot(row["payload_bytes"], row["send_rate_per_s"], "x", ms=8, color=looks(run)[case].colour)
-        axes.plot([], [], "x", ms=8, color=GREY, label="sent")
+        axes.plot(row["payload_bytes"], row["send_rate_per_s"], "_", ms=20, mew=1.8, color=looks(run)[case].colour,
+                  zorder=1.5)  # fmt: skip
+        axes.plot([], [], "_", ms=20, mew=1.8, color=GREY, label="sent")
     axes.set_ylabel("messages per second; band: range over starts")
     axes.set_title("One-way streams: messages per second received")
 

@@ -1,20 +1,24 @@
 """Panels of encryption: connections, calls by payload, CPU time by role, and what is added to each."""
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator
 
 from bench.drawing.axes import (
     GREY,
     ROLE_COLOURS,
+    SMALL,
     SYSTEM_COLOURS,
     Look,
     RangeRow,
     band,
+    ends_of,
     interval_row,
     log_axis,
     look,
     name_rows,
+    payload_axis,
     range_row,
     ratio_text,
     separate_rows,
@@ -60,26 +64,27 @@ def connecting(run: Run, axes: Axes) -> None:
 
 
 def _named(run: Run, pair: Pair) -> str:
-    return f"{findings.name(run, pair)}\n({findings.protocol(run, pair)})"
+    return _words(run, pair).replace(" (", "\n(")
+
+
+def _words(run: Run, pair: Pair) -> str:
+    return f"{findings.name(run, pair)} ({findings.protocol(run, pair)})"
 
 
 def by_size(run: Run, axes: Axes) -> None:
-    """Draw the time per call on an open connection against its payload, with encryption and without."""
+    """Draw the median RTT on an open connection with encryption, divided by that without, against the payload."""
     sizes = findings.sizes(run)
     for place, pair in enumerate(pairs(run)):
         colour, marker = look(place)
-        for case, line in ((pair.plain, "--"), (pair.encrypted, "-")):
-            values = [findings.call_us(run, case, payload) for payload in sizes]
-            axes.plot(sizes, list(map(findings.median, values)), line, marker=marker, ms=5, lw=1.8, color=colour)
-            band(axes, sizes, [us.min() for us in values], [us.max() for us in values], colour)
-        axes.plot([], [], "-", marker=marker, color=colour, label=findings.name(run, pair))
-    axes.plot([], [], "-", lw=1.8, color=GREY, label="encrypted")
-    axes.plot([], [], "--", lw=1.8, color=GREY, label="not encrypted")
-    log_axis(axes.xaxis, size)
-    log_axis(axes.yaxis)
+        ratios = np.array([ends_of(findings.call_ratio(run, pair, payload)) for payload in sizes])
+        axes.plot(sizes, ratios[:, 0], marker=marker, ms=6, lw=1.8, color=colour, label=_words(run, pair))
+        band(axes, sizes, ratios[:, 1], ratios[:, 2], colour)
+    axes.axhline(1, color="black", lw=1, zorder=0.9)
+    payload_axis(axes, pd.Series(sizes))
+    log_axis(axes.yaxis, "{:g}".format)
     axes.set_xlabel("payload, there and back")
-    axes.set_ylabel("median RTT; band: range over starts")
-    axes.set_title("A call on an open connection")
+    axes.set_ylabel("median RTT, encrypted / not; band: 95 % CI")
+    axes.set_title("A call on an open connection: RTT encrypted / not encrypted")
 
 
 def cpu(run: Run, axes: Axes) -> None:
@@ -98,7 +103,7 @@ def cpu(run: Run, axes: Axes) -> None:
             write_beside(axes, len(names), f"{total}{ratio}")
             names.append(f"{findings.name(run, pair) if is_mixed else run.case(case).system}, {words}")
     name_rows(axes, names)
-    axes.set_xlabel("CPU time per call [µs], median over starts; ×: both roles, ratio with 95 % CI")
+    axes.set_xlabel("CPU time per call [µs], median; ×: over plain [95 % CI]")
     axes.set_title(f"CPU time per call of {size(largest)}")
 
 
@@ -115,7 +120,8 @@ def costs(run: Run, axes: Axes) -> None:
     name_rows(axes, [_named(run, pair) for pair in pairs(run)])
     log_axis(axes.xaxis)
     axes.xaxis.set_major_locator(LogLocator())
-    axes.set_xlim(left=left_us)
+    most_us = max(us for three in shown for of in three for us in (of.middle, of.high) if us == us)
+    axes.set_xlim(left_us, 12 * most_us)  # with room for the words of the longest bar
     axes.set_xlabel("time added by encryption; bar: 95 % CI")
     axes.set_title("Time added to a connection, a call, a kilobyte")
 
@@ -130,7 +136,7 @@ def _cost(axes: Axes, y: float, added: Interval, drawn: Look, label: str, left_u
         axes.plot([], [], "<", ms=6, color=GREY, label="interval contains 0")
         interval_row(axes, y, (1.15 * left_us, left_us, max(high, left_us)), Look(drawn.colour, "<"))
         words = f"at most {duration(high)}" if high > 0 else "nothing is added"
-    axes.annotate(words, (max(high, left_us), y), (7, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.annotate(words, (max(high, left_us), y), (7, 0), textcoords="offset points", va="center", fontsize=SMALL)
 
 
 PANELS = (connecting, by_size, cpu, costs)

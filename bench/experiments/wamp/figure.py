@@ -34,8 +34,6 @@ def batches(run: Run, axes: Axes) -> None:
         theirs = 1e3 * np.array(published.WAMP[name]["batches_ms"])
         axes.plot(np.arange(1, len(theirs) + 1), theirs, "x:", color=colour, ms=7, lw=1)
     axes.plot([], [], "x:", color=GREY, label="origin's log, 2016 (its own batches)")
-    for name in (name for name in published.WAMP if name not in shown):
-        axes.plot([], [], " ", label=f"{name.replace(' ', ' + ')}: not measured")
     log_axis(axes.yaxis)
     axes.set_xlim(0, most + 1)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -60,7 +58,7 @@ def effects(run: Run, axes: Axes) -> None:
     rows = [RangeRow(of.us, colour[of.is_certain], f"  (× {of.ratio:.2f})") for of in effects_of]
     range_rows(axes, rows, _signed)
     axes.axvline(0, color="black", lw=1)
-    name_rows(axes, [f"{effect.factor}:\n{effect.level} instead\nof {effect.against}" for effect in effects_of], 9.5)
+    name_rows(axes, [f"{effect.factor}:\n{effect.level} instead\nof {effect.against}" for effect in effects_of])
     axes.set_xlabel("added to the median RTT [µs], each block; grey: not distinguishable from 0")
     axes.set_title("Effect of one factor, averaged over the others")
     return None
