@@ -80,7 +80,8 @@ def greeter_lines(run: Run) -> str:
         there = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
         calls = run.case(case).max_calls // row["clients"]
         lines.append(
-            f"{calls} calls in a loop, {row['clients']} client(s): {measured}{total} msg/s   (the greeter: {there} msg/s)"
+            f"{calls} calls in a loop, {row['clients']} client(s): {measured}{total} msg/s   "
+            f"(the greeter: {there} msg/s)"
         )
     if {1, 2} <= sums.keys():
         origin = {clients: sum(per_s) for clients, per_s in GREETER["calls_per_s"].items()}
