@@ -6,7 +6,7 @@ from bench.experiments.marginal.findings import difference_us, of_hundred, spent
 from bench.run.frames import Run, numbered
 from bench.stats import Spread, across_starts, quantile
 
-GREETER: dict[str, Any] = {  # a course exercise, 2022: a C++ greeter in a container
+GRPC_LAB: dict[str, Any] = {  # a course exercise, 2022: a C++ greeter in a container
     "one_call_ms": 1.21,
     "calls_per_s": {1: (1251.64,), 2: (1206.19, 1207.73)},  # 100 calls in a loop, for each client
 }
@@ -63,11 +63,11 @@ def greeter_lines(run: Run) -> str:
     """Return the greeter exercise's three numbers as it prints them, each with its own number.
 
     All calls count, and the clients' rates are added up, as there; rates are medians over the starts. The last line
-    is the ratio of these two medians: the exercise's own form, not ``comparison.effect``.
+    is the ratio of these two medians: the lab's own form, not ``comparison.effect``.
     """
     bursts = run.cases_with(is_short=True)
     cold = across_starts(run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"] / 1e6)
-    lines = [f"one call, cold: {cold.words('{:.2f} ms'.format)}   (the greeter: {GREETER['one_call_ms']} ms)"]
+    lines = [f"one call, cold: {cold.words('{:.2f} ms'.format)}   (the lab: {GRPC_LAB['one_call_ms']} ms)"]
     sums: dict[int, float] = {}
     for case, row in numbered(bursts):
         rates = _client_rates(run, case)
@@ -76,18 +76,17 @@ def greeter_lines(run: Run) -> str:
         total = (
             f" = {sums[int(row['clients'])]:,.2f}" if len(rates) > 1 and not any(rate.levels for rate in rates) else ""
         )
-        theirs = GREETER["calls_per_s"].get(row["clients"], ())
-        there = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
+        theirs = GRPC_LAB["calls_per_s"].get(row["clients"], ())
+        lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
         calls = run.case(case).max_calls // row["clients"]
         lines.append(
-            f"{calls} calls in a loop, {row['clients']} client(s): {measured}{total} msg/s   "
-            f"(the greeter: {there} msg/s)"
+            f"{calls} calls in a loop, {row['clients']} client(s): {measured}{total} msg/s   (the lab: {lab} msg/s)"
         )
     if {1, 2} <= sums.keys():
-        origin = {clients: sum(per_s) for clients, per_s in GREETER["calls_per_s"].items()}
+        origin = {clients: sum(per_s) for clients, per_s in GRPC_LAB["calls_per_s"].items()}
         lines.append(
-            f"2 clients / 1 client: {sums[2] / sums[1]:.2f}, ratio of medians, as the exercise computed it   "
-            f"(the greeter: {origin[2] / origin[1]:.2f})"
+            f"2 clients / 1 client: {sums[2] / sums[1]:.2f}, ratio of medians, as the lab computed it   "
+            f"(the lab: {origin[2] / origin[1]:.2f})"
         )
     return "\n".join(lines)
 

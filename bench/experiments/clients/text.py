@@ -1,4 +1,4 @@
-"""Sentences of clients.ipynb: the greeter exercise's questions, the growth with clients, the prediction, the limit."""
+"""Sentences of clients.ipynb: the class lab's questions, the growth with clients, the prediction, and the limit."""
 
 import pandas as pd
 
@@ -58,26 +58,25 @@ def _predicted(run: Run, single: "pd.Series[float]", most: "pd.Series[float]") -
 
 
 def answers(run: Run) -> str:
-    """Return answers to the two questions of the greeter exercise, with its own numbers."""
-    single, greeter = grown(run).iloc[0], published.GREETER
+    """Return answers to the two questions of the class lab, with its own numbers."""
+    single, lab = grown(run).iloc[0], published.GRPC_LAB
     median = with_range(run, number_of(single.name), P50)
     cold = stats.across_starts(first_calls_us(run)).words(duration)
     text = (
         f"**Round-trip time between one client and one server.** The median RTT is {median} after the "
-        f"warm-up. The first call, which also connects, takes {cold}. The greeter exercise's one call took "
-        f"{duration(1e3 * greeter['one_call_ms'])}."
+        f"warm-up. The first call, which also connects, takes {cold}. The lab's one call took "
+        f"{duration(1e3 * lab['one_call_ms'])}."
     )
     burst, window = gain(run, bursts(run), 2), gain(run, grown(run), 2)
     if burst is None:
         return text
-    theirs = {clients: sum(rates) for clients, rates in greeter["calls_per_s"].items()}
+    theirs = {clients: sum(rates) for clients, rates in lab["calls_per_s"].items()}
     second = (
         f"**Throughput with one client and with two.** In bursts of 100 calls per client, two clients make {burst} the "
         "calls per second of one"
     )
     second += f"; in a whole window, {window}." if window else "."
-    in_2022 = theirs[2] / theirs[1]
-    second += f" In the greeter exercise the ratio was {in_2022:.2f} (sums of the clients' rates, measured once)."
+    second += f" In the lab the ratio was {theirs[2] / theirs[1]:.2f} (sums of the clients' rates, measured once)."
     return "\n\n".join([text, f"{second} {_room(run)}"])
 
 
