@@ -148,9 +148,11 @@ def _lay_out(pages: Path) -> None:
     (pages / "notebooks").mkdir(parents=True)
     shutil.copytree(ROOT / "notebooks", pages / "sources")
     for name in LINKED:
-        shutil.copytree(ROOT / name, pages / name, ignore=shutil.ignore_patterns("__pycache__", "site"))
+        shutil.copytree(ROOT / name, pages / name, ignore=shutil.ignore_patterns("__pycache__", "site", "examples"))
     for file in (*ROOT.glob("[A-Z]*"), *SITE.glob("*.md")):
         shutil.copy(file, pages)
+    readme = pages / "README.md"  # its examples are pages of their own here
+    readme.write_text(re.sub(r"docs/examples/(\w+)\.md", r"notebooks/\1.ipynb", readme.read_text("utf-8")), "utf-8")
     (pages / "gallery.md").touch()
 
 

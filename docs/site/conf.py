@@ -5,7 +5,7 @@ author = "The Roundtrip authors"
 html_title = "Roundtrip"
 
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
-exclude_patterns = ["bench", "docs/examples", "papermill_params", "sources", "tests"]  # are linked to, as files
+exclude_patterns = ["bench", "papermill_params", "sources", "tests"]  # are linked to, as files
 highlight_language = "text"
 
 myst_enable_extensions = ["colon_fence"]
