@@ -136,10 +136,11 @@ def _ratios(published: Published, tier: Iterable[Row], quantity: str, placement:
 def heading(published: Published) -> str:
     """Return what the numbers of the tables are, and what a tier is."""
     return (
-        f"Ratios to raw sockets over the same transport, one client, payload {_payload(published)}; in brackets the "
-        "95 % prediction interval: what another occasion will measure (of several systems the outermost ends). Two "
-        "systems in different tiers are expected to keep their order on another occasion (95 % for each pair, a CPU "
-        f"each); two in one tier may not. Median RTT of raw sockets: {_levels(published)}."
+        "Each number is a system's value divided by that of raw sockets over the same transport, with one client and a "
+        f"payload of {_payload(published)}. In brackets is the 95 % prediction interval of another occasion (of "
+        "several systems the outermost ends). Two systems in different tiers are expected to keep their order on another "
+        "occasion (95 % for each pair, a CPU each). Two systems in one tier may change places. Median RTT of raw sockets: "
+        f"{_levels(published)}."
     )
 
 
@@ -160,8 +161,8 @@ def _levels(published: Published) -> str:
 
 
 ADVICE = (
-    "Choose a tier by what a call may cost, and among its systems by what they offer: another occasion may order them "
-    "differently."
+    "Choose a tier by what a call may cost, and a system of this tier by what it offers. Another occasion may order "
+    "the systems of a tier differently."
 )
 
 
