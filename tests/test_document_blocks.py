@@ -14,7 +14,6 @@ from bench.experiments import panels
 from bench.experiments.overview import tiers, tiers_figure
 from bench.simulation import certificate
 from docs import write
-from docs.site import build
 
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 
@@ -23,15 +22,6 @@ DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs
 def test_what_documents_quote_is_what_the_reference_runs_say(name):
     text = (ROOT / name).read_text("utf-8")
     assert write.filled(text, write.FROM_RUNS[name]) == text, "make expected writes the blocks anew"
-
-
-@pytest.mark.parametrize("stem", build.EXAMPLES)
-def test_an_example_shows_the_reference_run_and_its_pictures(stem):
-    folder = ROOT / "docs" / "examples"
-    text = (folder / f"{stem}.md").read_text("utf-8")
-    assert write.reference(stem).id in text, "make examples writes the examples anew"
-    named = re.findall(r"!\[[^\]]+\]\((\S+)\)", text)
-    assert sorted(named) == sorted(file.name for file in folder.glob(f"{stem}-*.png"))
 
 
 def test_every_block_has_a_maker_and_every_maker_a_block():

@@ -264,7 +264,7 @@ def tell(run: Run, what: str = "conclusion") -> None:
 
 
 def lines(run: Run, origin: str) -> None:
-    """Print results in the format of an origin: ``zeromq``, ``greeter``, ``wamp``, ``xmlrpc`` or ``scaleup``."""
+    """Print results in the format of an origin: ``zeromq``, ``lab`` or ``wamp``."""
     print(getattr(published, f"{origin}_lines")(run))
 
 

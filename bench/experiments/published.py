@@ -6,7 +6,7 @@ from bench.experiments.marginal.findings import difference_us, of_hundred, spent
 from bench.run.frames import Run, numbered
 from bench.stats import Spread, across_starts, quantile
 
-GRPC_LAB: dict[str, Any] = {  # a course exercise, 2022: a C++ greeter in a container
+GRPC_LAB: dict[str, Any] = {  # class lab, 2022: a C++ greeter in a container
     "one_call_ms": 1.21,
     "calls_per_s": {1: (1251.64,), 2: (1206.19, 1207.73)},  # 100 calls in a loop, for each client
 }
@@ -59,8 +59,8 @@ def wamp_replicas(run: Run) -> dict[str, int]:
     return found
 
 
-def greeter_lines(run: Run) -> str:
-    """Return the greeter exercise's three numbers as it prints them, each with its own number.
+def lab_lines(run: Run) -> str:
+    """Return the class lab's three numbers as it prints them, each with the lab's own number.
 
     All calls count, and the clients' rates are added up, as there; rates are medians over the starts. The last line
     is the ratio of these two medians: the lab's own form, not ``comparison.effect``.

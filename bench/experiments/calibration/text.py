@@ -75,9 +75,9 @@ def correction(run: Run) -> str:
     of = run.case(case)
     share = of.options["freeze_ms"] / 1e3 / run.plan.window_s
     return (
-        f"One freeze of {duration(1e3 * of.options['freeze_ms'])}, {share:.0%} of the window, sets all quantiles "
-        f"above p{100 * (1 - share):.0f}. p99 over whole windows, warm-up included, is {p99[0]} recorded from sending, "
-        f"{p99[1]} corrected for coordinated omission, {p99[2]} measured from the scheduled send time, {p99[3]} true. "
+        f"One freeze of {duration(1e3 * of.options['freeze_ms'])}, {share:.0%} of the window: it sets all quantiles "
+        f"above p{100 * (1 - share):.0f}. p99 over whole windows, warm-up included: {p99[0]} recorded from sending; "
+        f"{p99[1]} corrected for coordinated omission; {p99[2]} measured from the scheduled send time; {p99[3]} true. "
         f"The correction is close where utilization is low, as here "
         f"({of.offered_per_s * of.options['mean_us'] / 1e6:.0%}); measuring from the scheduled send time needs none."
     )

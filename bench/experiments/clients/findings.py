@@ -1,4 +1,4 @@
-"""Which cases repeat the greeter exercise, which add client after client, and what they gain."""
+"""Which cases repeat the class lab, which add client after client, and how many times one client's calls they make."""
 
 import pandas as pd
 
@@ -7,7 +7,7 @@ from bench.run.frames import Run, number_of
 
 
 def bursts(run: Run) -> pd.DataFrame:
-    """Return the cases that repeat the greeter exercise: a limited number of calls."""
+    """Return the cases that repeat the lab: a limited number of calls."""
     return run.cases_with(is_short=True)
 
 

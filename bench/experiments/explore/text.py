@@ -51,7 +51,7 @@ def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | Non
             f"{ranged(shortest)}."]  # fmt: skip
     for row, spread in medians[1:]:
         interval = unpaired(first, row) if known is None else known.get((first.name, row.name))
-        said.append(f"**{row.name}**: {ranged(spread)}, {_ratio(interval) if interval else NO_RATIO}.")
+        said.append(f"**{row.name}** has {ranged(spread)}, {_ratio(interval) if interval else NO_RATIO}.")
     return " ".join([*said, *over])
 
 
@@ -63,4 +63,4 @@ def unpaired(base: Row, other: Row) -> Interval:
 def _ratio(interval: Interval) -> str:
     """Return a ratio with its interval; where the interval holds 1, that the two are not distinguishable."""
     text = f"{quantity(interval.middle)} times the shortest ({confidence(interval)})"
-    return f"{text}, not distinguishable from it" if interval.low <= 1 <= interval.high else text
+    return f"{text}: not distinguishable from it" if interval.low <= 1 <= interval.high else text
