@@ -51,7 +51,7 @@ def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | Non
             f"{ranged(shortest)}."]  # fmt: skip
     for row, spread in medians[1:]:
         interval = unpaired(first, row) if known is None else known.get((first.name, row.name))
-        said.append(f"**{row.name}** has {ranged(spread)}, {_ratio(interval) if interval else NO_RATIO}.")
+        said.append(f"**{row.name}**: {ranged(spread)}, {_ratio(interval) if interval else NO_RATIO}.")
     return " ".join([*said, *over])
 
 
