@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/ready
 UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
-.PHONY: figures test test-all campaign lab app site systems lint benchmark calibrate reference student slides expected picture certificate lock proto clean
+.PHONY: figures test test-all campaign lab app site systems lint benchmark calibrate reference student slides expected picture examples certificate lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -P -m bench run --all
@@ -59,7 +59,7 @@ calibrate: $(READY)
 # accepted (clean revision, A/A ratio, blocks, speed) is measured again.
 reference: $(READY)
 	@$(BIN)/python -P -m bench reference $(NAMES)
-	$(MAKE) expected picture certificate
+	$(MAKE) expected picture examples certificate
 
 # Which systems cannot be measured here, and the command that installs their programs.
 systems: $(READY)
@@ -79,6 +79,10 @@ expected: $(READY)
 
 picture: $(READY)
 	@$(BIN)/python docs/write.py picture
+
+# docs/examples: notebooks with the results of their reference runs, as Markdown.
+examples: $(READY)
+	@$(BIN)/python docs/site/build.py --examples
 
 certificate: $(READY)
 	@$(BIN)/python docs/write.py certificate

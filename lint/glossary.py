@@ -15,7 +15,8 @@ AS_WRITTEN = (  # terms that a newcomer may not know; the others are words of ev
     "bottleneck", "warm-up", "steady-state", "coordinated-omission", "head-of-line-blocking", "context-switch",
     "event-loop", "flow-control", "load-generator", "mean-value-analysis", "serialization", "autocorrelation",
     "token-bucket", "network-namespace", "veth-pair", "persistent-connection", "poisson-arrivals",
-    "prediction-interval", "handshake", "framing", "codec", "oracle",
+    "prediction-interval", "handshake", "framing", "codec", "oracle", "pacing", "lateness", "freeze", "wake-up",
+    "paired", "margin", "broker", "virtual-time", "squared-coefficient-of-variation",
 )  # fmt: skip
 USED = {
     "rtt": r"\bRTTs?\b|\bround[ -]trips?\b",
@@ -25,6 +26,9 @@ USED = {
     "a-a-ratio": r"\bA/A ratio",
     "littles-law": r"\bLittle's law",
     "nagles-algorithm": r"\bNagle's algorithm",
+    "gil": r"\bGIL\b|\bglobal interpreter lock",
+    "i-squared": r"\bI²",
+    "pollaczek-khinchine-formula": r"\bPollaczek",
     "delayed-ack": r"\bdelayed ACKs?\b",
     **{term: rf"\b{term.replace('-', '[ -]')}s?\b" for term in AS_WRITTEN},
 }

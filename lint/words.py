@@ -151,6 +151,13 @@ RULES = (
         "what a program does not give is absent",
     ),
     Rule("riddle", "unexplained", r"\briddles?\b", "a riddle"),
+    Rule(
+        "how many times the B is A?",
+        "A divided by B: what is the ratio?",
+        r"(?-i:How) many times (?:the|its|one|as (?:long|many|much))\b"
+        r"|[,:] how many times (?:the|its|one|as (?:long|many|much))\b[^.?]*\?",
+        "How many times the RTT of sockets is that of gRPC?",
+    ),
     Rule("against itself", "A/A ratio", r"\bfrom itself\b|\bagainst itself\b", "A against itself"),
 )
 

@@ -388,7 +388,7 @@ def limits(occasions: Sequence[Occasion]) -> list[str]:
     if len(occasions) > 1 and all(_are_close(occasions, machine) for machine in machines):
         found.append(
             "On each machine they are within one hour: a prediction holds for that hour, not for another day. Measure "
-            "hours apart (--apart 3h)."
+            "hours apart (`--apart 3h`)."
         )
     few = [
         machine for machine in machines if sum(of.machine.machine_id == machine for of in occasions) < LEAST_OCCASIONS

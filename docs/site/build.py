@@ -1,8 +1,11 @@
-"""Build the site from stored runs: ``python docs/site/build.py [FOLDER] [--only NOTEBOOK ...]``.
+"""Build the site from stored runs: ``python docs/site/build.py [FOLDER] [--only NOTEBOOK ...]``, or ``--examples``.
 
 Every notebook that has a reference run is executed from it, and so is one that only looks at what others measured (it
 has no parameter ``source``); in two processes. Then Sphinx makes pages of all notebooks, of the documents in ``docs``
-and of the docstrings. Nothing is measured, and nothing comes from a network.
+and of the docstrings. No measurement is made anew, and nothing comes from a network.
+
+``--examples`` writes a few of the executed notebooks into ``docs/examples`` instead, as Markdown with pictures, which a
+web page of the repository shows.
 """
 
 import argparse
@@ -22,6 +25,7 @@ from pathlib import Path
 
 import nbformat
 import papermill
+from nbconvert import MarkdownExporter
 
 from bench import paths
 from bench.analysis import checks
@@ -35,6 +39,7 @@ from bench.run.frames import Run
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parent.parent
 LINKED = ("bench", "docs", "papermill_params", "tests")  # folders whose files the documents link to
+EXAMPLES = ("latency", "compare")
 
 GALLERY = """# Gallery
 
@@ -44,11 +49,17 @@ measured for this page, and another machine has other numbers.
 
 """
 
-EXECUTED = """Nothing was measured for this page: it shows ORIGIN. On your machine, `python -m bench run STEM`
-runs it, `make lab` opens it; its source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
+EXECUTED = """This page shows ORIGIN.OWN_LOOP On your machine, `python -m bench run STEM` measures it and `make lab`
+opens it. Source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
+
+EXAMPLE = """> This page shows [STEM.ipynb](../../notebooks/STEM.ipynb) with the results of ORIGIN.OWN_LOOP
+> `python -m bench run STEM` measures it on your machine."""
+
+OWN_LOOP = "Your own instrument first"
+OF_OWN_LOOP = f" Only the loop below *{OWN_LOOP}* ran when this page was made."
 
 AS_IT_IS = """This page shows the notebook as it is written, without results: it is interactive, or needs a run that is
-not stored. `make lab` opens it; its source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
+not stored. `make lab` opens it. Source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
 
 FIGURE = """## {title}
 
@@ -137,9 +148,11 @@ def _lay_out(pages: Path) -> None:
     (pages / "notebooks").mkdir(parents=True)
     shutil.copytree(ROOT / "notebooks", pages / "sources")
     for name in LINKED:
-        shutil.copytree(ROOT / name, pages / name, ignore=shutil.ignore_patterns("__pycache__", "site"))
+        shutil.copytree(ROOT / name, pages / name, ignore=shutil.ignore_patterns("__pycache__", "site", "examples"))
     for file in (*ROOT.glob("[A-Z]*"), *SITE.glob("*.md")):
         shutil.copy(file, pages)
+    readme = pages / "README.md"  # its examples are pages of their own here
+    readme.write_text(re.sub(r"docs/examples/(\w+)\.md", r"notebooks/\1.ipynb", readme.read_text("utf-8")), "utf-8")
     (pages / "gallery.md").touch()
 
 
@@ -171,14 +184,56 @@ def _page(notebook: Path, pages: Path, only: list[str] | None) -> str:
     else:
         shutil.copy(notebook, target)
     made = nbformat.read(target, 4)
-    note = (EXECUTED if "papermill" in made.metadata else AS_IT_IS).replace("ORIGIN", _origin(run))
+    note = _note(EXECUTED if "papermill" in made.metadata else AS_IT_IS, stem, run, made)
     _put_pictures_into_files(made, pages / "notebooks", stem)
     for cell in made.cells:
         if "answer" in cell.metadata.get("tags", []):  # an exercise's: folded, to be opened by who has one
             cell.metadata.tags.append("hide-cell")
-    made.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{note}}\n{note.replace('STEM', stem)}\n:::"))
+    made.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{note}}\n{note}\n:::"))
     nbformat.write(made, target)
     return _entry(stem, made.cells[0].source.splitlines()[0].removeprefix("# "), run, pages, is_shown)
+
+
+def _note(text: str, stem: str, run: Run | None, made: nbformat.NotebookNode) -> str:
+    """Return a text about where the results of a page come from."""
+    has_loop = any(f"## {OWN_LOOP}" in cell.source for cell in made.cells)
+    fields = {"STEM": stem, "ORIGIN": _origin(run), "OWN_LOOP": OF_OWN_LOOP if has_loop else ""}
+    for name, value in fields.items():
+        text = text.replace(name, value)
+    return text
+
+
+def write_examples(target: Path) -> None:
+    """Write front notebooks, executed from their reference runs, into a folder as Markdown with their pictures.
+
+    The whole figure, which repeats the panels, is left out, and so are the answers of exercises.
+    """
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    with tempfile.TemporaryDirectory(prefix="rt-") as scratch:
+        for variable in ("ROUNDTRIP_FIGURES", "ROUNDTRIP_EXECUTED", "ROUNDTRIP_RUNS"):
+            os.environ[variable] = scratch
+        for stem in EXAMPLES:
+            execute([stem], False, {"source": "reference"}, lambda text: None)
+            made = nbformat.read(Path(scratch) / f"{stem}.ipynb", 4)
+            made.cells = [cell for cell in made.cells if not _is_left_out(cell)]
+            note = _note(EXAMPLE, stem, _reference(ROOT / "notebooks" / f"{stem}.ipynb"), made)
+            made.cells.insert(1, nbformat.v4.new_markdown_cell(note))
+            _put_pictures_into_files(made, target, stem)
+            (target / f"{stem}.md").write_text(_markdown(made), "utf-8")
+
+
+def _is_left_out(cell: nbformat.NotebookNode) -> bool:
+    is_figure = "bench.save(" in cell.source or cell.source.strip() == "## The figure"
+    return is_figure or "answer" in cell.metadata.get("tags", [])
+
+
+def _markdown(made: nbformat.NotebookNode) -> str:
+    """Return a notebook as Markdown whose links begin in ``docs/examples``, without styles and spare empty lines."""
+    text, _ = MarkdownExporter().from_notebook_node(made)
+    text = re.sub(r' style="[^"]*"', "", text)
+    text = text.replace("](../docs/", "](../")
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 def _reference(notebook: Path) -> Run | None:
@@ -231,13 +286,17 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="*", metavar="NOTEBOOK", help="execute and draw these; show the others as written"
     )
+    parser.add_argument("--examples", action="store_true", help="write docs/examples instead")
     given, began = parser.parse_args(), time.monotonic()
     target = given.folder.resolve()
     try:
-        build(target, given.only)
+        if given.examples:
+            write_examples(ROOT / "docs" / "examples")
+        else:
+            build(target, given.only)
+            print(f"The site took {time.monotonic() - began:.0f} s. Open it: {(target / 'index.html').as_uri()}")
     except BenchError as error:
         sys.exit(f"site: {error}")
-    print(f"The site took {time.monotonic() - began:.0f} s. Open it: {(target / 'index.html').as_uri()}")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def test_the_words_tell_what_is_seen_and_not_what_it_is():
     counted = {"tcp_segments_out": 40, "tcp_connections": 20, "tcp_delayed_acks": 0}
     run = handmade(boxes(), [700, 700, 2100, 600, 600, 600], calls=20, notebook="mystery", **counted)
     said = sentences.conclusion(run)
-    assert re.search(r"\*\*A\*\*: .*6,000 B .*3\.0 times", said) and "1.00 new connections" in said
+    assert re.search(r"\*\*A\*\*: .*6,000 B .*: 3\.0 in median RTT", said) and "1.00 new connections" in said
     for word in ("nagle", "convoy", "stale", "gzip", "late calls", "connection per call"):
         assert word not in said.lower()
 

@@ -12,6 +12,7 @@ from bench.apps.classroom.merging import DEPENDS, FEW, HOLDS, NOTHING, SIMULATED
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, few, listed
 
+LEAST_P = 1e-9  # a smaller one is called smaller
 SHOWN = 16  # hexadecimal digits of a digest: enough to compare by eye
 
 
@@ -47,8 +48,8 @@ def _said(claim: Claim) -> str:
         NOTHING: f"**no practical difference on any machine** ({len(claim.rows)})",
         DEPENDS: f"**depends on the machine**: {where}",
     }.get(claim.verdict, f"not decided on every machine: {where}")
-    more = f"; one more machine: {spoken(*claim.pool.predicted)}" if claim.pool.predicted else ""
-    return f"**{claim.label}**, {QUANTITIES[claim.quantity][0]}: {verdict}; pooled {_pooled(claim)}{more}."
+    more = f" One more machine: {spoken(*claim.pool.predicted)}." if claim.pool.predicted else ""
+    return f"**{claim.label}**, {QUANTITIES[claim.quantity][0]}: {verdict}. Pooled: {_pooled(claim)}.{more}"
 
 
 def _pooled(claim: Claim) -> str:
@@ -61,12 +62,14 @@ def heterogeneity(room: Room) -> str:
     claim = room.chosen
     if claim is None or claim.pool.k < 2:
         return "Heterogeneity needs two machines or more."
-    pool, chance = claim.pool, max(1e-9, special.chdtrc(claim.pool.k - 1, claim.pool.q))
+    pool, chance = claim.pool, special.chdtrc(claim.pool.k - 1, claim.pool.q)
+    p = f"p = {chance:.1g}" if chance >= LEAST_P else f"p < {LEAST_P:g}"
     ahead = f"95 % prediction interval of one more machine: **{spoken(*pool.predicted)}**" if pool.predicted else ""
     return (
-        f"{pool.k} machines: Q = {pool.q:.1f} ({pool.k - 1} is expected if all are equal; p = {chance:.1g}). "
-        f"I² = {pool.i2:.0%} of the variance is between machines. τ² = {pool.tau2:.3g}: the standard deviation of the "
-        f"true ratios is a factor of {times(math.sqrt(pool.tau2)):.2f}. {ahead or 'No prediction for other machines'}."
+        f"Q of {pool.k} machines is {pool.q:.1f} ({pool.k - 1} is expected if their true ratios are equal, {p}). "
+        f"I² is {pool.i2:.0%}: this share of the variance is between machines. τ² is {pool.tau2:.3g}: the standard "
+        f"deviation of the true ratios is a factor of {times(math.sqrt(pool.tau2)):.2f}. "
+        f"{ahead or 'No prediction for other machines'}."
     )
 
 

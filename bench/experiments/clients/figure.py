@@ -30,8 +30,8 @@ TITLE = "How does throughput grow with the number of clients?"
 MEASURED, MODEL = Look(SYSTEM_COLOURS[0], "o"), SYSTEM_COLOURS[4]
 
 
-def the_lab(run: Run, axes: Axes) -> None:
-    """Draw the RTT of the lab's call: the first one, in a loop of 100, in a window; and the lab's own number."""
+def greeter(run: Run, axes: Axes) -> None:
+    """Draw the RTT of the greeter exercise's call: the first one, in a loop of 100, in a window; and its own number."""
     burst, sweep = bursts(run), grown(run)
     rows = {
         "first call, cold\n(connects, too)": first_calls_us(run),
@@ -42,7 +42,7 @@ def the_lab(run: Run, axes: Axes) -> None:
     shown = {name: values for name, values in rows.items() if len(values)}
     range_rows(axes, (RangeRow(values, MEASURED.colour) for values in shown.values()))
     theirs = 1e3 * published.GRPC_LAB["one_call_ms"]
-    axes.plot([theirs], [0], "D", ms=8, color=GREY, label=f"the lab, one call: {duration(theirs)}")
+    axes.plot([theirs], [0], "D", ms=8, color=GREY, label=f"the greeter, one call: {duration(theirs)}")
     name_rows(axes, shown)
     log_axis(axes.xaxis)
     axes.set_xlabel("RTT of each start; bar: their range, line: their median")
@@ -61,7 +61,7 @@ def _windows(run: Run, cases: pd.DataFrame) -> "pd.Series[float]":
 
 
 def throughput(run: Run, axes: Axes) -> None:
-    """Draw calls per second against clients: measured, predicted from one client, and the lab's two numbers."""
+    """Draw calls per second against clients: measured, predicted from one client, and the greeter's two numbers."""
     cases, model = grown(run), predict(run)
     draw_line(axes, cases, "clients", "rate_per_s", MEASURED, "measured")
     if model is not None:
@@ -70,8 +70,8 @@ def throughput(run: Run, axes: Axes) -> None:
         )
         axes.plot(model.clients, model.rate, "-.", color=MODEL, lw=1.8, label="prediction from one client: MVA")
         band(axes, model.clients, model.rate_low, model.rate_high, MODEL)
-    lab = published.GRPC_LAB["calls_per_s"]
-    axes.plot(list(lab), [sum(rates) for rates in lab.values()], "D", color=GREY, ms=7, label="the lab, 2022", zorder=4)
+    there = {clients: sum(rates) for clients, rates in published.GRPC_LAB["calls_per_s"].items()}
+    axes.plot(list(there), list(there.values()), "D", color=GREY, ms=7, label="the greeter, 2022", zorder=4)
     _client_axis(axes, cases)
     axes.set_ylim(0)
     label_axis(axes.yaxis, quantity)
@@ -111,4 +111,4 @@ def _client_axis(axes: Axes, cases: pd.DataFrame) -> None:
     axes.set_xlabel("parallel client processes")
 
 
-PANELS = (the_lab, throughput, rtt_by_clients, cost_by_clients)
+PANELS = (greeter, throughput, rtt_by_clients, cost_by_clients)

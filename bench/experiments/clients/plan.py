@@ -9,7 +9,7 @@ from bench.plan.plan import Plan
 from bench.validation.amount import OnHosts
 from bench.validation.cases import client_counts, one_way, payload
 
-BURST = 100  # calls in the loop of the class lab
+BURST = 100  # calls in the loop of the greeter exercise
 
 
 def plan(
@@ -21,7 +21,7 @@ def plan(
     options: object = "",
     engine: object = "library",
 ) -> Plan:
-    """Plan the class lab (100 calls by one client, and by two), and then calls by more and more client processes.
+    """Plan the greeter exercise (100 calls by one client, and by two), then calls by more and more client processes.
 
     One client is always measured: the prediction is made from it. hosts: see ``bench.plan.hosts``; clients are shared
     out among the hosts that load.

@@ -14,7 +14,7 @@ from bench.stats import intervals
 from bench.stats.intervals import Interval
 from bench.text import quantity
 
-NO_RATIO = "measured apart, or another time: no ratio"
+NO_RATIO = "no ratio (measured apart, or another time)"
 
 
 def conclusion(run: Run) -> str:
@@ -22,7 +22,7 @@ def conclusion(run: Run) -> str:
     if len(set(run.manifest.get("collected", ()))) < 2:
         return sentences(rows(run), paired(run))
     return sentences(rows(run), paired(run)) + (
-        " Cases of different runs were measured one after another: a change of the machine in between looks like a "
+        " Cases of different runs were measured one after another, so a change of the machine in between looks like a "
         "difference. The page gives the command that measures them in turns."
     )
 
@@ -41,7 +41,7 @@ def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | Non
     known: ratios paired by block; pairs that it lacks have no ratio. Without any of them starts are compared without
     pairing (Mann-Whitney).
     """
-    over = [f"**{row.name}** is overloaded at its rate: no time is reported." for row in shown if row.over]
+    over = [f"**{row.name}** is overloaded at its rate, so no time is reported." for row in shown if row.over]
     medians = [(row, stats.across_starts(row.medians)) for row in shown if not row.over]
     medians = sorted((entry for entry in medians if not math.isnan(entry[1].middle)), key=lambda entry: entry[1].middle)
     if not medians:

@@ -68,11 +68,11 @@ def throughput(run: Run) -> str:
     lines = []
     for cross in findings.several(run):
         gains = [(which, findings.rate_gain(run, cross, which)) for which in NATIVE]
-        parts = [f"{times(gain)} as many {NATIVE[which]}" for which, gain in gains]
+        parts = [f"{times(gain)} as high {NATIVE[which]}" for which, gain in gains]
         rate = run.over_starts(cross.python, findings.RATE).words(quantity)
         lines.append(
             f"- **{cross.name}**, {cross.callers} callers in one process: {rate} calls per second with both sides in "
-            f"Python; {', '.join(parts[:-1])}, {parts[-1]}.{_bottleneck(run, cross)}"
+            f"Python. The rate is {', '.join(parts[:-1])}, and {parts[-1]}.{_bottleneck(run, cross)}"
         )
     return "\n".join(lines)
 

@@ -14,20 +14,20 @@ def conclusion(run: Run) -> str:
     """List the symptoms of each box: times, gain with callers, growth with payload, the kernel's counters."""
     lines = [f"- **{name_of(box)}**: {seen(run, box)}" for box in alone(run).index if box != "sound"]
     return "\n".join(
-        [f"The box without a fault (sound): {seen(run, 'sound')}.", "", *lines, "", "What explains each of them?"]
+        [f"The box without a fault (sound): {seen(run, 'sound')}", "", *lines, "", "What explains each of them?"]
     )
 
 
 def seen(run: Run, box: str) -> str:
-    """Return the symptoms of a box, in numbers."""
+    """Return the symptoms of a box in sentences, with numbers."""
     row = alone(run).loc[box]
-    parts = [f"one caller: median {_spread(run, int(row['case']))}{_tail(run, int(row['case']))}"]
+    parts = [f"one caller has a median of {_spread(run, int(row['case']))}{_tail(run, int(row['case']))}"]
     rows = boxes(run)
     several = rows[(rows["box"] == box) & (rows["callers"] > 1)]
     if len(several):
         gain = comparison.effect(run, int(row["case"]), number_of(several.index[0]), "rate_per_s")
         parts.append(f"{several['callers'].iloc[0]} callers make {times(gain)} as many calls/s as one")
-    return "; ".join([*parts, *_payload(run, box), *_counted(run, int(row["case"]))])
+    return ". ".join([*parts, *_payload(run, box), *_counted(run, int(row["case"]))]) + "."
 
 
 def _tail(run: Run, case: int) -> str:
@@ -52,7 +52,8 @@ def _payload(run: Run, box: str) -> list[str]:
     ends = number_of(smallest.name), number_of(largest.name)
     longer, cpu = (comparison.effect(run, *ends, name).middle for name in (column(0.5), "server_cpu_us_per_call"))
     return [
-        f"{largest['payload_bytes']:,} B take {longer:.1f} times as long and {cpu:.1f} times the server CPU per call"
+        f"Calls with {largest['payload_bytes']:,} B divided by calls with {smallest['payload_bytes']:,} B: "
+        f"{longer:.1f} in median RTT, {cpu:.1f} in CPU time of the server"
     ]
 
 
@@ -62,4 +63,4 @@ def _counted(run: Run, case: int) -> list[str]:
     names = {"tcp_delayed_acks": "delayed ACKs", "tcp_connections": "new connections"}
     per_call = {words: (starts[field] / starts["calls"]).median() for field, words in names.items()}
     counted = " and ".join(f"{value:.2f} {words}" for words, value in per_call.items() if not math.isnan(value))
-    return [f"the kernel counted {counted} per call"] if counted else []
+    return [f"The kernel counted {counted} per call"] if counted else []

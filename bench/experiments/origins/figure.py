@@ -26,7 +26,7 @@ from bench.text import duration, quantity
 
 TITLE = "How do published numbers compare with those measured here?"
 
-ORIGINS = ("ZeroMQ", "Web, 2015", "WAMP, 2016", "gRPC lab, 2022", "Xmlrpc-c, 1999")
+ORIGINS = ("ZeroMQ", "Web, 2015", "WAMP, 2016", "gRPC greeter, 2022", "Xmlrpc-c, 1999")
 LOOKS = dict(zip(ORIGINS, map(Look, SYSTEM_COLOURS, (*SYSTEM_MARKERS, "v")), strict=False))
 APART = 0.18  # of a row: the published number above, the one measured here below
 

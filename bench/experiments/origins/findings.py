@@ -98,11 +98,12 @@ def _grpc(run: Run) -> Iterator[Replica]:
     single = run.first(system="grpc_sync", clients=1)
     if single is not None:
         cold = (GRPC_LAB["one_call_ms"] * 1e3,) * 2
-        yield Replica("gRPC lab, 2022", "gRPC, one call, cold", "us", cold, *_column(run, single, "first_rtt_ns", 1e-3))
+        measured = _column(run, single, "first_rtt_ns", 1e-3)
+        yield Replica("gRPC greeter, 2022", "gRPC, one call, cold", "us", cold, *measured)
     for clients, rates in GRPC_LAB["calls_per_s"].items():
         if (case := run.first(system="grpc_sync", clients=clients)) is not None:
             words = f"gRPC, 100 calls by {clients} client{'s' if clients > 1 else ''}"
-            yield Replica("gRPC lab, 2022", words, "1/s", (sum(rates),) * 2, *_column(run, case, "rate_per_s"))
+            yield Replica("gRPC greeter, 2022", words, "1/s", (sum(rates),) * 2, *_column(run, case, "rate_per_s"))
 
 
 @once

@@ -9,7 +9,7 @@ from bench.validation.amount import Amount
 from bench.validation.cases import absent_of, instrument
 
 ORIGINS = ("wamp", "scaleup", "zeromq", "xmlrpc_c", "grpc")
-SHORT = 100  # calls of the class lab's loop, and of the processes of Xmlrpc-c's notes
+SHORT = 100  # calls of the greeter exercise's loop, and of the processes of Xmlrpc-c's notes
 CONNECTIONS = 128  # of the scale-up's load generator
 STREAMED = (100, 1000, 10_000, 100_000)  # bytes of the messages of ZeroMQ's throughput
 

@@ -136,16 +136,17 @@ def _ratios(published: Published, tier: Iterable[Row], quantity: str, placement:
 def heading(published: Published) -> str:
     """Return what the numbers of the tables are, and what a tier is."""
     return (
-        f"Ratios to raw sockets over the same transport, one client, payload {_payload(published)}; in brackets the "
-        f"95 % prediction interval: what another occasion will measure ({_outermost(published)}the outermost ends). "
-        "Two systems in different tiers are expected to keep their order on another occasion (95 % for each pair, a "
-        f"CPU each); two in one tier may not. Median RTT of raw sockets: {_levels(published)}."
+        "Each number is a system's value divided by that of raw sockets over the same transport, with one client and a "
+        f"payload of {_payload(published)}. In brackets is the 95 % prediction interval of another occasion (of "
+        f"{_outermost(published)} the outermost ends). Two systems in different tiers are expected to keep their order on "
+        "another occasion (95 % for each pair, a CPU each). Two systems in one tier may change places. Median RTT of "
+        f"raw sockets: {_levels(published)}."
     )
 
 
 def _outermost(published: Published) -> str:
     several = len({occasion.machine.machine_id for occasion in published.occasions}) > 1
-    return "of several systems or machines " if several else "of several systems "
+    return "several systems or machines" if several else "several systems"
 
 
 def _payload(published: Published) -> str:
@@ -165,8 +166,8 @@ def _levels(published: Published) -> str:
 
 
 ADVICE = (
-    "Choose a tier by what a call may cost, and among its systems by what they offer: another occasion may order them "
-    "differently."
+    "Choose a tier by what a call may cost, and a system of this tier by what it offers. Another occasion may order "
+    "the systems of a tier differently."
 )
 
 

@@ -24,7 +24,7 @@ def _streams(run: Run) -> str:
     bits = run.over_starts(number_of(widest.name), "rate_mbit_per_s")
     return (
         f"One-way: the highest message rate is {rate.words(quantity)} messages/s ({most['transport']}, "
-        f"{most['payload_bytes']:,} B); the highest bit rate is {bits.words('{:,.0f}'.format)} Mb/s "
+        f"{most['payload_bytes']:,} B). The highest bit rate is {bits.words('{:,.0f}'.format)} Mb/s "
         f"({widest['transport']}, {widest['payload_bytes']:,} B)."
     )
 
