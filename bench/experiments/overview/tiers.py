@@ -138,9 +138,9 @@ def heading(published: Published) -> str:
     return (
         "Each number is a system's value divided by that of raw sockets over the same transport, with one client and a "
         f"payload of {_payload(published)}. In brackets is the 95 % prediction interval of another occasion (of "
-        f"{_outermost(published)} the outermost ends). Two systems in different tiers are expected to keep their order on "
-        "another occasion (95 % for each pair, a CPU each). Two systems in one tier may change places. Median RTT of "
-        f"raw sockets: {_levels(published)}."
+        f"{_outermost(published)} the outermost ends). Two systems in different tiers are expected to keep their order "
+        "on another occasion (95 % for each pair, a CPU each). Two systems in one tier may change places. Median RTT "
+        f"of raw sockets: {_levels(published)}."
     )
 
 
