@@ -178,7 +178,7 @@ def expected() -> str:
         answer = questions.measured(reference(question.notebook), question)
         if answer is None:
             raise DataError(f"reference/{question.notebook} does not answer {question.name}: measure it anew")
-        interval = f"{question.spread} {question.shown(answer.low)} to {question.shown(answer.high)}"
+        interval = "{0} {2} to {3}".format(question.spread, *question.shown(answer))
         rows.append([question.notebook, question.text, question.said(answer), interval])
     columns = ["notebook", "question", "reference run", "interval or range"]
     return markdown(pd.DataFrame(rows, columns=columns).set_index("notebook"))

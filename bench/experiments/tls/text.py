@@ -85,4 +85,4 @@ def _time(interval: Interval) -> str:
         return f"{duration(interval.middle)} (no 95 % CI from fewer than six blocks)"
     if interval.low <= 0:
         return "nothing" if interval.high <= 0 else f"at most {duration(interval.high)} (not distinguishable from 0)"
-    return f"{duration(interval.middle)} (95 % CI {duration(interval.low)} to {duration(interval.high)})"
+    return "{} (95 % CI {} to {})".format(duration(interval.middle), *interval.ends(duration))
