@@ -62,8 +62,8 @@ def wamp_replicas(run: Run) -> dict[str, int]:
 def lab_lines(run: Run) -> str:
     """Return the class lab's three numbers as it prints them, each with the lab's own number.
 
-    All calls count, and the clients' rates are added up, as there; rates are medians over the starts. The last line
-    is the ratio of these two medians: the lab's own form, not ``comparison.effect``.
+    All calls count, as there; rates are medians over the starts, of each client, so that no sum is printed. The last
+    line is the ratio of these medians: the lab's own form, not ``comparison.effect``.
     """
     bursts = run.cases_with(is_short=True)
     cold = across_starts(run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"] / 1e6)
@@ -73,15 +73,10 @@ def lab_lines(run: Run) -> str:
         rates = _client_rates(run, case)
         measured = " + ".join(rate.words("{:,.2f}".format) for rate in rates)
         sums[int(row["clients"])] = sum(rate.middle for rate in rates)
-        total = (
-            f" = {sums[int(row['clients'])]:,.2f}" if len(rates) > 1 and not any(rate.levels for rate in rates) else ""
-        )
         theirs = GRPC_LAB["calls_per_s"].get(row["clients"], ())
         lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
         calls = run.case(case).max_calls // row["clients"]
-        lines.append(
-            f"{calls} calls in a loop, {row['clients']} client(s): {measured}{total} msg/s   (the lab: {lab} msg/s)"
-        )
+        lines.append(f"{calls} calls in a loop, {row['clients']} client(s): {measured} msg/s   (the lab: {lab} msg/s)")
     if {1, 2} <= sums.keys():
         origin = {clients: sum(per_s) for clients, per_s in GRPC_LAB["calls_per_s"].items()}
         lines.append(
