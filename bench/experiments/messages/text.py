@@ -77,9 +77,8 @@ def _sizes(run: Run, name: str, cases: list[int]) -> str:
     ends = f"{shares[0]:.0%} of the call at {quantity(least, 'B')}, {shares[-1]:.0%} at {quantity(most, 'B')}"
     said = [_crossing(run, cases, shares, level, words) for level, words in ((LITTLE, "a tenth"), (DOMINANT, "half"))]
     rest = [duration(findings.split(run, case).rest_us) for case in (cases[0], cases[-1])]
-    return (
-        f"**{name}**: {ends}; {listed(said)}; everything else takes {' at the smallest and '.join(rest)} at the largest"
-    )
+    others = f"everything else takes {rest[0]} at the smallest size and {rest[1]} at the largest"
+    return f"**{name}**: {ends}; {listed(said)}; {others}"
 
 
 def _crossing(run: Run, cases: list[int], shares: list[float], level: float, words: str) -> str:
