@@ -156,10 +156,12 @@ def all_harmless(value: Any) -> Any:
 def ratio_ends(middle: float, low: float, high: float) -> tuple[str, str, str]:
     """Return a ratio and the ends of its interval in words, the same everywhere: at most three digits each.
 
-    Only of an interval that is narrower than 0.02 more are shown: three decimals, or four. Ends that are not known are
-    "n/a".
+    More only where an end would read as the ratio itself, up to four decimals. Ends that are not known are "n/a".
     """
-    if 0 < high - low < 0.02:
-        decimals = 3 if high - low >= 0.002 else 4
-        return f"{middle:.{decimals}f}", f"{low:.{decimals}f}", f"{high:.{decimals}f}"
-    return _three(middle), _three(low), _three(high)
+    ends = (middle, low, high)
+    first, *others = map(_three, ends)
+    decimals = len(first.partition(".")[2])
+    while low < middle < high and first in others and decimals < 4:
+        decimals += 1
+        first, *others = (f"{end:,.{decimals}f}" for end in ends)
+    return first, others[0], others[1]

@@ -119,9 +119,13 @@ def test_the_ends_of_an_interval_have_the_unit_of_its_value_and_three_digits(tex
         ((31.97, 20.69, 43.79), ("32.0", "20.7", "43.8")),
         ((10.6, 9.4, 11.9), ("10.6", "9.40", "11.9")),
         ((1.0004, 0.9952, 1.0061), ("1.000", "0.995", "1.006")),
+        ((1.139, 1.134, 1.145), ("1.139", "1.134", "1.145")),
+        ((1.062, 1.041, 1.08), ("1.06", "1.04", "1.08")),
+        ((2.0, 1.9977, 2.0007), ("2.000", "1.998", "2.001")),
+        ((2.0, 2.0, 2.0), ("2.00", "2.00", "2.00")),
         ((1353.2, 120.4, 2001), ("1,350", "120", "2,000")),
         ((2.0, math.nan, math.nan), ("2.00", "n/a", "n/a")),
     ],
 )
-def test_ratios_have_three_digits_and_more_only_where_their_interval_is_narrow(ends, shown):
+def test_ratios_have_three_digits_and_more_only_where_an_end_would_read_as_the_ratio(ends, shown):
     assert ratio_ends(*ends) == shown

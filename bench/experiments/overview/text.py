@@ -108,14 +108,10 @@ def doubled(run: Run) -> str:
     fewer = found.sleeps[1] < found.sleeps[0]
     why = "no part of a call becomes shorter, so this run does not explain the gain."
     if shorter:
-        wakes = (
-            "sleeps less often, so fewer wake-ups"
-            if fewer
-            else "sleeps no less often, so not fewer but cheaper wake-ups"
-        )
+        wakes = "sleeps less often, so fewer" if fewer else "sleeps no less often, so not fewer but cheaper"
         why = (
-            f"with two clients a call needs less {listed(shorter)}. It {wakes} may be the reason; how deeply an idle "
-            "CPU sleeps is not recorded."
+            f"with two clients a call needs less {listed(shorter)}. It {wakes} wake-ups may be the reason; how deeply "
+            "an idle CPU sleeps is not recorded."
         )
     return f"That is more than twice as many: {why} {_parts(found, 'One client', 'two clients')}"
 
