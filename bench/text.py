@@ -42,7 +42,7 @@ def _three(value: float, decimals: int = 2) -> str:
         return "n/a"
     rounded = float(f"{value:.3g}")
     digits = 2 - math.floor(math.log10(abs(rounded))) if rounded else 2
-    return f"{rounded:,.{min(max(digits, 0), decimals)}f}"
+    return f"{rounded if digits < 0 else value:,.{min(max(digits, 0), decimals)}f}"  # not rounded twice
 
 
 def listed(items: Iterable[object]) -> str:
