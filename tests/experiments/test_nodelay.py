@@ -80,3 +80,10 @@ def test_a_server_that_fails_is_an_error(said):
             client.call(b"hello")
         client.close()
         connection.close()
+
+
+@pytest.mark.parametrize(("acks", "words"), [(20, "fails in 1 of 3"), (0, "fails in 3 of 3")])
+def test_a_prediction_of_stalls_that_the_kernel_does_not_count_is_said_to_fail_first(acks, words):
+    rtt_us = [100, 100, 100, 100, 100, 44_000, 44_000, 88_000]  # neither side: two stalls per call, one of them counted
+    run = handmade(factorial(), rtt_us, calls=20, notebook="nodelay", tcp_delayed_acks=acks)
+    assert words in sentences.conclusion(run).split(". ")[0]
