@@ -158,10 +158,10 @@ def ratio_ends(middle: float, low: float, high: float) -> tuple[str, str, str]:
 
     More only where an end would read as the ratio itself, up to four decimals. Ends that are not known are "n/a".
     """
-    ends = (middle, low, high)
-    first, *others = map(_three, ends)
-    decimals = len(first.partition(".")[2])
-    while low < middle < high and first in others and decimals < 4:
-        decimals += 1
-        first, *others = (f"{end:,.{decimals}f}" for end in ends)
-    return first, others[0], others[1]
+    first, *others = words = [_three(end) for end in (middle, low, high)]
+    for decimals in range(len(first.partition(".")[2]) + 1, 5 * (first in others and low < middle < high)):
+        closer = [f"{end:,.{decimals}f}" for end in (middle, low, high)]
+        if closer[0] not in closer[1:]:
+            words = closer
+            break
+    return words[0], words[1], words[2]

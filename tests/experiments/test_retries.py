@@ -126,7 +126,7 @@ def test_the_prediction_is_utilization_times_attempts():
     run = run_of([case(), case(retries=3), case(retries=3, budget=0.1), case(retries=9)], [GIVEN_UP] * 4)
     assert findings.utilization(run) == pytest.approx(0.2)
     said = text.predicted(run)
-    rows = [line.strip("|").split(" | ")[1:] for line in said.splitlines()[2:]]
+    rows = [line.strip("|").split(" | ")[1:] for line in said.splitlines() if line.startswith("| ")][1:]
     assert [row[:2] for row in rows] == [["1", "20%"], ["4", "80%"], ["1.1", "22%"], ["10", "200%"]]
     assert rows[0][2] == rows[1][2] == rows[2][2] != rows[3][2]
 

@@ -71,7 +71,8 @@ def _near(largest: Effect, others: list[Effect], sum_us: float) -> str:
 def _effect(effect: Effect) -> str:
     certain = "" if effect.is_certain else "; not distinguishable from zero"
     sign = "+" if effect.middle > 0 else "−"
-    return f"{effect.name}: {sign}{duration(abs(effect.middle))} ({_ends(effect)}; ratio {quantity(effect.ratio)}){certain}"
+    us = f"{sign}{duration(abs(effect.middle))}"
+    return f"{effect.name}: {us} ({_ends(effect)}; ratio {quantity(effect.ratio)}){certain}"
 
 
 def _ends(effect: Effect) -> str:
