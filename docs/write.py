@@ -132,7 +132,7 @@ def one_run() -> str:
         "Ratios to raw sockets, and of two clients to one": tables.ratios(run),
     }
     parts = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items()]
-    return "\n\n".join([panels.caption(run), *parts])
+    return paragraphs(panels.caption(run), caution(run), *parts)
 
 
 def choosing() -> str:

@@ -54,6 +54,20 @@ def predicted(run: Run) -> str:
     )
 
 
+def first_calls(run: Run) -> str:
+    """Say whether the first call of a connection stalled, where later ones do; the kernel need not delay its ACKs."""
+    held = [combination for combination in combinations(run) if combination.stalls]
+    if not held:
+        return ""
+    first_ms = [float(run.starts_of(of.case)["first_rtt_ns"].median()) / 1e6 for of in held]
+    stalled = sum(ms > DELAY_S * 1e3 / 2 for ms in first_ms)
+    spans = " to ".join(dict.fromkeys(duration(1e3 * end) for end in (min(first_ms), max(first_ms))))
+    return (
+        f"The first call stalled in {stalled} of the {len(held)} combinations whose later calls should stall: it takes "
+        f"{spans} (medians over the starts)."
+    )
+
+
 def _counted(run: Run, held: list[Combination]) -> str:
     """Say whether the kernel counted the stalls that were predicted, in each combination."""
     counted = {of: acks for of in held if not math.isnan(acks := delayed_acks(run, of) / of.stalls)}
