@@ -98,7 +98,7 @@ def _second_client(run: Run) -> str:
 
 
 def doubled(run: Run) -> str:
-    """Say of the largest gain, where it is above 2, which part of a call became shorter with the second client."""
+    """Say of the largest gain, where it is above 2, which part of its calls became shorter with the second client."""
     gain = rates(run).sort_values("gain")["ratio"].iloc[-1]
     if not gain.interval.low > 2:
         return ""
@@ -106,7 +106,7 @@ def doubled(run: Run) -> str:
     parts = (("CPU time", found.cpu_us), ("waiting", found.waits_us))
     shorter = [words for words, (one, two) in parts if two < one]
     fewer = found.sleeps[1] < found.sleeps[0]
-    why = "no part of a call becomes shorter, so this run does not explain the gain."
+    why = "no part of its calls becomes shorter, so this run does not explain the gain."
     if shorter:
         wakes = "sleeps less often, so fewer" if fewer else "sleeps no less often, so not fewer but cheaper"
         why = (
@@ -129,7 +129,7 @@ def native(run: Run) -> str:
 
 
 def _parts(found: Waiting, one: str, other: str) -> str:
-    """Return what two cases' calls consist of: CPU time, waiting, sleeps of client and server."""
+    """Return what two cases' calls consist of: CPU time, waiting, voluntary context switches of both sides."""
     parts = [
         f"{who}: {duration(found.cpu_us[place])} of CPU time, {duration(found.waits_us[place])} of waiting, "
         f"{found.sleeps[place]:.2f} voluntary context switches"
