@@ -1,28 +1,33 @@
-"""Numbers and lists in words: three digits and a unit that suits them; "a, b and c"."""
+"""Numbers and lists in words: at most three digits and a unit that suits them; "a, b and c"."""
 
 import math
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-
-def duration(us: float) -> str:
-    """Return a time given in us with three digits and a unit that suits it; of a difference also a negative one."""
-    if us < 0:
-        return f"-{duration(-us)}"
-    for limit, factor, unit in ((1, 1e3, "ns"), (1e3, 1, "µs"), (1e6, 1e-3, "ms")):
-        if us < limit:
-            return f"{_three(us * factor)} {unit}"
-    return f"{_three(us * 1e-6)} s"
+TIMES = ((1e-3, "ns"), (1.0, "µs"), (1e3, "ms"), (1e6, "s"))  # us in one, and its name
+LETTERS = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"))
 
 
-def quantity(value: float, unit: str = "") -> str:
-    """Return a number with three digits and k, M or G."""
-    for limit, factor, letter in ((1e3, 1, ""), (1e6, 1e-3, "k"), (1e9, 1e-6, "M")):
-        if abs(value) < limit:
-            return f"{_three(value * factor)} {letter}{unit}".rstrip()
-    return f"{_three(value * 1e-9)} G{unit}"
+def duration(us: float, *, like: float | None = None) -> str:
+    """Return a time given in us with three digits and a unit that suits it; of a difference also a negative one.
+
+    like: the value whose unit is used instead: the ends of an interval have the unit of the value before them.
+    """
+    return _in_unit(us, us if like is None else like, TIMES)
+
+
+def quantity(value: float, unit: str = "", *, like: float | None = None) -> str:
+    """Return a number with three digits and k, M or G; with the letter that suits another value, ``like``."""
+    return _in_unit(value, value if like is None else like, [(size, letter + unit) for size, letter in LETTERS])
+
+
+def _in_unit(value: float, like: float, units: Sequence[tuple[float, str]]) -> str:
+    """Return a value in the largest unit of which ``like``, rounded to three digits, is at least one."""
+    suits = [unit for unit in units if abs(float(f"{like:.3g}")) >= unit[0]]
+    size, name = suits[-1] if suits else units[0]
+    return f"{_three(value / size, 2 if value == like else 5)} {name}".rstrip()
 
 
 def plain(text: str) -> str:
@@ -31,12 +36,13 @@ def plain(text: str) -> str:
     return f"{float(number):g} {unit}".rstrip()
 
 
-def _three(value: float) -> str:
+def _three(value: float, decimals: int = 2) -> str:
+    """Return a number with three digits, and at most so many decimals."""
     if math.isnan(value):
         return "n/a"
     rounded = float(f"{value:.3g}")
     digits = 2 - math.floor(math.log10(abs(rounded))) if rounded else 2
-    return f"{rounded:.{min(max(digits, 0), 2)}f}"
+    return f"{rounded if digits < 0 else value:,.{min(max(digits, 0), decimals)}f}"  # not rounded twice
 
 
 def listed(items: Iterable[object]) -> str:
@@ -148,11 +154,14 @@ def all_harmless(value: Any) -> Any:
 
 
 def ratio_ends(middle: float, low: float, high: float) -> tuple[str, str, str]:
-    """Return a ratio and the ends of its interval with two digits of the interval's width, at least two decimals.
+    """Return a ratio and the ends of its interval in words, the same everywhere: at most three digits each.
 
-    Less precise ones have fewer: one decimal from 10 on, none from 100 on. Ends that are not known are "nan".
+    More only where an end would read as the ratio itself, up to four decimals. Ends that are not known are "n/a".
     """
-    decimals = 2 if middle < 10 else 1 if middle < 100 else 0
-    if 0 < high - low < 0.02:
-        decimals = min(4, 1 - math.floor(math.log10(high - low)))
-    return f"{middle:.{decimals}f}", f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+    first, *others = words = [_three(end) for end in (middle, low, high)]
+    for decimals in range(len(first.partition(".")[2]) + 1, 5 * (first in others and low < middle < high)):
+        closer = [f"{end:,.{decimals}f}" for end in (middle, low, high)]
+        if closer[0] not in closer[1:]:
+            words = closer
+            break
+    return words[0], words[1], words[2]

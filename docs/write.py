@@ -17,7 +17,7 @@ import pandas as pd
 import yaml
 
 from bench import paths, systems
-from bench.analysis import checks
+from bench.analysis import checks, trust_card
 from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
@@ -30,6 +30,7 @@ from bench.experiments.sentences import conclusion, text
 from bench.run import stored
 from bench.run.frames import Run, shared
 from bench.simulation.certificate import RUNS, certificate
+from bench.text import listed, paragraphs
 from benchmarks import fairness, hosts_cost, quiet, resolution
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
@@ -173,19 +174,37 @@ def one_run() -> str:
         "Ratios to raw sockets, and of two clients to one": tables.ratios(run),
     }
     parts = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items()]
-    return "\n\n".join([panels.caption(run), *parts])
+    return paragraphs(panels.caption(run), caution(run), *parts)
 
 
 def choosing() -> str:
     """Return each question of someone who chooses a stack, and what the notebook that answers it concludes."""
     asked = [
-        f"**{question}** ([{stem}](../notebooks/{stem}.ipynb))\n\n{text(reference(stem), what)}"
+        paragraphs(
+            f"**{question}** ([{stem}](../notebooks/{stem}.ipynb))",
+            text(reference(stem), what),
+            caution(reference(stem)),
+        )
         for question, stem, what in NEEDS
     ]
     if found := published():
         ordered = [tiers.heading(found), markdown(tiers.by_tier(found)), tiers.ADVICE, tiers.trust(found)]
         asked = ["**Which system is fastest?** ([all systems](results.md))", *ordered, *asked]
     return "\n\n".join(asked)
+
+
+OF_RATES = ("rate", "pacing", "client")  # the checks of whether a rate may be quoted
+
+
+def caution(run: Run) -> str:
+    """Return what a run's trust card says against its rates, or nothing where it lets them be quoted."""
+    found = [check for check in checks.check(run) if check.name in OF_RATES and check.verdict == trust_card.CAUTION]
+    if not found:
+        return ""
+    names = listed(f"`{check.name}`" for check in found)
+    return (
+        f'The [trust card](trust.md#the-trust-card) of this run says CAUTION for {names}: read its rates as "at least".'
+    )
 
 
 def card() -> str:

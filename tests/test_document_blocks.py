@@ -9,6 +9,7 @@ from conftest import ROOT
 from occasions import drawn
 from PIL import Image
 
+from bench.analysis import trust_card
 from bench.apps.teaching import copies
 from bench.errors import DataError
 from bench.experiments import panels
@@ -23,6 +24,30 @@ DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs
 def test_what_documents_quote_is_what_the_reference_runs_say(name):
     text = (ROOT / name).read_text("utf-8")
     assert write.filled(text, write.FROM_RUNS[name]) == text, "make expected writes the blocks anew"
+
+
+@pytest.mark.parametrize(("verdict", "is_marked"), [("PASS", False), ("N/A", False), ("CAUTION", True)])
+def test_rates_are_marked_where_the_trust_card_of_their_run_advises_caution(verdict, is_marked, monkeypatch):
+    made = [trust_card.Check("rate", verdict, "x"), trust_card.Check("levels", "CAUTION", "y")]
+    monkeypatch.setattr(write.checks, "check", lambda run: made)
+    said = write.caution(None)
+    assert bool(said) == is_marked and ("`rate`" in said) == is_marked and "levels" not in said
+
+
+VALUE = r"([-\d.,]+) ([^\s\d,;)\]]+)"  # a number and its unit
+ENDS = (rf"{VALUE} \[{VALUE}, {VALUE}\]", rf"{VALUE} \((?:range over starts|95 % CI) {VALUE} to {VALUE}")
+
+
+@pytest.mark.parametrize("name", write.FROM_RUNS)
+def test_an_interval_has_one_unit_and_at_most_three_digits(name):
+    text = (ROOT / name).read_text("utf-8")
+    found = [each for block in write.BLOCK.finditer(text) for ends in ENDS for each in re.findall(ends, block["text"])]
+    assert found or name not in ("docs/results.md", "docs/choosing.md")
+    for middle, unit, low, low_unit, high, high_unit in found:
+        assert unit == low_unit == high_unit, (middle, unit, low, low_unit, high, high_unit)
+        for number in (middle, low, high):
+            digits = number.replace(",", "").replace(".", "").lstrip("-0")
+            assert len(digits) <= 3 or ("." not in number and set(digits[3:]) <= {"0"}), number
 
 
 def test_every_block_has_a_maker_and_every_maker_a_block():

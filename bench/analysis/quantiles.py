@@ -45,7 +45,7 @@ class Quantile:
             return f"n/a ({self.by} reports none)"
         if not self.over:
             return f"n/a (needs {self.needed:,} samples, has {self.has:,})"
-        ends = "" if math.isnan(self.low) else f" [{duration(self.low)}, {duration(self.high)}]"
+        ends = "" if math.isnan(self.low) else " [{}, {}]".format(*self.spread.ends(duration))
         these = f" in these calls{'' if ends else ', no interval'}" if self.over == CALLS else ""
         return f"{self.spread.words(duration)}{ends}{these}{f' as {self.by} reports it' * bool(self.by)}"
 

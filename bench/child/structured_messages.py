@@ -40,7 +40,13 @@ def application(how: Carried | None) -> Callable[[Any], Any] | None:
     """Return what a server does with a request; None for an echo of bytes."""
     if how is None:
         return None
-    return how.coder.answer if how.is_native else codecs.around(how.coder)
+    return _natively(how.coder) if how.is_native else codecs.around(how.coder)
+
+
+def _natively(coder: Coder) -> Callable[[Any], Any]:
+    """Return what a server does with what its library received."""
+    answer, build, read = coder.answer, coder.build, coder.read
+    return answer if build is message_types.same else lambda request: build(answer(read(request)))
 
 
 def exchanges(how: Carried, spec: ClientSpec) -> list[message_types.Exchange]:
@@ -49,9 +55,12 @@ def exchanges(how: Carried, spec: ClientSpec) -> list[message_types.Exchange]:
     return [how.coder.exchange(exchange) for exchange in made]
 
 
-def _native(call: Callable[[Any], Any]) -> Callable[[message_types.Exchange], Any]:
-    """Return a call that hands over the object itself, or what awaits it."""
-    return lambda exchange: call(exchange.request)
+def _native(call: Callable[[Any], Any], coder: Coder) -> Callable[[message_types.Exchange], Any]:
+    """Return a call that hands over the object itself, or what awaits it; or what the library makes of the object."""
+    build, read = coder.build, coder.read
+    if build is message_types.same:
+        return lambda exchange: call(exchange.request)
+    return lambda exchange: read(call(build(exchange.request)))
 
 
 class Carrier:
@@ -86,7 +95,7 @@ class Carrier:
             except Exception as reason:  # codecs raise what they like
                 raise codecs.failed(reason) from reason
 
-        return _native(inner) if self._how.is_native else call
+        return _native(inner, self._how.coder) if self._how.is_native else call
 
     def awaited_call(self) -> Callable[[message_types.Exchange], Any]:
         """Return the call of an asynchronous client with the codec around it."""
@@ -100,7 +109,7 @@ class Carrier:
             except Exception as reason:  # codecs raise what they like
                 raise codecs.failed(reason) from reason
 
-        return _native(inner) if self._how.is_native else call
+        return _native(inner, self._how.coder) if self._how.is_native else call
 
 
 class ApartCarrier:

@@ -20,15 +20,22 @@ from bench.errors import NotInstalledError, TransportError, UsageError, unknown
 class Coder:
     """A codec, ready for one kind of message.
 
-    encode: an object to bytes. decode: bytes to an object. natural: a message to the object that a user of this codec
-    works with (a dictionary, or an instance of a declared type), made before any clock runs. answer: the application,
-    from the decoded request to the reply, both such objects; it may change the request.
+    All codecs do the same work: encode makes bytes of an object whose values are all Python's own, and decode makes
+    such an object of bytes. What a library holds in memory of its own (a message of protobuf, a batch of Arrow) is
+    built in encode and read in decode, as a user's program would have to.
+
+    natural: a message to the object that a user of this codec works with (a dictionary, or an instance of a declared
+    Python type), made before any clock runs. answer: the application, from the decoded request to the reply, both such
+    objects; it may change the request. build, read: from such an object to what the call of a system with a codec of
+    its own takes, and back from what it returns.
     """
 
     encode: Callable[[Any], bytes]
     decode: Callable[[bytes], Any]
     natural: Callable[[message_types.Message], Any] = message_types.same
     answer: Callable[[Any], Any] = message_types.same
+    build: Callable[[Any], Any] = message_types.same
+    read: Callable[[Any], Any] = message_types.same
 
     def exchange(self, message: message_types.Message) -> message_types.Exchange:
         """Return a request and the reply that is expected to it."""

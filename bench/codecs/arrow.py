@@ -3,7 +3,6 @@
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bench import message_types
 from bench.codecs import Coder, no_types
@@ -13,12 +12,24 @@ ROWS = {"record": "records", "items": "items", "numbers": "numbers"}
 
 
 def coder(kind: str) -> Coder:
-    """Return the codec for a kind of message: a record batch; UsageError for what is no table."""
+    """Return the codec for a kind of message: dictionaries; UsageError for what is no table.
+
+    Columns are built from the rows to be sent, and rows from the columns received: both belong to the codec's work.
+    """
     if kind not in ROWS:
         raise no_types("arrow", kind)
-    if kind == "items":
-        return Coder(_encode, _decode, _with_factor, _answer)
-    return Coder(_encode, _decode, lambda message: batch(kind, message))
+
+    def encode(message: message_types.Message) -> bytes:
+        rows = batch(kind, message)
+        if kind == "items":  # the factor in the metadata of its schema
+            rows = rows.replace_schema_metadata({"m": str(message["m"])})
+        return _encode(rows)
+
+    def decode(data: bytes) -> message_types.Message:
+        rows = _decode(data)
+        return message(kind, rows, int(rows.schema.metadata[b"m"]) if kind == "items" else 0)
+
+    return Coder(encode, decode, answer=message_types.answerer(kind))
 
 
 def batch(kind: str, message: message_types.Message) -> Any:
@@ -29,18 +40,10 @@ def batch(kind: str, message: message_types.Message) -> Any:
     return pa.RecordBatch.from_pylist(rows)
 
 
-def totalled(items: Any, factor: int) -> Any:
-    """Return the record batch of the message ``items`` with its totals."""
-    return items.append_column("total", pc.multiply(pc.multiply(items["price"], items["quantity"]), factor))
-
-
-def _with_factor(message: message_types.Message) -> Any:
-    """Return the batch of items, the factor in the metadata of its schema."""
-    return batch("items", message).replace_schema_metadata({"m": str(message["m"])})
-
-
-def _answer(items: Any) -> Any:
-    return totalled(items, int(items.schema.metadata[b"m"]))
+def message(kind: str, batch: Any, factor: int) -> message_types.Message:
+    """Return the message that a record batch holds, with the factor of items."""
+    rows = batch.column(0).to_pylist() if kind == "numbers" else batch.to_pylist()
+    return {ROWS[kind]: rows, **({"m": factor} if kind == "items" else {})}
 
 
 def _encode(batch: Any) -> bytes:

@@ -8,7 +8,7 @@ import pandas as pd
 from bench.analysis.comparison import QUANTITIES, effect
 from bench.run.frames import Run, column, number_of
 from bench.stats.intervals import Interval
-from bench.text import quantity
+from bench.text import ratio_ends
 
 P50, RATE = column(0.5), "rate_per_s"
 
@@ -37,6 +37,11 @@ class Ratio:
         return QUANTITIES[self.name][0] if self.name in QUANTITIES else self.name.replace("_us", "").replace("_", " ")
 
     @property
+    def words(self) -> str:
+        """The ratio in words, without its interval."""
+        return _ends(self.interval)[0]
+
+    @property
     def is_certain(self) -> bool:
         """Whether the interval excludes 1: the two cases are distinguishable."""
         return self.interval.excludes(1)
@@ -54,14 +59,18 @@ def times(found: Interval) -> str:
     """Return a ratio with its interval, as ``comparison.effect`` gives it: 1.53 times (95 % CI 1.41 to 1.66)."""
     if math.isnan(found.middle):
         return "an unknown number of times"
-    return f"{quantity(found.middle)} times ({confidence(found)})"
+    return f"{_ends(found)[0]} times ({confidence(found)})"
 
 
 def confidence(interval: Interval) -> str:
     """Return the ends of an interval in words, or why there are none."""
     if not interval.has_ends:
         return "no 95 % CI from fewer than six blocks"
-    return f"95 % CI {quantity(interval.low)} to {quantity(interval.high)}"
+    return "95 % CI {1} to {2}".format(*_ends(interval))
+
+
+def _ends(interval: Interval) -> tuple[str, str, str]:
+    return ratio_ends(interval.middle, interval.low, interval.high)
 
 
 def ratio(run: Run, base: int, other: int, name: str) -> Ratio:

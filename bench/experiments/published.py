@@ -121,7 +121,7 @@ def zeromq_lines(run: Run) -> str:
 
 def xmlrpc_lines(run: Run) -> str:
     """Return whole client processes in the form of the Xmlrpc-c notes, with their values of about 1999."""
-    lines = []
+    lines = ["medians over the starts; the last number of a line is the median of each start's own difference:"]
     for case in run.numbers:
         rows = spent(run, case, "wall")
         rows = rows[rows["payload_bytes"] == run.case(case).payload_bytes]

@@ -24,7 +24,7 @@ def with_range(run: Run, case: int, name: str) -> str:
 
 def ranged(spread: stats.Spread) -> str:
     """Return a time in us with its range over starts."""
-    return spread.words(duration, f"range over starts {duration(spread.low)} to {duration(spread.high)}")
+    return spread.words(duration, "range over starts {} to {}".format(*spread.ends(duration)))
 
 
 def factor(value: float) -> str:

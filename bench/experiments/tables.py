@@ -30,12 +30,11 @@ from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
-from bench.stats import Spread, across_starts
+from bench.stats import Spread, Text, across_starts
 from bench.stats.intervals import Interval
 from bench.text import duration, listed, quantity
 
 Row = dict[str, Any]
-Text = Callable[[float], str]  # a number in words
 
 SPENT = {"wall": "time", "client": "client CPU", "server": "server CPU"}
 TOO_FEW = "n/a (too few in a start)"
@@ -60,7 +59,7 @@ def table(
 def _ranged(value: Interval | Spread, text: Text) -> str:
     """Return a value with its interval or range: "1.53 [1.41, 1.66]"; no ends where they are not known."""
     middle = value.words(text) if isinstance(value, Spread) else text(value.middle)
-    return middle if math.isnan(value.low) else f"{middle} [{text(value.low)}, {text(value.high)}]"
+    return middle if math.isnan(value.low) else "{} [{}, {}]".format(middle, *value.ends(text))
 
 
 def _of_case(run: Run, case: int, name: str, text: Text) -> str:
@@ -78,12 +77,13 @@ def _known(value: float, text: Text, otherwise: str) -> str:
     return otherwise if math.isnan(value) else text(value)
 
 
-def _percent(value: float) -> str:
+def _percent(value: float, *, like: float | None = None) -> str:
+    del like
     return f"{value:.0%}"
 
 
-def _memory(value: float) -> str:
-    return quantity(value, "B")
+def _memory(value: float, *, like: float | None = None) -> str:
+    return quantity(value, "B", like=like)
 
 
 @table("case")
@@ -95,7 +95,7 @@ def ratios(run: Run) -> Iterator[Row]:
             "compared with": run.labels[ratio.base],
             "quantity": ratio.quantity,
             "load": load_of(run, ratio.other),
-            "ratio": quantity(ratio.value),
+            "ratio": ratio.words,
             "interval": ratio.range,
             "distinguishable": "yes" if ratio.is_certain else "no",
         }
@@ -299,8 +299,8 @@ def costs(run: Run) -> Iterator[Row]:
         }
 
 
-def _of_ns(value: float) -> str:
-    return duration(value / 1e3)
+def _of_ns(value: float, *, like: float | None = None) -> str:
+    return duration(value / 1e3, like=None if like is None else like / 1e3)
 
 
 def _of_server(run: Run, case: int, name: str, text: Text, ranged: bool = True) -> str:
@@ -398,8 +398,8 @@ def published(run: Run) -> Iterator[Row]:
         }
 
 
-def _per_second(rate: float) -> str:
-    return f"{quantity(rate)}/s"
+def _per_second(rate: float, *, like: float | None = None) -> str:
+    return f"{quantity(rate, like=like)}/s"
 
 
 def disturbances(run: Run) -> pd.DataFrame:

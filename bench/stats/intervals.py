@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from bench.stats.quantiles import Array, needed_samples, quantile
+from bench.stats.quantiles import Array, Text, needed_samples, quantile
 
 CONFIDENCE = 0.95
 EXACT = 25  # up to so many starts of each side distributions are exact, above them normal
@@ -44,6 +44,10 @@ class Interval:
     def half_width(self) -> float:
         """The larger distance of an end from a ratio, as a share of it; infinite without ends."""
         return max(self.high / self.middle, self.middle / self.low) - 1 if self.has_ends else math.inf
+
+    def ends(self, text: Text) -> tuple[str, str]:
+        """Return both ends in words, in the unit of the estimate."""
+        return text(self.low, like=self.middle), text(self.high, like=self.middle)
 
     def exp(self) -> "Interval":
         """Return the interval of a ratio from that of its logarithm."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,13 @@ def carried(values: Array, p: float) -> float:
     return quantile(values, p) if p <= 0.5 or len(values) >= needed_samples(p) else math.nan
 
 
+class Text(Protocol):
+    """Returns a number in words, in the unit that suits it, or another one: ``like``."""
+
+    def __call__(self, value: float, /, *, like: float | None = None) -> str:
+        """Return the words."""
+
+
 class Spread(NamedTuple):
     """The median over the starts, the smallest and largest of them, and their two levels where they have two.
 
@@ -64,6 +71,10 @@ class Spread(NamedTuple):
             return first
         number, _, unit = first.partition(" ")
         return f"{number if unit == second[0].partition(' ')[2] else first} or {second[0]}"
+
+    def ends(self, text: Text) -> tuple[str, str]:
+        """Return the smallest and the largest in words, in the unit of the median."""
+        return text(self.low, like=self.medians[-1]), text(self.high, like=self.medians[-1])
 
     def words(self, text: Callable[[float], str], *notes: str) -> str:
         """Return the median in words, or both levels with what they are: "24.4 or 35.8 µs (two levels)".

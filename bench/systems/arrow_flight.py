@@ -1,6 +1,7 @@
 """Arrow Flight: actions, or record batches through one exchange, over gRPC; pyarrow on both sides."""
 
 import contextlib
+import copy
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -93,23 +94,22 @@ def coder(options: Options, kind: str) -> codecs.Coder | None:
     if options.codec != "arrow":
         return None
     codecs.load("arrow", kind)  # which refuses what has no columns
-    request = _natural(kind, message_types.first(kind, 500))
-    answer = _total if kind == "items" else message_types.same
-    schemas = {rows.batch.num_columns: rows.batch.schema for rows in (request, answer(request))}
+    answer, request = message_types.answerer(kind), message_types.first(kind, 500)
 
-    def decode(data: bytes) -> Rows:
+    def build(message: message_types.Message) -> Rows:
+        return Rows(arrow.batch(kind, message), message.get("m", 0))
+
+    def read(rows: Rows) -> message_types.Message:
+        return arrow.message(kind, *rows)
+
+    made = build(request), build(answer(copy.deepcopy(request)))
+    schemas = {rows.batch.num_columns: rows.batch.schema for rows in made}
+
+    def decode(data: bytes) -> message_types.Message:
         columns, factor = _HEAD.unpack_from(data)
-        return Rows(pa.ipc.read_record_batch(pa.py_buffer(data).slice(_HEAD.size), schemas[columns]), factor)
+        return read(Rows(pa.ipc.read_record_batch(pa.py_buffer(data).slice(_HEAD.size), schemas[columns]), factor))
 
-    return codecs.Coder(_encoded, decode, lambda message: _natural(kind, message), answer)
-
-
-def _natural(kind: str, message: message_types.Message) -> Rows:
-    return Rows(arrow.batch(kind, message), message.get("m", 0))
-
-
-def _total(rows: Rows) -> Rows:
-    return Rows(arrow.totalled(rows.batch, rows.factor), rows.factor)
+    return codecs.Coder(lambda message: _encoded(build(message)), decode, answer=answer, build=build, read=read)
 
 
 def _encoded(rows: Rows) -> bytes:

@@ -240,7 +240,7 @@ def test_sentences_decide_by_the_interval_of_the_ratio():
     unpaired = sentences([quick, near])  # six starts of each, whose ranges overlap
     assert "1.01 times" in unpaired and "not distinguishable" in unpaired
     paired = sentences([quick, near], {("quick", "near"): Interval(1.01, 1.005, 1.015, 0.95)})
-    assert "1.01 times" in paired and "1.00 to 1.01" in paired and "not distinguishable" not in paired
+    assert "1.010 times" in paired and "1.005 to 1.015" in paired and "not distinguishable" not in paired
     assert "near**: 10.1 µs" in (apart := sentences([quick, near], {})) and "no ratio" in apart and "times" not in apart
     assert sentences([]) == ""
 

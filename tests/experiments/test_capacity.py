@@ -1,11 +1,15 @@
 """What is said of a search for a capacity: its starts where it decides, and whose limit the rate is."""
 
+import math
+
+import pytest
 from handmade import reference
 
 from bench.analysis import checks
 from bench.analysis.trust_card import CAUTION, PASS
 from bench.experiments import panels
-from bench.experiments.capacity import text
+from bench.experiments.capacity import findings, text
+from bench.stats import Spread
 
 
 def test_a_search_is_judged_by_the_starts_at_the_rate_that_it_states():
@@ -24,3 +28,35 @@ def test_too_few_starts_at_that_rate_are_a_caution(monkeypatch):
     rest = [one for one in search["probes"] if one["rate"] != search["low_per_s"]]
     monkeypatch.setitem(run.manifest, "capacity", search | {"probes": rest})
     assert checks.starts(run).verdict == CAUTION
+
+
+def spread(value):
+    return Spread(value, 0.9 * value, 1.1 * value)
+
+
+@pytest.mark.parametrize(
+    ("cpu_us", "switches", "switch_us", "falls", "share"),
+    [
+        ((100, 30), (4.0, 3.0), 3.5, True, 0.05),  # fewer switches, and yet something else makes calls cheaper
+        ((20, 13), (3.0, 1.0), 3.5, True, 1.0),
+        ((30, 30), (4.0, 1.0), 3.5, False, math.nan),
+        ((100, 30), (4.0, 3.0), math.nan, True, math.nan),
+    ],
+)
+def test_fewer_switches_explain_cheaper_calls_only_as_far_as_switches_cost(cpu_us, switches, switch_us, falls, share):
+    cost = findings.Cost("server", tuple(map(spread, cpu_us)), tuple(map(spread, switches)), switch_us)
+    assert cost.falls == falls and cost.by_switches == pytest.approx(share, nan_ok=True)
+    said = text._role(cost)
+    assert ("does **not** fall" in said) == (not falls)
+    assert ("do not explain" in said) == (share == 0.05) and ("and explain it" in said) == (share == 1.0)
+    assert ("not known" in said) == (falls and math.isnan(share))
+
+
+def test_the_cost_at_two_rates_is_that_of_the_runs_cases():
+    run = reference("capacity")
+    least, stated, costs = findings.costs(run)
+    assert least == run.cases["offered_per_s"].min() and stated == run.manifest["capacity"]["low_per_s"]
+    assert [cost.role for cost in costs] == ["server", "client"]
+    for cost in costs:
+        cases = [run.first(offered_per_s=rate) for rate in (least, stated)]
+        assert cost.cpu_us == tuple(run.over_starts(case, f"{cost.role}_cpu_us_per_call") for case in cases)

@@ -63,7 +63,7 @@ SAID = {  # the value and the two ends of a score in a sentence of the same run
 def test_the_score_is_what_a_sentence_says(question):
     one = questions.find(question)
     run = reference(one.notebook)
-    said = SAID[question].format(*(re.escape(one.shown(value)) for value in questions.measured(run, one)[:3]))
+    said = SAID[question].format(*map(re.escape, one.shown(questions.measured(run, one))))
     assert re.search(said, sentences.conclusion(run))
 
 

@@ -61,9 +61,34 @@ def test_only_a_ratio_of_paired_starts_has_an_interval():
 def test_a_ratio_whose_interval_contains_1_is_not_called_reproduced():
     run = reference("origins")
     crossing = [one.claim for one in findings.relations(run) if one.here.low <= 1 <= one.here.high]
-    lines = [line for line in text.conclusion(run).splitlines() if line.startswith(("- reproduced", "- not"))]
+    lines = [line for line in text.conclusion(run).splitlines() if line[2:].partition(":")[0] in findings.VERDICTS]
     assert len(lines) == len(findings.relations(run)) and crossing
     assert all(not line.startswith("- reproduced") for line in lines if any(claim in line for claim in crossing))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "low", "high", "verdict"),
+    [
+        (2.0, 1.5, 2.2, findings.REPRODUCED),
+        (2.0, 1.9997, 2.0003, findings.REPRODUCED),
+        (1.93, 1.45, 1.94, findings.REPRODUCED),
+        (3.18, 1.91, 3.17, findings.SAME_DIRECTION),  # within a factor of 1.5, and yet not the same
+        (9.8, 1.2, 1.9, findings.SAME_DIRECTION),
+        (0.5, 0.6, 0.8, findings.SAME_DIRECTION),
+        (9.8, 0.5, 0.9, findings.OPPOSITE),
+        (1.35, 0.87, 1.4, findings.UNDECIDED),
+    ],
+)
+def test_a_ratio_is_reproduced_only_where_its_interval_holds_the_published_one_and_not_1(theirs, low, high, verdict):
+    relation = findings.Relation("", "", theirs, Spread((low * high) ** 0.5, low, high))
+    assert relation.verdict == verdict
+
+
+@pytest.mark.parametrize("off", [1.1, 5.0])
+def test_whether_ratios_carry_over_better_than_numbers_is_said_of_the_run(off, monkeypatch):
+    run = reference("origins")
+    monkeypatch.setattr(text, "carried_over", lambda run: (2.0, off))
+    assert ("no better" in text.carried(run)) == (off > 2)
 
 
 def test_of_an_origin_all_that_is_installed_is_measured(monkeypatch):

@@ -12,6 +12,7 @@ from bench.errors import UsageError
 from bench.experiments import panels, registry
 from bench.experiments.overview import figure, findings, text
 from bench.plan.case import Case
+from bench.run.start_record import StartRecord
 
 NAMES = [
     *("sockets", "zeromq", "grpc_sync", "grpc_aio", "xmlrpc_pstream", "wamp_crossbar", "http_stdlib", "http_aiohttp"),
@@ -128,3 +129,34 @@ def test_what_is_missing_is_named_with_one_line_that_installs_it():
     said = text.conclusion(run)
     assert f"`{line}`" in said and all(f"**{name}**" in said for name in reasons)
     assert all(name in panels.caption(run) for name in reasons)
+
+
+def two_speeds(one_us, two_us, cpu_us, sleeps=(2, 2)):
+    """Return a run of the two baselines with one client, and of the native one with two."""
+    cases = [Case(name, "ipc", 1000, placement="split") for name in ("sockets", "sockets_c")]
+    cases.append(Case("sockets_c", "ipc", 1000, placement="split", clients=2))
+
+    def record(start, block, index):
+        rtt = np.full(500, int(1000 * (40, one_us, two_us)[index]))
+        calls = 500 * (1 + (index == 2))
+        cpu = {role: int(500 * calls * cpu_us[index == 2]) for role in ("client_cpu_ns", "server_cpu_ns")}
+        switches = dict.fromkeys(("voluntary_switches", "server_voluntary_switches"), calls * sleeps[index == 2] // 2)
+        times = [handmade.in_order(rtt)] * cases[index].clients
+        return StartRecord(handmade.usual(calls, rtt.sum() / 1e9, **cpu, **switches), times)
+
+    return handmade.recorded("overview", cases, record)
+
+
+def test_a_gain_above_two_is_explained_only_by_what_became_shorter():
+    found = text.doubled(two_speeds(60, 40, (20, 15)))
+    assert "needs less CPU time and waiting" in found and "cheaper wake-ups" in found
+    assert "fewer wake-ups" in text.doubled(two_speeds(60, 40, (20, 15), (4, 2)))
+    assert text.doubled(two_speeds(40, 45, (20, 15))) == ""
+
+
+def test_a_native_baseline_that_is_slower_than_python_is_said_to_be():
+    slower = two_speeds(60, 40, (20, 15))
+    assert "fewer calls/s" in text.native(slower) and f"{findings.native_baseline(slower)} as many" in text.native(
+        slower
+    )
+    assert text.native(two_speeds(30, 40, (20, 15))) == ""

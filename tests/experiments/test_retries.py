@@ -126,7 +126,7 @@ def test_the_prediction_is_utilization_times_attempts():
     run = run_of([case(), case(retries=3), case(retries=3, budget=0.1), case(retries=9)], [GIVEN_UP] * 4)
     assert findings.utilization(run) == pytest.approx(0.2)
     said = text.predicted(run)
-    rows = [line.strip("|").split(" | ")[1:] for line in said.splitlines()[2:]]
+    rows = [line.strip("|").split(" | ")[1:] for line in said.splitlines() if line.startswith("| ")][1:]
     assert [row[:2] for row in rows] == [["1", "20%"], ["4", "80%"], ["1.1", "22%"], ["10", "200%"]]
     assert rows[0][2] == rows[1][2] == rows[2][2] != rows[3][2]
 
@@ -206,3 +206,14 @@ def test_a_real_server_that_freezes_is_asked_again_by_a_real_run():
         assert 0 < one.wasted.iloc[0] <= 1 and one.awaited.iloc[0] <= one.met.iloc[0]
         assert one.policy.retries or (one.awaited.iloc[0] < 1 and one.overtaken.iloc[0] == 0)
     assert isinstance(findings.over_time(run, 0), pd.DataFrame)
+
+
+@pytest.mark.parametrize(("policy", "contradicts"), [({}, True), ({"retries": 9}, False)])
+def test_a_prediction_that_the_run_contradicts_is_said_first(policy, contradicts):
+    stuck = [*GIVEN_UP[:3], *((3 + n, 0, 130 + n, 0, 130 + n) for n in range(0, 860, 5))]
+    run = run_of([case(**policy)], [stuck])
+    (one,) = findings.outcomes(run)
+    assert one.recovers is False
+    said = text.predicted(run)
+    assert ("contradicts the prediction" in said.splitlines()[0]) == contradicts
+    assert said.splitlines()[-1].endswith("0 of 6 starts |")

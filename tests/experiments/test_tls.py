@@ -189,3 +189,13 @@ def test_a_run_from_before_encryption_is_compared_with_one_of_today():
     encrypted = handmade([Case("sockets", "tcp", options={"writes": 1, "tls": True})], [200], calls=200)
     with pytest.raises(DataError):
         compare(before, encrypted)
+
+
+@pytest.mark.parametrize(
+    ("added_us", "words"), [(9, "not distinguishable from 1"), (90, "not CPU time"), (3, "outside")]
+)
+def test_whether_the_added_time_is_computation_is_what_the_run_measured(added_us, words):
+    run = made_up(0, added_us, 0)  # 9 us of CPU time are added to each call
+    share = findings.computed(run, findings.pairs(run)[0], SIZES[-1])
+    assert share.middle == pytest.approx(9 / added_us, rel=0.05)
+    assert words in text.computation(run)

@@ -1,5 +1,6 @@
 """What a rate says of the server, and what CPU time says of a round trip: sentences from runs made by hand."""
 
+import math
 import re
 
 import pytest
@@ -10,7 +11,9 @@ from bench.experiments import sentences, tables
 from bench.experiments.latency.text import cpu
 from bench.experiments.overview import text as overview
 from bench.plan.case import Case
-from bench.text import duration, quantity
+from bench.stats import Spread
+from bench.stats.intervals import Interval
+from bench.text import duration, quantity, ratio_ends
 
 
 def limited(client, server, placement="split"):
@@ -92,3 +95,38 @@ def test_durations(us, text):
 )
 def test_quantities(value, text):
     assert quantity(value) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "middle", "low", "high", "shown"),
+    [
+        (duration, 656, 537, 1140, "656 µs [537 µs, 1,140 µs]"),
+        (duration, 1500, 588, 2.5e6, "1.50 ms [0.588 ms, 2,500 ms]"),
+        (duration, 0.9, 0.4, 1.2, "900 ns [400 ns, 1,200 ns]"),
+        (duration, 12, -1, 30, "12.0 µs [-1.00 µs, 30.0 µs]"),
+        (quantity, 1750, 705, 2360, "1.75 k [0.705 k, 2.36 k]"),
+        (quantity, 999.9, 998, 1002, "1.00 k [0.998 k, 1.00 k]"),
+    ],
+)
+def test_the_ends_of_an_interval_have_the_unit_of_its_value_and_three_digits(text, middle, low, high, shown):
+    for of in (Spread(middle, low, high), Interval(middle, low, high)):
+        assert "{} [{}, {}]".format(text(middle), *of.ends(text)) == shown
+
+
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [
+        ((31.97, 20.69, 43.79), ("32.0", "20.7", "43.8")),
+        ((10.6, 9.4, 11.9), ("10.6", "9.40", "11.9")),
+        ((1.0004, 0.9952, 1.0061), ("1.000", "0.995", "1.006")),
+        ((1.139, 1.134, 1.146), ("1.14", "1.13", "1.15")),
+        ((1.062, 1.041, 1.08), ("1.06", "1.04", "1.08")),
+        ((2.0, 1.9977, 2.0007), ("2.000", "1.998", "2.001")),
+        ((2.0, 2.0 - 1e-9, 2.0 + 1e-9), ("2.00", "2.00", "2.00")),
+        ((353.2, 352.9, 353.4), ("353.2", "352.9", "353.4")),
+        ((1353.2, 120.4, 2001), ("1,350", "120", "2,000")),
+        ((2.0, math.nan, math.nan), ("2.00", "n/a", "n/a")),
+    ],
+)
+def test_ratios_have_three_digits_and_more_only_where_an_end_would_read_as_the_ratio(ends, shown):
+    assert ratio_ends(*ends) == shown

@@ -60,6 +60,7 @@ def test_flights_batches_come_back_equal_and_fuzzed_ones_are_refused(kind):
     data, chance = coder.encode(exchange.request), random.Random(3)
     assert exchange == coder.answer(coder.decode(data)) and coder.exchange(second) != exchange.reply
     assert exchange == coder.decode(coder.encode(exchange.reply))
+    assert coder.read(coder.build(first)) == first and not isinstance(coder.build(first), dict)
     for wrong in [*(data[:length] for length in chance.sample(range(len(data) - 8), 20)), chance.randbytes(300)]:
         with pytest.raises(Exception, match=r"."):  # the library's own, which fails the call
             coder.decode(wrong)

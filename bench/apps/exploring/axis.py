@@ -117,7 +117,7 @@ def _numbers(row: Shown, on: Axis | None) -> str:
     time = f"<b>{stats.across_starts(row.medians).values(duration)}</b>"
     if not (on and on.is_of_ratios):
         of = of_medians(row.medians)
-        ends = f" [{duration(of.low)}, {duration(of.high)}]" if of.has_ends else ""
+        ends = " [{}, {}]".format(*of.ends(duration)) if of.has_ends else ""
         return f'<div class="rt-value">{time}{ends}</div>'
     ratio = "1" if row.is_base else growing.in_words(row.ratio) if row.ratio else "took no turns: no ratio"
     return f'<div class="rt-value">{time}<br>{ratio}</div>'

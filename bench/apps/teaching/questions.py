@@ -27,7 +27,7 @@ from bench.experiments.streaming.findings import CPU, FIRST, paced, steps
 from bench.experiments.tls import findings as tls
 from bench.run.frames import Run, column, number_of
 from bench.stats.intervals import Interval
-from bench.text import quantity
+from bench.text import ratio_ends
 
 P50, SERVER_CPU = column(0.5), "server_cpu_us_per_call"
 RATIO = "times"  # the unit of a ratio of two cases
@@ -53,13 +53,17 @@ class Question:
         """What the two ends of an answer are."""
         return "95 % CI" if self.unit == RATIO else "range over starts"
 
-    def shown(self, value: float) -> str:
-        """Return a number of an answer as text, without its unit; ratios as the notebook's sentences show them."""
-        return quantity(value) if self.unit == RATIO else f"{value:.3g}"
+    def shown(self, answer: "Answer") -> tuple[str, str, str]:
+        """Return an answer and its ends as text, without unit; ratios as the notebook's sentences show them."""
+        if self.unit == RATIO:
+            return ratio_ends(answer.middle, answer.low, answer.high)
+        return f"{answer.middle:.3g}", f"{answer.low:.3g}", f"{answer.high:.3g}"
 
     def said(self, answer: "Answer") -> str:
         """Return an answer with its unit as text, without its ends; a median between two levels as both."""
-        return answer.words(lambda value: f"{self.shown(value)} {self.unit}")
+        if self.unit == RATIO:
+            return f"{self.shown(answer)[0]} {RATIO}"
+        return answer.words(f"{{:.3g}} {self.unit}".format)
 
 
 ALL = tuple(

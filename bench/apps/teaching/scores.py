@@ -44,10 +44,9 @@ class Score(NamedTuple):
     def _ends(self) -> str:
         """Return the interval or range of the measurement in words."""
         assert self.measured
-        _, low, high, _ = self.measured
-        if math.isnan(low):
+        if math.isnan(self.measured.low):
             return f"no {self.asked.spread} from fewer than six blocks"
-        return f"{self.asked.spread} {self.asked.shown(low)} to {self.asked.shown(high)}"
+        return "{0} {2} to {3}".format(self.asked.spread, *self.asked.shown(self.measured))
 
 
 def scores(run: Run, *names: str) -> list[Score]:

@@ -71,13 +71,15 @@ def correction(run: Run) -> str:
     other = virtual(run).samples_of(case)
     true = ((other["rtt_ns"] + other["lag_ns"]) / 1e3).to_numpy()
     corrected = stats.corrected(recorded, 1e6 / PACED_PER_S)
-    p99 = [duration(stats.quantile(values, 0.99)) for values in (recorded, corrected, due, true)]
+    p99_us = [stats.quantile(values, 0.99) for values in (recorded, corrected, due, true)]
+    p99, off = list(map(duration, p99_us)), p99_us[1] / p99_us[3] - 1
     of = run.case(case)
     share = of.options["freeze_ms"] / 1e3 / run.plan.window_s
     return (
         f"One freeze of {duration(1e3 * of.options['freeze_ms'])}, {share:.0%} of the window: it sets all quantiles "
         f"above p{100 * (1 - share):.0f}. p99 over whole windows, warm-up included: {p99[0]} recorded from sending; "
         f"{p99[1]} corrected for coordinated omission; {p99[2]} measured from the scheduled send time; {p99[3]} true. "
-        f"The correction is close where utilization is low, as here "
-        f"({of.offered_per_s * of.options['mean_us'] / 1e6:.0%}); measuring from the scheduled send time needs none."
+        f"At this utilization ({of.offered_per_s * of.options['mean_us'] / 1e6:.0%}) the correction is "
+        f"{'' if abs(off) <= MARGIN else '**not** '}within {MARGIN:.0%} of the true value ({off:+.0%}); measuring from "
+        "the scheduled send time needs none."
     )

@@ -1,12 +1,15 @@
 """A stored search: the objective, every probe, and the final bracket."""
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from bench.analysis.resources import full, resources
+from bench.contract import PACING
 from bench.run.frames import Run, once
 from bench.run.start_values import BUSY, client_share
+from bench.stats import Spread
 
 
 def searched(run: Run) -> dict[str, Any]:
@@ -65,3 +68,56 @@ def bracket(run: Run) -> tuple[float, float]:
 def case_at(run: Run, rate: float) -> int | None:
     """Return the case of a rate, or None if it was not measured."""
     return run.first(offered_per_s=rate)
+
+
+class Cost(NamedTuple):
+    """What a role uses for each call at two offered rates, the lowest that was tried and the stated one.
+
+    cpu_us, switches: at both, CPU time and voluntary context switches. switch_us: what one switch between two threads
+    costs on this machine, probed beside the windows; NaN if it was not.
+    """
+
+    role: str
+    cpu_us: tuple[Spread, Spread]
+    switches: tuple[Spread, Spread]
+    switch_us: float
+
+    @property
+    def saved_us(self) -> float:
+        """By how much the CPU time per call falls from the lower rate to the higher one; negative if it rises."""
+        return self.cpu_us[0].middle - self.cpu_us[1].middle
+
+    @property
+    def falls(self) -> bool:
+        """Whether the CPU time per call of every start at the higher rate is below that of every one at the lower."""
+        return self.cpu_us[1].high < self.cpu_us[0].low
+
+    @property
+    def by_switches(self) -> float:
+        """The share of the fall that the saved context switches explain, by the cost of a switch; NaN if not known."""
+        saved = self.switches[0].middle - self.switches[1].middle
+        return saved * self.switch_us / self.saved_us if self.falls else math.nan
+
+
+def costs(run: Run) -> tuple[float, float, list[Cost]] | None:
+    """Return the lowest rate, the stated one, and each role's cost at both; None without two rates to compare."""
+    low = bracket(run)[0] or bracket(run)[1]
+    least = float(run.cases["offered_per_s"].min())
+    cases = [case_at(run, rate) for rate in (least, low)]
+    if least >= low or None in cases:
+        return None
+    probed = run.starts["switch_ns"] / 1e3 if "switch_ns" in run.starts else pd.Series([math.nan])
+    found = []
+    for role in ("server", "client"):
+        cpu, sleeps = (
+            tuple(run.over_starts(case, f"{role}_{name}_per_call") for case in cases if case is not None)
+            for name in ("cpu_us", "sleeps")
+        )
+        if not any(math.isnan(spread.middle) for spread in (*cpu, *sleeps)):
+            found.append(Cost(role, (cpu[0], cpu[1]), (sleeps[0], sleeps[1]), float(probed.median())))
+    return least, low, found
+
+
+def counts_pacing(run: Run) -> bool:
+    """Return whether the clients reported the CPU time of their spinning, which is then not in their CPU time."""
+    return bool((run.reports["name"] == PACING).any())

@@ -3,11 +3,14 @@
 import math
 
 from bench.experiments.capacity.findings import (
+    Cost,
     bracket,
     busiest_clients,
     case_at,
     confirming,
     control,
+    costs,
+    counts_pacing,
     is_at_least,
     machine_shows,
     probes,
@@ -16,7 +19,7 @@ from bench.experiments.capacity.findings import (
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run
 from bench.run.start_values import BUSY
-from bench.text import duration, quantity
+from bench.text import counted, duration, quantity
 
 
 def evidence(run: Run) -> int:
@@ -43,7 +46,7 @@ def conclusion(run: Run) -> str:
         return f"The {goal} is met even at {quantity(low)}/s, the highest rate searched: use a stricter one."
     met = int(confirming(run)["met"].sum())
     text = (
-        f"The {goal} is met at **{low:,.0f} requests/s** "
+        f"{_subject(run)}: the {goal} is met at **{low:,.0f} requests/s** "
         f"(in {met} of {evidence(run)} {_kind(run)} starts{_requests(run)}) and "
         f"violated at **{high:,.0f} requests/s**; the search took {len(rows)} starts."
     )
@@ -51,6 +54,12 @@ def conclusion(run: Run) -> str:
     if (violated["achieved"] < LEAST_ACHIEVED).any():
         text += " At some higher rates, not all requests could be sent on time."
     return " ".join(filter(None, [text, _cost(run, low), _limit(run)]))
+
+
+def _subject(run: Run) -> str:
+    """Return what the search was of: the system, its transport, and the connections that share the schedule."""
+    of = run.case(0)
+    return f"**{of.system} {of.transport}**, {counted(of.clients, 'connection')}"
 
 
 def _kind(run: Run) -> str:
@@ -92,3 +101,39 @@ def _limit(run: Run) -> str:
     share = busiest_clients(run)
     used = f"used up to {share:.0%} of their CPUs" if share > BUSY else "shared a saturated CPU with the server"
     return f"At these rates the clients {used}: the server's capacity is at least {bracket(run)[0]:,.0f} requests/s."
+
+
+LITTLE, MOST = 0.5, 1.5  # shares of a fall between which the cost of the saved switches explains it
+
+
+def cpu(run: Run) -> str:
+    """Say whether the CPU time per call falls with the rate, and whether saved context switches explain that."""
+    if (found := costs(run)) is None:
+        return "Only one rate was measured: nothing is known of CPU time per call at others."
+    least, stated, of_roles = found
+    lines = [f"From {quantity(least)} to {quantity(stated)} requests/s:", *(_role(cost) for cost in of_roles)]
+    spins = (
+        "The clients' spinning until a request is due was counted apart, and is not in these numbers."
+        if counts_pacing(run)
+        else "This run did not count apart how long the clients spin until a request is due: their CPU time contains "
+        "it, and it is shorter at higher rates."
+    )
+    return "\n".join([*lines, "", spins])
+
+
+def _role(cost: Cost) -> str:
+    cpu_us, switches = (
+        " to ".join(spread.words(text) for spread in both)
+        for both, text in ((cost.cpu_us, duration), (cost.switches, "{:.2f}".format))
+    )
+    numbers = f"CPU time per call {cpu_us}, voluntary context switches per call {switches}"
+    if not cost.falls:
+        return f"- **{cost.role}**: the CPU time per call does **not** fall in every start ({numbers})."
+    share, each = cost.by_switches, f"at {duration(cost.switch_us)} for each, the saved switches are"
+    if math.isnan(share):
+        why = "the cost of a switch was not measured beside this run, so the cause is not known"
+    elif share < LITTLE:
+        why = f"{each} **{max(0.0, share):.0%}** of the fall and do not explain it; what does is not measured here"
+    else:
+        why = f"{each} {'the fall or more' if share > MOST else f'{share:.0%} of the fall'}, and explain it"
+    return f"- **{cost.role}**: the CPU time per call falls ({numbers}); {why}."

@@ -12,7 +12,7 @@ from bench.experiments.sentences import ranged
 from bench.run.frames import Run
 from bench.stats import intervals
 from bench.stats.intervals import Interval
-from bench.text import quantity
+from bench.text import ratio_ends
 
 NO_RATIO = "no ratio (measured apart, or another time)"
 
@@ -62,5 +62,5 @@ def unpaired(base: Row, other: Row) -> Interval:
 
 def _ratio(interval: Interval) -> str:
     """Return a ratio with its interval; where the interval holds 1, that the two are not distinguishable."""
-    text = f"{quantity(interval.middle)} times the shortest ({confidence(interval)})"
+    text = f"{ratio_ends(interval.middle, interval.low, interval.high)[0]} times the shortest ({confidence(interval)})"
     return f"{text}: not distinguishable from it" if interval.low <= 1 <= interval.high else text

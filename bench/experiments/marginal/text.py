@@ -44,7 +44,7 @@ def _shares(run: Run, case: int) -> str:
 def _spread(spread: Spread) -> str:
     if spread.low <= 0:
         return f"at most {duration(spread.high)} (some starts give less than zero)"
-    return spread.words(duration, f"starts from {duration(spread.low)} to {duration(spread.high)}")
+    return spread.words(duration, "starts from {} to {}".format(*spread.ends(duration)))
 
 
 def _pairs(run: Run) -> str:

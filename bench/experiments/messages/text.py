@@ -76,7 +76,9 @@ def _sizes(run: Run, name: str, cases: list[int]) -> str:
     least, most = run.case(cases[0]).payload_bytes, run.case(cases[-1]).payload_bytes
     ends = f"{shares[0]:.0%} of the call at {quantity(least, 'B')}, {shares[-1]:.0%} at {quantity(most, 'B')}"
     said = [_crossing(run, cases, shares, level, words) for level, words in ((LITTLE, "a tenth"), (DOMINANT, "half"))]
-    return f"**{name}**: {ends}; {listed(said)}"
+    rest = [duration(findings.split(run, case).rest_us) for case in (cases[0], cases[-1])]
+    others = f"everything else takes {rest[0]} at the smallest size and {rest[1]} at the largest"
+    return f"**{name}**: {ends}; {listed(said)}; {others}"
 
 
 def _crossing(run: Run, cases: list[int], shares: list[float], level: float, words: str) -> str:

@@ -39,7 +39,7 @@ def _tail(run: Run, case: int) -> str:
 def _spread(run: Run, case: int) -> str:
     """Return the median RTT with the range of the starts' medians."""
     spread = run.over_starts(case, P50)
-    return spread.words(duration, f"starts from {duration(spread.low)} to {duration(spread.high)}")
+    return spread.words(duration, "starts from {} to {}".format(*spread.ends(duration)))
 
 
 def _payload(run: Run, box: str) -> list[str]:

@@ -74,10 +74,8 @@ def _order(outcome: Order) -> str:
         parts.append(f"{len(outcome.reversed)} in the reverse order ({_pairs(outcome.reversed)})")
     if outcome.unclear:
         parts.append(f"{len(outcome.unclear)} not distinguishable ({_pairs(outcome.unclear)})")
-    return (
-        f"- **{where}**: pairs of systems that are distinguishable over loopback: {outcome.number}. Of these, over "
-        f"this link: {listed(parts)}."
-    )
+    some = f"{outcome.number} pair of systems is" if outcome.number == 1 else f"{outcome.number} pairs of systems are"
+    return f"- **{where}**: {some} distinguishable over loopback; of these, over this link: {listed(parts)}."
 
 
 def _pairs(pairs: tuple[tuple[str, str], ...]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from bench.run.frames import Run, once
 
 DELAY_S = 0.040  # Linux's least delay of an acknowledgement (TCP_DELACK_MIN)
+TOLERANCE = 0.1  # by which delayed ACKs per predicted stall may differ from 1
 
 
 SIDES = {(True, True): "both", (False, True): "server only", (True, False): "client only", (False, False): "neither"}
@@ -42,3 +43,9 @@ def combinations(run: Run) -> list[Combination]:
             sides = SIDES[of.options["client_nodelay"], of.options["server_nodelay"]]
             factorial.append(Combination(case, of.system, sides, of.options["writes"]))
     return factorial
+
+
+def delayed_acks(run: Run, of: Combination) -> float:
+    """Return how many delayed ACKs the kernel counted per call of a combination, median over starts; NaN if unknown."""
+    starts = run.starts_of(of.case)
+    return float((starts["tcp_delayed_acks"] / starts["calls"]).median())

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
+from bench.analysis.comparison import ratio_of
 from bench.run.frames import Run, column
+from bench.stats.intervals import Interval
 from bench.validation.cases import FLOOR
 
 P50 = column(0.5)
@@ -53,6 +56,27 @@ def baseline(run: Run) -> dict[str, int]:
 def spread(run: Run, case: int) -> float:
     """Return the standard deviation of ln(start median)."""
     return float(np.log(run.starts_of(case)[P50]).std())
+
+
+def beside(run: Run, neighbour: str) -> Interval:
+    """Return the median lateness of long waits beside a busy process over that without other load, paired by block."""
+    cases = hiccup_cases(run)
+    alone, busy = (_late_us(run, cases[name]) for name in ("nobody", neighbour))
+    return ratio_of(alone, busy)
+
+
+def _late_us(run: Run, case: int) -> "pd.Series[float]":
+    """Return the median lateness of each start of a case in us; index: block."""
+    return run.starts_of(case).set_index("block")[P50] - run.case(case).options["us"]
+
+
+def differ_in_spread(run: Run, one: int, other: int) -> bool:
+    """Return whether two cases' variances of ln(start median) are distinguishable: two-sided F test, 5 %."""
+    logs = [np.log(run.starts_of(case)[P50]).dropna() for case in (one, other)]
+    if min(map(len, logs)) < 2 or not all(log.var() > 0 for log in logs):
+        return False
+    ratio, *freedom = logs[0].var() / logs[1].var(), len(logs[0]) - 1, len(logs[1]) - 1
+    return bool(2 * min(special.fdtr(*freedom, ratio), special.fdtrc(*freedom, ratio)) < 0.05)
 
 
 def timeline(run: Run) -> pd.DataFrame:

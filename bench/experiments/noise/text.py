@@ -5,11 +5,14 @@ import math
 import numpy as np
 
 from bench import stats
+from bench.experiments.case_ratios import times
 from bench.experiments.noise.findings import (
     STOLEN,
     TIMERS,
     WORDS,
     baseline,
+    beside,
+    differ_in_spread,
     hiccup_cases,
     overshoot,
     spread,
@@ -18,6 +21,7 @@ from bench.experiments.noise.findings import (
 )
 from bench.run.frames import Run
 from bench.stats import Array, Spread, across_starts, variance
+from bench.stats.intervals import Interval
 from bench.text import duration
 from bench.validation.profiles import PROFILES
 
@@ -67,15 +71,22 @@ def starts(run: Run) -> str:
     best, worst = min(spreads, key=lambda name: spreads[name]), max(spreads, key=lambda name: spreads[name])
     usual, full = PROFILES["class"].starts, PROFILES["full"].starts
     detectable = [variance.detectable(math.sqrt(2) * spreads[best], count) for count in (usual, full)]
-    worse = (
-        f"; placement {worst} needs {max(1.0, (spreads[worst] / spreads[best]) ** 2):.0f} times as many starts for that"
-        if worst != best and spreads[best]
-        else ""
-    )
     return (
-        f"**Starts:** placement {best} has the smallest spread over starts. {usual} starts detect a difference of "
-        f"{detectable[0]:.0%}, {full} starts detect {detectable[1]:.0%}{worse}."
+        f"**Starts:** placement {best} has the smallest spread over starts{_worse(run, best, worst)}. With that spread "
+        f"{usual} starts detect a difference of {detectable[0]:.0%}, {full} starts detect {detectable[1]:.0%}."
     )
+
+
+def _worse(run: Run, best: str, worst: str) -> str:
+    """Say how many more starts the placement with the largest spread needs, if the spreads are distinguishable."""
+    cases = baseline(run)
+    spreads = [spread(run, cases[name]) for name in (best, worst)]
+    if best == worst or not spreads[0]:
+        return ""
+    if not differ_in_spread(run, cases[worst], cases[best]):
+        return f", but it is not distinguishable from the largest, of placement {worst} (F test)"
+    more = (spreads[1] / spreads[0]) ** 2
+    return f"; placement {worst} needs {more:.0f} times as many starts for the same resolution"
 
 
 def time(run: Run) -> str:
@@ -84,12 +95,24 @@ def time(run: Run) -> str:
     moved = _moved(np.log(rows["ratio"].to_numpy()))
     stolen = float((rows["stolen"] > STOLEN).mean())
     steal = f"; steal was above {STOLEN:.0%} of the CPUs in {stolen:.0%} of the starts" if stolen else ""
-    advice = (
-        "compare cases within one run, by block" if moved > 0.05 or stolen > 0.1 else "runs of one day are comparable"
-    )
     return (
-        f"**Time:** the baseline drifted by {moved:.1%} from the first to the last third of this run{steal}: {advice}."
+        f"**Time:** the baseline drifted by {moved:.1%} from the first to the last third of this run{steal}. A smaller "
+        "difference between two runs may be drift, and a longer time between them may bring more: compare cases within "
+        "one run, by block."
     )
+
+
+def idle(run: Run) -> str:
+    """Say whether waits end earlier beside a busy process, as they do where an idle CPU has to leave a sleep state."""
+    lines = []
+    for name in hiccup_cases(run):
+        found = Interval(math.nan) if name == "nobody" else beside(run, name)
+        if found.has_ends:
+            verdict = (
+                "at no distinguishable time" if not found.excludes(1) else "earlier" if found.high < 1 else "later"
+            )
+            lines.append(f"- {WORDS[name]} the median wait ends {verdict}: its lateness is {times(found)} as large")
+    return "\n".join(lines)
 
 
 def _moved(logs: Array) -> float:

@@ -1,7 +1,10 @@
 """Published numbers of the origins, the same numbers of a run that repeats them, and ratios of both."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+import numpy as np
 
 from bench import stats
 from bench.analysis import comparison
@@ -9,6 +12,10 @@ from bench.experiments.marginal import findings as marginal
 from bench.experiments.published import GRPC_LAB, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
 from bench.run.frames import Run, once
 from bench.stats import Spread
+
+REPRODUCED, SAME_DIRECTION = "reproduced", "same direction, another size"
+OPPOSITE, UNDECIDED = "opposite direction", "not distinguishable from 1"
+VERDICTS = (REPRODUCED, SAME_DIRECTION, OPPOSITE, UNDECIDED)
 
 
 class Replica(NamedTuple):
@@ -42,6 +49,19 @@ class Relation(NamedTuple):
     theirs: float
     here: Spread
     is_paired: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """Whether the ratio here repeats the published one, by its interval or range: one of ``VERDICTS``.
+
+        Compared are numbers as they are printed, with three digits, so that no verdict contradicts its own line.
+        """
+        theirs, low, high = (float(f"{value:.3g}") for value in (self.theirs, self.here.low, self.here.high))
+        if low <= 1 <= high:
+            return UNDECIDED
+        if low <= theirs <= high:
+            return REPRODUCED
+        return SAME_DIRECTION if (theirs > 1) == (low > 1) else OPPOSITE
 
 
 def _column(run: Run, case: int, name: str, factor: float = 1.0) -> tuple[Spread, tuple[int, str]]:
@@ -141,6 +161,13 @@ def relations(run: Run) -> list[Relation]:
                 Relation(upper.origin, claim, sum(upper.theirs) / sum(lower.theirs), *_paired(run, upper, lower))
             )
     return compared
+
+
+def carried_over(run: Run) -> tuple[float, float]:
+    """Return by which factor the numbers, and their ratios, differ from the published ones: medians, at least 1."""
+    numbers = [abs(math.log(replica.ratio)) for replica in replicas(run)]
+    of_two = [abs(math.log(relation.here.middle / relation.theirs)) for relation in relations(run)]
+    return math.exp(float(np.median(numbers))), math.exp(float(np.median(of_two)))
 
 
 def _paired(run: Run, upper: Replica, lower: Replica) -> tuple[Spread, bool]:

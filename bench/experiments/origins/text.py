@@ -1,18 +1,22 @@
 """What the figure of published and measured numbers says."""
 
-import numpy as np
-
-from bench.experiments.origins.findings import Relation, relations, replicas
+from bench.experiments.origins.findings import (
+    REPRODUCED,
+    SAME_DIRECTION,
+    VERDICTS,
+    Relation,
+    carried_over,
+    relations,
+    replicas,
+)
 from bench.experiments.sentences import factor
 from bench.run.frames import Run
-from bench.text import paragraphs
-
-NEAR = 1.5  # two ratios within this factor count as the same
+from bench.text import paragraphs, ratio_ends
 
 
 def conclusion(run: Run) -> str:
     """Say how much faster the numbers are here, and which ratios of the origins were reproduced."""
-    return paragraphs(_faster(run), _relations(run))
+    return paragraphs(_faster(run), _relations(run), carried(run))
 
 
 def _faster(run: Run) -> str:
@@ -27,29 +31,31 @@ def _faster(run: Run) -> str:
 
 def _relations(run: Run) -> str:
     compared = relations(run)
-    off = [abs(np.log(relation.here.middle / relation.theirs)) for relation in compared]
-    close = [relation for relation, gap in zip(compared, off, strict=True) if gap <= np.log(NEAR)]
-    same = [relation for relation in close if not relation.here.low <= 1 <= relation.here.high]
-    other = [relation for relation in compared if relation not in close]
+    if not compared:
+        return ""
+    count = [sum(relation.verdict == verdict for relation in compared) for verdict in VERDICTS]
     said = (
-        f"The origins' conclusions are ratios of two of their numbers. {len(same)} of {len(compared)} such ratios are "
-        f"within a factor of {NEAR:g} here, and distinguishable from 1:"
+        f"The origins' conclusions are ratios of two of their numbers. Of {len(compared)} such ratios {count[0]} are "
+        f"{REPRODUCED} (the published ratio is inside the 95 % interval here, and 1 is not), {count[1]} have the "
+        f"{SAME_DIRECTION}, {count[2]} the {VERDICTS[2]}; {count[3]} are {VERDICTS[3]}:"
     )
-    lines = [f"- reproduced: {_words(relation)}" for relation in same] + [
-        f"- not reproduced: {_words(relation)}" for relation in other
-    ]
-    open_ = [
-        f"- not decided: {_words(relation)}: not distinguishable from 1" for relation in close if relation not in same
-    ]
-    return "\n".join([said, "", *lines, *open_])
+    ordered = sorted(compared, key=lambda relation: VERDICTS.index(relation.verdict))
+    return "\n".join([said, "", *(f"- {relation.verdict}: {_words(relation)}" for relation in ordered)])
 
 
 def _words(relation: Relation) -> str:
-    return f"{relation.claim}, {relation.theirs:.2g} there and {relation.here.middle:.3g} here{_range(relation)}"
+    here, low, high = ratio_ends(*relation.here[:3])
+    kind = "95 % CI" if relation.is_paired else "ratio of medians; the ranges over starts allow"
+    return f"{relation.claim}, {relation.theirs:.3g} there and {here} here ({kind} {low} to {high})"
 
 
-def _range(relation: Relation) -> str:
-    """Return the interval of a ratio, or that it is a ratio of medians."""
-    if not relation.is_paired:
-        return " (ratio of medians)"
-    return f" (95 % CI {relation.here.low:.3g} to {relation.here.high:.3g})"
+def carried(run: Run) -> str:
+    """Say whether ratios of two numbers of one machine carry over better than the numbers, as the card has it."""
+    if not relations(run):
+        return ""
+    numbers, of_two = carried_over(run)
+    better = "Ratios carry over better than numbers" if of_two < numbers else "Ratios carry over no better than numbers"
+    return (
+        f"{better} in this run: the median number differs by a factor of {factor(numbers)} from the published one, the "
+        f"median ratio of two numbers of one origin by a factor of {factor(of_two)}."
+    )

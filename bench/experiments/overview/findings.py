@@ -1,6 +1,6 @@
 """The systems by their round trip, each compared with raw sockets, and what a second client adds."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -76,6 +76,42 @@ def longer_than_cpu(run: Run) -> "pd.Series[float]":
     """Return the mean RTT over the CPU time per call of all roles, for each of ``ranked``; index: case."""
     rows = ranked(run)
     return rows["mean_rtt_us"] / total_cpu(rows)
+
+
+class Waiting(NamedTuple):
+    """The mean RTT of two cases in us, their CPU time per call over all roles, and how often both sides sleep per call.
+
+    What is not CPU time is waiting: for another process, for a wake-up of an idle CPU, for a timer.
+    """
+
+    rtt_us: tuple[float, float]
+    cpu_us: tuple[float, float]
+    sleeps: tuple[float, float]
+
+    @property
+    def waits_us(self) -> tuple[float, float]:
+        """The mean RTT less the CPU time per call, of both; at least 0."""
+        first, second = (max(0.0, rtt - cpu) for rtt, cpu in zip(self.rtt_us, self.cpu_us, strict=True))
+        return first, second
+
+
+def waiting(run: Run, base: int, other: int) -> Waiting:
+    """Return how much of the round trips of two cases with client and server on CPUs of their own is waiting."""
+    rows = run.cases.loc[[base, other]]
+    (rtt, rtt_other), (cpu, cpu_other) = rows["mean_rtt_us"], total_cpu(rows)
+    sleeps, sleeps_other = rows[["client_sleeps_per_call", "server_sleeps_per_call"]].sum(axis=1)
+    return Waiting((float(rtt), float(rtt_other)), (float(cpu), float(cpu_other)), (float(sleeps), float(sleeps_other)))
+
+
+NATIVE = "sockets_c"  # the baseline by system calls alone, from C++
+
+
+def native_baseline(run: Run) -> Ratio | None:
+    """Return the rate of the native baseline over the one in Python: one client, a CPU each side; None without both."""
+    cases = [run.first(system=name, placement="split", clients=1) for name in (FLOOR, NATIVE)]
+    if cases[0] is None or cases[1] is None or run.case(cases[0]).transport != run.case(cases[1]).transport:
+        return None
+    return ratio(run, cases[0], cases[1], RATE)
 
 
 @once

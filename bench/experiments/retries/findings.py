@@ -46,6 +46,12 @@ class Outcome:
         return self.policy.words
 
     @property
+    def recovers(self) -> bool | None:
+        """Whether most of the starts that froze recovered within the window; None without one that froze."""
+        frozen = int(self.recovery_s.notna().sum())
+        return 2 * self.recovered > frozen if frozen else None
+
+    @property
     def recovered(self) -> int:
         """In how many starts requests were met again before the window ended."""
         return int(np.isfinite(self.recovery_s).sum())

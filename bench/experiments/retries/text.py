@@ -72,14 +72,32 @@ def _line(outcome: Outcome) -> str:
 
 
 def predicted(run: Run) -> str:
-    """Say which utilization the policies lead to if every request needs all its attempts, and whether that can last."""
-    lines = []
+    """Say which utilization the policies lead to if every request needs all its attempts, and what was measured.
+
+    Predictions that the run contradicts come first.
+    """
+    lines, wrong = [], []
     for outcome in outcomes(run):
         attempts = 1.0 + (
             min(outcome.policy.budget, outcome.policy.retries) if outcome.policy.budget else outcome.policy.retries
         )
         rho = utilization(run, attempts)
         state = "above 100 %: once late, the server stays late" if rho > 1 else "below 100 %: the queue empties again"
-        lines.append(f"| {outcome.name} | {attempts:g} | {rho:.0%} | {state} |")
-    head = "| policy | most attempts per request, in the long run | utilization if all are made | prediction |\n"
-    return head + "|---|---:|---:|---|\n" + "\n".join(lines)
+        measured = _measured(outcome)
+        if outcome.recovers is not None and outcome.recovers != (rho <= 1):
+            wrong.append(f"**{outcome.name}**: predicted {state}; measured: {measured}")
+        lines.append(f"| {outcome.name} | {attempts:g} | {rho:.0%} | {state} | {measured} |")
+    first = f"The run contradicts the prediction for {'; '.join(wrong)}." if wrong else ""
+    head = (
+        "| policy | most attempts per request, in the long run | utilization if all are made | prediction | measured |",
+        "|---|---:|---:|---|---|",
+    )
+    return paragraphs(first, "\n".join([*head, *lines]))
+
+
+def _measured(outcome: Outcome) -> str:
+    """Return in how many starts requests were answered in time again before the window ended."""
+    frozen = int(outcome.recovery_s.notna().sum())
+    if not frozen:
+        return "the server did not freeze in the window"
+    return f"in time again within the window in {outcome.recovered} of {frozen} starts"

@@ -194,6 +194,15 @@ def cpu_us(run: Run, case: int, payload_bytes: int) -> "pd.Series[float]":
     return call_us(run, case, payload_bytes, "client") + call_us(run, case, payload_bytes, "server")
 
 
+def computed(run: Run, pair: Pair, payload_bytes: int) -> Interval:
+    """Return the CPU time that encryption adds to a call, of all roles, over the time that it adds to the RTT.
+
+    Of the blocks in which both are added; 1: the added time is computation.
+    """
+    wall, client, server = (added_us(run, pair.plain, pair.encrypted, payload_bytes, kind) for kind in KINDS)
+    return ratio_of(wall, client + server)
+
+
 def cpu_ratio(run: Run, pair: Pair, payload_bytes: int) -> Interval:
     """Return how many times as much CPU time a call on an open connection costs with encryption."""
     return _ratio(run, pair, payload_bytes, "cpu_us_per_call", cpu_us)

@@ -3,6 +3,7 @@
 import math
 
 from bench.experiments.case_ratios import confidence, times
+from bench.experiments.sentences import limit_of
 from bench.experiments.tls import findings
 from bench.experiments.tls.findings import Pair, pairs
 from bench.run.frames import Run
@@ -66,6 +67,33 @@ def load(run: Run) -> str:
     return "\n".join(lines)
 
 
+def computation(run: Run) -> str:
+    """Say of the largest payload whether what encryption adds to a call is CPU time, and what else it can be."""
+    largest = findings.sizes(run)[-1]
+    lines = [
+        f"- **{_name(run, pair)}**: {_computed(findings.computed(run, pair, largest))}{_busy(run, pair, largest)}"
+        for pair in pairs(run)
+    ]
+    head = f"CPU time that encryption adds to a call of {_size(largest)}, divided by what it adds to the round trip:"
+    return "\n".join([head, *lines])
+
+
+def _computed(share: Interval) -> str:
+    if not share.has_ends:
+        return "not known (fewer than six blocks in which encryption adds to both)."
+    if not share.excludes(1):
+        return f"{times(share)}, not distinguishable from 1: the added time is computation, as far as this run shows."
+    if share.high < 1:
+        return f"{times(share)}: the rest of the added time is not CPU time of either side; its cause is not measured."
+    return f"{times(share)}: part of this work is outside the round trip, or on two CPUs at the same time."
+
+
+def _busy(run: Run, pair: Pair, payload_bytes: int) -> str:
+    """Return how busy the CPUs are in the encrypted calls: what is saturated does not wait."""
+    case = findings.calling(run, pair.encrypted, payload_bytes)
+    return "" if case is None else f" Utilization: {limit_of(run, case).utilization}."
+
+
 def _cpu(run: Run, pair: Pair, payload_bytes: int) -> str:
     ratio = findings.cpu_ratio(run, pair, payload_bytes)
     return "not known" if math.isnan(ratio.middle) else times(ratio)
@@ -85,4 +113,4 @@ def _time(interval: Interval) -> str:
         return f"{duration(interval.middle)} (no 95 % CI from fewer than six blocks)"
     if interval.low <= 0:
         return "nothing" if interval.high <= 0 else f"at most {duration(interval.high)} (not distinguishable from 0)"
-    return f"{duration(interval.middle)} (95 % CI {duration(interval.low)} to {duration(interval.high)})"
+    return "{} (95 % CI {} to {})".format(duration(interval.middle), *interval.ends(duration))

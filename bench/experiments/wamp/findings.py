@@ -12,6 +12,7 @@ from bench.experiments.case_ratios import P50, Ratio, ratio
 from bench.experiments.published import wamp_replicas
 from bench.run.frames import Run, column, number_of, once
 from bench.stats import intervals
+from bench.stats.intervals import Interval
 
 FACTORS = {"transport": "ipc", "framing": "rawsocket", "serializer": "msgpack"}  # and the level compared with
 
@@ -36,7 +37,12 @@ class Effect:
     @property
     def is_certain(self) -> bool:
         """Whether the 95 % interval of the effect, paired by block, excludes zero; not below six blocks."""
-        return intervals.paired_shift(self.us).excludes(0)
+        return self.interval.excludes(0)
+
+    @property
+    def interval(self) -> Interval:
+        """The effect's 95 % interval, paired by block, in us."""
+        return intervals.paired_shift(self.us)
 
     @property
     def name(self) -> str:

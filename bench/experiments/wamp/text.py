@@ -71,10 +71,14 @@ def _near(largest: Effect, others: list[Effect], sum_us: float) -> str:
 def _effect(effect: Effect) -> str:
     certain = "" if effect.is_certain else "; not distinguishable from zero"
     sign = "+" if effect.middle > 0 else "−"
-    return (
-        f"{effect.name}: {sign}{duration(abs(effect.middle))} (range over blocks {effect.low:+.0f} to "
-        f"{effect.high:+.0f} µs; ratio {quantity(effect.ratio)}){certain}"
-    )
+    us = f"{sign}{duration(abs(effect.middle))}"
+    return f"{effect.name}: {us} ({_ends(effect)}; ratio {quantity(effect.ratio)}){certain}"
+
+
+def _ends(effect: Effect) -> str:
+    """Return the interval that decides whether an effect is distinguishable from zero; of few blocks their range."""
+    found, words = (effect.interval, "95 % CI") if effect.interval.has_ends else (effect, "range over blocks")
+    return f"{words} {found.low:+.0f} to {found.high:+.0f} µs"
 
 
 def router(run: Run) -> str:
