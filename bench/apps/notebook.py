@@ -266,7 +266,7 @@ def tell(run: Run, what: str = "conclusion") -> None:
 
 
 def lines(run: Run, origin: str) -> None:
-    """Print results in the format of an origin: ``zeromq``, ``lab`` or ``wamp``."""
+    """Print results in the format of an origin: ``zeromq``, ``greeter`` or ``wamp``."""
     print(getattr(published, f"{origin}_lines")(run))
 
 

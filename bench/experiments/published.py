@@ -6,7 +6,7 @@ from bench.experiments.marginal.findings import difference_us, of_hundred, spent
 from bench.run.frames import Run, numbered
 from bench.stats import Spread, across_starts, quantile
 
-GRPC_LAB: dict[str, Any] = {  # class lab, 2022: a C++ greeter in a container
+GREETER: dict[str, Any] = {  # greeter exercise, 2022: a C++ greeter in a container
     "one_call_ms": 1.21,
     "calls_per_s": {1: (1251.64,), 2: (1206.19, 1207.73)},  # 100 calls in a loop, for each client
 }
@@ -59,22 +59,23 @@ def wamp_replicas(run: Run) -> dict[str, int]:
     return found
 
 
-def lab_lines(run: Run) -> str:
-    """Return the class lab's three numbers as it prints them, each with the lab's own number.
+def greeter_lines(run: Run) -> str:
+    """Return the greeter exercise's three numbers as it prints them, each with its own number.
 
-    All calls count, as there; rates are medians over the starts. Only the lab's rates of its one measurement are
+    All calls count, as there; rates are medians over the starts. Only the exercise's rates of its one measurement are
     added up: medians do not add. The ratio of both loads is in the sentences of the notebook.
     """
     bursts = run.cases_with(is_short=True)
     cold = across_starts(run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"] / 1e6)
-    lines = [f"one call, cold: {cold.words('{:.2f} ms'.format)}   (the lab: {GRPC_LAB['one_call_ms']} ms)"]
+    lines = [f"one call, cold: {cold.words('{:.2f} ms'.format)}   (the greeter exercise: {GREETER['one_call_ms']} ms)"]
     for case, row in numbered(bursts):
         rates = _client_rates(run, case)
         measured = " + ".join(rate.words("{:,.2f}".format) for rate in rates)
-        theirs = GRPC_LAB["calls_per_s"].get(row["clients"], ())
+        theirs = GREETER["calls_per_s"].get(row["clients"], ())
         lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
         calls = run.case(case).max_calls // row["clients"]
-        lines.append(f"{calls} calls in a loop, {row['clients']} client(s): {measured} msg/s   (the lab: {lab} msg/s)")
+        said = f"{calls} calls in a loop, {row['clients']} client(s): {measured} msg/s"
+        lines.append(f"{said}   (the greeter exercise: {lab} msg/s)")
     return "\n".join(lines)
 
 

@@ -41,7 +41,7 @@ def greeter(run: Run, axes: Axes) -> None:
     }
     shown = {name: values for name, values in rows.items() if len(values)}
     range_rows(axes, (RangeRow(values, MEASURED.colour) for values in shown.values()))
-    theirs = 1e3 * published.GRPC_LAB["one_call_ms"]
+    theirs = 1e3 * published.GREETER["one_call_ms"]
     axes.plot([theirs], [0], "D", ms=8, color=GREY, label=f"the greeter, one call: {duration(theirs)}")
     name_rows(axes, shown)
     log_axis(axes.xaxis)
@@ -70,7 +70,7 @@ def throughput(run: Run, axes: Axes) -> None:
         )
         axes.plot(model.clients, model.rate, "-.", color=MODEL, lw=1.8, label="prediction from one client: MVA")
         band(axes, model.clients, model.rate_low, model.rate_high, MODEL)
-    there = {clients: sum(rates) for clients, rates in published.GRPC_LAB["calls_per_s"].items()}
+    there = {clients: sum(rates) for clients, rates in published.GREETER["calls_per_s"].items()}
     axes.plot(list(there), list(there.values()), "D", color=GREY, ms=7, label="the greeter, 2022", zorder=4)
     _client_axis(axes, cases)
     axes.set_ylim(0)

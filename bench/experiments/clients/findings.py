@@ -1,4 +1,4 @@
-"""Which cases repeat the class lab, which add client after client, their gain, and whether the prediction held."""
+"""Which cases repeat the greeter exercise, which add clients, their gain, and whether the prediction held."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from bench.run.frames import Run, number_of, numbered
 
 
 def bursts(run: Run) -> pd.DataFrame:
-    """Return the cases that repeat the lab: a limited number of calls."""
+    """Return the cases that repeat the greeter exercise: a limited number of calls."""
     return run.cases_with(is_short=True)
 
 

@@ -1,4 +1,4 @@
-"""Sentences of clients.ipynb: the class lab's questions, the growth with clients, the prediction, and the limit."""
+"""Sentences of clients.ipynb: the greeter exercise's questions, growth with clients, the prediction, the limit."""
 
 import numpy as np
 import pandas as pd
@@ -97,13 +97,13 @@ def _predicted(run: Run, single: "pd.Series[float]", most: "pd.Series[float]") -
 
 
 def answers(run: Run) -> str:
-    """Return answers to the two questions of the class lab, with its own numbers."""
-    single, lab = grown(run).iloc[0], published.GRPC_LAB
+    """Return answers to the two questions of the greeter exercise, with its own numbers."""
+    single, lab = grown(run).iloc[0], published.GREETER
     median = with_range(run, number_of(single.name), P50)
     cold = stats.across_starts(first_calls_us(run)).words(duration)
     text = (
         f"**Round-trip time between one client and one server.** The median RTT is {median} after the "
-        f"warm-up. The first call, which also connects, takes {cold}. The lab's one call took "
+        f"warm-up. The first call, which also connects, takes {cold}. The greeter exercise's one call took "
         f"{duration(1e3 * lab['one_call_ms'])}."
     )
     burst, window = gain(run, bursts(run), 2), gain(run, grown(run), 2)
@@ -116,7 +116,7 @@ def answers(run: Run) -> str:
         if window
         else (f"In bursts of 100 calls per client {burst}.")
     )
-    second += f" In the lab's bursts {theirs[2] / theirs[1]:.2f} (sums of the clients' rates, measured once)."
+    second += f" In the greeter exercise's bursts {theirs[2] / theirs[1]:.2f} (sums of clients' rates, measured once)."
     return paragraphs(text, f"{second} {_room(run)}".strip())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from bench import stats
 from bench.analysis import comparison
 from bench.experiments.marginal import findings as marginal
-from bench.experiments.published import GRPC_LAB, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
+from bench.experiments.published import GREETER, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
 from bench.run.frames import Run, once
 from bench.stats import Spread
 
@@ -117,10 +117,10 @@ def _xmlrpc_c(run: Run) -> Iterator[Replica]:
 def _grpc(run: Run) -> Iterator[Replica]:
     single = run.first(system="grpc_sync", clients=1)
     if single is not None:
-        cold = (GRPC_LAB["one_call_ms"] * 1e3,) * 2
+        cold = (GREETER["one_call_ms"] * 1e3,) * 2
         measured = _column(run, single, "first_rtt_ns", 1e-3)
         yield Replica("gRPC greeter, 2022", "gRPC, one call, cold", "us", cold, *measured)
-    for clients, rates in GRPC_LAB["calls_per_s"].items():
+    for clients, rates in GREETER["calls_per_s"].items():
         if (case := run.first(system="grpc_sync", clients=clients)) is not None:
             words = f"gRPC, 100 calls by {clients} client{'s' if clients > 1 else ''}"
             yield Replica("gRPC greeter, 2022", words, "1/s", (sum(rates),) * 2, *_column(run, case, "rate_per_s"))
