@@ -384,11 +384,13 @@ def limits(occasions: Sequence[Occasion]) -> list[str]:
     found = []
     if len(occasions) < LEAST_OCCASIONS:
         found.append(f"A prediction needs at least {LEAST_OCCASIONS} occasions.")
-    machines = {occasion.machine.machine_id for occasion in occasions}
-    if len(occasions) > 1 and all(_are_close(occasions, machine) for machine in machines):
+    machines = {occasion.machine.machine_id: occasion.machine for occasion in occasions}
+    close = [of.cpu_model for machine, of in machines.items() if _are_close(occasions, machine)]
+    if close:
+        where = "They" if len(machines) == 1 else f"Those on {listed(close)}"
         found.append(
-            "On each machine they are within one hour: a prediction holds for that hour, not for another day. Measure "
-            "hours apart (`--apart 3h`)."
+            f"{where} are within one hour: a prediction holds for that hour, not for another day. Measure hours apart "
+            "(`--apart 3h`)."
         )
     few = [
         machine for machine in machines if sum(of.machine.machine_id == machine for of in occasions) < LEAST_OCCASIONS
@@ -404,7 +406,7 @@ def limits(occasions: Sequence[Occasion]) -> list[str]:
 def _are_close(occasions: Sequence[Occasion], machine: str) -> bool:
     """Return whether a machine's occasions lie within an hour."""
     began = [occasion.began for occasion in occasions if occasion.machine.machine_id == machine]
-    return max(began) - min(began) < CLOSE
+    return len(began) > 1 and max(began) - min(began) < CLOSE
 
 
 @dataclass(frozen=True)

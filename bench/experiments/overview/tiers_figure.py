@@ -14,6 +14,7 @@ from bench.stats.meta_analysis import times
 from bench.text import quantity
 
 EACH = 0.28  # inches of a system's row
+MACHINES_APART = 0.36  # rows between the marks of two machines
 LOOKS = {APART: (look(0).colour, "o", "a CPU each (split)"), SHARED: (GREY, "D", "on one CPU (same)")}
 
 
@@ -49,7 +50,7 @@ def _panel(published: Published, axes: Axes, tiers: list[list[Row]]) -> None:
             axes.axhspan(first - 0.5, first + len(tier) - 0.5, color=GREY, alpha=0.12, lw=0, zorder=0)
         first += len(tier)
     for y, row in enumerate(ordered):
-        write_beside(axes, y, ratio_text(row.prediction) if row.measured.over else "baseline")
+        write_beside(axes, y, ratio_text(*row.predictions) if row.measured.over else "baseline")
     axes.axvline(1, color=GREY, lw=1, ls="--", zorder=0.9)
     axes.set_yticks(range(len(ordered)), [row.system for row in ordered], fontsize=SMALL)
     axes.set_ylim(len(ordered) - 0.5, -0.5)
@@ -57,10 +58,12 @@ def _panel(published: Published, axes: Axes, tiers: list[list[Row]]) -> None:
 
 
 def _ratio(axes: Axes, y: int, row: Row, colour: str, marker: str, placement: str) -> None:
-    of = row.prediction
-    if of.has_ends:
-        axes.plot([times(of.low), times(of.high)], [y, y], color=colour, lw=3, alpha=0.45, solid_capstyle="round")
-    axes.plot(times(of.middle), y, marker, ms=6, color=colour, mfc="white" if placement == SHARED else colour)
+    """Draw a ratio on each machine, one below the other."""
+    for place, of in enumerate(row.predictions):
+        at = y + MACHINES_APART * (place - (len(row.predictions) - 1) / 2)
+        if of.has_ends:
+            axes.plot([times(of.low), times(of.high)], [at, at], color=colour, lw=3, alpha=0.45, solid_capstyle="round")
+        axes.plot(times(of.middle), at, marker, ms=5, color=colour, mfc="white" if placement == SHARED else colour)
 
 
 def provenance(published: Published) -> dict[str, str]:
