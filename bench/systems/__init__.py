@@ -81,9 +81,11 @@ def absent_folders() -> str:
     return f"{FOLDERS} names {', '.join(absent)}, where no folder is: give the path of a folder" if absent else ""
 
 
-def adopted(text: str) -> str:
-    """Return a parameter's text in which paths of service files that are there are replaced by their names."""
-    return PATH.sub(lambda found: adopt(found[0]) if is_service(found[0]) else found[0], text)
+def adopted(value: Any) -> Any:
+    """Return a parameter's value; in a text, paths of service files that are there are replaced by their names."""
+    if not isinstance(value, str):
+        return value
+    return PATH.sub(lambda found: adopt(found[0]) if is_service(found[0]) else found[0], value)
 
 
 def file_of(name: str) -> str:
