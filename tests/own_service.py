@@ -1,11 +1,12 @@
 """A service as a user would write it, of the standard library alone: python own_service.py PORT [FAULT].
 
-FAULT: wrong, every hundredth price is wrong; close, every hundredth request loses its connection; early, it ends at
+FAULT: workers, it has a process of its own beside it; wrong, every hundredth price is wrong; close, every hundredth request loses its connection; early, it ends at
 once; deaf, it never listens.
 """
 
 import itertools
 import json
+import subprocess
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -45,6 +46,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    if FAULT == "workers":
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)", "own_service_worker"])
     if FAULT == "early":
         sys.exit("own_service: the database is not there")
     if FAULT == "deaf":

@@ -81,7 +81,7 @@ class Uniform(Struct, forbid_unknown_fields=True, frozen=True):
 class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     """A service. address: http://HOST:PORT; {port} is a free one. start: the words that start it; without it, it runs.
 
-    build: the words that make it, run in its folder before it is measured.
+    build: the words that make it, run in its folder before it is measured. about: a line for lists and legends.
 
     ready: a path that answers with a status below 400 when it is ready; without it, a connection is enough.
     values: for ``{name}``: a list, ``{uniform: [low, high]}``, or a file of comma-separated values with that column.

@@ -129,7 +129,12 @@ def _unusable(file: str, reason: BaseException) -> SystemFileError:
 
 
 def describe(name: str) -> str:
-    """Return the first line of the system's docstring, without importing it."""
+    """Return the first line of the system's docstring, without importing it; of a service what its file says."""
+    if (file := file_of(name)).endswith(SERVICE):
+        from bench.plan import service_file
+
+        says = service_file.read(file).says
+        return says.about or f"{name}: a service of your own; {', '.join(request.name for request in says.requests)}"
     text = ast.get_docstring(tree_of(name)) or name
     return text.splitlines()[0]
 

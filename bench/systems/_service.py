@@ -67,10 +67,16 @@ def _serve(described: service_file.Service, binding: Binding, options: Options, 
     words = [word.replace("{port}", str(port)) for word in described.says.start]
     try:
         process = subprocess.Popen(
-            words, cwd=described.folder, stdin=subprocess.DEVNULL, stdout=sys.stderr, preexec_fn=pipes.bound_to_this()
+            words,
+            cwd=described.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            process_group=0,  # its workers end with it
+            preexec_fn=pipes.bound_to_this(),
         )
     except OSError as reason:
         raise TransportError(f"{described.name} cannot be started ({words[0]}: {reason.strerror})") from reason
+    service.adopt(process.pid)
     _wait_until_ready(described, process, binding.host, port)
     service.announce(f"tcp://{binding.host}:{port}", {"server": process.pid}, lambda: None)
     raise TransportError(f"{described.name} ended with status {process.wait()}")

@@ -5,9 +5,11 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
@@ -169,6 +171,23 @@ def test_a_service_is_started_measured_and_ended_and_its_cpu_time_is_its_own(own
     assert record.ledger["calls"] > 50 and not record.ledger["errors"]
     assert record.ledger["server_calls"] is None  # nobody counts them but the client
     assert record.ledger["server_cpu_ns"] > 0.1 * record.ledger["client_cpu_ns"]  # of the process that answers
+
+
+def test_what_a_service_started_ends_with_it(own):
+    assert measure(case(own(description("workers"))), 0.1, seed=1).ledger["calls"] > 10
+
+    def is_left():
+        return any("own_service_worker" in word for one in psutil.process_iter(["cmdline"]) for word in one.info["cmdline"] or ())
+
+    deadline = time.monotonic() + 10
+    while is_left() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_left()
+
+
+def test_a_service_is_listed_with_what_its_file_says(own):
+    assert "price, user" in systems.describe(systems.adopt(own(description())))
+    assert systems.describe(systems.adopt(own(description(about="Prices: sums"), "sums"))) == "Prices: sums"
 
 
 def test_the_wire_sends_the_same_requests(own):
