@@ -600,9 +600,11 @@ def turns(run: Run) -> Check:
     disturbed = turns_of.beyond(turns_of.interference_logs(run), turns_of.MOST_INTERFERENCE)
     if (worst := disturbed[0] if disturbed else turns_of.most_disturbed(run)) is not None:
         of = found[worst]
-        ends = f" [{of.low:.3f}, {of.high:.3f}]" if of.has_ends else ""
-        times = f"{of.middle:.3f}{ends} times the level that it has alone"
+        times = f"{of.middle:.3f} [{of.low:.3f}, {of.high:.3f}] times the level that it has alone"
         finding += f"; in its slices {run.labels[worst]} has {times}"
+        finding += "" if disturbed else ", the largest, not shown to be beyond 2 %"
+    elif found:
+        finding += "; no case was alone in enough blocks to show what taking turns does to its level"
     quiet = not disturbed and busy.max() <= turns_of.MOST_AWAKE
     return outcome("turns", bool(quiet), finding, "measure these cases in starts of their own: -p slice_ms 0")
 

@@ -52,8 +52,8 @@ def beyond(ratios: dict[int, Array], bound: float) -> list[int]:
 
 
 def most_disturbed(run: Run) -> int | None:
-    """Return the case whose level taking turns changes most; None where none was measured alone."""
-    found = interference(run)
+    """Return the case whose level taking turns changes most, of those with an interval; None where none has one."""
+    found = {case: of for case, of in interference(run).items() if of.has_ends}
     return max(found, key=lambda case: abs(math.log(found[case].middle)), default=None)
 
 

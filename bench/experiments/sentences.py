@@ -54,16 +54,16 @@ def measured(run: Run) -> str:
 
 def turns(run: Run) -> str:
     """Return what taking turns did to the cases: interference, and CPU time of those that slept; or that none did."""
-    worst = most_disturbed(run) if len(run.stored_slices) else None
-    if worst is None:
-        return "" if len(run.stored_slices) else "Every start had a window of its own."
+    if not len(run.stored_slices):
+        return "Every start had a window of its own."
+    asleep = f"While they slept, the processes of a case used at most {awake(run).max():.2%} of a CPU."
+    if (worst := most_disturbed(run)) is None:
+        return asleep
     found = interference(run)
     level, low, high = ratio_ends(*(getattr(found[worst], end) for end in ("middle", "low", "high")))
-    ends = f" (95 % CI {low} to {high})" if found[worst].has_ends else ""
     return (
-        f"Interference: in its slices {run.labels[worst]} has {level} times the median RTT{ends} that it has when the "
-        f"others sleep for longer, the largest of {len(found)} cases. While they slept, the processes of a case used at"
-        f" most {awake(run).max():.2%} of a CPU."
+        f"Interference: the median RTT of {run.labels[worst]} in its slices divided by that while the others sleep for "
+        f"longer is {level} (95 % CI {low} to {high}), the largest such ratio. {asleep}"
     )
 
 
