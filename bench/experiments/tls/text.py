@@ -71,21 +71,26 @@ def computation(run: Run) -> str:
     """Say of the largest payload whether what encryption adds to a call is CPU time, and what else it can be."""
     largest = findings.sizes(run)[-1]
     lines = [
-        f"- **{_name(run, pair)}**: {_computed(findings.computed(run, pair, largest))}{_busy(run, pair, largest)}"
+        f"- **{_name(run, pair)}**: {_computed(findings.computed(run, pair, largest), _share_a_cpu(run, pair))}{_busy(run, pair, largest)}"
         for pair in pairs(run)
     ]
     head = f"CPU time that encryption adds to a call of {_size(largest)}, divided by what it adds to the round trip:"
     return "\n".join([head, *lines])
 
 
-def _computed(share: Interval) -> str:
+def _share_a_cpu(run: Run, pair: Pair) -> bool:
+    return run.case(pair.encrypted).placement == "same"
+
+
+def _computed(share: Interval, is_one_cpu: bool) -> str:
     if not share.has_ends:
         return "not known (fewer than six blocks in which encryption adds to both)."
     if not share.excludes(1):
         return f"{times(share)}, not distinguishable from 1: the added time is computation, as far as this run shows."
     if share.high < 1:
         return f"{times(share)}: the rest of the added time is not CPU time of either side; its cause is not measured."
-    return f"{times(share)}: part of this work is outside the round trip, or on two CPUs at the same time."
+    elsewhere = "or on two CPUs at the same time" if not is_one_cpu else "or in the slower calls, which the median leaves out"
+    return f"{times(share)}: part of this work is outside the round trip, {elsewhere}."
 
 
 def _busy(run: Run, pair: Pair, payload_bytes: int) -> str:
