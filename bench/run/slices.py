@@ -102,7 +102,11 @@ def contrasts(values: pd.DataFrame, bases: Sequence[int], others: Sequence[int],
     direct = _direct(turns, bases, others, name)
     if len(direct):
         return direct
+    groups = turns.groupby("case")["turns_with"].agg(set)
+    near, far = (set().union(*(groups.get(case, set()) for case in cases)) for cases in (bases, others))
     for third in turns["case"].unique():
+        if not (groups[third] & near and groups[third] & far):
+            continue
         parts = [_direct(turns, [int(third)], ours, name).groupby(level="block").median() for ours in (bases, others)]
         if len(logs := (parts[1] - parts[0]).dropna()):
             return pd.concat({1: logs}, names=["round"]).swaplevel()
