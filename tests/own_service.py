@@ -1,7 +1,7 @@
 """A service as a user would write it, of the standard library alone: python own_service.py PORT [FAULT].
 
-FAULT: workers, it has a process of its own beside it; wrong, every hundredth price is wrong; close, every hundredth request loses its connection; early, it ends at
-once; deaf, it never listens.
+FAULT: workers, it has a process of its own beside it; wrong, every hundredth price is wrong; close, every hundredth
+request loses its connection; early, it ends at once; deaf, it never listens.
 """
 
 import itertools

@@ -294,39 +294,48 @@ Item = TypeVar("Item")
 
 
 def tiers(ordered: Sequence[Item], is_before: Callable[[Item, Item], bool]) -> list[list[Item]]:
-    """Return items, the best first, in tiers: a new one begins where all before are ordered before all behind.
+    """Return items, the best first, in tiers: a new one begins with an item that the first of the tier is before.
 
-    Two items in different tiers can therefore always be ordered, and two that cannot be ordered share a tier; in a tier
-    some pairs may be ordered. (The greedy rule that compares with a tier's first item alone makes more tiers, and puts
-    items that cannot be ordered into different ones.)
+    So no item of a tier is shown to be behind its first. Items of neighbouring tiers may not be ordered: ``ranks``
+    reports which. (Where items that cannot be ordered always share a tier, a few of them join all others.)
     """
     made: list[list[Item]] = []
-    for place, item in enumerate(ordered):
-        pairs = itertools.product(ordered[:place], ordered[place:])
-        if not made or all(is_before(first, second) for first, second in pairs):
+    for item in ordered:
+        if not made or is_before(made[-1][0], item):
             made.append([])
         made[-1].append(item)
     return made
 
 
-def in_tiers(found: Iterable[Row], transport: str, placement: str) -> list[list[Row]]:
-    """Return the RTT ratios of one client over a transport under a placement, in tiers, the shortest RTT first.
+def ranks(ordered: Sequence[Item], is_before: Callable[[Item, Item], bool]) -> list[tuple[int, int]]:
+    """Return for each item its best and its worst rank, from 1: by how many are ordered before and behind it."""
+    return [
+        (
+            1 + sum(is_before(other, item) for other in ordered),
+            len(ordered) - sum(is_before(item, other) for other in ordered),
+        )
+        for item in ordered
+    ]
 
-    Raw sockets, by which they are divided, are among them. Two systems are ordered where the prediction interval of the
-    ratio of their RTTs excludes 1 on each machine, on the same side: a new occasion will measure them in this order.
-    Without three occasions on one machine nothing is ordered.
-    """
+
+def in_order(found: Iterable[Row], transport: str, placement: str) -> list[Row]:
+    """Return raw sockets and the RTT ratios of one client over a transport under a placement, the shortest first."""
     alike = [row for row in found if (*row.place, row.quantity) == (transport, placement, 1, RTT_RATIO)]
-    ordered = sorted([*map(_itself, alike[:1]), *alike], key=lambda row: row.prediction.middle)
-    known: dict[tuple[int, int], bool] = {}
+    return sorted([*map(_itself, alike[:1]), *alike], key=lambda row: row.prediction.middle)
 
-    def is_before(first: Row, second: Row) -> bool:
-        pair = id(first), id(second)
-        if pair not in known:
-            known[pair] = first.order(second).low > 0
-        return known[pair]
 
-    return tiers(ordered, is_before)
+def is_before(first: Row, second: Row) -> bool:
+    """Return whether a new occasion will measure a shorter RTT for the first: on each machine, by the intervals.
+
+    The prediction interval of the ratio of their RTTs then excludes 1 on each machine, on the same side. Without three
+    occasions on one machine nothing is ordered.
+    """
+    return first.order(second).low > 0
+
+
+def in_tiers(found: Iterable[Row], transport: str, placement: str) -> list[list[Row]]:
+    """Return the RTT ratios of one client over a transport under a placement in tiers, the shortest RTT first."""
+    return tiers(in_order(found, transport, placement), is_before)
 
 
 def _itself(row: Row) -> Row:

@@ -69,12 +69,21 @@ def letters(text, pairs):
     return ["".join(tier) for tier in replication.tiers(text, lambda a, b: a + b not in pairs.split())]
 
 
-def test_a_tier_ends_where_all_before_are_ordered_before_all_behind():
+def test_a_tier_begins_with_an_item_that_the_first_of_the_one_before_is_before():
     assert letters("abc", "") == ["a", "b", "c"]
-    assert letters("abc", "ab bc") == ["abc"]  # a and c can be ordered, and b with neither
+    assert letters("abc", "ab bc") == ["ab", "c"]  # b and c cannot be ordered either: their ranks overlap
     assert letters("abcd", "ab cd") == ["ab", "cd"]
-    assert letters("abcd", "ad") == ["abcd"]  # one wide interval joins all between
+    assert letters("abcd", "ab ac ad") == ["abcd"]
     assert letters("", "") == []
+
+
+def test_a_rank_counts_those_that_are_ordered_before_and_behind():
+    def ranks(text, pairs):
+        return replication.ranks(text, lambda a, b: a < b and a + b not in pairs.split())
+
+    assert ranks("abc", "") == [(1, 1), (2, 2), (3, 3)]
+    assert ranks("abc", "ab bc") == [(1, 2), (1, 3), (2, 3)]
+    assert ranks("abc", "ab ac bc") == [(1, 3)] * 3
 
 
 def test_systems_that_a_new_occasion_can_reverse_share_a_tier():
@@ -95,18 +104,17 @@ def test_what_all_systems_share_on_an_occasion_does_not_blur_their_order():
     assert [[row.system for row in tier] for tier in tiers] == [["sockets", "a", "b"]]  # which sockets cannot be
 
 
-def test_systems_of_different_tiers_keep_their_order_on_a_new_occasion():
-    truths, reversed_, pairs = {f"s{number}": 0.25 * number for number in range(8)}, 0, 0
+def test_a_new_occasion_finds_systems_within_their_ranks():
+    truths, inside, count, widest = {f"s{number}": 0.25 * number for number in range(8)}, 0, 0, 0
     for seed in range(40):
         *known, new = drawn(seed, 4, truths, tau=0.04)
         measured = {row.case["system"]: row.ratios[RTT_RATIO].ln if row.over else 0.0 for row in new.rows}
-        tiers = replication.in_tiers(replication.rows(known), "ipc", "split")
-        names = [[measured[row.system] for row in tier] for tier in tiers]
-        for place, tier in enumerate(names):
-            behind = [ln for later in names[place + 1 :] for ln in later]
-            pairs += len(tier) * len(behind)
-            reversed_ += sum(a > b for a in tier for b in behind)
-    assert pairs > 100 and reversed_ / pairs < 0.05
+        ordered = replication.in_order(replication.rows(known), "ipc", "split")
+        by_rtt = sorted(measured, key=measured.get)
+        for row, (best, worst) in zip(ordered, replication.ranks(ordered, replication.is_before), strict=True):
+            inside += best <= by_rtt.index(row.system) + 1 <= worst
+            count, widest = count + 1, max(widest, worst - best)
+    assert count == 40 * 9 and inside / count > 0.95 and widest < 8
 
 
 def on_two_machines(here, there):

@@ -177,7 +177,11 @@ def test_what_a_service_started_ends_with_it(own):
     assert measure(case(own(description("workers"))), 0.1, seed=1).ledger["calls"] > 10
 
     def is_left():
-        return any("own_service_worker" in word for one in psutil.process_iter(["cmdline"]) for word in one.info["cmdline"] or ())
+        return any(
+            "own_service_worker" in word
+            for one in psutil.process_iter(["cmdline"])
+            for word in one.info["cmdline"] or ()
+        )
 
     deadline = time.monotonic() + 10
     while is_left() and time.monotonic() < deadline:

@@ -16,7 +16,10 @@ from bench.analysis.replication import (
     Occasion,
     Row,
     described,
+    in_order,
     in_tiers,
+    is_before,
+    ranks,
     ratio_text,
     rows,
 )
@@ -45,6 +48,16 @@ class Published:
         """The RTT ratios with a CPU each in tiers, by transport."""
         transports = dict.fromkeys(row.place[0] for row in self.rows if row.place[1:] == (APART, 1))
         return {transport: in_tiers(self.rows, transport, APART) for transport in transports}
+
+    @cached_property
+    def ranks(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """The best and the worst rank by RTT with a CPU each, by transport and system."""
+        found = {}
+        for transport in self.tiers:
+            ordered = in_order(self.rows, transport, APART)
+            for row, rank in zip(ordered, ranks(ordered, is_before), strict=True):
+                found[transport, row.system] = rank
+        return found
 
     def of(self, system: str, transport: str, placement: str, quantity: str) -> Row | None:
         """Return a ratio; None if no occasion has it."""
@@ -90,7 +103,11 @@ def by_tier(published: Published, most: int = MOST_LINES) -> pd.DataFrame:
         ((_, last), slowest), ((first, _), tier) = longest.pop(), longest.pop()
         longest.append(((first, last), [*tier, *slowest]))
     made = [
-        {"tier": f"{transport} {first}{f' to {last}' * (last > first)}", "systems": ", ".join(map(_name, tier))}
+        {
+            "tier": f"{transport} {first}{f' to {last}' * (last > first)}",
+            "systems": ", ".join(map(_name, tier)),
+            "ranks": _ranks(published, tier),
+        }
         | {heading: _ratios(published, tier, *of) for heading, of in COLUMNS.items()}
         for transport, tiers in numbered.items()
         for (first, last), tier in tiers
@@ -102,7 +119,7 @@ def by_system(published: Published, transport: str) -> pd.DataFrame:
     """Return a row for each system over a transport, by tier and predicted ratio."""
     columns = COLUMNS | {"CPU time per call (`same`)": (CPU_RATIO, SHARED)}
     made = [
-        {"system": _name(row), "tier": str(number)}
+        {"system": _name(row), "tier": str(number), "ranks": _ranks(published, [row])}
         | {heading: _ratios(published, [row], *of) for heading, of in columns.items()}
         for number, tier in enumerate(published.tiers[transport], 1)
         for row in tier
@@ -125,6 +142,13 @@ def _name(row: Row) -> str:
     return f"`{row.system}`" if row.measured.over else BASE
 
 
+def _ranks(published: Published, tier: Iterable[Row]) -> str:
+    """Return the best and the worst rank that systems of a tier can have: "3 to 7", or "1"."""
+    found = [published.ranks[row.place[0], row.system] for row in tier]
+    best, worst = min(low for low, _ in found), max(high for _, high in found)
+    return f"{best} to {worst}" if worst > best else str(best)
+
+
 def _ratios(published: Published, tier: Iterable[Row], quantity: str, placement: str) -> str:
     """Return the ratios of a tier's systems by a quantity under a placement; 1 of the baseline alone."""
     asked = [published.of(row.system, row.place[0], placement, quantity) if row.measured.over else row for row in tier]
@@ -138,8 +162,9 @@ def heading(published: Published) -> str:
     return (
         "Each number is a system's value divided by that of raw sockets over the same transport, with one client and a "
         f"payload of {_payload(published)}. In brackets is the 95 % prediction interval of another occasion (of "
-        f"{_outermost(published)} the outermost ends). Two systems in different tiers are expected to keep their order "
-        "on another occasion (95 % for each pair, a CPU each). Two systems in one tier may change places. Median RTT "
+        f"{_outermost(published)} the outermost ends). A tier begins with the first system that is expected to be "
+        "slower than the first of the tier before, on another occasion (95 %, a CPU each). The ranks are the best and "
+        "the worst that its systems are expected to have: where they overlap, systems may change places. Median RTT "
         f"of raw sockets: {_levels(published)}."
     )
 

@@ -70,10 +70,10 @@ def load(run: Run) -> str:
 def computation(run: Run) -> str:
     """Say of the largest payload whether what encryption adds to a call is CPU time, and what else it can be."""
     largest = findings.sizes(run)[-1]
-    lines = [
-        f"- **{_name(run, pair)}**: {_computed(findings.computed(run, pair, largest), _share_a_cpu(run, pair))}{_busy(run, pair, largest)}"
-        for pair in pairs(run)
-    ]
+    lines = []
+    for pair in pairs(run):
+        said = _computed(findings.computed(run, pair, largest), _share_a_cpu(run, pair))
+        lines.append(f"- **{_name(run, pair)}**: {said}{_busy(run, pair, largest)}")
     head = f"CPU time that encryption adds to a call of {_size(largest)}, divided by what it adds to the round trip:"
     return "\n".join([head, *lines])
 
@@ -89,7 +89,9 @@ def _computed(share: Interval, is_one_cpu: bool) -> str:
         return f"{times(share)}, not distinguishable from 1: the added time is computation, as far as this run shows."
     if share.high < 1:
         return f"{times(share)}: the rest of the added time is not CPU time of either side; its cause is not measured."
-    elsewhere = "or on two CPUs at the same time" if not is_one_cpu else "or in the slower calls, which the median leaves out"
+    elsewhere = (
+        "or on two CPUs at the same time" if not is_one_cpu else "or in the slower calls, which the median leaves out"
+    )
     return f"{times(share)}: part of this work is outside the round trip, {elsewhere}."
 
 
