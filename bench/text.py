@@ -33,7 +33,7 @@ def _in_unit(value: float, like: float, units: Sequence[tuple[float, str]]) -> s
 def plain(text: str) -> str:
     """Return a number's text without trailing zeros: 1.00 ms is 1 ms on an axis."""
     number, _, unit = text.partition(" ")
-    return f"{float(number):g} {unit}".rstrip()
+    return f"{float(number.replace(',', '')):,.6g} {unit}".rstrip()
 
 
 def _three(value: float, decimals: int = 2) -> str:

@@ -108,7 +108,9 @@ def test_documents_quote_tiers_as_soon_as_there_are_occasions(monkeypatch, tmp_p
     monkeypatch.setattr(write, "published", lambda: found)
     text = write.summary()
     assert (
-        "| ipc 2 | `a` | 2 | 2.0" in text and "| tcp 5 | `d` | 5 | 16." in text and "sockets (baseline) | 1 | 1 |" in text
+        "| ipc 2 | `a` | 2 | 2.0" in text
+        and "| tcp 5 | `d` | 5 | 16." in text
+        and "sockets (baseline) | 1 | 1 |" in text
     )
     assert "5 occasions on 1 machine" in text and "overview.published --against reference" in text
     assert "about 8 minutes" in text and "sockets: 10.0 µs over ipc with a CPU each, 10.0 µs over ipc on one" in text

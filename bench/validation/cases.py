@@ -88,9 +88,10 @@ def chosen_systems(system: object) -> list[str]:
 def _adopted(system: object) -> object:
     """Return systems as typed, with the names of services in place of their files."""
     typed = parameters.as_list(system)
-    if not any(str(name).endswith(systems.SERVICE) for name in typed):
+    are_files = [isinstance(name, str) and name.endswith(systems.SERVICE) for name in typed]
+    if not any(are_files):
         return system
-    return [systems.adopt(str(name)) if str(name).endswith(systems.SERVICE) else name for name in typed]
+    return [systems.adopt(name) if is_file else name for name, is_file in zip(typed, are_files, strict=True)]
 
 
 def one_transport(system: str, transport: object) -> str:

@@ -129,8 +129,8 @@ def test_connections_are_opened_and_acknowledgements_delayed_where_they_should_b
     again, held = (start(box_of(what), max_calls=calls) for what in ("connection per call", "nagle"))
     if again["tcp_connections"] is None:
         pytest.skip("the counters are Linux's")
-    sound = min(start("sound", max_calls=calls)["tcp_segments_out"] for _ in range(3))  # others' are counted too
-    assert again["tcp_connections"] >= calls and again["tcp_segments_out"] >= 2 * sound
+    sounds = (start("sound", max_calls=calls)["tcp_segments_out"] for _ in range(10))  # others' are counted too
+    assert again["tcp_connections"] >= calls and any(again["tcp_segments_out"] >= 2 * sound for sound in sounds)
     assert held["tcp_delayed_acks"] >= calls / 2
 
 

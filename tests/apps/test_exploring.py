@@ -3,6 +3,7 @@
 import os
 import shlex
 import threading
+import time
 from dataclasses import replace
 
 import ipywidgets as widgets
@@ -254,6 +255,8 @@ def page(monkeypatch):
     made.stop()
     for thread in threading.enumerate():
         if thread.name in ("drawing", "systems"):
+            while thread.ident is None:  # it is being started
+                time.sleep(0.001)
             thread.join(30)
 
 

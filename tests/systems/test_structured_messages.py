@@ -33,6 +33,7 @@ CARRIERS = [
     "nng_aio",
     "pyro5",
     "rabbitmq",
+    "rabbitmq_pika",
     "redis",
     "rpyc",
     "sockets",

@@ -86,6 +86,8 @@ def _model(run: Run) -> str:
 def _too_short(run: Run, rate: float) -> str:
     """Return the settling time of the queue at a rate, and which share of its mean delay the window may miss."""
     (time,) = settling_s(run, np.array([rate]))
+    if not np.isfinite(time):
+        return f"At {rate:g}/s no mean is predicted: at this utilization the queue never settles."
     text = (
         f"At {rate:g}/s no mean is predicted: the queue begins empty, its settling time is {duration(1e6 * time)}, and "
         f"the window is {duration(1e6 * run.plan.window_s)}."
