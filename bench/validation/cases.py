@@ -91,7 +91,7 @@ def _adopted(system: object) -> object:
     are_files = [isinstance(name, str) and name.endswith(systems.SERVICE) for name in typed]
     if not any(are_files):
         return system
-    return [systems.adopt(name) if is_file else name for name, is_file in zip(typed, are_files, strict=True)]
+    return [systems.adopt(str(name)) if is_file else name for name, is_file in zip(typed, are_files, strict=True)]
 
 
 def one_transport(system: str, transport: object) -> str:
