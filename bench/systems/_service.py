@@ -118,14 +118,19 @@ class Reply:
 
     def __ne__(self, payload: object) -> bool:
         """Return False for the expected reply; TransportError names the request and what is wrong."""
-        if fault := _grpc_fault(self) if self.request.proto else self.request.fault(self.status, self.body):
-            raise TransportError(f"{self.request.name} was answered wrongly: {fault}", f"{self.request.name}")
+        _refuse(self.request, _grpc_fault(self) if self.request.proto else self.request.fault(self.status, self.body))
         return False
 
     def __eq__(self, payload: object) -> bool:
         return not self != payload
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _refuse(request: Prepared, fault: str) -> None:
+    """Raise TransportError, whose kind is the request's name, if there is a fault."""
+    if fault:
+        raise TransportError(f"{request.name} was answered wrongly: {fault}", request.name)
 
 
 def _grpc_fault(reply: Reply) -> str:
@@ -144,6 +149,12 @@ def _prepared(file: str, seed: bytes) -> Sequence[tuple[Prepared, bytes]]:
 
         return [(of, _service_grpc.encoded(of) if of.proto else of.body) for of in requests]
     return [(request, request.body) for request in requests]
+
+
+@functools.cache
+def _one(file: str, seed: bytes) -> Prepared:
+    """Return the request that a payload stands for on the wire; it is asked for again with each response."""
+    return next(service_file.prepared(service_file.read(file), random.Random(seed)))
 
 
 class Client:
@@ -220,9 +231,8 @@ class Wire(_http_wire.Responses):
         head = _http_wire.read_head(response, len(response))
         assert head
         request, data = self._of(payload), _http_wire.body_of(response, head)
-        if fault := request.fault(head.status, data):
-            raise TransportError(f"{request.name} was answered wrongly: {fault}", request.name)
+        _refuse(request, request.fault(head.status, data))
         return payload
 
     def _of(self, payload: bytes) -> Prepared:
-        return next(service_file.prepared(self.described, random.Random(payload)))
+        return _one(self.described.file, payload)
