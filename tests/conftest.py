@@ -21,6 +21,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from bench import systems
+from bench.errors import NotInstalledError
 from bench.measurement.routers import Routers
 from bench.process.child_process import Child
 
@@ -41,6 +42,15 @@ settings.load_profile("any machine")
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 REFERENCE = ROOT / "data" / "reference"
+
+
+@pytest.fixture
+def compiler():
+    """Skip a test of the native systems where they cannot be built."""
+    try:
+        systems.load("sockets_c")
+    except NotInstalledError as missing:
+        pytest.skip(str(missing))
 
 
 LONG = (  # in one piece: begun last, one would end alone

@@ -13,20 +13,13 @@ from bench.experiments.languages import findings, text
 from bench.experiments.languages.plan import SIDES, TWINS
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.systems import load
 from bench.validation.cases import absent_of
+
+pytestmark = pytest.mark.usefixtures("compiler")
 
 
 def cases(callers=1, system="sockets_c"):
     return [Case(system, "tcp", 100, {"client": c, "server": s}, callers=callers) for c, s in SIDES]
-
-
-@pytest.fixture(autouse=True)
-def compiler():
-    try:
-        load("sockets_c")
-    except NotInstalledError as missing:
-        pytest.skip(str(missing))
 
 
 def test_a_combination_is_four_cases_of_one_number_of_callers():

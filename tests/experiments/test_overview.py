@@ -147,6 +147,7 @@ def two_speeds(one_us, two_us, cpu_us, sleeps=(2, 2)):
     return handmade.recorded("overview", cases, record)
 
 
+@pytest.mark.usefixtures("compiler")
 def test_a_gain_above_two_is_explained_only_by_what_became_shorter():
     found = text.doubled(two_speeds(60, 40, (20, 15)))
     assert "needs less CPU time and waiting" in found and "cheaper wake-ups" in found
@@ -154,6 +155,7 @@ def test_a_gain_above_two_is_explained_only_by_what_became_shorter():
     assert text.doubled(two_speeds(40, 45, (20, 15))) == ""
 
 
+@pytest.mark.usefixtures("compiler")
 def test_a_native_baseline_that_is_slower_than_python_is_said_to_be():
     slower = two_speeds(60, 40, (20, 15))
     assert "fewer calls/s" in text.native(slower) and f"{findings.native_baseline(slower)} as many" in text.native(
