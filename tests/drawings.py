@@ -159,3 +159,10 @@ def not_drawn(axes: Axes) -> list[str]:
 def _faces(of: Any) -> Any:
     faces = np.atleast_2d(of.get_facecolor())
     return faces if faces.size else np.atleast_2d(of.get_edgecolor())
+
+
+def texts(axes):
+    """Return everything that is written in a panel."""
+    named = [*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels()]
+    words = [axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel(), *(text.get_text() for text in named)]
+    return [*words, *legend(axes)]

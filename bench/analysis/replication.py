@@ -462,8 +462,10 @@ def against(published: Sequence[Occasion], new: Occasion) -> Against:
             outside.append((row, measured))
     pairs, changed = 0, []
     for (first, one), (second, two) in itertools.combinations(common, 2):
+        if not _are_alike(first, second):
+            continue
         order = first.order(second)
-        if _are_alike(first, second) and (order.low > 0 or order.high < 0):
+        if order.low > 0 or order.high < 0:
             pairs += 1
             if (two.ln > one.ln) != (order.low > 0):
                 changed.append((first, second) if order.low > 0 else (second, first))

@@ -111,19 +111,22 @@ def warm_use(
 
 
 def _used_before(ledger: pd.DataFrame, load: pd.DataFrame) -> pd.DataFrame:
-    """Return the CPU time of each role in the warm-up of each start, in ns; NaN where it was not read in the window."""
-    before = pd.DataFrame(np.nan, ledger.index, [f"{role}_cpu_ns" for role in ROLES])
-    for (start, role), of_role in load[load["t_ns"] > 0].groupby(["start", "role"]):
-        if role in ROLES:
-            window_ns, until_ns = ledger.loc[start, "window_s"] * 1e9, ledger.loc[start, "warm_up_ns"]
-            of_hosts = [rows for _, rows in of_role.groupby("host", dropna=False)]
-            before.loc[start, f"{role}_cpu_ns"] = sum(
-                np.interp(until_ns, [0, *rows["t_ns"]], [0, *rows["cpu_ns"]])
-                if (rows["t_ns"] < window_ns).any()
-                else np.nan
-                for rows in of_hosts
-            )
-    return before
+    """Return the CPU time of each role in the warm-up of each start, in ns; NaN where it was not read in the window.
+
+    Between two readings of a host's clock it grows evenly; before the first, from zero at *go*.
+    """
+    clock = ["start", "role", "host"]
+    rows = load[(load["t_ns"] > 0) & load["role"].isin(ROLES)].sort_values("t_ns").fillna({"host": ""})
+    until_ns, window_ns = (rows["start"].map(of) for of in (ledger["warm_up_ns"], ledger["window_s"] * 1e9))
+    rows = rows.assign(until_ns=until_ns, is_read=(rows["t_ns"] < window_ns) & rows["cpu_ns"].notna())
+    of_clocks = rows.groupby(clock)[["until_ns", "is_read"]].max()
+    readings, is_before = rows.set_index(clock)[["t_ns", "cpu_ns"]], (rows["t_ns"] <= until_ns).to_numpy()
+    low = readings[is_before].groupby(level=clock).last().reindex(of_clocks.index, fill_value=0)
+    high = readings[~is_before].groupby(level=clock).first().reindex(of_clocks.index)
+    share = (of_clocks["until_ns"] - low["t_ns"]) / (high["t_ns"] - low["t_ns"])
+    used = low["cpu_ns"] + ((high["cpu_ns"] - low["cpu_ns"]) * share).fillna(0)
+    of_roles = used.where(of_clocks["is_read"]).groupby(level=["start", "role"]).sum(skipna=False).unstack("role")
+    return of_roles.reindex(index=ledger.index, columns=ROLES).add_suffix("_cpu_ns")
 
 
 def add_use_of_cpus(ledger: pd.DataFrame, used: pd.DataFrame, cpus_allowed: int, reports: pd.DataFrame) -> None:

@@ -163,6 +163,7 @@ def test_one_cpu_skips_placement_politely(tmp_path):
     assert not stored.all_runs()
 
 
+@pytest.mark.slow
 def test_output_that_is_no_terminal_has_lines_and_no_progress_bar(process):
     finished = process("run", "latency", "-p", "profile", "smoke", "-p", "transport", "ipc")
     assert finished.returncode == 0

@@ -10,7 +10,7 @@ import drawings
 import matplotlib as mpl
 import numpy as np
 import pytest
-from drawings import RUNS, legend, whole
+from drawings import RUNS, texts, whole
 from handmade import handmade, reference
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
@@ -19,7 +19,6 @@ from PIL import Image
 
 from bench import stats
 from bench.analysis import checks
-from bench.analysis.comparison import effect
 from bench.analysis.quantiles import STARTS, Quantile, crossed
 from bench.analysis.resources import total_cpu
 from bench.apps import classroom, listing
@@ -32,7 +31,6 @@ from bench.experiments.marginal import findings as marginal
 from bench.experiments.origins.figure import direction
 from bench.experiments.origins.findings import Relation
 from bench.experiments.overview.figure import above
-from bench.experiments.overview.findings import rates
 from bench.plan.case import Case
 
 
@@ -52,13 +50,6 @@ def points(axes):
     every = np.concatenate(found) if found else np.empty((0, 2))
     box = axes.get_window_extent()
     return every[((every >= box.min - 1) & (every <= box.max + 1)).all(axis=1)]
-
-
-def texts(axes):
-    """Return everything that is written in a panel."""
-    named = [*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels()]
-    words = [axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel(), *(text.get_text() for text in named)]
-    return [*words, *legend(axes)]
 
 
 @pytest.fixture(scope="module", params=RUNS)
@@ -149,23 +140,6 @@ def test_systems_and_roles_have_palettes_of_their_own():
     assert min(distance) > 0.4
     neighbours = [(house.look(place), house.look(place + 1)) for place in range(26)]
     assert all(one.marker != other.marker and one.colour != other.colour for one, other in neighbours)
-
-
-def test_every_system_of_the_overview_is_in_every_panel():
-    run = reference("overview")
-    systems = set(run.cases["system"]) - {"loopback"}
-    for axes in whole("overview").axes:
-        assert all(any(name in text for text in texts(axes)) for name in systems), axes.get_title(loc="left")
-
-
-def test_ratios_of_two_cases_are_those_of_the_one_estimator():
-    run = reference("overview")
-    drawn = panels.panel(run, "two_clients").axes[0]
-    said = " ".join(text.get_text() for text in drawn.texts)
-    for system, row in rates(run).iterrows():
-        one, two = (run.find(system=system, placement=row["placement"], clients=clients)[0] for clients in (1, 2))
-        assert house.ratio_text(effect(run, one, two, "rate_per_s")) in said
-    assert above(run, run.find(system="zeromq")[0]).startswith("  × ")
 
 
 def test_a_system_is_not_compared_with_raw_sockets_over_another_transport():

@@ -126,6 +126,7 @@ def test_parameters_as_users_type_them(tmp_path):
     assert (plan.profile, plan.seed) == ("smoke", 2)  # the cell does not show the second
 
 
+@pytest.mark.slow
 def test_it_works_from_the_root_too(tmp_path):
     words = ["-y", "payload_bytes: [64]", "-f", "papermill_params/latency.quick-lecture.yaml", "-p", "profile", "smoke"]
     finished = papermill("notebooks/latency.ipynb", str(tmp_path / "out.ipynb"), *words, cwd=ROOT)

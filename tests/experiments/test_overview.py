@@ -5,8 +5,10 @@ import itertools
 import handmade
 import numpy as np
 import pytest
+from drawings import texts, whole
 
 from bench import systems
+from bench.analysis.comparison import effect
 from bench.drawing import axes as house
 from bench.errors import UsageError
 from bench.experiments import panels, registry
@@ -162,3 +164,20 @@ def test_a_native_baseline_that_is_slower_than_python_is_said_to_be():
         slower
     )
     assert text.native(two_speeds(30, 40, (20, 15))) == ""
+
+
+def test_every_system_of_the_overview_is_in_every_panel():
+    run = handmade.reference("overview")
+    systems = set(run.cases["system"]) - {"loopback"}
+    for axes in whole("overview").axes:
+        assert all(any(name in text for text in texts(axes)) for name in systems), axes.get_title(loc="left")
+
+
+def test_ratios_of_two_cases_are_those_of_the_one_estimator():
+    run = handmade.reference("overview")
+    drawn = panels.panel(run, "two_clients").axes[0]
+    said = " ".join(text.get_text() for text in drawn.texts)
+    for system, row in findings.rates(run).iterrows():
+        one, two = (run.find(system=system, placement=row["placement"], clients=clients)[0] for clients in (1, 2))
+        assert house.ratio_text(effect(run, one, two, "rate_per_s")) in said
+    assert figure.above(run, run.find(system="zeromq")[0]).startswith("  × ")

@@ -1,14 +1,13 @@
 """A median between two levels of the starts is printed as both of them: in sentences, tables, figures and scores."""
 
 import pytest
-from handmade import PAIR, handmade, reference
+from handmade import PAIR, handmade
 from matplotlib.figure import Figure
 
 from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions, scores
 from bench.experiments import sentences, tables
 from bench.experiments.explore.figure import medians
-from bench.experiments.overview import figure as overview
 
 CPU = {"client_cpu_ns": 50_000_000}  # the same in each start
 
@@ -52,16 +51,3 @@ def test_a_score_gives_both(run):
     one = questions.find("latency q1")
     answer = questions.measured(run, one)
     assert answer.levels and "(two levels)" in str(scores.Score(one, None, "", answer))
-
-
-def test_no_start_of_thrift_had_the_median_that_was_printed():
-    run = reference("overview")
-    thrift = run.first(system="thrift", clients=1)
-    spread = run.over_starts(thrift, "p50_rtt_us")
-    if spread.levels is None:
-        pytest.skip("this reference run has one level there")
-    row = tables.calls(run).loc[run.labels[thrift], "median RTT [range over starts]"]
-    assert "two levels" in row
-    axes = Figure().subplots()
-    overview.layers(run, axes)
-    assert any(text.get_text().startswith(row.partition(" (two levels)")[0]) for text in axes.texts)
