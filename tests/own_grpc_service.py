@@ -14,7 +14,7 @@ class Users(services.UsersServicer):
     def Get(self, request, context):  # noqa: N802
         if request.id == "0":
             context.abort(grpc.StatusCode.NOT_FOUND, "no such user")
-        is_other = request.id == "other" and next(numbers) % 100 == 0
+        is_other = request.id == "other" and next(numbers) % 5 == 0
         return protos.User(id="another" if is_other else request.id, name="Ada", visits=3)
 
 

@@ -1,6 +1,6 @@
 """A service as a user would write it, of the standard library alone: python own_service.py PORT [FAULT].
 
-FAULT: workers, it has a process of its own beside it; wrong, every hundredth price is wrong; close, every hundredth
+FAULT: workers, it has a process of its own beside it; wrong, every fifth price is wrong; close, every fifth
 request loses its connection; early, it ends at once; deaf, it never listens.
 """
 
@@ -28,7 +28,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        is_bad = next(numbers) % 100 == 0
+        is_bad = next(numbers) % 5 == 0
         if FAULT == "close" and is_bad:
             self.close_connection = True
             return
