@@ -17,6 +17,7 @@ from bench.plan import service_file
 from bench.plan.objective import objective as read_objective
 from bench.run.files import write_bytes
 from bench.run.frames import Run, column
+from bench.text import unmarked
 
 Say = Callable[[str], None]
 STYLE = "body{font:16px/1.5 sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}img{max-width:100%}"
@@ -83,8 +84,7 @@ def _spread(run: Run, case: int, name: str) -> dict[str, float] | None:
 
 def text(latency: Run, capacity: Run) -> str:
     """Return what the page says first, as plain text."""
-    said = (sentences.conclusion(latency), sentences.conclusion(capacity))
-    return "\n\n".join(part.replace("**", "") for part in said)
+    return "\n\n".join(unmarked(sentences.conclusion(run)) for run in (latency, capacity))
 
 
 def write(latency: Run, capacity: Run, folder: Path) -> tuple[Path, Path]:
