@@ -106,11 +106,12 @@ def runs() -> None:
 @cli.command()
 @click.argument("run", default="latest")
 @click.option("--unverified", is_flag=True, help="Show a run whose files were altered too; its card then says INVALID.")
-def show(run: str, unverified: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+def show(run: str, unverified: bool, as_json: bool) -> None:
     """Show a run's plan, checks and results. RUN is an id or a part of it, "latest", or reference/NOTEBOOK."""
-    from bench.apps.listing import run_text
+    from bench.apps import listing
 
-    echo(run_text(run, is_verified=not unverified))
+    echo((listing.run_json if as_json else listing.run_text)(run, is_verified=not unverified))
 
 
 @cli.command()

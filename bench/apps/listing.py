@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench import codecs, documents, message_types, paths, systems
 from bench.apps import repeat, scenarios
@@ -14,7 +14,10 @@ from bench.installation import environments
 from bench.plan import hosts
 from bench.run import stored
 from bench.run.folder import Folder
-from bench.text import duration, listed, quoted
+from bench.text import duration, listed, quoted, unmarked
+
+if TYPE_CHECKING:
+    from bench.run.frames import Run  # slow to import
 
 MOST_BYTES = 100_000_000  # of a figure
 
@@ -123,23 +126,36 @@ def _system_text(name: str) -> str:
     return "\n".join(lines)
 
 
+def run_json(name: str, is_verified: bool = True) -> str:
+    """Return a run as one JSON document, as ``numbers.document`` makes it."""
+    from bench.apps import numbers
+
+    return json.dumps(numbers.document(opened(name, is_verified)), indent=1, allow_nan=False)
+
+
+def opened(name: str, is_verified: bool = True) -> "Run":
+    """Return a run all of whose files were read; DataError for an altered one, unless it need not be verified."""
+    from bench.run.frames import Run
+
+    folder = stored.find(name)
+    folder.is_verified = is_verified
+    folder.look_at_all()
+    return Run(folder)
+
+
 def run_text(name: str, is_verified: bool = True) -> str:
     """Return a run's plan, machine, checks and results; of an altered run only if it need not be verified."""
     from bench.analysis import checks, earlier
     from bench.analysis import per_host as machines
     from bench.experiments import sentences, tables
-    from bench.run.frames import Run
     from bench.validation.estimate import described
 
-    folder = stored.find(name)
-    folder.is_verified = is_verified
-    folder.look_at_all()
-    run = Run(folder)
+    run = opened(name, is_verified)
     manifest = run.manifest
     lines = [f"run       {run.id}", f"plan      {described(run.plan)}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]
     lines += [f"hosts     {machines.machines(run)}"] if len(run.hosts) else []
-    lines += [f"measure   {repeat.command(folder)}"]
+    lines += [f"measure   {repeat.command(run.folder)}"]
     lines += [f"digest    {manifest['digest']}"] if "digest" in manifest else []
     passed = checks.tally(run)
     nothing = f", {passed.idle} had nothing to check" if passed.idle else ""
@@ -151,7 +167,7 @@ def run_text(name: str, is_verified: bool = True) -> str:
     lines += [f"kept although  {missed}" for missed in manifest.get("kept_although", [])]
     lines += [f"failure   start {failure['start']}: {failure['error']}" for failure in manifest.get("failures", [])]
     frames = [frame.to_string() for frame in tables.results(run)]
-    return "\n\n".join(["\n".join(lines), *frames, sentences.conclusion(run)])
+    return "\n\n".join(["\n".join(lines), *frames, unmarked(sentences.conclusion(run))])
 
 
 def compared_text(
