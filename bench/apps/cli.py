@@ -405,6 +405,30 @@ def keep(run: str, folder: str) -> None:
 
 
 @cli.command()
+@click.argument("run", default="latest")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["csv", "json", "hdr", "bmf"]),
+    default="csv",
+    show_default=True,
+    help="csv: cases, starts and single calls; json: as show --json; hdr: HdrHistogram logs; bmf: for Bencher.",
+)
+@click.option("--out", default="", metavar="FOLDER", help="Where the files go; a folder named after the run otherwise.")
+def export(run: str, kind: str, out: str) -> None:
+    """Write RUN into files for other programs: tables, histograms, or a continuous benchmarking service."""
+    from pathlib import Path
+
+    from bench import paths
+    from bench.apps import exporting
+    from bench.apps.listing import opened
+
+    found = opened(run)
+    for file in exporting.export(found, kind, Path(out or found.id)):
+        echo(paths.shown(file))
+
+
+@cli.command()
 @click.argument("notebooks", nargs=-1, metavar="NOTEBOOK...")
 @click.option("--although", is_flag=True, help="Keep runs of a dirty revision too.")
 def reference(notebooks: tuple[str, ...], although: bool) -> None:
