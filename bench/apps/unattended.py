@@ -48,8 +48,7 @@ def execute(
     paths.make_absolute()
     parameters = {name: systems.adopted(value) for name, value in parameters.items()}  # kernels have another folder
     subjects = [replace(chosen, parameters=chosen.parameters | parameters) for chosen in _chosen(names, every)]
-    for subject in subjects:
-        _check_before(subject.parameters)
+    subjects = [replace(subject, parameters=_checked(subject.parameters)) for subject in subjects]
     if is_agreed:
         os.environ[estimate.AGREED] = "1"  # the kernels see it
     say(f"{counted(len(subjects), 'notebook')}: {', '.join(subject.name for subject in subjects)}")
@@ -90,16 +89,21 @@ def concluded(executed: Path, in_one_line: bool) -> list[str]:
     return lines[:MOST_LINES] + ["... the other lines are in the notebook"] * (len(lines) > MOST_LINES)
 
 
-def _check_before(parameters: dict[str, Any]) -> None:
-    """Raise BenchError, before a kernel is started, for too few threads, no such run, or a folder not to be written."""
+def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as the kernel needs them, which has another folder: a run's path is absolute.
+
+    BenchError, before a kernel is started, for too few threads, no such run, or a folder that cannot be written.
+    """
     threads.require("a notebook", *threads.FOR_A_NOTEBOOK)
     source = parameters.get("source", "measure")
     if source not in ("measure", "reference"):
-        stored.find(source)
+        found = stored.find(source).path
+        parameters = parameters | ({"source": str(found.resolve())} if found == Path(source) else {})
     make_folder(paths.executed(), "ROUNDTRIP_EXECUTED")
     make_folder(paths.figures(), "ROUNDTRIP_FIGURES")
     if source == "measure":
         make_folder(paths.runs(), "ROUNDTRIP_RUNS")
+    return parameters
 
 
 def _chosen(names: list[str], every: bool) -> list[Chosen]:
