@@ -108,10 +108,13 @@ def runs() -> None:
 @click.option("--unverified", is_flag=True, help="Show a run whose files were altered too; its card then says INVALID.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
 def show(run: str, unverified: bool, as_json: bool) -> None:
-    """Show a run's plan, checks and results. RUN is an id or a part of it, "latest", or reference/NOTEBOOK."""
+    """Show a run's plan, checks and results.
+
+    RUN is an id or a part of it, "latest", reference/NOTEBOOK, a folder that keep made, or a file that submit wrote.
+    """
     from bench.apps import listing
 
-    echo((listing.run_json if as_json else listing.run_text)(run, is_verified=not unverified))
+    echo(listing.shown(run, not unverified, as_json))
 
 
 @cli.command()

@@ -8,6 +8,7 @@ from bench.analysis import checks
 from bench.analysis.comparison import QUANTITIES
 from bench.experiments import precision, sentences
 from bench.experiments.capacity import findings
+from bench.plan.case import Case
 from bench.run.frames import NUMBERS, Run, number_of
 from bench.text import unmarked
 from bench.validation.estimate import described
@@ -25,7 +26,7 @@ def document(run: Run) -> Record:
     """
     plan = run.plan
     made: Record = {"run": run.id, "notebook": plan.notebook, "created": run.manifest["created"]}
-    made["plan"] = {"described": described(plan), **_known({name: getattr(plan, name) for name in OF_A_PLAN})}
+    made["plan"] = {"described": described(plan), **known({name: getattr(plan, name) for name in OF_A_PLAN})}
     made["conclusion"] = unmarked(sentences.conclusion(run))
     made["checks"] = [check.as_dict() for check in checks.check(run)]
     made["cases"] = [case(run, number) for number in run.numbers]
@@ -40,21 +41,25 @@ OF_A_PLAN = ("profile", "seed", "starts", "window_s", "slice_s", "until_width", 
 
 def case(run: Run, number: int) -> Record:
     """Return a measured case: its number, label and factors, how much was measured, and its ``values``."""
-    factors = {name: value for name, value in vars(run.case(number)).items() if name not in NOT_OF_A_CASE}
     amount = {"starts": len(run.starts_of(number)), "calls": run.count(number)}
     return {
         "case": number,
         "label": run.labels[number],
-        "factors": _known(factors),
+        "factors": factors(run.case(number)),
         **amount,
         "numbers": values(run, number),
     }
 
 
+def factors(case: Case) -> Record:
+    """Return what a case varies, by the names of its fields; without what is empty."""
+    return known({name: value for name, value in vars(case).items() if name not in NOT_OF_A_CASE})
+
+
 def values(run: Run, number: int) -> dict[str, Record]:
     """Return the numbers of a case that are known, by their columns in ``Run.cases``; response times of open loads."""
     names = [name for name in NUMBERS if "_response_" not in name or run.case(number).is_paced]
-    return _known({name: spread(run.over_starts(number, name)) for name in names})
+    return known({name: spread(run.over_starts(number, name)) for name in names})
 
 
 def spread(of: stats.Spread) -> Record | None:
@@ -94,6 +99,6 @@ def capacity(run: Run) -> Record:
     }
 
 
-def _known(values: dict[str, Any]) -> dict[str, Any]:
+def known(values: dict[str, Any]) -> dict[str, Any]:
     """Return what says something: without None, empty texts and empty lists."""
     return {name: value for name, value in values.items() if value not in (None, "", [], (), {})}
