@@ -199,6 +199,7 @@ def service(
 )
 @click.option("--quantity", default="all", show_default=True, help="What to compare: p50,p99,rate,cpu.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+@click.option("--case", "cases", multiple=True, metavar="TEXT", help="Of two runs: cases whose label contains it.")
 @click.option("--system", "names", multiple=True, metavar="NAME", help="Of two revisions: what to measure; repeatable.")
 @click.option("--transport", help="Of two revisions: ipc, tcp, inproc; ipc if the system has it.")
 @click.option(
@@ -212,6 +213,7 @@ def compare(
     at_most: str | None,
     quantity: str,
     as_json: bool,
+    cases: tuple[str, ...],
     names: tuple[str, ...],
     transport: str | None,
     folders: tuple[str, ...],
@@ -228,12 +230,14 @@ def compare(
     if revisions.are_meant(a, b, bool(names or transport or folders or parameters)):
         from bench.apps.comparing import compared
 
+        if cases:
+            raise click.UsageError("--case is for two stored runs: choose what is measured with --system")
         say = lambda line: click.echo(line, err=as_json)  # noqa: E731
         text, failed = compared(a, b, names, transport, dict(parameters), folders, quantity, at_most, as_json, say)
     else:
         from bench.apps.listing import compared_text
 
-        text, failed = compared_text(a, b, margin, at_most, as_json, quantity)
+        text, failed = compared_text(a, b, margin, at_most, as_json, quantity, cases)
     echo(text)
     return 3 if failed else 0
 

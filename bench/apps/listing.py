@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -180,22 +180,25 @@ def run_text(name: str, is_verified: bool = True) -> str:
 
 
 def compared_text(
-    a: str, b: str, margin: str, at_most: str | None, as_json: bool, quantities: str = "all"
+    a: str, b: str, margin: str, at_most: str | None, as_json: bool, quantities: str = "all", named: Sequence[str] = ()
 ) -> tuple[str, bool]:
-    """Return the comparison of two runs as lines or JSON, detectable effect first; and whether B is too slow."""
+    """Return the comparison of two runs as lines or JSON, detectable effect first; and whether B is too slow.
+
+    named: parts of labels, of the cases that are compared; all if there are none.
+    """
     from bench.analysis import budget, comparison, verdicts
     from bench.run.frames import Run
 
     run_a, run_b = Run(stored.find(a)), Run(stored.find(b))
     limit = verdicts.share(margin)
-    comparisons = verdicts.of_quantities(comparison.compare(run_a, run_b, limit), quantities)
+    comparisons = verdicts.of_quantities(comparison.compare(run_a, run_b, limit, named), quantities)
     resolution = budget.resolution(run_b, comparisons, limit)
     differ = verdicts.differences(run_a, run_b)
     closing, failed = verdicts.verdict_text(comparisons, at_most, verdicts.baselines(run_a))
     if as_json:
         records = [verdicts.record(comparison) for comparison in comparisons]
         parts = {"a": run_a.id, "b": run_b.id, "differ": differ, "resolution": resolution, "comparisons": records}
-        return json.dumps(parts, indent=1), failed
+        return json.dumps(parts | {"at_most": at_most, "closing": closing, "failed": failed}, indent=1), failed
     head = [
         f"A  {run_a.id}",
         f"B  {run_b.id}",
@@ -204,7 +207,14 @@ def compared_text(
         resolution,
     ]
     missing = [f"run {run.id}: {text}" for run in (run_a, run_b) for text in verdicts.left_out(run, run.cases.index)]
+    missing += [STORED] if at_most is not None else []
     return "\n".join([*head, "", *map(str, comparisons), *missing, "", closing]), failed
+
+
+STORED = (
+    "These runs were measured one after the other, and the machine may have changed in between. Of two folders or git "
+    "revisions, bench compare measures both in turns."
+)
 
 
 def figure_text(name: str) -> str:
