@@ -56,6 +56,11 @@ def paragraphs(*parts: str) -> str:
     return "\n\n".join(filter(None, parts))
 
 
+def unmarked(markdown: str) -> str:
+    """Return Markdown as plain text: without stress and code marks, and of a link its words."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", markdown).replace("**", "").replace("`", "")
+
+
 def counted(number: int, what: str) -> str:
     """Return "1 zip" or "3 zips"."""
     return f"{number:,} {what}{'s' * (number != 1)}"

@@ -27,7 +27,7 @@ from bench.experiments import panels, tables
 from bench.experiments.overview import tiers, tiers_figure
 from bench.experiments.overview.findings import ranked
 from bench.experiments.sentences import conclusion, text
-from bench.run import stored
+from bench.run import schema, stored
 from bench.run.frames import Run, shared
 from bench.simulation.certificate import RUNS, certificate
 from bench.text import listed, paragraphs
@@ -255,11 +255,27 @@ def deviations() -> str:
     return _of_frame(*found) if found else f"Nothing is stored yet in {fairness.FILE}."
 
 
+def stored_tables() -> str:
+    """Return the tables of a run on disk: what each holds, and its columns with type, unit and meaning."""
+    purposes = dict(re.findall(r"- ``(\w+)``: (.+?)(?=\n- |\n\n)", schema.__doc__ or "", re.S))
+    parts = []
+    for name, table in schema.TABLES.items():
+        rows = [
+            [f"`{field.name}`", str(field.type), field.metadata[b"unit"].decode(), field.metadata[b"meaning"].decode()]
+            for field in table
+        ]
+        frame = pd.DataFrame(rows, columns=["column", "type", "unit", "meaning"]).set_index("column")
+        purpose = " ".join(purposes[name].split())
+        parts.append(f"### {name}\n\n{purpose[0].upper()}{purpose[1:]}.\n\n{markdown(frame)}")
+    return "\n\n".join(parts)
+
+
 FROM_RUNS: dict[str, Makers] = {
     "README.md": {"summary": summary, "systems": catalogue, "origins": origins},
     "docs/results.md": {"results": results},
     "docs/choosing.md": {"choosing": choosing},
     "docs/fairness.md": {"fairness": deviations},
+    "docs/data.md": {"tables": stored_tables},
     "docs/guarantees.md": {"guarantees": guarantees},
     "docs/hosts.md": {"cost": lambda: _of_frame(*hosts_cost.cost())},
     "docs/trust.md": {

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from bench.run.frames import Run, column, once
 from bench.run.start_values import cpu_us_per_call
 from bench.stats import intervals, variance
 from bench.stats.intervals import Interval
-from bench.text import ratio_ends
+from bench.text import listed, quoted, ratio_ends
 
 MARGIN = 0.05
 NOT_THE_QUESTION = ("fresh_router", "source")  # what may differ between two cases that are compared
@@ -117,17 +118,24 @@ class Comparison:
         return f" (A/A ratio: {self.floor:.1%}{noise})"
 
 
-def compare(a: Run, b: Run, margin: float = MARGIN) -> list[Comparison]:
+def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -> list[Comparison]:
     """Return the comparison of every case that two runs share, quantity by quantity.
+
+    named: parts of labels; only cases whose label in A contains one of them are compared, if any is given. UsageError
+    if no label does.
 
     Runs of different machines are compared as ratios to the baseline of each, raw sockets; DataError where a run has
     none, or where no case is in both.
     """
     if a.id == b.id:
         raise UsageError(f"both names mean run {a.id}: name two runs (compare.ipynb compares the cases of one run)")
-    unlike = machines(a) != machines(b)
+    unlike, pairs = machines(a) != machines(b), _pairs(a, b)
+    chosen = [pair for pair in pairs if not named or any(part in a.labels[pair[0]] for part in named)]
+    if not chosen:
+        there = listed(a.labels[pair[0]] for pair in pairs)
+        raise UsageError(f"no case is called {listed(map(quoted, named))}: there are {there}")
     comparisons = []
-    for case_a, case_b in _pairs(a, b):
+    for case_a, case_b in chosen:
         for name in QUANTITIES:
             theirs, ours = _logs(a, case_a, name, unlike), _logs(b, case_b, name, unlike)
             if len(theirs) and len(ours):

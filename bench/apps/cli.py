@@ -106,11 +106,15 @@ def runs() -> None:
 @cli.command()
 @click.argument("run", default="latest")
 @click.option("--unverified", is_flag=True, help="Show a run whose files were altered too; its card then says INVALID.")
-def show(run: str, unverified: bool) -> None:
-    """Show a run's plan, checks and results. RUN is an id or a part of it, "latest", or reference/NOTEBOOK."""
-    from bench.apps.listing import run_text
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+def show(run: str, unverified: bool, as_json: bool) -> None:
+    """Show a run's plan, checks and results.
 
-    echo(run_text(run, is_verified=not unverified))
+    RUN is an id or a part of it, "latest", reference/NOTEBOOK, a folder that keep made, or a file that submit wrote.
+    """
+    from bench.apps import listing
+
+    echo(listing.shown(run, not unverified, as_json))
 
 
 @cli.command()
@@ -195,6 +199,7 @@ def service(
 )
 @click.option("--quantity", default="all", show_default=True, help="What to compare: p50,p99,rate,cpu.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of lines.")
+@click.option("--case", "cases", multiple=True, metavar="TEXT", help="Of two runs: cases whose label contains it.")
 @click.option("--system", "names", multiple=True, metavar="NAME", help="Of two revisions: what to measure; repeatable.")
 @click.option("--transport", help="Of two revisions: ipc, tcp, inproc; ipc if the system has it.")
 @click.option(
@@ -208,6 +213,7 @@ def compare(
     at_most: str | None,
     quantity: str,
     as_json: bool,
+    cases: tuple[str, ...],
     names: tuple[str, ...],
     transport: str | None,
     folders: tuple[str, ...],
@@ -224,12 +230,14 @@ def compare(
     if revisions.are_meant(a, b, bool(names or transport or folders or parameters)):
         from bench.apps.comparing import compared
 
+        if cases:
+            raise click.UsageError("--case is for two stored runs: choose what is measured with --system")
         say = lambda line: click.echo(line, err=as_json)  # noqa: E731
         text, failed = compared(a, b, names, transport, dict(parameters), folders, quantity, at_most, as_json, say)
     else:
         from bench.apps.listing import compared_text
 
-        text, failed = compared_text(a, b, margin, at_most, as_json, quantity)
+        text, failed = compared_text(a, b, margin, at_most, as_json, quantity, cases)
     echo(text)
     return 3 if failed else 0
 
@@ -401,6 +409,30 @@ def keep(run: str, folder: str) -> None:
     from bench.run import stored
 
     echo(f"kept {stored.keep(stored.find(run), Path(folder)).path}")
+
+
+@cli.command()
+@click.argument("run", default="latest")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["csv", "json", "hdr", "bmf"]),
+    default="csv",
+    show_default=True,
+    help="csv: cases, starts and single calls; json: as show --json; hdr: HdrHistogram logs; bmf: for Bencher.",
+)
+@click.option("--out", default="", metavar="FOLDER", help="Where the files go; a folder named after the run otherwise.")
+def export(run: str, kind: str, out: str) -> None:
+    """Write RUN into files for other programs: tables, histograms, or a continuous benchmarking service."""
+    from pathlib import Path
+
+    from bench import paths
+    from bench.apps import exporting
+    from bench.apps.listing import opened
+
+    found = opened(run)
+    for file in exporting.export(found, kind, Path(out or found.id)):
+        echo(paths.shown(file))
 
 
 @cli.command()

@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench import codecs, documents, message_types, paths, systems
 from bench.apps import repeat, scenarios
@@ -14,7 +14,10 @@ from bench.installation import environments
 from bench.plan import hosts
 from bench.run import stored
 from bench.run.folder import Folder
-from bench.text import duration, listed, quoted
+from bench.text import duration, listed, quoted, unmarked
+
+if TYPE_CHECKING:
+    from bench.run.frames import Run  # slow to import
 
 MOST_BYTES = 100_000_000  # of a figure
 
@@ -123,23 +126,45 @@ def _system_text(name: str) -> str:
     return "\n".join(lines)
 
 
+def shown(name: str, is_verified: bool = True, as_json: bool = False) -> str:
+    """Return a run, or a file that ``bench submit`` wrote, as text or as one JSON document."""
+    if stored.is_file(name):
+        from bench.apps.classroom import opening
+
+        return opening.as_json(name) if as_json else opening.text(name)
+    return run_json(name, is_verified) if as_json else run_text(name, is_verified)
+
+
+def run_json(name: str, is_verified: bool = True) -> str:
+    """Return a run as one JSON document, as ``numbers.document`` makes it."""
+    from bench.apps import numbers
+
+    return json.dumps(numbers.document(opened(name, is_verified)), indent=1, allow_nan=False)
+
+
+def opened(name: str, is_verified: bool = True) -> "Run":
+    """Return a run all of whose files were read; DataError for an altered one, unless it need not be verified."""
+    from bench.run.frames import Run
+
+    folder = stored.find(name)
+    folder.is_verified = is_verified
+    folder.look_at_all()
+    return Run(folder)
+
+
 def run_text(name: str, is_verified: bool = True) -> str:
     """Return a run's plan, machine, checks and results; of an altered run only if it need not be verified."""
     from bench.analysis import checks, earlier
     from bench.analysis import per_host as machines
     from bench.experiments import sentences, tables
-    from bench.run.frames import Run
     from bench.validation.estimate import described
 
-    folder = stored.find(name)
-    folder.is_verified = is_verified
-    folder.look_at_all()
-    run = Run(folder)
+    run = opened(name, is_verified)
     manifest = run.manifest
     lines = [f"run       {run.id}", f"plan      {described(run.plan)}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]
     lines += [f"hosts     {machines.machines(run)}"] if len(run.hosts) else []
-    lines += [f"measure   {repeat.command(folder)}"]
+    lines += [f"measure   {repeat.command(run.folder)}"]
     lines += [f"digest    {manifest['digest']}"] if "digest" in manifest else []
     passed = checks.tally(run)
     nothing = f", {passed.idle} had nothing to check" if passed.idle else ""
@@ -151,26 +176,29 @@ def run_text(name: str, is_verified: bool = True) -> str:
     lines += [f"kept although  {missed}" for missed in manifest.get("kept_although", [])]
     lines += [f"failure   start {failure['start']}: {failure['error']}" for failure in manifest.get("failures", [])]
     frames = [frame.to_string() for frame in tables.results(run)]
-    return "\n\n".join(["\n".join(lines), *frames, sentences.conclusion(run)])
+    return "\n\n".join(["\n".join(lines), *frames, unmarked(sentences.conclusion(run))])
 
 
 def compared_text(
-    a: str, b: str, margin: str, at_most: str | None, as_json: bool, quantities: str = "all"
+    a: str, b: str, margin: str, at_most: str | None, as_json: bool, quantities: str = "all", named: Sequence[str] = ()
 ) -> tuple[str, bool]:
-    """Return the comparison of two runs as lines or JSON, detectable effect first; and whether B is too slow."""
+    """Return the comparison of two runs as lines or JSON, detectable effect first; and whether B is too slow.
+
+    named: parts of labels, of the cases that are compared; all if there are none.
+    """
     from bench.analysis import budget, comparison, verdicts
     from bench.run.frames import Run
 
     run_a, run_b = Run(stored.find(a)), Run(stored.find(b))
     limit = verdicts.share(margin)
-    comparisons = verdicts.of_quantities(comparison.compare(run_a, run_b, limit), quantities)
+    comparisons = verdicts.of_quantities(comparison.compare(run_a, run_b, limit, named), quantities)
     resolution = budget.resolution(run_b, comparisons, limit)
     differ = verdicts.differences(run_a, run_b)
     closing, failed = verdicts.verdict_text(comparisons, at_most, verdicts.baselines(run_a))
     if as_json:
         records = [verdicts.record(comparison) for comparison in comparisons]
         parts = {"a": run_a.id, "b": run_b.id, "differ": differ, "resolution": resolution, "comparisons": records}
-        return json.dumps(parts, indent=1), failed
+        return json.dumps(parts | {"at_most": at_most, "closing": closing, "failed": failed}, indent=1), failed
     head = [
         f"A  {run_a.id}",
         f"B  {run_b.id}",
@@ -179,7 +207,14 @@ def compared_text(
         resolution,
     ]
     missing = [f"run {run.id}: {text}" for run in (run_a, run_b) for text in verdicts.left_out(run, run.cases.index)]
+    missing += [STORED] if at_most is not None else []
     return "\n".join([*head, "", *map(str, comparisons), *missing, "", closing]), failed
+
+
+STORED = (
+    "These runs were measured one after the other, and the machine may have changed in between. Of two folders or git "
+    "revisions, bench compare measures both in turns."
+)
 
 
 def figure_text(name: str) -> str:

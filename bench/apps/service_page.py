@@ -9,21 +9,20 @@ from typing import Any
 
 from bench import paths, systems
 from bench.analysis import checks
-from bench.apps import notebook
+from bench.apps import notebook, numbers
 from bench.drawing.axes import style
 from bench.experiments import panels, registry, sentences, tables
-from bench.experiments.capacity import findings
 from bench.plan import service_file
 from bench.plan.objective import objective as read_objective
 from bench.run.files import write_bytes
-from bench.run.frames import Run, column
+from bench.run.frames import Run
+from bench.text import unmarked
 
 Say = Callable[[str], None]
 STYLE = "body{font:16px/1.5 sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}img{max-width:100%}"
 STYLE += (
     "table{border-collapse:collapse;font-size:13px}td,th{padding:2px 8px;text-align:left;border-bottom:1px solid #ddd}"
 )
-QUANTILES = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}
 
 
 def measure(file: str, objective: str, clients: int, profile: str, say: Say) -> tuple[Run, Run]:
@@ -48,52 +47,28 @@ def described(service: service_file.Service) -> str:
 
 
 def headline(latency: Run, capacity: Run) -> dict[str, Any]:
-    """Return the numbers of the page: medians over starts with their ranges; None where a number is not known."""
+    """Return the page's numbers: of the service's round trips, of its capacity, and both runs as a whole."""
     case = next(case for case in latency.numbers if latency.case(case).system not in ("sockets", "loopback"))
-    low, high = findings.bracket(capacity)
-    at = findings.case_at(capacity, low) if low else None
     return {
         "service": latency.case(case).system,
-        "round_trip": {name: _spread(latency, case, column(p)) for name, p in QUANTILES.items()}
-        | {"calls_per_s": _spread(latency, case, "rate_per_s")},
-        "cpu_us_per_call": {role: _spread(latency, case, f"{role}_cpu_us_per_call") for role in ("client", "server")},
-        "capacity": {
-            "objective": findings.searched(capacity)["objective"],
-            "met_at_per_s": low or None,
-            "violated_at_per_s": high or None,
-            "is_at_least": bool(low) and findings.is_at_least(capacity),
-            "machine_shows_it": findings.machine_shows(capacity),
-            "server_cpu_us_per_call": _spread(capacity, at, "server_cpu_us_per_call") if at is not None else None,
-        },
-        "runs": {"latency": latency.id, "capacity": capacity.id},
-        "checks": {
-            run.plan.notebook: {check.name: check.verdict for check in checks.check(run)} for run in (latency, capacity)
-        },
-        "sources": latency.manifest.get("sources"),
+        "round_trip": numbers.values(latency, case),
+        "capacity": numbers.capacity(capacity),
+        "runs": {run.plan.notebook: numbers.document(run) for run in (latency, capacity)},
     }
-
-
-def _spread(run: Run, case: int, name: str) -> dict[str, float] | None:
-    """Return the median over starts and its range, None where it is not known."""
-    values = run.starts_of(case)[name].dropna()
-    if values.empty:
-        return None
-    return {"median": float(values.median()), "low": float(values.min()), "high": float(values.max())}
 
 
 def text(latency: Run, capacity: Run) -> str:
     """Return what the page says first, as plain text."""
-    said = (sentences.conclusion(latency), sentences.conclusion(capacity))
-    return "\n\n".join(part.replace("**", "") for part in said)
+    return "\n\n".join(unmarked(sentences.conclusion(run)) for run in (latency, capacity))
 
 
 def write(latency: Run, capacity: Run, folder: Path) -> tuple[Path, Path]:
     """Write the page and its numbers into a folder, named after the service; return their paths."""
-    numbers = headline(latency, capacity)
-    page, data = (folder / f"{numbers['service']}.{kind}" for kind in ("html", "json"))
+    said = headline(latency, capacity)
+    page, data = (folder / f"{said['service']}.{kind}" for kind in ("html", "json"))
     folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(data, json.dumps(numbers, indent=1).encode() + b"\n")
-    write_bytes(page, _html(numbers["service"], latency, capacity).encode())
+    write_bytes(data, json.dumps(said, indent=1).encode() + b"\n")
+    write_bytes(page, _html(said["service"], latency, capacity).encode())
     return page, data
 
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import errno
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,11 +28,13 @@ from bench.process.pipes import is_found
 from bench.process.private_folders import private_folder
 from bench.run import stored
 from bench.run.files import make_folder
-from bench.text import counted
+from bench.text import counted, unmarked
 from bench.validation import cases, estimate
 
 PRIVATE = "roundtrip-notebook-"  # begins the name of a folder that a notebook's kernel has for itself
 REST_S = 8.0  # time of a notebook in addition to measuring: kernel, imports, figures
+CONCLUDES = re.compile(r"bench\.(answer\(|tell\(run\))")  # of a cell: it shows what the notebook concludes
+MOST_LINES = 8  # of a conclusion that is printed
 
 
 def execute(
@@ -39,13 +43,12 @@ def execute(
     """Execute notebooks, or scenarios of them, into ``data/executed``; raise BenchError at the first that fails.
 
     ``parameters`` override those of a scenario. A plan of more than an hour has to be agreed to. ``say`` gets a line
-    when a notebook begins, one when it ends, and one for each file of its figure.
+    when a notebook begins, those of its conclusion when it ends (one, of several notebooks), and one for each file.
     """
     paths.make_absolute()
     parameters = {name: systems.adopted(value) for name, value in parameters.items()}  # kernels have another folder
     subjects = [replace(chosen, parameters=chosen.parameters | parameters) for chosen in _chosen(names, every)]
-    for subject in subjects:
-        _check_before(subject.parameters)
+    subjects = [replace(subject, parameters=_checked(subject.parameters)) for subject in subjects]
     if is_agreed:
         os.environ[estimate.AGREED] = "1"  # the kernels see it
     say(f"{counted(len(subjects), 'notebook')}: {', '.join(subject.name for subject in subjects)}")
@@ -58,21 +61,49 @@ def execute(
         began = time.monotonic()
         with growing.terminal_or(say) as show:
             target = _execute_one(subject, show)
+        for line in concluded(target, in_one_line=len(subjects) > 1):
+            say(f"{name}: {line}" if len(subjects) > 1 else line)
         say(f"{name}: took {time.monotonic() - began:.0f} s; executed notebook {paths.shown(target)}")
         for figure in sorted(file for file in paths.figures().glob(f"{name}.*") if file.stem == name):
             say(f"{name}: figure {paths.shown(figure)}")
 
 
-def _check_before(parameters: dict[str, Any]) -> None:
-    """Raise BenchError, before a kernel is started, for too few threads, no such run, or a folder not to be written."""
+def concluded(executed: Path, in_one_line: bool) -> list[str]:
+    """Return what an executed notebook concludes, as lines of plain text, the first ones; or the answer alone.
+
+    Nothing of a notebook that shows neither (explore, classroom).
+    """
+    cells = json.loads(executed.read_text("utf-8"))["cells"]
+    shown = [
+        [line for line in unmarked("".join(output["data"]["text/markdown"])).splitlines() if line]
+        for cell in cells
+        if CONCLUDES.search("".join(cell["source"]))
+        for output in cell.get("outputs", ())
+        if "text/markdown" in output.get("data", {})
+    ]
+    if not shown:
+        return []
+    if in_one_line:
+        return shown[0][-1:]  # what the run contradicts is above the answer
+    lines = shown[-1]
+    return lines[:MOST_LINES] + ["... the other lines are in the notebook"] * (len(lines) > MOST_LINES)
+
+
+def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as the kernel needs them, which has another folder: a run's path is absolute.
+
+    BenchError, before a kernel is started, for too few threads, no such run, or a folder that cannot be written.
+    """
     threads.require("a notebook", *threads.FOR_A_NOTEBOOK)
     source = parameters.get("source", "measure")
     if source not in ("measure", "reference"):
-        stored.find(source)
+        found = stored.find(source).path
+        parameters = parameters | ({"source": str(found.resolve())} if found == Path(source) else {})
     make_folder(paths.executed(), "ROUNDTRIP_EXECUTED")
     make_folder(paths.figures(), "ROUNDTRIP_FIGURES")
     if source == "measure":
         make_folder(paths.runs(), "ROUNDTRIP_RUNS")
+    return parameters
 
 
 def _chosen(names: list[str], every: bool) -> list[Chosen]:

@@ -11,18 +11,22 @@ from bench.stats.looks import looks
 from bench.text import counted
 
 
-def _printed(run: Run) -> list[Ratio]:
-    """Return the ratios of median RTTs that a notebook prints; of one that lists none, every case over the first."""
+def printed(run: Run, *quantities: str) -> list[Ratio]:
+    """Return the ratios that a notebook prints; of one that lists none, these quantities of every case over the first.
+
+    quantities: columns of ``Run.starts``. The instrument itself is no case of these.
+    """
     listed = getattr(registry.findings_of(run.plan.notebook), "ratios", None)
     if listed:
-        return [of for of in listed(run) if of.name == P50]
-    first, *others = [case for case in run.numbers if run.case(case).system != "loopback"]
-    return [ratio(run, first, other, P50) for other in others]
+        return list(listed(run))
+    cases = [case for case in run.numbers if run.case(case).system != "loopback"]
+    return [ratio(run, cases[0], other, name) for other in cases[1:] for name in quantities]
 
 
 def half_width(folder: Folder) -> float:
-    """Return the largest half width of these ratios, as a share of each; infinite where one has no interval."""
-    return max((of.interval.half_width for of in _printed(Run(folder))), default=math.inf)
+    """Return the largest half width of the ratios of median RTTs, as a share of each; infinite without an interval."""
+    ratios = [of for of in printed(Run(folder), P50) if of.name == P50]
+    return max((of.interval.half_width for of in ratios), default=math.inf)
 
 
 def reached(run: Run, plan: Plan) -> str:

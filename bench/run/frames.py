@@ -204,9 +204,13 @@ class Run(Tables):
         rows = self.replies if self.case(case).load == reply_streams.LOAD else self._described
         return int((rows["case"] == case).sum())
 
+    def described_of(self, case: int) -> pd.DataFrame:
+        """Return the calls of a case that quantiles describe, in the order of ``samples``: start, lag_ns, rtt_ns."""
+        return self._described[self._described["case"] == case]
+
     def rtt_us(self, case: int) -> "np.ndarray[Any, Any]":
         """Return the RTT of all calls of a case after the warm-up, all starts together, in us."""
-        return self._described.loc[self._described["case"] == case, "rtt_ns"].to_numpy() / 1e3
+        return self.described_of(case)["rtt_ns"].to_numpy() / 1e3
 
     def distribution_us(self, case: int) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
         """Return the empirical CDF of the RTT of a case after the warm-up: (values in us, fractions)."""

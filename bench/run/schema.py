@@ -3,7 +3,7 @@
 A run folder holds ``manifest.json`` and eleven tables of Parquet files, one file for each start:
 
 - ``ledger``: one row per start: what was measured, what it cost, what was counted
-- ``samples``: one row per request of a closed load
+- ``samples``: one row per request of a closed or an open load
 - ``marks``: progress of one-way streams, at both ends
 - ``load``: CPU load and memory of each role over time
 - ``reports``: numbers that an external load generator reported; such a start has no samples

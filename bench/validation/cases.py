@@ -159,7 +159,7 @@ def why_absent(name: str) -> str | None:
 def case_of(text: object, what: str, shared: dict[str, Any]) -> Case:
     """Return the case of a mapping: system, transport, and the values that replace shared parameters.
 
-    Without a transport it is ipc, or tcp between hosts.
+    Without a transport it is ipc, or tcp between hosts and of a system without ipc.
     """
     given = parameters.mapping(text, what)
     for name in given:
@@ -168,11 +168,7 @@ def case_of(text: object, what: str, shared: dict[str, Any]) -> Case:
     if "system" not in given:
         raise UsageError(f"{what} names no system: write {{system: zeromq, transport: ipc}}")
     name = parameters.one_name(_adopted(given["system"]), f"system of {what}", systems.names())
-    by = parameters.one_name(
-        given.get("transport", "tcp" if far.is_far(shared.get("hosts") or {}) else "ipc"),
-        f"transport of {name}",
-        systems.constant(name, "TRANSPORTS"),
-    )
+    _, by = one_way(name, given.get("transport", "auto"), shared.get("hosts"))
     rest = {key: value for key, value in given.items() if key not in ("system", "transport")}
     return Case(name, by, **shared | rest)
 

@@ -176,8 +176,21 @@ def test_the_command_is_for_people_and_for_machines(command):
     failed = command("compare", a.id, b.id, "--fail-if-slower", "5%", "--json")
     assert failed.returncode == 3
     told = json.loads(failed.stdout)
+    assert told["failed"] is True and told["at_most"] == "5%"
     assert told["a"] == a.id and {one["verdict"] for one in told["comparisons"]} >= {DIFFERENT}
     assert command("compare", a.id, a.id).returncode == 2
+
+
+def test_a_gate_can_be_for_some_cases(command):
+    pair = [*ONE, Case("zeromq", "tcp")]
+    a, b = handmade(pair, [100, 100]), handmade(pair, [100, 150])
+    assert {one.case for one in compare(a, b, named=["tcp"])} == {"zeromq tcp"}
+    assert command("compare", a.id, b.id, "--at-most", "5%").returncode == 3
+    assert command("compare", a.id, b.id, "--at-most", "5%", "--case", "ipc").returncode == 0
+    assert command("compare", a.id, b.id, "--at-most", "5%", "--case", "ipc", "--case", "tcp").returncode == 3
+    unknown = command("compare", a.id, b.id, "--case", "grpc")
+    assert unknown.returncode == 2 and "zeromq ipc and zeromq tcp" in unknown.stderr
+    assert command("compare", "docs", "docs", "--case", "ipc").returncode == 2
 
 
 def of(quantity="p50 RTT", ratio=1.0, half=0.009, floor=0.001, case="mine ipc"):

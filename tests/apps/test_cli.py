@@ -169,7 +169,9 @@ def test_output_that_is_no_terminal_has_lines_and_no_progress_bar(process):
     assert finished.returncode == 0
     assert finished.stderr == ""
     assert "\r" not in finished.stdout and "\x1b" not in finished.stdout
-    assert [line.rpartition("/")[2] for line in finished.stdout.splitlines()[-2:]] == ["latency.png", "latency.svg"]
+    lines = finished.stdout.splitlines()
+    assert [line.rpartition("/")[2] for line in lines[-2:]] == ["latency.png", "latency.svg"]
+    assert lines[-4].startswith("No conclusion from ")
 
 
 def test_an_interpreter_without_the_packages_is_named():

@@ -109,3 +109,12 @@ def test_notebook_and_figure_of_a_scenario_bear_its_name(executed):
     said = executed("explore", source=run.id)
     assert "explore.png" in said and "explore.http_parsers" not in said
     assert (paths.figures() / "explore.svg").read_bytes() == (paths.figures() / "explore.http_parsers.svg").read_bytes()
+
+
+def test_a_run_named_by_its_path_is_found_from_the_kernels_folder(executed, monkeypatch, tmp_path):
+    happened = []
+    monkeypatch.setattr(unattended, "_execute_one", lambda subject, show: happened.append(subject) or subject.notebook)
+    stored.keep(stored.find("reference/nodelay"), tmp_path / "kept")
+    monkeypatch.chdir(tmp_path)
+    executed("nodelay", source="kept")
+    assert [one.parameters for one in happened] == [{"source": str(tmp_path / "kept")}]

@@ -7,12 +7,15 @@ import sys
 import tempfile
 from pathlib import Path
 
+import nbformat
 import pytest
 from conftest import descendants, is_gone, wait_for
 
 from bench import paths, systems
 from bench.apps import unattended
 from bench.installation import environments
+
+SHOW_NEITHER = {"classroom", "explore"}  # neither an answer nor a conclusion of one run
 
 
 @pytest.fixture
@@ -64,6 +67,37 @@ def test_each_notebook_is_announced_and_ended_and_its_figure_named(events):
     assert [name for name in ("latency", "calibration") if any(shown(f"{name}.png") in line for line in said)] == [
         "latency", "calibration",
     ]  # fmt: skip
+
+
+def executed(folder, **cells):
+    """Write a notebook in which each cell showed a text; return its file."""
+    made = nbformat.v4.new_notebook()
+    for source, text in cells.items():
+        cell = nbformat.v4.new_code_cell(source)
+        cell.outputs = [nbformat.v4.new_output("display_data", data={"text/markdown": text, "text/plain": "?"})]
+        made.cells.append(cell)
+    nbformat.write(made, folder / "out.ipynb")
+    return folder / "out.ipynb"
+
+
+def test_a_notebook_ends_with_what_it_concludes(tmp_path):
+    lines = [f"- **line {number}**" for number in range(20)]
+    cells = {
+        "bench.answer(run, 'cost')": "**Contradicted**\n\nOne is `2` times the [other](x.md) [1, 3].",
+        "bench.tell(run, 'more')": "not this",
+        "bench.tell(run)": "\n\n".join(lines),
+    }
+    file = executed(tmp_path, **cells)
+    assert unattended.concluded(file, in_one_line=True) == ["One is 2 times the other [1, 3]."]
+    (*first, last) = unattended.concluded(file, in_one_line=False)
+    assert first == [f"- line {number}" for number in range(unattended.MOST_LINES)] and "notebook" in last
+    assert unattended.concluded(executed(tmp_path, **{"bench.show(run)": "a"}), in_one_line=False) == []
+
+
+@pytest.mark.parametrize("stem", sorted({file.stem for file in paths.notebooks().glob("*.ipynb")} - SHOW_NEITHER))
+def test_every_notebook_has_a_cell_that_shows_what_it_concludes(stem):
+    cells = nbformat.read(paths.notebooks() / f"{stem}.ipynb", 4).cells
+    assert any(unattended.CONCLUDES.search(cell.source) for cell in cells if cell.cell_type == "code")
 
 
 HOLDING = """

@@ -1,6 +1,9 @@
 """Questions by SQL read the runs, and nothing else unless they are allowed to."""
 
+import re
+
 import pytest
+from conftest import ROOT
 from handmade import handmade
 
 import bench
@@ -57,3 +60,9 @@ def test_what_is_asked_for_is_allowed(run, tmp_path):
     joined = bench.query(f"select place, sum(calls) as n from ledger join '{file}' using (run) group by 1", True)
     assert joined.to_dict("list") == {"place": ["here"], "n": [100]}
     assert bench.query("select count(*) as n from ledger, samples where ledger.run = samples.run")["n"].iloc[0] == 200
+
+
+@pytest.mark.parametrize("sql", re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "data.md").read_text("utf-8"), re.S))
+def test_the_questions_of_the_document_are_answered(run, sql):
+    found = bench.query(sql)
+    assert found["system"].unique().tolist() == ["zeromq"] and found.notna().all(axis=None)

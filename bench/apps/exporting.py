@@ -1,0 +1,129 @@
+"""``bench export``: a run's numbers and calls in files that other programs read."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import csv
+
+from bench.apps import hdr, numbers
+from bench.errors import DataError
+from bench.run.frames import Run
+from bench.text import quoted
+
+TIMES = {"rtt": "round trips", "response": "response times, from when a request was due"}
+MEASURES = {  # of Bencher: the column of a case, and its unit in that of the measure
+    "latency": ("p50_rtt_us", 1e3),  # ns
+    "latency-p99": ("p99_rtt_us", 1e3),
+    "throughput": ("rate_per_s", 1.0),  # operations/s
+    "client-cpu": ("client_cpu_us_per_call", 1e3),  # ns per call
+    "server-cpu": ("server_cpu_us_per_call", 1e3),
+}
+
+Write = Callable[[Path], object]
+Files = Iterator[tuple[str, Write]]  # name and what writes it
+
+
+def export(run: Run, kind: str, folder: Path) -> list[Path]:
+    """Write a run into files of a folder, and return their paths; kind: one of ``FORMATS``.
+
+    DataError for a run that has nothing of that kind, or a folder that cannot be written.
+    """
+    files = dict(FORMATS[kind](run))
+    if not files:
+        raise DataError(f"run {run.id} stored no single calls, so it has no histograms: export csv or json")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, write in files.items():
+            write(folder / name)
+    except (OSError, ValueError) as reason:  # a name with a zero byte is no name
+        why = getattr(reason, "strerror", None) or reason
+        raise DataError(f"cannot write into {quoted(str(folder))}: {why}; name another folder with --out") from reason
+    return [folder / name for name in files]
+
+
+def _csv(run: Run) -> Files:
+    """Yield the cases, the starts and the single calls, one row for each."""
+    labels = dict(enumerate(run.labels))
+    yield "cases.csv", _table(run.cases.reset_index())
+    starts = run.starts.reset_index()
+    starts.insert(1, "label", starts["case"].map(labels))
+    yield "starts.csv", _table(starts)
+    if len(run.samples):
+        calls = run.samples.drop(columns=["opens", "large"])
+        calls.insert(0, "label", calls["case"].map(labels))
+        calls.insert(0, "case", calls.pop("case"))
+        yield "samples.csv", _table(calls)
+
+
+def _table(frame: pd.DataFrame) -> Write:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    return lambda file: csv.write_csv(table, file)
+
+
+def _json(run: Run) -> Files:
+    yield "run.json", _document(numbers.document(run))
+
+
+def _document(content: Any) -> Write:
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    return lambda file: file.write_text(text, "utf-8")
+
+
+def _bmf(run: Run) -> Files:
+    """Yield the cases in the Bencher Metric Format: medians over starts, with their ranges as lower and upper values.
+
+    The measures latency and throughput are Bencher's own, in ns and operations per second.
+    """
+    yield (
+        "bmf.json",
+        _document({f"{run.plan.notebook}: {run.labels[case]}": _measures(run, case) for case in run.numbers}),
+    )
+
+
+def _measures(run: Run, case: int) -> dict[str, dict[str, float]]:
+    known, is_paced = numbers.values(run, case), run.case(case).is_paced
+    found = {}
+    for measure, (column, scale) in MEASURES.items():
+        of = known.get(column.replace("rtt", "response") if is_paced else column)
+        if of:
+            ends = {"value": "median", "lower_value": "low", "upper_value": "high"}
+            found[measure] = {name: of[end] * scale for name, end in ends.items()}
+    return found
+
+
+def _hdr(run: Run) -> Files:
+    """Yield a log for each case with single calls, one interval for each start; of open loads also response times."""
+    for case in run.numbers:
+        calls = run.described_of(case)
+        for time in TIMES if run.case(case).is_paced else ("rtt",):
+            values = calls["rtt_ns"] + (calls["lag_ns"] if time == "response" else 0)
+            rows = run.ledger.loc[calls["start"].unique()]
+            intervals = [
+                hdr.Interval(datetime.fromisoformat(str(row["utc"])), float(row["window_s"]), of_start.to_numpy())
+                for (_, of_start), (_, row) in zip(values.groupby(calls["start"]), rows.iterrows(), strict=True)
+            ]
+            if intervals:
+                about = f"{run.labels[case]}: {TIMES[time]} in ns, after the warm-up; Roundtrip run {run.id}"
+                yield f"{_name(run, case)}.{time}.hlog", _text(hdr.log(intervals, about))
+
+
+def _text(text: str) -> Write:
+    return lambda file: file.write_text(text, "utf-8")
+
+
+def _name(run: Run, case: int) -> str:
+    return f"{case:02d}-" + re.sub(r"[^\w.-]+", "-", run.labels[case], flags=re.ASCII)[:80].strip("-")
+
+
+FORMATS: dict[str, Callable[[Run], Files]] = {
+    "csv": _csv,
+    "json": _json,
+    "hdr": _hdr,
+    "bmf": _bmf,
+}

@@ -1,0 +1,120 @@
+"""Files for other programs: what they hold is what the run holds, read as those programs read it."""
+
+import base64
+import json
+import re
+import struct
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from handmade import reference
+
+from bench.apps import exporting, hdr, numbers
+from bench.errors import DataError
+from bench.run.frames import column
+from bench.stats import quantile
+
+# As hdrhistogram 0.10.8 (Python) encodes HdrHistogram(1, 3_600_000_000_000, 3) with these values.
+VALUES = (0, 1, 2047, 2048, 2049, 10**6, 10**6 + 1, 10**9, 10**9, 3_600_000_000_000)
+ENCODED = "HISTFAAAADR4nJNpmSzMwMAgxAABzFCaEch0M9ixgMH+A0SAiemnPBPL/j5GloXzGVnW72FkAgDOtwmE"
+
+
+def counts_of(text: str) -> dict[int, int]:
+    """Return the counts of a histogram by the lowest value of their bucket, as the format's definition has them."""
+    packed = base64.b64decode(text)
+    cookie, length = struct.unpack(">II", packed[:8])
+    content = zlib.decompress(packed[8:])
+    inner, size, offset, digits, lowest, _, ratio = struct.unpack(">IIIIQQd", content[:40])
+    assert (cookie, inner, length) == (0x1C849314, 0x1C849313, len(packed) - 8)
+    assert (size, offset, digits, lowest, ratio) == (len(content) - 40, 0, 3, 1, 1.0)
+    found, index, shift, value = {}, 0, 0, 0
+    for byte in content[40:]:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            number = (value >> 1) ^ -(value & 1)
+            if number > 0:
+                doublings = max((index >> 10) - 1, 0)
+                found[(index - (doublings << 10)) << doublings] = number
+            index, shift, value = index + (1 if number >= 0 else -number), 0, 0
+    return found
+
+
+def test_a_histogram_is_encoded_as_the_library_of_its_authors_does():
+    ours, theirs = (base64.b64decode(text) for text in (hdr.encoded(np.array(VALUES)), ENCODED))
+    assert zlib.decompress(ours[8:]) == zlib.decompress(theirs[8:]) and ours[:4] == theirs[:4]
+
+
+@pytest.mark.parametrize("scale", [1, 8, 11, 14, 27])
+def test_every_value_is_counted_within_a_thousandth(scale):
+    values = np.exp(np.random.default_rng(scale).normal(scale, 1, 10_000)).astype(np.int64)
+    found = counts_of(hdr.encoded(values))
+    again = np.repeat(list(found), list(found.values()))
+    assert len(again) == len(values)
+    assert (np.sort(values) >= again).all() and (np.sort(values) <= again * (1 + 1e-3)).all()
+
+
+def test_a_log_has_an_interval_for_each_start(tmp_path):
+    run = reference("latency")
+    case = run.first(system="zeromq", transport="ipc")
+    (file,) = [file for file in exporting.export(run, "hdr", tmp_path) if "zeromq-ipc" in file.name]
+    head, *lines = re.split(r'"Interval_Compressed_Histogram"\n', file.read_text())
+    assert head.startswith("#[Histogram log format version 1.3]\n") and "#[StartTime: " in head and run.id in head
+    intervals = [line.split(",") for line in lines[0].splitlines()]
+    assert len(intervals) == len(run.starts_of(case))
+    begins = [float(begin) for begin, _, _, _ in intervals]
+    assert begins[0] == 0 and begins == sorted(begins)
+    counts = [counts_of(encoded) for _, _, _, encoded in intervals]
+    assert sum(sum(found.values()) for found in counts) == run.count(case)
+    for found, (_, start) in zip(counts, run.starts_of(case).sort_values("utc").iterrows(), strict=True):
+        median_us = quantile(np.repeat(list(found), list(found.values())), 0.5) / 1e3
+        assert median_us == pytest.approx(start[column(0.5)], rel=2e-3)
+
+
+def test_an_open_load_has_response_times_too(tmp_path):
+    names = [file.name for file in exporting.export(reference("openload"), "hdr", tmp_path)]
+    assert any(name.endswith(".response.hlog") for name in names)
+    assert len(names) == len(set(names))
+
+
+def test_a_run_without_single_calls_has_no_histograms(tmp_path):
+    with pytest.raises(DataError, match=r"csv or json$"):
+        exporting.export(reference("marginal"), "hdr", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_tables_hold_cases_starts_and_single_calls(tmp_path):
+    run = reference("nodelay")
+    cases, starts, calls = (pd.read_csv(file) for file in exporting.export(run, "csv", tmp_path))
+    assert cases["label"].tolist() == [run.labels[case] for case in run.numbers]
+    assert cases[column(0.5)].to_numpy() == pytest.approx(run.cases[column(0.5)].to_numpy(), nan_ok=True)
+    assert len(starts) == len(run.starts) and set(starts["label"]) == set(cases["label"])
+    for name in ("t_send_ns", "rtt_ns", "case", "start"):
+        np.testing.assert_array_equal(calls[name], run.samples[name])
+
+
+def test_the_document_is_that_of_show(tmp_path):
+    (file,) = exporting.export(reference("nodelay"), "json", tmp_path)
+    assert json.loads(file.read_text()) == json.loads(json.dumps(numbers.document(reference("nodelay"))))
+
+
+def test_bencher_gets_times_in_ns_and_rates_per_second(tmp_path):
+    run = reference("latency")
+    (file,) = exporting.export(run, "bmf", tmp_path)
+    found = json.loads(file.read_text())
+    of = found["latency: zeromq ipc"]
+    row = run.cases.loc[run.first(system="zeromq", transport="ipc")]
+    assert of["latency"]["value"] == pytest.approx(1e3 * row[column(0.5)])
+    assert of["throughput"]["value"] == row["rate_per_s"]
+    for metric in (metric for measures in found.values() for metric in measures.values()):
+        assert metric.keys() == {"value", "lower_value", "upper_value"}
+        assert metric["lower_value"] <= metric["value"] <= metric["upper_value"]
+
+
+def test_export_names_the_files_that_it_wrote(command, tmp_path):
+    finished = command("export", "reference/nodelay", "--format", "bmf", "--out", str(tmp_path))
+    assert finished.returncode == 0 and finished.stdout.rstrip().endswith("bmf.json")
+    finished = command("export", "reference/nodelay", "--format", "bmf", "--out", "/proc/nowhere")
+    assert (finished.returncode, finished.stderr.count("\n")) == (1, 1) and "--out" in finished.stderr
