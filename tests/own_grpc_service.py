@@ -1,8 +1,12 @@
-"""A gRPC service as a user would write it: python own_grpc_service.py PORT; every hundredth user is another one."""
+"""A gRPC service as a user would write it: python own_grpc_service.py PLACE [FOLDER]; every hundredth user is another.
+
+PLACE: a port, or unix: and a path. FOLDER: of the certificate and the key with which it encrypts.
+"""
 
 import itertools
 import sys
 from concurrent import futures
+from pathlib import Path
 
 import grpc
 
@@ -18,8 +22,14 @@ class Users(services.UsersServicer):
         return protos.User(id="another" if is_other else request.id, name="Ada", visits=3)
 
 
+place, *folder = sys.argv[1:]
+place = place if place.startswith("unix:") else f"127.0.0.1:{place}"
 server = grpc.server(futures.ThreadPoolExecutor(2), options=(("grpc.so_reuseport", 0),))
 services.add_UsersServicer_to_server(Users(), server)
-server.add_insecure_port(f"127.0.0.1:{sys.argv[1]}")
+if folder:
+    key, chain = (Path(folder[0], name).read_bytes() for name in ("server.key", "server.pem"))
+    server.add_secure_port(place, grpc.ssl_server_credentials([(key, chain)]))
+else:
+    server.add_insecure_port(place)
 server.start()
 server.wait_for_termination()

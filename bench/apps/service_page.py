@@ -30,8 +30,9 @@ def measure(file: str, objective: str, clients: int, profile: str, say: Say) -> 
     """Measure the round trips and the capacity of a service; return both runs. UsageError for a file that is none."""
     read_objective(objective)
     name = systems.adopt(file)
-    say(described(service_file.read(systems.file_of(name))))
-    shared: dict[str, Any] = {"system": name, "transport": "tcp", "profile": profile}
+    service = service_file.read(systems.file_of(name))
+    say(described(service))
+    shared: dict[str, Any] = {"system": name, "transport": service.transport, "profile": profile}
     latency = notebook.measure("latency", **shared)
     return latency, notebook.search(**shared, objective=objective, clients=clients)
 

@@ -79,8 +79,10 @@ class Uniform(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
-    """A service. address: http://HOST:PORT; {port} is a free one. start: the words that start it; without it, it runs.
+    """A service. address: http://HOST:PORT, https://HOST:PORT or unix:///PATH.
 
+    start: the words that start it, where {port} is a free port and {socket} the path of a new socket; without them it
+    runs. authority: a PEM file of the authorities that signed the certificate; without it, those of the system.
     build: the words that make it, run in its folder before it is measured. about: a line for lists and legends.
 
     ready: a path that answers with a status below 400 when it is ready; without it, a connection is enough.
@@ -90,6 +92,7 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     requests: Annotated[list[Request], Meta(min_length=1)]
     address: Text = "http://127.0.0.1:{port}"
     start: list[str] = []
+    authority: str = ""
     build: list[str] = []
     ready: str = ""
     about: str = ""
@@ -117,7 +120,30 @@ class Service(Struct, frozen=True):
     def target(self) -> str:
         """The address of one that runs already."""
         where = urlsplit(self.says.address)
-        return f"tcp://{where.hostname}:{where.port or 80}"
+        if self.transport == "ipc":
+            return f"ipc://{where.path}"
+        host = f"[{where.hostname}]" if ":" in str(where.hostname) else where.hostname
+        return f"tcp://{host}:{where.port or (443 if self.is_encrypted else 80)}"
+
+    @property
+    def transport(self) -> str:
+        """The transport by which it is reached."""
+        return "ipc" if self.says.address.startswith("unix:") else "tcp"
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether it is reached by TLS."""
+        return self.says.address.startswith("https:")
+
+    @property
+    def host(self) -> str:
+        """The name that its certificate has to hold, and that requests are sent to."""
+        return urlsplit(self.says.address.replace("{port}", "1")).hostname or "localhost"
+
+    @property
+    def authority(self) -> str:
+        """The path of the file with the authorities of its certificate; "" for those of the system."""
+        return os.path.join(self.folder, self.says.authority) if self.says.authority else ""  # noqa: PTH118
 
 
 class Prepared(Struct, frozen=True):
@@ -199,18 +225,11 @@ def is_here(host: str) -> bool:
 def _check(service: Service, file: str) -> None:
     """Refuse what the schema cannot: an address that is none, a name without values, two requests of one name."""
     says = service.says
-    where = urlsplit(says.address.replace("{port}", "1"))
-    if where.scheme != "http" or not where.hostname:
-        raise SystemFileError(f"{file}: address must be http://HOST:PORT, not {says.address!r}: correct the file")
-    if says.start and "{port}" not in says.address:
-        raise SystemFileError(f"{file}: a service that is started listens at a free port: write {{port}} in address")
-    if not says.start and "{port}" in says.address:
-        raise SystemFileError(f"{file}: write start, the words that start it, or the port at which it runs in address")
-    if not is_here(str(where.hostname)) and os.environ.get(MAY_LOAD) != where.hostname:
-        raise SystemFileError(
-            f"{file}: {where.hostname} is not this machine: load on it needs its owner's consent; if you have it, set "
-            f"{MAY_LOAD}={where.hostname}, or give --i-may-load-this {where.hostname}"
-        )
+    _check_address(service, file)
+    if says.authority and not service.is_encrypted:
+        raise SystemFileError(f"{file}: an authority is for an address that begins with https://: correct the file")
+    if says.authority and not os.path.isfile(service.authority):  # noqa: PTH113
+        raise SystemFileError(f"{file}: there is no {says.authority} beside it: correct authority")
     for request in says.requests:
         if (request.http is None) == (request.grpc is None):
             raise SystemFileError(f"{file}: request {request.name} needs either http or grpc: correct the file")
@@ -220,6 +239,30 @@ def _check(service: Service, file: str) -> None:
     if twice := {name for name in names if names.count(name) > 1}:
         raise SystemFileError(f"{file}: two requests are called {min(twice)}: give each a name of its own")
     next(prepared(service, random.Random(0)))
+
+
+def _check_address(service: Service, file: str) -> None:
+    """Refuse an address that is none, that does not fit to ``start``, or that of another machine without consent."""
+    says = service.says
+    try:
+        where = urlsplit(says.address.replace("{port}", "1").replace("{socket}", "/socket"))
+        is_tcp = where.scheme in ("http", "https") and bool(where.hostname) and where.port != 0
+    except ValueError:
+        is_tcp = False
+    is_socket = is_tcp is False and where.scheme == "unix" and not where.netloc and len(where.path) > 1
+    if not (is_tcp or is_socket):
+        wanted = "http://HOST:PORT, https://HOST:PORT or unix:///PATH"
+        raise SystemFileError(f"{file}: address must be {wanted}, not {says.address!r}: correct the file")
+    place, what = ("{socket}", "path of a socket") if is_socket else ("{port}", "port")
+    if says.start and place not in says.address:
+        raise SystemFileError(f"{file}: a service that is started listens at a new {what}: write {place} in address")
+    if not says.start and place in says.address:
+        raise SystemFileError(f"{file}: write start, the words that start it, or the {what} it listens at in address")
+    if is_tcp and not is_here(str(where.hostname)) and os.environ.get(MAY_LOAD) != where.hostname:
+        raise SystemFileError(
+            f"{file}: {where.hostname} is not this machine: load on it needs its owner's consent; if you have it, set "
+            f"{MAY_LOAD}={where.hostname}, or give --i-may-load-this {where.hostname}"
+        )
 
 
 def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:

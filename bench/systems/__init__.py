@@ -145,8 +145,13 @@ _NEEDED = object()
 def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
     """Return a literal that the system's file assigns at top level, without importing it.
 
-    SystemFileError if there is none and no default, and for what is no literal.
+    SystemFileError if there is none and no default, and for what is no literal. The transport of a service is that of
+    the address in its file.
     """
+    if variable == "TRANSPORTS" and (file := file_of(name)).endswith(SERVICE):
+        from bench.plan import service_file
+
+        return (service_file.read(file).transport,)
     for node in tree_of(name).body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if any(isinstance(target, ast.Name) and target.id == variable for target in targets):

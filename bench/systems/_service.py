@@ -4,6 +4,7 @@ import functools
 import http.client
 import itertools
 import random
+import ssl
 import subprocess
 import sys
 import time
@@ -13,14 +14,14 @@ from typing import Any
 
 import aiohttp
 
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
 from bench.plan import service_file
 from bench.plan.service_file import Prepared
 from bench.process import pipes
-from bench.systems import _http_wire, _ports
+from bench.systems import _connections, _http_wire, _ports, _service_tls
 
-TRANSPORTS = ("tcp",)
+TRANSPORTS = ("ipc", "tcp")  # of one service that of its address
 REQUIRES = ("aiohttp",)
 GROUP = "http"
 START_S = 1.0
@@ -35,11 +36,11 @@ class Options:
 class System:
     """The system that a service file describes, with the names that ``bench.contract`` lists."""
 
-    TRANSPORTS, REQUIRES, Options = TRANSPORTS, REQUIRES, Options
+    REQUIRES, Options = REQUIRES, Options
 
     def __init__(self, file: str) -> None:
         described = service_file.read(file)
-        self.__name__ = described.name
+        self.__name__, self.TRANSPORTS = described.name, (described.transport,)
         self.serve = functools.partial(_serve, described)
         self.Client = type("Client", (Client,), {"described": described})
         self.Wire = type("Wire", (Wire,), {"described": described})
@@ -63,8 +64,14 @@ def _built(file: str) -> None:
 
 def _serve(described: service_file.Service, binding: Binding, options: Options, service: Service) -> None:
     """Start the service, wait until it is ready, announce it, and wait for its end."""
-    port = _ports.free(binding.host)
-    words = [word.replace("{port}", str(port)) for word in described.says.start]
+    if described.transport == "ipc":
+        where = parse_address(f"ipc://{binding.directory}/service.sock")
+    else:
+        where = Address("tcp", binding.host, _ports.free(binding.host), "")
+    names = {"{port}": str(where.port), "{socket}": where.path}
+    words = [
+        functools.reduce(lambda text, name: text.replace(*name), names.items(), word) for word in described.says.start
+    ]
     try:
         process = subprocess.Popen(
             words,
@@ -77,35 +84,45 @@ def _serve(described: service_file.Service, binding: Binding, options: Options, 
     except OSError as reason:
         raise TransportError(f"{described.name} cannot be started ({words[0]}: {reason.strerror})") from reason
     service.adopt(process.pid)
-    _wait_until_ready(described, process, binding.host, port)
-    service.announce(f"tcp://{binding.host}:{port}", {"server": process.pid}, lambda: None)
+    _wait_until_ready(described, process, where)
+    service.announce(str(where), {"server": process.pid}, lambda: None)
     raise TransportError(f"{described.name} ended with status {process.wait()}")
 
 
-def _wait_until_ready(
-    described: service_file.Service, process: "subprocess.Popen[bytes]", host: str, port: int
-) -> None:
+def _wait_until_ready(described: service_file.Service, process: "subprocess.Popen[bytes]", where: Address) -> None:
     """Return when the service accepts connections, and answers ``ready`` if its file has that."""
-    until, why = time.monotonic() + READY_S, "nothing listens there"
+    until, why = time.monotonic() + READY_S, ""
     while time.monotonic() < until:
         if process.poll() is not None:
             raise TransportError(f"{described.name} ended with status {process.returncode} before it was ready")
-        connection = http.client.HTTPConnection(host, port, timeout=2)
         try:
-            connection.connect()
-            if not described.says.ready:
+            if not (status := _status(described, where)):
                 return
-            connection.request("GET", described.says.ready)
-            status = connection.getresponse().status
             if status < 400:
                 return
             why = f"{described.says.ready} has status {status}"
-        except (OSError, http.client.HTTPException):
-            pass
-        finally:
-            connection.close()
+        except ssl.SSLCertVerificationError as reason:
+            raise _service_tls.failed(described, reason) from reason
+        except (OSError, TransportError, http.client.HTTPException) as reason:
+            why = str(reason) or type(reason).__name__
         time.sleep(0.005)
-    raise TransportError(f"{described.name} was not ready at port {port} within {READY_S:g} s: {why}")
+    raise TransportError(f"{described.name} was not ready at {where.place} within {READY_S:g} s: {why}")
+
+
+def _status(described: service_file.Service, where: Address) -> int:
+    """Return the status of the path ``ready``; 0 where the file has none and the service accepts a connection."""
+    connection = http.client.HTTPConnection(_http_wire.authority(where))
+    connection.sock = _connections.connect(where)
+    try:
+        connection.sock.settimeout(2)
+        if not described.says.ready:
+            return 0
+        if context := _service_tls.context(described):
+            connection.sock = context.wrap_socket(connection.sock, server_hostname=described.host)
+        connection.request("GET", described.says.ready)
+        return connection.getresponse().status
+    finally:
+        connection.close()
 
 
 class Reply:
@@ -157,6 +174,48 @@ def _one(file: str, seed: bytes) -> Prepared:
     return next(service_file.prepared(service_file.read(file), random.Random(seed)))
 
 
+class Session:
+    """A session over HTTP/1.1, with one connection at a time."""
+
+    def __init__(self, described: service_file.Service, where: Address) -> None:
+        self._described, self._base = described, f"http://{_http_wire.authority(where)}"
+        self._more: dict[str, Any] = {}
+        connector: aiohttp.BaseConnector
+        if where.transport == "ipc":
+            connector = aiohttp.UnixConnector(where.path, limit=0)
+        elif context := _service_tls.context(described):
+            connector = aiohttp.TCPConnector(limit=0, ssl=context)
+            self._base, self._more = self._base.replace("http", "https", 1), {"server_hostname": described.host}
+        else:
+            connector = aiohttp.TCPConnector(limit=0)
+        self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
+        self._session._retry_connection = False  # a lost connection is an error, not a longer call
+
+    async def call(self, request: Prepared, data: bytes) -> tuple[int, bytes]:
+        """Make a request; return the status and the body; TransportError where there is no answer."""
+        try:
+            async with self._session.request(
+                request.method,
+                self._base + request.target,
+                data=data,
+                headers=request.headers,
+                allow_redirects=False,
+                **self._more,
+            ) as reply:
+                return reply.status, await reply.read()
+        except aiohttp.ClientConnectorCertificateError as reason:
+            raise _service_tls.failed(self._described, reason.certificate_error) from reason
+        except aiohttp.ClientConnectorSSLError as reason:
+            raise _service_tls.failed(self._described, reason.os_error) from reason
+        except (aiohttp.ClientError, OSError) as reason:
+            kind = "connect" if isinstance(reason, aiohttp.ClientConnectorError) else "read"
+            raise TransportError(f"{request.name} had no answer: {reason or type(reason).__name__}", kind) from reason
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._session.close()
+
+
 class Client:
     """One session with one connection at a time. A payload only seeds which requests are made, the first one counts."""
 
@@ -165,45 +224,32 @@ class Client:
     def __init__(self, address: str, options: Options) -> None:
         self._where = parse_address(address)
         self._requests: Iterator[tuple[Prepared, bytes]] | None = None
+        self._session: Any = None
         self._channel: Any = None
 
     async def open(self) -> None:
         """Make the session (inside the event loop that will use it)."""
-        self._base = f"http://{_http_wire.authority(self._where)}"
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None)
-        )
-        self._session._retry_connection = False  # a lost connection is an error, not a longer call
-        if any(request.grpc for request in self.described.says.requests):
+        requests = self.described.says.requests
+        if any(request.http for request in requests):
+            self._session = Session(self.described, self._where)
+        if any(request.grpc for request in requests):
             from bench.systems import _service_grpc
 
-            self._channel = _service_grpc.Channel(self._where.place)
+            self._channel = _service_grpc.Channel(self.described, self._where)
 
     async def call(self, payload: bytes) -> Reply:
         """Make the next request."""
         if self._requests is None:
             self._requests = itertools.cycle(_prepared(self.described.file, payload))
         request, data = next(self._requests)
-        if request.proto:
-            return Reply(request, *await self._channel.call(request, data))
-        try:
-            async with self._session.request(
-                request.method,
-                self._base + request.target,
-                data=data,
-                headers=request.headers,
-                allow_redirects=False,
-            ) as reply:
-                return Reply(request, reply.status, await reply.read())
-        except (aiohttp.ClientError, OSError) as reason:
-            kind = "connect" if isinstance(reason, aiohttp.ClientConnectorError) else "read"
-            raise TransportError(f"{request.name} had no answer: {reason or type(reason).__name__}", kind) from reason
+        by = self._channel if request.proto else self._session
+        return Reply(request, *await by.call(request, data))
 
     async def close(self) -> None:
         """Disconnect."""
-        await self._session.close()
-        if self._channel:
-            await self._channel.close()
+        for each in (self._session, self._channel):
+            if each:
+                await each.close()
 
 
 class Wire(_http_wire.Responses):
@@ -216,6 +262,7 @@ class Wire(_http_wire.Responses):
             raise ValueError("the wire makes HTTP/1.1 requests, and this service has gRPC calls: use http requests")
         super().__init__(address)
         self._authority = _http_wire.authority(parse_address(address))
+        self.tls = _service_tls.Layer(self.described, address) if self.described.is_encrypted else None
 
     def request(self, payload: bytes) -> bytes:
         """Return the bytes of a request."""

@@ -9,8 +9,10 @@ import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 from grpc import aio
 
+from bench.contract import Address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
-from bench.plan.service_file import Prepared, differs
+from bench.plan.service_file import Prepared, Service, differs
+from bench.systems import _service_tls
 
 OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1))
 
@@ -94,8 +96,14 @@ def _plain(message: Any, of: dict[str, Any] | None = None) -> dict[str, Any]:
 class Channel:
     """A channel, and the calls that were made through it."""
 
-    def __init__(self, place: str) -> None:
-        self._channel = aio.insecure_channel(place, options=OPTIONS)
+    def __init__(self, described: Service, where: Address) -> None:
+        place = f"unix:{where.path}" if where.transport == "ipc" else where.place
+        if described.is_encrypted:
+            trusted = grpc.ssl_channel_credentials(_service_tls.texts(described.authority))
+            name = ("grpc.ssl_target_name_override", described.host)
+            self._channel = aio.secure_channel(place, trusted, options=(*OPTIONS, name))
+        else:
+            self._channel = aio.insecure_channel(place, options=OPTIONS)
         self._calls: dict[str, Any] = {}
 
     async def call(self, request: Prepared, data: bytes) -> tuple[str, bytes]:

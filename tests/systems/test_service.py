@@ -13,10 +13,10 @@ import psutil
 import pytest
 import yaml
 
-from bench import systems
+from bench import credentials, systems
 from bench.apps import first_service_file
 from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, UsageError
-from bench.measurement import revision
+from bench.measurement import certificates, revision
 from bench.measurement.start import measure
 from bench.plan import service_file
 from bench.plan.case import Case
@@ -123,7 +123,11 @@ def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fa
         (description(values={}), "{sku}"),
         (description(values={"sku": [], "id": [1]}), "sku"),
         (description(values={"sku": "absent.csv", "id": [1]}), "absent.csv"),
-        (description(address="https://127.0.0.1:{port}"), "https"),
+        (description(address="ftp://127.0.0.1:{port}"), "ftp"),
+        (description(address="unix://{port}"), "unix"),
+        (description(address="unix:///there"), "{socket}"),
+        (description(address="https://127.0.0.1:{port}", authority="absent.pem"), "absent.pem"),
+        (description(authority="own_service.py"), "https"),
         (description(address="http://127.0.0.1:80"), "{port}"),
         (description(start=[]), "start"),
         (description(start=[], address="http://192.0.2.1:80"), "192.0.2.1"),
@@ -187,6 +191,47 @@ def test_what_a_service_started_ends_with_it(own):
     while is_left() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not is_left()
+
+
+@pytest.fixture
+def certified(tmp_path):
+    """Return a folder with a server's certificate for localhost, its key, and the authority that signed it."""
+    folder = tmp_path / "certified"
+    folder.mkdir()
+    credentials.write(str(folder), certificates.make(["localhost"]))
+    return folder
+
+
+def encrypted(content, place, **changes):
+    """Return a service file's content with an encrypted address."""
+    start = [*content["start"], *[""] * (len(content["start"]) == 3 and "own_service.py" in content["start"]), place]
+    return content | {"start": start, "address": "https://localhost:{port}"} | changes
+
+
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_a_service_is_reached_by_tls_with_an_authority_of_the_users(own, certified, engine):
+    file = own(encrypted(description(), "certified", authority="certified/authority.pem"))
+    record = measure(case(file, engine=engine), 0.2, seed=1)
+    assert record.ledger["calls"] > 20 and not record.ledger["errors"]
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"authority": "certified/authority.pem", "address": "https://127.0.0.1:{port}"}]
+)
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_a_certificate_of_another_authority_or_name_is_refused(own, certified, engine, changes):
+    fact = "authority: ca.pem" if not changes else "127.0.0.1"
+    with pytest.raises(SystemFailedError, match=fact):
+        measure(case(own(encrypted(description(ready=""), "certified", **changes)), engine=engine), 0.1, seed=1)
+
+
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_a_service_is_reached_at_a_unix_domain_socket(own, engine):
+    start = [sys.executable, "own_service.py", "{socket}"]
+    name = systems.adopt(own(description(start=start, address="unix://{socket}")))
+    assert systems.constant(name, "TRANSPORTS") == ("ipc",)
+    record = measure(checked(Case(name, "ipc", engine=engine)), 0.2, seed=1)
+    assert record.ledger["calls"] > 50 and not record.ledger["errors"] and record.ledger["server_cpu_ns"] > 0
 
 
 def test_a_service_is_listed_with_what_its_file_says(own):
@@ -309,6 +354,19 @@ def test_calls_of_a_grpc_service_are_made_by_its_own_interface_and_checked(own_g
     assert record.ledger["calls"] > 20 and not record.ledger["errors"] and record.ledger["server_cpu_ns"] > 0
     with pytest.raises(UsageError, match="wire"):
         case(file, engine="wire")
+
+
+@pytest.mark.parametrize(
+    ("place", "address", "transport"),
+    [("{port}", "https://localhost:{port}", "tcp"), ("unix:{socket}", "unix://{socket}", "ipc")],
+)
+def test_grpc_calls_are_made_by_tls_and_at_a_unix_domain_socket(own_grpc, own, certified, place, address, transport):
+    content = yaml.safe_load(Path(own_grpc(["a", "b"], {"message": {"id": "{id}"}})).read_text())
+    content |= {"address": address, "start": [sys.executable, "own_grpc_service.py", place]}
+    if transport == "tcp":
+        content = encrypted(content, "certified", authority="certified/authority.pem")
+    record = measure(checked(Case(systems.adopt(own(content, "users")), transport)), 0.2, seed=1)
+    assert record.ledger["calls"] > 20 and not record.ledger["errors"]
 
 
 def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grpc):
