@@ -4,7 +4,7 @@ PLACE: a port, or the path of a socket. FOLDER: of the certificate and the key w
 it has a process of its own beside it; early, it ends at once; deaf, it never listens; of every hundredth price: wrong,
 it is another one; close, its connection ends; redirect, it is elsewhere; late, it takes half a second; mute, it never
 comes; die, it is the last. Of all replies: gzip, they are compressed where the request allows that; chunks, they come
-in pieces with a trailer behind.
+in pieces with a trailer behind. order: users 1, 2 and 0 must come in turn.
 """
 
 import gzip
@@ -32,7 +32,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/secret":
             self.say(200 if self.headers.get("Authorization") == "Bearer hush-hush" else 401, {})
         else:
-            self.say(200, {"id": int(self.path.rpartition("/")[2] or 0), "name": "Ada"})
+            number = int(self.path.rpartition("/")[2] or 0)
+            is_next = FAULT != "order" or number == next(numbers) % 3
+            self.say(200 if is_next else 409, {"id": number, "name": "Ada"})
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -40,6 +40,16 @@ def measure(file: str, objective: str, clients: int, profile: str, say: Say) -> 
 def described(service: service_file.Service) -> str:
     """Return what is measured, in words, and which replies are not checked."""
     requests = service.says.requests
+    if recorded := service.recording:
+        count, last_s = len(recorded.requests), recorded.requests[-1].at_s
+        text = f"{service.name}: {count:,} recorded requests, one after the other"
+        text += f" ({count / last_s:.3g} per second in the recording)" if last_s else ""
+        if recorded.elsewhere:
+            text += f"; {recorded.elsewhere:,} requests without a reply or to other servers are left out"
+        if recorded.dropped:
+            names = ", ".join(recorded.dropped)
+            text += f"; {names} may hold secrets and are not sent: write them under headers, with {{env:NAME}}"
+        return text
     total = sum(request.weight for request in requests)
     mix = ", ".join(f"{request.name} {request.weight / total:.0%}" for request in requests)
     text = f"{service.name}: {mix} of the requests"

@@ -7,25 +7,28 @@ A file is YAML; its schema is that of ``ServiceFile``. Each part of a request ma
 import csv
 import functools
 import ipaddress
+import itertools
 import json
 import os
 import random
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
 
 from bench import documents
 from bench.errors import SystemFileError
-from bench.plan import yaml_text
+from bench.plan import recording, yaml_text
 
 NAME = re.compile(r"\{([a-z_][a-z0-9_]*|env:[A-Za-z_][A-Za-z0-9_]*)\}")
 MAY_LOAD = "ROUNDTRIP_MAY_LOAD"  # names the one host beside this machine that services may be measured at
 MOST_ROWS = 100_000  # of a file of values
+REDIRECTS = (301, 302, 303, 307, 308)
 DISTINCT = 500  # requests that a client prepares before its window and sends in turn
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -82,17 +85,23 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     """A service. address: http://HOST:PORT, https://HOST:PORT or unix:///PATH.
 
     start: the words that start it, where {port} is a free port and {socket} the path of a new socket; without them it
-    runs. authority: a PEM file of the authorities that signed the certificate; without it, those of the system.
-    build: the words that make it, run in its folder before it is measured. about: a line for lists and legends.
+    runs. http2: it is asked over HTTP/2, not HTTP/1.1. authority: a PEM file of the authorities that signed the
+    certificate; without it, those of the system. build: the words that make it, run in its folder before it is
+    measured. about: a line for lists and legends.
 
-    ready: a path that answers with a status below 400 when it is ready; without it, a connection is enough.
-    values: for ``{name}``: a list, ``{uniform: [low, high]}``, or a file of comma-separated values with that column.
+    requests: what it is asked; or instead recording: a file of requests, .har or .jsonl, that are sent in its order.
+    headers: of all requests. ready: a path that answers with a status below 400 when it is ready; without it, a
+    connection is enough. values: for ``{name}``: a list, ``{uniform: [low, high]}``, or a file of comma-separated
+    values with that column.
     """
 
-    requests: Annotated[list[Request], Meta(min_length=1)]
+    requests: list[Request] = []
+    recording: str = ""
+    headers: dict[str, str] = {}
     address: Text = "http://127.0.0.1:{port}"
     start: list[str] = []
     authority: str = ""
+    http2: bool = False
     build: list[str] = []
     ready: str = ""
     about: str = ""
@@ -110,6 +119,23 @@ class Service(Struct, frozen=True):
     def folder(self) -> str:
         """The folder of the file, where its service is started and its values are."""
         return os.path.dirname(os.path.abspath(self.file))  # noqa: PTH100, PTH120
+
+    @property
+    def recording(self) -> recording.Recording | None:
+        """The requests that were recorded, where the file names them."""
+        if not self.says.recording:
+            return None
+        return recording.read(os.path.join(self.folder, self.says.recording))  # noqa: PTH118
+
+    @property
+    def has_http(self) -> bool:
+        """Whether it is asked over HTTP."""
+        return bool(self.says.recording) or any(request.http for request in self.says.requests)
+
+    @property
+    def has_grpc(self) -> bool:
+        """Whether it is asked over gRPC."""
+        return any(request.grpc for request in self.says.requests)
 
     @property
     def is_running(self) -> bool:
@@ -161,9 +187,15 @@ class Prepared(Struct, frozen=True):
     proto: str = ""
     message: dict[str, Any] = {}
 
-    def fault(self, status: int, body: bytes) -> str:
-        """Return what is wrong with a reply; "" for the expected one."""
+    def fault(self, status: int, body: bytes, encoding: str = "") -> str:
+        """Return what is wrong with a reply, whose body has a content coding; "" for the expected one."""
         wanted = self.expect
+        plain = decoded(body, encoding)
+        if plain is None and (wanted.text is not None or wanted.json is not msgspec.UNSET):
+            return f"its body has the encoding {encoding}, which is not read here: accept gzip or none"
+        body = body if plain is None else plain
+        if not wanted.status and status in REDIRECTS:
+            return f"its status is {status}, a redirect: request the path that it leads to, or expect this status"
         if status != wanted.status if wanted.status else status >= 400:
             return f"its status is {status}, not {wanted.status or 'below 400'}: {body[:100]!r}"
         if wanted.text is not None and wanted.text.encode() not in body:
@@ -175,6 +207,19 @@ class Prepared(Struct, frozen=True):
                 return f"it is no JSON: {body[:100]!r}"
             return differs(wanted.json, value, "$")
         return ""
+
+
+def decoded(body: bytes, encoding: str) -> bytes | None:
+    """Return a body without its content codings (RFC 9110, section 8.4); None for one that is not known or broken."""
+    try:
+        for each in reversed(encoding.lower().split(",")):
+            if each.strip() in ("gzip", "x-gzip", "deflate"):
+                body = zlib.decompress(body, wbits=47)  # with a header of gzip or of zlib
+            elif each.strip() not in ("", "identity"):
+                return None
+    except zlib.error:
+        return None
+    return body
 
 
 def differs(wanted: Any, value: Any, where: str) -> str:
@@ -225,6 +270,10 @@ def is_here(host: str) -> bool:
 def _check(service: Service, file: str) -> None:
     """Refuse what the schema cannot: an address that is none, a name without values, two requests of one name."""
     says = service.says
+    if bool(says.requests) == bool(says.recording):
+        raise SystemFileError(
+            f"{file}: write either requests or recording, the file of recorded ones: correct the file"
+        )
     _check_address(service, file)
     if says.authority and not service.is_encrypted:
         raise SystemFileError(f"{file}: an authority is for an address that begins with https://: correct the file")
@@ -266,7 +315,9 @@ def _check_address(service: Service, file: str) -> None:
 
 
 def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:
-    """Yield requests of the mix without end, with their values drawn."""
+    """Yield requests of the mix without end, with their values drawn, or the recorded ones in turn."""
+    if recorded := service.recording:
+        yield from itertools.cycle([_again(service, each) for each in recorded.requests])
     requests, sources = service.says.requests, {name: _values(service, name) for name in service.says.values}
     weights = [request.weight for request in requests]
     while True:
@@ -285,10 +336,26 @@ def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:
         yield _filled(service, request, value_of)
 
 
+def _again(service: Service, recorded: recording.Recorded) -> Prepared:
+    """Return a recorded request; of the environment's variables its headers may name, and no other values."""
+
+    def value_of(name: str) -> Any:
+        return _variable(name[4:]) if name.startswith("env:") else f"{{{name}}}"
+
+    headers = {name: str(_fill(text, value_of)) for name, text in (recorded.headers | service.says.headers).items()}
+    expect = Expect(recorded.status)
+    return Prepared(recorded.name, recorded.method, quoted(recorded.target), headers, recorded.body, expect)
+
+
+def quoted(target: str) -> str:
+    """Return a path and query as they are sent: what no URL may hold is encoded (RFC 3986)."""
+    return quote(target, safe="%/?:@!$&'()*+,;=~[]")
+
+
 def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
     asked = request.http or request.grpc
     assert asked
-    headers = {name: str(_fill(text, value_of)) for name, text in asked.headers.items()}
+    headers = {name: str(_fill(text, value_of)) for name, text in (service.says.headers | asked.headers).items()}
     wanted = request.expect
     expect = Expect(
         wanted.status,
@@ -305,7 +372,7 @@ def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
         headers = {"Content-Type": "application/json"} | headers
     elif asked.body is not None:
         body = str(_fill(asked.body, value_of)).encode()
-    return Prepared(request.name, asked.method, str(_fill(asked.path, value_of)), headers, body, expect)
+    return Prepared(request.name, asked.method, quoted(str(_fill(asked.path, value_of))), headers, body, expect)
 
 
 def _fill(part: Any, value_of: Any) -> Any:

@@ -48,7 +48,8 @@ def is_service(file: str) -> bool:
         return False
     try:
         with open(file, "rb") as content:  # noqa: PTH123
-            return any(line.startswith(b"requests:") for line in content.read(documents.MOST_BYTES).splitlines())
+            lines = content.read(documents.MOST_BYTES).splitlines()
+            return any(line.startswith((b"requests:", b"recording:")) for line in lines)
     except OSError:
         return False
 
@@ -134,7 +135,8 @@ def describe(name: str) -> str:
         from bench.plan import service_file
 
         says = service_file.read(file).says
-        return says.about or f"{name}: a service of your own; {', '.join(request.name for request in says.requests)}"
+        asked = says.recording or ", ".join(request.name for request in says.requests)
+        return says.about or f"{name}: a service of your own; {asked}"
     text = ast.get_docstring(tree_of(name)) or name
     return text.splitlines()[0]
 

@@ -4,15 +4,17 @@ import functools
 import http.client
 import itertools
 import random
+import re
 import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+from yarl import URL
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
@@ -24,6 +26,7 @@ from bench.systems import _connections, _http_wire, _ports, _service_tls
 TRANSPORTS = ("ipc", "tcp")  # of one service that of its address
 REQUIRES = ("aiohttp",)
 GROUP = "http"
+ENCODING = re.compile(rb"\r\ncontent-encoding:[ \t]*([^\r]*)", re.IGNORECASE)
 START_S = 1.0
 READY_S = 18.0  # for the service to be ready; a start waits a little longer for its server
 
@@ -44,6 +47,8 @@ class System:
         self.serve = functools.partial(_serve, described)
         self.Client = type("Client", (Client,), {"described": described})
         self.Wire = type("Wire", (Wire,), {"described": described})
+        if described.says.http2 or not described.has_http:  # else a connection carries one call at a time
+            self.Multiplexed = self.Client
         self.target = described.target if described.is_running else None
         self.prepare = functools.partial(_built, file)
 
@@ -111,6 +116,10 @@ def _wait_until_ready(described: service_file.Service, process: "subprocess.Pope
 
 def _status(described: service_file.Service, where: Address) -> int:
     """Return the status of the path ``ready``; 0 where the file has none and the service accepts a connection."""
+    if described.says.http2 and described.says.ready:
+        from bench.systems import _service_http2
+
+        return _service_http2.status(described, where, described.says.ready, 2)
     connection = http.client.HTTPConnection(_http_wire.authority(where))
     connection.sock = _connections.connect(where)
     try:
@@ -128,14 +137,15 @@ def _status(described: service_file.Service, where: Address) -> int:
 class Reply:
     """A reply that is compared with a payload after the clock has stopped: it differs where it is not as expected."""
 
-    __slots__ = ("body", "request", "status")
+    __slots__ = ("body", "encoding", "request", "status")
 
-    def __init__(self, request: Prepared, status: Any, body: bytes) -> None:
-        self.request, self.status, self.body = request, status, body
+    def __init__(self, request: Prepared, status: Any, body: bytes, encoding: str = "") -> None:
+        self.request, self.status, self.body, self.encoding = request, status, body, encoding
 
     def __ne__(self, payload: object) -> bool:
         """Return False for the expected reply; TransportError names the request and what is wrong."""
-        _refuse(self.request, _grpc_fault(self) if self.request.proto else self.request.fault(self.status, self.body))
+        request = self.request
+        _refuse(request, _grpc_fault(self) if request.proto else request.fault(self.status, self.body, self.encoding))
         return False
 
     def __eq__(self, payload: object) -> bool:
@@ -157,15 +167,19 @@ def _grpc_fault(reply: Reply) -> str:
 
 
 @functools.cache
-def _prepared(file: str, seed: bytes) -> Sequence[tuple[Prepared, bytes]]:
-    """Return the requests of a client whose first payload is the seed, and their bytes; again once it reconnects."""
-    endless = service_file.prepared(service_file.read(file), random.Random(seed))
-    requests = list(itertools.islice(endless, service_file.DISTINCT))
-    if any(request.proto for request in requests):
+def _requests(file: str, seed: bytes) -> Iterator[tuple[Prepared, bytes]]:
+    """Return the requests of a process whose first payload is the seed, and their bytes, in turn and without end.
+
+    Its callers share them, and a client that reconnects goes on behind the one that failed.
+    """
+    described = service_file.read(file)
+    count = len(described.recording.requests) if described.recording else service_file.DISTINCT
+    requests = itertools.islice(service_file.prepared(described, random.Random(seed)), count)
+    if described.has_grpc:
         from bench.systems import _service_grpc
 
-        return [(of, _service_grpc.encoded(of) if of.proto else of.body) for of in requests]
-    return [(request, request.body) for request in requests]
+        return itertools.cycle([(of, _service_grpc.encoded(of) if of.proto else of.body) for of in requests])
+    return itertools.cycle([(request, request.body) for request in requests])
 
 
 @functools.cache
@@ -188,21 +202,26 @@ class Session:
             self._base, self._more = self._base.replace("http", "https", 1), {"server_hostname": described.host}
         else:
             connector = aiohttp.TCPConnector(limit=0)
-        self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None))
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,  # off the clock, as with the load generator ``wire``
+            skip_auto_headers=["Accept-Encoding"],
+        )
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
 
-    async def call(self, request: Prepared, data: bytes) -> tuple[int, bytes]:
-        """Make a request; return the status and the body; TransportError where there is no answer."""
+    async def call(self, request: Prepared, data: bytes) -> tuple[int, bytes, str]:
+        """Make a request; return status, body and its encoding; TransportError where there is no answer."""
         try:
             async with self._session.request(
                 request.method,
-                self._base + request.target,
+                URL(self._base + request.target, encoded=True),
                 data=data,
                 headers=request.headers,
                 allow_redirects=False,
                 **self._more,
             ) as reply:
-                return reply.status, await reply.read()
+                return reply.status, await reply.read(), reply.headers.get("Content-Encoding", "")
         except aiohttp.ClientConnectorCertificateError as reason:
             raise _service_tls.failed(self._described, reason.certificate_error) from reason
         except aiohttp.ClientConnectorSSLError as reason:
@@ -229,10 +248,13 @@ class Client:
 
     async def open(self) -> None:
         """Make the session (inside the event loop that will use it)."""
-        requests = self.described.says.requests
-        if any(request.http for request in requests):
+        if self.described.has_http and self.described.says.http2:
+            from bench.systems import _service_http2
+
+            self._session = _service_http2.Session(self.described, self._where)
+        elif self.described.has_http:
             self._session = Session(self.described, self._where)
-        if any(request.grpc for request in requests):
+        if self.described.has_grpc:
             from bench.systems import _service_grpc
 
             self._channel = _service_grpc.Channel(self.described, self._where)
@@ -240,7 +262,8 @@ class Client:
     async def call(self, payload: bytes) -> Reply:
         """Make the next request."""
         if self._requests is None:
-            self._requests = itertools.cycle(_prepared(self.described.file, payload))
+            seed = b"" if self.described.says.recording else payload
+            self._requests = _requests(self.described.file, seed)
         request, data = next(self._requests)
         by = self._channel if request.proto else self._session
         return Reply(request, *await by.call(request, data))
@@ -258,8 +281,12 @@ class Wire(_http_wire.Responses):
     described: service_file.Service
 
     def __init__(self, address: str, options: Options) -> None:
-        if any(request.grpc for request in self.described.says.requests):
+        if self.described.has_grpc:
             raise ValueError("the wire makes HTTP/1.1 requests, and this service has gRPC calls: use http requests")
+        if self.described.says.http2:
+            raise ValueError("the wire makes HTTP/1.1 requests, and this service is asked over HTTP/2: leave out http2")
+        if self.described.says.recording:
+            raise ValueError("the wire sends few different requests, and not in the order of a recording: use requests")
         super().__init__(address)
         self._authority = _http_wire.authority(parse_address(address))
         self.tls = _service_tls.Layer(self.described, address) if self.described.is_encrypted else None
@@ -278,7 +305,8 @@ class Wire(_http_wire.Responses):
         head = _http_wire.read_head(response, len(response))
         assert head
         request, data = self._of(payload), _http_wire.body_of(response, head)
-        _refuse(request, request.fault(head.status, data))
+        encoding = ENCODING.search(response, 0, head.start)
+        _refuse(request, request.fault(head.status, data, encoding[1].decode("latin-1") if encoding else ""))
         return payload
 
     def _of(self, payload: bytes) -> Prepared:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from bench import credentials, systems
-from bench.apps import first_service_file
+from bench.apps import first_service_file, service_page
 from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, UsageError
 from bench.measurement import certificates, revision
 from bench.measurement.start import measure
@@ -232,6 +232,110 @@ def test_a_service_is_reached_at_a_unix_domain_socket(own, engine):
     assert systems.constant(name, "TRANSPORTS") == ("ipc",)
     record = measure(checked(Case(name, "ipc", engine=engine)), 0.2, seed=1)
     assert record.ledger["calls"] > 50 and not record.ledger["errors"] and record.ledger["server_cpu_ns"] > 0
+
+
+@pytest.mark.parametrize(
+    ("place", "address", "callers"),
+    [
+        ("127.0.0.1:{port}", "http://127.0.0.1:{port}", 2),
+        ("127.0.0.1:{port}", "https://localhost:{port}", 1),
+        ("unix:{socket}", "unix://{socket}", 1),
+    ],
+)
+def test_a_service_is_asked_over_http_2_with_prior_knowledge_or_as_negotiated(
+    own, tmp_path, certified, place, address, callers
+):
+    shutil.copy(PROGRAM.with_name("own_http2_service.py"), tmp_path)
+    start = [sys.executable, "-m", "hypercorn", "own_http2_service:app", "--bind", place]
+    more = {}
+    if address.startswith("https"):
+        start += ["--certfile", "certified/server.pem", "--keyfile", "certified/server.key"]
+        more = {"authority": "certified/authority.pem"}
+    asked = [
+        {"name": "get", "http": {"path": "/a b?c"}, "expect": {"json": {"version": "2", "path": "/a b"}}},
+        {"name": "post", "http": {"method": "POST", "path": "/", "json": {"x": 1}}, "expect": {"json": {"path": "/"}}},
+    ]
+    file = own({"start": start, "ready": "/", "address": address, "http2": True, "requests": asked, **more}, "second")
+    name = systems.adopt(file)
+    (transport,) = systems.constant(name, "TRANSPORTS")
+    record = measure(checked(Case(name, transport, callers=callers)), 0.3, seed=1)
+    assert record.ledger["calls"] > 10 and not record.ledger["errors"]
+    with pytest.raises(UsageError, match="HTTP/2"):
+        checked(Case(name, transport, engine="wire"))
+
+
+def test_a_service_that_does_not_speak_http_2_is_named(own):
+    with pytest.raises(SystemFailedError, match="HTTP/2"):
+        measure(case(own(description(http2=True, ready=""))), 0.1, seed=1)
+
+
+def entry(second, path, method="GET", status=200, host="shop.example", headers=None, **more):
+    """Return an entry of an HTTP archive."""
+    named = [{"name": name, "value": value} for name, value in (headers or {}).items()]
+    return {
+        "startedDateTime": f"2026-01-01T00:00:{second:02}.500Z",
+        "request": {"method": method, "url": f"https://{host}{path}", "headers": named, **more},
+        "response": {"status": status, "content": {"size": 3}},
+    }
+
+
+def test_an_archive_of_a_browser_is_read(own, tmp_path):
+    form = {"mimeType": "application/x-www-form-urlencoded; charset=utf-8", "params": [{"name": "a", "value": "x y"}]}
+    secret = {":path": "/", "Host": "shop.example", "cookie": "id=7", "authorization": "Basic eA==", "accept": "*/*"}
+    entries = [
+        entry(2, "/users/17?q=%2Fa b", headers=secret),
+        entry(0, "/price", "POST", 201, postData={"mimeType": "application/json", "text": '{"sku": "{sku}"}'}),
+        entry(1, "/form", "POST", postData=form),
+        entry(1, "/track", host="ads.example"),
+        entry(1, "/lost", status=0),
+    ]
+    (tmp_path / "shop.har").write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
+    service = service_file.read(own({"start": ["x"], "recording": "shop.har", "headers": {"X-Run": "1"}}))
+    found = service.recording
+    assert (found.dropped, found.elsewhere) == (("Cookie", "Authorization"), 2)
+    assert [each.at_s for each in found.requests] == [0, 1, 2]
+    made = [request for _, request in zip(range(4), service_file.prepared(service, random.Random(0)), strict=False)]
+    assert [request.name for request in made] == ["POST /price", "POST /form", "GET /users/*", "POST /price"]
+    assert [request.body for request in made] == [b'{"sku": "{sku}"}', b"a=x+y", b"", b'{"sku": "{sku}"}']
+    assert made[2].target == "/users/17?q=%2Fa%20b" and made[2].headers == {"accept": "*/*", "X-Run": "1"}
+    assert made[0].expect.status == 201 and systems.is_service(service.file)
+    said = service_page.described(service)
+    assert "Cookie" in said and "Authorization" in said and "1.5 per second" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fact"),
+    [
+        ("a.jsonl", '{"path": "/"}\n{"path": "x"}', "line 2"),
+        ("a.jsonl", '{"path": "/", "boddy": 1}', "boddy"),
+        ("a.jsonl", '{"path": "/", "headers": {"Cookie": "{env:NOT_SET_1}"}}', "NOT_SET_1"),
+        ("a.jsonl", "", "0 requests"),
+        ("a.har", "{}", "log"),
+        ("a.har", json.dumps({"log": {"entries": [entry(0, "/", postData={"params": [{"name": "f"}]})]}}), "body"),
+        ("absent.har", None, "absent.har"),
+    ],
+)
+def test_a_recording_that_cannot_be_used_is_refused_with_the_place(own, tmp_path, name, text, fact):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(SystemFileError, match=fact):
+        service_file.read(own({"start": ["x"], "recording": name}))
+
+
+def test_a_recording_is_replayed_in_its_order_also_behind_a_failed_request_and_in_an_open_load(own, tmp_path):
+    lines = [{"at_s": at, "path": f"/users/{number}", "status": 200} for at, number in ((3, 0), (1, 1), (2, 2))]
+    (tmp_path / "users.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    replayed = {"start": [sys.executable, "own_service.py", "{port}", "order"], "recording": "users.jsonl"}
+    file = own(replayed)
+    for load in ({}, {"load": "open", "offered_per_s": 100.0}):
+        record = measure(case(file, **load), 0.3, seed=1)
+        assert record.ledger["calls"] > 20 and not record.ledger["errors"]
+    with pytest.raises(UsageError, match="recording"):
+        case(file, engine="wire")
+    lines[2]["status"] = 404  # of user 2: one in three is answered wrongly
+    (tmp_path / "users.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    wrong = measure(case(own(replayed | {"ready": ""}, "wrong")), 0.3, seed=1).ledger
+    assert wrong["errors"] == pytest.approx(wrong["calls"] / 2, abs=2) and wrong["calls"] > 10
 
 
 def test_a_service_is_listed_with_what_its_file_says(own):
