@@ -45,10 +45,13 @@ class Http(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Grpc(Struct, forbid_unknown_fields=True, frozen=True):
-    """A unary gRPC call. proto: the interface's file; method: package.Service/Method; message: its fields as JSON."""
+    """A unary gRPC call. method: package.Service/Method; message: its fields as JSON.
 
-    proto: Text
+    proto: the interface's file; without it, the service is asked for its interface (server reflection).
+    """
+
     method: Annotated[str, Meta(pattern="^[^/]+/[^/]+$")]
+    proto: str = ""
     message: dict[str, Any] = {}
     headers: dict[str, str] = {}
 
@@ -175,7 +178,8 @@ class Service(Struct, frozen=True):
 class Prepared(Struct, frozen=True):
     """One request with its values, and what its reply must be.
 
-    proto: the path of the interface's file, where it is a gRPC call of the method ``target`` with the ``message``.
+    proto: where it is a gRPC call of the method ``target`` with the ``message``, the path of the interface's file, or
+    of the service's file if the service is asked for its interface.
     """
 
     name: str
@@ -282,7 +286,7 @@ def _check(service: Service, file: str) -> None:
     for request in says.requests:
         if (request.http is None) == (request.grpc is None):
             raise SystemFileError(f"{file}: request {request.name} needs either http or grpc: correct the file")
-        if request.grpc and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
+        if request.grpc and request.grpc.proto and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
             raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it: correct proto")
     names = [request.name for request in says.requests]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -364,7 +368,8 @@ def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
         wanted.message if wanted.message is msgspec.UNSET else _fill(wanted.message, value_of),
     )
     if isinstance(asked, Grpc):
-        proto, message = os.path.join(service.folder, asked.proto), _fill(asked.message, value_of)  # noqa: PTH118
+        proto = os.path.join(service.folder, asked.proto) if asked.proto else service.file  # noqa: PTH118
+        message = _fill(asked.message, value_of)
         return Prepared(request.name, "", asked.method, headers, b"", expect, proto, message)
     body = b""
     if asked.json is not None:

@@ -9,6 +9,14 @@ from bench.plan.service_file import Service
 from bench.systems import _tls
 
 
+REMEDY = ": name the authority that signed it, as in authority: ca.pem"
+
+
+def hinted(details: str) -> str:
+    """Return what a library says of a failure, with the remedy for a certificate that it did not accept."""
+    return details + REMEDY * ("CERTIFICATE_VERIFY_FAILED" in details)
+
+
 def context(described: Service) -> ssl.SSLContext | None:
     """Return what a client needs to connect; None for a service without TLS."""
     return _context(described.authority) if described.is_encrypted else None
@@ -37,7 +45,7 @@ def failed(described: Service, reason: BaseException) -> TransportError:
     if isinstance(reason, ssl.SSLCertVerificationError):
         text = f"its certificate is not accepted ({reason.verify_message.rstrip('.')})"
         if reason.verify_code in (18, 19, 20, 21):  # the chain does not end at an authority that is trusted
-            text += ": name the authority that signed it, as in authority: ca.pem"
+            text += REMEDY
         elif reason.verify_code in (62, 64):  # another name
             text += f": it must hold {described.host}, or address one of its names"
     elif isinstance(reason, ssl.SSLError) and reason.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):

@@ -1,8 +1,10 @@
 """Services of one's own: what their files may say, and what is measured of a real one."""
 
+import contextlib
 import json
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -215,6 +217,7 @@ def test_a_service_is_reached_by_tls_with_an_authority_of_the_users(own, certifi
     assert record.ledger["calls"] > 20 and not record.ledger["errors"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes", [{}, {"authority": "certified/authority.pem", "address": "https://127.0.0.1:{port}"}]
 )
@@ -234,6 +237,7 @@ def test_a_service_is_reached_at_a_unix_domain_socket(own, engine):
     assert record.ledger["calls"] > 50 and not record.ledger["errors"] and record.ledger["server_cpu_ns"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "address", "callers"),
     [
@@ -460,6 +464,7 @@ def test_calls_of_a_grpc_service_are_made_by_its_own_interface_and_checked(own_g
         case(file, engine="wire")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "address", "transport"),
     [("{port}", "https://localhost:{port}", "tcp"), ("unix:{socket}", "unix://{socket}", "ipc")],
@@ -471,6 +476,39 @@ def test_grpc_calls_are_made_by_tls_and_at_a_unix_domain_socket(own_grpc, own, c
         content = encrypted(content, "certified", authority="certified/authority.pem")
     record = measure(checked(Case(systems.adopt(own(content, "users")), transport)), 0.2, seed=1)
     assert record.ledger["calls"] > 20 and not record.ledger["errors"]
+
+
+@pytest.mark.parametrize("version", [[], ["v1"]])
+def test_a_grpc_service_is_asked_for_its_interface_where_no_proto_is_named(own_grpc, own, version):
+    content = yaml.safe_load(Path(own_grpc(["a"], {"message": {"id": "{id}", "visits": 3}}, proto="")).read_text())
+    file = own(content | {"start": [*content["start"], *version]}, "users")
+    record = measure(case(file), 0.2, seed=1)
+    assert record.ledger["calls"] > 20 and not record.ledger["errors"]
+    with pytest.raises(SystemFailedError, match="Put"):
+        measure(case(own_grpc(["a"], {}, proto="", method="users.v1.Users/Put")), 0.1, seed=1)
+
+
+def test_a_first_file_is_made_from_the_interface_that_a_grpc_service_describes(own, own_grpc, tmp_path):
+    own_grpc(["a"], {})
+    port = _ports.free()
+    process = subprocess.Popen([sys.executable, "own_grpc_service.py", str(port)], cwd=tmp_path)
+    try:
+        deadline = time.monotonic() + 20
+        while True:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        first = first_service_file.text(f"grpc://127.0.0.1:{port}")
+        assert first == first_service_file.text(f"http://127.0.0.1:{port}")
+        service = service_file.read(own(first, "first"))
+        (only,) = service.says.requests
+        assert (only.name, only.grpc.method, only.grpc.message) == ("Get", "users.v1.Users/Get", {"id": ""})
+        assert service.is_running
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grpc):
