@@ -31,10 +31,17 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/secret":
             self.say(200 if self.headers.get("Authorization") == "Bearer hush-hush" else 401, {})
+        elif self.path == "/echo":
+            self.say(200, {"token": self.headers.get("Authorization")})
         else:
             number = int(self.path.rpartition("/")[2] or 0)
             is_next = FAULT != "order" or number == next(numbers) % 3
             self.say(200 if is_next else 409, {"id": number, "name": "Ada"})
+
+    def handle_expect_100(self):
+        is_right = super().handle_expect_100()
+        self.wfile.flush()
+        return is_right
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

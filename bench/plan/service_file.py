@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bench import documents
-from bench.errors import SystemFileError
+from bench.errors import SystemFileError, TransportError
 from bench.plan import recording, yaml_text
 
 NAME = re.compile(r"\{([a-z_][a-z0-9_]*|env:[A-Za-z_][A-Za-z0-9_]*)\}")
@@ -94,8 +94,8 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
 
     requests: what it is asked; or instead recording: a file of requests, .har or .jsonl, that are sent in its order.
     headers: of all requests. ready: a path that answers with a status below 400 when it is ready; without it, a
-    connection is enough. values: for ``{name}``: a list, ``{uniform: [low, high]}``, or a file of comma-separated
-    values with that column.
+    connection is enough. timeout_s: a call that has no reply by then has failed. values: for ``{name}``: a list,
+    ``{uniform: [low, high]}``, or a file of comma-separated values with that column.
     """
 
     requests: list[Request] = []
@@ -105,6 +105,7 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     start: list[str] = []
     authority: str = ""
     http2: bool = False
+    timeout_s: Annotated[float, Meta(gt=0, le=30)] = 5.0
     build: list[str] = []
     ready: str = ""
     about: str = ""
@@ -224,6 +225,11 @@ def decoded(body: bytes, encoding: str) -> bytes | None:
     except zlib.error:
         return None
     return body
+
+
+def too_late(service: Service, request: Prepared) -> TransportError:
+    """Return the error for a call whose reply did not come in time."""
+    return TransportError(f"{request.name} had no answer within {service.says.timeout_s:g} s", "timeout")
 
 
 def differs(wanted: Any, value: Any, where: str) -> str:
@@ -393,10 +399,22 @@ def _fill(part: Any, value_of: Any) -> Any:
     return NAME.sub(lambda found: str(value_of(found[1])), part)
 
 
+_secrets: dict[str, str] = {}  # variables of the environment that were asked for, and their values
+
+
 def _variable(name: str) -> str:
     if name not in os.environ:
         raise SystemFileError(f"the variable {name} of the environment is not set: set it before measuring")
+    _secrets[name] = os.environ[name]
     return os.environ[name]
+
+
+def redacted(text: str) -> str:
+    """Return a text in which the values of variables that requests hold are replaced by their names."""
+    for name, value in _secrets.items():
+        if value:
+            text = text.replace(value, f"{{env:{name}}}")
+    return text
 
 
 def _draw(source: Uniform | list[Any], chance: random.Random) -> Any:

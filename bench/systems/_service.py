@@ -5,6 +5,7 @@ import http.client
 import itertools
 import random
 import re
+import signal
 import ssl
 import subprocess
 import sys
@@ -19,13 +20,14 @@ from yarl import URL
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
 from bench.plan import service_file
-from bench.plan.service_file import Prepared
+from bench.plan.service_file import Prepared, too_late
 from bench.process import pipes
 from bench.systems import _connections, _http_wire, _ports, _service_tls
 
 TRANSPORTS = ("ipc", "tcp")  # of one service that of its address
 REQUIRES = ("aiohttp",)
 GROUP = "http"
+INTERIM = re.compile(rb"HTTP/1\.1 1\d\d ")
 ENCODING = re.compile(rb"\r\ncontent-encoding:[ \t]*([^\r]*)", re.IGNORECASE)
 START_S = 1.0
 READY_S = 18.0  # for the service to be ready; a start waits a little longer for its server
@@ -91,7 +93,16 @@ def _serve(described: service_file.Service, binding: Binding, options: Options, 
     service.adopt(process.pid)
     _wait_until_ready(described, process, where)
     service.announce(str(where), {"server": process.pid}, lambda: None)
-    raise TransportError(f"{described.name} ended with status {process.wait()}")
+    ended = _ended(described, process.wait())
+    print(ended, file=sys.stderr)  # quoted, where a client reports its lost connection first
+    raise TransportError(ended)
+
+
+def _ended(described: service_file.Service, status: int) -> str:
+    """Return how a service ended, by Popen's return code."""
+    if status < 0:
+        return f"{described.name} was ended by the signal {signal.Signals(-status).name}"
+    return f"{described.name} ended with status {status}"
 
 
 def _wait_until_ready(described: service_file.Service, process: "subprocess.Popen[bytes]", where: Address) -> None:
@@ -99,7 +110,7 @@ def _wait_until_ready(described: service_file.Service, process: "subprocess.Pope
     until, why = time.monotonic() + READY_S, ""
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise TransportError(f"{described.name} ended with status {process.returncode} before it was ready")
+            raise TransportError(f"{_ended(described, process.returncode)} before it was ready")
         try:
             if not (status := _status(described, where)):
                 return
@@ -157,7 +168,8 @@ class Reply:
 def _refuse(request: Prepared, fault: str) -> None:
     """Raise TransportError, whose kind is the request's name, if there is a fault."""
     if fault:
-        raise TransportError(f"{request.name} was answered wrongly: {fault}", request.name)
+        text = service_file.redacted(f"{request.name} was answered wrongly: {fault}")
+        raise TransportError(text, request.name)
 
 
 def _grpc_fault(reply: Reply) -> str:
@@ -204,7 +216,7 @@ class Session:
             connector = aiohttp.TCPConnector(limit=0)
         self._session = aiohttp.ClientSession(
             connector=connector,
-            timeout=aiohttp.ClientTimeout(total=None),
+            timeout=aiohttp.ClientTimeout(total=described.says.timeout_s),
             auto_decompress=False,  # off the clock, as with the load generator ``wire``
             skip_auto_headers=["Accept-Encoding"],
         )
@@ -226,6 +238,8 @@ class Session:
             raise _service_tls.failed(self._described, reason.certificate_error) from reason
         except aiohttp.ClientConnectorSSLError as reason:
             raise _service_tls.failed(self._described, reason.os_error) from reason
+        except TimeoutError as reason:
+            raise too_late(self._described, request) from reason
         except (aiohttp.ClientError, OSError) as reason:
             kind = "connect" if isinstance(reason, aiohttp.ClientConnectorError) else "read"
             raise TransportError(f"{request.name} had no answer: {reason or type(reason).__name__}", kind) from reason
@@ -275,6 +289,14 @@ class Client:
                 await each.close()
 
 
+def _final(buffer: _http_wire.Buffer, length: int) -> int:
+    """Return where the final response begins: behind the interim ones that are complete."""
+    begin = 0
+    while INTERIM.match(buffer, begin, length) and (stop := buffer.find(b"\r\n\r\n", begin, length)) >= 0:
+        begin = stop + 4
+    return begin
+
+
 class Wire(_http_wire.Responses):
     """The same requests as bytes, for the load generator ``wire``: one for each payload."""
 
@@ -300,8 +322,16 @@ class Wire(_http_wire.Responses):
             head.append(f"Content-Length: {len(request.body)}")
         return "\r\n".join([*head, "\r\n"]).encode("latin-1") + request.body
 
+    def end(self, buffer: _http_wire.Buffer, length: int) -> int:
+        """Do what ``Responses.end`` does; interim responses (RFC 9110, section 15.2) belong to the one behind them."""
+        if not (begin := _final(buffer, length)):
+            return super().end(buffer, length)
+        stop = super().end(buffer[begin:length], length - begin)
+        return begin + stop if stop else 0
+
     def body(self, response: bytes, payload: bytes) -> bytes:
         """Return the payload if the response is as expected; TransportError if it is not."""
+        response = response[_final(response, len(response)) :]
         head = _http_wire.read_head(response, len(response))
         assert head
         request, data = self._of(payload), _http_wire.body_of(response, head)

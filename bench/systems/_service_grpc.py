@@ -11,7 +11,7 @@ from grpc import aio
 
 from bench.contract import Address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
-from bench.plan.service_file import Prepared, Service, differs
+from bench.plan.service_file import Prepared, Service, differs, too_late
 from bench.systems import _service_tls
 
 OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1))
@@ -171,6 +171,7 @@ class Channel:
     """A channel, and the calls that were made through it."""
 
     def __init__(self, described: Service, where: Address) -> None:
+        self._described, self._timeout_s = described, described.says.timeout_s
         reflect(described, where)
         self._channel = _channel(aio, described, where)
         self._calls: dict[str, Any] = {}
@@ -184,9 +185,11 @@ class Channel:
         if call is None:
             call = self._calls[request.target] = self._channel.unary_unary(f"/{request.target}")
         try:
-            return "OK", await call(data, metadata=tuple(request.headers.items()))
+            return "OK", await call(data, metadata=tuple(request.headers.items()), timeout=self._timeout_s)
         except grpc.RpcError as reason:
             code, details = reason.code(), str(reason.details())
+            if code == grpc.StatusCode.DEADLINE_EXCEEDED and request.expect.status != code.name:
+                raise too_late(self._described, request) from reason
             if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
                 raise TransportError(
                     f"{request.name} had no answer: {_service_tls.hinted(details)}", "read"

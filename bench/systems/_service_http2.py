@@ -5,7 +5,7 @@ from typing import Any
 
 from bench.contract import Address
 from bench.errors import NotInstalledError, TransportError
-from bench.plan.service_file import Prepared, Service
+from bench.plan.service_file import Prepared, Service, too_late
 from bench.systems import _http_wire, _service_tls
 
 try:
@@ -53,7 +53,7 @@ class Session:
     def __init__(self, described: Service, where: Address) -> None:
         self._described, self._base, self._more = described, _base(described, where), _more(described)
         transport = httpx.AsyncHTTPTransport(**_settings(described, where))
-        self._session = httpx.AsyncClient(transport=transport, timeout=None)
+        self._session = httpx.AsyncClient(transport=transport, timeout=described.says.timeout_s)
         del self._session.headers["Accept-Encoding"]  # compressed are the replies for which the service's file asks
 
     async def call(self, request: Prepared, data: bytes) -> tuple[int, bytes, str]:
@@ -68,6 +68,8 @@ class Session:
             ) as reply:
                 body = b"".join([part async for part in reply.aiter_raw()])
                 return reply.status_code, body, reply.headers.get("Content-Encoding", "")
+        except httpx.TimeoutException as reason:
+            raise too_late(self._described, request) from reason
         except (httpx.HTTPError, httpx.StreamError, OSError) as reason:
             if of_tls := _of_tls(reason):
                 raise _service_tls.failed(self._described, of_tls) from reason

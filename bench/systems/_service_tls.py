@@ -8,7 +8,6 @@ from bench.errors import SystemFileError, TransportError
 from bench.plan.service_file import Service
 from bench.systems import _tls
 
-
 REMEDY = ": name the authority that signed it, as in authority: ca.pem"
 
 

@@ -17,18 +17,22 @@ import yaml
 
 from bench import credentials, systems
 from bench.apps import first_service_file, service_page
-from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, UsageError
+from bench.contract import parse_address
+from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, TransportError, UsageError
 from bench.measurement import certificates, revision
 from bench.measurement.start import measure
 from bench.plan import service_file
 from bench.plan.case import Case
-from bench.systems import _ports
+from bench.systems import _ports, _service
 from bench.validation import cases, sources
 from bench.validation.support import checked
 
 PROGRAM = Path(__file__).parents[1] / "own_service.py"
 PRICE = {"name": "price", "weight": 9, "http": {"method": "POST", "path": "/price", "json": {"sku": "{sku}", "n": 3}}}
 USER = {"name": "user", "http": {"path": "/users/{id}"}, "expect": {"json": {"id": "{id}"}}}
+
+
+PRICED = PRICE | {"expect": {"json": {"currency": "EUR", "sku": "{sku}"}}}
 
 
 def description(fault="", **changes):
@@ -105,6 +109,9 @@ def test_values_come_from_a_column_of_a_file_and_keep_their_type(own, tmp_path):
         ({"json": {"a": 1}}, 200, b"<html>", "JSON"),
         ({"json": None}, 200, b"null", ""),
         ({"json": None}, 200, b"0", "null"),
+        ({}, 302, b"", "redirect"),
+        ({"status": 302}, 302, b"", ""),
+        ({}, 304, b"", ""),
     ],
 )
 def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fault):
@@ -125,6 +132,7 @@ def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fa
         (description(values={}), "{sku}"),
         (description(values={"sku": [], "id": [1]}), "sku"),
         (description(values={"sku": "absent.csv", "id": [1]}), "absent.csv"),
+        (description(values={"sku": "users.csv", "id": [1]}), "no column sku"),
         (description(address="ftp://127.0.0.1:{port}"), "ftp"),
         (description(address="unix://{port}"), "unix"),
         (description(address="unix:///there"), "{socket}"),
@@ -141,6 +149,7 @@ def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fa
 )
 def test_a_file_that_cannot_be_used_is_refused_with_the_place(own, content, fact):
     file = own(content)
+    Path(file).with_name("users.csv").write_text("id,name\n1,Ada\n")
     with pytest.raises(SystemFileError) as refused:
         service_file.read(file)
     assert fact in str(refused.value) and "prices" in str(refused.value) + file
@@ -352,12 +361,63 @@ def test_the_wire_sends_the_same_requests(own):
     assert record.ledger["calls"] > 50 and not record.ledger["errors"]
 
 
-@pytest.mark.parametrize(("fault", "kind"), [("wrong", "error_price"), ("close", "error_read")])
-def test_a_call_that_fails_is_counted_by_the_name_of_its_request_or_by_what_happened(own, fault, kind):
-    record = measure(case(own(description(fault))), 0.3, seed=1)
+@pytest.mark.parametrize("engine", ["library", "wire"])
+@pytest.mark.parametrize(
+    ("fault", "kind"), [("wrong", "error_price"), ("close", "error_read"), ("redirect", "error_price")]
+)
+def test_a_call_that_fails_is_counted_by_the_name_of_its_request_or_by_what_happened(own, fault, kind, engine):
+    record = measure(case(own(description(fault, requests=[PRICED])), engine=engine), 0.3, seed=1)
     assert record.ledger["errors"] >= 1 and record.ledger["calls"] > 50
     counted = {row["name"]: row["value"] for row in record.tables["reports"]}
     assert counted[kind] == record.ledger["errors"]
+
+
+def test_a_late_reply_has_its_time_and_one_that_never_comes_is_a_counted_failure(own):
+    late = measure(case(own(description("late", requests=[PRICED]))), 0.3, seed=1)
+    assert not late.ledger["errors"] and late.ledger["calls"] >= 99
+    assert max(late.calls[0][1] - late.calls[0][0]) >= 500_000_000
+    mute = measure(case(own(description("mute", requests=[PRICED], timeout_s=0.4), "mute")), 0.3, seed=1)
+    assert mute.ledger["errors"] == 1 and mute.ledger["calls"] >= 98
+    assert {row["name"]: row["value"] for row in mute.tables["reports"]}["error_timeout"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_a_service_that_dies_in_the_window_is_named_with_its_status(own, engine):
+    with pytest.raises(SystemFailedError, match="prices ended with status 7"):
+        measure(case(own(description("die", requests=[PRICED])), engine=engine), 5, seed=1)
+
+
+def test_a_service_that_never_listens_is_named_with_its_address(own, monkeypatch):
+    service = service_file.read(own(description("deaf")))
+    monkeypatch.setattr(_service, "READY_S", 0.3)
+    process = subprocess.Popen([sys.executable, "own_service.py", "0", "deaf"], cwd=service.folder)
+    try:
+        with pytest.raises(TransportError, match=r"127\.0\.0\.1:\d+ within .* refused"):
+            _service._wait_until_ready(service, process, parse_address(f"tcp://127.0.0.1:{_ports.free()}"))
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["library", "wire"])
+@pytest.mark.parametrize(
+    ("fault", "headers"),
+    [
+        ("chunks", {}),
+        ("gzip", {"Accept-Encoding": "gzip"}),
+        ("", {"Expect": "100-continue"}),
+        ("gzip", {"Accept-Encoding": "gzip", "Expect": "100-continue"}),
+    ],
+)
+def test_replies_in_chunks_with_trailers_compressed_or_behind_an_interim_one_are_checked(own, engine, fault, headers):
+    right = {"requests": [PRICED], "headers": headers}
+    record = measure(case(own(description(fault, **right)), engine=engine), 0.2, seed=1)
+    assert record.ledger["calls"] > 20 and not record.ledger["errors"]
+    wrong = {"requests": [PRICE | {"expect": {"json": {"currency": "USD"}}}], "headers": headers}
+    with pytest.raises(SystemFailedError, match=r'currency is "EUR", not "USD"'):
+        measure(case(own(description(fault, **wrong), "wrong")), 0.2, seed=1)
 
 
 def test_a_service_that_ends_before_it_is_ready_is_quoted(own):
@@ -393,6 +453,9 @@ def test_a_token_of_the_environment_is_sent_and_not_stored(own, monkeypatch):
     record = measure(asked, 0.1, seed=1)
     assert record.ledger["calls"] > 10 and not record.ledger["errors"]
     assert "hush" not in repr(asked) + repr(record.ledger) + repr(record.tables)
+    request["http"]["path"] = "/echo"  # the reply, which is quoted, holds the token
+    with pytest.raises(SystemFailedError, match=r"Bearer \{env:OWN_TOKEN\}"):
+        measure(case(own(description(requests=[request | {"expect": {"status": 201}}]), "echo")), 0.1, seed=1)
 
 
 def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatch):
