@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from bench import documents
+from bench import documents, systems
 from bench.errors import DataError, TransportError, UsageError
 from bench.text import quoted
 
@@ -54,10 +54,8 @@ def _of_http(base: str, path: str) -> list[dict[str, Any]]:
 
 def _of_grpc(place: str) -> list[dict[str, Any]]:
     """Return a request for each unary method; DataError for a service that does not describe itself, or has none."""
-    from bench.systems import _service_grpc
-
     try:
-        requests = _service_grpc.first_requests(place)
+        requests = systems.grpc_requests(place)
     except TransportError as reason:
         raise DataError(str(reason)) from reason
     if not requests:

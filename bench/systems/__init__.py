@@ -237,6 +237,19 @@ def load(name: str) -> System:
     return cast(System, module)
 
 
+def grpc_requests(place: str) -> list[dict[str, Any]]:
+    """Return a request, as a service file has them, for each unary method that the gRPC service at HOST:PORT describes.
+
+    NotInstalledError without the packages for that, TransportError where nothing answers or describes itself.
+    """
+    try:
+        from bench.systems import _service_grpc
+    except ImportError as missing:
+        raise NotInstalledError(f"{missing}; install it: python -m pip install grpcio grpcio-reflection") from missing
+
+    return _service_grpc.first_requests(place)
+
+
 @functools.cache
 def _is_installed(requirement: str) -> bool:
     from importlib import metadata

@@ -3,6 +3,7 @@
 import functools
 import http.client
 import itertools
+import os
 import random
 import re
 import signal
@@ -83,6 +84,7 @@ def _serve(described: service_file.Service, binding: Binding, options: Options, 
         process = subprocess.Popen(
             words,
             cwd=described.folder,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"},  # kernels have it here
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
             process_group=0,  # its workers end with it
