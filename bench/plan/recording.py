@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -81,7 +81,7 @@ class _Answered(Struct, frozen=True):
 
 class _Entry(Struct, rename="camel"):
     request: _Asked
-    started_date_time: datetime
+    started_date_time: Annotated[datetime, msgspec.Meta(tz=True)]
     response: _Answered = _Answered()
 
 
@@ -115,7 +115,7 @@ def read(file: str) -> Recording:
 
 @functools.cache
 def _read(file: str, changed_ns: int) -> Recording:
-    data = documents.read(Path(file), MOST_BYTES)
+    data = documents.read(Path(file), MOST_BYTES).removeprefix(b"\xef\xbb\xbf")  # some programs begin archives so
     requests, elsewhere = _of_archive(data) if file.endswith(".har") else (_of_lines(data), 0)
     if not requests or len(requests) > MOST_REQUESTS:
         raise ValueError(f"it holds {len(requests):,} requests; 1 to {MOST_REQUESTS:,} are possible")

@@ -105,7 +105,7 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     start: list[str] = []
     authority: str = ""
     http2: bool = False
-    timeout_s: Annotated[float, Meta(gt=0, le=30)] = 5.0
+    timeout_s: Annotated[float, Meta(gt=0, le=30)] = 10.0
     build: list[str] = []
     ready: str = ""
     about: str = ""
@@ -202,14 +202,14 @@ class Prepared(Struct, frozen=True):
         if not wanted.status and status in REDIRECTS:
             return f"its status is {status}, a redirect: request the path that it leads to, or expect this status"
         if status != wanted.status if wanted.status else status >= 400:
-            return f"its status is {status}, not {wanted.status or 'below 400'}: {body[:100]!r}"
+            return f"its status is {status}, not {wanted.status or 'below 400'}: {begin(body)}"
         if wanted.text is not None and wanted.text.encode() not in body:
-            return f"it does not contain {wanted.text!r}: {body[:100]!r}"
+            return f"it does not contain {wanted.text!r}: {begin(body)}"
         if wanted.json is not msgspec.UNSET:
             try:
                 value = json.loads(body)
             except ValueError:
-                return f"it is no JSON: {body[:100]!r}"
+                return f"it is no JSON: {begin(body)}"
             return differs(wanted.json, value, "$")
         return ""
 
@@ -240,7 +240,10 @@ def differs(wanted: Any, value: Any, where: str) -> str:
             for name, part in wanted.items()
         )
         return next(filter(None, faults), "")
-    return "" if wanted == value else f"{where} is {json.dumps(value)[:60]}, not {json.dumps(wanted)[:60]}"
+    if wanted == value:
+        return ""
+    found, right = (redacted(json.dumps(each))[:60] for each in (value, wanted))
+    return f"{where} is {found}, not {right}"
 
 
 def read(file: str) -> Service:
@@ -352,9 +355,16 @@ def _again(service: Service, recorded: recording.Recorded) -> Prepared:
     def value_of(name: str) -> Any:
         return _variable(name[4:]) if name.startswith("env:") else f"{{{name}}}"
 
-    headers = {name: str(_fill(text, value_of)) for name, text in (recorded.headers | service.says.headers).items()}
+    given = merged(recorded.headers, service.says.headers)
+    headers = {name: str(_fill(text, value_of)) for name, text in given.items()}
     expect = Expect(recorded.status)
     return Prepared(recorded.name, recorded.method, quoted(recorded.target), headers, recorded.body, expect)
+
+
+def merged(usual: dict[str, str], own: dict[str, str]) -> dict[str, str]:
+    """Return headers, of which a request's own replace usual ones of the same name, in whatever case it is written."""
+    replaced = {name.lower() for name in own}
+    return {name: text for name, text in usual.items() if name.lower() not in replaced} | own
 
 
 def quoted(target: str) -> str:
@@ -365,7 +375,8 @@ def quoted(target: str) -> str:
 def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
     asked = request.http or request.grpc
     assert asked
-    headers = {name: str(_fill(text, value_of)) for name, text in (service.says.headers | asked.headers).items()}
+    given = merged(service.says.headers, asked.headers)
+    headers = {name: str(_fill(text, value_of)) for name, text in given.items()}
     wanted = request.expect
     expect = Expect(
         wanted.status,
@@ -375,12 +386,12 @@ def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
     )
     if isinstance(asked, Grpc):
         proto = os.path.join(service.folder, asked.proto) if asked.proto else service.file  # noqa: PTH118
-        message = _fill(asked.message, value_of)
+        message, headers = _fill(asked.message, value_of), {name.lower(): text for name, text in headers.items()}
         return Prepared(request.name, "", asked.method, headers, b"", expect, proto, message)
     body = b""
     if asked.json is not None:
         body = json.dumps(_fill(asked.json, value_of), separators=(",", ":")).encode()
-        headers = {"Content-Type": "application/json"} | headers
+        headers = merged({"Content-Type": "application/json"}, headers)
     elif asked.body is not None:
         body = str(_fill(asked.body, value_of)).encode()
     return Prepared(request.name, asked.method, quoted(str(_fill(asked.path, value_of))), headers, body, expect)
@@ -407,6 +418,11 @@ def _variable(name: str) -> str:
         raise SystemFileError(f"the variable {name} of the environment is not set: set it before measuring")
     _secrets[name] = os.environ[name]
     return os.environ[name]
+
+
+def begin(body: bytes) -> str:
+    """Return how a reply begins, to be quoted, without the values of variables: they are replaced before it is cut."""
+    return repr(redacted(body.decode(errors="backslashreplace"))[:100])
 
 
 def redacted(text: str) -> str:

@@ -11,7 +11,7 @@ from grpc import aio
 
 from bench.contract import Address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
-from bench.plan.service_file import Prepared, Service, differs, too_late
+from bench.plan.service_file import Prepared, Service, begin, differs, too_late
 from bench.systems import _service_tls
 
 OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1))
@@ -141,7 +141,7 @@ def fault(request: Prepared, status: str, data: bytes) -> str:
     """Return what is wrong with a reply; "" for the expected one."""
     wanted = request.expect
     if status != (wanted.status or "OK"):
-        return f"its status is {status}, not {wanted.status or 'OK'}: {data[:100]!r}"
+        return f"its status is {status}, not {wanted.status or 'OK'}: {begin(data)}"
     if wanted.text is not None and wanted.text.encode() not in data:
         return f"it does not contain {wanted.text!r}"
     if not isinstance(wanted.message, dict):
@@ -150,7 +150,7 @@ def fault(request: Prepared, status: str, data: bytes) -> str:
     try:
         reply = kind.FromString(data)
     except Exception:
-        return f"it is no {kind.DESCRIPTOR.full_name}: {data[:60]!r}"
+        return f"it is no {kind.DESCRIPTOR.full_name}: {begin(data)}"
     expected = kind()
     try:
         json_format.ParseDict(wanted.message, expected)

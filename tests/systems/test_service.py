@@ -292,6 +292,13 @@ def entry(second, path, method="GET", status=200, host="shop.example", headers=N
     }
 
 
+def test_a_header_of_a_request_replaces_one_of_the_file_in_whatever_case_it_is_written(own):
+    asked = {"name": "one", "http": {"path": "/", "json": 1, "headers": {"accept": "b", "content-type": "c"}}}
+    service = service_file.read(own({"start": ["x"], "requests": [asked], "headers": {"Accept": "a", "X-Run": "1"}}))
+    made = next(service_file.prepared(service, random.Random(0)))
+    assert made.headers == {"X-Run": "1", "accept": "b", "content-type": "c"}
+
+
 def test_an_archive_of_a_browser_is_read(own, tmp_path):
     form = {"mimeType": "application/x-www-form-urlencoded; charset=utf-8", "params": [{"name": "a", "value": "x y"}]}
     secret = {":path": "/", "Host": "shop.example", "cookie": "id=7", "authorization": "Basic eA==", "accept": "*/*"}
@@ -429,6 +436,8 @@ def test_a_service_that_ends_before_it_is_ready_is_quoted(own):
 
 def test_a_service_that_runs_already_is_measured_without_its_cpu_time(own, tmp_path):
     port = _ports.free()
+    with pytest.raises(SystemFailedError, match=f"service absent run at tcp://127.0.0.1:{port}"):
+        measure(case(own(description(start=[], address=f"http://127.0.0.1:{port}"), "absent")), 0.1, seed=1)
     own(description())
     process = subprocess.Popen([sys.executable, tmp_path / "own_service.py", str(port)])
     try:
@@ -453,9 +462,13 @@ def test_a_token_of_the_environment_is_sent_and_not_stored(own, monkeypatch):
     record = measure(asked, 0.1, seed=1)
     assert record.ledger["calls"] > 10 and not record.ledger["errors"]
     assert "hush" not in repr(asked) + repr(record.ledger) + repr(record.tables)
-    request["http"]["path"] = "/echo"  # the reply, which is quoted, holds the token
-    with pytest.raises(SystemFailedError, match=r"Bearer \{env:OWN_TOKEN\}"):
-        measure(case(own(description(requests=[request | {"expect": {"status": 201}}]), "echo")), 0.1, seed=1)
+    long = "hush-hush" * 30  # longer than what is quoted of a reply, which holds the token here
+    monkeypatch.setenv("OWN_TOKEN", long)
+    request["http"]["path"] = "/echo"
+    for expect in ({"status": 201}, {"text": "x"}, {"json": {"token": "x"}}):
+        with pytest.raises(SystemFailedError, match=r"Bearer \{env:OWN_TOKEN\}") as refused:
+            measure(case(own(description(requests=[request | {"expect": expect}]), "echo")), 0.1, seed=1)
+        assert "hush" not in str(refused.value)
 
 
 def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatch):
@@ -545,7 +558,7 @@ def test_grpc_calls_are_made_by_tls_and_at_a_unix_domain_socket(own_grpc, own, c
 @pytest.mark.parametrize("version", [[], ["v1"]])
 def test_a_grpc_service_is_asked_for_its_interface_where_no_proto_is_named(own_grpc, own, version):
     content = yaml.safe_load(Path(own_grpc(["a"], {"message": {"id": "{id}", "visits": 3}}, proto="")).read_text())
-    file = own(content | {"start": [*content["start"], *version]}, "users")
+    file = own(content | {"start": [*content["start"], *version], "headers": {"X-Run": "1"}}, "users")
     record = measure(case(file), 0.2, seed=1)
     assert record.ledger["calls"] > 20 and not record.ledger["errors"]
     with pytest.raises(SystemFailedError, match="Put"):
