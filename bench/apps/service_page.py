@@ -43,12 +43,12 @@ def described(service: service_file.Service) -> str:
     if recorded := service.recording:
         count, last_s = len(recorded.requests), recorded.requests[-1].at_s
         text = f"{service.name}: {count:,} recorded requests, one after the other"
-        text += f" ({count / last_s:.3g} per second in the recording)" if last_s else ""
+        text += f" ({(count - 1) / last_s:.3g} per second in the recording)" if last_s else ""
         if recorded.elsewhere:
             text += f"; {recorded.elsewhere:,} requests without a reply or to other servers are left out"
         if recorded.dropped:
             names = ", ".join(recorded.dropped)
-            text += f"; {names} may hold secrets and are not sent: write them under headers, with {{env:NAME}}"
+            text += f"; not sent, since they may hold secrets: {names}; write them under headers, with {{env:NAME}}"
         return text
     total = sum(request.weight for request in requests)
     mix = ", ".join(f"{request.name} {request.weight / total:.0%}" for request in requests)
