@@ -12,6 +12,7 @@ async def app(scope, receive, send):
                 return
     while (await receive()).get("more_body"):
         pass
-    body = json.dumps({"version": scope["http_version"], "path": scope["path"]}).encode()
+    host = dict(scope["headers"])[b"host"].decode()
+    body = json.dumps({"version": scope["http_version"], "path": scope["path"], "host": host}).encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
     await send({"type": "http.response.body", "body": body})

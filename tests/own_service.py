@@ -32,7 +32,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/secret":
             self.say(200 if self.headers.get("Authorization") == "Bearer hush-hush" else 401, {})
         elif self.path == "/echo":
-            self.say(200, {"token": self.headers.get("Authorization")})
+            self.say(200, {"token": self.headers.get("Authorization"), "host": self.headers.get_all("Host")})
         else:
             number = int(self.path.rpartition("/")[2] or 0)
             is_next = FAULT != "order" or number == next(numbers) % 3

@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bench import documents
+from bench.contract import Address
 from bench.errors import SystemFileError, TransportError
 from bench.plan import recording, yaml_text
 
@@ -169,6 +170,10 @@ class Service(Struct, frozen=True):
     def host(self) -> str:
         """The name that its certificate has to hold, and that requests are sent to."""
         return urlsplit(self.says.address.replace("{port}", "1")).hostname or "localhost"
+
+    def called(self, where: Address) -> str:
+        """Return the host of ``address`` and the port where it listens, as requests name them."""
+        return "localhost" if where.transport == "ipc" else where._replace(host=self.host).place
 
     @property
     def authority(self) -> str:

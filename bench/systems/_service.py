@@ -218,6 +218,7 @@ class Session:
             connector = aiohttp.TCPConnector(limit=0)
         self._session = aiohttp.ClientSession(
             connector=connector,
+            headers={"Host": described.called(where)},
             timeout=aiohttp.ClientTimeout(total=described.says.timeout_s),
             auto_decompress=False,  # off the clock, as with the load generator ``wire``
             skip_auto_headers=["Accept-Encoding"],
@@ -312,14 +313,15 @@ class Wire(_http_wire.Responses):
         if self.described.says.recording:
             raise ValueError("the wire sends few different requests, and not in the order of a recording: use requests")
         super().__init__(address)
-        self._authority = _http_wire.authority(parse_address(address))
+        self._host = self.described.called(parse_address(address))
         self.tls = _service_tls.Layer(self.described, address) if self.described.is_encrypted else None
 
     def request(self, payload: bytes) -> bytes:
         """Return the bytes of a request."""
         request = self._of(payload)
-        head = [f"{request.method} {request.target} HTTP/1.1", f"Host: {self._authority}"]
-        head += [f"{name}: {value}" for name, value in request.headers.items()]
+        headers = service_file.merged({"Host": self._host}, request.headers)
+        head = [f"{request.method} {request.target} HTTP/1.1"]
+        head += [f"{name}: {value}" for name, value in headers.items()]
         if request.body or request.method in ("POST", "PUT", "PATCH"):
             head.append(f"Content-Length: {len(request.body)}")
         return "\r\n".join([*head, "\r\n"]).encode("latin-1") + request.body

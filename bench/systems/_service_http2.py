@@ -53,7 +53,8 @@ class Session:
     def __init__(self, described: Service, where: Address) -> None:
         self._described, self._base, self._more = described, _base(described, where), _more(described)
         transport = httpx.AsyncHTTPTransport(**_settings(described, where))
-        self._session = httpx.AsyncClient(transport=transport, timeout=described.says.timeout_s)
+        host = {"Host": described.called(where)}
+        self._session = httpx.AsyncClient(headers=host, transport=transport, timeout=described.says.timeout_s)
         del self._session.headers["Accept-Encoding"]  # compressed are the replies for which the service's file asks
 
     async def call(self, request: Prepared, data: bytes) -> tuple[int, bytes, str]:

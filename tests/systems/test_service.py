@@ -204,6 +204,17 @@ def test_what_a_service_started_ends_with_it(own):
     assert not is_left()
 
 
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_requests_name_the_host_of_the_address_or_their_own(own, engine):
+    named = [
+        {"name": "usual", "http": {"path": "/echo"}, "expect": {"text": '"host": ["localhost:'}},
+        {"name": "own", "http": {"path": "/echo", "headers": {"host": "shop"}}, "expect": {"json": {"host": ["shop"]}}},
+    ]
+    file = own(description(address="http://localhost:{port}", requests=named))
+    record = measure(case(file, engine=engine), 0.1, seed=1)
+    assert record.ledger["calls"] > 10 and not record.ledger["errors"]
+
+
 @pytest.fixture
 def certified(tmp_path):
     """Return a folder with a server's certificate for localhost, its key, and the authority that signed it."""
@@ -264,9 +275,11 @@ def test_a_service_is_asked_over_http_2_with_prior_knowledge_or_as_negotiated(
     if address.startswith("https"):
         start += ["--certfile", "certified/server.pem", "--keyfile", "certified/server.key"]
         more = {"authority": "certified/authority.pem"}
+    named = {"http": "127.0.0.1:", "https": "localhost:", "unix": "localhost"}[address.partition(":")[0]]
     asked = [
         {"name": "get", "http": {"path": "/a b?c"}, "expect": {"json": {"version": "2", "path": "/a b"}}},
-        {"name": "post", "http": {"method": "POST", "path": "/", "json": {"x": 1}}, "expect": {"json": {"path": "/"}}},
+        {"name": "post", "http": {"method": "POST", "path": "/", "json": {"x": 1}}, "expect": {"text": f'"{named}'}},
+        {"name": "host", "http": {"path": "/", "headers": {"host": "shop"}}, "expect": {"json": {"host": "shop"}}},
     ]
     file = own({"start": start, "ready": "/", "address": address, "http2": True, "requests": asked, **more}, "second")
     name = systems.adopt(file)
