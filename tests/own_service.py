@@ -4,7 +4,7 @@ PLACE: a port, or the path of a socket. FOLDER: of the certificate and the key w
 it has a process of its own beside it; early, it ends at once; deaf, it never listens; of every hundredth price: wrong,
 it is another one; close, its connection ends; redirect, it is elsewhere; late, it takes half a second; mute, it never
 comes; die, it is the last. Of all replies: gzip, they are compressed where the request allows that; chunks, they come
-in pieces with a trailer behind. order: users 1, 2 and 0 must come in turn.
+in pieces with a trailer behind; last, the connection ends behind them. order: users 1, 2 and 0 must come in turn.
 """
 
 import gzip
@@ -63,6 +63,8 @@ class Handler(BaseHTTPRequestHandler):
         headers = dict(headers or {})
         if FAULT == "gzip" and "gzip" in self.headers.get("Accept-Encoding", ""):
             body, headers["Content-Encoding"] = gzip.compress(body), "gzip"
+        if FAULT == "last":
+            headers["Connection"] = "close"
         if FAULT == "chunks":
             headers |= {"Transfer-Encoding": "chunked", "Trailer": "Server-Timing"}
             pieces = [body[:5], body[5:], b""]

@@ -179,6 +179,11 @@ def test_the_hash_of_a_service_is_that_of_its_file_and_of_the_files_that_it_name
     (tmp_path / "own_service.py").write_text("changed")
     assert revision.of_system("prices", tmp_path) != before
     assert sources.names_in(tmp_path) == ["prices"]
+    (tmp_path / "shop.har").write_text("one")
+    own(description(requests=[], recording="shop.har"))
+    before = revision.of_system("prices", tmp_path)
+    (tmp_path / "shop.har").write_text("another")
+    assert revision.of_system("prices", tmp_path) != before
 
 
 def test_a_service_is_started_measured_and_ended_and_its_cpu_time_is_its_own(own):
@@ -427,11 +432,14 @@ def test_a_service_that_never_listens_is_named_with_its_address(own, monkeypatch
     ("fault", "headers"),
     [
         ("chunks", {}),
+        ("last", {}),
         ("gzip", {"Accept-Encoding": "gzip"}),
         ("", {"Expect": "100-continue"}),
     ],
 )
-def test_replies_in_chunks_with_trailers_compressed_or_behind_an_interim_one_are_checked(own, engine, fault, headers):
+def test_replies_in_chunks_compressed_behind_an_interim_one_or_before_the_end_of_a_connection_are_checked(
+    own, engine, fault, headers
+):
     right = {"requests": [PRICED], "headers": headers}
     record = measure(case(own(description(fault, **right)), engine=engine), 0.2, seed=1)
     assert record.ledger["calls"] > 20 and not record.ledger["errors"]
