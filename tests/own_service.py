@@ -1,48 +1,90 @@
-"""A service as a user would write it, of the standard library alone: python own_service.py PORT [FAULT].
+"""A service as a user would write it, of the standard library alone: python own_service.py PLACE [FAULT [FOLDER]].
 
-FAULT: workers, it has a process of its own beside it; wrong, every fifth price is wrong; close, every fifth
-request loses its connection; early, it ends at once; deaf, it never listens.
+PLACE: a port, or the path of a socket. FOLDER: of the certificate and the key with which it encrypts. FAULT: workers,
+it has a process of its own beside it; early, it ends at once; deaf, it never listens; of every fifth price: wrong,
+it is another one; close, its connection ends; redirect, it is elsewhere; late, it takes half a second; mute, it never
+comes; die, it is the last. Of all replies: gzip, they are compressed where the request allows that; chunks, they come
+in pieces with a trailer behind; last, the connection ends behind them. order: users 1, 2 and 0 must come in turn.
 """
 
+import gzip
 import itertools
 import json
+import os
+import socket
+import socketserver
+import ssl
 import subprocess
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-FAULT = sys.argv[2] if len(sys.argv) > 2 else ""
+PLACE, FAULT, FOLDER = [*sys.argv[1:], "", "", ""][:3]
 numbers = itertools.count(1)
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+    disable_nagle_algorithm = not PLACE.startswith("/")
     wbufsize = -1
 
     def do_GET(self):
         if self.path == "/secret":
             self.say(200 if self.headers.get("Authorization") == "Bearer hush-hush" else 401, {})
+        elif self.path == "/echo":
+            self.say(200, {"token": self.headers.get("Authorization"), "host": self.headers.get_all("Host")})
         else:
-            self.say(200, {"id": int(self.path.rpartition("/")[2] or 0), "name": "Ada"})
+            number = int(self.path.rpartition("/")[2] or 0)
+            is_next = FAULT != "order" or number == next(numbers) % 3
+            self.say(200 if is_next else 409, {"id": number, "name": "Ada"})
+
+    def handle_expect_100(self):
+        is_right = super().handle_expect_100()
+        self.wfile.flush()
+        return is_right
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        is_bad = next(numbers) % 5 == 0
-        if FAULT == "close" and is_bad:
+        fault = FAULT if next(numbers) % 5 == 0 else ""
+        if fault == "close":
             self.close_connection = True
             return
-        self.say(200, {"sku": asked["sku"], "currency": "USD" if FAULT == "wrong" and is_bad else "EUR"})
+        if fault == "die":
+            os._exit(7)
+        if fault in ("late", "mute"):
+            time.sleep(0.5 if fault == "late" else 300)
+        if fault == "redirect":
+            self.say(302, {}, {"Location": "/elsewhere"})
+            return
+        self.say(200, {"sku": asked["sku"], "currency": "USD" if fault == "wrong" else "EUR"})
 
-    def say(self, status, value):
+    def say(self, status, value, headers=None):
         body = json.dumps(value).encode()
+        headers = dict(headers or {})
+        if FAULT == "gzip" and "gzip" in self.headers.get("Accept-Encoding", ""):
+            body, headers["Content-Encoding"] = gzip.compress(body), "gzip"
+        if FAULT == "last":
+            headers["Connection"] = "close"
+        if FAULT == "chunks":
+            headers |= {"Transfer-Encoding": "chunked", "Trailer": "Server-Timing"}
+            pieces = [body[:5], body[5:], b""]
+            body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece)
+            body += b"0\r\nServer-Timing: all;dur=1\r\n\r\n"
+        else:
+            headers["Content-Length"] = str(len(body))
         self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
+        for name, text in headers.items():
+            self.send_header(name, text)
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, *_):
         pass
+
+
+class AtSocket(ThreadingHTTPServer):
+    address_family = socket.AF_UNIX
+    server_bind = socketserver.TCPServer.server_bind
 
 
 if __name__ == "__main__":
@@ -52,4 +94,11 @@ if __name__ == "__main__":
         sys.exit("own_service: the database is not there")
     if FAULT == "deaf":
         time.sleep(60)
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+    server = (
+        AtSocket(PLACE, Handler) if PLACE.startswith("/") else ThreadingHTTPServer(("127.0.0.1", int(PLACE)), Handler)
+    )
+    if FOLDER:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(f"{FOLDER}/server.pem", f"{FOLDER}/server.key")
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    server.serve_forever()

@@ -152,7 +152,7 @@ def capacity(
 @click.option("--profile", default="class", show_default=True, help="How much is measured: smoke, class or full.")
 @click.option("--out", default="", metavar="FOLDER", help="Where the page is written; without it, the folder figures.")
 @click.option("--i-may-load-this", "host", default="", metavar="HOST", help="A host beside this machine to measure at.")
-@click.option("--new", "url", metavar="URL", help="Print a first file for a service that runs there (OpenAPI).")
+@click.option("--new", "url", metavar="URL", help="Print a first file for a service that runs there (OpenAPI, gRPC).")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of service files, for an editor.")
 def service(
     file: str | None, objective: str, clients: int, profile: str, out: str, host: str, url: str | None, schema: bool

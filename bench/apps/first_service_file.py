@@ -1,5 +1,6 @@
 """A first service file for a service that runs: its address, and a request for each operation that it describes."""
 
+import http.client
 import re
 import urllib.error
 import urllib.request
@@ -9,8 +10,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from bench import documents
-from bench.errors import DataError, UsageError
+from bench import documents, systems
+from bench.errors import DataError, TransportError, UsageError
 from bench.text import quoted
 
 DESCRIPTIONS = ("/openapi.json", "/swagger.json", "/v3/api-docs")
@@ -21,18 +22,45 @@ DEEPEST = 8  # references inside each other
 
 
 def text(url: str) -> str:
-    """Return the file's text; UsageError for what is no such URL, DataError where nothing answers there."""
+    """Return the file's text; UsageError for what is no such URL, DataError where nothing answers there.
+
+    A service over gRPC is asked for its interface, also where its address begins with http.
+    """
     where = urlsplit(url)
-    if where.scheme != "http" or not where.hostname:
-        raise UsageError(f"{quoted(url)} is no address of a service: write http://127.0.0.1:8000")
-    base = f"http://{where.netloc}"
-    described = next(filter(None, (_read(base + path) for path in DESCRIPTIONS)), None)
-    requests = list(_requests(described)) if described else []
-    if not requests:
-        requests = [{"name": "root", "http": {"path": where.path or "/"}, "expect": {"status": 200}}]
+    if where.scheme not in ("http", "https", "grpc") or not where.hostname:
+        raise UsageError(
+            f"{quoted(url)} is no address of a service: write http://127.0.0.1:8000 or grpc://127.0.0.1:50051"
+        )
+    base = f"{where.scheme}://{where.netloc}"
+    try:
+        requests = None if where.scheme == "grpc" else _of_http(base, where.path)
+    except http.client.HTTPException as reason:  # what answers does not speak HTTP/1.1
+        if where.scheme == "https":
+            raise DataError(f"{base} does not answer over HTTP/1.1 ({reason!r}): write the file by hand") from reason
+        requests = None
+    if requests is None:
+        base, requests = f"http://{where.netloc}", _of_grpc(where.netloc)
     made = {"address": base, "requests": requests}
     head = "# Check paths, values and weights, and say under expect what a right reply holds (docs/services.md).\n"
     return head + yaml.safe_dump(made, sort_keys=False, allow_unicode=True).rstrip()
+
+
+def _of_http(base: str, path: str) -> list[dict[str, Any]]:
+    """Return a request for each operation of a service's OpenAPI description, or one for the path."""
+    described = next(filter(None, (_read(base + path) for path in DESCRIPTIONS)), None)
+    requests = list(_requests(described)) if described else []
+    return requests or [{"name": "root", "http": {"path": path or "/"}, "expect": {"status": 200}}]
+
+
+def _of_grpc(place: str) -> list[dict[str, Any]]:
+    """Return a request for each unary method; DataError for a service that does not describe itself, or has none."""
+    try:
+        requests = systems.grpc_requests(place)
+    except TransportError as reason:
+        raise DataError(str(reason)) from reason
+    if not requests:
+        raise DataError(f"{place} has no unary methods, and others are not called")
+    return requests
 
 
 def _read(url: str) -> dict[str, Any] | None:

@@ -29,8 +29,9 @@ def measure(file: str, objective: str, clients: int, profile: str, say: Say) -> 
     """Measure the round trips and the capacity of a service; return both runs. UsageError for a file that is none."""
     read_objective(objective)
     name = systems.adopt(file)
-    say(described(service_file.read(systems.file_of(name))))
-    shared: dict[str, Any] = {"system": name, "transport": "tcp", "profile": profile}
+    service = service_file.read(systems.file_of(name))
+    say(described(service))
+    shared: dict[str, Any] = {"system": name, "transport": service.transport, "profile": profile}
     latency = notebook.measure("latency", **shared)
     return latency, notebook.search(**shared, objective=objective, clients=clients)
 
@@ -38,6 +39,16 @@ def measure(file: str, objective: str, clients: int, profile: str, say: Say) -> 
 def described(service: service_file.Service) -> str:
     """Return what is measured, in words, and which replies are not checked."""
     requests = service.says.requests
+    if recorded := service.recording:
+        count, last_s = len(recorded.requests), recorded.requests[-1].at_s
+        text = f"{service.name}: {count:,} recorded requests, one after the other"
+        text += f" ({(count - 1) / last_s:.3g} per second in the recording)" if last_s else ""
+        if recorded.elsewhere:
+            text += f"; {recorded.elsewhere:,} requests without a reply or to other servers are left out"
+        if recorded.dropped:
+            names = ", ".join(recorded.dropped)
+            text += f"; not sent, since they may hold secrets: {names}; write them under headers, with {{env:NAME}}"
+        return text
     total = sum(request.weight for request in requests)
     mix = ", ".join(f"{request.name} {request.weight / total:.0%}" for request in requests)
     text = f"{service.name}: {mix} of the requests"

@@ -7,25 +7,29 @@ A file is YAML; its schema is that of ``ServiceFile``. Each part of a request ma
 import csv
 import functools
 import ipaddress
+import itertools
 import json
 import os
 import random
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
 
 from bench import documents
-from bench.errors import SystemFileError
-from bench.plan import yaml_text
+from bench.contract import Address
+from bench.errors import SystemFileError, TransportError
+from bench.plan import recording, yaml_text
 
 NAME = re.compile(r"\{([a-z_][a-z0-9_]*|env:[A-Za-z_][A-Za-z0-9_]*)\}")
 MAY_LOAD = "ROUNDTRIP_MAY_LOAD"  # names the one host beside this machine that services may be measured at
 MOST_ROWS = 100_000  # of a file of values
+REDIRECTS = (301, 302, 303, 307, 308)
 DISTINCT = 500  # requests that a client prepares before its window and sends in turn
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -42,10 +46,13 @@ class Http(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Grpc(Struct, forbid_unknown_fields=True, frozen=True):
-    """A unary gRPC call. proto: the interface's file; method: package.Service/Method; message: its fields as JSON."""
+    """A unary gRPC call. method: package.Service/Method; message: its fields as JSON.
 
-    proto: Text
+    proto: the interface's file; without it, the service is asked for its interface (server reflection).
+    """
+
     method: Annotated[str, Meta(pattern="^[^/]+/[^/]+$")]
+    proto: str = ""
     message: dict[str, Any] = {}
     headers: dict[str, str] = {}
 
@@ -79,17 +86,27 @@ class Uniform(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
-    """A service. address: http://HOST:PORT; {port} is a free one. start: the words that start it; without it, it runs.
+    """A service. address: http://HOST:PORT, https://HOST:PORT or unix:///PATH.
 
-    build: the words that make it, run in its folder before it is measured. about: a line for lists and legends.
+    start: the words that start it, where {port} is a free port and {socket} the path of a new socket; without them it
+    runs. http2: it is asked over HTTP/2, not HTTP/1.1. authority: a PEM file of the authorities that signed the
+    certificate; without it, those of the system. build: the words that make it, run in its folder before it is
+    measured. about: a line for lists and legends.
 
-    ready: a path that answers with a status below 400 when it is ready; without it, a connection is enough.
-    values: for ``{name}``: a list, ``{uniform: [low, high]}``, or a file of comma-separated values with that column.
+    requests: what it is asked; or instead recording: a file of requests, .har or .jsonl, that are sent in its order.
+    headers: of all requests. ready: a path that answers with a status below 400 when it is ready; without it, a
+    connection is enough. timeout_s: a call that has no reply by then has failed. values: for ``{name}``: a list,
+    ``{uniform: [low, high]}``, or a file of comma-separated values with that column.
     """
 
-    requests: Annotated[list[Request], Meta(min_length=1)]
+    requests: list[Request] = []
+    recording: str = ""
+    headers: dict[str, str] = {}
     address: Text = "http://127.0.0.1:{port}"
     start: list[str] = []
+    authority: str = ""
+    http2: bool = False
+    timeout_s: Annotated[float, Meta(gt=0, le=30)] = 10.0
     build: list[str] = []
     ready: str = ""
     about: str = ""
@@ -109,6 +126,23 @@ class Service(Struct, frozen=True):
         return os.path.dirname(os.path.abspath(self.file))  # noqa: PTH100, PTH120
 
     @property
+    def recording(self) -> recording.Recording | None:
+        """The requests that were recorded, where the file names them."""
+        if not self.says.recording:
+            return None
+        return recording.read(os.path.join(self.folder, self.says.recording))  # noqa: PTH118
+
+    @property
+    def has_http(self) -> bool:
+        """Whether it is asked over HTTP."""
+        return bool(self.says.recording) or any(request.http for request in self.says.requests)
+
+    @property
+    def has_grpc(self) -> bool:
+        """Whether it is asked over gRPC."""
+        return any(request.grpc for request in self.says.requests)
+
+    @property
     def is_running(self) -> bool:
         """Whether the service is not started here."""
         return not self.says.start
@@ -117,13 +151,41 @@ class Service(Struct, frozen=True):
     def target(self) -> str:
         """The address of one that runs already."""
         where = urlsplit(self.says.address)
-        return f"tcp://{where.hostname}:{where.port or 80}"
+        if self.transport == "ipc":
+            return f"ipc://{where.path}"
+        host = f"[{where.hostname}]" if ":" in str(where.hostname) else where.hostname
+        return f"tcp://{host}:{where.port or (443 if self.is_encrypted else 80)}"
+
+    @property
+    def transport(self) -> str:
+        """The transport by which it is reached."""
+        return "ipc" if self.says.address.startswith("unix:") else "tcp"
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether it is reached by TLS."""
+        return self.says.address.startswith("https:")
+
+    @property
+    def host(self) -> str:
+        """The name that its certificate has to hold, and that requests are sent to."""
+        return urlsplit(self.says.address.replace("{port}", "1")).hostname or "localhost"
+
+    def called(self, where: Address) -> str:
+        """Return the host of ``address`` and the port where it listens, as requests name them."""
+        return "localhost" if where.transport == "ipc" else where._replace(host=self.host).place
+
+    @property
+    def authority(self) -> str:
+        """The path of the file with the authorities of its certificate; "" for those of the system."""
+        return os.path.join(self.folder, self.says.authority) if self.says.authority else ""  # noqa: PTH118
 
 
 class Prepared(Struct, frozen=True):
     """One request with its values, and what its reply must be.
 
-    proto: the path of the interface's file, where it is a gRPC call of the method ``target`` with the ``message``.
+    proto: where it is a gRPC call of the method ``target`` with the ``message``, the path of the interface's file, or
+    of the service's file if the service is asked for its interface.
     """
 
     name: str
@@ -135,20 +197,44 @@ class Prepared(Struct, frozen=True):
     proto: str = ""
     message: dict[str, Any] = {}
 
-    def fault(self, status: int, body: bytes) -> str:
-        """Return what is wrong with a reply; "" for the expected one."""
+    def fault(self, status: int, body: bytes, encoding: str = "") -> str:
+        """Return what is wrong with a reply, whose body has a content coding; "" for the expected one."""
         wanted = self.expect
+        plain = decoded(body, encoding)
+        if plain is None and (wanted.text is not None or wanted.json is not msgspec.UNSET):
+            return f"its body has the encoding {encoding}, which is not read here: accept gzip or none"
+        body = body if plain is None else plain
+        if not wanted.status and status in REDIRECTS:
+            return f"its status is {status}, a redirect: request the path that it leads to, or expect this status"
         if status != wanted.status if wanted.status else status >= 400:
-            return f"its status is {status}, not {wanted.status or 'below 400'}: {body[:100]!r}"
+            return f"its status is {status}, not {wanted.status or 'below 400'}: {begin(body)}"
         if wanted.text is not None and wanted.text.encode() not in body:
-            return f"it does not contain {wanted.text!r}: {body[:100]!r}"
+            return f"it does not contain {wanted.text!r}: {begin(body)}"
         if wanted.json is not msgspec.UNSET:
             try:
                 value = json.loads(body)
             except ValueError:
-                return f"it is no JSON: {body[:100]!r}"
+                return f"it is no JSON: {begin(body)}"
             return differs(wanted.json, value, "$")
         return ""
+
+
+def decoded(body: bytes, encoding: str) -> bytes | None:
+    """Return a body without its content codings (RFC 9110, section 8.4); None for one that is not known or broken."""
+    try:
+        for each in reversed(encoding.lower().split(",")):
+            if each.strip() in ("gzip", "x-gzip", "deflate"):
+                body = zlib.decompress(body, wbits=47)  # with a header of gzip or of zlib
+            elif each.strip() not in ("", "identity"):
+                return None
+    except zlib.error:
+        return None
+    return body
+
+
+def too_late(service: Service, request: Prepared) -> TransportError:
+    """Return the error for a call whose reply did not come in time."""
+    return TransportError(f"{request.name} had no answer within {service.says.timeout_s:g} s", "timeout")
 
 
 def differs(wanted: Any, value: Any, where: str) -> str:
@@ -159,7 +245,10 @@ def differs(wanted: Any, value: Any, where: str) -> str:
             for name, part in wanted.items()
         )
         return next(filter(None, faults), "")
-    return "" if wanted == value else f"{where} is {json.dumps(value)[:60]}, not {json.dumps(wanted)[:60]}"
+    if wanted == value:
+        return ""
+    found, right = (redacted(json.dumps(each))[:60] for each in (value, wanted))
+    return f"{where} is {found}, not {right}"
 
 
 def read(file: str) -> Service:
@@ -199,22 +288,19 @@ def is_here(host: str) -> bool:
 def _check(service: Service, file: str) -> None:
     """Refuse what the schema cannot: an address that is none, a name without values, two requests of one name."""
     says = service.says
-    where = urlsplit(says.address.replace("{port}", "1"))
-    if where.scheme != "http" or not where.hostname:
-        raise SystemFileError(f"{file}: address must be http://HOST:PORT, not {says.address!r}: correct the file")
-    if says.start and "{port}" not in says.address:
-        raise SystemFileError(f"{file}: a service that is started listens at a free port: write {{port}} in address")
-    if not says.start and "{port}" in says.address:
-        raise SystemFileError(f"{file}: write start, the words that start it, or the port at which it runs in address")
-    if not is_here(str(where.hostname)) and os.environ.get(MAY_LOAD) != where.hostname:
+    if bool(says.requests) == bool(says.recording):
         raise SystemFileError(
-            f"{file}: {where.hostname} is not this machine: load on it needs its owner's consent; if you have it, set "
-            f"{MAY_LOAD}={where.hostname}, or give --i-may-load-this {where.hostname}"
+            f"{file}: write either requests or recording, the file of recorded ones: correct the file"
         )
+    _check_address(service, file)
+    if says.authority and not service.is_encrypted:
+        raise SystemFileError(f"{file}: an authority is for an address that begins with https://: correct the file")
+    if says.authority and not os.path.isfile(service.authority):  # noqa: PTH113
+        raise SystemFileError(f"{file}: there is no {says.authority} beside it: correct authority")
     for request in says.requests:
         if (request.http is None) == (request.grpc is None):
             raise SystemFileError(f"{file}: request {request.name} needs either http or grpc: correct the file")
-        if request.grpc and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
+        if request.grpc and request.grpc.proto and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
             raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it: correct proto")
     names = [request.name for request in says.requests]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -222,8 +308,34 @@ def _check(service: Service, file: str) -> None:
     next(prepared(service, random.Random(0)))
 
 
+def _check_address(service: Service, file: str) -> None:
+    """Refuse an address that is none, that does not fit to ``start``, or that of another machine without consent."""
+    says = service.says
+    try:
+        where = urlsplit(says.address.replace("{port}", "1").replace("{socket}", "/socket"))
+        is_tcp = where.scheme in ("http", "https") and bool(where.hostname) and where.port != 0
+    except ValueError:
+        is_tcp = False
+    is_socket = is_tcp is False and where.scheme == "unix" and not where.netloc and len(where.path) > 1
+    if not (is_tcp or is_socket):
+        wanted = "http://HOST:PORT, https://HOST:PORT or unix:///PATH"
+        raise SystemFileError(f"{file}: address must be {wanted}, not {says.address!r}: correct the file")
+    place, what = ("{socket}", "path of a socket") if is_socket else ("{port}", "port")
+    if says.start and place not in says.address:
+        raise SystemFileError(f"{file}: a service that is started listens at a new {what}: write {place} in address")
+    if not says.start and place in says.address:
+        raise SystemFileError(f"{file}: write start, the words that start it, or the {what} it listens at in address")
+    if is_tcp and not is_here(str(where.hostname)) and os.environ.get(MAY_LOAD) != where.hostname:
+        raise SystemFileError(
+            f"{file}: {where.hostname} is not this machine: load on it needs its owner's consent; if you have it, set "
+            f"{MAY_LOAD}={where.hostname}, or give --i-may-load-this {where.hostname}"
+        )
+
+
 def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:
-    """Yield requests of the mix without end, with their values drawn."""
+    """Yield requests of the mix without end, with their values drawn, or the recorded ones in turn."""
+    if recorded := service.recording:
+        yield from itertools.cycle([_again(service, each) for each in recorded.requests])
     requests, sources = service.says.requests, {name: _values(service, name) for name in service.says.values}
     weights = [request.weight for request in requests]
     while True:
@@ -242,10 +354,34 @@ def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:
         yield _filled(service, request, value_of)
 
 
+def _again(service: Service, recorded: recording.Recorded) -> Prepared:
+    """Return a recorded request; of the environment's variables its headers may name, and no other values."""
+
+    def value_of(name: str) -> Any:
+        return _variable(name[4:]) if name.startswith("env:") else f"{{{name}}}"
+
+    given = merged(recorded.headers, service.says.headers)
+    headers = {name: str(_fill(text, value_of)) for name, text in given.items()}
+    expect = Expect(recorded.status)
+    return Prepared(recorded.name, recorded.method, quoted(recorded.target), headers, recorded.body, expect)
+
+
+def merged(usual: dict[str, str], own: dict[str, str]) -> dict[str, str]:
+    """Return headers, of which a request's own replace usual ones of the same name, in whatever case it is written."""
+    replaced = {name.lower() for name in own}
+    return {name: text for name, text in usual.items() if name.lower() not in replaced} | own
+
+
+def quoted(target: str) -> str:
+    """Return a path and query as they are sent: what no URL may hold is encoded (RFC 3986)."""
+    return quote(target, safe="%/?:@!$&'()*+,;=~[]")
+
+
 def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
     asked = request.http or request.grpc
     assert asked
-    headers = {name: str(_fill(text, value_of)) for name, text in asked.headers.items()}
+    given = merged(service.says.headers, asked.headers)
+    headers = {name: str(_fill(text, value_of)) for name, text in given.items()}
     wanted = request.expect
     expect = Expect(
         wanted.status,
@@ -254,15 +390,16 @@ def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
         wanted.message if wanted.message is msgspec.UNSET else _fill(wanted.message, value_of),
     )
     if isinstance(asked, Grpc):
-        proto, message = os.path.join(service.folder, asked.proto), _fill(asked.message, value_of)  # noqa: PTH118
+        proto = os.path.join(service.folder, asked.proto) if asked.proto else service.file  # noqa: PTH118
+        message, headers = _fill(asked.message, value_of), {name.lower(): text for name, text in headers.items()}
         return Prepared(request.name, "", asked.method, headers, b"", expect, proto, message)
     body = b""
     if asked.json is not None:
         body = json.dumps(_fill(asked.json, value_of), separators=(",", ":")).encode()
-        headers = {"Content-Type": "application/json"} | headers
+        headers = merged({"Content-Type": "application/json"}, headers)
     elif asked.body is not None:
         body = str(_fill(asked.body, value_of)).encode()
-    return Prepared(request.name, asked.method, str(_fill(asked.path, value_of)), headers, body, expect)
+    return Prepared(request.name, asked.method, quoted(str(_fill(asked.path, value_of))), headers, body, expect)
 
 
 def _fill(part: Any, value_of: Any) -> Any:
@@ -278,10 +415,27 @@ def _fill(part: Any, value_of: Any) -> Any:
     return NAME.sub(lambda found: str(value_of(found[1])), part)
 
 
+_secrets: dict[str, str] = {}  # variables of the environment that were asked for, and their values
+
+
 def _variable(name: str) -> str:
     if name not in os.environ:
         raise SystemFileError(f"the variable {name} of the environment is not set: set it before measuring")
+    _secrets[name] = os.environ[name]
     return os.environ[name]
+
+
+def begin(body: bytes) -> str:
+    """Return how a reply begins, to be quoted, without the values of variables: they are replaced before it is cut."""
+    return repr(redacted(body.decode(errors="backslashreplace"))[:100])
+
+
+def redacted(text: str) -> str:
+    """Return a text in which the values of variables that requests hold are replaced by their names."""
+    for name, value in _secrets.items():
+        if value:
+            text = text.replace(value, f"{{env:{name}}}")
+    return text
 
 
 def _draw(source: Uniform | list[Any], chance: random.Random) -> Any:

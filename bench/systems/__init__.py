@@ -48,7 +48,8 @@ def is_service(file: str) -> bool:
         return False
     try:
         with open(file, "rb") as content:  # noqa: PTH123
-            return any(line.startswith(b"requests:") for line in content.read(documents.MOST_BYTES).splitlines())
+            lines = content.read(documents.MOST_BYTES).splitlines()
+            return any(line.startswith((b"requests:", b"recording:")) for line in lines)
     except OSError:
         return False
 
@@ -134,7 +135,8 @@ def describe(name: str) -> str:
         from bench.plan import service_file
 
         says = service_file.read(file).says
-        return says.about or f"{name}: a service of your own; {', '.join(request.name for request in says.requests)}"
+        asked = says.recording or ", ".join(request.name for request in says.requests)
+        return says.about or f"{name}: a service of your own; {asked}"
     text = ast.get_docstring(tree_of(name)) or name
     return text.splitlines()[0]
 
@@ -145,8 +147,13 @@ _NEEDED = object()
 def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
     """Return a literal that the system's file assigns at top level, without importing it.
 
-    SystemFileError if there is none and no default, and for what is no literal.
+    SystemFileError if there is none and no default, and for what is no literal. The transport of a service is that of
+    the address in its file.
     """
+    if variable == "TRANSPORTS" and (file := file_of(name)).endswith(SERVICE):
+        from bench.plan import service_file
+
+        return (service_file.read(file).transport,)
     for node in tree_of(name).body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if any(isinstance(target, ast.Name) and target.id == variable for target in targets):
@@ -228,6 +235,19 @@ def load(name: str) -> System:
     if not hasattr(getattr(module, "Options", None), "__dataclass_fields__"):
         raise SystemFileError(f"{file} defines no dataclass Options: bench/contract.py lists what a file must define")
     return cast(System, module)
+
+
+def grpc_requests(place: str) -> list[dict[str, Any]]:
+    """Return a request, as a service file has them, for each unary method that the gRPC service at HOST:PORT describes.
+
+    NotInstalledError without the packages for that, TransportError where nothing answers or describes itself.
+    """
+    try:
+        from bench.systems import _service_grpc
+    except ImportError as missing:
+        raise NotInstalledError(f"{missing}; install it: python -m pip install grpcio grpcio-reflection") from missing
+
+    return _service_grpc.first_requests(place)
 
 
 @functools.cache

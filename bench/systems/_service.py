@@ -3,26 +3,33 @@
 import functools
 import http.client
 import itertools
+import os
 import random
+import re
+import signal
+import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+from yarl import URL
 
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
 from bench.plan import service_file
-from bench.plan.service_file import Prepared
+from bench.plan.service_file import Prepared, too_late
 from bench.process import pipes
-from bench.systems import _http_wire, _ports
+from bench.systems import _connections, _http_wire, _ports, _service_tls
 
-TRANSPORTS = ("tcp",)
+TRANSPORTS = ("ipc", "tcp")  # of one service that of its address
 REQUIRES = ("aiohttp",)
 GROUP = "http"
+INTERIM = re.compile(rb"HTTP/1\.1 1\d\d ")
+ENCODING = re.compile(rb"\r\ncontent-encoding:[ \t]*([^\r]*)", re.IGNORECASE)
 START_S = 1.0
 READY_S = 18.0  # for the service to be ready; a start waits a little longer for its server
 
@@ -35,14 +42,16 @@ class Options:
 class System:
     """The system that a service file describes, with the names that ``bench.contract`` lists."""
 
-    TRANSPORTS, REQUIRES, Options = TRANSPORTS, REQUIRES, Options
+    REQUIRES, Options = REQUIRES, Options
 
     def __init__(self, file: str) -> None:
         described = service_file.read(file)
-        self.__name__ = described.name
+        self.__name__, self.TRANSPORTS = described.name, (described.transport,)
         self.serve = functools.partial(_serve, described)
         self.Client = type("Client", (Client,), {"described": described})
         self.Wire = type("Wire", (Wire,), {"described": described})
+        if described.says.http2 or not described.has_http:  # else a connection carries one call at a time
+            self.Multiplexed = self.Client
         self.target = described.target if described.is_running else None
         self.prepare = functools.partial(_built, file)
 
@@ -63,12 +72,19 @@ def _built(file: str) -> None:
 
 def _serve(described: service_file.Service, binding: Binding, options: Options, service: Service) -> None:
     """Start the service, wait until it is ready, announce it, and wait for its end."""
-    port = _ports.free(binding.host)
-    words = [word.replace("{port}", str(port)) for word in described.says.start]
+    if described.transport == "ipc":
+        where = parse_address(f"ipc://{binding.directory}/service.sock")
+    else:
+        where = Address("tcp", binding.host, _ports.free(binding.host), "")
+    names = {"{port}": str(where.port), "{socket}": where.path}
+    words = [
+        functools.reduce(lambda text, name: text.replace(*name), names.items(), word) for word in described.says.start
+    ]
     try:
         process = subprocess.Popen(
             words,
             cwd=described.folder,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"},  # kernels have it here
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
             process_group=0,  # its workers end with it
@@ -77,48 +93,72 @@ def _serve(described: service_file.Service, binding: Binding, options: Options, 
     except OSError as reason:
         raise TransportError(f"{described.name} cannot be started ({words[0]}: {reason.strerror})") from reason
     service.adopt(process.pid)
-    _wait_until_ready(described, process, binding.host, port)
-    service.announce(f"tcp://{binding.host}:{port}", {"server": process.pid}, lambda: None)
-    raise TransportError(f"{described.name} ended with status {process.wait()}")
+    _wait_until_ready(described, process, where)
+    service.announce(str(where), {"server": process.pid}, lambda: None)
+    ended = _ended(described, process.wait())
+    print(ended, file=sys.stderr)  # quoted, where a client reports its lost connection first
+    raise TransportError(ended)
 
 
-def _wait_until_ready(
-    described: service_file.Service, process: "subprocess.Popen[bytes]", host: str, port: int
-) -> None:
+def _ended(described: service_file.Service, status: int) -> str:
+    """Return how a service ended, by Popen's return code."""
+    if status < 0:
+        return f"{described.name} was ended by the signal {signal.Signals(-status).name}"
+    return f"{described.name} ended with status {status}"
+
+
+def _wait_until_ready(described: service_file.Service, process: "subprocess.Popen[bytes]", where: Address) -> None:
     """Return when the service accepts connections, and answers ``ready`` if its file has that."""
-    until, why = time.monotonic() + READY_S, "nothing listens there"
+    until, why = time.monotonic() + READY_S, ""
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise TransportError(f"{described.name} ended with status {process.returncode} before it was ready")
-        connection = http.client.HTTPConnection(host, port, timeout=2)
+            raise TransportError(f"{_ended(described, process.returncode)} before it was ready")
         try:
-            connection.connect()
-            if not described.says.ready:
+            if not (status := _status(described, where)):
                 return
-            connection.request("GET", described.says.ready)
-            status = connection.getresponse().status
             if status < 400:
                 return
             why = f"{described.says.ready} has status {status}"
-        except (OSError, http.client.HTTPException):
-            pass
-        finally:
-            connection.close()
+        except ssl.SSLCertVerificationError as reason:
+            raise _service_tls.failed(described, reason) from reason
+        except (OSError, TransportError, http.client.HTTPException) as reason:
+            why = str(reason) or type(reason).__name__
         time.sleep(0.005)
-    raise TransportError(f"{described.name} was not ready at port {port} within {READY_S:g} s: {why}")
+    raise TransportError(f"{described.name} was not ready at {where.place} within {READY_S:g} s: {why}")
+
+
+def _status(described: service_file.Service, where: Address) -> int:
+    """Return the status of the path ``ready``; 0 where the file has none and the service accepts a connection."""
+    if described.says.http2 and described.says.ready:
+        from bench.systems import _service_http2
+
+        return _service_http2.status(described, where, described.says.ready, 2)
+    connection = http.client.HTTPConnection(_http_wire.authority(where))
+    connection.sock = _connections.connect(where)
+    try:
+        connection.sock.settimeout(2)
+        if not described.says.ready:
+            return 0
+        if context := _service_tls.context(described):
+            connection.sock = context.wrap_socket(connection.sock, server_hostname=described.host)
+        connection.request("GET", described.says.ready)
+        return connection.getresponse().status
+    finally:
+        connection.close()
 
 
 class Reply:
     """A reply that is compared with a payload after the clock has stopped: it differs where it is not as expected."""
 
-    __slots__ = ("body", "request", "status")
+    __slots__ = ("body", "encoding", "request", "status")
 
-    def __init__(self, request: Prepared, status: Any, body: bytes) -> None:
-        self.request, self.status, self.body = request, status, body
+    def __init__(self, request: Prepared, status: Any, body: bytes, encoding: str = "") -> None:
+        self.request, self.status, self.body, self.encoding = request, status, body, encoding
 
     def __ne__(self, payload: object) -> bool:
         """Return False for the expected reply; TransportError names the request and what is wrong."""
-        _refuse(self.request, _grpc_fault(self) if self.request.proto else self.request.fault(self.status, self.body))
+        request = self.request
+        _refuse(request, _grpc_fault(self) if request.proto else request.fault(self.status, self.body, self.encoding))
         return False
 
     def __eq__(self, payload: object) -> bool:
@@ -130,7 +170,8 @@ class Reply:
 def _refuse(request: Prepared, fault: str) -> None:
     """Raise TransportError, whose kind is the request's name, if there is a fault."""
     if fault:
-        raise TransportError(f"{request.name} was answered wrongly: {fault}", request.name)
+        text = service_file.redacted(f"{request.name} was answered wrongly: {fault}")
+        raise TransportError(text, request.name)
 
 
 def _grpc_fault(reply: Reply) -> str:
@@ -140,21 +181,75 @@ def _grpc_fault(reply: Reply) -> str:
 
 
 @functools.cache
-def _prepared(file: str, seed: bytes) -> Sequence[tuple[Prepared, bytes]]:
-    """Return the requests of a client whose first payload is the seed, and their bytes; again once it reconnects."""
-    endless = service_file.prepared(service_file.read(file), random.Random(seed))
-    requests = list(itertools.islice(endless, service_file.DISTINCT))
-    if any(request.proto for request in requests):
+def _requests(file: str, seed: bytes) -> Iterator[tuple[Prepared, bytes]]:
+    """Return the requests of a process whose first payload is the seed, and their bytes, in turn and without end.
+
+    Its callers share them, and a client that reconnects goes on behind the one that failed.
+    """
+    described = service_file.read(file)
+    count = len(described.recording.requests) if described.recording else service_file.DISTINCT
+    requests = itertools.islice(service_file.prepared(described, random.Random(seed)), count)
+    if described.has_grpc:
         from bench.systems import _service_grpc
 
-        return [(of, _service_grpc.encoded(of) if of.proto else of.body) for of in requests]
-    return [(request, request.body) for request in requests]
+        return itertools.cycle([(of, _service_grpc.encoded(of) if of.proto else of.body) for of in requests])
+    return itertools.cycle([(request, request.body) for request in requests])
 
 
 @functools.cache
 def _one(file: str, seed: bytes) -> Prepared:
     """Return the request that a payload stands for on the wire; it is asked for again with each response."""
     return next(service_file.prepared(service_file.read(file), random.Random(seed)))
+
+
+class Session:
+    """A session over HTTP/1.1, with one connection at a time."""
+
+    def __init__(self, described: service_file.Service, where: Address) -> None:
+        self._described, self._base = described, f"http://{_http_wire.authority(where)}"
+        self._more: dict[str, Any] = {}
+        connector: aiohttp.BaseConnector
+        if where.transport == "ipc":
+            connector = aiohttp.UnixConnector(where.path, limit=0)
+        elif context := _service_tls.context(described):
+            connector = aiohttp.TCPConnector(limit=0, ssl=context)
+            self._base, self._more = self._base.replace("http", "https", 1), {"server_hostname": described.host}
+        else:
+            connector = aiohttp.TCPConnector(limit=0)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            headers={"Host": described.called(where)},
+            timeout=aiohttp.ClientTimeout(total=described.says.timeout_s),
+            auto_decompress=False,  # off the clock, as with the load generator ``wire``
+            skip_auto_headers=["Accept-Encoding"],
+        )
+        self._session._retry_connection = False  # a lost connection is an error, not a longer call
+
+    async def call(self, request: Prepared, data: bytes) -> tuple[int, bytes, str]:
+        """Make a request; return status, body and its encoding; TransportError where there is no answer."""
+        try:
+            async with self._session.request(
+                request.method,
+                URL(self._base + request.target, encoded=True),
+                data=data,
+                headers=request.headers,
+                allow_redirects=False,
+                **self._more,
+            ) as reply:
+                return reply.status, await reply.read(), reply.headers.get("Content-Encoding", "")
+        except aiohttp.ClientConnectorCertificateError as reason:
+            raise _service_tls.failed(self._described, reason.certificate_error) from reason
+        except aiohttp.ClientConnectorSSLError as reason:
+            raise _service_tls.failed(self._described, reason.os_error) from reason
+        except TimeoutError as reason:
+            raise too_late(self._described, request) from reason
+        except (aiohttp.ClientError, OSError) as reason:
+            kind = "connect" if isinstance(reason, aiohttp.ClientConnectorError) else "read"
+            raise TransportError(f"{request.name} had no answer: {reason or type(reason).__name__}", kind) from reason
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._session.close()
 
 
 class Client:
@@ -165,45 +260,44 @@ class Client:
     def __init__(self, address: str, options: Options) -> None:
         self._where = parse_address(address)
         self._requests: Iterator[tuple[Prepared, bytes]] | None = None
+        self._session: Any = None
         self._channel: Any = None
 
     async def open(self) -> None:
         """Make the session (inside the event loop that will use it)."""
-        self._base = f"http://{_http_wire.authority(self._where)}"
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None)
-        )
-        self._session._retry_connection = False  # a lost connection is an error, not a longer call
-        if any(request.grpc for request in self.described.says.requests):
+        if self.described.has_http and self.described.says.http2:
+            from bench.systems import _service_http2
+
+            self._session = _service_http2.Session(self.described, self._where)
+        elif self.described.has_http:
+            self._session = Session(self.described, self._where)
+        if self.described.has_grpc:
             from bench.systems import _service_grpc
 
-            self._channel = _service_grpc.Channel(self._where.place)
+            self._channel = _service_grpc.Channel(self.described, self._where)
 
     async def call(self, payload: bytes) -> Reply:
         """Make the next request."""
         if self._requests is None:
-            self._requests = itertools.cycle(_prepared(self.described.file, payload))
+            seed = b"" if self.described.says.recording else payload
+            self._requests = _requests(self.described.file, seed)
         request, data = next(self._requests)
-        if request.proto:
-            return Reply(request, *await self._channel.call(request, data))
-        try:
-            async with self._session.request(
-                request.method,
-                self._base + request.target,
-                data=data,
-                headers=request.headers,
-                allow_redirects=False,
-            ) as reply:
-                return Reply(request, reply.status, await reply.read())
-        except (aiohttp.ClientError, OSError) as reason:
-            kind = "connect" if isinstance(reason, aiohttp.ClientConnectorError) else "read"
-            raise TransportError(f"{request.name} had no answer: {reason or type(reason).__name__}", kind) from reason
+        by = self._channel if request.proto else self._session
+        return Reply(request, *await by.call(request, data))
 
     async def close(self) -> None:
         """Disconnect."""
-        await self._session.close()
-        if self._channel:
-            await self._channel.close()
+        for each in (self._session, self._channel):
+            if each:
+                await each.close()
+
+
+def _final(buffer: _http_wire.Buffer, length: int) -> int:
+    """Return where the final response begins: behind the interim ones that are complete."""
+    begin = 0
+    while INTERIM.match(buffer, begin, length) and (stop := buffer.find(b"\r\n\r\n", begin, length)) >= 0:
+        begin = stop + 4
+    return begin
 
 
 class Wire(_http_wire.Responses):
@@ -212,26 +306,41 @@ class Wire(_http_wire.Responses):
     described: service_file.Service
 
     def __init__(self, address: str, options: Options) -> None:
-        if any(request.grpc for request in self.described.says.requests):
+        if self.described.has_grpc:
             raise ValueError("the wire makes HTTP/1.1 requests, and this service has gRPC calls: use http requests")
+        if self.described.says.http2:
+            raise ValueError("the wire makes HTTP/1.1 requests, and this service is asked over HTTP/2: leave out http2")
+        if self.described.says.recording:
+            raise ValueError("the wire sends few different requests, and not in the order of a recording: use requests")
         super().__init__(address)
-        self._authority = _http_wire.authority(parse_address(address))
+        self._host = self.described.called(parse_address(address))
+        self.tls = _service_tls.Layer(self.described, address) if self.described.is_encrypted else None
 
     def request(self, payload: bytes) -> bytes:
         """Return the bytes of a request."""
         request = self._of(payload)
-        head = [f"{request.method} {request.target} HTTP/1.1", f"Host: {self._authority}"]
-        head += [f"{name}: {value}" for name, value in request.headers.items()]
+        headers = service_file.merged({"Host": self._host}, request.headers)
+        head = [f"{request.method} {request.target} HTTP/1.1"]
+        head += [f"{name}: {value}" for name, value in headers.items()]
         if request.body or request.method in ("POST", "PUT", "PATCH"):
             head.append(f"Content-Length: {len(request.body)}")
         return "\r\n".join([*head, "\r\n"]).encode("latin-1") + request.body
 
+    def end(self, buffer: _http_wire.Buffer, length: int) -> int:
+        """Do what ``Responses.end`` does; interim responses (RFC 9110, section 15.2) belong to the one behind them."""
+        if not (begin := _final(buffer, length)):
+            return super().end(buffer, length)
+        stop = super().end(buffer[begin:length], length - begin)
+        return begin + stop if stop else 0
+
     def body(self, response: bytes, payload: bytes) -> bytes:
         """Return the payload if the response is as expected; TransportError if it is not."""
+        response = response[_final(response, len(response)) :]
         head = _http_wire.read_head(response, len(response))
         assert head
         request, data = self._of(payload), _http_wire.body_of(response, head)
-        _refuse(request, request.fault(head.status, data))
+        encoding = ENCODING.search(response, 0, head.start)
+        _refuse(request, request.fault(head.status, data, encoding[1].decode("latin-1") if encoding else ""))
         return payload
 
     def _of(self, payload: bytes) -> Prepared:

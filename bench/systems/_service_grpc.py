@@ -9,10 +9,86 @@ import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 from grpc import aio
 
+from bench.contract import Address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
-from bench.plan.service_file import Prepared, differs
+from bench.plan.service_file import Prepared, Service, begin, differs, too_late
+from bench.systems import _service_tls
 
 OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1))
+
+
+_reflected: dict[str, descriptor_pool.DescriptorPool] = {}  # of services that were asked, by their files
+
+
+def reflect(described: Service, where: Address) -> None:
+    """Ask a service for the types of the calls whose file names no .proto, once in a process."""
+    methods = {request.grpc.method for request in described.says.requests if request.grpc and not request.grpc.proto}
+    if not methods or described.file in _reflected:
+        return
+    with _channel(grpc, described, where) as channel:
+        _reflected[described.file] = descriptor_pool.DescriptorPool(_described_by(channel, described.name))
+        try:
+            for method in methods:
+                types_of(described.file, method)
+        except BaseException:
+            del _reflected[described.file]
+            raise
+
+
+def _described_by(channel: grpc.Channel, name: str) -> Any:
+    """Return the database of types that a server describes; NotInstalledError, or TransportError where it does not."""
+    try:
+        from grpc_reflection.v1alpha import proto_reflection_descriptor_database, reflection_pb2
+    except ImportError as missing:
+        raise NotInstalledError(
+            "grpcio-reflection is not installed; install it: python -m pip install grpcio-reflection"
+        ) from missing
+    found = proto_reflection_descriptor_database.ProtoReflectionDescriptorDatabase(channel)
+    try:
+        found.get_services()
+        return found
+    except grpc.RpcError as reason:
+        if reason.code() != grpc.StatusCode.UNIMPLEMENTED:
+            raise TransportError(
+                f"{name} was asked for its interface: {_service_tls.hinted(str(reason.details()))}", "connect"
+            ) from reason
+    found._stub.ServerReflectionInfo = channel.stream_stream(  # the same messages under their later name
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+        request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+        response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+    )
+    try:
+        found.get_services()
+        return found
+    except grpc.RpcError as reason:
+        raise TransportError(
+            f"{name} does not offer server reflection ({reason.details()}): name its .proto file under proto", "connect"
+        ) from reason
+
+
+def first_requests(place: str) -> list[dict[str, Any]]:
+    """Return a request for each unary method of a service that describes itself, with the fields of its message."""
+    with grpc.insecure_channel(place, options=OPTIONS) as channel:
+        found = _described_by(channel, place)
+        pool, requests = descriptor_pool.DescriptorPool(found), []
+        for service in sorted(found.get_services()):
+            if service.startswith("grpc.reflection."):
+                continue
+            for method in pool.FindServiceByName(service).methods:
+                if not (method.client_streaming or method.server_streaming):
+                    message = _plain(message_factory.GetMessageClass(method.input_type)())
+                    asked = {"method": f"{service}/{method.name}", "message": message}
+                    requests.append({"name": method.name, "grpc": asked, "expect": {"status": "OK"}})
+        return requests
+
+
+def _channel(by: Any, described: Service, where: Address) -> Any:
+    """Return a channel to a service, of the module ``grpc`` or ``grpc.aio``."""
+    place = f"unix:{where.path}" if where.transport == "ipc" else where.place
+    if not described.is_encrypted:
+        return by.insecure_channel(place, options=OPTIONS)
+    trusted = grpc.ssl_channel_credentials(_service_tls.texts(described.authority))
+    return by.secure_channel(place, trusted, options=(*OPTIONS, ("grpc.ssl_target_name_override", described.host)))
 
 
 @functools.cache
@@ -44,7 +120,7 @@ def types_of(proto: str, method: str) -> tuple[Any, Any]:
     """Return the classes of a method's request and reply; SystemFileError for one that the file does not have."""
     service, _, name = method.partition("/")
     try:
-        found = _pool(proto).FindServiceByName(service).FindMethodByName(name)
+        found = (_reflected.get(proto) or _pool(proto)).FindServiceByName(service).FindMethodByName(name)
     except KeyError:
         raise SystemFileError(f"{proto} has no method {method}: write package.Service/Method") from None
     if found.client_streaming or found.server_streaming:
@@ -65,7 +141,7 @@ def fault(request: Prepared, status: str, data: bytes) -> str:
     """Return what is wrong with a reply; "" for the expected one."""
     wanted = request.expect
     if status != (wanted.status or "OK"):
-        return f"its status is {status}, not {wanted.status or 'OK'}: {data[:100]!r}"
+        return f"its status is {status}, not {wanted.status or 'OK'}: {begin(data)}"
     if wanted.text is not None and wanted.text.encode() not in data:
         return f"it does not contain {wanted.text!r}"
     if not isinstance(wanted.message, dict):
@@ -74,7 +150,7 @@ def fault(request: Prepared, status: str, data: bytes) -> str:
     try:
         reply = kind.FromString(data)
     except Exception:
-        return f"it is no {kind.DESCRIPTOR.full_name}: {data[:60]!r}"
+        return f"it is no {kind.DESCRIPTOR.full_name}: {begin(data)}"
     expected = kind()
     try:
         json_format.ParseDict(wanted.message, expected)
@@ -94,8 +170,10 @@ def _plain(message: Any, of: dict[str, Any] | None = None) -> dict[str, Any]:
 class Channel:
     """A channel, and the calls that were made through it."""
 
-    def __init__(self, place: str) -> None:
-        self._channel = aio.insecure_channel(place, options=OPTIONS)
+    def __init__(self, described: Service, where: Address) -> None:
+        self._described, self._timeout_s = described, described.says.timeout_s
+        reflect(described, where)
+        self._channel = _channel(aio, described, where)
         self._calls: dict[str, Any] = {}
 
     async def call(self, request: Prepared, data: bytes) -> tuple[str, bytes]:
@@ -107,11 +185,15 @@ class Channel:
         if call is None:
             call = self._calls[request.target] = self._channel.unary_unary(f"/{request.target}")
         try:
-            return "OK", await call(data, metadata=tuple(request.headers.items()))
+            return "OK", await call(data, metadata=tuple(request.headers.items()), timeout=self._timeout_s)
         except grpc.RpcError as reason:
             code, details = reason.code(), str(reason.details())
+            if code == grpc.StatusCode.DEADLINE_EXCEEDED and request.expect.status != code.name:
+                raise too_late(self._described, request) from reason
             if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-                raise TransportError(f"{request.name} had no answer: {details}", "read") from reason
+                raise TransportError(
+                    f"{request.name} had no answer: {_service_tls.hinted(details)}", "read"
+                ) from reason
             return code.name, details.encode()
 
     async def close(self) -> None:

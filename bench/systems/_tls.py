@@ -94,21 +94,23 @@ class Layer:
 
     def __init__(self, where: Address, tls_session: str = "new", protocol: str = "") -> None:
         self._where, self._is_resuming, self._protocol = where, tls_session == "resumed", protocol
+        self._name = server_name(where)
         self._ssl: ssl.SSLObject | None = None
         self.is_ready = False
+
+    def _context(self) -> "ssl.SSLContext":
+        return _client_context(credentials.text(credentials.AUTHORITY), self._protocol)
 
     def start(self) -> None:
         """Begin a new connection, with the last one's session if that is to be resumed."""
         import ssl
 
-        context = _client_context(credentials.text(credentials.AUTHORITY), self._protocol)
+        context = self._context()
         if self._is_resuming and self._ssl is not None and self.is_ready:
             _sessions[self._where] = self._ssl.session
         session = _sessions.get(self._where) if self._is_resuming else None
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        made = context.wrap_bio(
-            self._incoming, self._outgoing, server_hostname=server_name(self._where), session=session
-        )
+        made = context.wrap_bio(self._incoming, self._outgoing, server_hostname=self._name, session=session)
         self._ssl, self._read, self._write = made, made.read, made.write
         self._no_more, self._broken, self.is_ready = ssl.SSLWantReadError, ssl.SSLError, False
 
@@ -127,7 +129,7 @@ class Layer:
         except self._no_more:
             return self._outgoing.read()
         except self._broken as reason:
-            raise failed(reason) from reason
+            raise self.failed(reason) from reason
         if self._protocol and self._ssl.selected_alpn_protocol() != self._protocol:
             raise TransportError(f"the server does not agree to speak {self._protocol} over TLS", "connect")
         self.is_ready = True

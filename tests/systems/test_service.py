@@ -1,8 +1,10 @@
 """Services of one's own: what their files may say, and what is measured of a real one."""
 
+import contextlib
 import json
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -13,20 +15,24 @@ import psutil
 import pytest
 import yaml
 
-from bench import systems
-from bench.apps import first_service_file
-from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, UsageError
-from bench.measurement import revision
+from bench import credentials, systems
+from bench.apps import first_service_file, service_page
+from bench.contract import parse_address
+from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, TransportError, UsageError
+from bench.measurement import certificates, revision
 from bench.measurement.start import measure
 from bench.plan import service_file
 from bench.plan.case import Case
-from bench.systems import _ports
+from bench.systems import _ports, _service
 from bench.validation import cases, sources
 from bench.validation.support import checked
 
 PROGRAM = Path(__file__).parents[1] / "own_service.py"
 PRICE = {"name": "price", "weight": 9, "http": {"method": "POST", "path": "/price", "json": {"sku": "{sku}", "n": 3}}}
 USER = {"name": "user", "http": {"path": "/users/{id}"}, "expect": {"json": {"id": "{id}"}}}
+
+
+PRICED = PRICE | {"expect": {"json": {"currency": "EUR", "sku": "{sku}"}}}
 
 
 def description(fault="", **changes):
@@ -103,6 +109,9 @@ def test_values_come_from_a_column_of_a_file_and_keep_their_type(own, tmp_path):
         ({"json": {"a": 1}}, 200, b"<html>", "JSON"),
         ({"json": None}, 200, b"null", ""),
         ({"json": None}, 200, b"0", "null"),
+        ({}, 302, b"", "redirect"),
+        ({"status": 302}, 302, b"", ""),
+        ({}, 304, b"", ""),
     ],
 )
 def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fault):
@@ -123,7 +132,12 @@ def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fa
         (description(values={}), "{sku}"),
         (description(values={"sku": [], "id": [1]}), "sku"),
         (description(values={"sku": "absent.csv", "id": [1]}), "absent.csv"),
-        (description(address="https://127.0.0.1:{port}"), "https"),
+        (description(values={"sku": "users.csv", "id": [1]}), "no column sku"),
+        (description(address="ftp://127.0.0.1:{port}"), "ftp"),
+        (description(address="unix://{port}"), "unix"),
+        (description(address="unix:///there"), "{socket}"),
+        (description(address="https://127.0.0.1:{port}", authority="absent.pem"), "absent.pem"),
+        (description(authority="own_service.py"), "https"),
         (description(address="http://127.0.0.1:80"), "{port}"),
         (description(start=[]), "start"),
         (description(start=[], address="http://192.0.2.1:80"), "192.0.2.1"),
@@ -135,6 +149,7 @@ def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fa
 )
 def test_a_file_that_cannot_be_used_is_refused_with_the_place(own, content, fact):
     file = own(content)
+    Path(file).with_name("users.csv").write_text("id,name\n1,Ada\n")
     with pytest.raises(SystemFileError) as refused:
         service_file.read(file)
     assert fact in str(refused.value) and "prices" in str(refused.value) + file
@@ -164,6 +179,11 @@ def test_the_hash_of_a_service_is_that_of_its_file_and_of_the_files_that_it_name
     (tmp_path / "own_service.py").write_text("changed")
     assert revision.of_system("prices", tmp_path) != before
     assert sources.names_in(tmp_path) == ["prices"]
+    (tmp_path / "shop.har").write_text("one")
+    own(description(requests=[], recording="shop.har"))
+    before = revision.of_system("prices", tmp_path)
+    (tmp_path / "shop.har").write_text("another")
+    assert revision.of_system("prices", tmp_path) != before
 
 
 def test_a_service_is_started_measured_and_ended_and_its_cpu_time_is_its_own(own):
@@ -189,6 +209,173 @@ def test_what_a_service_started_ends_with_it(own):
     assert not is_left()
 
 
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_requests_name_the_host_of_the_address_or_their_own(own, engine):
+    named = [
+        {"name": "usual", "http": {"path": "/echo"}, "expect": {"text": '"host": ["localhost:'}},
+        {"name": "own", "http": {"path": "/echo", "headers": {"host": "shop"}}, "expect": {"json": {"host": ["shop"]}}},
+    ]
+    file = own(description(address="http://localhost:{port}", requests=named))
+    record = measure(case(file, engine=engine), 0.1, seed=1)
+    assert record.ledger["calls"] and not record.ledger["errors"]
+
+
+@pytest.fixture
+def certified(tmp_path):
+    """Return a folder with a server's certificate for localhost, its key, and the authority that signed it."""
+    folder = tmp_path / "certified"
+    folder.mkdir()
+    credentials.write(str(folder), certificates.make(["localhost"]))
+    return folder
+
+
+def encrypted(content, place, **changes):
+    """Return a service file's content with an encrypted address."""
+    start = [*content["start"], *[""] * (len(content["start"]) == 3 and "own_service.py" in content["start"]), place]
+    return content | {"start": start, "address": "https://localhost:{port}"} | changes
+
+
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_a_service_is_reached_by_tls_with_an_authority_of_the_users(own, certified, engine):
+    file = own(encrypted(description(), "certified", authority="certified/authority.pem"))
+    record = measure(case(file, engine=engine), 0.2, seed=1)
+    assert record.ledger["calls"] and not record.ledger["errors"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes", [{}, {"authority": "certified/authority.pem", "address": "https://127.0.0.1:{port}"}]
+)
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_a_certificate_of_another_authority_or_name_is_refused(own, certified, engine, changes):
+    fact = "authority: ca.pem" if not changes else "127.0.0.1"
+    with pytest.raises(SystemFailedError, match=fact):
+        measure(case(own(encrypted(description(ready=""), "certified", **changes)), engine=engine), 0.1, seed=1)
+
+
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_a_service_is_reached_at_a_unix_domain_socket(own, engine):
+    start = [sys.executable, "own_service.py", "{socket}"]
+    name = systems.adopt(own(description(start=start, address="unix://{socket}")))
+    assert systems.constant(name, "TRANSPORTS") == ("ipc",)
+    record = measure(checked(Case(name, "ipc", engine=engine)), 0.2, seed=1)
+    assert record.ledger["calls"] and not record.ledger["errors"] and record.ledger["server_cpu_ns"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "address", "callers"),
+    [
+        ("127.0.0.1:{port}", "http://127.0.0.1:{port}", 2),
+        ("127.0.0.1:{port}", "https://localhost:{port}", 1),
+        ("unix:{socket}", "unix://{socket}", 1),
+    ],
+)
+def test_a_service_is_asked_over_http_2_with_prior_knowledge_or_as_negotiated(
+    own, tmp_path, certified, place, address, callers
+):
+    shutil.copy(PROGRAM.with_name("own_http2_service.py"), tmp_path)
+    start = [sys.executable, "-m", "hypercorn", "own_http2_service:app", "--bind", place]
+    more = {}
+    if address.startswith("https"):
+        start += ["--certfile", "certified/server.pem", "--keyfile", "certified/server.key"]
+        more = {"authority": "certified/authority.pem"}
+    named = {"http": "127.0.0.1:", "https": "localhost:", "unix": "localhost"}[address.partition(":")[0]]
+    asked = [
+        {"name": "get", "http": {"path": "/a b?c"}, "expect": {"json": {"version": "2", "path": "/a b"}}},
+        {"name": "post", "http": {"method": "POST", "path": "/", "json": {"x": 1}}, "expect": {"text": f'"{named}'}},
+        {"name": "host", "http": {"path": "/", "headers": {"host": "shop"}}, "expect": {"json": {"host": "shop"}}},
+    ]
+    file = own({"start": start, "ready": "/", "address": address, "http2": True, "requests": asked, **more}, "second")
+    name = systems.adopt(file)
+    (transport,) = systems.constant(name, "TRANSPORTS")
+    record = measure(checked(Case(name, transport, callers=callers)), 0.3, seed=1)
+    assert record.ledger["calls"] and not record.ledger["errors"]
+    with pytest.raises(UsageError, match="HTTP/2"):
+        checked(Case(name, transport, engine="wire"))
+
+
+def test_a_service_that_does_not_speak_http_2_is_named(own):
+    with pytest.raises(SystemFailedError, match="HTTP/2"):
+        measure(case(own(description(http2=True, ready=""))), 0.1, seed=1)
+
+
+def entry(second, path, method="GET", status=200, host="shop.example", headers=None, **more):
+    """Return an entry of an HTTP archive."""
+    named = [{"name": name, "value": value} for name, value in (headers or {}).items()]
+    return {
+        "startedDateTime": f"2026-01-01T00:00:{second:02}.500Z",
+        "request": {"method": method, "url": f"https://{host}{path}", "headers": named, **more},
+        "response": {"status": status, "content": {"size": 3}},
+    }
+
+
+def test_a_header_of_a_request_replaces_one_of_the_file_in_whatever_case_it_is_written(own):
+    asked = {"name": "one", "http": {"path": "/", "json": 1, "headers": {"accept": "b", "content-type": "c"}}}
+    service = service_file.read(own({"start": ["x"], "requests": [asked], "headers": {"Accept": "a", "X-Run": "1"}}))
+    made = next(service_file.prepared(service, random.Random(0)))
+    assert made.headers == {"X-Run": "1", "accept": "b", "content-type": "c"}
+
+
+def test_an_archive_of_a_browser_is_read(own, tmp_path):
+    form = {"mimeType": "application/x-www-form-urlencoded; charset=utf-8", "params": [{"name": "a", "value": "x y"}]}
+    secret = {":path": "/", "Host": "shop.example", "cookie": "id=7", "authorization": "Basic eA==", "accept": "*/*"}
+    entries = [
+        entry(2, "/users/17?q=%2Fa b", headers=secret),
+        entry(0, "/price", "POST", 201, postData={"mimeType": "application/json", "text": '{"sku": "{sku}"}'}),
+        entry(1, "/form", "POST", postData=form),
+        entry(1, "/track", host="ads.example"),
+        entry(1, "/lost", status=0),
+    ]
+    (tmp_path / "shop.har").write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
+    service = service_file.read(own({"start": ["x"], "recording": "shop.har", "headers": {"X-Run": "1"}}))
+    found = service.recording
+    assert (found.dropped, found.elsewhere) == (("Cookie", "Authorization"), 2)
+    assert [each.at_s for each in found.requests] == [0, 1, 2]
+    made = [request for _, request in zip(range(4), service_file.prepared(service, random.Random(0)), strict=False)]
+    assert [request.name for request in made] == ["POST /price", "POST /form", "GET /users/*", "POST /price"]
+    assert [request.body for request in made] == [b'{"sku": "{sku}"}', b"a=x+y", b"", b'{"sku": "{sku}"}']
+    assert made[2].target == "/users/17?q=%2Fa%20b" and made[2].headers == {"accept": "*/*", "X-Run": "1"}
+    assert made[0].expect.status == 201 and systems.is_service(service.file)
+    said = service_page.described(service)
+    assert "Cookie" in said and "Authorization" in said and "1 per second" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fact"),
+    [
+        ("a.jsonl", '{"path": "/"}\n{"path": "x"}', "line 2"),
+        ("a.jsonl", '{"path": "/", "boddy": 1}', "boddy"),
+        ("a.jsonl", '{"path": "/", "headers": {"Cookie": "{env:NOT_SET_1}"}}', "NOT_SET_1"),
+        ("a.jsonl", "", "0 requests"),
+        ("a.har", "{}", "log"),
+        ("a.har", json.dumps({"log": {"entries": [entry(0, "/", postData={"params": [{"name": "f"}]})]}}), "body"),
+        ("absent.har", None, "absent.har"),
+    ],
+)
+def test_a_recording_that_cannot_be_used_is_refused_with_the_place(own, tmp_path, name, text, fact):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(SystemFileError, match=fact):
+        service_file.read(own({"start": ["x"], "recording": name}))
+
+
+def test_a_recording_is_replayed_in_its_order_also_behind_a_failed_request_and_in_an_open_load(own, tmp_path):
+    lines = [{"at_s": at, "path": f"/users/{number}", "status": 200} for at, number in ((3, 0), (1, 1), (2, 2))]
+    (tmp_path / "users.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    replayed = {"start": [sys.executable, "own_service.py", "{port}", "order"], "recording": "users.jsonl"}
+    file = own(replayed)
+    for load in ({}, {"load": "open", "offered_per_s": 100.0}):
+        record = measure(case(file, **load), 0.3, seed=1)
+        assert record.ledger["calls"] and not record.ledger["errors"]
+    with pytest.raises(UsageError, match="recording"):
+        case(file, engine="wire")
+    lines[2]["status"] = 404  # of user 2: one in three is answered wrongly
+    (tmp_path / "users.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    wrong = measure(case(own(replayed | {"ready": ""}, "wrong")), 0.3, seed=1).ledger
+    assert wrong["errors"] == pytest.approx(wrong["calls"] / 2, abs=2) and wrong["calls"] > 10
+
+
 def test_a_service_is_listed_with_what_its_file_says(own):
     assert "price, user" in systems.describe(systems.adopt(own(description())))
     assert systems.describe(systems.adopt(own(description(about="Prices: sums"), "sums"))) == "Prices: sums"
@@ -199,12 +386,66 @@ def test_the_wire_sends_the_same_requests(own):
     assert record.ledger["calls"] and not record.ledger["errors"]
 
 
-@pytest.mark.parametrize(("fault", "kind"), [("wrong", "error_price"), ("close", "error_read")])
-def test_a_call_that_fails_is_counted_by_the_name_of_its_request_or_by_what_happened(own, fault, kind):
-    record = measure(case(own(description(fault))), 0.3, seed=1)
+@pytest.mark.parametrize("engine", ["library", "wire"])
+@pytest.mark.parametrize(
+    ("fault", "kind"), [("wrong", "error_price"), ("close", "error_read"), ("redirect", "error_price")]
+)
+def test_a_call_that_fails_is_counted_by_the_name_of_its_request_or_by_what_happened(own, fault, kind, engine):
+    record = measure(case(own(description(fault, requests=[PRICED])), engine=engine), 0.3, seed=1)
     assert record.ledger["errors"] >= 1 and record.ledger["calls"]
     counted = {row["name"]: row["value"] for row in record.tables["reports"]}
     assert counted[kind] == record.ledger["errors"]
+
+
+@pytest.mark.slow
+def test_a_late_reply_has_its_time_and_one_that_never_comes_is_a_counted_failure(own):
+    late = measure(case(own(description("late", requests=[PRICED]))), 0.3, seed=1)
+    assert not late.ledger["errors"] and late.ledger["calls"] >= 99
+    assert max(late.calls[0][1] - late.calls[0][0]) >= 500_000_000
+    mute = measure(case(own(description("mute", requests=[PRICED], timeout_s=0.4), "mute")), 0.3, seed=1)
+    assert mute.ledger["errors"] == 1 and mute.ledger["calls"] >= 98
+    assert {row["name"]: row["value"] for row in mute.tables["reports"]}["error_timeout"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["library", "wire"])
+def test_a_service_that_dies_in_the_window_is_named_with_its_status(own, engine):
+    with pytest.raises(SystemFailedError, match="prices ended with status 7"):
+        measure(case(own(description("die", requests=[PRICED])), engine=engine), 5, seed=1)
+
+
+def test_a_service_that_never_listens_is_named_with_its_address(own, monkeypatch):
+    service = service_file.read(own(description("deaf")))
+    monkeypatch.setattr(_service, "READY_S", 0.3)
+    process = subprocess.Popen([sys.executable, "own_service.py", "0", "deaf"], cwd=service.folder)
+    try:
+        with pytest.raises(TransportError, match=r"127\.0\.0\.1:\d+ within .* refused"):
+            _service._wait_until_ready(service, process, parse_address(f"tcp://127.0.0.1:{_ports.free()}"))
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["library", "wire"])
+@pytest.mark.parametrize(
+    ("fault", "headers"),
+    [
+        ("chunks", {}),
+        ("last", {}),
+        ("gzip", {"Accept-Encoding": "gzip"}),
+        ("", {"Expect": "100-continue"}),
+    ],
+)
+def test_replies_in_chunks_compressed_behind_an_interim_one_or_before_the_end_of_a_connection_are_checked(
+    own, engine, fault, headers
+):
+    right = {"requests": [PRICED], "headers": headers}
+    record = measure(case(own(description(fault, **right)), engine=engine), 0.2, seed=1)
+    assert record.ledger["calls"] and not record.ledger["errors"]
+    wrong = {"requests": [PRICE | {"expect": {"json": {"currency": "USD"}}}], "headers": headers}
+    with pytest.raises(SystemFailedError, match=r'currency is "EUR", not "USD"'):
+        measure(case(own(description(fault, **wrong), "wrong")), 0.2, seed=1)
 
 
 def test_a_service_that_ends_before_it_is_ready_is_quoted(own):
@@ -216,6 +457,8 @@ def test_a_service_that_ends_before_it_is_ready_is_quoted(own):
 
 def test_a_service_that_runs_already_is_measured_without_its_cpu_time(own, tmp_path):
     port = _ports.free()
+    with pytest.raises(SystemFailedError, match=f"service absent run at tcp://127.0.0.1:{port}"):
+        measure(case(own(description(start=[], address=f"http://127.0.0.1:{port}"), "absent")), 0.1, seed=1)
     own(description())
     process = subprocess.Popen([sys.executable, tmp_path / "own_service.py", str(port)])
     try:
@@ -240,6 +483,17 @@ def test_a_token_of_the_environment_is_sent_and_not_stored(own, monkeypatch):
     record = measure(asked, 0.1, seed=1)
     assert record.ledger["calls"] and not record.ledger["errors"]
     assert "hush" not in repr(asked) + repr(record.ledger) + repr(record.tables)
+    long = "hush-hush" * 30  # longer than what is quoted of a reply, which holds the token here
+    monkeypatch.setenv("OWN_TOKEN", long)
+    request["http"]["path"] = "/echo"
+    for expect in ({"status": 201}, {"text": "x"}, {"json": {"token": "x"}}):
+        service = service_file.read(file := own(description(requests=[request | {"expect": expect}]), "echo"))
+        asked = next(service_file.prepared(service, random.Random(0)))
+        said = asked.fault(200, json.dumps({"token": asked.headers["Authorization"]}).encode())
+        assert "Bearer {env:OWN_TOKEN}" in said and "hush" not in said
+    with pytest.raises(SystemFailedError, match=r"Bearer \{env:OWN_TOKEN\}") as refused:
+        measure(case(file), 0.1, seed=1)
+    assert "hush" not in str(refused.value)
 
 
 def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatch):
@@ -303,12 +557,60 @@ def own_grpc(own, tmp_path):
     return write
 
 
-def test_calls_of_a_grpc_service_are_made_by_its_own_interface_and_checked(own_grpc):
+def test_calls_of_a_grpc_service_are_made_by_its_own_interface_and_checked(own_grpc, monkeypatch):
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")  # as where notebooks are executed; the service imports what is beside it
     file = own_grpc(["a", "b"], {"message": {"id": "{id}", "name": "Ada", "visits": 3}})
     record = measure(case(file), 0.3, seed=1)
     assert record.ledger["calls"] and not record.ledger["errors"] and record.ledger["server_cpu_ns"] > 0
     with pytest.raises(UsageError, match="wire"):
         case(file, engine="wire")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "address", "transport"),
+    [("{port}", "https://localhost:{port}", "tcp"), ("unix:{socket}", "unix://{socket}", "ipc")],
+)
+def test_grpc_calls_are_made_by_tls_and_at_a_unix_domain_socket(own_grpc, own, certified, place, address, transport):
+    content = yaml.safe_load(Path(own_grpc(["a", "b"], {"message": {"id": "{id}"}})).read_text())
+    content |= {"address": address, "start": [sys.executable, "own_grpc_service.py", place]}
+    if transport == "tcp":
+        content = encrypted(content, "certified", authority="certified/authority.pem")
+    record = measure(checked(Case(systems.adopt(own(content, "users")), transport)), 0.2, seed=1)
+    assert record.ledger["calls"] and not record.ledger["errors"]
+
+
+@pytest.mark.parametrize("version", [[], ["v1"]])
+def test_a_grpc_service_is_asked_for_its_interface_where_no_proto_is_named(own_grpc, own, version):
+    content = yaml.safe_load(Path(own_grpc(["a"], {"message": {"id": "{id}", "visits": 3}}, proto="")).read_text())
+    file = own(content | {"start": [*content["start"], *version], "headers": {"X-Run": "1"}}, "users")
+    record = measure(case(file), 0.2, seed=1)
+    assert record.ledger["calls"] and not record.ledger["errors"]
+    with pytest.raises(SystemFailedError, match="Put"):
+        measure(case(own_grpc(["a"], {}, proto="", method="users.v1.Users/Put")), 0.1, seed=1)
+
+
+def test_a_first_file_is_made_from_the_interface_that_a_grpc_service_describes(own, own_grpc, tmp_path):
+    own_grpc(["a"], {})
+    port = _ports.free()
+    process = subprocess.Popen([sys.executable, "own_grpc_service.py", str(port)], cwd=tmp_path)
+    try:
+        deadline = time.monotonic() + 20
+        while True:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        first = first_service_file.text(f"grpc://127.0.0.1:{port}")
+        assert first == first_service_file.text(f"http://127.0.0.1:{port}")
+        service = service_file.read(own(first, "first"))
+        (only,) = service.says.requests
+        assert (only.name, only.grpc.method, only.grpc.message) == ("Get", "users.v1.Users/Get", {"id": ""})
+        assert service.is_running
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grpc):
