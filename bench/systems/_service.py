@@ -1,13 +1,15 @@
 """A service of your own, described by a file: started here, or running; its own requests, every reply checked."""
 
+import fcntl
 import functools
 import http.client
 import itertools
+import os
 import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,23 +44,46 @@ class System:
         self.__name__ = described.name
         self.serve = functools.partial(_serve, described)
         self.Client = type("Client", (Client,), {"described": described})
-        self.Wire = type("Wire", (Wire,), {"described": described})
+        self.Wire = _wire_of(described)
         self.target = described.target if described.is_running else None
         self.prepare = functools.partial(_built, file)
 
 
 @functools.cache
 def _built(file: str) -> None:
-    """Build the service, once in a process; NotInstalledError without the program that does it."""
+    """Build the service unless it is built from these sources; NotInstalledError without the program that does it."""
     described = service_file.read(file)
-    if not (words := described.says.build):
+    says = described.says
+    if not (words := says.build):
         return
     if not pipes.program(words[0]):
-        raise NotInstalledError(f"{described.name} is built by {words[0]}, which is not installed: install it")
+        how = says.install or "install it"
+        raise NotInstalledError(f"{described.name} is built by {words[0]}, which is not installed: {how}")
+    made_of = service_file.sources_hash(described)
+    try:
+        stamp = open(os.path.join(described.folder, f".{described.name}.built"), "a+")  # noqa: PTH118, PTH123, SIM115
+    except OSError as reason:
+        raise SystemFileError(f"{file} cannot be built: {reason.strerror}: its folder must be writable") from reason
+    with stamp:
+        fcntl.flock(stamp, fcntl.LOCK_EX)  # another process may build it
+        stamp.seek(0)
+        if not made_of or stamp.read() != made_of:
+            stamp.truncate(0)
+            _build(described, words)
+            stamp.write(made_of)
+
+
+def _build(described: service_file.Service, words: Sequence[str]) -> None:
+    from bench.installation.environments import say
+
+    if described.says.sources:  # else it is built each time, and its tools see by themselves that nothing has changed
+        say(f"Building {described.name} ({words[0]}), once for its sources: this may take minutes")
     done = subprocess.run(words, cwd=described.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split())[-300:]
-        raise SystemFileError(f"{file}: {' '.join(words)} failed: {said}: correct the service, or build")
+        needs = f"; it needs: {described.says.install}" if described.says.install else ""
+        text = f"{described.file}: {' '.join(words)} failed: {said}: correct the service, or build{needs}"
+        raise SystemFileError(text)
 
 
 def _serve(described: service_file.Service, binding: Binding, options: Options, service: Service) -> None:
@@ -206,16 +231,27 @@ class Client:
             await self._channel.close()
 
 
+def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
+    """Return what makes the requests as bytes, of HTTP or of gRPC, for the load generator ``wire``."""
+    of = functools.partial(_one, described.file)
+
+    def wire(address: str, options: Options) -> Any:
+        if not any(request.grpc for request in described.says.requests):
+            return Wire(address, of)
+        from bench.systems import _service_grpc
+
+        return _service_grpc.Wire(address, described, of, _refuse)
+
+    return wire
+
+
 class Wire(_http_wire.Responses):
-    """The same requests as bytes, for the load generator ``wire``: one for each payload."""
+    """The HTTP requests as bytes: one for each payload."""
 
-    described: service_file.Service
-
-    def __init__(self, address: str, options: Options) -> None:
-        if any(request.grpc for request in self.described.says.requests):
-            raise ValueError("the wire makes HTTP/1.1 requests, and this service has gRPC calls: use http requests")
+    def __init__(self, address: str, of: Callable[[bytes], Prepared]) -> None:
         super().__init__(address)
         self._authority = _http_wire.authority(parse_address(address))
+        self._of = of
 
     def request(self, payload: bytes) -> bytes:
         """Return the bytes of a request."""
@@ -233,6 +269,3 @@ class Wire(_http_wire.Responses):
         request, data = self._of(payload), _http_wire.body_of(response, head)
         _refuse(request, request.fault(head.status, data))
         return payload
-
-    def _of(self, payload: bytes) -> Prepared:
-        return _one(self.described.file, payload)
