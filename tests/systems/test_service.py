@@ -332,8 +332,9 @@ def test_the_wire_makes_no_calls_of_several_grpc_methods(own, own_grpc):
     own_grpc(["a"], {})
     other = CALL | {"method": "users.v1.Users/Watch"}
     asked = [{"name": "one", "grpc": CALL}, {"name": "two", "grpc": other}]
+    text = f"start: [x]\nvalues: {{id: [a]}}\nrequests: {json.dumps(asked)}\n"
     with pytest.raises(UsageError, match="one gRPC method"):
-        case(own(json.dumps({"start": ["x"], "requests": asked, "values": {"id": ["a"]}}), "both"), engine="wire")
+        case(own(text, "both"), engine="wire")
 
 
 def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grpc):
