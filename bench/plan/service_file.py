@@ -88,7 +88,8 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     patterns such as ``src/**/*.java``: it is built again when one of them changes; without them, each time.
     install: how the program that builds it is installed. about: a line for lists and legends.
 
-    ready: a path that answers with a status below 400 when it is ready; without it, a connection is enough.
+    ready: a path that answers with a status below 400 when it is ready; without it, a connection is enough. warm_up:
+    how many requests it gets when it has started, before anything counts: for a server that compiles while it runs.
     values: for ``{name}``: a list, ``{uniform: [low, high]}``, or a file of comma-separated values with that column.
     """
 
@@ -99,6 +100,7 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     sources: list[Text] = []
     install: str = ""
     ready: str = ""
+    warm_up: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     about: str = ""
     values: dict[str, list[Any] | Uniform | Text] = {}
 

@@ -1,5 +1,6 @@
 """A service of your own, described by a file: started here, or running; its own requests, every reply checked."""
 
+import asyncio
 import fcntl
 import functools
 import http.client
@@ -42,8 +43,8 @@ class System:
     def __init__(self, file: str) -> None:
         described = service_file.read(file)
         self.__name__ = described.name
-        self.serve = functools.partial(_serve, described)
         self.Client = type("Client", (Client,), {"described": described})
+        self.serve = functools.partial(_serve, described, self.Client)
         self.Wire = _wire_of(described)
         self.target = described.target if described.is_running else None
         self.prepare = functools.partial(_built, file)
@@ -86,8 +87,10 @@ def _build(described: service_file.Service, words: Sequence[str]) -> None:
         raise SystemFileError(text)
 
 
-def _serve(described: service_file.Service, binding: Binding, options: Options, service: Service) -> None:
-    """Start the service, wait until it is ready, announce it, and wait for its end."""
+def _serve(
+    described: service_file.Service, client: type["Client"], binding: Binding, options: Options, service: Service
+) -> None:
+    """Start the service, wait until it is ready and warm, announce it, and wait for its end."""
     port = _ports.free(binding.host)
     words = [word.replace("{port}", str(port)) for word in described.says.start]
     try:
@@ -103,7 +106,10 @@ def _serve(described: service_file.Service, binding: Binding, options: Options, 
         raise TransportError(f"{described.name} cannot be started ({words[0]}: {reason.strerror})") from reason
     service.adopt(process.pid)
     _wait_until_ready(described, process, binding.host, port)
-    service.announce(f"tcp://{binding.host}:{port}", {"server": process.pid}, lambda: None)
+    address = f"tcp://{binding.host}:{port}"
+    if described.says.warm_up:
+        asyncio.run(_warm(client(address, options), described.says.warm_up))
+    service.announce(address, {"server": process.pid}, lambda: None)
     raise TransportError(f"{described.name} ended with status {process.wait()}")
 
 
@@ -131,6 +137,14 @@ def _wait_until_ready(
             connection.close()
         time.sleep(0.005)
     raise TransportError(f"{described.name} was not ready at port {port} within {READY_S:g} s: {why}")
+
+
+async def _warm(client: "Client", requests: int) -> None:
+    """Make requests one after another; TransportError for a wrong reply."""
+    await client.open()
+    for _ in range(requests):
+        assert await client.call(b"warm-up") == b""  # what a reply is compared with does not matter: it is as expected
+    await client.close()
 
 
 class Reply:

@@ -1,5 +1,6 @@
 """Plan of languages.ipynb: systems with a native twin, client and server in either language; or servers in others."""
 
+from dataclasses import replace
 from typing import Any
 
 from bench import paths, systems
@@ -55,8 +56,8 @@ def plan(
     """Plan each system with either side in either language: one caller, and several callers in one client process.
 
     Round trips are those of one caller; calls per second those of several, under the placement of parallel work.
-    servers: "all" or a list, to measure these servers instead, loaded by the engine wire: of the folder ``services``, or
-    any system that has it; all are compared with the first one.
+    servers: "all" or a list, to measure these servers instead, loaded by the engine wire: of the folder ``services``,
+    or any system that has that engine; all are compared with the first one.
     """
     if parameters.as_list(servers) != ["none"]:
         return _of_servers(given, servers, payload_bytes, callers)
@@ -79,7 +80,11 @@ def plan(
 
 
 def _of_servers(given: InTurns, servers: object, payload_bytes: object, callers: object) -> Plan:
-    """Plan each server with one caller and with several, each caller with a connection of its own."""
+    """Plan each server with one caller and with several, each caller with a connection of its own.
+
+    Not in slices: servers that compile while they run are warmed up for seconds each time they start.
+    """
+    given = replace(given, slice_ms=0)
     size, several = payload(payload_bytes), _several(callers)
     if size != BYTES:
         raise UsageError(f"the messages of {SERVICES}/ have {BYTES} bytes: leave payload_bytes at {BYTES}")
@@ -97,7 +102,7 @@ def _of_servers(given: InTurns, servers: object, payload_bytes: object, callers:
         for count, where in ((1, given.where()), (several, given.where(is_parallel=True)))
     ]
     cases.append(instrument(size, given.where()))
-    return given.plan("languages", cases, absent, alike=("callers",))
+    return given.plan("languages", cases, absent)
 
 
 def _why_absent(name: str) -> str | None:
