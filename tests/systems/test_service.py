@@ -41,10 +41,8 @@ def description(fault="", **changes):
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch):
+def own(tmp_path, own_systems):
     """Return a function that writes a service file beside its program and returns its path."""
-    before = list(systems.__path__), list(systems.OWN)
-    monkeypatch.setenv(systems.FOLDERS, "")
     shutil.copy(PROGRAM, tmp_path)
 
     def write(content, name="prices"):
@@ -52,8 +50,7 @@ def own(tmp_path, monkeypatch):
         file.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
         return str(file)
 
-    yield write
-    systems.__path__[:], systems.OWN[:] = before
+    return write
 
 
 def case(file, **changes):
