@@ -88,7 +88,8 @@ def servers(run: Run) -> list[Server]:
 def compared(run: Run) -> "Cross | Server":
     """Return the first system whose median round trip with one caller is compared with that of another case."""
     others = [of for of in servers(run) if of.callers == 1]
-    return next(iter([*single(run), *others[1:], *others]))
+    found: list[Cross | Server] = [*single(run), *others[1:], *others]
+    return found[0]
 
 
 def over_first(run: Run, of: Server, name: str) -> Interval:
