@@ -131,7 +131,9 @@ def loaded(*systems, callers=(1, 32)):
 
 
 def test_servers_are_compared_with_the_first_one_of_as_many_callers():
-    run = handmade(loaded("grpc_sync", "http_asgi"), [200, 800, 50, 100])
+    run = handmade(
+        loaded("grpc_sync", "http_asgi"), [200, 800, 50, 100], notebook="languages", server_rss_bytes=5_000_000
+    )
     assert [(of.name, of.callers, of.compared) for of in findings.servers(run)] == [
         ("grpc_sync", 1, (0, 0)),
         ("grpc_sync", 32, (1, 1)),
@@ -144,8 +146,11 @@ def test_servers_are_compared_with_the_first_one_of_as_many_callers():
     first, other = text.conclusion(run).splitlines()
     assert "**grpc_sync**" in first and "32 connections" in first
     assert times(findings.over_first(run, findings.servers(run)[3], findings.RATE)) in other
-    assert panels.title_of(run) == servers_figure.TITLE != panels.title_of(handmade(cases(), [200] * 4))
-    assert len(panels.whole(run).axes) == 4
+    assert "5.00 MB" in first
+    of_twins = handmade(cases(), [200] * 4, notebook="languages")
+    assert panels.title_of(run) == servers_figure.TITLE != panels.title_of(of_twins)
+    drawn = panels.whole(run).axes
+    assert {label.get_text() for axes in drawn for label in axes.get_yticklabels()} == {"grpc_sync", "http_asgi"}
 
 
 def test_the_plan_of_servers_loads_each_by_wire_and_leaves_out_what_cannot_be_built(monkeypatch):
