@@ -92,6 +92,8 @@ lock: $(READY)
 	$(LOCK) requirements/uv.in -o requirements/uv.txt
 	$(LOCK) pyproject.toml --all-extras --no-strip-extras -o requirements/lab.txt
 	$(LOCK) requirements/crossbar.in -o requirements/crossbar.txt
+	$(LOCK) services/http_fastapi/requirements.in -o services/http_fastapi/requirements.txt
+	$(LOCK) services/http_flask/requirements.in -o services/http_flask/requirements.txt
 
 LOCK := $(BIN)/uv pip compile -c requirements/constraints.in --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
   --no-header --no-annotate --no-emit-index-url --no-emit-find-links --upgrade -q

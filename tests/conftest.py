@@ -276,6 +276,15 @@ def process():
     return run
 
 
+@pytest.fixture
+def own_systems(monkeypatch):
+    """Forget the service files that a test adopts as systems."""
+    before = list(systems.__path__), list(systems.OWN)
+    monkeypatch.setenv(systems.FOLDERS, "")
+    yield
+    systems.__path__[:], systems.OWN[:] = before
+
+
 def planned(notebook: str, **parameters):
     """Return a notebook's plan; skip the test, with the command, where none of the systems asked for is installed."""
     from bench.errors import NotInstalledError, UsageError

@@ -25,10 +25,16 @@ from bench.text import counted, listed
 
 def alt_text(run: Run, drawn: Figure | None = None) -> str:
     """Return a title and the run's finding, for readers who cannot see a figure; the panel's title of a drawn one."""
-    title = figure_of(run.plan.notebook).TITLE
+    title = title_of(run)
     if drawn is not None:
         title = " ".join(drawn.axes[0].get_title(loc="left").split()) + ":"
     return f"{title} {sentences.finding(sentences.conclusion(run))}"
+
+
+def title_of(run: Run) -> str:
+    """Return the title of a notebook's figure: its file's ``title(run)``, if it has one, or its ``TITLE``."""
+    drawn = figure_of(run.plan.notebook)
+    return str(drawn.title(run) if hasattr(drawn, "title") else drawn.TITLE)
 
 
 def taller(run: Run) -> float:
@@ -51,7 +57,7 @@ def pair(run: Run, *names: str) -> Figure:
         figure = Figure(figsize=(14, 5.2 + taller(run) / 2), layout="constrained")
         for part, name in zip(figure.subfigures(1, len(names), squeeze=False).flat, names, strict=True):
             _draw(run, part, getattr(drawn, name))
-    return framed(figure, drawn.TITLE, caption(run))
+    return framed(figure, title_of(run), caption(run))
 
 
 def whole(run: Run) -> Figure:
@@ -61,7 +67,7 @@ def whole(run: Run) -> Figure:
         figure = Figure(figsize=(14, 10.4 + taller(run)), layout="constrained")
         for part, draw in zip(figure.subfigures(2, 2, squeeze=False).flat, drawn.PANELS, strict=True):
             _draw(run, part, draw)
-    return framed(figure, drawn.TITLE, caption(run))
+    return framed(figure, title_of(run), caption(run))
 
 
 def _draw(run: Run, figure: FigureBase, draw: Callable[[Run, Axes], None]) -> None:

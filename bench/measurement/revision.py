@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bench import paths, systems
+from bench.errors import SystemFileError
+from bench.plan import service_file
 from bench.plan.case import Case
 from bench.process import sources
 
@@ -76,7 +78,10 @@ def _used(name: str, folders: Sequence[Path]) -> list[Path]:
             with contextlib.suppress(SyntaxError, ValueError):
                 left += _mentioned(ast.parse(file.read_bytes()))
         elif file.suffix == systems.SERVICE:
-            left += re.findall(r"[\w-][\w./-]*\.\w{1,8}", file.read_text(errors="replace"))
+            left += re.findall(r"(?:\.\./)*[\w-][\w./-]*\.\w{1,8}", file.read_text(errors="replace"))
+            with contextlib.suppress(SystemFileError):
+                made_of = service_file.sources_of(service_file.read(str(file)))
+                left += [os.path.relpath(path, file.parent) for path in made_of]
     return [used[wanted] for wanted in sorted(used)]
 
 

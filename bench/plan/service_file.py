@@ -6,6 +6,8 @@ A file is YAML; its schema is that of ``ServiceFile``. Each part of a request ma
 
 import csv
 import functools
+import glob
+import hashlib
 import ipaddress
 import itertools
 import json
@@ -30,6 +32,7 @@ NAME = re.compile(r"\{([a-z_][a-z0-9_]*|env:[A-Za-z_][A-Za-z0-9_]*)\}")
 MAY_LOAD = "ROUNDTRIP_MAY_LOAD"  # names the one host beside this machine that services may be measured at
 MOST_ROWS = 100_000  # of a file of values
 REDIRECTS = (301, 302, 303, 307, 308)
+MOST_SOURCE = 20_000_000  # bytes of a file that a service is made of
 DISTINCT = 500  # requests that a client prepares before its window and sends in turn
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -91,11 +94,14 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     start: the words that start it, where {port} is a free port and {socket} the path of a new socket; without them it
     runs. http2: it is asked over HTTP/2, not HTTP/1.1. authority: a PEM file of the authorities that signed the
     certificate; without it, those of the system. build: the words that make it, run in its folder before it is
-    measured. about: a line for lists and legends.
+    measured. sources: the files that it is made of, or patterns such as ``src/**/*.java``: it is built again when one
+    of them changes; without them, each time. install: how the program that builds it is installed. about: a line for
+    lists and legends.
 
     requests: what it is asked; or instead recording: a file of requests, .har or .jsonl, that are sent in its order.
     headers: of all requests. ready: a path that answers with a status below 400 when it is ready; without it, a
-    connection is enough. timeout_s: a call that has no reply by then has failed. values: for ``{name}``: a list,
+    connection is enough. warm_up: how many requests it gets when it has started, before anything counts: for a server
+    that compiles while it runs. timeout_s: a call that has no reply by then has failed. values: for ``{name}``: a list,
     ``{uniform: [low, high]}``, or a file of comma-separated values with that column.
     """
 
@@ -108,7 +114,10 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     http2: bool = False
     timeout_s: Annotated[float, Meta(gt=0, le=30)] = 10.0
     build: list[str] = []
+    sources: list[Text] = []
+    install: str = ""
     ready: str = ""
+    warm_up: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     about: str = ""
     values: dict[str, list[Any] | Uniform | Text] = {}
 
@@ -272,6 +281,30 @@ def _read(file: str, changed_ns: int) -> Service:
     return service
 
 
+def sources_of(service: Service) -> list[str]:
+    """Return the paths of its sources; SystemFileError for a pattern that no file has."""
+    found: dict[str, None] = {}
+    for pattern in service.says.sources:
+        paths = sorted(glob.glob(os.path.join(glob.escape(service.folder), pattern), recursive=True))  # noqa: PTH118, PTH207
+        files = [os.path.normpath(path) for path in paths if os.path.isfile(path)]  # noqa: PTH113
+        if not files:
+            raise SystemFileError(f"{service.file}: there is no {pattern} beside it: correct sources")
+        found |= dict.fromkeys(files)
+    return list(found)
+
+
+def sources_hash(service: Service) -> str:
+    """Return a hash of how it is built and of its sources; "" for one that names none."""
+    if not service.says.sources:
+        return ""
+    digest = hashlib.blake2b(json.dumps(service.says.build).encode())
+    for path in sources_of(service):
+        content = documents.read(Path(path), MOST_SOURCE)
+        name = os.path.relpath(path, service.folder)
+        digest.update(json.dumps([name, len(content)]).encode() + content)
+    return digest.hexdigest()
+
+
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of service files, for editors."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(ServiceFile)}
@@ -386,7 +419,7 @@ def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
     expect = Expect(
         wanted.status,
         wanted.json if wanted.json is msgspec.UNSET else _fill(wanted.json, value_of),
-        wanted.text,
+        wanted.text if wanted.text is None else str(_fill(wanted.text, value_of)),
         wanted.message if wanted.message is msgspec.UNSET else _fill(wanted.message, value_of),
     )
     if isinstance(asked, Grpc):

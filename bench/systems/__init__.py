@@ -141,6 +141,15 @@ def describe(name: str) -> str:
     return text.splitlines()[0]
 
 
+def warm_up(name: str) -> int:
+    """Return how many requests warm a service up when it has started; of other systems 0."""
+    if not (file := file_of(name)).endswith(SERVICE):
+        return 0
+    from bench.plan import service_file
+
+    return service_file.read(file).says.warm_up
+
+
 _NEEDED = object()
 
 

@@ -6,6 +6,7 @@ Source: the protocol's specification, PROTOCOL-HTTP2.md in the repository of gRP
 import socket
 import struct
 import urllib.parse
+from collections.abc import Iterable
 from typing import Any
 
 import grpc
@@ -18,7 +19,66 @@ PREFIX = struct.Struct("!BI")  # before each message: whether it is compressed, 
 CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
-class Wire(_http2.Conversation):
+class Calls(_http2.Conversation):
+    """Calls of one unary method on a connection, all with the same metadata, as ``contract.Conversation`` defines."""
+
+    def __init__(
+        self, address: str, method: str, authority: str, metadata: Iterable[tuple[str, str]], most: int, tls: Any = None
+    ) -> None:
+        self._where, self.tls = parse_address(address), tls
+        fields = [
+            (":method", "POST"),
+            (":scheme", "https" if tls else "http"),
+            (":path", f"/{method}"),
+            (":authority", authority),
+            ("te", "trailers"),
+            ("content-type", "application/grpc"),
+            ("user-agent", "roundtrip"),
+            *metadata,
+        ]
+        super().__init__(fields, most + PREFIX.size)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
+        self.start()
+        return _connections.connect(self._where, nodelay=True)
+
+
+def request_of(message: bytes) -> bytes:
+    """Return the body of a request with an encoded message."""
+    return PREFIX.pack(0, len(message)) + message
+
+
+def status_of(response: Any) -> tuple[str, str]:
+    """Return the name of a response's status and its details; TransportError for what is no response of gRPC."""
+    fields, trailers = dict(response.fields), dict(response.trailers)
+    http = fields.get(b":status", b"").decode("latin-1")
+    if http != "200":
+        raise TransportError(f"the server answered with HTTP status {http}", f"status {http}")
+    if not fields.get(b"content-type", b"").startswith(b"application/grpc"):
+        raise TransportError(f"the server does not answer as gRPC: {fields.get(b'content-type', b'')[:100]!r}")
+    status = trailers.get(b"grpc-status", b"").decode("latin-1")
+    name = CODES.get(int(status), f"status {status}") if status.isdecimal() and len(status) < 4 else ""
+    if not name:
+        raise TransportError(f"a response has no valid grpc-status: {status[:40]!r}")
+    return name, urllib.parse.unquote(trailers.get(b"grpc-message", b"").decode("latin-1"))
+
+
+def message_of(response: Any) -> bytes:
+    """Return the encoded message of a response, which holds one; TransportError if it does not."""
+    body = bytes(response.body)
+    if len(body) < PREFIX.size:
+        raise TransportError(f"a response has {len(body)} bytes, which hold no message", "body")
+    compressed, size = PREFIX.unpack_from(body)
+    if compressed:
+        raise TransportError("a message is compressed, which was not asked for", "body")
+    if size != len(body) - PREFIX.size:
+        text = f"a response has {len(body) - PREFIX.size} bytes, but its message {size}: it is not one whole message"
+        raise TransportError(text, "body")
+    return body[PREFIX.size :]
+
+
+class Wire(Calls):
     """Unary calls on a connection; it offers what ``contract.Conversation`` and ``SeveralConversation`` ask for."""
 
     def __init__(self, address: str, options: _grpc.Options) -> None:
@@ -26,56 +86,22 @@ class Wire(_http2.Conversation):
             raise ValueError("the engine wire makes unary calls: give rpc unary")
         if options.connections != "own":
             raise ValueError("the engine wire gives each caller a connection: give connections own")
-        self._where = parse_address(address)
+        where = parse_address(address)
         self._is_wrapped = options.serialization == "protobuf"
-        self._most = options.max_message_bytes
-        where = self._where
-        self.tls = _tls.Layer(where, protocol="h2") if options.tls else None
-        fields = [
-            (":method", "POST"),
-            (":scheme", "https" if options.tls else "http"),
-            (":path", f"/{_grpc.SERVICE}/{_grpc.UNARY}"),
-            (":authority", "localhost" if where.transport == "ipc" else _grpc.place(address)),
-            ("te", "trailers"),
-            ("content-type", "application/grpc"),
-            ("user-agent", "roundtrip"),
-        ]
-        super().__init__(fields, self._most + PREFIX.size)
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
-        self.start()
-        return _connections.connect(self._where, nodelay=True)
+        authority = "localhost" if where.transport == "ipc" else _grpc.place(address)
+        tls = _tls.Layer(where, protocol="h2") if options.tls else None
+        super().__init__(address, f"{_grpc.SERVICE}/{_grpc.UNARY}", authority, (), options.max_message_bytes, tls)
 
     def request(self, payload: bytes) -> bytes:
         """Return the body of a request."""
-        message = _grpc.payload_type()(data=payload).SerializeToString() if self._is_wrapped else payload
-        return PREFIX.pack(0, len(message)) + message
+        return request_of(_grpc.payload_type()(data=payload).SerializeToString() if self._is_wrapped else payload)
 
     def body(self, response: Any, payload: bytes) -> bytes:
         """Return the payload in a whole response; TransportError for an error response."""
-        fields, trailers = dict(response.fields), dict(response.trailers)
-        status = fields.get(b":status", b"").decode("latin-1")
-        if status != "200":
-            raise TransportError(f"the server answered with HTTP status {status}", f"status {status}")
-        if not fields.get(b"content-type", b"").startswith(b"application/grpc"):
-            raise TransportError(f"the server does not answer as gRPC: {fields.get(b'content-type', b'')[:100]!r}")
-        _check_status(trailers)
-        return self._message(response.body)
-
-    def _message(self, body: bytes) -> bytes:
-        """Return the payload in the body of a response, which holds one message."""
-        if len(body) < PREFIX.size:
-            raise TransportError(f"a response has {len(body)} bytes, which hold no message", "body")
-        compressed, size = PREFIX.unpack_from(body)
-        if compressed:
-            raise TransportError("a message is compressed, which was not asked for", "body")
-        if size != len(body) - PREFIX.size:
-            text = (
-                f"a response has {len(body) - PREFIX.size} bytes, but its message {size}: it is not one whole message"
-            )
-            raise TransportError(text, "body")
-        message = body[PREFIX.size :]
+        status, details = status_of(response)
+        if status != "OK":
+            raise _grpc.of_status(status, details)
+        message = message_of(response)
         if not self._is_wrapped:
             return message
         try:
@@ -91,15 +117,3 @@ class MultiplexedWire(Wire):
         if options.tls:
             raise ValueError("an encrypted connection carries one call at a time by the engine wire: give tls false")
         super().__init__(address, options)
-
-
-def _check_status(trailers: dict[bytes, bytes]) -> None:
-    """Raise TransportError unless the trailer fields say that the call succeeded."""
-    status = trailers.get(b"grpc-status", b"").decode("latin-1")
-    if status == "0":
-        return
-    name = CODES.get(int(status), f"status {status}") if status.isdecimal() and len(status) < 4 else ""
-    if not name:
-        raise TransportError(f"a response has no valid grpc-status: {status[:40]!r}")
-    details = urllib.parse.unquote(trailers.get(b"grpc-message", b"").decode("latin-1"))
-    raise _grpc.of_status(name, details)

@@ -1,5 +1,7 @@
 """A service of your own, described by a file: started here, or running; its own requests, every reply checked."""
 
+import asyncio
+import fcntl
 import functools
 import http.client
 import itertools
@@ -11,7 +13,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,9 +49,9 @@ class System:
     def __init__(self, file: str) -> None:
         described = service_file.read(file)
         self.__name__, self.TRANSPORTS = described.name, (described.transport,)
-        self.serve = functools.partial(_serve, described)
         self.Client = type("Client", (Client,), {"described": described})
-        self.Wire = type("Wire", (Wire,), {"described": described})
+        self.serve = functools.partial(_serve, described, self.Client)
+        self.Wire = _wire_of(described)
         if described.says.http2 or not described.has_http:  # else a connection carries one call at a time
             self.Multiplexed = self.Client
         self.target = described.target if described.is_running else None
@@ -58,20 +60,45 @@ class System:
 
 @functools.cache
 def _built(file: str) -> None:
-    """Build the service, once in a process; NotInstalledError without the program that does it."""
+    """Build the service unless it is built from these sources; NotInstalledError without the program that does it."""
     described = service_file.read(file)
-    if not (words := described.says.build):
+    says = described.says
+    if not (words := says.build):
         return
     if not pipes.program(words[0]):
-        raise NotInstalledError(f"{described.name} is built by {words[0]}, which is not installed: install it")
+        how = says.install or "install it"
+        raise NotInstalledError(f"{described.name} is built by {words[0]}, which is not installed: {how}")
+    made_of = service_file.sources_hash(described)
+    try:
+        stamp = open(os.path.join(described.folder, f".{described.name}.built"), "a+")  # noqa: PTH118, PTH123, SIM115
+    except OSError as reason:
+        raise SystemFileError(f"{file} cannot be built: {reason.strerror}: its folder must be writable") from reason
+    with stamp:
+        fcntl.flock(stamp, fcntl.LOCK_EX)  # another process may build it
+        stamp.seek(0)
+        if not made_of or stamp.read() != made_of:
+            stamp.truncate(0)
+            _build(described, words)
+            stamp.write(made_of)
+
+
+def _build(described: service_file.Service, words: Sequence[str]) -> None:
+    from bench.installation.environments import say
+
+    if described.says.sources:  # else it is built each time, and its tools see by themselves that nothing has changed
+        say(f"Building {described.name} ({words[0]}), once for its sources: this may take minutes")
     done = subprocess.run(words, cwd=described.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split())[-300:]
-        raise SystemFileError(f"{file}: {' '.join(words)} failed: {said}: correct the service, or build")
+        needs = f"; it needs: {described.says.install}" if described.says.install else ""
+        text = f"{described.file}: {' '.join(words)} failed: {said}: correct the service, or build{needs}"
+        raise SystemFileError(text)
 
 
-def _serve(described: service_file.Service, binding: Binding, options: Options, service: Service) -> None:
-    """Start the service, wait until it is ready, announce it, and wait for its end."""
+def _serve(
+    described: service_file.Service, client: type["Client"], binding: Binding, options: Options, service: Service
+) -> None:
+    """Start the service, wait until it is ready and warm, announce it, and wait for its end."""
     if described.transport == "ipc":
         where = parse_address(f"ipc://{binding.directory}/service.sock")
     else:
@@ -94,6 +121,8 @@ def _serve(described: service_file.Service, binding: Binding, options: Options, 
         raise TransportError(f"{described.name} cannot be started ({words[0]}: {reason.strerror})") from reason
     service.adopt(process.pid)
     _wait_until_ready(described, process, where)
+    if described.says.warm_up:
+        asyncio.run(_warm(client(str(where), options), described.says.warm_up))
     service.announce(str(where), {"server": process.pid}, lambda: None)
     ended = _ended(described, process.wait())
     print(ended, file=sys.stderr)  # quoted, where a client reports its lost connection first
@@ -145,6 +174,14 @@ def _status(described: service_file.Service, where: Address) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+async def _warm(client: "Client", requests: int) -> None:
+    """Make requests one after another; TransportError for a wrong reply."""
+    await client.open()
+    for _ in range(requests):
+        assert await client.call(b"warm-up") == b""  # what a reply is compared with does not matter: it is as expected
+    await client.close()
 
 
 class Reply:
@@ -300,21 +337,32 @@ def _final(buffer: _http_wire.Buffer, length: int) -> int:
     return begin
 
 
-class Wire(_http_wire.Responses):
-    """The same requests as bytes, for the load generator ``wire``: one for each payload."""
+def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
+    """Return what makes the requests as bytes, of HTTP or of gRPC, for the load generator ``wire``."""
+    of = functools.partial(_one, described.file)
 
-    described: service_file.Service
-
-    def __init__(self, address: str, options: Options) -> None:
-        if self.described.has_grpc:
-            raise ValueError("the wire makes HTTP/1.1 requests, and this service has gRPC calls: use http requests")
-        if self.described.says.http2:
-            raise ValueError("the wire makes HTTP/1.1 requests, and this service is asked over HTTP/2: leave out http2")
-        if self.described.says.recording:
+    def wire(address: str, options: Options) -> Any:
+        if described.says.recording:
             raise ValueError("the wire sends few different requests, and not in the order of a recording: use requests")
+        if not described.has_grpc:
+            return Wire(address, described, of)
+        from bench.systems import _service_grpc
+
+        return _service_grpc.Wire(address, described, of, _refuse)
+
+    return wire
+
+
+class Wire(_http_wire.Responses):
+    """The HTTP requests as bytes: one for each payload."""
+
+    def __init__(self, address: str, described: service_file.Service, of: Callable[[bytes], Prepared]) -> None:
+        if described.says.http2:
+            raise ValueError("the wire makes HTTP/1.1 requests, and this service is asked over HTTP/2: leave out http2")
         super().__init__(address)
-        self._host = self.described.called(parse_address(address))
-        self.tls = _service_tls.Layer(self.described, address) if self.described.is_encrypted else None
+        self._host = described.called(parse_address(address))
+        self.tls = _service_tls.Layer(described, address) if described.is_encrypted else None
+        self._of = of
 
     def request(self, payload: bytes) -> bytes:
         """Return the bytes of a request."""
@@ -342,6 +390,3 @@ class Wire(_http_wire.Responses):
         encoding = ENCODING.search(response, 0, head.start)
         _refuse(request, request.fault(head.status, data, encoding[1].decode("latin-1") if encoding else ""))
         return payload
-
-    def _of(self, payload: bytes) -> Prepared:
-        return _one(self.described.file, payload)

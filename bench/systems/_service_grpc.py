@@ -2,6 +2,7 @@
 
 import functools
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 from grpc import aio
 
-from bench.contract import Address
+from bench.contract import Address, parse_address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
-from bench.plan.service_file import Prepared, Service, begin, differs, too_late
-from bench.systems import _service_tls
+from bench.plan.service_file import NAME, Prepared, Service, begin, differs, too_late
+from bench.systems import _grpc_wire, _service_tls
 
+MOST_MESSAGE = 256_000_000  # bytes of a reply by the wire
 OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1))
 
 
@@ -199,3 +201,38 @@ class Channel:
     async def close(self) -> None:
         """Disconnect."""
         await self._channel.close()
+
+
+class Wire(_grpc_wire.Calls):
+    """The calls of one method as bytes, for the load generator ``wire``: one message for each payload."""
+
+    def __init__(
+        self, address: str, described: Service, of: Callable[[bytes], Prepared], refuse: Callable[[Prepared, str], None]
+    ) -> None:
+        calls = [request.grpc for request in described.says.requests if request.grpc]
+        if len(calls) < len(described.says.requests) or len({call.method for call in calls}) > 1:
+            raise ValueError("the wire makes calls of one gRPC method: describe a service of that alone")
+        given = [described.says.headers | call.headers for call in calls]
+        if any(headers != given[0] for headers in given) or any(
+            not name.startswith("env:") for text in given[0].values() for name in NAME.findall(text)
+        ):
+            raise ValueError("the wire makes gRPC calls with the same headers: write them without values")
+        if described.is_encrypted:
+            raise ValueError("the wire makes gRPC calls without encryption: measure this service by the engine library")
+        self._described, self._of, self._refuse = described, of, refuse
+        headers, where = of(b"").headers, parse_address(address)
+        metadata = tuple((name.lower(), value) for name, value in headers.items())
+        super().__init__(address, calls[0].method, described.called(where), metadata, MOST_MESSAGE)
+
+    def request(self, payload: bytes) -> bytes:
+        """Return the body of a request; the service is asked for its interface where its file names none."""
+        reflect(self._described, self._where)
+        return _grpc_wire.request_of(encoded(self._of(payload)))
+
+    def body(self, response: Any, payload: bytes) -> bytes:
+        """Return the payload if the response is as expected; TransportError if it is not."""
+        request, (status, details) = self._of(payload), _grpc_wire.status_of(response)
+        self._refuse(
+            request, fault(request, status, _grpc_wire.message_of(response) if status == "OK" else details.encode())
+        )
+        return payload

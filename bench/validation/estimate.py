@@ -57,7 +57,7 @@ def _part_s(plan: Plan, cases: list[Case]) -> float:
     slices = (slicing.WARM_UPS + plan.rounds) * len(cases) + slicing.STRETCH / slicing.blocks_per_stretch(len(cases))
     processes_s = sum(_process_s(case) * (1 + case.processes) for case in cases)
     processes_s /= AT_ONCE * min(2, os.cpu_count() or 1)
-    return slices * (plan.slice_s + SWITCH_S) + processes_s + BLOCK_S
+    return slices * (plan.slice_s + SWITCH_S) + processes_s + max(map(_warm_up_s, cases)) + BLOCK_S
 
 
 def _start_s(case: Case, window_s: float) -> float:
@@ -69,7 +69,13 @@ def _start_s(case: Case, window_s: float) -> float:
         window_s = min(window_s, CALL_S * calls)
     streams_s = case.stream_s / 2 + STREAM_S * case.callers * (case.load == "reply_stream")
     far_s = FAR_S * hosts.is_far(case.hosts)
-    return float(window_s + process_s * (1 + case.processes) + sessions_s(case) + streams_s + far_s)
+    return float(window_s + process_s * (1 + case.processes) + _warm_up_s(case) + sessions_s(case) + streams_s + far_s)
+
+
+def _warm_up_s(case: Case) -> float:
+    with contextlib.suppress(UsageError, SystemFileError):
+        return CALL_S * systems.warm_up(case.system)
+    return 0.0
 
 
 def _process_s(case: Case) -> float:

@@ -7,15 +7,15 @@ from handmade import handmade
 
 from bench.apps import notebook
 from bench.errors import NotInstalledError, UsageError
-from bench.experiments import registry
+from bench.experiments import panels, registry
 from bench.experiments.case_ratios import times
-from bench.experiments.languages import findings, text
+from bench.experiments.languages import findings, servers_figure, text
 from bench.experiments.languages.plan import SIDES, TWINS
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.validation.cases import absent_of
 
-pytestmark = pytest.mark.usefixtures("compiler")
+pytestmark = pytest.mark.usefixtures("compiler", "own_systems")
 
 
 def cases(callers=1, system="sockets_c"):
@@ -124,3 +124,46 @@ def test_where_no_twin_is_installed_the_reference_run_is_drawn_unless_one_is_nam
     assert "apt-get install g++" in capsys.readouterr().out
     with pytest.raises(UsageError, match="apt-get install g"):
         notebook.measure("languages", system="sockets_c")
+
+
+def loaded(*systems, callers=(1, 32)):
+    return [Case(name, "tcp", 100, callers=count, engine="wire") for name in systems for count in callers]
+
+
+def test_servers_are_compared_with_the_first_one_of_as_many_callers():
+    run = handmade(
+        loaded("grpc_sync", "http_asgi"), [200, 800, 50, 100], notebook="languages", server_rss_bytes=5_000_000
+    )
+    assert [(of.name, of.callers, of.compared) for of in findings.servers(run)] == [
+        ("grpc_sync", 1, (0, 0)),
+        ("grpc_sync", 32, (1, 1)),
+        ("http_asgi", 1, (0, 2)),
+        ("http_asgi", 32, (1, 3)),
+    ]
+    assert findings.over_first(run, findings.servers(run)[3], findings.RATE).middle == pytest.approx(8, rel=0.01)
+    assert findings.compared(run).name == "http_asgi" and findings.crosses(run) == []
+    assert findings.remaining(run, findings.compared(run)).middle == pytest.approx(0.25, rel=1e-3)
+    first, other = text.conclusion(run).splitlines()
+    assert "**grpc_sync**" in first and "32 connections" in first
+    assert times(findings.over_first(run, findings.servers(run)[3], findings.RATE)) in other
+    assert "5.00 MB" in first
+    of_twins = handmade(cases(), [200] * 4, notebook="languages")
+    assert panels.title_of(run) == servers_figure.TITLE != panels.title_of(of_twins)
+    drawn = panels.whole(run).axes
+    assert {label.get_text() for axes in drawn for label in axes.get_yticklabels()} == {"grpc_sync", "http_asgi"}
+
+
+def test_the_plan_of_servers_loads_each_by_wire_and_leaves_out_what_cannot_be_built(monkeypatch):
+    remedy = {"http_go": "http_go is built by go, which is not installed: apt-get install golang-go"}
+    monkeypatch.setattr("bench.experiments.languages.plan.why_absent", remedy.get)
+    plan = registry.plan("languages", servers="all", callers=32)
+    assert plan.absent == remedy and not plan.slice_s
+    chosen = [(one.system, one.callers, one.engine) for one in plan.cases if one.system != "loopback"]
+    assert chosen[:4] == [(name, count, "wire") for name in ("grpc_sync", "grpc_cpp") for count in (1, 32)]
+    assert {name for name, *_ in chosen} >= {"grpc_go", "grpc_rust", "http_flask"} and len(chosen) == 2 * 11
+    few = registry.plan("languages", servers="[grpc_go, grpc_sync]")
+    assert [one.system for one in few.cases][:3] == ["grpc_go", "grpc_go", "grpc_sync"]
+    with pytest.raises(UsageError, match="payload_bytes"):
+        registry.plan("languages", servers="all", payload_bytes=1000)
+    with pytest.raises(UsageError, match="http_goo"):
+        registry.plan("languages", servers="http_goo")

@@ -47,10 +47,8 @@ def description(fault="", **changes):
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch):
+def own(tmp_path, own_systems):
     """Return a function that writes a service file beside its program and returns its path."""
-    before = list(systems.__path__), list(systems.OWN)
-    monkeypatch.setenv(systems.FOLDERS, "")
     shutil.copy(PROGRAM, tmp_path)
 
     def write(content, name="prices"):
@@ -58,8 +56,7 @@ def own(tmp_path, monkeypatch):
         file.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
         return str(file)
 
-    yield write
-    systems.__path__[:], systems.OWN[:] = before
+    return write
 
 
 def case(file, **changes):
@@ -153,6 +150,13 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place(own, content, fact
     with pytest.raises(SystemFileError) as refused:
         service_file.read(file)
     assert fact in str(refused.value) and "prices" in str(refused.value) + file
+
+
+def test_an_expected_text_holds_values(own):
+    request = {"name": "echo", "http": {"path": "/", "body": "{id}"}, "expect": {"text": "<{id}>"}}
+    service = service_file.read(own(description(requests=[request])))
+    prepared = next(service_file.prepared(service, random.Random(0)))
+    assert prepared.expect.text == f"<{prepared.body.decode()}>"
 
 
 def test_a_file_that_is_not_there_or_is_called_like_a_system_is_refused(own, tmp_path):
@@ -400,10 +404,10 @@ def test_a_call_that_fails_is_counted_by_the_name_of_its_request_or_by_what_happ
 @pytest.mark.slow
 def test_a_late_reply_has_its_time_and_one_that_never_comes_is_a_counted_failure(own):
     late = measure(case(own(description("late", requests=[PRICED]))), 0.3, seed=1)
-    assert not late.ledger["errors"] and late.ledger["calls"] >= 99
+    assert not late.ledger["errors"] and late.ledger["calls"] >= 4
     assert max(late.calls[0][1] - late.calls[0][0]) >= 500_000_000
     mute = measure(case(own(description("mute", requests=[PRICED], timeout_s=0.4), "mute")), 0.3, seed=1)
-    assert mute.ledger["errors"] == 1 and mute.ledger["calls"] >= 98
+    assert mute.ledger["errors"] == 1 and mute.ledger["calls"] >= 3
     assert {row["name"]: row["value"] for row in mute.tables["reports"]}["error_timeout"] == 1
 
 
@@ -562,8 +566,27 @@ def test_calls_of_a_grpc_service_are_made_by_its_own_interface_and_checked(own_g
     file = own_grpc(["a", "b"], {"message": {"id": "{id}", "name": "Ada", "visits": 3}})
     record = measure(case(file), 0.3, seed=1)
     assert record.ledger["calls"] and not record.ledger["errors"] and record.ledger["server_cpu_ns"] > 0
-    with pytest.raises(UsageError, match="wire"):
-        case(file, engine="wire")
+
+
+def test_the_wire_makes_the_calls_of_one_grpc_method_and_checks_the_replies(own_grpc):
+    file = own_grpc(["a", "b"], {"message": {"id": "{id}", "name": "Ada"}}, headers={"Token": "x"})
+    record = measure(case(file, engine="wire", callers=2), 0.2, seed=1)
+    assert record.ledger["calls"] and not record.ledger["errors"]
+    record = measure(case(own_grpc(["other"], {"message": {"id": "{id}"}}), engine="wire"), 0.5, seed=1)
+    assert record.ledger["errors"] >= 1 and record.ledger["calls"]
+    refused = measure(case(own_grpc(["0"], {"status": "NOT_FOUND", "text": "no such"}), engine="wire"), 0.1, seed=1)
+    assert refused.ledger["calls"] and not refused.ledger["errors"]
+    with pytest.raises(UsageError, match="headers"):
+        case(own_grpc(["a"], {}, headers={"token": "{id}"}), engine="wire")
+
+
+def test_the_wire_makes_no_calls_of_several_grpc_methods(own, own_grpc):
+    own_grpc(["a"], {})
+    other = CALL | {"method": "users.v1.Users/Watch"}
+    asked = [{"name": "one", "grpc": CALL}, {"name": "two", "grpc": other}]
+    text = f"start: [x]\nvalues: {{id: [a]}}\nrequests: {json.dumps(asked)}\n"
+    with pytest.raises(UsageError, match="one gRPC method"):
+        case(own(text, "both"), engine="wire")
 
 
 @pytest.mark.slow
@@ -648,5 +671,27 @@ def test_a_service_is_built_before_it_is_measured(own, tmp_path):
         systems.prepare(
             systems.adopt(own(description(build=[sys.executable, "-c", "raise SystemExit('no table')"]), "other"))
         )
-    with pytest.raises(NotInstalledError, match="no_such_compiler"):
-        systems.prepare(systems.adopt(own(description(build=["no_such_compiler"]), "third")))
+    with pytest.raises(NotInstalledError, match=r"no_such_compiler.*apt-get install x"):
+        systems.prepare(
+            systems.adopt(own(description(build=["no_such_compiler"], install="apt-get install x"), "third"))
+        )
+
+
+def test_a_service_is_built_again_in_another_process_only_if_its_sources_have_changed(own, tmp_path):
+    build = [sys.executable, "-c", "open('built', 'a').write('x')"]
+    file = own(description(build=build, sources=["own_*.py", "parts/*.txt"]))
+    (tmp_path / "parts").mkdir()
+    with pytest.raises(SystemFileError, match=r"parts/\*\.txt"):
+        _service._built.__wrapped__(file)
+    part = tmp_path / "parts" / "one.txt"
+    for content, times in (("a", 1), ("a", 1), ("b", 2), ("b", 2)):
+        part.write_text(content)
+        _service._built.__wrapped__(file)  # as in another process
+        assert (tmp_path / "built").read_text() == "x" * times
+    before = revision.of_system("prices", tmp_path)
+    part.write_text("c")
+    assert revision.of_system("prices", tmp_path) != before
+    fails = own(description(build=[sys.executable, "-c", "raise SystemExit(1)"], sources=["own_*.py"]), "other")
+    for _ in range(2):  # one that failed is tried again
+        with pytest.raises(SystemFileError):
+            _service._built.__wrapped__(fails)

@@ -26,7 +26,7 @@ from bench.drawing.axes import (
     write_beside,
 )
 from bench.drawing.borrowed import marked, shown
-from bench.experiments.languages import findings
+from bench.experiments.languages import findings, servers_figure
 from bench.experiments.languages.findings import Cross
 from bench.run.frames import Run
 from bench.stats import across_starts
@@ -113,6 +113,8 @@ def _ranges(
 
 def medians(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each start with client and server in either language; ×: over both in Python."""
+    if findings.servers(run):
+        return servers_figure.PANELS["medians"](run, axes)
     subjects = _subjects(run, findings.single)
     if not subjects:
         return say_why_empty(axes, NONE)
@@ -124,6 +126,8 @@ def medians(run: Run, axes: Axes) -> None:
 
 def shares(run: Run, axes: Axes) -> None:
     """Draw the shares of the RTT with both sides in Python that each side removes if native, and what is left."""
+    if findings.servers(run):
+        return servers_figure.PANELS["shares"](run, axes)
     subjects = _subjects(run, findings.single)
     if not subjects:
         return say_why_empty(axes, NONE)
@@ -142,6 +146,8 @@ def shares(run: Run, axes: Axes) -> None:
 
 def cpu(run: Run, axes: Axes) -> None:
     """Draw the CPU time per call of client and server in either language, over that of both sides in Python."""
+    if findings.servers(run):
+        return servers_figure.PANELS["cpu"](run, axes)
     subjects = _subjects(run, findings.single)
     if not subjects:
         return say_why_empty(axes, NONE)
@@ -165,6 +171,8 @@ def _cpu_us(run: Run, case: int, role: str) -> float:
 
 def rates(run: Run, axes: Axes) -> None:
     """Draw the calls per second of several callers with each side in either language; ×: over both in Python."""
+    if findings.servers(run):
+        return servers_figure.PANELS["rates"](run, axes)
     subjects = _subjects(run, findings.several)
     if not subjects:
         return say_why_empty(axes, "no system with several callers in this run")
@@ -172,6 +180,11 @@ def rates(run: Run, axes: Axes) -> None:
     axes.set_xlabel("calls per second of each start; line: median; ×: over Python [95 % CI]")
     axes.set_title(f"Throughput, one client process with {subjects[0].cross.callers} callers")
     return None
+
+
+def title(run: Run) -> str:
+    """Return the question that a run answers."""
+    return servers_figure.TITLE if findings.servers(run) else TITLE
 
 
 def height(run: Run) -> float:

@@ -14,7 +14,7 @@ from bench.experiments.languages.plan import SIDES, TWINS
 from bench.run.frames import Run, column, once
 from bench.stats.intervals import Interval
 
-RTT, RATE = column(0.5), "rate_per_s"
+RTT, RATE, MEMORY = column(0.5), "rate_per_s", "server_rss_bytes"
 CPU = {"client": "client_cpu_us_per_call", "server": "server_cpu_us_per_call"}
 
 
@@ -39,6 +39,11 @@ class Cross:
         return f"{self.system} {self.transport}"
 
     @property
+    def compared(self) -> tuple[int, int]:
+        """The cases of both sides in Python and of both native."""
+        return self.python, self.native
+
+    @property
     def cases(self) -> dict[str, int]:
         """The cases by what is native in them."""
         return {
@@ -47,6 +52,49 @@ class Cross:
             "server native": self.server,
             "both native": self.native,
         }
+
+
+@dataclass(frozen=True)
+class Server:
+    """One server that ``wire`` loads, with some callers: its case, and that of the first server with as many."""
+
+    system: str
+    callers: int
+    case: int
+    first: int
+
+    @property
+    def name(self) -> str:
+        """The system."""
+        return self.system
+
+    @property
+    def compared(self) -> tuple[int, int]:
+        """The case of the first server, and its own."""
+        return self.first, self.case
+
+
+@once
+def servers(run: Run) -> list[Server]:
+    """Return the servers that were loaded by ``wire``, with one caller and with several, in the plan's order."""
+    found: list[Server] = []
+    for case in run.find(engine="wire"):
+        of = run.case(case)
+        first = next((other.first for other in found if other.callers == of.callers), case)
+        found.append(Server(of.system, of.callers, case, first))
+    return found
+
+
+def compared(run: Run) -> "Cross | Server":
+    """Return the first system whose median round trip with one caller is compared with that of another case."""
+    others = [of for of in servers(run) if of.callers == 1]
+    found: list[Cross | Server] = [*single(run), *others[1:], *others]
+    return found[0]
+
+
+def over_first(run: Run, of: Server, name: str) -> Interval:
+    """Return a quantity of a server over that of the first one with as many callers."""
+    return effect(run, *of.compared, name)
 
 
 @once
@@ -74,9 +122,13 @@ def several(run: Run) -> list[Cross]:
     return [cross for cross in crosses(run) if cross.callers > 1]
 
 
-def remaining(run: Run, of: Cross, which: str = "native") -> Interval:
-    """Return the median RTT with one side native, or both, over that with both sides in Python."""
-    return effect(run, of.python, getattr(of, which), RTT)
+def remaining(run: Run, of: "Cross | Server", which: str = "native") -> Interval:
+    """Return the median RTT with one side native, or both, over that with both sides in Python.
+
+    Of a server: over that of the first one.
+    """
+    before, after = of.compared
+    return effect(run, before, after if isinstance(of, Server) else getattr(of, which), RTT)
 
 
 def removed(run: Run, of: Cross, which: str) -> Interval:

@@ -2,6 +2,7 @@
 
 import math
 
+from bench.analysis.checks import client_limited
 from bench.experiments.case_ratios import confidence, times
 from bench.experiments.languages import findings
 from bench.experiments.languages.findings import Cross
@@ -15,7 +16,29 @@ NATIVE = {"client": "with a native client alone", "server": "with a native serve
 
 def conclusion(run: Run) -> str:
     """Return what part of the time per call is Python's, by side, and what a native side does to the throughput."""
-    return paragraphs(left(run), throughput(run))
+    return servers(run) if findings.servers(run) else paragraphs(left(run), throughput(run))
+
+
+def servers(run: Run) -> str:
+    """Return of each server the calls per second of several callers, its CPU time per call, and its memory."""
+    limited, lines = client_limited(run), []
+    for of in findings.servers(run):
+        if of.callers == 1:
+            continue
+        rate, cpu_us, memory = (
+            run.over_starts(of.case, name).words(text)
+            for name, text in ((findings.RATE, quantity), (findings.CPU["server"], duration), (findings.MEMORY, _bytes))
+        )
+        least = " at least, because the client's CPU is the limit" if of.case in limited else ""
+        line = f"- **{of.name}**: {rate} calls per second with {of.callers} connections{least}"
+        if of.case != of.first:
+            line += f", {times(findings.over_first(run, of, findings.RATE))} those of {run.case(of.first).system}"
+        lines.append(f"{line}. Each call takes {cpu_us} of the server's CPU time; its processes hold {memory}.")
+    return "\n".join(lines)
+
+
+def _bytes(value: float, *, like: float | None = None) -> str:
+    return quantity(value, "B", like=like)
 
 
 def left(run: Run) -> str:

@@ -1,0 +1,3 @@
+module http_go
+
+go 1.24
