@@ -12,6 +12,7 @@ from bench import credentials
 from bench.contract import Service, parse_address
 from bench.systems import _connections, _http
 
+BACKLOG = 2048  # of connections that wait to be accepted
 IDLE_S = 3600  # that a connection may be idle; the servers' own limits are 5 s
 READY_S = 0.005  # between two looks whether granian accepts connections
 
@@ -190,4 +191,4 @@ async def granian(application: Application, place: dict[str, Any], folder: str, 
 
 def listen(endpoint: str) -> socket.socket:
     """Return a listening socket that knows its protocol: without it, event loops do not set TCP_NODELAY."""
-    return socket.socket(fileno=_connections.listen(parse_address(endpoint), 2048).detach())
+    return socket.socket(fileno=_connections.listen(parse_address(endpoint), BACKLOG).detach())

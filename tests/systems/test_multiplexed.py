@@ -25,6 +25,7 @@ CASES = [
     ("grpc_sync", "tcp", {}),
     ("grpc_sync", "ipc", {"serialization": "bytes"}),
     ("grpc_aio", "tcp", {}),
+    ("grpclib", "ipc", {}),
     ("http_aiohttp", "tcp", {"pool": 1}),
     ("http_aiohttp", "ipc", {"pool": 2}),
     ("wamp_crossbar", "ipc", {}),
