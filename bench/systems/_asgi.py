@@ -5,7 +5,7 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs
 
 from bench import credentials
@@ -130,8 +130,13 @@ def files(folder: str) -> tuple[str, str]:
     return certificate, key
 
 
-async def uvicorn(application: Application, listener: socket.socket, parser: str, folder: str) -> None:
-    """Serve with uvicorn and one of its two parsers."""
+async def uvicorn(
+    application: Application, listener: socket.socket, parser: str, folder: str, lifespan: Literal["on", "off"] = "off"
+) -> None:
+    """Serve with uvicorn and one of its two parsers.
+
+    lifespan: whether the application has work of its own at the beginning and at the end.
+    """
     import uvicorn as library
 
     certificate, key = files(folder) if folder else (None, None)
@@ -139,7 +144,7 @@ async def uvicorn(application: Application, listener: socket.socket, parser: str
         application,
         http=parser,
         ws="none",
-        lifespan="off",
+        lifespan=lifespan,
         log_config=None,
         access_log=False,
         timeout_keep_alive=IDLE_S,
