@@ -1,4 +1,4 @@
-"""The servers of http_asgi: an application by Starlette or by hand, and what runs it."""
+"""The servers of http_asgi: an application by Starlette, by FastAPI or by hand, and what runs it."""
 
 import asyncio
 import socket
@@ -72,6 +72,30 @@ def by_starlette(resources: Resources) -> Application:
     return Starlette(routes=[Route(path, handler, methods=[method]) for path, handler, method in routes])
 
 
+def by_fastapi(resources: Resources) -> Application:
+    """Return the application as FastAPI's users write it who take and return bytes: no model is made of a body."""
+    from fastapi import FastAPI, Request, Response
+    from fastapi.responses import StreamingResponse
+
+    kind = "application/octet-stream"
+
+    async def echo(request: Request) -> Response:
+        return Response(resources.echo(await request.body()), media_type=kind)
+
+    async def some_bytes(count: str = "") -> Response:
+        body = resources.some_bytes(count)
+        return Response(b"count is wrong", 400) if body is None else Response(body, media_type=kind)
+
+    async def chunked(request: Request) -> StreamingResponse:
+        return StreamingResponse(resources.stream(await request.body()), media_type=kind)
+
+    application: Any = FastAPI()
+    application.post("/echo")(echo)
+    application.get("/resource")(some_bytes)
+    application.post("/chunked")(chunked)
+    return application
+
+
 def by_hand(resources: Resources) -> Application:
     """Return the application as the interface of ASGI has it, without a framework."""
 
@@ -92,6 +116,9 @@ def by_hand(resources: Resources) -> Application:
         return None
 
     return application
+
+
+MADE = {"starlette": by_starlette, "fastapi": by_fastapi, "none": by_hand}
 
 
 async def _live(receive: Any, send: Any) -> None:

@@ -1,8 +1,8 @@
 """Pipes between a client and a server that was started before: their ends are passed over a socket file.
 
-A program that spawns its server shares pipes with it from the beginning. Here the server is started, placed and measured
-like any other, so that each client makes the pipes and hands their far ends over (SCM_RIGHTS); from then on calls go
-through the pipes alone.
+A program that spawns its server shares pipes with it from the beginning. Here the server is started, placed and
+measured like any other, so that each client makes the pipes and hands their far ends over (SCM_RIGHTS); from then on
+calls go through the pipes alone.
 """
 
 import os

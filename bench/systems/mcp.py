@@ -49,18 +49,24 @@ MOST_BYTES = 2**31  # of a request, whose limit is otherwise that of a public se
 class Options:
     """One tool, ``echo``, which gets and returns a text: the payload as base64, since JSON carries no bytes.
 
-    The protocol's version is what client and server of the SDK agree on. Over ipc each client has a pair of pipes to the
-    server, as a host has to a server that it spawned; here the server runs already, and a socket file is used once to
-    pass the pipes' ends. The server reads and writes them as the SDK does, in worker threads.
+    Over ipc each client has a pair of pipes to the server, as a host has to a server that it spawned; here the server
+    runs already, and a socket file is used once to pass the pipes' ends. The server reads and writes them as the SDK
+    does, in worker threads; the client in its event loop, as the SDK's client does.
 
+    protocol: modern is the newest version that both sides know, since 2026-07-28 without sessions; legacy begins with
+        the handshake of earlier versions, makes a session, and over HTTP sends each reply as an event of a stream.
+    json_response: the server answers each HTTP request with a JSON body from the task of that request, and sends no
+        notifications before the reply.
+    tool: function is a plain one, which the SDK calls in a worker thread; coroutine, one that it awaits.
     structured: the result is in the reply twice, as text and as structured content, as the SDK makes it of a function
         with a type for its result; else once, as text.
-    response: how a reply comes over HTTP: sse, as an event of a stream, the SDK's default; or json, a body.
     event_loop: asyncio or uvloop, on both sides.
     """
 
+    protocol: Literal["modern", "legacy"] = "modern"
+    json_response: bool = False
+    tool: Literal["function", "coroutine"] = "function"
     structured: bool = True
-    response: Literal["sse", "json"] = "sse"
     event_loop: event_loops.EventLoop = "asyncio"
 
     def __post_init__(self) -> None:
@@ -71,11 +77,16 @@ def _server(options: Options, service: Service) -> Any:
     """Return the server with its tool."""
     server: Any = MCPServer("roundtrip", log_level="CRITICAL")
 
-    @server.tool(structured_output=options.structured)
     def echo(data: str) -> str:
         """Return the data."""
         return base64.b64encode(service.answer(base64.b64decode(data))).decode()
 
+    async def awaited(data: str) -> str:
+        """Return the data."""
+        return echo(data)
+
+    made = echo if options.tool == "function" else awaited
+    server.tool(name="echo", structured_output=options.structured)(made)
     return server
 
 
@@ -87,7 +98,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         return
     application = server.streamable_http_app(
         streamable_http_path=PATH,
-        json_response=options.response == "json",
+        json_response=options.json_response,
         max_request_body_size=MOST_BYTES,
         session_idle_timeout=None,
         max_sessions=None,
@@ -111,10 +122,10 @@ async def _serve_stdio(server: Any, binding: Binding, service: Service) -> None:
 
 async def _session(server: Any, ends: _pipes.Ends) -> None:
     """Serve one client until it leaves."""
-    with contextlib.suppress(OSError), os.fdopen(ends.read, encoding="utf-8") as came:
-        with os.fdopen(ends.write, "w", encoding="utf-8") as sent:
-            async with stdio_server(anyio.wrap_file(came), anyio.wrap_file(sent)) as (reading, writing):
-                await server.run(reading, writing, server.create_initialization_options())
+    files = os.fdopen(ends.read, encoding="utf-8"), os.fdopen(ends.write, "w", encoding="utf-8")
+    with contextlib.suppress(OSError), files[0], files[1]:
+        async with stdio_server(*map(anyio.wrap_file, files)) as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
 
 
 @contextlib.asynccontextmanager
@@ -160,13 +171,14 @@ class Client:
 
     def __init__(self, address: str, options: Options) -> None:
         self._where = parse_address(address)
+        self._mode: Any = "legacy" if options.protocol == "legacy" else "auto"
 
     async def open(self) -> None:
         """Connect, and agree on the version of the protocol."""
         self._stack = contextlib.AsyncExitStack()
         try:
             transport = _through_pipes(self._where) if self._where.transport == "ipc" else await self._over_http()
-            self._client: Any = await self._stack.enter_async_context(LibraryClient(transport))
+            self._client: Any = await self._stack.enter_async_context(LibraryClient(transport, mode=self._mode))
         except Exception as reason:  # also what the steps of the library raise, in groups
             with contextlib.suppress(Exception):
                 await self._stack.aclose()

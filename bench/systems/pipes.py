@@ -1,6 +1,5 @@
 """Pipes: messages through two pipes of the kernel, as between a program and a child by standard input and output."""
 
-import io
 import os
 import threading
 from dataclasses import dataclass
@@ -42,7 +41,7 @@ class Messages:
 
     def __init__(self, ends: _pipes.Ends) -> None:
         self._ends = ends
-        self._reader: Any = io.open(ends.read, "rb", closefd=False)
+        self._reader: Any = os.fdopen(ends.read, "rb", closefd=False)
 
     def send(self, payload: bytes) -> None:
         """Write one message; OSError if nobody reads any more."""

@@ -36,6 +36,7 @@ WAYS = [
     *(("http_aiohttp", by, {"stream_by": way}) for by in ("ipc", "tcp") for way in ("chunked", "sse", "websocket")),
     *(("arrow_flight", by, {}) for by in ("ipc", "tcp")),
     ("http_asgi", "ipc", {}),
+    ("http_asgi", "ipc", {"framework": "fastapi"}),
     *(("http_asgi", "tcp", {"server": server}) for server in ("uvicorn_h11", "hypercorn", "granian")),
     ("connect", "tcp", {}),
     ("grpclib", "ipc", {}),
