@@ -99,7 +99,7 @@ class InOneTask:
         loop = asyncio.get_running_loop()
         done = loop.create_future()
         self._given.append((coroutine, done))
-        if self._task is None:
+        if self._task is None or self._task.done():  # a library has cancelled it
             self._task = loop.create_task(self._work(loop))
             self._task._log_destroy_pending = False  # it ends with its loop, as those of ``gather`` do
         elif self._turn is not None and not self._turn.done():

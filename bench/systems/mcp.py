@@ -144,7 +144,7 @@ async def _through_pipes(where: Address) -> AsyncIterator[Any]:
     writing, given = anyio.create_memory_object_stream[Any](0)
 
     async def read() -> None:
-        async with came:
+        async with came:  # the session ends with it
             async for line in lines:
                 await came.send(SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)))
 
@@ -153,7 +153,8 @@ async def _through_pipes(where: Address) -> AsyncIterator[Any]:
             async for message in given:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 writer.write(text.encode() + b"\n")
-                await writer.drain()
+                with contextlib.suppress(OSError):  # ``read`` notices that the server is gone
+                    await writer.drain()
 
     try:
         async with anyio.create_task_group() as tasks:
@@ -175,21 +176,32 @@ class Client:
 
     async def open(self) -> None:
         """Connect, and agree on the version of the protocol."""
-        self._stack = contextlib.AsyncExitStack()
+        self._is_over, opened = asyncio.Event(), asyncio.get_running_loop().create_future()
+        self._session = asyncio.create_task(self._stay(opened))
         try:
-            transport = _through_pipes(self._where) if self._where.transport == "ipc" else await self._over_http()
-            self._client: Any = await self._stack.enter_async_context(LibraryClient(transport, mode=self._mode))
+            await opened
         except Exception as reason:  # also what the steps of the library raise, in groups
-            with contextlib.suppress(Exception):
-                await self._stack.aclose()
             raise TransportError(f"no MCP server answers at {self._where}: {_text(reason)}", "connect") from reason
 
-    async def _over_http(self) -> Any:
-        """Return the SDK's transport, without limits of time and size."""
-        http = httpx2.AsyncClient(timeout=None, trust_env=False)
-        await self._stack.enter_async_context(http)
+    async def _stay(self, opened: Any) -> None:
+        """Enter the SDK's client and leave it, in a task of its own: it cancels that one when a connection breaks."""
+        try:
+            async with self._transport() as transport, LibraryClient(transport, mode=self._mode) as self._client:
+                opened.set_result(None)
+                await self._is_over.wait()
+        except (Exception, asyncio.CancelledError) as reason:
+            if not opened.done():
+                opened.set_exception(reason)
+
+    @contextlib.asynccontextmanager
+    async def _transport(self) -> AsyncIterator[Any]:
+        """Yield the pipes, or the SDK's transport over HTTP without limits of time and size."""
+        if self._where.transport == "ipc":
+            yield _through_pipes(self._where)
+            return
         url = f"http://{_http_wire.authority(self._where)}{PATH}"
-        return streamable_http_client(url, http_client=http, max_sse_event_size=None)
+        async with httpx2.AsyncClient(timeout=None, trust_env=False) as http:
+            yield streamable_http_client(url, http_client=http, max_sse_event_size=None)
 
     async def call(self, payload: bytes) -> bytes:
         """Call the tool and return the bytes in its result."""
@@ -207,7 +219,8 @@ class Client:
 
     async def close(self) -> None:
         """Disconnect."""
-        await self._stack.aclose()
+        self._is_over.set()
+        await self._session
 
 
 Multiplexed = Client
@@ -215,4 +228,6 @@ Multiplexed = Client
 
 def _text(reason: Exception) -> str:
     """Return what the SDK says of a failure."""
+    while isinstance(reason, ExceptionGroup):
+        reason = reason.exceptions[0]
     return reason.error.message if isinstance(reason, MCPError) else str(reason) or type(reason).__name__
