@@ -1,4 +1,7 @@
-"""MCP: a tool call of the Model Context Protocol, by its Python SDK: over stdio (ipc) or streamable HTTP (tcp)."""
+"""MCP: a tool call of the Model Context Protocol, by its Python SDK: over stdio (ipc) or streamable HTTP (tcp).
+
+The SDK is imported where it is used: that takes most of a second, and whoever only reads the options does without.
+"""
 
 import asyncio
 import base64
@@ -9,16 +12,6 @@ import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Literal
-
-import anyio
-import anyio.to_thread
-import httpx2
-import mcp_types
-from mcp import Client as LibraryClient
-from mcp import MCPError, stdio_server
-from mcp.client.streamable_http import streamable_http_client
-from mcp.server import MCPServer
-from mcp.shared.message import SessionMessage
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
@@ -75,6 +68,8 @@ class Options:
 
 def _server(options: Options, service: Service) -> Any:
     """Return the server with its tool."""
+    from mcp.server import MCPServer
+
     server: Any = MCPServer("roundtrip", log_level="CRITICAL")
 
     def echo(data: str) -> str:
@@ -111,6 +106,8 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 
 async def _serve_stdio(server: Any, binding: Binding, service: Service) -> None:
     """Serve each client through its pipes; each waits for the next line in a worker thread of its own."""
+    import anyio.to_thread
+
     anyio.to_thread.current_default_thread_limiter().total_tokens = math.inf
     listener, address = _connections.bound(binding)
     service.announce(address)
@@ -122,6 +119,9 @@ async def _serve_stdio(server: Any, binding: Binding, service: Service) -> None:
 
 async def _session(server: Any, ends: _pipes.Ends) -> None:
     """Serve one client until it leaves."""
+    import anyio
+    from mcp import stdio_server
+
     files = os.fdopen(ends.read, encoding="utf-8"), os.fdopen(ends.write, "w", encoding="utf-8")
     with contextlib.suppress(OSError), files[0], files[1]:
         async with stdio_server(*map(anyio.wrap_file, files)) as (reading, writing):
@@ -134,6 +134,10 @@ async def _through_pipes(where: Address) -> AsyncIterator[Any]:
 
     That one spawns its server. The pipes are read and written by the event loop, as those of a child are.
     """
+    import anyio
+    import mcp_types
+    from mcp.shared.message import SessionMessage
+
     loop, ends = asyncio.get_running_loop(), _pipes.connect(where, "pipe")
     lines = asyncio.StreamReader(limit=MOST_BYTES)
     protocol = asyncio.StreamReaderProtocol(lines)
@@ -171,6 +175,9 @@ class Client:
     """One client of the SDK, with a session over pipes or HTTP."""
 
     def __init__(self, address: str, options: Options) -> None:
+        import mcp  # now, so that ``open`` only connects
+
+        self._library: Any = mcp
         self._where = parse_address(address)
         self._mode: Any = "legacy" if options.protocol == "legacy" else "auto"
 
@@ -186,7 +193,7 @@ class Client:
     async def _stay(self, opened: Any) -> None:
         """Enter the SDK's client and leave it, in a task of its own: it cancels that one when a connection breaks."""
         try:
-            async with self._transport() as transport, LibraryClient(transport, mode=self._mode) as self._client:
+            async with self._transport() as transport, self._library.Client(transport, mode=self._mode) as self._client:
                 opened.set_result(None)
                 await self._is_over.wait()
         except (Exception, asyncio.CancelledError) as reason:
@@ -199,6 +206,9 @@ class Client:
         if self._where.transport == "ipc":
             yield _through_pipes(self._where)
             return
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
         url = f"http://{_http_wire.authority(self._where)}{PATH}"
         async with httpx2.AsyncClient(timeout=None, trust_env=False) as http:
             yield streamable_http_client(url, http_client=http, max_sse_event_size=None)
@@ -227,7 +237,7 @@ Multiplexed = Client
 
 
 def _text(reason: Exception) -> str:
-    """Return what the SDK says of a failure."""
+    """Return what the SDK says of a failure, of several the first."""
     while isinstance(reason, ExceptionGroup):
         reason = reason.exceptions[0]
-    return reason.error.message if isinstance(reason, MCPError) else str(reason) or type(reason).__name__
+    return str(getattr(reason, "message", "")) or str(reason) or type(reason).__name__
