@@ -26,7 +26,6 @@ CASES = [
     ("grpc_sync", "ipc", {"serialization": "bytes"}),
     ("grpc_aio", "tcp", {}),
     ("grpclib", "ipc", {}),
-    ("mcp", "ipc", {}),
     ("mcp", "tcp", {"protocol": "legacy"}),
     ("http_aiohttp", "tcp", {"pool": 1}),
     ("http_aiohttp", "ipc", {"pool": 2}),
