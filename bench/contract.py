@@ -79,7 +79,8 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 for options that change something, the fields ``bench.contract.GUARANTEES`` as text; options need only the fields that
 differ. The name of another system instead says that the guarantees are that one's.
 ``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.
-``close`` may be called in another thread than ``open`` and ``call``, but never while one of them runs there.
+``close`` may be called in another thread than ``open`` and ``call``, but never while one of them runs there; ``open``
+and ``close`` of an asynchronous client are awaited in one task.
 A payload is random bytes that do not compress, of any value, as many as ``payload_bytes`` says, never none; each
 client calls with up to 16 different ones in turn, and compares every reply with its request. The conformance tests send
 1 B, 70 kB and 2 MB, or ``LARGEST_BYTES``. With a structured message and an option ``codec`` a payload is what the codec

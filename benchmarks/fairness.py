@@ -61,11 +61,16 @@ PAIRS = (
     Pair("grpc_aio", {"event_loop": "uvloop"}),
     Pair("grpc_cpp", {"api": "sync"}),
     Pair("grpc_sync", {"rpc": "stream"}),
+    Pair("grpclib", {"event_loop": "uvloop"}),
     Pair("http_aiohttp", {"event_loop": "uvloop"}),
     Pair("http_asgi", {"client": "httpx"}),
     Pair("http_asgi", {"event_loop": "asyncio"}),
+    Pair("http_asgi", {"framework": "fastapi"}),
     Pair("http_stdlib", {"client": "bare"}),
     Pair("http_stdlib", {"server_nodelay": False, "writes": 2}, given=STALLED),
+    Pair("mcp", {"json_response": True}),
+    Pair("mcp", {"tool": "coroutine"}),
+    Pair("mcp", {"structured": False}),
     Pair("mqtt", {"event_loop": "uvloop"}),
     Pair("nats", {"event_loop": "uvloop"}),
     Pair("nng_aio", {"event_loop": "uvloop"}),
@@ -76,6 +81,9 @@ PAIRS = (
     Pair("rpyc", {"nodelay": False}, payload_bytes=100_000, given=STALLED),
     Pair("thrift", {"server_nodelay": False}, payload_bytes=4090, given=STALLED),
     Pair("wamp_crossbar", {"event_loop": "uvloop"}),
+    Pair("websockets", {"compress": True}),
+    Pair("websockets", {"event_loop": "uvloop"}),
+    Pair("websockets", {"library": "picows"}),
 )
 
 

@@ -9,7 +9,7 @@ import contextlib
 import inspect
 import time
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from types import CoroutineType
 from typing import Any
@@ -75,26 +75,73 @@ def run_plain(result: Any) -> Any:
     raise RuntimeError("a blocking client's coroutine waits for an event loop")
 
 
-def runner_of(is_async: bool, options: Any) -> Callable[[Any], Any]:
-    """Return what runs a coroutine to its end: the event loop that options name, where a client is ``async``."""
+class InOneTask:
+    """Runs coroutines to their end, all in one task of an event loop.
+
+    What ``open`` enters, ``close`` can leave then: libraries on anyio refuse to do so in another task.
+    runner: an ``asyncio.Runner``, which other tasks may share.
+    """
+
+    def __init__(self, runner: Any) -> None:
+        self._runner = runner
+        self._given: deque[tuple[Any, Any]] = deque()  # coroutines, and the futures of their results
+        self._task: Any = None
+        self._turn: Any = None  # the future for which the task waits while nothing is given
+
+    def __call__(self, coroutine: Any) -> Any:
+        """Return what a coroutine returns, from outside of the event loop."""
+        return self._runner.run(self.within(coroutine))
+
+    async def within(self, coroutine: Any) -> Any:
+        """Return what a coroutine returns that the task awaits, from another task."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+        self._given.append((coroutine, done))
+        if self._task is None or self._task.done():  # a library has cancelled it
+            self._task = loop.create_task(self._work(loop))
+            self._task._log_destroy_pending = False  # it ends with its loop, as those of ``gather`` do
+        elif self._turn is not None and not self._turn.done():
+            self._turn.set_result(None)
+        return await done
+
+    async def _work(self, loop: Any) -> None:
+        while True:
+            while not self._given:
+                self._turn = loop.create_future()
+                await self._turn
+            coroutine, done = self._given.popleft()
+            try:
+                done.set_result(await coroutine)
+            except BaseException as reason:  # whoever waits for the future gets it
+                done.set_exception(reason)
+
+    def another(self) -> "InOneTask":
+        """Return another task of the same event loop."""
+        return InOneTask(self._runner)
+
+
+def runner_of(is_async: bool, options: Any) -> Any:
+    """Return what runs a coroutine to its end: one task of the loop that options name, where a client is ``async``."""
     if not is_async:
         return run_plain
     import asyncio
 
     from bench.process import event_loops
 
-    return asyncio.Runner(loop_factory=event_loops.factory(options)).run
+    return InOneTask(asyncio.Runner(loop_factory=event_loops.factory(options)))
 
 
 class Caller:
     """A client and its buffers.
 
-    run: what ``runner_of`` returned. The methods that make calls are coroutines for both kinds of clients; only the
-    timed loops in them are written twice.
+    run: what ``runner_of`` returned, or another task of its event loop. The methods that make calls are coroutines for
+    both kinds of clients; only the timed loops in them are written twice.
     """
 
     def __init__(self, make: Callable[[], Any], payloads: list[Any], size: int, run: Callable[[Any], Any]) -> None:
-        self._make, self._payloads, self._run = make, payloads, run
+        self._make, self._payloads, self.run = make, payloads, run
         self._is_async = run is not run_plain
         self._client = make()
         self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
@@ -103,9 +150,9 @@ class Caller:
 
     def first(self) -> int:
         """Connect and make one verified call; return its time in ns."""
-        self._run(self._client.open())
+        self.run(self._client.open())
         began = time.perf_counter_ns()
-        reply = self._run(self._client.call(self._payloads[0]))
+        reply = self.run(self._client.call(self._payloads[0]))
         took = time.perf_counter_ns() - began
         if self._payloads[0] != reply:
             raise timed_loops.wrong_answer(self._payloads[0], reply, 0)
@@ -156,4 +203,4 @@ class Caller:
 
     def close(self) -> None:
         """Disconnect."""
-        self._run(self._client.close())
+        self.run(self._client.close())

@@ -43,7 +43,8 @@ class Callers:
         self._run = runner_of(self._is_async, options)
         self._payloads = Payloads(system, options, spec)
         make = self._payloads.around(functools.partial(system.Client, address, options))
-        self._callers = [self.kind(make, self._payloads.items, size, self._run) for _ in range(spec.case.callers)]
+        runs = [self._run.another() if self._is_async else self._run for _ in range(spec.case.callers)]
+        self._callers = [self.kind(make, self._payloads.items, size, run) for run in runs]
 
     def first(self) -> int:
         """Connect and make one verified call with each caller; return the time of the first in ns."""
@@ -54,10 +55,10 @@ class Callers:
         """Run the timed loops."""
         if self._due is not None:
             before_ns = timed_loops.spun_ns()
-            self._run(self._callers[0].opened(self._due, begin(self._due, at_ns, until_ns)))
+            self._callers[0].run(self._callers[0].opened(self._due, begin(self._due, at_ns, until_ns)))
             self._spun_ns = timed_loops.spun_ns() - before_ns
         elif len(self._callers) == 1:
-            self._run(self._callers[0].closed(until_ns))
+            self._callers[0].run(self._callers[0].closed(until_ns))
         elif self._is_async:
             self._run(self._side_by_side(until_ns))
         else:
@@ -69,7 +70,7 @@ class Callers:
     async def _side_by_side(self, until_ns: int) -> None:
         import asyncio
 
-        await asyncio.gather(*(caller.closed(until_ns) for caller in self._callers))
+        await asyncio.gather(*(caller.run.within(caller.closed(until_ns)) for caller in self._callers))
 
     def report(self) -> LoadReport:
         """Return the number of calls, the failures, the times of each caller, and the CPU time of pacing in us."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench.child import timed_loops
-from bench.child.caller import Caller, Failures, failed, renew, run_plain
+from bench.child.caller import Caller, Failures, InOneTask, failed, renew, run_plain
 from bench.child.structured_messages import ApartCarrier, Payloads
 from bench.contract import LoadReport
 from bench.errors import SystemFailedError, TransportError
@@ -43,10 +43,13 @@ def report_of(slots: Sequence[Any], codec: dict[str, float]) -> LoadReport:
 
 
 class SharedClient:
-    """A client of an asynchronous library on which several calls are awaited at once; ``client`` is renewed."""
+    """A client of an asynchronous library on which several calls are awaited at once; ``client`` is renewed.
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+    run: the task in which it is opened, renewed and closed.
+    """
+
+    def __init__(self, make: Callable[[], Any], run: InOneTask) -> None:
+        self._make, self.run = make, run
         self.client = make()
         self._lock = asyncio.Lock()
 
@@ -60,14 +63,14 @@ class SharedClient:
         async with self._lock:
             if self.client is not old:
                 return
-            self.client = await renew(self._make, old, error)
+            self.client = await self.run.within(renew(self._make, old, error))
 
 
 class AwaitedSlot(Caller):
     """A slot whose client is shared with the other slots of its connection."""
 
-    def __init__(self, shared: SharedClient, payloads: list[Any], size: int, run: Callable[[Any], Any]) -> None:
-        super().__init__(lambda: shared.client, payloads, size, run)
+    def __init__(self, shared: SharedClient, payloads: list[Any], size: int) -> None:
+        super().__init__(lambda: shared.client, payloads, size, shared.run)
         self._shared = shared
 
     async def _renew(self, error: TransportError, received: Any) -> None:
@@ -84,12 +87,12 @@ class SharedClients:
         self._payloads = Payloads(system, options, spec)
         kind = system.Multiplexed if spec.case.outstanding > 1 else system.Client
         make = self._payloads.around(functools.partial(kind, address, options))
-        self._connections = [SharedClient(make) for _ in range(spec.case.callers)]
+        self._connections = [SharedClient(make, InOneTask(self._runner)) for _ in range(spec.case.callers)]
 
     def close(self) -> None:
         """Disconnect."""
         for connection in self._connections:
-            self._runner.run(connection.client.close())
+            connection.run(connection.client.close())
 
 
 class Awaited(SharedClients):
@@ -99,7 +102,7 @@ class Awaited(SharedClients):
         super().__init__(system, options, address, spec, event_loops.factory(options))
         depth, most = spec.case.outstanding, spec.case.calls_per_caller
         self._slots = [
-            AwaitedSlot(self._connections[number // depth], payloads, most, self._runner.run)
+            AwaitedSlot(self._connections[number // depth], payloads, most)
             for number, payloads in enumerate(payloads_of_slots(spec, self._payloads.items))
         ]
 

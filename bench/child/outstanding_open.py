@@ -113,7 +113,7 @@ class OpenOutstanding(SharedClients):
 
     def first(self) -> int:
         """Connect and make one verified call over each connection; return the time of the first in ns."""
-        times = [self._runner.run(self._first(connection.client)) for connection in self._connections]
+        times = [connection.run(self._first(connection.client)) for connection in self._connections]
         return times[0]
 
     async def _first(self, client: Any) -> int:

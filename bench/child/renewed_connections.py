@@ -64,7 +64,7 @@ class RenewingCaller(Caller):
 
     def drop(self) -> None:
         """Close the connection of the first call, before the window."""
-        self._run(self._client.close())
+        self.run(self._client.close())
 
     def _next(self, until_ns: int) -> tuple[Buffer, Buffer] | None:
         """Return the buffers of the next connection's calls; None if the window or the room is over."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from bench import replies
 from bench.child import timed_loops
-from bench.child.caller import Failures, failed, renew, resolve, runner_of
+from bench.child.caller import Failures, failed, renew, resolve, run_plain, runner_of
 from bench.child.open_files import allow_many_files
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -97,10 +97,11 @@ async def receive_async(
 
 
 class Streams:
-    """One caller: a client, its requests, what they brought, and its failures."""
+    """One caller: a client, its requests, what they brought, and its failures; ``in_task`` runs its coroutines."""
 
-    def __init__(self, make: Callable[[], Any], requests: list[bytes], ask: Ask, is_async: bool) -> None:
-        self._make, self._requests, self._ask, self._is_async = make, requests, ask, is_async
+    def __init__(self, make: Callable[[], Any], requests: list[bytes], ask: Ask, in_task: Any) -> None:
+        self._make, self._requests, self._ask, self.in_task = make, requests, ask, in_task
+        self._is_async = in_task is not run_plain
         self.client = make()
         self.record, self.failures = Record(), Failures()
 
@@ -155,23 +156,25 @@ class ReplyStreams:
         make = functools.partial(system.StreamClient, address, options)
         self._is_async = inspect.isasyncgenfunction(system.StreamClient.stream)
         requests = [replies.request(ask, filler) for filler in fillers]
-        self._streams = [Streams(make, requests, ask, self._is_async) for _ in range(spec.case.callers)]
+        self._run = runner_of(self._is_async, options)
+        tasks = [self._run.another() if self._is_async else self._run for _ in range(spec.case.callers)]
+        self._streams = [Streams(make, requests, ask, in_task) for in_task in tasks]
         first = Ask(1, spec.case.reply_bytes, 0)
         self._first = first, replies.request(first, fillers[0])
         self._stagger_ns = min(ask.replies * ask.gap_ns, int(spec.window_s * 1e9)) // spec.case.callers
-        self._run = runner_of(self._is_async, options)
 
     def first(self) -> int:
         """Connect every caller and let it receive a stream of one reply; return the time of the first in ns."""
-        first_ns = int(self._run(self._streams[0].first(*self._first)))
+        first_ns = int(self._streams[0].in_task(self._streams[0].first(*self._first)))
         for place in range(1, len(self._streams), AT_ONCE):
-            self._side_by_side([stream.first(*self._first) for stream in self._streams[place : place + AT_ONCE]])
+            streams = self._streams[place : place + AT_ONCE]
+            self._side_by_side(streams, [stream.first(*self._first) for stream in streams])
         return first_ns
 
-    def _side_by_side(self, work: list[Coroutine[Any, Any, Any]]) -> None:
-        """Run coroutines in one event loop, or each in a thread."""
+    def _side_by_side(self, streams: list[Streams], work: list[Coroutine[Any, Any, Any]]) -> None:
+        """Run a coroutine of each stream, in its task of one event loop or in a thread."""
         if self._is_async:
-            self._run(_gather(work))
+            self._run(_gather([stream.in_task.within(one) for stream, one in zip(streams, work, strict=True)]))
             return
         from concurrent.futures import ThreadPoolExecutor
 
@@ -188,7 +191,7 @@ class ReplyStreams:
         if not self._is_async:
             threading.stack_size(STACK_BYTES)
         begins_ns = (at_ns + place * self._stagger_ns for place in range(len(self._streams)))
-        self._side_by_side(list(map(run, self._streams, begins_ns)))
+        self._side_by_side(self._streams, list(map(run, self._streams, begins_ns)))
 
     def report(self) -> LoadReport:
         """Return how many replies came, the columns of each caller's record, and what failed."""
@@ -197,7 +200,7 @@ class ReplyStreams:
     def close(self) -> None:
         """Disconnect."""
         for stream in self._streams:
-            self._run(resolve(stream.client.close()))
+            stream.in_task(resolve(stream.client.close()))
 
 
 async def _gather(work: list[Coroutine[Any, Any, Any]]) -> None:

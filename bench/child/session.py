@@ -148,30 +148,49 @@ def main() -> None:
     payloads = timed_loops.make_payloads(given.payload_bytes, given.seed)
     prepared_ns = time.perf_counter_ns()
     loop, run = _loop(client, options)
-    run(client.open())
-    most = max(0, given.calls - 1)
-    run(loop(client.call, payloads, timed_loops.zeros(1), timed_loops.zeros(1), NEVER_NS))
-    answered_ns = called_ns = time.perf_counter_ns()
-    if most:
-        run(loop(client.call, payloads, timed_loops.zeros(most), timed_loops.zeros(most), NEVER_NS))
-        called_ns = time.perf_counter_ns()
-    run(client.close())
+    answered_ns, called_ns = run(_calls(client, loop, payloads, max(0, given.calls - 1)))
     moments = {"interpreted_ns": interpreted_ns, "prepared_ns": prepared_ns}
     done = SessionDone(**moments, answered_ns=answered_ns, called_ns=called_ns)
     print(b"".join(encode(done)).decode(), end="")
 
 
+async def _calls(client: Any, loop: Any, payloads: list[bytes], more: int) -> tuple[int, int]:
+    """Connect, make one call and ``more``, disconnect; return when the first and the last was answered, in ns."""
+    is_async = loop is timed_loops.closed_async
+
+    async def done(result: Any) -> None:
+        if is_async:
+            await result
+
+    await done(client.open())
+    await done(loop(client.call, payloads, timed_loops.zeros(1), timed_loops.zeros(1), NEVER_NS))
+    answered_ns = called_ns = time.perf_counter_ns()
+    if more:
+        await done(loop(client.call, payloads, timed_loops.zeros(more), timed_loops.zeros(more), NEVER_NS))
+        called_ns = time.perf_counter_ns()
+    await done(client.close())
+    return answered_ns, called_ns
+
+
 def _loop(client: Any, options: Any) -> tuple[Any, Any]:
-    """Return the timed loop for a client's kind of calls, and the function that runs it."""
+    """Return the timed loop for a client's kind of calls, and the function that runs ``_calls`` to its end."""
     import inspect
 
     if not inspect.iscoroutinefunction(type(client).call):
-        return timed_loops.closed, lambda result: result
+        return timed_loops.closed, _run_plain
     import asyncio
 
     from bench.process import event_loops
 
     return timed_loops.closed_async, asyncio.Runner(loop_factory=event_loops.factory(options)).run
+
+
+def _run_plain(coroutine: Any) -> Any:
+    """Return the result of a coroutine that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
 
 
 if __name__ == "__main__":

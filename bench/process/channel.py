@@ -215,14 +215,28 @@ class Channel:
 def fail(channel: Channel, error: BaseException) -> NoReturn:
     """Report an error to the parent and exit; write the traceback of an unexpected error to the log."""
     if isinstance(error, BenchError):
-        channel.send(Failed(text=str(error)))
+        parts = [described(error.__cause__)] if isinstance(error.__cause__, BaseExceptionGroup) else []
+        channel.send(Failed(text="; ".join([str(error), *parts])))
     else:
         import traceback
 
         with contextlib.suppress(OSError):  # the log takes nothing more where the disk is full
             traceback.print_exception(error)
-        channel.send(Failed(text=f"{type(error).__name__}: {error}"))
+        channel.send(Failed(text=described(error)))
     channel.leave(1)
+
+
+def described(error: BaseException) -> str:
+    """Return the type and the text of an error, or of each one in a group, with the last line of a system's file."""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(dict.fromkeys(map(described, error.exceptions)))
+    where, trace = "", error.__traceback__
+    while trace:
+        code = trace.tb_frame.f_code
+        if trace.tb_frame.f_globals.get("__name__", "").startswith("bench.systems."):
+            where = f" ({code.co_filename}, line {trace.tb_lineno})"
+        trace = trace.tb_next
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def run_child(work: Callable[[Channel], None]) -> NoReturn:

@@ -1,17 +1,18 @@
-"""The servers of http_asgi: an application by Starlette or by hand, and what runs it."""
+"""The servers of http_asgi: an application by Starlette, by FastAPI or by hand, and what runs it."""
 
 import asyncio
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs
 
 from bench import credentials
 from bench.contract import Service, parse_address
 from bench.systems import _connections, _http
 
+BACKLOG = 2048  # of connections that wait to be accepted
 IDLE_S = 3600  # that a connection may be idle; the servers' own limits are 5 s
 READY_S = 0.005  # between two looks whether granian accepts connections
 
@@ -71,6 +72,30 @@ def by_starlette(resources: Resources) -> Application:
     return Starlette(routes=[Route(path, handler, methods=[method]) for path, handler, method in routes])
 
 
+def by_fastapi(resources: Resources) -> Application:
+    """Return the application as FastAPI's users write it who take and return bytes: no model is made of a body."""
+    from fastapi import FastAPI, Request, Response
+    from fastapi.responses import StreamingResponse
+
+    kind = "application/octet-stream"
+
+    async def echo(request: Request) -> Response:
+        return Response(resources.echo(await request.body()), media_type=kind)
+
+    async def some_bytes(count: str = "") -> Response:
+        body = resources.some_bytes(count)
+        return Response(b"count is wrong", 400) if body is None else Response(body, media_type=kind)
+
+    async def chunked(request: Request) -> StreamingResponse:
+        return StreamingResponse(resources.stream(await request.body()), media_type=kind)
+
+    application: Any = FastAPI()
+    application.post("/echo")(echo)
+    application.get("/resource")(some_bytes)
+    application.post("/chunked")(chunked)
+    return application
+
+
 def by_hand(resources: Resources) -> Application:
     """Return the application as the interface of ASGI has it, without a framework."""
 
@@ -91,6 +116,9 @@ def by_hand(resources: Resources) -> Application:
         return None
 
     return application
+
+
+MADE = {"starlette": by_starlette, "fastapi": by_fastapi, "none": by_hand}
 
 
 async def _live(receive: Any, send: Any) -> None:
@@ -129,8 +157,13 @@ def files(folder: str) -> tuple[str, str]:
     return certificate, key
 
 
-async def uvicorn(application: Application, listener: socket.socket, parser: str, folder: str) -> None:
-    """Serve with uvicorn and one of its two parsers."""
+async def uvicorn(
+    application: Application, listener: socket.socket, parser: str, folder: str, lifespan: Literal["on", "off"] = "off"
+) -> None:
+    """Serve with uvicorn and one of its two parsers.
+
+    lifespan: whether the application has work of its own at the beginning and at the end.
+    """
     import uvicorn as library
 
     certificate, key = files(folder) if folder else (None, None)
@@ -138,7 +171,7 @@ async def uvicorn(application: Application, listener: socket.socket, parser: str
         application,
         http=parser,
         ws="none",
-        lifespan="off",
+        lifespan=lifespan,
         log_config=None,
         access_log=False,
         timeout_keep_alive=IDLE_S,
@@ -190,4 +223,4 @@ async def granian(application: Application, place: dict[str, Any], folder: str, 
 
 def listen(endpoint: str) -> socket.socket:
     """Return a listening socket that knows its protocol: without it, event loops do not set TCP_NODELAY."""
-    return socket.socket(fileno=_connections.listen(parse_address(endpoint), 2048).detach())
+    return socket.socket(fileno=_connections.listen(parse_address(endpoint), BACKLOG).detach())

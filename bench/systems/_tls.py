@@ -48,9 +48,12 @@ def server_context(folder: str) -> "ssl.SSLContext":
     return context
 
 
-def client_context() -> "ssl.SSLContext":
-    """Return what a client needs for TLS 1.3: it trusts this run's authority alone, and verifies names."""
-    return _client_context(credentials.text(credentials.AUTHORITY))
+def client_context(protocol: str = "") -> "ssl.SSLContext":
+    """Return what a client needs for TLS 1.3: it trusts this run's authority alone, and verifies names.
+
+    protocol: what it asks for by ALPN, such as h2.
+    """
+    return _client_context(credentials.text(credentials.AUTHORITY), protocol)
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,4 +1,4 @@
-"""HTTP: ASGI, a Starlette application on uvicorn, hypercorn or granian; clients of aiohttp or httpx."""
+"""HTTP: ASGI, a Starlette or FastAPI application on uvicorn, hypercorn or granian; clients of aiohttp or httpx."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bench.systems import _connections, _http, _http_wire, _messages, _ports, _t
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.8
-REQUIRES = ("starlette", "uvicorn", "h11", "httptools", "hypercorn", "granian", "httpx", "aiohttp", "uvloop")
+REQUIRES = ("starlette", "fastapi", "uvicorn", "h11", "httptools", "hypercorn", "granian", "httpx", "aiohttp", "uvloop")
 GROUP = "http"
 FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
 ENCRYPTED = ("tcp",)
@@ -37,7 +37,8 @@ class Options:
 
     server: uvicorn with the parser httptools (C) or h11 (Python); hypercorn, which uses h11 too; granian (hyper, in
         Rust, in threads beside the event loop).
-    framework: starlette finds the handler by its routes; none is an application by hand.
+    framework: starlette finds the handler by its routes; fastapi is built on it, and reads a handler's parameters from
+        its signature; none is an application by hand.
     client: aiohttp, as in the other systems of HTTP, with a parser in C; or httpx, whose parser is h11, in Python. Both
         without limits on time.
     resource: echo posts the payload and gets it back; bytes gets as many bytes as the payload has.
@@ -47,7 +48,7 @@ class Options:
     """
 
     server: Literal["uvicorn_httptools", "uvicorn_h11", "hypercorn", "granian"] = "uvicorn_httptools"
-    framework: Literal["starlette", "none"] = "starlette"
+    framework: Literal["starlette", "fastapi", "none"] = "starlette"
     client: Literal["aiohttp", "httpx"] = "aiohttp"
     resource: Literal["echo", "bytes"] = "echo"
     event_loop: event_loops.EventLoop = "uvloop"
@@ -62,8 +63,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
     from bench.systems import _asgi
 
-    resources = _asgi.Resources(service)
-    application = _asgi.by_starlette(resources) if options.framework == "starlette" else _asgi.by_hand(resources)
+    application = _asgi.MADE[options.framework](_asgi.Resources(service))
     folder = binding.credentials if options.tls else ""
     if options.server == "granian":
         where = _reserved(binding.endpoint())

@@ -60,7 +60,7 @@ def test_limits_and_large_payloads(name):
         (
             "zeromq",
             {},
-            "wire: .*grpc_aio, .*grpc_sync, http_aiohttp, .*http_crossbar, http_stdlib, oracle, sockets, "
+            "wire: .*grpc_aio, .*grpc_sync, .*http_aiohttp, .*http_crossbar, http_stdlib, oracle, sockets, "
             ".*xmlrpc_stdlib",
         ),
         ("zeromq", {"transport": "inproc"}, "zeromq .*inproc .*wire"),

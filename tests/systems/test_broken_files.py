@@ -132,3 +132,41 @@ def test_a_server_that_answers_without_the_service_is_told_so(folder):
     found = next(one for one in checks.check(run) if one.name == "answers")
     assert found.verdict == checks.INVALID and "20 calls" in found.found
     assert "around" in found.advice and "service.answer(payload)" in found.advice
+
+
+FAILING = '    {}["price"]'
+GROUPED = f"""
+import asyncio
+
+async def fail(after_s):
+    await asyncio.sleep(after_s)
+{FAILING}
+
+async def work():
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(fail(0))
+        await asyncio.sleep(1)
+"""
+
+
+def test_an_error_in_a_group_of_tasks_is_named_with_its_line_of_the_systems_file(folder):
+    def with_line(name, old, new):
+        write(folder, name, WHOLE.replace(old, new) + GROUPED)
+        line = (folder / f"{name}.py").read_text().splitlines().index(FAILING) + 1
+        return rf"KeyError: 'price' \(.*{name}\.py, line {line}\)"
+
+    words = with_line("grouped_server", "sockets.serve(binding, sockets.Options(), service)", "asyncio.run(work())")
+    with pytest.raises(SystemFailedError, match=words):
+        measure(Case("grouped_server", "ipc"), 0.05, 1)
+    opening = """
+    def open(self):
+        from bench.errors import TransportError
+        try:
+            asyncio.run(work())
+        except Exception as reason:
+            raise TransportError(f"cannot connect: {reason}") from reason
+"""
+    last = "        super().__init__(address, sockets.Options())\n"
+    words = with_line("grouped_client", last, last + opening)
+    with pytest.raises(SystemFailedError, match=rf"cannot connect: .*{words}"):
+        measure(Case("grouped_client", "ipc"), 0.05, 1)

@@ -78,7 +78,7 @@ DEFAULT = [(name, transport, variants(name)[0]) for name, transport in PAIRS]
 VARIED = [(name, varied_over(name, options), options) for name in systems.names() for options in variants(name)[1:]]
 
 
-OF_THE_CLIENT = {"http_crossbar": {"resource"}}  # its server takes seconds to start, and serves all
+OF_THE_CLIENT = {"http_crossbar": {"resource"}, "mcp": {"protocol"}}  # these take long to start, and serve all
 
 
 def changed(name, options):

@@ -14,7 +14,8 @@ from bench.systems import grpc_aio
 from bench.validation.support import choices
 
 ASYNCHRONOUS = {
-    "connect", "grpc_aio", "http_aiohttp", "http_asgi", "mqtt", "nats", "nng_aio", "rabbitmq", "wamp_crossbar",
+    "connect", "grpc_aio", "grpclib", "http_aiohttp", "http_asgi", "mcp", "mqtt", "nats", "nng_aio",
+    "rabbitmq", "wamp_crossbar", "websockets",
 }  # fmt: skip
 
 CHECKED = '''

@@ -25,6 +25,8 @@ CASES = [
     ("grpc_sync", "tcp", {}),
     ("grpc_sync", "ipc", {"serialization": "bytes"}),
     ("grpc_aio", "tcp", {}),
+    ("grpclib", "ipc", {}),
+    ("mcp", "tcp", {"protocol": "legacy"}),
     ("http_aiohttp", "tcp", {"pool": 1}),
     ("http_aiohttp", "ipc", {"pool": 2}),
     ("wamp_crossbar", "ipc", {}),
@@ -57,7 +59,7 @@ def test_calls_under_way_together_are_all_answered_and_counted(name, transport, 
 @pytest.mark.parametrize(
     ("name", "payload_bytes", "options"),
     [
-        *(("sockets", 100, {}), ("grpc_aio", 100, {}), ("grpc_cpp", 100, {})),
+        *(("sockets", 100, {}), ("grpc_aio", 100, {}), ("grpc_cpp", 100, {}), ("grpclib", 100, {})),
         *(("grpc_sync", 200_000, {}), ("grpc_sync", 500, {"codec": "json"})),
     ],
 )

@@ -1,0 +1,190 @@
+"""gRPC: grpclib, HTTP/2 and gRPC in pure Python with asyncio, on both sides."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from grpclib.client import Channel, UnaryStreamMethod, UnaryUnaryMethod
+from grpclib.config import Configuration
+from grpclib.const import Cardinality, Handler
+from grpclib.encoding.proto import ProtoCodec
+from grpclib.exceptions import GRPCError, StreamTerminatedError
+from grpclib.server import Server
+
+from bench.contract import Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.process import event_loops
+from bench.systems import _asgi, _connections, _tls, _tokens
+from bench.systems._grpc_echo_pb2 import Payload
+
+TRANSPORTS = ("ipc", "tcp")
+START_S = 0.3
+REQUIRES = ("grpclib", "protobuf", "grpcio", "hpack")  # the last two for the engine wire
+FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
+
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: the library makes each call once, and has no retries",
+        "acknowledgement": "the reply's status",
+        "persistence": "nothing is stored",
+        "ordering": "of the messages of a stream in order; of calls none, each is a stream of its own",
+        "back_pressure": "the sender waits (flow control of HTTP/2 for each stream and connection)",
+        "source": "https://grpclib.readthedocs.io/en/latest/ https://grpc.io/docs/guides/flow-control/",
+    },
+}
+
+CALL, REPLIES = (
+    "/roundtrip.Echo/Call",
+    "/roundtrip.Echo/Replies",
+)  # as in _grpc_echo.proto, and of the other gRPC systems
+
+
+@dataclass(frozen=True)
+class Options:
+    """How calls are made: unary ones, each caller on a channel of its own.
+
+    serialization: protobuf wraps the payload in a message of its own; bytes sends it unchanged.
+    codec: how structured messages become bytes, in gRPC's own place for that; not used for opaque bytes.
+    tls: TLS 1.3 by Python's ssl; the client verifies the server's certificate.
+    event_loop: asyncio or uvloop, on both sides.
+    """
+
+    serialization: Literal["protobuf", "bytes"] = "protobuf"
+    codec: str = "protobuf"
+    tls: bool = False
+    event_loop: event_loops.EventLoop = "asyncio"
+
+    def __post_init__(self) -> None:
+        event_loops.check(self.event_loop)
+
+
+class Codec(ProtoCodec):
+    """The library's own codec, which leaves messages of the type ``bytes`` as they are."""
+
+    def encode(self, message: Any, message_type: Any) -> bytes:
+        """Return the bytes of a message."""
+        return message if message_type is bytes else super().encode(message, message_type)
+
+    def decode(self, data: bytes, message_type: Any) -> Any:
+        """Return the message of some bytes."""
+        return data if message_type is bytes else super().decode(data, message_type)
+
+
+class Echo:
+    """The service, as the library's generated code describes it."""
+
+    def __init__(self, options: Options, service: Service) -> None:
+        self._service, self._is_wrapped = service, options.serialization == "protobuf"
+
+    def __mapping__(self) -> dict[str, Handler]:
+        kind = Payload if self._is_wrapped else bytes
+        reply = _tokens.token_type() if self._is_wrapped else bytes
+        return {
+            CALL: Handler(self._wrapped if self._is_wrapped else self._bare, Cardinality.UNARY_UNARY, kind, kind),
+            REPLIES: Handler(self._replies, Cardinality.UNARY_STREAM, bytes, reply),
+        }
+
+    async def _wrapped(self, stream: Any) -> None:
+        request = await stream.recv_message()
+        await stream.send_message(Payload(data=self._service.answer(request.data)))
+
+    async def _bare(self, stream: Any) -> None:
+        await stream.send_message(self._service.answer(await stream.recv_message()))
+
+    async def _replies(self, stream: Any) -> None:
+        made = _tokens.to_message(_tokens.token_type()) if self._is_wrapped else bytes
+        async for reply in self._service.replies_async(await stream.recv_message()):
+            await stream.send_message(made(reply))
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Answer in one event loop, until the process ends."""
+    event_loops.run(_serve(binding, options, service), options)
+
+
+async def _serve(binding: Binding, options: Options, service: Service) -> None:
+    context = None
+    if options.tls:
+        context = _tls.server_context(binding.credentials)
+        context.set_alpn_protocols(["h2"])
+    listener = _asgi.listen(binding.endpoint())
+    server = Server([Echo(options, service)], codec=Codec())
+    await server.start(sock=listener, ssl=context, backlog=_asgi.BACKLOG)
+    service.announce(_connections.announced(listener, binding.endpoint()))
+    await asyncio.Event().wait()  # an event that nobody sets
+
+
+class Client:
+    """One channel, which is one connection; the first call makes it."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        self._where, self._options = parse_address(address), options
+
+    async def open(self) -> None:
+        """Make the channel and its methods (inside the event loop that will use them)."""
+        where, options = self._where, self._options
+        place: dict[str, Any] = {"host": where.host, "port": where.port}
+        if where.transport == "ipc":
+            place = {"path": where.path}
+        secure = _tls.client_context("h2") if options.tls else None
+        config = Configuration(ssl_target_name_override=_tls.server_name(where))
+        self._channel = Channel(**place, codec=Codec(), ssl=secure, config=config)
+        self._is_wrapped = options.serialization == "protobuf"
+        kind = Payload if self._is_wrapped else bytes
+        reply = _tokens.token_type() if self._is_wrapped else bytes
+        self._method = UnaryUnaryMethod(self._channel, CALL, kind, kind)
+        self._replies = UnaryStreamMethod(self._channel, REPLIES, bytes, reply)
+
+    async def call(self, payload: bytes) -> bytes:
+        """Make one call and return its reply."""
+        try:
+            if self._is_wrapped:
+                return (await self._method(Payload(data=payload))).data
+            return await self._method(payload)
+        except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
+            raise self._failed(reason) from reason
+
+    async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
+        """Make one RPC and yield its replies."""
+        unwrap = _tokens.from_message if self._is_wrapped else bytes
+        try:
+            async with self._replies.open() as stream:
+                await stream.send_message(payload, end=True)
+                async for reply in stream:
+                    yield unwrap(reply)
+        except Exception as reason:  # as in ``call``
+            raise self._failed(reason) from reason
+
+    def _failed(self, reason: Exception) -> TransportError:
+        """Return the error for a call that failed."""
+        if isinstance(reason, GRPCError):
+            return TransportError(f"the call failed: {reason.status.name}: {reason.message}", reason.status.name)
+        if _tls.is_handshake(reason, self._options.tls):
+            return _tls.failed(reason)
+        if isinstance(reason, OSError) and reason.errno:
+            return TransportError(f"cannot connect to {self._where}: {os.strerror(reason.errno)}", "connect")
+        ended = isinstance(reason, StreamTerminatedError) and not self._options.tls
+        return TransportError(f"the call failed: {str(reason) or type(reason).__name__}{_tls.IF * ended}", "read")
+
+    async def close(self) -> None:
+        """Disconnect."""
+        self._channel.close()
+
+
+StreamClient = Multiplexed = Client
+
+
+def __getattr__(name: str) -> Any:
+    """Return ``Wire`` or ``MultiplexedWire``, which import grpcio: other clients and the server do without it."""
+    if name not in ("Wire", "MultiplexedWire"):
+        raise AttributeError(name)
+    from bench.systems import _grpc, _grpc_wire
+
+    def wire(address: str, options: Options) -> Any:
+        """Return the wire of the other gRPC systems, whose requests are the same."""
+        same = _grpc.Options(serialization=options.serialization, max_message_bytes=2**31 - 1, tls=options.tls)
+        return getattr(_grpc_wire, name)(address, same)
+
+    return wire

@@ -1,0 +1,141 @@
+"""Pipes: messages through two pipes of the kernel, as between a program and a child by standard input and output."""
+
+import os
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from bench.contract import Binding, Service, parse_address
+from bench.errors import TransportError
+from bench.systems import _connections, _pipes
+
+TRANSPORTS = ("ipc",)
+REQUIRES = ()
+
+HEADER_BYTES = 4  # before each message: its length, big-endian
+
+GUARANTEES = {
+    "": {
+        "delivery": "at most once: nothing is sent again, and what is in a pipe is lost with its reader",
+        "acknowledgement": "none by the kernel; here the reply",
+        "persistence": "nothing is stored",
+        "ordering": "in order",
+        "back_pressure": "the sender waits once the pipe is full (64 KiB in Linux)",
+        "source": "https://man7.org/linux/man-pages/man7/pipe.7.html",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What carries the messages, each a length of 4 bytes and the payload, in one write; the server has threads.
+
+    through: pipe, two pipes, one for each direction; or socketpair, one pair of connected Unix sockets.
+    """
+
+    through: _pipes.Kind = "pipe"
+
+
+class Messages:
+    """The messages of one client or server, read through a buffer as Python's own ``sys.stdin.buffer`` does."""
+
+    def __init__(self, ends: _pipes.Ends) -> None:
+        self._ends = ends
+        self._reader: Any = os.fdopen(ends.read, "rb", closefd=False)
+
+    def send(self, payload: bytes) -> None:
+        """Write one message; OSError if nobody reads any more."""
+        message = len(payload).to_bytes(HEADER_BYTES, "big") + payload
+        written = os.write(self._ends.write, message)
+        while written < len(message):  # a signal came in between
+            written += os.write(self._ends.write, memoryview(message)[written:])
+
+    def receive(self) -> bytes:
+        """Return the next message; EOFError if the other side has left."""
+        length = int.from_bytes(self._exactly(HEADER_BYTES), "big")
+        return self._exactly(length)
+
+    def _exactly(self, length: int) -> bytes:
+        data: bytes = self._reader.read(length)
+        if len(data) < length:
+            raise EOFError("the other side has closed its end")
+        return data
+
+    def close(self) -> None:
+        """Close both ends."""
+        self._ends.close()
+
+
+def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Take the pipes of clients at a socket file, and answer each client in a thread of its own."""
+    listener, address = _connections.bound(binding)
+    service.announce(address)
+    while True:
+        if ends := _pipes.accept(listener):
+            threading.Thread(target=_answer_all, args=(Messages(ends), service), daemon=True).start()
+
+
+def _answer_all(messages: Messages, service: Service) -> None:
+    """Serve one client until it leaves."""
+    try:
+        while True:
+            messages.send(service.answer(messages.receive()))
+    except (EOFError, OSError):
+        messages.close()
+
+
+class Client:
+    """Two pipes to the server, and from it."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        self._where, self._through = parse_address(address), options.through
+
+    def open(self) -> None:
+        """Make the pipes, and hand the far ends to the server."""
+        self._messages = Messages(_pipes.connect(self._where, self._through))
+
+    def call(self, payload: bytes) -> bytes:
+        """Write one request and read its reply."""
+        try:
+            self._messages.send(payload)
+            return self._messages.receive()
+        except (EOFError, OSError) as reason:
+            raise TransportError(f"the call failed: {reason}", "read") from reason
+
+    def close(self) -> None:
+        """Close the pipes."""
+        self._messages.close()
+
+
+class Sender(Client):
+    """A pipe to the receiver."""
+
+    def send(self, payload: bytes) -> None:
+        """Write one message; it waits while the pipe is full."""
+        try:
+            self._messages.send(payload)
+        except OSError as reason:
+            raise TransportError(f"the message was not sent: {reason}", "write") from reason
+
+
+class Receiver:
+    """The receiver of one sender."""
+
+    def __init__(self, binding: Binding, options: Options) -> None:
+        self._listener, self.address = _connections.bound(binding)
+        self._messages: Messages | None = None
+
+    def receive(self) -> bytes:
+        """Return the next message."""
+        while self._messages is None:
+            if ends := _pipes.accept(self._listener):
+                self._messages = Messages(ends)
+        try:
+            return self._messages.receive()
+        except (EOFError, OSError) as reason:
+            raise TransportError(f"no further message came: {reason}", "read") from reason
+
+    def close(self) -> None:
+        """Close the pipes."""
+        if self._messages:
+            self._messages.close()
