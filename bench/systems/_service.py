@@ -62,24 +62,33 @@ class System:
 def _built(file: str) -> None:
     """Build the service unless it is built from these sources; NotInstalledError without the program that does it."""
     described = service_file.read(file)
-    says = described.says
-    if not (words := says.build):
+    if not (words := described.says.build):
+        return
+    made_of, path = service_file.sources_hash(described), os.path.join(described.folder, f".{described.name}.built")  # noqa: PTH118
+    if made_of and _stamped(path) == made_of:
         return
     if not pipes.program(words[0]):
-        how = says.install or "install it"
+        how = described.says.install or "install it"
         raise NotInstalledError(f"{described.name} is built by {words[0]}, which is not installed: {how}")
-    made_of = service_file.sources_hash(described)
     try:
-        stamp = open(os.path.join(described.folder, f".{described.name}.built"), "a+")  # noqa: PTH118, PTH123, SIM115
+        stamp = open(path, "a+")  # noqa: PTH123, SIM115
     except OSError as reason:
         raise SystemFileError(f"{file} cannot be built: {reason.strerror}: its folder must be writable") from reason
     with stamp:
         fcntl.flock(stamp, fcntl.LOCK_EX)  # another process may build it
-        stamp.seek(0)
-        if not made_of or stamp.read() != made_of:
+        if not made_of or _stamped(path) != made_of:
             stamp.truncate(0)
             _build(described, words)
             stamp.write(made_of)
+
+
+def _stamped(path: str) -> str:
+    """Return the hash of the sources of which a service was built last; "" if it was not."""
+    try:
+        with open(path) as stamp:  # noqa: PTH123
+            return stamp.read()
+    except OSError:
+        return ""
 
 
 def _build(described: service_file.Service, words: Sequence[str]) -> None:

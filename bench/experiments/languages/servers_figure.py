@@ -66,6 +66,9 @@ def _rows(
         drawn = look(protocols.index(of.system.partition("_")[0]))
         values = factor * run.starts_of(of.case)[name]
         range_row(axes, y, RangeRow(values, drawn.colour, more + least, marker=drawn.marker), text)
+    for place, protocol in enumerate(protocols):
+        drawn = look(place)
+        axes.plot([], [], drawn.marker, ls="", color=drawn.colour, label=protocol)
     log_axis(axes.xaxis, text)
     name_rows(axes, [of.name for of in shown])
 
