@@ -1,4 +1,4 @@
-"""A gRPC service as a user would write it: python own_grpc_service.py PLACE [FOLDER]; every hundredth user is another.
+"""A gRPC service as a user would write it: python own_grpc_service.py PLACE [FOLDER]; every fifth user is another.
 
 PLACE: a port, or unix: and a path. FOLDER: of the certificate and the key with which it encrypts, or v1: it describes
 itself by grpc.reflection.v1 instead of v1alpha.
@@ -20,7 +20,7 @@ class Users(services.UsersServicer):
     def Get(self, request, context):  # noqa: N802
         if request.id == "0":
             context.abort(grpc.StatusCode.NOT_FOUND, "no such user")
-        is_other = request.id == "other" and next(numbers) % 100 == 0
+        is_other = request.id == "other" and next(numbers) % 5 == 0
         return protos.User(id="another" if is_other else request.id, name="Ada", visits=3)
 
 

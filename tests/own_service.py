@@ -1,7 +1,7 @@
 """A service as a user would write it, of the standard library alone: python own_service.py PLACE [FAULT [FOLDER]].
 
 PLACE: a port, or the path of a socket. FOLDER: of the certificate and the key with which it encrypts. FAULT: workers,
-it has a process of its own beside it; early, it ends at once; deaf, it never listens; of every hundredth price: wrong,
+it has a process of its own beside it; early, it ends at once; deaf, it never listens; of every fifth price: wrong,
 it is another one; close, its connection ends; redirect, it is elsewhere; late, it takes half a second; mute, it never
 comes; die, it is the last. Of all replies: gzip, they are compressed where the request allows that; chunks, they come
 in pieces with a trailer behind; last, the connection ends behind them. order: users 1, 2 and 0 must come in turn.
@@ -45,7 +45,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        fault = FAULT if next(numbers) % 100 == 0 else ""
+        fault = FAULT if next(numbers) % 5 == 0 else ""
         if fault == "close":
             self.close_connection = True
             return

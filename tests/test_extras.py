@@ -20,6 +20,7 @@ def modules(name: str) -> list[str]:
     return sorted(module for module in found if module.isidentifier() and not module.startswith("_"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", sorted(EXTRAS.keys() - {"dev", "all"}))
 def test_what_an_extra_names_can_be_imported(extra):
     imported = [module for line in EXTRAS[extra] for module in modules(re.split(r"[<>=]", line)[0])]

@@ -130,6 +130,7 @@ def test_a_panel_is_not_on_the_slide_of_the_question_that_it_answers():
     assert made == ["slide", "slide", "-", "slide", "-"]
 
 
+@pytest.mark.slow
 def test_slides_need_no_network(tmp_path, monkeypatch):
     executed = tmp_path / "executed" / "noise.ipynb"
     executed.parent.mkdir()
@@ -150,6 +151,7 @@ def test_slides_are_drawn_of_what_was_not_executed_even_without_a_run_of_its_own
     assert 'src="data:image/png' in page.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_class_has_its_commands(tmp_path):
     def run(*words):
         return subprocess.run(

@@ -157,6 +157,7 @@ def test_a_target_is_measured_and_its_cpu_is_said_to_be_absent(notebook, tmp_pat
     assert "not known" in said and "its placement and its CPU are not known" in panels.caption(run).replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_a_name_that_the_notebook_does_not_have_is_refused_with_the_nearest(tmp_path, command):
     finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), "-p", "trasnport", "ipc")
     assert "UsageError: unknown parameter of latency.ipynb 'trasnport'" in finished.stderr

@@ -94,7 +94,7 @@ def test_retries_score_is_the_number_of_its_sentences():
     run = reference("retries")
     line = next(one for one in sentences.conclusion(run).splitlines() if "**retries at once**" in one)
     attempts, met = (questions.measured(run, questions.find(f"retries {name}")) for name in ("q1", "q2"))
-    assert f": {attempts.words('{:.2f}'.format)} attempts per request;" in line
+    assert f": {attempts.words('{:.2f}'.format)} attempts per request." in line
     assert f" {met.words('{:.0f}%'.format)} within the deadline" in line
 
 
@@ -137,5 +137,5 @@ def p99s(axes):
 def test_quantiles_under_a_freeze_are_those_of_the_picture_and_say_that_the_warm_up_is_included(notebook, panel, say):
     run = reference(notebook)
     drawn = p99s(panels.panel(run, panel).axes[0])
-    said = say(run).partition("warm-up included: ")[2]
+    said = say(run).partition("warm-up included:")[2]
     assert len(drawn) >= 3 and said and all(value in said for value in drawn)

@@ -133,7 +133,7 @@ def test_one_who_is_no_clock():
 
 def test_a_clock_that_is_set_while_it_is_compared():
     def jumps(number):
-        now = time.perf_counter_ns() + 10**9 * (number >= 50)
+        now = time.perf_counter_ns() + 10**9 * (number >= clock_exchange.LEAST // 2)
         return now, now
 
     with peer(answering(jumps)) as address, pytest.raises(SystemFailedError) as failed:

@@ -18,6 +18,7 @@ def assert_harmless(text, is_line=False):
     assert not any(line.startswith("checks    12/12") for line in text.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HALVES, ids=["one", "other"])
 def test_nothing_of_it_is_obeyed_in_sentences_tables_terminals_or_figures(text, monkeypatch, tmp_path):
     monkeypatch.setenv("ROUNDTRIP_FIGURES", str(tmp_path))

@@ -77,9 +77,9 @@ def correction(run: Run) -> str:
     share = of.options["freeze_ms"] / 1e3 / run.plan.window_s
     return (
         f"One freeze of {duration(1e3 * of.options['freeze_ms'])}, {share:.0%} of the window: it sets all quantiles "
-        f"above p{100 * (1 - share):.0f}. p99 over whole windows, warm-up included: {p99[0]} recorded from sending; "
-        f"{p99[1]} corrected for coordinated omission; {p99[2]} measured from the scheduled send time; {p99[3]} true. "
-        f"At this utilization ({of.offered_per_s * of.options['mean_us'] / 1e6:.0%}) the correction is "
-        f"{'' if abs(off) <= MARGIN else '**not** '}within {MARGIN:.0%} of the true value ({off:+.0%}); measuring from "
-        "the scheduled send time needs none."
+        f"above p{100 * (1 - share):.0f}. p99 over whole windows, warm-up included:\n- recorded from sending: "
+        f"{p99[0]}\n- corrected for coordinated omission: {p99[1]}\n- measured from the scheduled send time: {p99[2]}\n"
+        f"- true: {p99[3]}\n\nAt this utilization ({of.offered_per_s * of.options['mean_us'] / 1e6:.0%}) the "
+        f"correction is {'' if abs(off) <= MARGIN else '**not** '}within {MARGIN:.0%} of the true value ({off:+.0%}). "
+        "Measuring from the scheduled send time needs no correction."
     )

@@ -22,10 +22,10 @@ def _costs(run: Run) -> str:
         start, _, byte = costs(run, case, "wall")
         call = call_us(run, case, "wall")
         worth = f", as long as {quantity(start.middle / call.middle)} calls" if call.low > 0 else ""
-        each_kb = f"; {byte.words(duration)} per further kB" if byte.low > 0 else ""
+        each_kb = f" A further kB takes {byte.words(duration)}." if byte.low > 0 else ""
         lines.append(
-            f"- **{run.labels[case]}**: a process takes {start.words(duration)} to start, connect and end{worth}; "
-            f"{_spread(call)} per call{_shares(run, case)}{each_kb}"
+            f"- **{run.labels[case]}**: a process takes {start.words(duration)} to start, connect and end{worth}. A "
+            f"call takes {_spread(call)}{_shares(run, case)}.{each_kb}"
         )
     return "\n".join(lines)
 
@@ -38,7 +38,7 @@ def _shares(run: Run, case: int) -> str:
     if client + server > 1.01 * wall:
         return f"{cpu} (more than the call: some work runs at the same time, or after the reply)"
     waiting = max(0.0, 1 - (client + server) / wall)
-    return f"{cpu}; the remaining {waiting:.0%} is waiting" if waiting >= 0.005 else f"{cpu}; none of it is waiting"
+    return f"{cpu}, and waiting {waiting:.0%}" if waiting >= 0.005 else f"{cpu}, and none waiting"
 
 
 def _spread(spread: Spread) -> str:
@@ -51,17 +51,17 @@ def _pairs(run: Run) -> str:
     """Say how HTTP compares with a packet stream, and Python with C++, where both were measured."""
     medians = {_name(run, case): call_us(run, case, "wall").middle for case in cases(run)}
     pairs = (
-        ("in C++, HTTP over packet stream", "xmlrpc_c http", "xmlrpc_c pstream"),
-        ("in Python, HTTP over packet stream", "xmlrpc_stdlib", "xmlrpc_pstream"),
-        ("with HTTP, Python over C++", "xmlrpc_stdlib", "xmlrpc_c http"),
-        ("with the packet stream, Python over C++", "xmlrpc_pstream", "xmlrpc_c pstream"),
+        ("HTTP divided by packet stream, in C++", "xmlrpc_c http", "xmlrpc_c pstream"),
+        ("HTTP divided by packet stream, in Python", "xmlrpc_stdlib", "xmlrpc_pstream"),
+        ("Python divided by C++, with HTTP", "xmlrpc_stdlib", "xmlrpc_c http"),
+        ("Python divided by C++, with the packet stream", "xmlrpc_pstream", "xmlrpc_c pstream"),
     )
     said = [
-        f"{words} {medians[more] / medians[less]:.1f}"
+        f"- {words}: {medians[more] / medians[less]:.1f}"
         for words, more, less in pairs
         if more in medians and less in medians and medians[more] > 0 and medians[less] > 0
     ]
-    return f"Time per call (ratios of medians): {'; '.join(said)}." if said else ""
+    return "\n".join(["Time per call (ratios of medians):", *said]) if said else ""
 
 
 def _name(run: Run, case: int) -> str:

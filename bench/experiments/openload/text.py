@@ -152,10 +152,10 @@ def freeze(run: Run) -> str:
     p99 = [duration(stats.quantile(values, 0.99)) for values in (closed, users, corrected(rows["closed"], every_us))]
     due = round(of.offered_per_s * of.options["freeze_ms"] / 1e3)
     return (
-        f"{_share(run)}\n\np99 of the frozen server over whole windows, warm-up included: {p99[0]} in the closed "
-        f"loop; {p99[1]} for users, from the scheduled send time; {p99[2]} in the closed loop corrected for "
-        f"coordinated omission at one request each {duration(every_us)} (a what-if: it knows nothing of the queue that "
-        "the freeze leaves). The closed loop stopped sending during the freeze, so each start recorded one slow call "
+        f"{_share(run)}\n\np99 of the frozen server over whole windows, warm-up included:\n- closed loop: {p99[0]}\n"
+        f"- users, from the scheduled send time: {p99[1]}\n- closed loop corrected for coordinated omission at one "
+        f"request each {duration(every_us)}: {p99[2]}. The correction knows nothing of the queue that the freeze "
+        "leaves.\n\nThe closed loop stopped sending during the freeze, so each start recorded one slow call "
         f"instead of {due}."
     )
 

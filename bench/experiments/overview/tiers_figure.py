@@ -29,10 +29,19 @@ def picture(published: Published) -> Figure:
             part.set_title(f"{transport}: median RTT divided by that of raw sockets")
         axes[-1].set_xlabel(
             "× raw sockets; bar: 95 % prediction interval of another occasion; numbers: split; shades: tiers"
+            + _machines(published)
         )
         handles, labels = axes[0].get_legend_handles_labels()
         axes[0].legend(handles[::-1], labels[::-1], loc="upper right", title="client and server")
     return framed(figure, TITLE, trust(published))
+
+
+def _machines(published: Published) -> str:
+    """Return which machine each of a system's marks is from; "" of one machine."""
+    models = list({of.machine.machine_id: of.machine.cpu_model for of in published.occasions}.values())
+    if len(models) < 2:
+        return ""
+    return f"\nmarks of a system from top to bottom: {', '.join(models)}; a single mark: one of them alone"
 
 
 def _panel(published: Published, axes: Axes, tiers: list[list[Row]]) -> None:

@@ -52,21 +52,21 @@ def _line(outcome: Outcome) -> str:
     )
     frozen = int(outcome.recovery_s.notna().sum())
     if not frozen:
-        ended = "the server did not freeze in the window"
+        ended = "The server did not freeze in the window"
     elif 2 * outcome.recovered <= frozen:
         others = f" ({outcome.recovered} of {frozen} starts did)" if outcome.recovered else ""
         ended = (
-            f"it did **not recover** before the window ended{others}, though the server was healthy after the freeze"
+            f"It did **not recover** before the window ended{others}, though the server was healthy after the freeze"
         )
     else:
-        ended = f"requests were answered in time again {recovery_words(outcome)} after the freeze ended"
+        ended = f"Requests were answered in time again {recovery_words(outcome)} after the freeze ended"
     policy = outcome.policy
     overtakes = policy.retries and (outcome.overtaken > 0).any()
-    first = f"; {overtaken} of the requests were answered by a retry first" if overtakes else ""
+    first = f" A retry was answered first for {overtaken} of the requests." if overtakes else ""
     return (
-        f"- **{outcome.name}**: {made} attempts per request; {awaited} of the requests were answered before "
+        f"- **{outcome.name}**: {made} attempts per request. {awaited} of the requests were answered before "
         f"the attempt was abandoned ({policy.timeout_ms:g} ms), {met} within the deadline "
-        f"({policy.deadline_ms:g} ms){first}; {wasted} of the replies came too late for their attempt; "
+        f"({policy.deadline_ms:g} ms).{first} {wasted} of the replies came too late for their attempt. "
         f"{ended}."
     )
 

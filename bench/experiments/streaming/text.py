@@ -66,7 +66,7 @@ def _counts(cases: pd.DataFrame) -> str:
     return listed(f"{count:,}" for count in sorted(cases["callers"]))
 
 
-def _held(run: Run, cases: pd.DataFrame) -> str:
+def _held(run: Run, cases: pd.DataFrame, where: str = "") -> str:
     """Return for each case that TCP held back how long nothing arrived, and what the kernel counted."""
     lines = []
     for case, row in numbered(cases):
@@ -78,8 +78,8 @@ def _held(run: Run, cases: pd.DataFrame) -> str:
     if not lines:
         return ""
     head = (
-        f"{NAGLE}: no CPU was saturated, and the kernel counted at least one delayed ACK for each silence, in which no "
-        "message of any stream arrived (medians over the starts):"
+        f"{where}{NAGLE}: no CPU was saturated, and the kernel counted at least one delayed ACK for each silence, in "
+        "which no message of any stream arrived (medians over the starts):"
     )
     return "\n".join([head, *lines])
 
@@ -92,7 +92,7 @@ def unpaced(run: Run) -> str:
     best = cases.loc[cases["rate_per_s"].idxmax()]
     rate = run.over_starts(number_of(best.name), "rate_per_s").words(quantity)
     text = f"Without pauses the highest rate is {rate} messages/s, with {best['system']}."
-    return paragraphs(text, _held(run, cases))
+    return paragraphs(text, _held(run, cases, "Without pauses, "))
 
 
 def _gaps(run: Run) -> str:
@@ -123,8 +123,8 @@ def _where(run: Run) -> str:
         timed += [row["system"]] if lateness.pacing_share > HALF else []
         lines.append(
             f"- {row['system']}: {duration(lateness.pacing[0])} at the server's timer and "
-            f"{duration(lateness.transit[0])} from there to the client; the timer is "
-            f"{lateness.pacing_share:.0%} of the sum"
+            f"{duration(lateness.transit[0])} from there to the client (timer: "
+            f"{lateness.pacing_share:.0%} of the sum)"
         )
     said = f"The timer is the larger part with {listed(timed)}." if timed else "The timer is the larger part with none."
     behind = findings.behind_at_common(run)
