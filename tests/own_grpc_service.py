@@ -1,4 +1,4 @@
-"""A gRPC service as a user would write it: python own_grpc_service.py PLACE [FOLDER]; every hundredth user is another.
+"""A gRPC service as a user would write it: python own_grpc_service.py PLACE [FOLDER]; every fifth user is another.
 
 PLACE: a port, or unix: and a path. FOLDER: of the certificate and the key with which it encrypts, or v1: it describes
 itself by grpc.reflection.v1 instead of v1alpha.
