@@ -180,11 +180,6 @@ def __getattr__(name: str) -> Any:
     """Return ``Wire`` or ``MultiplexedWire``, which import grpcio: other clients and the server do without it."""
     if name not in ("Wire", "MultiplexedWire"):
         raise AttributeError(name)
-    from bench.systems import _grpc, _grpc_wire
+    from bench.systems import _grpclib_wire
 
-    def wire(address: str, options: Options) -> Any:
-        """Return the wire of the other gRPC systems, whose requests are the same."""
-        same = _grpc.Options(serialization=options.serialization, max_message_bytes=2**31 - 1, tls=options.tls)
-        return getattr(_grpc_wire, name)(address, same)
-
-    return wire
+    return getattr(_grpclib_wire, name)
