@@ -126,15 +126,6 @@ def _system_text(name: str) -> str:
     return "\n".join(lines)
 
 
-def shown(name: str, is_verified: bool = True, as_json: bool = False) -> str:
-    """Return a run, or a file that ``bench submit`` wrote, as text or as one JSON document."""
-    if stored.is_file(name):
-        from bench.apps.classroom import opening
-
-        return opening.as_json(name) if as_json else opening.text(name)
-    return run_json(name, is_verified) if as_json else run_text(name, is_verified)
-
-
 def run_json(name: str, is_verified: bool = True) -> str:
     """Return a run as one JSON document, as ``numbers.document`` makes it."""
     from bench.apps import numbers
