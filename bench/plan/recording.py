@@ -7,7 +7,6 @@ Source of HAR: http://www.softwareishard.com/blog/har-12-spec/
 
 import base64
 import functools
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ from msgspec import Struct
 
 from bench import documents
 from bench.errors import SystemFileError
+from bench.plan import http_parts
 
 MOST_BYTES = 100_000_000
 MOST_REQUESTS = 100_000
@@ -198,6 +198,5 @@ def _of_line(line: _Line) -> Recorded:
         raise ValueError(f"path must begin with /, not {line.path!r}")
     headers, body = dict(line.headers), (line.body or "").encode()
     if line.json is not msgspec.UNSET:
-        body = json.dumps(line.json, separators=(",", ":")).encode()
-        headers = {"Content-Type": "application/json"} | headers
+        body, headers = http_parts.of_json(line.json, headers)
     return Recorded(line.at_s, line.method, line.path, headers, body, line.status)

@@ -26,7 +26,7 @@ from msgspec import Meta, Struct
 from bench import documents
 from bench.contract import Address
 from bench.errors import SystemFileError, TransportError
-from bench.plan import recording, yaml_text
+from bench.plan import http_parts, recording, yaml_text
 
 NAME = re.compile(r"\{([a-z_][a-z0-9_]*|env:[A-Za-z_][A-Za-z0-9_]*)\}")
 MAY_LOAD = "ROUNDTRIP_MAY_LOAD"  # names the one host beside this machine that services may be measured at
@@ -349,7 +349,7 @@ def _check_address(service: Service, file: str) -> None:
         is_tcp = where.scheme in ("http", "https") and bool(where.hostname) and where.port != 0
     except ValueError:
         is_tcp = False
-    is_socket = is_tcp is False and where.scheme == "unix" and not where.netloc and len(where.path) > 1
+    is_socket = not is_tcp and where.scheme == "unix" and not where.netloc and len(where.path) > 1
     if not (is_tcp or is_socket):
         wanted = "http://HOST:PORT, https://HOST:PORT or unix:///PATH"
         raise SystemFileError(f"{file}: address must be {wanted}, not {says.address!r}: correct the file")
@@ -393,16 +393,10 @@ def _again(service: Service, recorded: recording.Recorded) -> Prepared:
     def value_of(name: str) -> Any:
         return _variable(name[4:]) if name.startswith("env:") else f"{{{name}}}"
 
-    given = merged(recorded.headers, service.says.headers)
+    given = http_parts.merged(recorded.headers, service.says.headers)
     headers = {name: str(_fill(text, value_of)) for name, text in given.items()}
     expect = Expect(recorded.status)
     return Prepared(recorded.name, recorded.method, quoted(recorded.target), headers, recorded.body, expect)
-
-
-def merged(usual: dict[str, str], own: dict[str, str]) -> dict[str, str]:
-    """Return headers, of which a request's own replace usual ones of the same name, in whatever case it is written."""
-    replaced = {name.lower() for name in own}
-    return {name: text for name, text in usual.items() if name.lower() not in replaced} | own
 
 
 def quoted(target: str) -> str:
@@ -413,7 +407,7 @@ def quoted(target: str) -> str:
 def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
     asked = request.http or request.grpc
     assert asked
-    given = merged(service.says.headers, asked.headers)
+    given = http_parts.merged(service.says.headers, asked.headers)
     headers = {name: str(_fill(text, value_of)) for name, text in given.items()}
     wanted = request.expect
     expect = Expect(
@@ -428,8 +422,7 @@ def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
         return Prepared(request.name, "", asked.method, headers, b"", expect, proto, message)
     body = b""
     if asked.json is not None:
-        body = json.dumps(_fill(asked.json, value_of), separators=(",", ":")).encode()
-        headers = merged({"Content-Type": "application/json"}, headers)
+        body, headers = http_parts.of_json(_fill(asked.json, value_of), headers)
     elif asked.body is not None:
         body = str(_fill(asked.body, value_of)).encode()
     return Prepared(request.name, asked.method, quoted(str(_fill(asked.path, value_of))), headers, body, expect)

@@ -22,7 +22,7 @@ from yarl import URL
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
-from bench.plan import service_file
+from bench.plan import http_parts, service_file
 from bench.plan.service_file import Prepared, too_late
 from bench.process import pipes
 from bench.systems import _connections, _http_wire, _ports, _service_tls
@@ -189,7 +189,7 @@ async def _warm(client: "Client", requests: int) -> None:
     """Make requests one after another; TransportError for a wrong reply."""
     await client.open()
     for _ in range(requests):
-        assert await client.call(b"warm-up") == b""  # what a reply is compared with does not matter: it is as expected
+        (await client.call(b"warm-up")).check()
     await client.close()
 
 
@@ -201,10 +201,14 @@ class Reply:
     def __init__(self, request: Prepared, status: Any, body: bytes, encoding: str = "") -> None:
         self.request, self.status, self.body, self.encoding = request, status, body, encoding
 
-    def __ne__(self, payload: object) -> bool:
-        """Return False for the expected reply; TransportError names the request and what is wrong."""
+    def check(self) -> None:
+        """Raise TransportError, with the request's name and what is wrong, for a reply that is not as expected."""
         request = self.request
         _refuse(request, _grpc_fault(self) if request.proto else request.fault(self.status, self.body, self.encoding))
+
+    def __ne__(self, payload: object) -> bool:
+        """Return False for the expected reply, after ``check``."""
+        self.check()
         return False
 
     def __eq__(self, payload: object) -> bool:
@@ -252,14 +256,14 @@ class Session:
     """A session over HTTP/1.1, with one connection at a time."""
 
     def __init__(self, described: service_file.Service, where: Address) -> None:
-        self._described, self._base = described, f"http://{_http_wire.authority(where)}"
+        self._described, self._base = described, _service_tls.base(described, where)
         self._more: dict[str, Any] = {}
         connector: aiohttp.BaseConnector
         if where.transport == "ipc":
             connector = aiohttp.UnixConnector(where.path, limit=0)
         elif context := _service_tls.context(described):
             connector = aiohttp.TCPConnector(limit=0, ssl=context)
-            self._base, self._more = self._base.replace("http", "https", 1), {"server_hostname": described.host}
+            self._more = {"server_hostname": described.host}
         else:
             connector = aiohttp.TCPConnector(limit=0)
         self._session = aiohttp.ClientSession(
@@ -376,7 +380,7 @@ class Wire(_http_wire.Responses):
     def request(self, payload: bytes) -> bytes:
         """Return the bytes of a request."""
         request = self._of(payload)
-        headers = service_file.merged({"Host": self._host}, request.headers)
+        headers = http_parts.merged({"Host": self._host}, request.headers)
         head = [f"{request.method} {request.target} HTTP/1.1"]
         head += [f"{name}: {value}" for name, value in headers.items()]
         if request.body or request.method in ("POST", "PUT", "PATCH"):

@@ -345,6 +345,12 @@ def test_an_archive_of_a_browser_is_read(own, tmp_path):
     assert "Cookie" in said and "Authorization" in said and "1 per second" in said
 
 
+def test_a_recorded_body_of_json_has_the_type_that_its_line_names_in_whatever_case(own, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"path": "/", "json": 1, "headers": {"content-type": "text/json"}}')
+    (only,) = service_file.read(own({"start": ["x"], "recording": "a.jsonl"})).recording.requests
+    assert (only.body, only.headers) == (b"1", {"content-type": "text/json"})
+
+
 @pytest.mark.parametrize(
     ("name", "text", "fact"),
     [
