@@ -10,6 +10,7 @@ from typing import Any
 from bench import paths, systems
 from bench.analysis import checks
 from bench.apps import notebook, numbers
+from bench.apps.markup import as_html
 from bench.drawing.axes import style
 from bench.experiments import panels, registry, sentences, tables
 from bench.plan import service_file
@@ -88,19 +89,12 @@ def _html(name: str, *runs: Run) -> str:
     parts.append(f"<h1>{escape(name)}</h1>")
     for run in runs:
         parts.append(f"<h2>{escape(registry.figure_of(run.plan.notebook).TITLE)}</h2>")
-        parts.append(f"<p>{_bold(sentences.conclusion(run))}</p>")
+        parts.append(f"<p>{as_html(sentences.conclusion(run))}</p>")
         parts.append(f'<img alt="{escape(panels.alt_text(run))}" src="data:image/png;base64,{_png(run)}">')
         parts.append(f"<details><summary>Trust card</summary>{_table(tables.card(checks.check(run)))}</details>")
         parts += [f"<details><summary>Numbers</summary>{_table(frame)}</details>" for frame in tables.results(run)]
         parts.append(f"<p><small>{escape(sentences.measured(run))}</small></p>")
     return "\n".join(parts)
-
-
-def _bold(text: str) -> str:
-    """Return text as HTML, with what is between ** in bold; paragraphs as lines."""
-    pieces = escape(text).split("**")
-    joined = "".join(f"<b>{piece}</b>" if number % 2 else piece for number, piece in enumerate(pieces))
-    return joined.replace("\n\n", "<br>")
 
 
 def _table(frame: Any) -> str:

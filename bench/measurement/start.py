@@ -114,7 +114,7 @@ def _remedy(case: Case) -> str:
     """Return the remedy for a target that failed; the log explains a server started here."""
     if case.target is None:
         return ""
-    if systems.file_of(case.system).endswith(systems.SERVICE):
+    if systems.service_of(case.system):
         return f"; does the service {case.system} run at {case.target}? Start it"
     start_one = f"python -m bench serve {case.system} {case.target}"
     return f"; does a {case.system} server listen at {case.target}? Start one there: {start_one}"

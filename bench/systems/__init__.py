@@ -14,13 +14,16 @@ import importlib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bench import documents
 from bench.contract import GROUPS, GUARANTEES, System
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
 from bench.process import sources
 from bench.text import quoted
+
+if TYPE_CHECKING:
+    from bench.plan import service_file
 
 FOLDERS = "ROUNDTRIP_SYSTEMS"  # the variable that names further folders
 SERVICE = ".yaml"
@@ -129,12 +132,19 @@ def _unusable(file: str, reason: BaseException) -> SystemFileError:
     return SystemFileError(f"{where}: {type(reason).__name__}: {said}: correct the file")
 
 
+def service_of(name: str) -> "service_file.Service | None":
+    """Return what the file of a service says; None for a system that Python describes."""
+    if not (file := file_of(name)).endswith(SERVICE):
+        return None
+    from bench.plan import service_file
+
+    return service_file.read(file)
+
+
 def describe(name: str) -> str:
     """Return the first line of the system's docstring, without importing it; of a service what its file says."""
-    if (file := file_of(name)).endswith(SERVICE):
-        from bench.plan import service_file
-
-        says = service_file.read(file).says
+    if service := service_of(name):
+        says = service.says
         asked = says.recording or ", ".join(request.name for request in says.requests)
         return says.about or f"{name}: a service of your own; {asked}"
     text = ast.get_docstring(tree_of(name)) or name
@@ -143,11 +153,8 @@ def describe(name: str) -> str:
 
 def warm_up(name: str) -> int:
     """Return how many requests warm a service up when it has started; of other systems 0."""
-    if not (file := file_of(name)).endswith(SERVICE):
-        return 0
-    from bench.plan import service_file
-
-    return service_file.read(file).says.warm_up
+    service = service_of(name)
+    return service.says.warm_up if service else 0
 
 
 _NEEDED = object()
@@ -159,10 +166,8 @@ def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
     SystemFileError if there is none and no default, and for what is no literal. The transport of a service is that of
     the address in its file.
     """
-    if variable == "TRANSPORTS" and (file := file_of(name)).endswith(SERVICE):
-        from bench.plan import service_file
-
-        return (service_file.read(file).transport,)
+    if variable == "TRANSPORTS" and (service := service_of(name)):
+        return (service.transport,)
     for node in tree_of(name).body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if any(isinstance(target, ast.Name) and target.id == variable for target in targets):

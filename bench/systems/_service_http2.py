@@ -6,7 +6,7 @@ from typing import Any
 from bench.contract import Address
 from bench.errors import NotInstalledError, TransportError
 from bench.plan.service_file import Prepared, Service, too_late
-from bench.systems import _http_wire, _service_tls
+from bench.systems import _service_tls
 
 try:
     import h2  # noqa: F401 - httpx imports it when it makes a session
@@ -29,10 +29,6 @@ def _settings(described: Service, where: Address) -> dict[str, Any]:
     }
 
 
-def _base(described: Service, where: Address) -> str:
-    return f"http{'s' * described.is_encrypted}://{_http_wire.authority(where)}"
-
-
 def _more(described: Service) -> dict[str, Any]:
     return {"sni_hostname": described.host} if described.is_encrypted else {}
 
@@ -41,7 +37,8 @@ def status(described: Service, where: Address, path: str, timeout_s: float) -> i
     """Return the status of a path; OSError where there is no answer."""
     transport = httpx.HTTPTransport(**_settings(described, where))
     try:
-        with httpx.Client(base_url=_base(described, where), transport=transport, timeout=timeout_s) as session:
+        base = _service_tls.base(described, where)
+        with httpx.Client(base_url=base, transport=transport, timeout=timeout_s) as session:
             return session.get(path, extensions=_more(described)).status_code
     except httpx.HTTPError as reason:
         raise _of_tls(reason) or OSError(str(reason)) from reason
@@ -51,7 +48,8 @@ class Session:
     """A session over HTTP/2, with one connection."""
 
     def __init__(self, described: Service, where: Address) -> None:
-        self._described, self._base, self._more = described, _base(described, where), _more(described)
+        self._described, self._base = described, _service_tls.base(described, where)
+        self._more = _more(described)
         transport = httpx.AsyncHTTPTransport(**_settings(described, where))
         host = {"Host": described.called(where)}
         self._session = httpx.AsyncClient(headers=host, transport=transport, timeout=described.says.timeout_s)

@@ -3,12 +3,17 @@
 import functools
 import ssl
 
-from bench.contract import parse_address
+from bench.contract import Address, parse_address
 from bench.errors import SystemFileError, TransportError
 from bench.plan.service_file import Service
-from bench.systems import _tls
+from bench.systems import _http_wire, _tls
 
 REMEDY = ": name the authority that signed it, as in authority: ca.pem"
+
+
+def base(described: Service, where: Address) -> str:
+    """Return the scheme and the authority of a service's URLs."""
+    return f"http{'s' * described.is_encrypted}://{_http_wire.authority(where)}"
 
 
 def hinted(details: str) -> str:

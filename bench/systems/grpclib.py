@@ -35,10 +35,8 @@ GUARANTEES = {
     },
 }
 
-CALL, REPLIES = (
-    "/roundtrip.Echo/Call",
-    "/roundtrip.Echo/Replies",
-)  # as in _grpc_echo.proto, and of the other gRPC systems
+CALL = "/roundtrip.Echo/Call"  # as in _grpc_echo.proto, and of the other gRPC systems
+REPLIES = "/roundtrip.Echo/Replies"
 
 
 @dataclass(frozen=True)

@@ -140,12 +140,12 @@ def test_servers_are_compared_with_the_first_one_of_as_many_callers():
         ("http_asgi", 1, (0, 2)),
         ("http_asgi", 32, (1, 3)),
     ]
-    assert findings.over_first(run, findings.servers(run)[3], findings.RATE).middle == pytest.approx(8, rel=0.01)
+    assert findings.ratio(run, findings.servers(run)[3], findings.RATE).middle == pytest.approx(8, rel=0.01)
     assert findings.compared(run).name == "http_asgi" and findings.crosses(run) == []
-    assert findings.remaining(run, findings.compared(run)).middle == pytest.approx(0.25, rel=1e-3)
+    assert findings.ratio(run, findings.compared(run), findings.RTT).middle == pytest.approx(0.25, rel=1e-3)
     first, other = text.conclusion(run).splitlines()
     assert "**grpc_sync**" in first and "32 connections" in first
-    assert times(findings.over_first(run, findings.servers(run)[3], findings.RATE)) in other
+    assert times(findings.ratio(run, findings.servers(run)[3], findings.RATE)) in other
     assert "5.00 MB" in first
     of_twins = handmade(cases(), [200] * 4, notebook="languages")
     assert panels.title_of(run) == servers_figure.TITLE != panels.title_of(of_twins)

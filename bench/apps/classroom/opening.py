@@ -19,6 +19,7 @@ from bench.run.frames import column
 from bench.stats.meta_analysis import times
 from bench.text import duration, harmless, quantity, quoted, ratio_ends
 
+P50 = column(0.5)
 LACKS = (
     "medians and rates of starts only: no single calls, no figure, no conclusion. `bench keep` makes a folder that has "
     "them"
@@ -121,6 +122,3 @@ def _rows(made: Record) -> Iterator[dict[str, str]]:
             middle, low, high = ratio_ends(*(ratio[end] for end in ("ratio", "low", "high")))
             row["p50 RTT / raw sockets' [95 % CI]"] = f"{middle} [{low}, {high}]"
         yield row
-
-
-P50 = column(0.5)

@@ -2,7 +2,6 @@
 
 import html
 import io
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +13,7 @@ from bench.analysis import checks
 from bench.analysis.trust_card import Check, tally
 from bench.apps.exploring.axis import Shown
 from bench.apps.exploring.result_set import Result
+from bench.apps.markup import as_html
 from bench.drawing.axes import style
 from bench.experiments import tables
 from bench.experiments.explore.figure import draw_distributions
@@ -158,7 +158,7 @@ def numbers(entries: Sequence[Entry]) -> str:
         for entry in entries
         if not entry.carries
     ]
-    text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(" ".join(said)))
+    text = as_html(" ".join(said))
     frames = [frame for make in (tables.calls, tables.loads, tables.costs) if len(frame := _frame(entries, make))]
     folded = f"<details><summary>Tables</summary>{'<br>'.join(map(_table, frames))}</details>"
     return f'<div class="rt-numbers"><p>{text}</p>{folded}</div>'

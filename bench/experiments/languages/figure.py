@@ -1,5 +1,6 @@
 """Panels of languages: round trips, the share that is Python's on each side, CPU time by role, calls per second."""
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -111,10 +112,19 @@ def _ranges(
     _name(axes, subjects)
 
 
+def _or_of_servers(draw: Callable[[Run, Axes], None]) -> Callable[[Run, Axes], None]:
+    """Return a panel that draws its twin in ``servers_figure`` for a run of servers in other languages."""
+
+    @functools.wraps(draw)
+    def panel(run: Run, axes: Axes) -> None:
+        (servers_figure.PANELS[draw.__name__] if findings.servers(run) else draw)(run, axes)
+
+    return panel
+
+
+@_or_of_servers
 def medians(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each start with client and server in either language; ×: over both in Python."""
-    if findings.servers(run):
-        return servers_figure.PANELS["medians"](run, axes)
     subjects = _subjects(run, findings.single)
     if not subjects:
         return say_why_empty(axes, NONE)
@@ -124,10 +134,9 @@ def medians(run: Run, axes: Axes) -> None:
     return None
 
 
+@_or_of_servers
 def shares(run: Run, axes: Axes) -> None:
     """Draw the shares of the RTT with both sides in Python that each side removes if native, and what is left."""
-    if findings.servers(run):
-        return servers_figure.PANELS["shares"](run, axes)
     subjects = _subjects(run, findings.single)
     if not subjects:
         return say_why_empty(axes, NONE)
@@ -144,10 +153,9 @@ def shares(run: Run, axes: Axes) -> None:
     return None
 
 
+@_or_of_servers
 def cpu(run: Run, axes: Axes) -> None:
     """Draw the CPU time per call of client and server in either language, over that of both sides in Python."""
-    if findings.servers(run):
-        return servers_figure.PANELS["cpu"](run, axes)
     subjects = _subjects(run, findings.single)
     if not subjects:
         return say_why_empty(axes, NONE)
@@ -169,10 +177,9 @@ def _cpu_us(run: Run, case: int, role: str) -> float:
     return across_starts(findings.cpu_us(run, case, role)).middle
 
 
+@_or_of_servers
 def rates(run: Run, axes: Axes) -> None:
     """Draw the calls per second of several callers with each side in either language; ×: over both in Python."""
-    if findings.servers(run):
-        return servers_figure.PANELS["rates"](run, axes)
     subjects = _subjects(run, findings.several)
     if not subjects:
         return say_why_empty(axes, "no system with several callers in this run")

@@ -92,8 +92,8 @@ def compared(run: Run) -> "Cross | Server":
     return found[0]
 
 
-def over_first(run: Run, of: Server, name: str) -> Interval:
-    """Return a quantity of a server over that of the first one with as many callers."""
+def ratio(run: Run, of: "Cross | Server", name: str) -> Interval:
+    """Return a quantity of the second of the cases that are compared, over that of the first."""
     return effect(run, *of.compared, name)
 
 
@@ -122,13 +122,9 @@ def several(run: Run) -> list[Cross]:
     return [cross for cross in crosses(run) if cross.callers > 1]
 
 
-def remaining(run: Run, of: "Cross | Server", which: str = "native") -> Interval:
-    """Return the median RTT with one side native, or both, over that with both sides in Python.
-
-    Of a server: over that of the first one.
-    """
-    before, after = of.compared
-    return effect(run, before, after if isinstance(of, Server) else getattr(of, which), RTT)
+def remaining(run: Run, of: Cross, which: str = "native") -> Interval:
+    """Return the median RTT with one side native, or both, over that with both sides in Python."""
+    return effect(run, of.python, getattr(of, which), RTT)
 
 
 def removed(run: Run, of: Cross, which: str) -> Interval:

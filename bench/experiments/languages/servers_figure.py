@@ -61,7 +61,7 @@ def _rows(
     protocols = list(dict.fromkeys(of.system.partition("_")[0] for of in shown))
     limited = client_limited(run) if name == findings.RATE else []
     for y, of in enumerate(shown):
-        more = f", {ratio_text(findings.over_first(run, of, name))}" if of.case != of.first else ""
+        more = f", {ratio_text(findings.ratio(run, of, name))}" if of.case != of.first else ""
         least = "\n(limit: the client's CPU)" if of.case in limited else ""
         drawn = look(protocols.index(of.system.partition("_")[0]))
         values = factor * run.starts_of(of.case)[name]

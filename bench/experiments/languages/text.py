@@ -32,7 +32,7 @@ def servers(run: Run) -> str:
         least = " at least, because the client's CPU is the limit" if of.case in limited else ""
         line = f"- **{of.name}**: {rate} calls per second with {of.callers} connections{least}"
         if of.case != of.first:
-            ratio = times(findings.over_first(run, of, findings.RATE))
+            ratio = times(findings.ratio(run, of, findings.RATE))
             line += f"; the rate is {ratio} that of {run.case(of.first).system}"
         lines.append(f"{line}. Each call takes {cpu_us} of the server's CPU time; its processes hold {memory}.")
     return "\n".join(lines)
