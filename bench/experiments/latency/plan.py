@@ -10,7 +10,8 @@ from bench.plan.plan import Plan
 from bench.validation.amount import InTurns
 from bench.validation.cases import FLOOR, INSTRUMENT, chosen_systems, instrument, payloads, transports
 
-CLASS_S = 0.4  # thousands of calls in each start; the first figure is there within a minute
+CLASS_S = 0.4  # thousands of calls in each start
+BLOCKS_S = 24  # how long all blocks take: the first figure is there within a minute
 
 
 def plan(
@@ -43,4 +44,4 @@ def plan(
         also = [by for by in dict.fromkeys(by for _, by in ways) if by in systems.constant(FLOOR, "TRANSPORTS")]
         cases += [Case(FLOOR, by, size, **shared) for by in also for size in sizes]
     cases.append(instrument(sizes[0], given.where(), given.there))
-    return given.plan("latency", cases, class_s=CLASS_S)
+    return given.plan("latency", cases, class_s=CLASS_S, blocks_s=BLOCKS_S)
