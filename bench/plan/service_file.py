@@ -63,13 +63,20 @@ class Grpc(Struct, forbid_unknown_fields=True, frozen=True):
 class Expect(Struct, forbid_unknown_fields=True, frozen=True):
     """What a reply must be. status: its code, of gRPC its name. text: a part of it.
 
-    json, message: members that its JSON, or the gRPC message as JSON, has with these values.
+    json, message: members that its JSON, or the gRPC message as JSON, has with these values. schema: the file of the
+    JSON Schema that its JSON has to satisfy.
     """
 
     status: int | str | None = None
     json: Any = msgspec.UNSET
+    schema: str = ""
     text: str | None = None
     message: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def of_json(self) -> bool:
+        """Whether a reply has to be JSON."""
+        return self.json is not msgspec.UNSET or bool(self.schema)
 
 
 class Request(Struct, forbid_unknown_fields=True, frozen=True):
@@ -210,7 +217,7 @@ class Prepared(Struct, frozen=True):
         """Return what is wrong with a reply, whose body has a content coding; "" for the expected one."""
         wanted = self.expect
         plain = decoded(body, encoding)
-        if plain is None and (wanted.text is not None or wanted.json is not msgspec.UNSET):
+        if plain is None and (wanted.text is not None or wanted.of_json):
             return f"its body has the encoding {encoding}, which is not read here: accept gzip or none"
         body = body if plain is None else plain
         if not wanted.status and status in REDIRECTS:
@@ -219,13 +226,36 @@ class Prepared(Struct, frozen=True):
             return f"its status is {status}, not {wanted.status or 'below 400'}: {begin(body)}"
         if wanted.text is not None and wanted.text.encode() not in body:
             return f"it does not contain {wanted.text!r}: {begin(body)}"
-        if wanted.json is not msgspec.UNSET:
-            try:
-                value = json.loads(body)
-            except ValueError:
-                return f"it is no JSON: {begin(body)}"
-            return differs(wanted.json, value, "$")
-        return ""
+        if not wanted.of_json:
+            return ""
+        try:
+            value = json.loads(body)
+        except ValueError:
+            return f"it is no JSON: {begin(body)}"
+        wrong = "" if wanted.json is msgspec.UNSET else differs(wanted.json, value, "$")
+        return wrong or (_unlike(wanted.schema, value) if wanted.schema else "")
+
+
+@functools.cache
+def _validator(file: str) -> Any:
+    """Return what validates JSON against the schema in a file; SystemFileError for one that is none."""
+    import jsonschema
+
+    try:
+        schema = json.loads(documents.read(Path(file)))
+        kind = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
+        kind.check_schema(schema)
+    except (OSError, ValueError) as reason:
+        raise SystemFileError(f"{file}: {getattr(reason, 'strerror', None) or reason}: correct schema") from reason
+    except jsonschema.SchemaError as reason:
+        raise SystemFileError(f"{file} is no JSON Schema: {reason.message}: correct it") from reason
+    return kind(schema)
+
+
+def _unlike(file: str, value: Any) -> str:
+    """Return where a JSON value does not satisfy the schema in a file, and why; "" if it does."""
+    error = next(_validator(file).iter_errors(value), None)
+    return f"{error.json_path} does not satisfy {os.path.basename(file)}: {redacted(error.message)[:100]}" if error else ""  # noqa: PTH119
 
 
 def decoded(body: bytes, encoding: str) -> bytes | None:
@@ -335,6 +365,10 @@ def _check(service: Service, file: str) -> None:
             raise SystemFileError(f"{file}: request {request.name} needs either http or grpc: correct the file")
         if request.grpc and request.grpc.proto and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
             raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it: correct proto")
+        if request.expect.schema and request.grpc:
+            raise SystemFileError(f"{file}: request {request.name} is gRPC, whose proto is its schema: leave schema out")
+        if request.expect.schema:
+            _validator(os.path.join(service.folder, request.expect.schema))  # noqa: PTH118
     names = [request.name for request in says.requests]
     if twice := {name for name in names if names.count(name) > 1}:
         raise SystemFileError(f"{file}: two requests are called {min(twice)}: give each a name of its own")
@@ -413,6 +447,7 @@ def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
     expect = Expect(
         wanted.status,
         wanted.json if wanted.json is msgspec.UNSET else _fill(wanted.json, value_of),
+        os.path.join(service.folder, wanted.schema) if wanted.schema else "",  # noqa: PTH118
         wanted.text if wanted.text is None else str(_fill(wanted.text, value_of)),
         wanted.message if wanted.message is msgspec.UNSET else _fill(wanted.message, value_of),
     )

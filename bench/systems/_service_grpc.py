@@ -217,12 +217,11 @@ class Wire(_grpc_wire.Calls):
             not name.startswith("env:") for text in given[0].values() for name in NAME.findall(text)
         ):
             raise ValueError("the wire makes gRPC calls with the same headers: write them without values")
-        if described.is_encrypted:
-            raise ValueError("the wire makes gRPC calls without encryption: measure this service by the engine library")
         self._described, self._of, self._refuse = described, of, refuse
         headers, where = of(b"").headers, parse_address(address)
         metadata = tuple((name.lower(), value) for name, value in headers.items())
-        super().__init__(address, calls[0].method, described.called(where), metadata, MOST_MESSAGE)
+        tls = _service_tls.Layer(described, address, "h2") if described.is_encrypted else None
+        super().__init__(address, calls[0].method, described.called(where), metadata, MOST_MESSAGE, tls)
 
     def request(self, payload: bytes) -> bytes:
         """Return the body of a request; the service is asked for its interface where its file names none."""

@@ -27,11 +27,15 @@ def context(described: Service) -> ssl.SSLContext | None:
 
 
 @functools.cache
-def _context(authority: str) -> ssl.SSLContext:
+def _context(authority: str, protocol: str = "") -> ssl.SSLContext:
+    """Return a context that trusts an authority's file, and asks for a protocol by ALPN."""
     try:
-        return ssl.create_default_context(cafile=authority or None)
+        made = ssl.create_default_context(cafile=authority or None)
     except OSError as reason:
         raise SystemFileError(f"{authority} holds no certificates in PEM: correct authority") from reason
+    if protocol:
+        made.set_alpn_protocols([protocol])
+    return made
 
 
 def texts(authority: str) -> bytes | None:
@@ -60,12 +64,12 @@ def failed(described: Service, reason: BaseException) -> TransportError:
 class Layer(_tls.Layer):
     """TLS of one connection of the load generator ``wire``."""
 
-    def __init__(self, described: Service, address: str) -> None:
-        super().__init__(parse_address(address))
+    def __init__(self, described: Service, address: str, protocol: str = "") -> None:
+        super().__init__(parse_address(address), protocol=protocol)
         self._described, self._name = described, described.host
 
     def _context(self) -> ssl.SSLContext:
-        return _context(self._described.authority)
+        return _context(self._described.authority, self._protocol)
 
     def failed(self, reason: BaseException) -> TransportError:
         """Return the error for a connection that failed in its handshake."""

@@ -119,6 +119,23 @@ def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fa
     assert fault in found and bool(found) == bool(fault)
 
 
+def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
+    expect = {"json": {"sku": "a"}, "schema": "price.json"}
+    content = {"start": ["x"], "requests": [{"name": "price", "http": {"path": "/"}, "expect": expect}]}
+    with pytest.raises(SystemFileError, match=r"price\.json"):
+        service_file.read(own(content))
+    (tmp_path / "price.json").write_text('{"type": "obj"}')
+    with pytest.raises(SystemFileError, match="obj"):
+        service_file.read(own(content))
+    (tmp_path / "price.json").write_text('{"properties": {"n": {"type": "integer"}}, "required": ["n"]}')
+    request = next(service_file.prepared(service_file.read(own(content)), random.Random(0)))
+    assert not request.fault(200, b'{"sku": "a", "n": 1}')
+    assert "$.sku" in request.fault(200, b'{"sku": "b", "n": 1}')
+    assert "$.n" in request.fault(200, b'{"sku": "a", "n": "1"}')
+    assert "'n'" in request.fault(200, b'{"sku": "a"}')
+    assert "JSON" in request.fault(200, b"<html>")
+
+
 @pytest.mark.parametrize(
     ("content", "fact"),
     [
@@ -596,16 +613,19 @@ def test_the_wire_makes_no_calls_of_several_grpc_methods(own, own_grpc):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("engine", ["library", "wire"])
 @pytest.mark.parametrize(
     ("place", "address", "transport"),
     [("{port}", "https://localhost:{port}", "tcp"), ("unix:{socket}", "unix://{socket}", "ipc")],
 )
-def test_grpc_calls_are_made_by_tls_and_at_a_unix_domain_socket(own_grpc, own, certified, place, address, transport):
+def test_grpc_calls_are_made_by_tls_and_at_a_unix_domain_socket(
+    own_grpc, own, certified, place, address, transport, engine
+):
     content = yaml.safe_load(Path(own_grpc(["a", "b"], {"message": {"id": "{id}"}})).read_text())
     content |= {"address": address, "start": [sys.executable, "own_grpc_service.py", place]}
     if transport == "tcp":
         content = encrypted(content, "certified", authority="certified/authority.pem")
-    record = measure(checked(Case(systems.adopt(own(content, "users")), transport)), 0.2, seed=1)
+    record = measure(checked(Case(systems.adopt(own(content, "users")), transport, engine=engine)), 0.2, seed=1)
     assert record.ledger["calls"] and not record.ledger["errors"]
 
 
