@@ -26,7 +26,7 @@ KEPT: dict[str, dict[str, Figure]] = {}  # of the notebook that was executed las
 
 LEAST_POINTS = 9  # of text in a figure that is shown 1280 pixels wide, at 96 pixels an inch
 SLIVER = 2  # pixels by which two texts may overlap
-MOST_CURVES = 6
+MOST_CURVES = 7  # six, and a baseline beside them
 WHOLE = "whole"
 
 

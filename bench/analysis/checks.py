@@ -431,14 +431,14 @@ def starts(run: Run) -> Check:
     if len(run.ledger) < planned:
         advice = "the run was interrupted: measure the rest with -p resume true"
         return Check("starts", CAUTION, f"{len(run.ledger)} of {planned} planned starts are complete", advice)
-    finding = f"{fewest} starts of each case: their range covers the true median with {stats.coverage(fewest):.1%}"
+    covers = f"their range covers the true median with a probability of {stats.coverage(fewest):.1%}"
+    finding = f"{fewest} starts of each case: {covers}"
     if search := run.manifest.get("capacity"):  # which spends its starts where the decision is
         low, rates = search["low_per_s"], [probe["rate"] for probe in search["probes"]]
         confirming = sum(probe.get("confirms", False) for probe in search["probes"] if probe["rate"] == low)
         fewest = confirming or rates.count(low) if low else len(rates)
-        finding = (
-            f"{fewest} starts {'at the highest rate that met the SLO' if low else 'of all rates'}; {len(rates)} in all"
-        )
+        where = f"at the highest rate that met the SLO ({rates.count(low)} there, " if low else "of all rates ("
+        finding = f"{fewest} {'further ' * bool(confirming)}starts {where}{len(rates)} in all)"
     advice = f"draw no conclusion: use at least {stats.LEAST_STARTS} starts (profile class)"
     return outcome("starts", fewest >= stats.LEAST_STARTS, finding, advice)
 

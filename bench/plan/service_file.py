@@ -255,7 +255,9 @@ def _validator(file: str) -> Any:
 def _unlike(file: str, value: Any) -> str:
     """Return where a JSON value does not satisfy the schema in a file, and why; "" if it does."""
     error = next(_validator(file).iter_errors(value), None)
-    return f"{error.json_path} does not satisfy {os.path.basename(file)}: {redacted(error.message)[:100]}" if error else ""  # noqa: PTH119
+    if error is None:
+        return ""
+    return f"{error.json_path} does not satisfy {Path(file).name}: {redacted(error.message)[:100]}"
 
 
 def decoded(body: bytes, encoding: str) -> bytes | None:
@@ -361,18 +363,25 @@ def _check(service: Service, file: str) -> None:
     if says.authority and not os.path.isfile(service.authority):  # noqa: PTH113
         raise SystemFileError(f"{file}: there is no {says.authority} beside it: correct authority")
     for request in says.requests:
-        if (request.http is None) == (request.grpc is None):
-            raise SystemFileError(f"{file}: request {request.name} needs either http or grpc: correct the file")
-        if request.grpc and request.grpc.proto and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
-            raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it: correct proto")
-        if request.expect.schema and request.grpc:
-            raise SystemFileError(f"{file}: request {request.name} is gRPC, whose proto is its schema: leave schema out")
-        if request.expect.schema:
-            _validator(os.path.join(service.folder, request.expect.schema))  # noqa: PTH118
+        _check_request(request, service, file)
     names = [request.name for request in says.requests]
     if twice := {name for name in names if names.count(name) > 1}:
         raise SystemFileError(f"{file}: two requests are called {min(twice)}: give each a name of its own")
     next(prepared(service, random.Random(0)))
+
+
+def _check_request(request: Request, service: Service, file: str) -> None:
+    """Refuse a request of no kind or two, and files that are not there or not what they should be."""
+    if (request.http is None) == (request.grpc is None):
+        raise SystemFileError(f"{file}: request {request.name} needs either http or grpc: correct the file")
+    schema = request.expect.schema
+    if request.grpc:
+        if request.grpc.proto and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
+            raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it: correct proto")
+        if schema:
+            raise SystemFileError(f"{file}: request {request.name} is gRPC, described by proto: leave schema out")
+    elif schema:
+        _validator(os.path.join(service.folder, schema))  # noqa: PTH118
 
 
 def _check_address(service: Service, file: str) -> None:

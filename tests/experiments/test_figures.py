@@ -70,7 +70,7 @@ def test_no_text_is_smaller_than_9_points_where_a_figure_is_1280_pixels_wide(fig
     assert {name: words for name, figure in figures.items() if (words := drawings.too_small(figure))} == {}
 
 
-def test_no_axes_have_more_than_six_curves(figures):
+def test_no_axes_have_more_than_six_curves_and_a_baseline(figures):
     assert max(drawings.curves(axes) for figure in figures.values() for axes in figure.axes) <= drawings.MOST_CURVES
 
 

@@ -48,7 +48,7 @@ def conclusion(run: Run) -> str:
     text = (
         f"{_subject(run)}: the {goal} is met at **{low:,.0f} requests/s** "
         f"(in {met} of {evidence(run)} {_kind(run)} starts{_requests(run)}) and "
-        f"violated at **{high:,.0f} requests/s**; the search took {len(rows)} starts."
+        f"violated at **{high:,.0f} requests/s**. The search took {len(rows)} starts."
     )
     violated = rows[~rows["met"] & (rows["achieved"] > 0)]
     if (violated["achieved"] < LEAST_ACHIEVED).any():
@@ -89,7 +89,7 @@ def _cost(run: Run, rate: float) -> str:
     client, server = (run.over_starts(case, f"{role}_cpu_us_per_call").words(duration) for role in ("client", "server"))
     busy = run.over_starts(case, "server_cpu_percent").words("{:.0f} %".format)
     return (
-        f"At the lower rate a call costs {server} of server CPU and {client} of client CPU; server utilization is "
+        f"At the lower rate a call costs {server} of server CPU and {client} of client CPU. Server utilization is "
         f"{busy}."
     )
 
@@ -133,7 +133,7 @@ def _role(cost: Cost) -> str:
     if math.isnan(share):
         why = "the cost of a switch was not measured beside this run, so the cause is not known"
     elif share < LITTLE:
-        why = f"{each} **{max(0.0, share):.0%}** of the fall and do not explain it; what does is not measured here"
+        why = f"{each} **{max(0.0, share):.0%}** of the fall. What explains the rest is not measured here"
     else:
         why = f"{each} {'the fall or more' if share > MOST else f'{share:.0%} of the fall'}, and explain it"
-    return f"- **{cost.role}**: the CPU time per call falls ({numbers}); {why}."
+    return f"- **{cost.role}**: the CPU time per call falls ({numbers}). {why[0].upper()}{why[1:]}."

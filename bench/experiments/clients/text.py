@@ -56,7 +56,7 @@ def _bottleneck(run: Run) -> str:
     parts = [_demands(run, one, against.clients) for one in against.saturated]
     if against.here:
         parts.append(_demands(run, against.here, against.clients))
-    return f"{text} CPU time per call: {'; '.join(parts)}."
+    return f"{text} CPU time per call: {listed(parts)}."
 
 
 def _demands(run: Run, now: Resource, clients: int) -> str:
@@ -91,7 +91,7 @@ def _predicted(run: Run, single: "pd.Series[float]", most: "pd.Series[float]") -
     return (
         f"{exceeded if over > 1 else ''}The asymptotic prediction is at most {quantity(model.asymptote[-1])} calls/s. "
         f"Measured rates and the MVA prediction differ by at most a factor of {agreement(run, model):.2f}. Both assume "
-        f"a constant CPU time per call; over all roles it is {then} with {few} and {now} with {many}. At the latter, "
+        f"a constant CPU time per call. Over all roles it is {then} with {few} and {now} with {many}. At the latter, "
         f"{name} has time for {quantity(capacity)} calls/s."
     )
 
@@ -112,7 +112,7 @@ def answers(run: Run) -> str:
     theirs = {clients: sum(rates) for clients, rates in lab["calls_per_s"].items()}
     second = "**Throughput: calls/s of two clients divided by calls/s of one.** "
     second += (
-        f"In whole windows {window}; in bursts of 100 calls per client, another load, {burst}."
+        f"In whole windows {window}. In bursts of 100 calls per client, which are another load, {burst}."
         if window
         else (f"In bursts of 100 calls per client {burst}.")
     )

@@ -74,7 +74,8 @@ def depths(run: Run) -> str:
 
 def _limit(run: Run, case: int) -> str:
     limit = limit_of(run, case)
-    return f"CPU utilization: {limit.utilization}; {'limit: ' * bool(limit.saturated)}{limit.names}."
+    at = f"The limit is {limit.names}." if limit.saturated else "No CPU is saturated."
+    return f"CPU utilization: {limit.utilization}. {at}"
 
 
 def head_of_line(run: Run) -> str:
@@ -118,7 +119,7 @@ def ports(run: Run) -> str:
         opened = run.over_starts(number_of(case), "opened_per_call").words("{:.2f}".format)
         left = run.over_starts(number_of(case), "tcp_time_wait").words("{:,.0f}".format)
         lines.append(
-            f"- **{row['system']}**: {opened} TCP connections per call; {left} more sockets in TIME_WAIT after a "
+            f"- **{row['system']}**: {opened} TCP connections per call, and {left} more sockets in TIME_WAIT after a "
             f"window of {run.plan.window_s:g} s."
         )
     return "\n".join(lines) or "No TCP connections were renewed at each call, or the kernel's counters are not known."

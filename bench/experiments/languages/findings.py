@@ -45,12 +45,12 @@ class Cross:
 
     @property
     def cases(self) -> dict[str, int]:
-        """The cases by what is native in them."""
+        """The cases by which sides are in C++."""
         return {
-            "both Python": self.python,
-            "client native": self.client,
-            "server native": self.server,
-            "both native": self.native,
+            "both in Python": self.python,
+            "client in C++": self.client,
+            "server in C++": self.server,
+            "both in C++": self.native,
         }
 
 

@@ -11,11 +11,11 @@ from bench.stats import across_starts
 from bench.stats.intervals import Interval
 from bench.text import duration, paragraphs, quantity
 
-NATIVE = {"client": "with a native client alone", "server": "with a native server alone", "native": "with both native"}
+NATIVE = {"client": "with a client in C++ alone", "server": "with a server in C++ alone", "native": "with both in C++"}
 
 
 def conclusion(run: Run) -> str:
-    """Return what part of the time per call is Python's, by side, and what a native side does to the throughput."""
+    """Return what part of the time per call is Python's, by side, and what a side in C++ does to the throughput."""
     return servers(run) if findings.servers(run) else paragraphs(left(run), throughput(run))
 
 
@@ -33,7 +33,7 @@ def servers(run: Run) -> str:
         line = f"- **{of.name}**: {rate} calls per second with {of.callers} connections{least}"
         if of.case != of.first:
             ratio = times(findings.ratio(run, of, findings.RATE))
-            line += f"; the rate is {ratio} that of {run.case(of.first).system}"
+            line += f", {ratio} the rate of {run.case(of.first).system}"
         lines.append(f"{line}. Each call takes {cpu_us} of the server's CPU time; its processes hold {memory}.")
     return "\n".join(lines)
 
@@ -53,15 +53,15 @@ def _left(run: Run, cross: Cross) -> str:
     before, after = (_median(run, case) for case in (cross.python, cross.native))
     most = " (not distinguishable from all of it)" if share.high >= 1 else ""
     return (
-        f"- **{cross.name}**: with both sides native, {_percent(share)} of the median round trip is left{most}: "
+        f"- **{cross.name}**: with both sides in C++, {_percent(share)} of the median round trip is left{most}: "
         f"{after} instead of {before}. {_side(run, cross, 'client')}. {_side(run, cross, 'server')}."
     )
 
 
 def _side(run: Run, cross: Cross, which: str) -> str:
-    """Say what a native side changes; where the interval holds 0, that it is not distinguishable."""
+    """Say what a side in C++ changes; where the interval holds 0, that it is not distinguishable."""
     share = findings.removed(run, cross, which)
-    words = f"A native {which} alone"
+    words = f"A {which} in C++ alone"
     if share.low <= 0 <= share.high:
         low, high = (f"{100 * end:.0f}" for end in (share.low, share.high))
         return f"{words} makes no distinguishable difference (it removes {low} to {high} %, 95 % CI)"
@@ -80,15 +80,14 @@ def cpu(run: Run) -> str:
                 across_starts(findings.cpu_us(run, case, role)).words(duration)
                 for case in (cross.python, getattr(cross, role))
             ]
-            parts.append(
-                f"{role} {both[0]} in Python, {both[1]} native, {times(findings.cpu_ratio(run, cross, role))} as much"
-            )
-        lines.append(f"- **{cross.name}**: {'; '.join(parts)}.")
+            ratio = times(findings.cpu_ratio(run, cross, role))
+            parts.append(f"The {role} takes {both[0]} in Python and {both[1]} in C++, {ratio} as much.")
+        lines.append(f"- **{cross.name}**: {' '.join(parts)}")
     return "\n".join(["CPU time per call:", *lines]) if lines else ""
 
 
 def throughput(run: Run) -> str:
-    """Return for each system what each side, made native, does to the calls per second of several callers."""
+    """Return for each system what each side, made in C++, does to the calls per second of several callers."""
     lines = []
     for cross in findings.several(run):
         gains = [(which, findings.rate_gain(run, cross, which)) for which in NATIVE]
@@ -108,7 +107,7 @@ def _bottleneck(run: Run, cross: Cross) -> str:
     if not side or not findings.rate_gain(run, cross, side).low > 1:
         return ""
     other = "client" if side == "server" else "server"
-    return f" The bottleneck is the {side}: a native {side} alone gives more calls per second than a native {other}."
+    return f" The bottleneck is the {side}: a {side} in C++ alone gives more calls per second than a {other} in C++."
 
 
 def _percent(share: Interval) -> str:

@@ -70,7 +70,7 @@ def cpu(run: Run) -> str:
     if over := [str(cases.loc[case, "label"]) for case in cases.index if round(share[case], 2) > 1]:
         which = "all of them" if len(over) == len(lines) else listed(over)
         text += (
-            f"\n\nFor {which} the CPU time per call exceeds the RTT. The RTT ends with the reply; the CPU time counts "
+            f"\n\nFor {which} the CPU time per call exceeds the RTT. The RTT ends with the reply. The CPU time counts "
             "all work in the window, also the server's after its reply has left, the client's between a reply and its "
             "next request, and that of the libraries' other threads."
         )

@@ -21,7 +21,7 @@ def systems(run: Run) -> str:
         return ""
     of = run.case(findings.by_system(run)[0][1])
     size = quantity(findings.middle(run), "B")
-    title = f"Calls with the message {of.message} ({size} as JSON); times and shares are medians over the starts:"
+    title = f"Calls with the message {of.message} ({size} as JSON). Times and shares are medians over the starts:"
     if any(findings.split(run, case).share.high > 1 for _, case in findings.by_system(run)):
         lines.append(ABOVE_ALL)
     return "\n".join([title, *lines])
@@ -35,7 +35,7 @@ ABOVE_ALL = (
 
 def _system(run: Run, base: int | None, case: int) -> str:
     split, compared = findings.split(run, case), findings.of_message(run, base, case)
-    against = f"; {compared} as long as with opaque bytes" if compared is not None else ""
+    against = f". The call takes {compared} as long as with opaque bytes" if compared is not None else ""
     if compared is not None and compared.interval.low <= 1 <= compared.interval.high:
         against += " (not distinguishable)"
     of_share = split.share
@@ -86,7 +86,7 @@ def _sizes(run: Run, name: str, cases: list[int]) -> str:
     said = [_crossing(run, cases, shares, level, words) for level, words in ((LITTLE, "a tenth"), (DOMINANT, "half"))]
     rest = [duration(findings.split(run, case).rest_us) for case in (cases[0], cases[-1])]
     others = f"everything else takes {rest[0]} at the smallest size and {rest[1]} at the largest"
-    return f"**{name}**: {ends}; {listed(said)}; {others}"
+    return f"**{name}** takes {ends}: {listed(said)}. {others[0].upper()}{others[1:]}."
 
 
 def _crossing(run: Run, cases: list[int], shares: list[float], level: float, words: str) -> str:

@@ -75,7 +75,7 @@ def _order(outcome: Order) -> str:
     if outcome.unclear:
         parts.append(f"{len(outcome.unclear)} not distinguishable ({_pairs(outcome.unclear)})")
     some = f"{outcome.number} pair of systems is" if outcome.number == 1 else f"{outcome.number} pairs of systems are"
-    return f"- **{where}**: {some} distinguishable over loopback; of these, over this link: {listed(parts)}."
+    return f"- **{where}**: {some} distinguishable over loopback. Of these, over this link, {listed(parts)}."
 
 
 def _pairs(pairs: tuple[tuple[str, str], ...]) -> str:
@@ -104,7 +104,7 @@ def _stall(run: Run, name: str, of_link: list[Stall]) -> str:
         said.append(f"with {_sizes(quick)} it takes {_span(run, quick)}")
     segment = f" A full segment of this link holds {SEGMENT[name]:,} B." if name in SEGMENT else ""
     return (
-        f"- **{name}**, two writes and no TCP_NODELAY: {'; '.join(said)}. A delayed ACK takes "
+        f"- **{name}**, two writes and no TCP_NODELAY: {', and '.join(said)}. A delayed ACK takes "
         f"{plain(duration(DELAY_S * 1e6))} at least.{segment}"
     )
 

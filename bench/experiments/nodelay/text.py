@@ -99,7 +99,7 @@ def _origin(run: Run) -> str:
     here = {of.sides: run.over_starts(of.case, "rate_per_s").words("{:.3g}".format) for of in two_writes}
     return (
         f"The origin measured {theirs['one side']} calls/s with TCP_NODELAY on one side and {theirs['both sides']} "
-        f"calls/s on neither; the same packet stream makes {here['client only']} and {here['neither']} calls/s "
+        f"calls/s on neither. The same packet stream makes {here['client only']} and {here['neither']} calls/s "
         f"here. One side over neither is {theirs['one side'] / theirs['both sides']:.2f} there and "
         f"{rate['client only'] / rate['neither']:.2f} here (ratios of medians). A call with one stall took "
         f"{1e3 / theirs['one side']:.0f} ms there and {1e3 / rate['client only']:.0f} ms here."

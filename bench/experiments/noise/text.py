@@ -86,7 +86,7 @@ def _worse(run: Run, best: str, worst: str) -> str:
     if not differ_in_spread(run, cases[worst], cases[best]):
         return f", but it is not distinguishable from the largest, of placement {worst} (F test)"
     more = (spreads[1] / spreads[0]) ** 2
-    return f"; placement {worst} needs {more:.0f} times as many starts for the same resolution"
+    return f". Placement {worst} needs {more:.0f} times as many starts for the same resolution"
 
 
 def time(run: Run) -> str:
@@ -94,11 +94,11 @@ def time(run: Run) -> str:
     rows = timeline(run)
     moved = _moved(np.log(rows["ratio"].to_numpy()))
     stolen = float((rows["stolen"] > STOLEN).mean())
-    steal = f"; steal was above {STOLEN:.0%} of the CPUs in {stolen:.0%} of the starts" if stolen else ""
+    steal = f" Steal was above {STOLEN:.0%} of the CPUs in {stolen:.0%} of the starts." if stolen else ""
     return (
-        f"**Time:** the baseline drifted by {moved:.1%} from the first to the last third of this run{steal}. A smaller "
-        "difference between two runs may be drift, and a longer time between them may bring more: compare cases within "
-        "one run, by block."
+        f"**Time:** the baseline drifted by {moved:.1%} from the first to the last third of this run.{steal} A smaller "
+        "difference between two runs may be drift, and a longer time between them may bring more. Compare cases within "
+        "one run, block by block."
     )
 
 

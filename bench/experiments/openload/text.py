@@ -53,8 +53,8 @@ def _growth(run: Run) -> str:
         response, rtt = (comparison.effect(run, *ends, name) for name in ("p50_response_us", "p50_rtt_us"))
         lowest, highest = (f"{row['offered_per_s']:g}/s" for row in (low, high))
         text += (
-            f" Block by block, the median response time at {highest} is {times(response)} that at {lowest}; the "
-            f"median round trip, counted from sending, is {times(rtt)} that at {lowest}."
+            f" Block by block, the median response time at {highest} is {times(response)} that at {lowest}, and "
+            f"the median round trip, counted from sending, {times(rtt)}."
         )
     if over:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)
@@ -133,8 +133,8 @@ def utilization(run: Run) -> str:
         f"{duration(max(0.0, around))}, which is added to each prediction. The settling time of a "
         "queue that begins empty is S / (1 − ρ)² for M/M/1. The mean queueing delay over a window of "
         f"{duration(1e6 * run.plan.window_s)} is below that of steady state by at most the settling time divided by "
-        f"the window; where that is more than {MOST_UNSETTLED:.0%}, no mean is predicted. Measured: the median over "
-        "the starts of their means."
+        f"the window. Where that is more than {MOST_UNSETTLED:.0%}, no mean is predicted. The measured value is the "
+        "median over the starts of their means."
     )
     return "\n".join([*lines, "", said])
 

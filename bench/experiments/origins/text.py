@@ -37,7 +37,7 @@ def _relations(run: Run) -> str:
     said = (
         f"The origins' conclusions are ratios of two of their numbers. Of {len(compared)} such ratios {count[0]} are "
         f"{REPRODUCED} (the published ratio is inside the 95 % interval here, and 1 is not), {count[1]} have the "
-        f"{SAME_DIRECTION}, {count[2]} the {VERDICTS[2]}; {count[3]} are {VERDICTS[3]}:"
+        f"{SAME_DIRECTION}, {count[2]} the {VERDICTS[2]}, and {count[3]} are {VERDICTS[3]}:"
     )
     ordered = sorted(compared, key=lambda relation: VERDICTS.index(relation.verdict))
     return "\n".join([said, "", *(f"- {relation.verdict}: {_words(relation)}" for relation in ordered)])
@@ -45,7 +45,7 @@ def _relations(run: Run) -> str:
 
 def _words(relation: Relation) -> str:
     here, low, high = ratio_ends(*relation.here[:3])
-    kind = "95 % CI" if relation.is_paired else "ratio of medians; the ranges over starts allow"
+    kind = "95 % CI" if relation.is_paired else "ratio of medians, the ranges over starts allow"
     return f"{relation.claim}, {relation.theirs:.3g} there and {here} here ({kind} {low} to {high})"
 
 

@@ -33,7 +33,7 @@ def conclusion(run: Run) -> str:
     rest = f"\nThe other {len(cases) - len(shown)} systems are in the tables." if len(shown) < len(cases) else ""
     lines = [
         f"- **{row['system']}** ({group_of(run, case)}, {row['transport']}): "
-        f"median RTT {run.over_starts(case, P50).words(duration)}{_compared(run, case)}; "
+        f"median RTT {run.over_starts(case, P50).words(duration)}{_compared(run, case)}, "
         f"{cpu_over_starts(run, case).words(duration)} CPU time per call"
         for case, row in numbered(cases)
         if case in shown
@@ -131,11 +131,11 @@ def native(run: Run) -> str:
 def _parts(found: Waiting, one: str, other: str) -> str:
     """Return what two cases' calls consist of: CPU time, waiting, voluntary context switches of both sides."""
     parts = [
-        f"{who}: {duration(found.cpu_us[place])} of CPU time, {duration(found.waits_us[place])} of waiting, "
+        f"{who} has {duration(found.cpu_us[place])} of CPU time, {duration(found.waits_us[place])} of waiting and "
         f"{found.sleeps[place]:.2f} voluntary context switches"
         for place, who in enumerate((one, other))
     ]
-    return f"Per call, {parts[0]}; {parts[1]}."
+    return f"Per call, {parts[0]}, and {parts[1]}."
 
 
 def _gain(run: Run, system: str) -> str:

@@ -3,7 +3,7 @@
 from bench.experiments.retries.findings import Outcome, outcomes, recovery_words, utilization, workers
 from bench.run.frames import Run
 from bench.stats import across_starts
-from bench.text import paragraphs
+from bench.text import listed, paragraphs
 
 
 def conclusion(run: Run) -> str:
@@ -85,9 +85,9 @@ def predicted(run: Run) -> str:
         state = "above 100 %: once late, the server stays late" if rho > 1 else "below 100 %: the queue empties again"
         measured = _measured(outcome)
         if outcome.recovers is not None and outcome.recovers != (rho <= 1):
-            wrong.append(f"**{outcome.name}**: predicted {state}; measured: {measured}")
+            wrong.append(f"**{outcome.name}** (predicted: {state}, measured: {measured})")
         lines.append(f"| {outcome.name} | {attempts:g} | {rho:.0%} | {state} | {measured} |")
-    first = f"The run contradicts the prediction for {'; '.join(wrong)}." if wrong else ""
+    first = f"The run contradicts the prediction for {listed(wrong)}." if wrong else ""
     head = (
         "| policy | most attempts per request, in the long run | utilization if all are made | prediction | measured |",
         "|---|---:|---:|---|---|",

@@ -31,8 +31,8 @@ def _growth(run: Run) -> str:
         line = f"- **{size:,} B**: one worker serves {alone.words(quantity)} requests/s"
         if more := gain(run, cases, int(best["workers"])):
             line += (
-                f"; {best['workers']} workers serve the most, {most.words(quantity)} "
-                f"({_goodput(most, best)}): {more} as many{'' if more.is_certain else ', not distinguishable'}"
+                f". {best['workers']} workers serve the most, {most.words(quantity)} "
+                f"({_goodput(most, best)}), {more} as many{'' if more.is_certain else ', not distinguishable'}"
             )
         else:
             line += f" ({_goodput(alone, single)}), and more workers serve no more"

@@ -157,8 +157,8 @@ def origin(run: Run) -> str:
     theirs = ttft["gRPC"] / ttft["ZeroMQ + protobuf"]
     head = (
         f"The origin's table: with ZeroMQ + protobuf the mean time to first token was {ttft['ZeroMQ + protobuf']} ms, "
-        f"with gRPC {ttft['gRPC']} ms ({quantity(theirs)} times as long; one measurement each, with a model and its "
-        f"load). Here, with a paced source in the model's place and one factor at a time, at {count}:\n"
+        f"with gRPC {ttft['gRPC']} ms, {quantity(theirs)} times as long. Each is one measurement, with a model and its "
+        f"load. Here, with a paced source in the model's place and one factor at a time, at {count}:\n"
     )
     late = [findings.stack_name(run, case) for case in findings.stacks(run) if findings.is_behind(run.cases.loc[case])]
     behind = (
@@ -173,7 +173,7 @@ def _steps(steps: list[Step]) -> list[str]:
     others = [step for step in steps if not step.ratio.is_certain]
     equal = {change: [step.what for step in others if step.change == change] for change in
              dict.fromkeys(step.change for step in others)}  # fmt: skip
-    said = "; ".join(f"{change}, {_whats(whats)}" for change, whats in equal.items())
+    said = ", ".join(f"{change} ({_whats(whats)})" for change, whats in equal.items())
     return [*lines, f"- not distinguishable (the panel shows the intervals): {said}"] if said else lines
 
 
@@ -191,6 +191,6 @@ def _difference(run: Run, steps: list[Step]) -> str:
     theirs = 1e3 * (ttft["gRPC"] - ttft["ZeroMQ + protobuf"])
     return (
         f"\n\nThe median time to first message with gRPC minus that with ZeroMQ is {duration(here)} here. The origin's "
-        f"difference of means is {duration(theirs)}; it includes the model, its queue, and the CPU time that both "
+        f"difference of means is {duration(theirs)}, which includes the model, its queue, and the CPU time that both "
         f"processes compete for. The difference here divided by the origin's is {here / theirs:.1%}."
     )

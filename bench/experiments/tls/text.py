@@ -35,7 +35,7 @@ def _worth(costs: findings.Added) -> str:
     if not (costs.handshake.low > 0 and costs.call.low > 0):
         return ""
     calls = quantity(costs.handshake.middle / costs.call.middle)
-    return f"; one handshake costs as much as the encryption of {calls} such calls"
+    return f". One handshake costs as much as the encryption of {calls} such calls"
 
 
 def handshakes(run: Run) -> str:
@@ -60,10 +60,11 @@ def load(run: Run) -> str:
     lines = []
     for pair in pairs(run):
         ends = [
-            f"{_size(size)}: RTT {times(findings.call_ratio(run, pair, size))}, CPU time {_cpu(run, pair, size)}"
+            f" With {_size(size)}, the RTT is {times(findings.call_ratio(run, pair, size))} as long and the CPU time "
+            f"{_cpu(run, pair, size)}."
             for size in (sizes[0], sizes[-1])
         ]
-        lines.append(f"- **{_name(run, pair)}**, calls on an open connection, encrypted / not: {'; '.join(ends)}.")
+        lines.append(f"- **{_name(run, pair)}**, calls on an open connection, encrypted divided by not.{''.join(ends)}")
     return "\n".join(lines)
 
 

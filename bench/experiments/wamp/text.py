@@ -69,10 +69,10 @@ def _near(largest: Effect, others: list[Effect], sum_us: float) -> str:
 
 
 def _effect(effect: Effect) -> str:
-    certain = "" if effect.is_certain else "; not distinguishable from zero"
+    certain = "" if effect.is_certain else ", not distinguishable from zero"
     sign = "+" if effect.middle > 0 else "−"
     us = f"{sign}{duration(abs(effect.middle))}"
-    return f"{effect.name}: {us} ({_ends(effect)}; ratio {quantity(effect.ratio)}){certain}"
+    return f"{effect.name}: {us} ({_ends(effect)}, ratio {quantity(effect.ratio)}){certain}"
 
 
 def _ends(effect: Effect) -> str:
@@ -105,4 +105,4 @@ def router(run: Run) -> str:
 
 def _without(run: Run, ratio: Ratio) -> str:
     median = run.over_starts(ratio.base, P50).words(duration)
-    return f"The median RTT of {run.labels[ratio.base]} is {median}; the routed call takes {ratio} as long."
+    return f"The median RTT of {run.labels[ratio.base]} is {median}. The routed call takes {ratio} as long."
