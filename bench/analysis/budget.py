@@ -163,7 +163,8 @@ def resolution(run: Run, compared: list[Comparison], margin: float = MARGIN) -> 
     if wanted is None:
         return f"{first}."
     starts = max(comparison.starts_for_margin for comparison in compared if comparison.quantity == wanted)
-    return f"{first}; smaller ones stay inconclusive. {_next_step(run.plan, starts, wanted, margin)}"
+    smaller = "Smaller ones are found in fewer than four of five tries."
+    return f"{first}. {smaller} {_next_step(run.plan, starts, wanted, margin)}"
 
 
 def _share(effect: float) -> str:

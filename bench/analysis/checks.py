@@ -21,6 +21,7 @@ from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio, ratios
 from bench.analysis.overload import RESPONSE, overloaded
+from bench.analysis.quantiles import quantile
 from bench.analysis.resources import full, resources, stuck
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.plan.case import LEAST_ACHIEVED, Case
@@ -213,18 +214,16 @@ def pacing(run: Run) -> Check:
     omitted = f"; overloaded, so no quantile is reported: {listed(cases.loc[over, 'label'])}" if over.any() else ""
     if calm.empty:
         return Check("pacing", INVALID, f"every offered rate exceeds the server's capacity{omitted}", "lower the rates")
-    late = calm["pacing_p99_us"]
-    finding = f"{_latest(run, late)}{omitted}"
+    late = {case: quantile(run, case, HEADLINE, "lag") for case in map(number_of, calm.index)}
+    known = {case: of.value for case, of in late.items() if not math.isnan(of.value)}
+    finding = "too few requests found an idle connection to know the p99 of their lateness"
+    if known:
+        latest = late[max(known, key=lambda case: known[case])]
+        finding = f"p99 lateness of requests on idle connections is at most {latest.spread.words('{:.0f} us'.format)}"
     advice = "the lateness is part of these response times: use a quieter machine, or fewer clients than CPUs"
-    return outcome("pacing", bool((late <= 0.1 * calm[RESPONSE]).all()), finding, advice)
-
-
-def _latest(run: Run, late: "pd.Series[float]") -> str:
-    """Return the largest p99 lateness of some cases in words."""
-    if late.isna().all():
-        return "no request found an idle connection, so the lateness of sending is not known"
-    most = run.over_starts(number_of(late.idxmax()), "pacing_p99_us").words("{:.0f} us".format, "median over starts")
-    return f"p99 lateness of requests on idle connections is at most {most}"
+    return outcome(
+        "pacing", all(us <= 0.1 * calm.loc[case, RESPONSE] for case, us in known.items()), finding + omitted, advice
+    )
 
 
 def _punctual(run: Run, cases: pd.DataFrame) -> Check:
@@ -288,8 +287,9 @@ def _limits_clients(run: Run, case: int) -> bool:
 def _capacity_at_least(run: Run, limited: list[int]) -> str:
     """Return that the clients were the limit, and the rate that the server's capacity is at least."""
     case = max(limited, key=lambda number: float(run.cases.loc[number, "rate_per_s"]))
-    busy = [resource.busy for resource in resources(run, case) if "server" in resource.roles]
-    server_share = f" (the server's at {max(busy):.0%})" if busy else ""
+    serving = [resource for resource in resources(run, case) if "server" in resource.roles]
+    busiest = max(serving, key=lambda resource: resource.busy, default=None)
+    server_share = f" ({busiest.name} at {busiest.busy:.0%})" if busiest else ""
     rate = run.over_starts(case, "rate_per_s").words("{:,.0f}/s".format)
     where = _and_others(run, [case, *(other for other in limited if other != case)])
     return f"the limit of {where} is the clients' CPU{server_share}: the server's capacity is at least {rate}"
@@ -376,7 +376,9 @@ def levels(run: Run) -> Check:
     chances = np.array([found[case].chance for case in found] + [1.0] * (looked_at - len(found)))
     sure = [case for case, chance in zip(found, intervals.false_discovery(chances), strict=False) if chance <= ALARM]
     if not sure:
-        return Check("levels", PASS, f"the starts of a case vary about one level, in each of {looked_at} cases")
+        return Check(
+            "levels", PASS, f"no gap divides the starts of a case into two levels, in any of {looked_at} cases"
+        )
     worst = max(sure, key=lambda case: found[case].high / found[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
     finding += f" with no start between them, the upper {found[worst].high / found[worst].low:.2f} times the lower"
@@ -404,14 +406,17 @@ def samples(run: Run) -> Check:
     if counts.min() < headline:
         finding = f"the smallest case has {counts.min():,} calls; p99 needs {headline:,}, and is left out there"
         return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
-    finding = f"enough calls for every quantile (p99.9 needs {needed:,})"
+    finding = f"enough calls for every quantile of the cases whose calls fill a window (p99.9 needs {needed:,})"
     if counts.min() < needed:
         finding = f"enough calls for p99; p99.9 needs {needed:,} and is left out in {(counts < needed).sum()} cases"
         finding += f" (fewest calls: {counts.min():,})"
     if not (worth := _worth(run)):
         return Check("samples", PASS, finding)
     least = min(worth, key=lambda case: worth[case])
-    finding += f"; the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent ones"
+    finding += (
+        f"; the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent ones: p90"
+    )
+    finding += f" needs {stats.needed_samples(0.9):,}"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
     return outcome("samples", worth[least] >= stats.needed_samples(0.9), finding, advice)
 
@@ -432,7 +437,8 @@ def starts(run: Run) -> Check:
         advice = "the run was interrupted: measure the rest with -p resume true"
         return Check("starts", CAUTION, f"{len(run.ledger)} of {planned} planned starts are complete", advice)
     covers = f"their range covers the true median with a probability of {stats.coverage(fewest):.1%}"
-    finding = f"{fewest} starts of each case: {covers}"
+    most = "" if fewest == int(run.cases["starts"].max()) else " at least"
+    finding = f"{fewest} starts of each case{most}: {covers}"
     if search := run.manifest.get("capacity"):  # which spends its starts where the decision is
         low, rates = search["low_per_s"], [probe["rate"] for probe in search["probes"]]
         confirming = sum(probe.get("confirms", False) for probe in search["probes"] if probe["rate"] == low)
@@ -494,7 +500,7 @@ def speed(run: Run) -> Check:
     if found.empty:
         return Check("speed", NOTHING, "the machine's speed was not probed in two blocks or more")
     each = ", ".join(f"{words} {found[work]:.0%}" for work, words in speeds.WORK.items())
-    finding = f"between parts of the run the machine's speed varied by {found['all']:.0%} ({each})"
+    finding = f"between parts of the run the machine's speed varied by {found['all']:.0%} (mean of three works: {each})"
     if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
         finding += f", with two levels: the slower takes {two.high / two.low:.2f} times as long"
     advice = "times of different parts are of different speeds: compare cases by their ratios, measure in slices, set "
@@ -570,7 +576,7 @@ def instrument(run: Run) -> Check:
         run.over_starts(number_of(loopback.index[0]), column(0.5)) if len(loopback) else stats.across_starts([clock_us])
     )
     own = spread.middle
-    what = "the timed loop takes" if len(loopback) else "two clock readings take"
+    what = "an empty call measures" if len(loopback) else "two clock readings take"
     finding = f"{what} {spread.words('{:.2f} us'.format)}, {own / least:.2%} of the shortest median"
     return outcome("instrument", own <= 0.01 * least, finding, "do not subtract it; smaller differences are noise")
 
@@ -602,7 +608,7 @@ def turns(run: Run) -> Check:
         of = found[worst]
         times = f"{of.middle:.3f} [{of.low:.3f}, {of.high:.3f}] times the level that it has alone"
         finding += f"; in its slices {run.labels[worst]} has {times}"
-        finding += "" if disturbed else ", the largest, not shown to be beyond 2 %"
+        finding += "" if disturbed else ", the farthest from 1, not shown to be beyond 2 %"
     elif found:
         finding += "; no case was alone in enough blocks to show what taking turns does to its level"
     quiet = not disturbed and busy.max() <= turns_of.MOST_AWAKE

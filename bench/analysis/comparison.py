@@ -315,7 +315,8 @@ def _compared(
     """
     found, (floor, shown_floor), spread = logs.exp(), itself, variance.spread(logs, starts, deviation)
     verdict = judge(found.low, found.high, margin, 0.0 if math.isnan(shown_floor) else shown_floor)
-    least = max(intervals.LEAST_PAIRS, starts + 1)  # these starts did not decide
+    needed = max(intervals.LEAST_PAIRS, variance.starts_for(spread, margin))
+    is_open = verdict == UNKNOWN and needed > starts  # else as many starts did not decide: the ratio is near the margin
     words, more_is_better = QUANTITIES[name]
     return Comparison(
         case=label,
@@ -326,12 +327,12 @@ def _compared(
         verdict=verdict,
         floor=floor,
         shown_floor=shown_floor,
-        more_starts=max(least, variance.starts_for(spread, margin)) if verdict == UNKNOWN else 0,
+        more_starts=needed if is_open else 0,
         paired=paired,
         more_is_better=more_is_better,
         chance=chance,
         detectable=variance.detectable(spread, starts),
-        starts_for_margin=max(intervals.LEAST_PAIRS, variance.starts_for(spread, margin)),
+        starts_for_margin=needed,
     )
 
 

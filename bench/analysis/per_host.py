@@ -167,7 +167,8 @@ def collected(run: Run) -> dict[str, int]:
 def highest(run: Run, case: int) -> float:
     """Return the highest quantile that is printed of a case: the highest that every start has enough calls for."""
     row = run.cases.loc[case]
-    return max((p for p in stats.QUANTILES if not math.isnan(row[column(p)])), default=HEADLINE)
+    instead = HEADLINE if row["n"] >= stats.needed_samples(HEADLINE) else 0.5
+    return max((p for p in stats.QUANTILES if not math.isnan(row[column(p)])), default=instead)
 
 
 def moved_by_collections(run: Run, starts: pd.DataFrame) -> tuple[int, float, float] | None:

@@ -203,15 +203,15 @@ def answer(run: Run, *panels: str) -> None:
 def trust(run: Run) -> None:
     """Show the trust card, folded: how many checks passed, and within it the outcome of each, with advice.
 
-    Below the checks: whether the last comparable run said the same, which does not count among them.
+    Below the checks: whether the last comparable run said the same, if there is one; it does not count among them.
     """
     outcomes = checks.check(run)
     tally = trust_card.tally(outcomes)
     line = [f"Trust card: {tally.passed} of {tally.judged} checks PASS"]
     line += [f"{name} {tally.verdicts[name]}" for name in tally.others]
     line += [f"{tally.idle} had nothing to check"] if tally.idle else []
-    again = earlier.replication(run)
-    display(Folded("; ".join(line), _html(tables.card([*outcomes, *filter(None, [again])]), wrap=True)))
+    again = [found for found in [earlier.replication(run)] if found and found.verdict != trust_card.NOTHING]
+    display(Folded("; ".join(line), _html(tables.card([*outcomes, *again]), wrap=True)))
 
 
 def method(run: Run, system: str = "") -> None:

@@ -310,7 +310,7 @@ def median_rows(axes: Axes, rows: Iterable[RangeRow]) -> None:
     """Draw rows of the median RTT of each start, in us, on a logarithmic axis."""
     range_rows(axes, rows)
     log_axis(axes.xaxis)
-    axes.set_xlabel("median RTT of each start; bar: their range, line: their median, or two levels")
+    axes.set_xlabel("median RTT of each start; bar: their range, line: their median, or its two middle starts")
     axes.set_title("Median RTT of each start")
 
 
@@ -545,7 +545,7 @@ def cpu_bars(
         axes.set_xlabel("CPU time per call; line: range over starts, all roles")
     else:
         axes.set_xlim(0, 1.04 * axes.dataLim.x1)
-        axes.set_xlabel("CPU time per call [µs]; line: range over starts")
+        axes.set_xlabel("CPU time per call [µs]; line, right: range and median of the starts' totals")
 
 
 def _role_markers(axes: Axes, y: float, spent: dict[str, float], total_us: float) -> None:

@@ -63,7 +63,7 @@ def turns(run: Run) -> str:
     level, low, high = ratio_ends(*(getattr(found[worst], end) for end in ("middle", "low", "high")))
     return (
         f"Interference: the median RTT of {run.labels[worst]} in its slices divided by that while the others sleep for "
-        f"longer is {level} (95 % CI {low} to {high}), the largest such ratio. {asleep}"
+        f"longer is {level} (95 % CI {low} to {high}), which is the farthest from 1 of such ratios. {asleep}"
     )
 
 

@@ -77,12 +77,12 @@ class Spread(NamedTuple):
         return text(self.low, like=self.medians[-1]), text(self.high, like=self.medians[-1])
 
     def words(self, text: Callable[[float], str], *notes: str) -> str:
-        """Return the median in words, or both levels with what they are: "24.4 or 35.8 µs (two levels)".
+        """Return the median in words, or both levels with what they are: "24.4 or 35.8 µs (the two middle starts)".
 
         notes: what is said of the value in the same brackets.
         """
         value = self.values(text)
-        said = [*(["two levels"] if " or " in value else []), *notes]
+        said = [*(["the two middle starts"] if " or " in value else []), *notes]
         return f"{value} ({'; '.join(said)})" if said else value
 
     def times(self, factor: float) -> "Spread":

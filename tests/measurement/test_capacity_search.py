@@ -178,7 +178,7 @@ def test_a_rate_at_which_the_clients_are_busy_is_at_least_the_capacity(monkeypat
     assert len(said) == 2 + len(run.manifest["capacity"]["probes"])
     for words in (said[-1], text.conclusion(run)):
         assert ("at least" in words) == is_at_least and (f"{share:.0%}" in words) == is_at_least
-    assert text.evidence(run) == 6 and checks.starts(run).found.startswith("6 starts ")
+    assert text.evidence(run) == 6 and checks.starts(run).found.startswith("6 ")
     panels.whole(run)
 
 

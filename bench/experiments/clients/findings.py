@@ -79,10 +79,9 @@ def _same(one: Resource, other: Resource) -> bool:
 
 
 def ceiling(run: Run) -> tuple[Resource, float] | None:
-    """Return the busiest CPUs of one client, and the gain at which they are saturated at its CPU time per call."""
-    alone = [one for one in resources(run, number_of(grown(run).index[0])) if not one.is_thread]
-    busiest = max(alone, key=lambda one: one.busy)
-    return (busiest, 1 / busiest.busy) if busiest.busy else None
+    """Return the resource that saturates first at one client's CPU time per call, and the gain at which it does."""
+    model = predict(run)
+    return (model.bottleneck, model.asymptote[-1] / float(grown(run)["rate_per_s"].iloc[0])) if model else None
 
 
 def ratios(run: Run) -> list[Ratio]:

@@ -7,7 +7,7 @@ from bench import stats
 from bench.analysis.prediction import agreement, capacity_at, predict
 from bench.analysis.resources import Resource, cpu_over_starts, resources
 from bench.experiments import published
-from bench.experiments.claims import judged, with_verdict
+from bench.experiments.claims import above, judged, with_verdict
 from bench.experiments.clients.findings import (
     best,
     bursts,
@@ -56,7 +56,7 @@ def _bottleneck(run: Run) -> str:
     parts = [_demands(run, one, against.clients) for one in against.saturated]
     if against.here:
         parts.append(_demands(run, against.here, against.clients))
-    return f"{text} CPU time per call: {listed(parts)}."
+    return " ".join([text, *(f"A call costs {part}." for part in parts)])
 
 
 def _demands(run: Run, now: Resource, clients: int) -> str:
@@ -126,13 +126,12 @@ def _room(run: Run) -> str:
     reached = gain(run, grown(run), most) if most > 1 else None
     if found is None:
         return ""
-    busiest, _ = found
-    share = round(busiest.busy, 2)
+    busiest, limit = found
     text = (
-        f"One client keeps {busiest.name} {share:.0%} busy: if calls do not become cheaper, the ceiling is "
-        f"1/{share:.2f} = {1 / share:.2f} times one client's rate."
+        f"One client keeps {busiest.name} {busiest.busy:.0%} busy. If calls do not become cheaper, the ceiling is "
+        f"{limit:.2f} times one client's rate."
     )
-    if reached is None or reached.value <= 1 / share:
+    if not above(reached, limit):
         return text
     now = next((one for one in resources(run, _case(run, most)) if one.roles == busiest.roles), None)
     if now is None or np.median(now.demand_us) >= np.median(busiest.demand_us):

@@ -14,6 +14,7 @@ from bench.stats import Array, intervals, variance
 from bench.text import listed
 
 FAR = 0.05  # of the rounds, on each side
+PARTS = 8  # of a window
 
 
 def resolution(run: Run) -> str:
@@ -27,8 +28,8 @@ def conclusion(run: Run) -> str:
     names = f"A is **{run.labels[A]}**, B is **{run.labels[B]}**."
     alarms = [comparison.quantity for comparison in comparisons["A again"] if comparison.verdict == DIFFERENT]
     warning = (
-        f" A and A again differ in {listed(alarms)}, as chance lets 1 of 20 such comparisons do: there only what is "
-        "beyond their ratio is called a difference of B."
+        f" A and A again differ in {len(alarms)} of {len(comparisons['A again'])} quantities: {listed(alarms)}. By "
+        "chance 1 of 20 such comparisons differs. There only what is beyond their ratio is called a difference of B."
         if alarms
         else ""
     )
@@ -43,11 +44,11 @@ def _said(comparison: Comparison) -> str:
         better = (comparison.ratio > 1) == comparison.more_is_better
         verdict = f"**{'better' if better else 'worse'}**"
         verdict += f", by less than {MARGIN:.0%}" if comparison.is_small else ""
-        return f"{comparison.quantity}: B has {ratio} times the value of A ({interval}): {verdict}."
+        return f"{comparison.quantity}: B divided by A is {ratio} ({interval}), {verdict}."
     if comparison.verdict == SAME:
         return f"{comparison.quantity}: no practical difference ({interval})."
-    more = f"; about {comparison.more_starts} starts would decide" if comparison.more_starts else ""
-    return f"{comparison.quantity}: inconclusive ({interval}){more}."
+    more = f" About {comparison.more_starts} starts would decide." if comparison.more_starts else ""
+    return f"{comparison.quantity}: inconclusive ({interval}).{more}"
 
 
 def effort(run: Run) -> str:
@@ -55,13 +56,16 @@ def effort(run: Run) -> str:
     between, share = (
         _between_starts(run) if (turns := run.contrasts(A, B, column(0.5))) is None else _between_blocks(turns)
     )
-    unit, inner = ("starts", "calls") if turns is None else ("blocks", "slices in each")
-    advice = f"add {unit}, not {inner}" if share > 0.5 else f"more {inner} help as much as more {unit}"
+    unit, inner, parts = (
+        ("starts", "long windows", PARTS) if turns is None else ("blocks", "many slices in each", run.plan.rounds)
+    )
+    more, longer = math.sqrt(1 / 2), math.sqrt((share + (1 - share) / (2 * parts)) / (share + (1 - share) / parts))
     logs = ratios(run, A, B, column(0.5)).to_numpy()
     spread = variance.spread(intervals.paired_shift(logs), len(logs), float(np.std(logs, ddof=1)))
     now, four = (variance.detectable(spread, starts) for starts in (run.plan.starts, 4 * run.plan.starts))
     return (
-        f"Share of the variance between {unit}: {between}. To detect a smaller difference, {advice}. With "
+        f"Share of the variance between {unit}: {between}. Twice as many {unit} narrow the interval to {more:.0%} of "
+        f"its width, twice as {inner} to {longer:.0%}. With "
         f"{run.plan.starts} starts per case the smallest detectable difference of the p50 is {now:.1%}, with "
         f"{4 * run.plan.starts} starts {four:.1%}."
     )
@@ -75,7 +79,7 @@ def _between_blocks(turns: "pd.Series[float]") -> tuple[str, float]:
     near = turns.clip(*turns.quantile([FAR, 1 - FAR]))
     of_blocks = [logs.to_numpy() for _, logs in near.groupby(level="block")]
     share = variance.nested([logs for logs in of_blocks if len(logs) > 1] or [np.zeros(2)] * 2).share
-    return f"{share:.0%} of that of the ratio", share
+    return f"{share:.0%} of the variance of a slice's ratio", share
 
 
 def _between_starts(run: Run) -> tuple[str, float]:
@@ -89,5 +93,5 @@ def _between_starts(run: Run) -> tuple[str, float]:
 
 
 def _parts(values: Array) -> Array:
-    """Return the medians of eight parts of a window."""
-    return np.array([np.median(part) for part in np.array_split(values, 8) if len(part)])
+    """Return the medians of the parts of a window."""
+    return np.array([np.median(part) for part in np.array_split(values, PARTS) if len(part)])

@@ -12,6 +12,8 @@ from bench.experiments.sentences import P50, with_range
 from bench.run.frames import Run, number_of, numbered
 from bench.text import duration, listed, paragraphs, quantity
 
+DROPPED = " It also counts the first calls of each slice, which are slower, and which the RTT and the rate leave out."
+
 
 def conclusion(run: Run) -> str:
     """Return the median RTT of each system, its ratio to raw sockets, and the instrument's overhead."""
@@ -62,8 +64,8 @@ def cpu(run: Run) -> str:
     share = every / cases["mean_rtt_us"]
     lines = [
         f"- {row['label']}: {cpu_over_starts(run, case).words(duration)} CPU time per call, "
-        f"{run.over_starts(case, 'mean_rtt_us').words(duration)} mean RTT: "
-        f"{share[case]:.0%}"
+        f"{run.over_starts(case, 'mean_rtt_us').words(duration)} mean RTT, "
+        f"a ratio of {share[case]:.2f}"
         for case, row in numbered(cases)
     ]
     text = "\n".join(lines)
@@ -71,8 +73,8 @@ def cpu(run: Run) -> str:
         which = "all of them" if len(over) == len(lines) else listed(over)
         text += (
             f"\n\nFor {which} the CPU time per call exceeds the RTT. The RTT ends with the reply. The CPU time counts "
-            "all work in the window, also the server's after its reply has left, the client's between a reply and its "
-            "next request, and that of the libraries' other threads."
+            "all work, also the server's after its reply has left, the client's between a reply and its next request, "
+            f"and that of the libraries' other threads.{DROPPED if len(run.stored_slices) else ''}"
         )
     if run.cases["target"].any():
         text += "\n\nThe CPU time of a server that was not started here cannot be measured: it is left blank, not zero."
