@@ -21,7 +21,7 @@ def plan(
     given: OnHosts,
     system: object = "zeromq",
     transport: object = "auto",
-    objective: object = "p95<=5ms",
+    objective: object = "p95<5ms",
     clients: object = 4,
     payload_bytes: object = 100,
     options: object = "",
