@@ -4,7 +4,7 @@ import math
 import re
 
 import pytest
-from handmade import handmade
+from handmade import handmade, in_turns
 
 from bench.analysis.resources import resources
 from bench.experiments import sentences, tables
@@ -64,6 +64,8 @@ def test_overview_computes_how_round_trip_and_cpu_time_compare():
     assert "above" not in longer and "sockets and zeromq" in longer
     shorter = overview.cpu(handmade(CASES, [20, 25], notebook="overview"))
     assert "below" not in shorter and "zeromq and sockets" in shorter
+    assert "slice" in overview.cpu(in_turns([20, 25], notebook="overview")) and "slice" not in shorter
+    assert overview.cpu(handmade(CASES, [20, 25], notebook="overview", server_cpu_ns=None)) == ""
 
 
 @pytest.mark.parametrize(

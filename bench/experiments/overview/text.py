@@ -36,7 +36,7 @@ def conclusion(run: Run) -> str:
     lines = [
         f"- **{row['system']}** ({group_of(run, case)}, {row['transport']}): "
         f"median RTT {run.over_starts(case, P50).words(duration)}{_compared(run, case)}, "
-        f"{cpu_over_starts(run, case).words(duration)} CPU time per call{_unsteady(run, case)}"
+        f"{cpu_over_starts(run, case).words(duration)} CPU time per call{_unsteady(run, case, ' (', ')')}"
         for case, row in numbered(cases)
         if case in shown
     ]
@@ -47,7 +47,7 @@ def conclusion(run: Run) -> str:
 def span(run: Run) -> str:
     """Return the smallest and the largest ratio of an RPC system's median RTT to that of raw sockets; "" of none."""
     ends = [
-        f"{ratio.words} times (**{run.case(ratio.other).system}**, {ratio.range}{_unsteady(run, ratio.other)})"
+        f"{ratio.words} times (**{run.case(ratio.other).system}**, {ratio.range}{_unsteady(run, ratio.other, ', ')})"
         for ratio in extremes(run)
     ]
     if not ends:
@@ -56,8 +56,8 @@ def span(run: Run) -> str:
     return f"The median RTT of {of} that of raw sockets over the same transport."
 
 
-def _unsteady(run: Run, case: int) -> str:
-    return ", most starts did not reach steady state" if case in unsteady(run) else ""
+def _unsteady(run: Run, case: int, before: str, after: str = "") -> str:
+    return f"{before}most starts did not reach steady state{after}" if case in unsteady(run) else ""
 
 
 def _in_words(run: Run) -> set[int]:
