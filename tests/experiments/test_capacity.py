@@ -2,6 +2,7 @@
 
 import math
 
+import pandas as pd
 import pytest
 from handmade import reference
 
@@ -29,6 +30,14 @@ def test_too_few_starts_at_that_rate_are_a_caution(monkeypatch):
     rest = [one for one in search["probes"] if one["rate"] != search["low_per_s"]]
     monkeypatch.setitem(run.manifest, "capacity", search | {"probes": rest})
     assert checks.starts(run).verdict == CAUTION
+
+
+def test_starts_at_one_rate_that_disagree_are_counted(monkeypatch):
+    tried = [(100.0, True)] * 2 + [(300.0, True)] + [(300.0, False)] * 2 + [(200.0, False)] * 2
+    monkeypatch.setattr(text, "probes", lambda run: pd.DataFrame(tried, columns=["rate", "met"]))
+    monkeypatch.setattr(text, "bracket", lambda run: (100.0, 200.0))
+    said = text._disagreement(None)
+    assert "1 of 3 at 300/s (above" in said and "100/s" not in said and "200/s" not in said
 
 
 def spread(value):

@@ -1,6 +1,7 @@
 """The overview of many systems: groups, a figure whose rows can be read, and what is missing named with its remedy."""
 
 import itertools
+import re
 
 import handmade
 import numpy as np
@@ -11,7 +12,7 @@ from bench import systems
 from bench.analysis.comparison import effect
 from bench.drawing import axes as house
 from bench.errors import UsageError
-from bench.experiments import panels, registry
+from bench.experiments import panels, registry, sentences
 from bench.experiments.overview import figure, findings, text
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
@@ -131,6 +132,27 @@ def test_what_is_missing_is_named_with_one_line_that_installs_it():
     said = text.conclusion(run)
     assert f"`{line}`" in said and all(f"**{name}**" in said for name in reasons)
     assert all(name in panels.caption(run) for name in reasons)
+
+
+def test_the_first_sentence_is_the_span_of_the_rpc_systems_over_raw_sockets():
+    first = sentences.with_interval(text.conclusion(few_of("sockets", "pipes", "zeromq", "grpc_sync")))
+    low, high = re.findall(r"([\d.]+) times \(\*\*(\w+)\*\*", first)
+    assert [low[1], high[1]] == ["zeromq", "grpc_sync"] and (float(low[0]), float(high[0])) == pytest.approx((4, 8))
+    assert text.span(few_of("sockets", "pipes")) == ""
+
+
+def few_of(*names):
+    """Return a run in which each system takes twice as long as the one before."""
+    cases = [Case(name, "ipc", 1000) for name in names]
+    each_us = [10 * 2**place for place in range(len(names))]
+    return handmade.handmade(cases, each_us, notebook="overview", calls=500, is_checked=False)
+
+
+def test_a_system_most_of_whose_starts_are_unsteady_is_marked_in_its_line(monkeypatch):
+    monkeypatch.setattr(text, "unsteady", lambda run: [1])
+    lines = text.conclusion(few_of("sockets", "zeromq", "grpc_sync")).splitlines()
+    marked = [line.partition(" (")[0] for line in lines if line.startswith("- ") and "steady state" in line]
+    assert marked == ["- **zeromq**"]
 
 
 def two_speeds(one_us, two_us, cpu_us, sleeps=(2, 2)):

@@ -4,7 +4,7 @@ import math
 import re
 
 import pytest
-from handmade import handmade
+from handmade import handmade, in_turns
 
 from bench.analysis.resources import resources
 from bench.experiments import sentences, tables
@@ -59,11 +59,13 @@ def test_cpu_time_above_the_round_trip_is_explained():
 
 def test_overview_computes_how_round_trip_and_cpu_time_compare():
     text = overview.cpu(handmade(CASES, [100, 25], notebook="overview"))
-    assert re.search(r"shorter [^.]*\bsockets\b[^.]*\. [^.]*longer [^.]*\bzeromq\b", text)
+    assert re.search(r"below 100% [^.]*\bzeromq\b[^.]*\. [^.]*above 100% [^.]*\bsockets\b", text)
     longer = overview.cpu(handmade(CASES, [100, 50], notebook="overview"))
-    assert "shorter" not in longer and "sockets and zeromq" in longer
+    assert "above" not in longer and "sockets and zeromq" in longer
     shorter = overview.cpu(handmade(CASES, [20, 25], notebook="overview"))
-    assert "longer" not in shorter and "zeromq and sockets" in shorter
+    assert "below" not in shorter and "zeromq and sockets" in shorter
+    assert "slice" in overview.cpu(in_turns([20, 25], notebook="overview")) and "slice" not in shorter
+    assert overview.cpu(handmade(CASES, [20, 25], notebook="overview", server_cpu_ns=None)) == ""
 
 
 @pytest.mark.parametrize(

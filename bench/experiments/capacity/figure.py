@@ -30,7 +30,8 @@ OUTCOMES = ((True, MET, "o", "SLO met"), (False, VIOLATED, "s", "SLO violated"))
 def _band(run: Run, span: Any) -> None:
     low, high = bracket(run)
     if low:
-        label = "capacity: at least this" if is_at_least(run) else "capacity: in this interval"
+        why = "the clients may be the limit" if is_at_least(run) else "the capacity is in this interval"
+        label = f"between met and violated; {why}"
         span(low, high, color="#bbbbbb", alpha=0.45, lw=0, zorder=0.5, label=label)
 
 
@@ -84,7 +85,7 @@ def at_the_edge(run: Run, axes: Axes) -> None:
     axes.plot(limit, tail_scale(p), "x", ms=10, mew=2, color="black", label=f"SLO {objective}")
     distribution_axes(axes, "requests")
     axes.set_xlabel("response time (from the scheduled send time)")
-    axes.set_title("Response times just below and above the capacity")
+    axes.set_title("Response times at the rates met and violated")
     return None
 
 

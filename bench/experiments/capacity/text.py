@@ -19,7 +19,7 @@ from bench.experiments.capacity.findings import (
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run
 from bench.run.start_values import BUSY
-from bench.text import counted, duration, quantity
+from bench.text import counted, duration, listed, quantity
 
 
 def evidence(run: Run) -> int:
@@ -50,10 +50,21 @@ def conclusion(run: Run) -> str:
         f"(in {met} of {evidence(run)} {_kind(run)} starts{_requests(run)}) and "
         f"violated at **{high:,.0f} requests/s**. The search took {len(rows)} starts."
     )
+    text += _disagreement(run)
     violated = rows[~rows["met"] & (rows["achieved"] > 0)]
     if (violated["achieved"] < LEAST_ACHIEVED).any():
         text += " At some higher rates, not all requests could be sent on time."
     return " ".join(filter(None, [text, _cost(run, low), _limit(run)]))
+
+
+def _disagreement(run: Run) -> str:
+    """Return at which rates some starts met the SLO and others violated it; "" if there are none."""
+    found = [
+        f"{met.sum()} of {len(met)} at {rate:,.0f}/s{' (above the violated rate)' * (rate > bracket(run)[1])}"
+        for rate, met in probes(run).groupby("rate")["met"]
+        if met.nunique() > 1
+    ]
+    return f" Starts at the same rate disagree: the SLO was met by {listed(found)}." if found else ""
 
 
 def _subject(run: Run) -> str:
@@ -129,7 +140,8 @@ def _role(cost: Cost) -> str:
     numbers = f"CPU time per call {cpu_us}, voluntary context switches per call {switches}"
     if not cost.falls:
         return f"- **{cost.role}**: the CPU time per call does **not** fall in every start ({numbers})."
-    share, each = cost.by_switches, f"at {duration(cost.switch_us)} for each, the saved switches are"
+    share, switch = cost.by_switches, duration(cost.switch_us)
+    each = f"a switch between two threads takes {switch} in the speed probe. At that cost the saved switches are"
     if math.isnan(share):
         why = "the cost of a switch was not measured beside this run, so the cause is not known"
     elif share < LITTLE:

@@ -5,14 +5,18 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from bench import systems
+from bench.analysis import stationarity
+from bench.analysis.checks import sampled_cases
 from bench.analysis.resources import total_cpu
 from bench.contract import GROUPS
 from bench.errors import BenchError
 from bench.experiments.case_ratios import RATE, Ratio, ratio
 from bench.run.frames import Run, column, number_of, numbered, once
+from bench.run.start_values import cpu_us_per_call
+from bench.validation.cases import MADE_UP
 
-FLOOR = "sockets"
-
+FLOOR, NATIVE = "sockets", "sockets_c"  # the baseline; the one by system calls alone, from C++
+NO_RPC = (FLOOR, NATIVE, "pipes", *MADE_UP)  # streams of bytes as the operating system has them, and the laboratory's
 
 P50 = column(0.5)
 
@@ -72,10 +76,27 @@ def over_sockets(run: Run, case: int) -> Ratio | None:
     return None if base is None else ratio(run, base, case, P50)
 
 
-def longer_than_cpu(run: Run) -> "pd.Series[float]":
-    """Return the mean RTT over the CPU time per call of all roles, for each of ``ranked``; index: case."""
+def extremes(run: Run) -> list[Ratio]:
+    """Return the smallest and the largest ``over_sockets`` of the RPC systems: two, one, or none."""
+    cases = [number_of(case) for case in ranked(run).index if run.case(number_of(case)).system not in NO_RPC]
+    found = sorted(filter(None, (over_sockets(run, case) for case in cases)), key=lambda ratio: ratio.value)
+    return [found[0], found[-1]] if len(found) > 1 else found
+
+
+@once
+def unsteady(run: Run) -> list[int]:
+    """Return the cases most of whose starts did not reach steady state, as the check ``settled`` finds them."""
+    cases = [case for case in sampled_cases(run) if not stationarity.is_unsteady_by_plan(run.case(case))]
+    return stationarity.unsteady({case: stationarity.levels(run, case, len(cases)) for case in cases})
+
+
+def cpu_share(run: Run) -> "pd.Series[float]":
+    """Return the CPU time per call of all roles divided by the mean RTT, for each of ``ranked``; index: case.
+
+    NaN where the CPU time of the client or of the server is not known.
+    """
     rows = ranked(run)
-    return rows["mean_rtt_us"] / total_cpu(rows)
+    return cpu_us_per_call(rows) / rows["mean_rtt_us"]
 
 
 class Waiting(NamedTuple):
@@ -101,9 +122,6 @@ def waiting(run: Run, base: int, other: int) -> Waiting:
     (rtt, rtt_other), (cpu, cpu_other) = rows["mean_rtt_us"], total_cpu(rows)
     sleeps, sleeps_other = rows[["client_sleeps_per_call", "server_sleeps_per_call"]].sum(axis=1)
     return Waiting((float(rtt), float(rtt_other)), (float(cpu), float(cpu_other)), (float(sleeps), float(sleeps_other)))
-
-
-NATIVE = "sockets_c"  # the baseline by system calls alone, from C++
 
 
 def native_baseline(run: Run) -> Ratio | None:

@@ -8,19 +8,21 @@ from bench.experiments.overview.findings import (
     NATIVE,
     P50,
     Waiting,
+    cpu_share,
+    extremes,
     group_of,
     grouped,
-    longer_than_cpu,
     native_baseline,
     over_sockets,
     ranked,
     rates,
     to_install,
+    unsteady,
     waiting,
 )
 from bench.experiments.sentences import why_not_more
 from bench.run.frames import Run, number_of, numbered
-from bench.text import duration, listed, quantity
+from bench.text import duration, listed, paragraphs, quantity
 
 MOST_LINES = 12  # one line for each of so many systems; of more, some of each group
 OF_EACH_GROUP = 3
@@ -28,17 +30,34 @@ ASKED = (FLOOR, "grpc_sync", "wamp_crossbar")
 
 
 def conclusion(run: Run) -> str:
-    """Return each system's RTT, its ratio to raw sockets, its CPU time, and the gain of a second client."""
+    """Return the span of the ratios to raw sockets, each system's RTT and CPU time, and the gain of a second client."""
     cases, shown = ranked(run), _in_words(run)
     rest = f"\nThe other {len(cases) - len(shown)} systems are in the tables." if len(shown) < len(cases) else ""
     lines = [
         f"- **{row['system']}** ({group_of(run, case)}, {row['transport']}): "
         f"median RTT {run.over_starts(case, P50).words(duration)}{_compared(run, case)}, "
-        f"{cpu_over_starts(run, case).words(duration)} CPU time per call"
+        f"{cpu_over_starts(run, case).words(duration)} CPU time per call{_unsteady(run, case, ' (', ')')}"
         for case, row in numbered(cases)
         if case in shown
     ]
-    return "\n".join([*lines, rest, f"{cpu(run)} {_second_client(run)}", *absent(run)])
+    text = "\n".join([*lines, rest, f"{cpu(run)} {_second_client(run)}", *absent(run)])
+    return paragraphs(span(run), text)
+
+
+def span(run: Run) -> str:
+    """Return the smallest and the largest ratio of an RPC system's median RTT to that of raw sockets; "" of none."""
+    ends = [
+        f"{ratio.words} times (**{run.case(ratio.other).system}**, {ratio.range}{_unsteady(run, ratio.other, ', ')})"
+        for ratio in extremes(run)
+    ]
+    if not ends:
+        return ""
+    of = f"RPC systems is from {ends[0]} to {ends[1]}" if len(ends) > 1 else f"the RPC system is {ends[0]}"
+    return f"The median RTT of {of} that of raw sockets over the same transport."
+
+
+def _unsteady(run: Run, case: int, before: str, after: str = "") -> str:
+    return f"{before}most starts did not reach steady state{after}" if case in unsteady(run) else ""
 
 
 def _in_words(run: Run) -> set[int]:
@@ -61,21 +80,24 @@ def _compared(run: Run, case: int) -> str:
 
 
 def cpu(run: Run) -> str:
-    """Return for how many systems the mean RTT is shorter than the CPU time per call, and what that means."""
-    share = longer_than_cpu(run).dropna()
+    """Return the CPU time per call divided by the mean RTT, and for which systems that leaves time of waiting.
+
+    A ratio above 1 has several possible causes, which a run does not distinguish.
+    """
+    share = cpu_share(run).dropna()
     if share.empty:
         return ""
     systems = run.cases.loc[share.index, "system"]
-    shorter, longer = systems[share < 1], systems[share >= 1]
-    text = f"The mean RTT is {share.min():.0%} to {share.max():.0%} of the CPU time per call over all roles."
-    if len(shorter):
-        text += (
-            f" It is shorter than the CPU time for {_named(shorter, len(systems))}: part of the work happens "
-            "outside the round trip, between a reply and the next request, after the reply has left, or in other "
-            "threads."
-        )
-    if len(longer):
-        text += f" It is longer for {_named(longer, len(systems))}: there part of the round trip is waiting."
+    waits, over = systems[share < 1], systems[share > 1]
+    text = f"The CPU time per call over all roles divided by the mean RTT is {share.min():.0%} to {share.max():.0%}."
+    if len(waits):
+        text += f" It is below 100% for {_named(waits, len(systems))}: at least the rest of the round trip is waiting."
+    if len(over):
+        text += f" It is above 100% for {_named(over, len(systems))}."
+    if len(run.stored_slices):
+        text += " The CPU time also counts the first calls of each slice; RTT and rate leave them out."
+    elif len(over):
+        text += " The CPU time also counts work between a reply and the next request."
     return text
 
 
