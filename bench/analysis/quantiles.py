@@ -80,17 +80,25 @@ def _over_starts(spread: stats.Spread, needed: int, has: int, by: str = "") -> Q
 
 @once
 def times(run: Run, case: int, time: str) -> "pd.Series[float]":
-    """Return a kind of time of all calls of a case after the warm-up, in us, in the order of sending; index: start.
+    """Return a kind of time of the calls that quantiles of a case describe, in us, in order of sending; index: start.
 
-    Of several hosts only those of the hosts that quantiles describe. Where hosts kept samples, a random sample of these
+    Those that ``Run.count`` counts: after the warm-up, without large calls beside small ones and calls that open a
+    connection, of several hosts only those that are described. Where hosts kept samples, a random sample of these
     calls; lags of idle connections only of processes that sent all.
     """
+    if time == "lag":
+        return _lags(run, case)
+    rows = run.described_of(case)
+    times_ns = rows["rtt_ns"] if time == "rtt" else rows["rtt_ns"] + rows["lag_ns"]
+    return (times_ns / 1e3).set_axis(rows["start"])
+
+
+def _lags(run: Run, case: int) -> "pd.Series[float]":
+    """Return how late the requests of a case that found an idle connection were sent after the warm-up, in us."""
     rows = run.samples_of(case, headline=True)
-    if time == "lag" and "share" in rows:
-        rows = rows[rows["share"] == 1]
-    kept = rows["warm"] & ~was_waiting(rows) if time == "lag" else rows["warm"]
-    times_ns = {"rtt": rows["rtt_ns"], "lag": rows["lag_ns"], "response": rows["rtt_ns"] + rows["lag_ns"]}[time]
-    return (times_ns[kept] / 1e3).set_axis(rows.loc[kept, "start"])
+    rows = rows[rows["share"] == 1] if "share" in rows else rows
+    rows = rows[rows["warm"] & ~was_waiting(rows)]
+    return (rows["lag_ns"] / 1e3).set_axis(rows["start"])
 
 
 def crossed(quantiles: Iterable[tuple[float, Quantile]]) -> str:

@@ -7,6 +7,7 @@ import pytest
 from handmade import FACTS, finished, handmade, noisy
 from matplotlib.figure import Figure
 
+from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions
 from bench.errors import UsageError
 from bench.experiments import panels, registry, tables
@@ -112,11 +113,22 @@ def test_small_calls_beside_large_ones_are_those_whose_quantiles_are_shown():
     assert run.cases.loc[1, "p50_rtt_us"] == pytest.approx(500 * 1.025, rel=0.01)
     assert findings.blocking(run, one).value == pytest.approx(2.5, rel=1e-3)
     assert run.samples["large"].sum() == 2 * 6 * 500
+    assert quantile(run, 1, 0.99).value == pytest.approx(500 * 1.025, rel=0.01)
+    assert quantile(run, 1, 0.99).has == run.cases.loc[1, "n"] == run.count(1)
     equal = by_hand(BESIDE, [100, 200, 200], large_us=5000)
     faster = by_hand(BESIDE, [100, 100, 200], large_us=5000)
     against = [text.head_of_line(each).startswith(AGAINST) for each in (run, equal, faster)]
     assert against == [False, False, True]
     assert [above(findings.blocking(each, one)) for each in (run, equal, faster)] == [True, None, False]
+
+
+def test_head_of_line_blocking_is_not_decided_where_the_numbers_of_large_calls_differ(monkeypatch):
+    run = by_hand(BESIDE, [100, 500, 200], large_us=5000)
+    (one,) = findings.beside(run)
+    assert findings.blocks(run, one) is True
+    monkeypatch.setattr(findings, "large_calls", lambda run, case: {1: 883, 2: 586}[case])
+    assert findings.difference(run, one) == pytest.approx(883 / 586 - 1)
+    assert findings.blocks(run, one) is None and "51%" in text.head_of_line(run)
 
 
 def test_small_calls_that_leave_no_room_for_a_large_one_show_nothing_about_sharing(monkeypatch):
@@ -133,6 +145,20 @@ def test_a_run_in_which_renewed_connections_are_as_fast_contradicts_the_card():
     assert text.renewal(run).startswith(AGAINST)
 
 
+def test_a_persistent_connection_is_compared_with_each_number_of_calls_per_connection():
+    run = by_hand(CHURN, [100, 50, 100], opening_us=300)  # 400, 80 and 100 us per call
+    assert findings.persistence(run, "sockets").value > 1
+    found = {calls: findings.persistent_over(run, calls)["sockets"] for calls in (1, 10)}
+    assert [above(found[calls]) for calls in (1, 10)] == [True, False]
+    said = text.renewal(run)
+    assert said.startswith(AGAINST) and all(str(ratio) in said for ratio in found.values())
+
+
+def test_quantiles_of_a_renewed_connection_leave_out_the_calls_that_open_it():
+    run = by_hand(CHURN, [100, 100, 100], opening_us=300)
+    assert [quantile(run, case, 0.9).has for case in (0, 1, 2)] == run.cases["n"].to_list()
+
+
 def test_every_panel_draws_every_run_or_says_what_is_missing():
     for run in (by_hand(CHURN, [100] * 3, 50), by_hand(DEPTH, [100, 150]), by_hand(BESIDE, [9, 9, 9], large_us=99)):
         for panel in (*figure.PANELS, figure.round_trips, figure.time_wait):
@@ -144,8 +170,8 @@ def test_every_panel_draws_every_run_or_says_what_is_missing():
 
 def test_ratios_of_a_run_are_those_of_its_sentences():
     run = by_hand([*CHURN, *DEPTH, *BESIDE], [100, 100, 100, 100, 200, 100, 500, 200], 300, 5000)
-    assert [round(one.value, 1) for one in findings.ratios(run)] == [4.0, 2.0, 2.0, 2.5]
-    assert len(tables.ratios(run)) == 4
+    assert [round(one.value, 1) for one in findings.ratios(run)] == [4.0, 1.3, 2.0, 2.0, 2.5]
+    assert len(tables.ratios(run)) == 5
 
 
 def test_a_run_without_connections_of_interest_has_none_of_its_ratios():

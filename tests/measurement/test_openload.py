@@ -14,9 +14,10 @@ from hypothesis import strategies as some
 
 from bench import stats
 from bench.analysis import checks, overload
+from bench.apps.teaching import questions
 from bench.child import timed_loops
 from bench.errors import UsageError
-from bench.experiments import registry, sentences, tables
+from bench.experiments import panels, registry, sentences, tables
 from bench.experiments.openload import findings, text
 from bench.experiments.openload.text import _growth
 from bench.measurement import runner
@@ -204,6 +205,27 @@ def test_no_mean_is_predicted_for_a_window_that_is_too_short_for_the_queue():
     )
     assert "20.0 ms" not in text.utilization(short) and "400 ms" in text.growth(short)
     assert "20.0 ms" in text.utilization(long) and "1.6" in text.growth(long).partition("differ")[2]
+
+
+def swept(rates, rtt_us, **known):
+    law, paced = {"law": "exponential", "mean_us": 1000}, {"load": "open", "arrivals": "poisson", "clients": 8}
+    cases = [Case("oracle", "ipc", 100, law)]
+    cases += [Case("oracle", "ipc", 100, law, offered_per_s=rate, **paced) for rate in rates]
+    return handmade(cases, [1000, *rtt_us], notebook="openload", planned_s=1, **known)
+
+
+def test_the_rate_that_is_asked_about_is_the_highest_up_to_a_share_of_the_capacity():
+    run = swept([500, 700, 950], [2000, 3000, 9000], calls=100, scheduled=100)
+    response_us = findings.mean_response_us(run, run.first(offered_per_s=700)).median()
+    answer = questions.measured(run, questions.find("openload q2"))  # 950/s is nearer to 900/s than 700/s
+    assert answer.middle == pytest.approx(response_us / 1e3)
+
+
+def test_the_figure_of_pacing_draws_the_limit_of_each_rate_and_no_p99_of_too_few_requests():
+    run = swept([500, 800], [2000, 4000], calls=10, scheduled=10)
+    (limit,) = panels.panel(run, "pacing").axes[0].lines
+    medians = [run.cases.loc[case, "p50_response_us"] for case in findings.sweep(run).index]
+    assert limit.get_ydata() == pytest.approx(0.1 * np.array(medians)) and medians[1] > 1.5 * medians[0]
 
 
 def simulated(service, dues):

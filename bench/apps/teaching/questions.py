@@ -164,12 +164,12 @@ def _tls_pair(run: Run) -> tls.Pair:
 
 
 def _response_ms(run: Run, share: float) -> "pd.Series[float]":
-    """Return the mean response time in ms at the offered rate that is nearest to a share of the capacity."""
+    """Return the mean response time in ms at the highest offered rate up to a share of the capacity."""
     cases = sweep(run)
-    below = cases[cases["offered_per_s"] < capacity(run)]["offered_per_s"]
+    below = cases[cases["offered_per_s"] <= share * capacity(run)]["offered_per_s"]
     if below.empty:
-        raise LookupError("no rate below the capacity")
-    return mean_response_us(run, number_of((below - share * capacity(run)).abs().idxmin())) / 1e3
+        raise LookupError(f"no rate up to {share:.0%} of the capacity")
+    return mean_response_us(run, number_of(below.idxmax())) / 1e3
 
 
 def _at_once(run: Run) -> Outcome:

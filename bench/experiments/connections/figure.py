@@ -30,6 +30,7 @@ from bench.experiments.connections.findings import (
     churn,
     cpu_per_call_us,
     depth,
+    large_calls,
     levels,
     time_per_call_us,
 )
@@ -120,7 +121,9 @@ def head_of_line(run: Run, axes: Axes) -> None:
         for case, words in ((system.alone, "alone"), (system.same, "same connection"), (system.own, "own connection")):
             if case is not None:
                 names.append(f"{system.system}, {words}")
-                rows.append(RangeRow(run.starts_of(case)[P50], colour, _over(run, system, case), marker=marker))
+                more, shows_nothing = _over(run, system, case), case == system.same and not large_calls(run, case)
+                more += "  no large call answered" if shows_nothing else ""
+                rows.append(RangeRow(run.starts_of(case)[P50], colour, more, marker=marker, is_hollow=shows_nothing))
     if rows:
         median_rows(axes, rows)
         name_rows(axes, names)

@@ -6,7 +6,10 @@ import pandas as pd
 
 from bench.analysis.resources import total_cpu
 from bench.experiments.case_ratios import P50, RATE, Ratio, across, ratio
-from bench.run.frames import Run, once
+from bench.experiments.claims import above
+from bench.run.frames import Run, number_of, once
+
+MOST_DIFFERENT = 0.1  # share by which the numbers of large calls may differ, if small calls beside them are compared
 
 
 @once
@@ -77,6 +80,16 @@ def persistence(run: Run, system: str) -> Ratio | None:
     return across(run, rows, RATE) if has_persistent else None
 
 
+def persistent_over(run: Run, calls: int) -> dict[str, Ratio]:
+    """Return the calls per second of a persistent connection over those of one renewed after some calls, by system."""
+    found = {}
+    for system, cases in churn(run).groupby("system", sort=False):
+        renewed, persistent = (cases.index[cases["calls_per_connection"] == each] for each in (calls, 0))
+        if len(renewed) and len(persistent):
+            found[str(system)] = ratio(run, number_of(renewed[0]), number_of(persistent[0]), RATE)
+    return found
+
+
 def deepening(run: Run, system: str, name: str = RATE) -> Ratio | None:
     """Return how many times the quantity of the fewest calls under way the most of them have."""
     return across(run, depth(run).query("system == @system"), name)
@@ -90,6 +103,21 @@ def blocking(run: Run, one: Beside) -> Ratio | None:
     return ratio(run, one.own, one.same, P50) if one.own is not None and large_calls(run, one.same) else None
 
 
+def difference(run: Run, one: Beside) -> float:
+    """Return by which share the larger number of large calls, of the shared connection and of another, is larger."""
+    few, many = sorted(large_calls(run, case) for case in (one.same, one.own) if case is not None)
+    return many / few - 1 if few else float("inf")
+
+
+def blocks(run: Run, one: Beside) -> bool | None:
+    """Return whether small calls take longer on the large call's connection than on their own.
+
+    None where the run does not decide, or where the numbers of large calls differ by more than ``MOST_DIFFERENT``.
+    """
+    ratio = blocking(run, one)
+    return above(ratio) if ratio is not None and difference(run, one) <= MOST_DIFFERENT else None
+
+
 def large_calls(run: Run, case: int) -> int:
     """Return how many large calls were answered after the warm-up, in all starts of a case together."""
     return int(run.samples_of(case, warm=True)["large"].sum())
@@ -97,8 +125,8 @@ def large_calls(run: Run, case: int) -> int:
 
 def ratios(run: Run) -> list[Ratio]:
     """Return the ratios that the notebook reports: persistence, depth and head-of-line blocking of each system."""
-    renewed, deep = (list(rows["system"].drop_duplicates()) for rows in (churn(run), depth(run)))
-    reported = [persistence(run, name) for name in renewed]
+    deep = depth(run)["system"].drop_duplicates()
+    reported: list[Ratio | None] = [one for n in levels(run) if n for one in persistent_over(run, n).values()]
     reported += [deepening(run, name, quantity) for name in deep for quantity in (RATE, P50)]
     reported += [blocking(run, small_calls) for small_calls in beside(run)]
     return [ratio for ratio in reported if ratio is not None]

@@ -1,19 +1,25 @@
 """Sentences of connections.ipynb: what new connections cost, what depth gives, what a large call does to small ones."""
 
 import math
+from collections.abc import Mapping
 
-from bench.experiments.case_ratios import P50, RATE
-from bench.experiments.claims import above, judged, with_verdict
+from bench.experiments.case_ratios import P50, RATE, Ratio
+from bench.experiments.claims import AGAINST, above, judged, with_verdict
 from bench.experiments.connections.findings import (
+    MOST_DIFFERENT,
     Beside,
     beside,
     blocking,
+    blocks,
     churn,
     cpu_per_call_us,
     deepening,
     depth,
+    difference,
     large_calls,
+    levels,
     persistence,
+    persistent_over,
     time_per_call_us,
 )
 from bench.experiments.sentences import limit_of
@@ -28,7 +34,10 @@ def conclusion(run: Run) -> str:
 
 
 def renewal(run: Run) -> str:
-    """Say for each system what a call costs over new connections and over a persistent one."""
+    """Say what a call costs over new connections and over a persistent one, and where the run contradicts the formula.
+
+    The formula: time per call is a call's own time plus the cost of a connection divided by its calls.
+    """
     rows = churn(run)
     lines = []
     for system, cases in rows.groupby("system", sort=False):
@@ -45,9 +54,46 @@ def renewal(run: Run) -> str:
         if len(first):
             opening = run.over_starts(number_of(first.index[0]), "p50_first_us")
             lines[-1] += f" Opening and first call: {opening.words(duration, 'median')}."
-    found = {str(name): above(persistence(run, str(name))) for name in rows["system"].drop_duplicates()}
-    return with_verdict(
-        judged("a persistent connection makes more calls per second than new ones", found), "\n".join(lines)
+        lines[-1] += _renewed_less_often(run, ratio)
+    found = {calls: persistent_over(run, calls) for calls in levels(run) if calls}
+    verdicts = [
+        judged(
+            f"a persistent connection makes more calls per second than {_renewed(calls)}",
+            {name: above(one) for name, one in by_system.items()},
+        )
+        for calls, by_system in found.items()
+    ]
+    against = [verdict for verdict in verdicts if verdict.startswith(AGAINST)]
+    others = [verdict for verdict in verdicts if not verdict.startswith(AGAINST)]
+    return paragraphs(_formula(found), *against, "\n".join(lines), *others)
+
+
+def _renewed(calls: int) -> str:
+    return "a new connection for each call" if calls == 1 else f"one renewed after every {calls:,} calls"
+
+
+def _renewed_less_often(run: Run, most: Ratio) -> str:
+    """Return the ratios of a persistent connection to those that are renewed less often than the most renewed one."""
+    of = run.case(most.base)
+    said = [
+        f"{persistent_over(run, calls)[of.system]} those of {_renewed(calls)}"
+        for calls in levels(run)
+        if calls > of.calls_per_connection and of.system in persistent_over(run, calls)
+    ]
+    return f" The persistent one's calls per second are {listed(said)}." if said else ""
+
+
+def _formula(found: Mapping[int, Mapping[str, Ratio]]) -> str:
+    """Return where the run contradicts that calls only share the cost of their connection; empty if nowhere."""
+    slower = dict.fromkeys(name for one in found.values() for name, ratio in one.items() if above(ratio) is False)
+    if not slower:
+        return ""
+    claim = "time per call is a call's own time plus the cost of a connection divided by its calls"
+    return (
+        f"{judged(claim, dict.fromkeys(slower, False))} A persistent connection is slower there than a renewed one, so "
+        "the formula gives a negative cost of a connection. The run does not show the cause. Both cases run the same "
+        "timed loop. A possible cause is the placement of threads: with a new connection the kernel can choose other "
+        "CPUs."
     )
 
 
@@ -69,7 +115,9 @@ def depths(run: Run) -> str:
             f"{rtt} as long. {_limit(run, rate.other)}"
         )
     found = {system: above(deepening(run, system, RATE)) for system in depth(run)["system"].drop_duplicates()}
-    return with_verdict(judged("more calls under way make more calls per second", found), "\n".join(lines))
+    few, many = depth(run)["outstanding"].min(), depth(run)["outstanding"].max()
+    claim = f"{many} calls under way, the most measured, make more calls per second than {few}, the fewest"
+    return with_verdict(judged(claim, found), "\n".join(lines))
 
 
 def _limit(run: Run, case: int) -> str:
@@ -80,7 +128,7 @@ def _limit(run: Run, case: int) -> str:
 
 def head_of_line(run: Run) -> str:
     """Say whether sharing a connection with large calls makes small ones longer, and how long they take."""
-    found = {system.system: above(blocking(run, system)) for system in beside(run)}
+    found = {system.system: blocks(run, system) for system in beside(run)}
     claim = "small calls take longer on the connection of a large call than on their own (head-of-line blocking)"
     return with_verdict(judged(claim, found), "\n".join(_blocked(run, system) for system in beside(run)))
 
@@ -103,7 +151,13 @@ def _blocked(run: Run, system: Beside) -> str:
     ratio = blocking(run, system)
     if ratio is None:
         return f"{text} With none on the shared connection, its small calls show nothing about sharing."
-    return f"{text} Shared divided by not shared: {ratio}{'' if ratio.is_certain else ', not distinguishable'}."
+    text += f" Shared divided by not shared: {ratio}{'' if ratio.is_certain else ', not distinguishable'}."
+    if ratio.is_certain and (apart := difference(run, system)) > MOST_DIFFERENT:
+        text += (
+            f" The ratio is {'above' if above(ratio) else 'below'} 1, but it does not decide on head-of-line blocking: "
+            f"the numbers of large calls differ by {apart:.0%}, which is more than {MOST_DIFFERENT:.0%}."
+        )
+    return text
 
 
 def ports(run: Run) -> str:

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from bench import stats
 from bench.analysis import comparison, overload
@@ -22,7 +23,7 @@ from bench.experiments.openload.findings import (
     sweep,
 )
 from bench.run.frames import Run, number_of, numbered
-from bench.text import duration, listed, paragraphs
+from bench.text import counted, duration, listed, paragraphs
 
 
 def conclusion(run: Run) -> str:
@@ -36,11 +37,15 @@ def growth(run: Run) -> str:
 
 
 def _growth(run: Run) -> str:
-    over = overload.overloaded(run)
     cases = sweep(run)
+    over = [case for case in overload.overloaded(run) if case in cases.index]
     calm = cases[~cases.index.isin(over)]
     source = "1 / mean service time" if run.case(alone(run).name).options.get("mean_us") else "1 / server CPU per call"
-    text = f"The server's capacity is {capacity(run):,.0f} requests/s ({source})."
+    text = f"The upper limit of the server's rate is {capacity(run):,.0f} requests/s ({source})."
+    if over:
+        most = max(over, key=lambda case: run.case(case).offered_per_s)
+        answered = run.over_starts(most, "rate_per_s").words("{:,.0f}/s".format)
+        text += f" Overloaded, at {run.case(most).offered_per_s:g}/s offered, it answered {answered}."
     if len(calm):
         low, high = calm.iloc[0], calm.iloc[-1]
         medians = [run.over_starts(number_of(row.name), "p50_response_us").words(duration) for row in (low, high)]
@@ -54,7 +59,8 @@ def _growth(run: Run) -> str:
         lowest, highest = (f"{row['offered_per_s']:g}/s" for row in (low, high))
         text += (
             f" Block by block, the median response time at {highest} is {times(response)} that at {lowest}, and "
-            f"the median round trip, counted from sending, {times(rtt)}."
+            f"the median round trip, counted from sending, {times(rtt)}. Each of these two numbers is the "
+            "Hodges-Lehmann median of the blocks' ratios, not the ratio of two medians."
         )
     if over:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)
@@ -68,19 +74,24 @@ def _model(run: Run) -> str:
     model = predicted(run, calm["offered_per_s"].to_numpy()) if len(calm) else None
     if model is None:
         return ""
-    means, reached = (
-        np.array([_mean_us(run, number_of(case)) for case in calm.index]),
-        is_settled(run, calm["offered_per_s"].to_numpy()),
-    )
-    off = np.exp(np.abs(np.log(means[reached] / model[reached])))
+    reached = is_settled(run, calm["offered_per_s"].to_numpy())
     text = paragraphs(*(_too_short(run, row["offered_per_s"]) for _, row in calm[~reached].iterrows()))
-    if not np.isfinite(off).any():
+    settled = zip(calm.index[reached], model[reached], strict=True)
+    starts = [mean_response_us(run, number_of(case)).dropna() / mean for case, mean in settled]
+    if not any(map(len, starts)):
         return text
+    middles = [level for ratios in starts if len(ratios) for level in stats.across_starts(ratios).medians]
     return paragraphs(
-        "Where the window is long enough for steady state, measured and predicted mean response times differ by a "
-        f"factor of at most {np.nanmax(off):.2f}.",
+        "Where the window is long enough for steady state, mean response times are compared with the prediction. The "
+        f"medians over the starts differ from it by a factor of at most {_factor(middles):.2f}, single starts by a "
+        f"factor of up to {_factor(np.concatenate(starts)):.2f}.",
         text,
     )
+
+
+def _factor(ratios: npt.ArrayLike) -> float:
+    """Return the largest factor by which ratios differ from 1, up or down."""
+    return float(np.exp(np.abs(np.log(ratios)).max()))
 
 
 def _too_short(run: Run, rate: float) -> str:
@@ -95,11 +106,6 @@ def _too_short(run: Run, rate: float) -> str:
     short = time / run.plan.window_s
     lacks = f" The mean queueing delay in it can be {short:.0%} below that of steady state."
     return text + (lacks if short < 1 else "")
-
-
-def _mean_us(run: Run, case: int) -> float:
-    """Return the median over the starts of a case's mean response times, in us; NaN if there are none."""
-    return stats.across_starts(mean_response_us(run, case)).middle
 
 
 def utilization(run: Run) -> str:
@@ -151,12 +157,14 @@ def freeze(run: Run) -> str:
     every_us = 1e6 / of.offered_per_s
     p99 = [duration(stats.quantile(values, 0.99)) for values in (closed, users, corrected(rows["closed"], every_us))]
     due = round(of.offered_per_s * of.options["freeze_ms"] / 1e3)
+    frozen = (rows["closed"]["rtt_ns"] >= 1e6 * of.options["freeze_ms"]).groupby(rows["closed"]["start"]).sum()
     return (
         f"{_share(run)}\n\np99 of the frozen server over whole windows, warm-up included:\n- closed loop: {p99[0]}\n"
         f"- users, from the scheduled send time: {p99[1]}\n- closed loop corrected for coordinated omission at one "
         f"request each {duration(every_us)}: {p99[2]}. The correction knows nothing of the queue that the freeze "
-        "leaves.\n\nThe closed loop stopped sending during the freeze, so each start recorded one slow call "
-        f"instead of {due}."
+        "leaves.\n\nThe closed loop waits for a reply during the freeze and sends nothing else: no start recorded more "
+        f"than {counted(int(frozen.max()), 'call')} as long as the freeze. Of the users' requests, {due} are due "
+        "during a freeze on average. Those that are delayed afterwards, while the queue drains, are not among them."
     )
 
 
