@@ -174,10 +174,9 @@ def _first_message(run: Run) -> Interval:
     return effect(run, number_of(few["sockets"]), number_of(few["grpc_aio"]), FIRST)
 
 
-def _message_cpu(run: Run) -> Interval:
+def _message_cpu(run: Run) -> Ratio:
     """Return gRPC's CPU time per message over ZeroMQ's, both with protobuf, over tcp."""
-    stacks = next(step.ratio for step in steps(run) if (step.factor, step.ratio.name) == ("stack", CPU))
-    return effect(run, stacks.other, stacks.base, CPU)
+    return next(step.ratio for step in steps(run) if (step.factor, step.ratio.name) == ("stack", CPU))
 
 
 def _workers(run: Run) -> Interval:
