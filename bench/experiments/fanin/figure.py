@@ -19,6 +19,7 @@ from bench.drawing.axes import (
     log_axis,
     look,
     name_rows,
+    separate_rows,
     stacked_bar,
     ticks_at,
     write_beside,
@@ -96,7 +97,7 @@ def _row(run: Run, measured: Run, system: str, case: int) -> str:
 def busy(run: Run, axes: Axes) -> None:
     """Draw how many CPUs each role used at each system's highest rate, and their sum where they share one."""
     rows = [(measured, system, best(measured, system)) for measured, system in _subjects(run)]
-    for role, dy in zip(ROLES, (-0.3, -0.1, 0.1), strict=True):
+    for role, dy in zip(ROLES, (-0.27, -0.09, 0.09), strict=True):
         label = "broker" if role == "router" else WORDS[role]
         for y, (measured, _, case) in enumerate(rows):
             used = measured.starts_of(case)[f"{role}_cpu_percent"].dropna() / 100
@@ -110,13 +111,14 @@ def busy(run: Run, axes: Axes) -> None:
                 starts = measured.starts_of(case)
                 used = sum(starts[f"{role}_cpu_percent"].fillna(0) for role in resource.roles) / 100
                 with hollow(axes, measured is not run):
-                    interval_row(axes, y + 0.3, across_starts(used.to_list()), SHARED,
+                    interval_row(axes, y + 0.27, across_starts(used.to_list()), SHARED,
                                  label=resource.name.removeprefix("the ").replace("router", "broker"))  # fmt: skip
     axes.axvline(FULL, color=GREY, ls=":", lw=1.2, label=f"{FULL:.0%} of one CPU")
     label_axis(axes.xaxis, quantity)
     name_rows(axes, [_row(run, *row) for row in rows])
+    separate_rows(axes, [y + 0.5 for y in range(len(rows) - 1)])
     axes.set_xlim(left=0)
-    axes.set_xlabel("CPUs in use; marker: median, or two levels; bar: range over starts")
+    axes.set_xlabel("CPUs in use\nmarker: median, or two levels; bar: range over starts")
     axes.set_title("CPUs in use at the highest rate")
 
 

@@ -54,7 +54,7 @@ def left(run: Run) -> str:
     lines = [_left(run, cross) for cross in crosses]
     alike = dict.fromkeys(cross.system for cross in crosses if cross.system not in findings.OTHER_LIBRARY)
     bound = (
-        f"With {listed(alike)} both languages use the same native library or system calls: no change to the "
+        f"With {listed(alike)} both languages use the same native library or system calls, so no change to the "
         "Python code can remove what is left there."
         if alike
         else ""

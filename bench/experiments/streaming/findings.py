@@ -172,7 +172,7 @@ class Step:
     ratio: Ratio
 
 
-QUANTITIES = {FIRST: "time to first message", UNEVEN: "unevenness of the gaps (p90)", CPU: "CPU per message"}
+QUANTITIES = {FIRST: "time to first message", UNEVEN: "unevenness of the gaps (p90)", CPU: "CPU time per message"}
 
 
 @once
