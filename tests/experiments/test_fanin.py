@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from bench.analysis.resources import cpu_over_starts
 from bench.errors import UsageError
-from bench.experiments import panels, registry, tables
+from bench.experiments import panels, registry, sentences, tables
 from bench.experiments.claims import AGAINST
 from bench.experiments.fanin import figure, findings, text
 from bench.experiments.fanin.plan import parts
@@ -119,6 +119,20 @@ def test_the_legend_of_roles_names_those_that_are_drawn(run):
 
     assert named(run) == ["clients", "server", "broker"]
     assert named(by_hand(DIRECT, [100, 120])) == ["clients", "server"]
+    assert named(by_hand(BROKERED, [60, 120], cpus=("0", "1", "1")))[-1] == "CPU that server and broker share"
+
+
+def test_a_cpu_that_server_and_broker_share_has_a_marker_at_the_sum_of_both():
+    shared = by_hand(BROKERED, [60, 120], cpus=("0", "1", "1"))  # 4 calls every 120 us, 50 us of both each
+    drawn = panels.panel(shared, "busy").axes[0]
+    (sum_of_both,) = [line for line in drawn.get_lines() if line.get_marker() == "*"]
+    (limit,) = limit_of(shared, 1).saturated
+    assert sum_of_both.get_xdata() == pytest.approx([limit.busy], rel=0.02) and limit.busy > 1
+
+
+def test_what_is_said_first_is_about_the_most_clients(run):
+    first = sentences.with_interval(text.conclusion(run))
+    assert " 4 clients" in first and str(findings.growth(run, "sockets")) in first
 
 
 def test_every_panel_draws_every_run(run):

@@ -1,5 +1,7 @@
 """Reply streams of runs made by hand: quantiles, what is overdue, where replies are late, the steps of the origin."""
 
+import re
+
 import numpy as np
 import pytest
 from handmade import recorded, usual
@@ -119,6 +121,14 @@ def test_messages_behind_schedule_are_nagles_only_if_each_silence_has_a_delayed_
         assert found.silence_us == pytest.approx(43_000, rel=0.03) and found.silences == found.delayed_acks == 1
 
 
+def test_a_p90_that_no_start_can_carry_is_neither_drawn_nor_said():
+    few, many = (streamed([paced("sockets")], [100], [20], [30], each=each) for each in (2, 100))
+    assert [findings.has_p90(run, 0, "uneven") for run in (few, many)] == [False, True]
+    assert np.isnan(findings.lateness(few, 0).pacing[1]) and not np.isnan(findings.lateness(many, 0).pacing[1])
+    assert "nine of ten" in text.arrival(many) and "nine of ten" not in text.arrival(few)
+    panels.whole(few).draw_without_rendering()
+
+
 def test_over_ipc_nothing_is_held_back_by_tcp():
     run = streamed(
         [paced("sockets", transport="ipc")], [100], [20], [1500], each=1, silence_us=42_000, tcp_delayed_acks=9
@@ -134,8 +144,10 @@ def test_the_steps_of_the_origin_change_one_factor_each():
     ]
     run = streamed(stacks, [400, 90, 110, 100, 50], [10] * 5, [20] * 5)
     found = [one.ratio.value for one in findings.steps(run) if one.what == findings.QUANTITIES[findings.FIRST]]
-    assert sorted(found) == pytest.approx([0.25, 0.5, 100 / 110, 110 / 90], rel=1e-4)
-    assert "0.25 times" in text.origin(run) and "450 ms" in text.origin(run)
+    assert sorted(found) == pytest.approx([0.5, 100 / 110, 110 / 90, 4], rel=1e-4)
+    assert "450 ms" in text.origin(run)
+    assert "gRPC + protobuf over tcp divided by that with ZeroMQ + protobuf over tcp is 4.00 (" in text.origin(run)
+    assert re.search("gRPC minus that with ZeroMQ is 3.. µs here", text.origin(run))
 
 
 def test_the_plan_has_each_case_once_and_leaves_out_what_is_0():

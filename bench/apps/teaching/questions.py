@@ -29,7 +29,7 @@ from bench.run.frames import Run, column, number_of
 from bench.stats.intervals import Interval
 from bench.text import ratio_ends
 
-P50, SERVER_CPU = column(0.5), "server_cpu_us_per_call"
+P50 = column(0.5)
 RATIO = "times"  # the unit of a ratio of two cases
 
 Answer = stats.Spread  # a value, the low and high end of its interval or range, and the two levels of a median
@@ -148,16 +148,6 @@ def _cross(run: Run, system: str) -> languages.Cross:
     return next(cross for cross in languages.single(run) if cross.system == system)
 
 
-def _native_gain(run: Run) -> Interval:
-    cross = _cross(run, "sockets_c")
-    return effect(run, cross.native, cross.python, P50)
-
-
-def _server_cpu(run: Run) -> Interval:
-    cross = _cross(run, "grpc_cpp")
-    return effect(run, cross.server, cross.python, SERVER_CPU)
-
-
 def _tls_pair(run: Run) -> tls.Pair:
     """Return raw sockets without and with TLS."""
     return next(pair for pair in tls.pairs(run) if run.case(pair.plain).system == "sockets")
@@ -184,10 +174,9 @@ def _first_message(run: Run) -> Interval:
     return effect(run, number_of(few["sockets"]), number_of(few["grpc_aio"]), FIRST)
 
 
-def _message_cpu(run: Run) -> Interval:
+def _message_cpu(run: Run) -> Ratio:
     """Return gRPC's CPU time per message over ZeroMQ's, both with protobuf, over tcp."""
-    stacks = next(step.ratio for step in steps(run) if (step.factor, step.ratio.name) == ("stack", CPU))
-    return effect(run, stacks.other, stacks.base, CPU)
+    return next(step.ratio for step in steps(run) if (step.factor, step.ratio.name) == ("stack", CPU))
 
 
 def _workers(run: Run) -> Interval:
@@ -208,8 +197,8 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "nodelay q2": lambda run: _held(run, "neither"),
     "messages q1": lambda run: _codec_percent(run, "json"),
     "messages q2": lambda run: effect(run, messages.by_codec(run)[0], _of_codec(run, "json"), P50),
-    "languages q1": _native_gain,
-    "languages q2": _server_cpu,
+    "languages q1": lambda run: languages.remaining(run, _cross(run, "sockets_c")),
+    "languages q2": lambda run: languages.cpu_ratio(run, _cross(run, "grpc_cpp"), "server"),
     "tls q1": lambda run: tls.connect_ratio(run, _tls_pair(run)),
     "tls q2": lambda run: tls.call_ratio(run, _tls_pair(run), tls.sizes(run)[-1]),
     "openload q1": lambda run: _response_ms(run, 0.5),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.resources import FULL, WORDS, cpu_over_starts
+from bench.analysis.resources import FULL, WORDS, cpu_over_starts, resources
 from bench.drawing.axes import (
     GREY,
     ROLE_COLOURS,
@@ -19,6 +19,7 @@ from bench.drawing.axes import (
     log_axis,
     look,
     name_rows,
+    separate_rows,
     stacked_bar,
     ticks_at,
     write_beside,
@@ -30,6 +31,7 @@ from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.text import counted, duration, quantity
 
+SHARED = Look("black", "*")  # a CPU that several roles share
 TITLE = "How do brokers and servers perform with many clients?"
 
 
@@ -83,7 +85,7 @@ def cpu_by_role(run: Run, axes: Axes) -> None:
     name_rows(axes, [_row(run, *row) for row in rows])
     axes.yaxis.grid(False)
     label_axis(axes.xaxis, duration)
-    axes.set_xlabel("CPU time per call; right: all roles")
+    axes.set_xlabel("CPU time per call: median of each role; right: median of their sum")
     axes.set_title("CPU time per call, by role")
 
 
@@ -93,9 +95,9 @@ def _row(run: Run, measured: Run, system: str, case: int) -> str:
 
 
 def busy(run: Run, axes: Axes) -> None:
-    """Draw how many CPUs each role used at each system's highest rate."""
+    """Draw how many CPUs each role used at each system's highest rate, and their sum where they share one."""
     rows = [(measured, system, best(measured, system)) for measured, system in _subjects(run)]
-    for role, dy in zip(ROLES, (-0.2, 0.0, 0.2), strict=True):
+    for role, dy in zip(ROLES, (-0.27, -0.09, 0.09), strict=True):
         label = "broker" if role == "router" else WORDS[role]
         for y, (measured, _, case) in enumerate(rows):
             used = measured.starts_of(case)[f"{role}_cpu_percent"].dropna() / 100
@@ -103,11 +105,20 @@ def busy(run: Run, axes: Axes) -> None:
                 with hollow(axes, measured is not run):
                     interval_row(axes, y + dy, across_starts(used.to_list()),
                                  Look(ROLE_COLOURS[role], ROLE_MARKERS[role]), label=label)  # fmt: skip
+    for y, (measured, _, case) in enumerate(rows):
+        for resource in resources(measured, case):
+            if resource.cpus == 1 and len(resource.roles) > 1:
+                starts = measured.starts_of(case)
+                used = sum(starts[f"{role}_cpu_percent"].fillna(0) for role in resource.roles) / 100
+                with hollow(axes, measured is not run):
+                    interval_row(axes, y + 0.27, across_starts(used.to_list()), SHARED,
+                                 label=resource.name.removeprefix("the ").replace("router", "broker"))  # fmt: skip
     axes.axvline(FULL, color=GREY, ls=":", lw=1.2, label=f"{FULL:.0%} of one CPU")
     label_axis(axes.xaxis, quantity)
     name_rows(axes, [_row(run, *row) for row in rows])
+    separate_rows(axes, [y + 0.5 for y in range(len(rows) - 1)])
     axes.set_xlim(left=0)
-    axes.set_xlabel("CPUs in use; marker: median, bar: range over starts")
+    axes.set_xlabel("CPUs in use\nmarker: median, or two levels; bar: range over starts")
     axes.set_title("CPUs in use at the highest rate")
 
 

@@ -1,4 +1,4 @@
-"""Sentences of fanin.ipynb: what a broker adds to a call, what many clients gain, and what ends the growth."""
+"""Sentences of fanin.ipynb: what many clients gain, what ends the growth, and how long a brokered call takes."""
 
 from bench.analysis.resources import cpu_over_starts
 from bench.experiments.case_ratios import P50, RATE
@@ -20,8 +20,8 @@ from bench.text import duration, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
-    """Say what a broker adds to a call, how each system grows with the clients, and what limits it."""
-    return paragraphs(detours(run), growths(run))
+    """Say how each system grows with the clients, and what limits it; then how long a call through a broker takes."""
+    return paragraphs(growths(run), detours(run))
 
 
 def detours(run: Run) -> str:
@@ -41,7 +41,9 @@ def detours(run: Run) -> str:
             f"{text} CPU time per call: {cpu_over_starts(run, case).words(duration)}, of which the broker {share:.0%}."
         )
     found = {name: above(of) for name in brokers(run) if (of := detour(run, name))}
-    return with_verdict(judged("a call through a broker takes longer than a direct one", found), "\n".join(lines))
+    both = f"A ratio to {base} contains the broker and the client library that it needs." if found else ""
+    claim = f"a call through a broker takes longer than a direct one with {base}"
+    return with_verdict(judged(claim, found), "\n".join(lines), both)
 
 
 def growths(run: Run) -> str:
@@ -50,13 +52,14 @@ def growths(run: Run) -> str:
     for name in systems(run):
         rate, rtt, top = growth(run, name), delay(run, name), best(run, name)
         limit = limit_of(run, top)
-        text = f"- **{name}**: the highest rate is {run.over_starts(top, RATE).words(quantity)} calls/s, with "
-        text += f"{_clients(run, top)}."
+        text = f"- **{name}**:"
         if rate is not None and rtt is not None:
             text += (
-                f" {run.case(rate.other).under_way} clients make {rate} the calls per second of "
-                f"{run.case(rate.base).under_way}, with a median RTT {rtt} as long."
+                f" {_clients(run, rate.other)} make {rate} the calls per second of {_clients(run, rate.base)}, with a "
+                f"median RTT {rtt} as long."
             )
+        highest = run.over_starts(top, RATE).words(quantity)
+        text += f" {'The' if rate else 'the'} highest rate is {highest} calls/s, with {_clients(run, top)}."
         verdict = f"The limit is {limit.names}" if limit.saturated else "No CPU is saturated: calls wait for each other"
         lines.append(f"{text} {verdict} (CPU utilization: {limit.utilization}).")
     found = {name: above(of) for name in systems(run) if (of := growth(run, name))}

@@ -1,8 +1,9 @@
 """Client and server exchanged one at a time: which part of the time per call is Python's, by side, and what is left.
 
 Every share is a ratio of two cases, paired by block: the time with one side exchanged, or both, over the time with both
-in Python. What is left with both sides native is the share that no change to the Python code can remove: the kernel,
-and the native library. The two sides need not add up to the whole, because they can work at the same time.
+in Python. What is left with both sides native is the kernel's and the native library's. No change to the Python code
+removes it where Python uses the same library. Each share is a ratio of its own, so the shares of both sides and what is
+left need not add up to the whole.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from bench.run.frames import Run, column, once
 from bench.stats.intervals import Interval
 
 RTT, RATE, MEMORY = column(0.5), "rate_per_s", "server_rss_bytes"
+OTHER_LIBRARY = ("xmlrpc_c",)  # Python does not use this native library: what is left is no limit of Python code
 CPU = {"client": "client_cpu_us_per_call", "server": "server_cpu_us_per_call"}
 
 

@@ -6,17 +6,23 @@ from bench.analysis.checks import client_limited
 from bench.experiments.case_ratios import confidence, times
 from bench.experiments.languages import findings
 from bench.experiments.languages.findings import Cross
+from bench.experiments.overview.text import absent
+from bench.experiments.sentences import limit_of
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.stats.intervals import Interval
-from bench.text import duration, paragraphs, quantity
+from bench.text import duration, listed, paragraphs, quantity
 
+RATIOS = (
+    "A ratio, or a share, is the median of those of the blocks, and can differ from the ratio of the two medians shown."
+)
 NATIVE = {"client": "with a client in C++ alone", "server": "with a server in C++ alone", "native": "with both in C++"}
 
 
 def conclusion(run: Run) -> str:
     """Return what part of the time per call is Python's, by side, and what a side in C++ does to the throughput."""
-    return servers(run) if findings.servers(run) else paragraphs(left(run), throughput(run))
+    said = (servers(run),) if findings.servers(run) else (left(run), throughput(run))
+    return paragraphs(*said, "\n".join(absent(run)).strip())
 
 
 def servers(run: Run) -> str:
@@ -44,8 +50,16 @@ def _bytes(value: float, *, like: float | None = None) -> str:
 
 def left(run: Run) -> str:
     """Return for each system the share of the round trip that is left without Python, and each side's share."""
-    lines = [_left(run, cross) for cross in findings.single(run)]
-    return "\n".join([*lines, "", "No change to Python code can remove what is left."] if lines else [])
+    crosses = findings.single(run)
+    lines = [_left(run, cross) for cross in crosses]
+    alike = dict.fromkeys(cross.system for cross in crosses if cross.system not in findings.OTHER_LIBRARY)
+    bound = (
+        f"With {listed(alike)} both languages use the same native library or system calls, so no change to the "
+        "Python code can remove what is left there."
+        if alike
+        else ""
+    )
+    return paragraphs("\n".join(lines), bound)
 
 
 def _left(run: Run, cross: Cross) -> str:
@@ -91,23 +105,39 @@ def throughput(run: Run) -> str:
     lines = []
     for cross in findings.several(run):
         gains = [(which, findings.rate_gain(run, cross, which)) for which in NATIVE]
-        parts = [f"{times(gain)} as high {NATIVE[which]}" for which, gain in gains]
+        parts = [f"{times(gain)} as high {NATIVE[which]}{_verdict(gain)}" for which, gain in gains]
         rate = run.over_starts(cross.python, findings.RATE).words(quantity)
         lines.append(
             f"- **{cross.name}**, {cross.callers} callers in one process: {rate} calls per second with both sides in "
-            f"Python. The rate is {', '.join(parts[:-1])}, and {parts[-1]}.{_bottleneck(run, cross)}"
+            f"Python. The rate is {', '.join(parts[:-1])}, and {parts[-1]}.{_helps_more(run, cross)} "
+            f"CPU utilization with both sides in Python: {limit_of(run, cross.python).utilization}."
         )
-    return "\n".join(lines)
+    return paragraphs("\n".join(lines), RATIOS if lines else "")
 
 
-def _bottleneck(run: Run, cross: Cross) -> str:
-    """Name the side whose exchange alone helps, and more than the other's: the two are compared with each other."""
+def _verdict(gain: Interval) -> str:
+    """Say of the rate with a side in C++ that it is lower, or that it is not distinguishable."""
+    if gain.has_ends and not gain.excludes(1):
+        return " (not distinguishable)"
+    return " (a lower rate)" if gain.high < 1 else ""
+
+
+def _helps_more(run: Run, cross: Cross) -> str:
+    """Name the side whose exchange alone helps, and more than the other's, and say what the other's does."""
     ratio = findings.server_over_client(run, cross)
     side = "server" if ratio.low > 1 else "client" if ratio.high < 1 else ""
     if not side or not findings.rate_gain(run, cross, side).low > 1:
         return ""
     other = "client" if side == "server" else "server"
-    return f" The bottleneck is the {side}: a {side} in C++ alone gives more calls per second than a {other} in C++."
+    gain = findings.rate_gain(run, cross, other)
+    does = (
+        "helps as well"
+        if gain.low > 1
+        else "lowers the rate"
+        if gain.high < 1
+        else "makes no distinguishable difference"
+    )
+    return f" A {side} in C++ alone helps more than a {other} in C++ alone, which {does}."
 
 
 def _percent(share: Interval) -> str:

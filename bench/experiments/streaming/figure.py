@@ -69,7 +69,9 @@ def _dot(axes: Axes, x: float, y: float, drawn: Look, is_behind: bool) -> None:
 
 def _streams_axis(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
     if label := findings.late(run, cases):
-        axes.plot([], [], "o", color=GREY, mfc="white", mew=1.4, label=label)
+        system = next(str(row["system"]) for _, row in cases.iterrows() if findings.is_behind(row))
+        marker = _looks(run)[system].marker  # of one that is drawn hollow
+        axes.plot([], [], marker, ls="", color=GREY, mfc="white", mew=1.4, label=f"hollow: {label}")
     axes.set_xscale("log")
     axes.margins(x=0.1)
     ticks_at(axes.xaxis, sorted(cases["callers"].unique()))
@@ -82,19 +84,24 @@ def gaps(run: Run, axes: Axes) -> None:
     cases = findings.paced(run)
     if cases.empty:
         return say_why_empty(axes, "no paced streams in this run")
-    names = list(cases["system"].unique())
+    names, without = list(cases["system"].unique()), False
     for case, row in numbered(cases):
         off_us, drawn = findings.unevenness(run, case), _looks(run)[row["system"]]
         if len(off_us):
             place = names.index(row["system"]) - (len(names) - 1) / 2
             x = row["callers"] * 10 ** (WIDE * place * 0.8)
             middle, high = (max(LEAST_US, stats.quantile(off_us, p)) for p in (0.5, 0.9))
-            axes.plot([x, x], [middle, high], color=drawn.colour, lw=4, alpha=0.45, solid_capstyle="round")
+            if findings.has_p90(run, case, "uneven"):
+                axes.plot([x, x], [middle, high], color=drawn.colour, lw=4, alpha=0.45, solid_capstyle="round")
+            else:
+                without = True
             _dot(axes, x, middle, drawn, findings.is_behind(row))
     for name in names:
         axes.plot([], [], marker=_looks(run)[name].marker, color=_looks(run)[name].colour, lw=4, alpha=0.6, label=name)
     _streams_axis(run, axes, cases)
     axes.set_ylabel("|gap - planned gap|")
+    if without:
+        axes.set_xlabel(f"{axes.get_xlabel()}\nno bar: too few messages in a start for a p90")
     axes.set_title("Unevenness of the gaps: median to p90")
     return None
 

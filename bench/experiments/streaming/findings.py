@@ -121,6 +121,11 @@ def late(run: Run, cases: pd.DataFrame) -> str:
     return " or ".join(word for word, applies in words.items() if applies)
 
 
+def has_p90(run: Run, case: int, time: str) -> bool:
+    """Return whether any start of a case has enough values of a time, such as "uneven", to carry its p90."""
+    return bool(run.starts_of(case)[column(time, 0.9)].notna().any())
+
+
 def unevenness(run: Run, case: int) -> "np.ndarray[Any, Any]":
     """Return how far each gap of a paced case is from the planned one, in us, shape (gaps,)."""
     rows = reply_streams.gaps(run.replies[run.replies["case"] == case])
@@ -132,7 +137,7 @@ class Lateness:
     """Where the replies of a case are late, in us: the median and p90 at the server's timer, and from there on.
 
     pacing: from when a reply was due until the server handed it to its library. transit: from there until the client
-    had it. All stored replies of complete streams, all starts together.
+    had it. All stored replies of complete streams, all starts together; a p90 is NaN where no start has enough.
     """
 
     case: int
@@ -150,7 +155,10 @@ def lateness(run: Run, case: int) -> Lateness:
     """Return where the replies of a case are late."""
     rows = reply_streams.gaps(run.replies[run.replies["case"] == case])
     times_us = {name: rows[f"{name}_ns"].to_numpy() / 1e3 for name in ("pacing", "transit")}
-    both = {name: (stats.quantile(values, 0.5), stats.quantile(values, 0.9)) for name, values in times_us.items()}
+    both = {
+        name: (stats.quantile(values, 0.5), stats.quantile(values, 0.9) if has_p90(run, case, name) else math.nan)
+        for name, values in times_us.items()
+    }
     return Lateness(case, both["pacing"], both["transit"])
 
 
@@ -164,7 +172,7 @@ class Step:
     ratio: Ratio
 
 
-QUANTITIES = {FIRST: "time to first message", UNEVEN: "unevenness of the gaps (p90)", CPU: "CPU per message"}
+QUANTITIES = {FIRST: "time to first message", UNEVEN: "unevenness of the gaps (p90)", CPU: "CPU time per message"}
 
 
 @once
@@ -184,7 +192,7 @@ def _changes(run: Run) -> Iterator[tuple[str, str, int, int]]:
     zeromq = {"system": "zeromq", "token_codec": "protobuf", "transport": "tcp"}
     grpc = {"system": "grpc_aio", "serialization": "protobuf", "transport": "tcp"}
     wanted = (
-        ("stack", "ZeroMQ instead of gRPC", grpc, zeromq),
+        ("stack", "gRPC instead of ZeroMQ", zeromq, grpc),
         ("serializer", "protobuf instead of pickle", zeromq | {"token_codec": "pickle"}, zeromq),
         (
             "serializer",
@@ -221,24 +229,22 @@ def stacks(run: Run) -> list[int]:
 
 
 def stack_name(run: Run, case: int) -> str:
-    """Return a stack as the origin writes it: ZeroMQ + pickle, tcp."""
+    """Return a stack as the origin writes it, and its transport: ZeroMQ + pickle over tcp."""
     of = run.case(case)
     name = "ZeroMQ" if of.system == "zeromq" else "gRPC"
-    return f"{name} + {of.options.get('token_codec') or of.options.get('serialization')}, {of.transport}"
+    return f"{name} + {of.options.get('token_codec') or of.options.get('serialization')} over {of.transport}"
 
 
 def ratios(run: Run) -> list[Ratio]:
     """Return the ratios that the notebook reports.
 
     The time to first message of each system over that of raw sockets, at the number of ``common`` and with the fewest
-    paced streams; then the steps of the origin's choice, and their stacks the other way round.
+    paced streams; then the steps of the origin's choice.
     """
     rows = paced(run)
     fewest = rows[rows["callers"] == rows["callers"].min()]
     compared = [*_over_sockets(run, at_common(run)), *_over_sockets(run, fewest)]
     compared += [step.ratio for step in steps(run)]
-    stacks = [step.ratio for step in steps(run) if step.factor == "stack"]
-    compared += [ratio(run, stack.other, stack.base, stack.name) for stack in stacks]
     return list(dict.fromkeys(compared))
 
 

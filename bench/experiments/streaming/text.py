@@ -35,8 +35,13 @@ def _first(run: Run) -> str:
     few = cases[cases["callers"] == cases["callers"].min()].sort_values(FIRST)
     low, high = few.iloc[0], few.iloc[-1]
     first, last = (run.over_starts(number_of(row.name), FIRST).words(duration) for row in (low, high))
-    text = f"With {_streams(int(low['callers']))}, the median time to first message is {first} with {low['system']}"
-    return f"{text} and {last} with {high['system']}." if len(few) > 1 else f"{text}."
+    at = f"With {_streams(int(low['callers']))}, the"
+    if len(few) == 1:
+        return f"{at} median time to first message is {first} with {low['system']}."
+    return (
+        f"{at} smallest median time to first message is {first}, with {low['system']}, and the largest is {last}, with "
+        f"{high['system']}."
+    )
 
 
 def _schedule(run: Run) -> str:
@@ -46,15 +51,15 @@ def _schedule(run: Run) -> str:
     gap = duration(float(cases["gap_us"].iloc[0]))
     lines = [
         f"A message is due every {gap} in each stream. A case is on schedule if at most {findings.MOST_OVERDUE:.0%} of "
-        "its messages come more than one gap late (median over starts):"
+        "its messages come more than one gap late (median over starts). By the number of streams:"
     ]
     for system, rows in cases.groupby("system", sort=False):
-        on_schedule = kept[kept["system"] == system]["callers"]
+        on_schedule = kept[kept["system"] == system]
         late = rows[[findings.is_behind(row) for _, row in rows.iterrows()]]
         nagle = [findings.held(run, number_of(case)) is not None for case in late.index]
         waits = [not of for of in nagle]
         parts = [
-            f"up to {int(on_schedule.max()):,} streams on schedule" if len(on_schedule) else "",
+            f"on schedule at {_counts(on_schedule)}" if len(on_schedule) else "",
             f"held back by **{NAGLE}** at {_counts(late[nagle])}" if any(nagle) else "",
             f"**behind schedule** at {_counts(late[waits])}" if any(waits) else "",
         ]
@@ -99,13 +104,24 @@ def _gaps(run: Run) -> str:
     rows = findings.at_common(run)
     if rows.empty:
         return "At no number of streams are most systems on schedule."
+    rows = rows[[findings.has_p90(run, number_of(case), "uneven") for case in rows.index]]
+    if rows.empty:
+        return ""
     off = {row["system"]: stats.quantile(findings.unevenness(run, case), 0.9) for case, row in numbered(rows)}
     even, uneven = min(off, key=off.__getitem__), max(off, key=off.__getitem__)
     text = (
         f"At {_streams(findings.common(run))}, nine of ten gaps are within {duration(off[even])} of the planned gap "
         f"with {even}"
     )
-    return f"{text} and within {duration(off[uneven])} with {uneven}." if even != uneven else f"{text}."
+    if even != uneven:
+        text += f", the smallest such distance, and within {duration(off[uneven])} with {uneven}, the largest"
+    return f"{text}.{_left_out(run)}"
+
+
+def _left_out(run: Run) -> str:
+    """Return a sentence that names the systems that are left out at the number of ``common``, or nothing."""
+    behind = findings.behind_at_common(run)
+    return f" Left out, {findings.late(run, behind)}: {listed(behind['system'])}." if len(behind) else ""
 
 
 def where(run: Run) -> str:
@@ -127,9 +143,7 @@ def _where(run: Run) -> str:
             f"{lateness.pacing_share:.0%} of the sum)"
         )
     said = f"The timer is the larger part with {listed(timed)}." if timed else "The timer is the larger part with none."
-    behind = findings.behind_at_common(run)
-    left_out = f" Left out, {findings.late(run, behind)}: {listed(behind['system'])}." if len(behind) else ""
-    return "\n".join(lines) + f"\n\n{said}{left_out}"
+    return "\n".join(lines) + f"\n\n{said}{_left_out(run)}"
 
 
 def _cost(run: Run) -> str:
@@ -138,8 +152,12 @@ def _cost(run: Run) -> str:
         return ""
     every = total_cpu(rows).sort_values()
     low, high = number_of(every.index[0]), number_of(every.index[-1])
-    text = f"A message costs {_cpu(run, low)} CPU time with {run.case(low).system}"
-    return f"{text} and {_cpu(run, high)} with {run.case(high).system}." if len(rows) > 1 else f"{text}."
+    if len(rows) == 1:
+        return f"A message costs {_cpu(run, low)} CPU time with {run.case(low).system}.{_left_out(run)}"
+    return (
+        f"The smallest CPU time per message is {_cpu(run, low)}, with {run.case(low).system}, and the largest is "
+        f"{_cpu(run, high)}, with {run.case(high).system}.{_left_out(run)}"
+    )
 
 
 def _cpu(run: Run, case: int) -> str:
@@ -164,17 +182,27 @@ def origin(run: Run) -> str:
     behind = (
         f"\n\nBehind schedule, so that their times are not those of the stack alone: {listed(late)}." if late else ""
     )
-    return "\n".join([head, *_steps(steps)]) + behind + _difference(run, steps)
+    return "\n".join([head, *_steps(run, steps)]) + behind + _difference(run, steps)
 
 
-def _steps(steps: list[Step]) -> list[str]:
+def _steps(run: Run, steps: list[Step]) -> list[str]:
     """Return a line for each change that is distinguishable, and one that names all others."""
-    lines = [f"- {step.change}: {step.what} {step.ratio}" for step in steps if step.ratio.is_certain]
+    lines = [_step(run, step) for step in steps if step.ratio.is_certain]
     others = [step for step in steps if not step.ratio.is_certain]
     equal = {change: [step.what for step in others if step.change == change] for change in
              dict.fromkeys(step.change for step in others)}  # fmt: skip
     said = ", ".join(f"{change} ({_whats(whats)})" for change, whats in equal.items())
-    return [*lines, f"- not distinguishable (the panel shows the intervals): {said}"] if said else lines
+    return [*lines, f"- Not distinguishable (the panel shows the intervals): {said}."] if said else lines
+
+
+def _step(run: Run, step: Step) -> str:
+    """Return the ratio of a step with its conditions, after over before."""
+    after, before = (findings.stack_name(run, case) for case in (step.ratio.other, step.ratio.base))
+    what = f"median {step.what}" if step.ratio.name == FIRST else step.what
+    return (
+        f"- With {_streams(findings.origin_streams(run))}, the {what} with {after} divided by that with {before} is "
+        f"{step.ratio.words} ({step.ratio.range})."
+    )
 
 
 def _whats(whats: list[str]) -> str:
@@ -186,7 +214,7 @@ def _difference(run: Run, steps: list[Step]) -> str:
     stack = next((step.ratio for step in steps if step.factor == "stack" and step.ratio.name == FIRST), None)
     if stack is None:
         return ""
-    here = run.cases.loc[stack.base, FIRST] - run.cases.loc[stack.other, FIRST]
+    here = run.cases.loc[stack.other, FIRST] - run.cases.loc[stack.base, FIRST]
     ttft = VLLM["ttft_ms"]
     theirs = 1e3 * (ttft["gRPC"] - ttft["ZeroMQ + protobuf"])
     return (
