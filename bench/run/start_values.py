@@ -2,6 +2,7 @@
 
 One rule for the warm-up: quantiles, means, rates and CPU time per call of a start describe the same calls, those after
 the cut. Where that cannot be, the CPU time is that of the whole window, and ``cpu_from_ns`` says so: see ``warm_use``.
+In slices the CPU time also counts the first calls of each slice, which all else leaves out.
 """
 
 from collections.abc import Iterable

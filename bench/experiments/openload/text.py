@@ -47,14 +47,14 @@ def _growth(run: Run) -> str:
         answered = run.over_starts(most, "rate_per_s").words("{:,.0f}/s".format)
         text += f" Overloaded, at {run.case(most).offered_per_s:g}/s offered, it answered {answered}."
     if len(calm):
-        low, high = calm.iloc[0], calm.iloc[-1]
-        medians = [run.over_starts(number_of(row.name), "p50_response_us").words(duration) for row in (low, high)]
-        text += (
-            f" The median response time is {medians[0]} at {low['offered_per_s']:g}/s and "
-            f"{medians[1]} at {high['offered_per_s']:g}/s."
+        ends = dict.fromkeys((number_of(calm.index[0]), number_of(calm.index[-1])))
+        medians = (
+            f"{run.over_starts(case, 'p50_response_us').words(duration)} at {run.case(case).offered_per_s:g}/s"
+            for case in ends
         )
+        text += f" The median response time is {listed(medians)}."
     if len(calm) > 1:
-        ends = number_of(calm.index[0]), number_of(calm.index[-1])
+        low, high = calm.iloc[0], calm.iloc[-1]
         response, rtt = (comparison.effect(run, *ends, name) for name in ("p50_response_us", "p50_rtt_us"))
         lowest, highest = (f"{row['offered_per_s']:g}/s" for row in (low, high))
         text += (
