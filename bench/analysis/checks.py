@@ -21,7 +21,7 @@ from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio, ratios
 from bench.analysis.overload import RESPONSE, overloaded
-from bench.analysis.quantiles import quantile
+from bench.analysis.quantiles import lateness
 from bench.analysis.resources import full, resources, stuck
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.plan.case import LEAST_ACHIEVED, Case
@@ -214,15 +214,17 @@ def pacing(run: Run) -> Check:
     omitted = f"; overloaded, so no quantile is reported: {listed(cases.loc[over, 'label'])}" if over.any() else ""
     if calm.empty:
         return Check("pacing", INVALID, f"every offered rate exceeds the server's capacity{omitted}", "lower the rates")
-    late = {case: quantile(run, case, HEADLINE, "lag") for case in map(number_of, calm.index)}
-    known = {case: of.value for case, of in late.items() if not math.isnan(of.value)}
+    late = lateness(run, map(number_of, calm.index))
     finding = "too few requests found an idle connection to know the p99 of their lateness"
-    if known:
-        latest = late[max(known, key=lambda case: known[case])]
-        finding = f"p99 lateness of requests on idle connections is at most {latest.spread.words('{:.0f} us'.format)}"
+    if late:
+        latest = max(late.values(), key=lambda of: of.value).spread.words("{:.0f} us".format)
+        finding = f"p99 lateness of requests on idle connections is at most {latest}"
     advice = "the lateness is part of these response times: use a quieter machine, or fewer clients than CPUs"
     return outcome(
-        "pacing", all(us <= 0.1 * calm.loc[case, RESPONSE] for case, us in known.items()), finding + omitted, advice
+        "pacing",
+        all(of.value <= 0.1 * calm.loc[case, RESPONSE] for case, of in late.items()),
+        finding + omitted,
+        advice,
     )
 
 

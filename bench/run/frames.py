@@ -293,8 +293,6 @@ class Run(Tables):
             for p, values in start_values.quantiles_us(times_ns, calls["start"]).items():
                 frame[column(p).replace("rtt", time)] = values
         frame["achieved"] = frame["calls"] / frame["scheduled"]
-        paced = self.stored_samples["start"].isin(frame.index[frame["load"] == "open"])
-        frame["pacing_p99_us"] = start_values.pacing_p99_us(self.stored_samples[paced])
         frame["mean_rtt_us"] = self.means_us("rtt")
         opening = self.samples[self.samples["warm"] & self.samples["opens"]]
         frame["p50_first_us"] = ((opening["open_ns"] + opening["rtt_ns"]) / 1e3).groupby(opening["start"]).median()
@@ -413,7 +411,6 @@ TAILS = tuple(name for name in COLUMNS if not name.startswith("p50"))
 NUMBERS = (
     *COLUMNS,
     "achieved",
-    "pacing_p99_us",
     "mean_rtt_us",
     "rate_per_s",
     "send_rate_per_s",

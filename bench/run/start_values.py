@@ -172,12 +172,6 @@ def quantiles_us(times_ns: "pd.Series[int]", starts: "pd.Series[int]") -> pd.Dat
     return pd.DataFrame.from_dict(quantiles, "index", dtype=float, columns=list(stats.QUANTILES))
 
 
-def pacing_p99_us(samples: pd.DataFrame) -> "pd.Series[float]":
-    """Return the p99 lateness, by start, of the requests of an open load that found an idle connection, in us."""
-    idle = samples[~was_waiting(samples)]
-    return idle.groupby("start")["lag_ns"].agg(lambda lags: stats.quantile(lags.to_numpy() / 1e3, 0.99))
-
-
 def was_waiting(samples: pd.DataFrame) -> "pd.Series[bool]":
     """Return for each request of an open load whether its connection still waited for a reply when it was due."""
     replied = (samples["t_send_ns"] + samples["rtt_ns"]).groupby([samples["start"], samples["client"]])

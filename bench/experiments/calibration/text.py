@@ -3,9 +3,10 @@
 import numpy as np
 
 from bench import stats
+from bench.analysis.quantiles import lateness
 from bench.experiments.calibration.findings import MARGIN, Truth, frozen, truths, virtual
 from bench.experiments.calibration.plan import PACED_PER_S
-from bench.run.frames import Run, number_of
+from bench.run.frames import Run
 from bench.text import duration, listed, paragraphs
 
 
@@ -51,9 +52,9 @@ def instrument(run: Run) -> str:
         if medians:
             added = float(np.median([median.measured - median.true for median in medians]))
             parts.append(f"{'+' if added > 0 else '−'}{duration(abs(added))} in {words}")
-    late, paced = run.cases["pacing_p99_us"], ""
-    if late.notna().any():
-        most = run.over_starts(number_of(late.idxmax()), "pacing_p99_us").words(duration, "median over starts")
+    late, paced = lateness(run, run.find(load="open")), ""
+    if late:
+        most = max(late.values(), key=lambda of: of.value).spread.words(duration)
         paced = f" On idle connections the p99 lateness is at most {most}."
     return (
         "The true values contain service times and the wait for the server, and nothing else: what a round trip takes "

@@ -47,10 +47,10 @@ def _growth(run: Run) -> str:
         answered = run.over_starts(most, "rate_per_s").words("{:,.0f}/s".format)
         text += f" Overloaded, at {run.case(most).offered_per_s:g}/s offered, it answered {answered}."
     if len(calm):
-        ends = dict.fromkeys((number_of(calm.index[0]), number_of(calm.index[-1])))
+        ends = number_of(calm.index[0]), number_of(calm.index[-1])
         medians = (
             f"{run.over_starts(case, 'p50_response_us').words(duration)} at {run.case(case).offered_per_s:g}/s"
-            for case in ends
+            for case in dict.fromkeys(ends)
         )
         text += f" The median response time is {listed(medians)}."
     if len(calm) > 1:
