@@ -220,12 +220,10 @@ def pacing(run: Run) -> Check:
         latest = max(late.values(), key=lambda of: of.value).spread.words("{:.0f} us".format)
         finding = f"p99 lateness of requests on idle connections is at most {latest}"
     advice = "the lateness is part of these response times: use a quieter machine, or fewer clients than CPUs"
-    return outcome(
-        "pacing",
-        all(of.value <= 0.1 * calm.loc[case, RESPONSE] for case, of in late.items()),
-        finding + omitted,
-        advice,
-    )
+    above = [case for case, of in late.items() if of.value > 0.1 * calm.loc[case, RESPONSE]]
+    if above:
+        finding += f"; more than a tenth of the median response time: {listed(run.labels[case] for case in above)}"
+    return outcome("pacing", not above, finding + omitted, advice)
 
 
 def _punctual(run: Run, cases: pd.DataFrame) -> Check:
@@ -291,10 +289,11 @@ def _capacity_at_least(run: Run, limited: list[int]) -> str:
     case = max(limited, key=lambda number: float(run.cases.loc[number, "rate_per_s"]))
     serving = [resource for resource in resources(run, case) if "server" in resource.roles]
     busiest = max(serving, key=lambda resource: resource.busy, default=None)
-    server_share = f" ({busiest.name} at {busiest.busy:.0%})" if busiest else ""
+    there = " there" if len(limited) > 1 else ""
+    server_share = f" ({busiest.name} at {busiest.busy:.0%}{there})" if busiest else ""
     rate = run.over_starts(case, "rate_per_s").words("{:,.0f}/s".format)
     where = _and_others(run, [case, *(other for other in limited if other != case)])
-    return f"the limit of {where} is the clients' CPU{server_share}: the server's capacity is at least {rate}"
+    return f"the limit of {where} is the clients' CPU{server_share}: the server's capacity is at least {rate}{there}"
 
 
 def _and_others(run: Run, cases: list[int]) -> str:
@@ -378,9 +377,8 @@ def levels(run: Run) -> Check:
     chances = np.array([found[case].chance for case in found] + [1.0] * (looked_at - len(found)))
     sure = [case for case, chance in zip(found, intervals.false_discovery(chances), strict=False) if chance <= ALARM]
     if not sure:
-        return Check(
-            "levels", PASS, f"no gap divides the starts of a case into two levels, in any of {looked_at} cases"
-        )
+        finding = f"no gap divides the starts of a case into two levels (cases looked at: {looked_at})"
+        return Check("levels", PASS, finding)
     worst = max(sure, key=lambda case: found[case].high / found[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
     finding += f" with no start between them, the upper {found[worst].high / found[worst].low:.2f} times the lower"
@@ -629,7 +627,7 @@ def order(run: Run) -> Check:
     first = found[0]
     finding = f"{run.labels[first.other]} divided by {run.labels[first.base]} is {first.same:.2f} on the same CPU and "
     finding += f"{first.split:.2f} with a CPU each"
-    finding += f"; {len(found) - 1} more of {len(matched)} cases' pairs change their order" if len(found) > 1 else ""
+    finding += f"; {len(found) - 1} more pairs of the {len(matched)} cases change their order" if len(found) > 1 else ""
     return Check("order", CAUTION, finding, "the ranking holds for its placement only: name it, and choose by yours")
 
 

@@ -32,7 +32,7 @@ from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
 from bench.stats import Spread, Text, across_starts
 from bench.stats.intervals import Interval
-from bench.text import duration, listed, quantity
+from bench.text import counted, duration, listed, quantity
 
 Row = dict[str, Any]
 
@@ -164,7 +164,7 @@ def plan(run: Run) -> Iterator[Row]:
 def _connections(case: Case) -> Row:
     """Return how a case uses connections, in words, where that is not the usual way."""
     words = [
-        f"renewed after {case.calls_per_connection:,} calls" if case.calls_per_connection else "",
+        f"renewed after {counted(case.calls_per_connection, 'call')}" if case.calls_per_connection else "",
         f"{case.outstanding} calls under way" if case.outstanding > 1 else "",
         f"one of {case.large_bytes:,} B" if case.large_bytes else "",
         f"sizes with p99 {case.p99_bytes:,} B" if case.p99_bytes else "",

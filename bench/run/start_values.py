@@ -1,7 +1,8 @@
 """Values of each start, from the frames of a run: warm-up, use of CPUs, rates, pacing of open loads.
 
-One rule for the warm-up: quantiles, means, rates and CPU time per call of a start describe the same calls, those after
-the cut. Where that cannot be, the CPU time is that of the whole window, and ``cpu_from_ns`` says so: see ``warm_use``.
+One rule for the warm-up: quantiles, means and rates of a start describe the calls that were sent after the cut. The CPU
+time since then is divided by the calls that were answered since then: it pays for those that were under way.
+Where that cannot be, the CPU time is that of the whole window, and ``cpu_from_ns`` says so: see ``warm_use``.
 In slices the CPU time also counts the first calls of each slice, which all else leaves out.
 """
 
@@ -96,7 +97,8 @@ def warm_use(
     names = [f"{role}_cpu_ns" for role in ROLES]
     used = ledger[["calls", *names]].astype(float).assign(window_ns=ledger["window_s"] * 1e9)
     after = used - _used_before(ledger, load).assign(window_ns=ledger["warm_up_ns"])
-    after["calls"] = is_warm(samples, ledger["warm_up_ns"]).groupby(samples["start"]).sum()
+    until_ns = samples["start"].map(ledger["warm_up_ns"])
+    after["calls"] = (samples["t_send_ns"] + samples["rtt_ns"] >= until_ns).groupby(samples["start"]).sum()
     for start, rows in marks[marks["role"] == "server"].groupby("start"):
         before = np.interp(ledger.loc[start, "warm_up_ns"], rows["t_ns"], rows["messages"])
         after.loc[start, "calls"] = rows["messages"].iloc[-1] - before

@@ -137,7 +137,7 @@ def _role(cost: Cost) -> str:
         " to ".join(spread.words(text) for spread in both)
         for both, text in ((cost.cpu_us, duration), (cost.switches, "{:.2f}".format))
     )
-    numbers = f"CPU time per call {cpu_us}, voluntary context switches per call {switches}"
+    numbers = f"{cpu_us}, voluntary context switches per call {switches}"
     if not cost.falls:
         return f"- **{cost.role}**: the CPU time per call does **not** fall in every start ({numbers})."
     share, switch = cost.by_switches, duration(cost.switch_us)

@@ -34,7 +34,7 @@ def conclusion(run: Run) -> str:
             f"{gain(run, cases, best(run))} the rate of one."
         )
     if alike := level_with_best(run):
-        text += f" Not distinguishable from it: the rate with {listed(map(_count, alike))}."
+        text += f" Not distinguishable from the highest: the rate with {listed(map(_count, alike))}."
     text += f" {why_not_more(run, number_of(most.name))}"
     if last["clients"] > most["clients"]:
         text += f" With {clients_of(last)} the rate is {_rate(run, last)} calls/s."
@@ -65,7 +65,7 @@ def _demands(run: Run, now: Resource, clients: int) -> str:
     then = next((one for one in alone if (one.roles, one.is_thread) == (now.roles, now.is_thread)), None)
     few = f"{stats.across_starts(pd.Series(then.demand_us)).words(duration)} with 1 client and " if then else ""
     many = stats.across_starts(pd.Series(now.demand_us)).words(duration)
-    return f"{now.name} {few}{many} with {_count(clients)}, {now.busy:.0%} busy"
+    return f"{now.name} {few}{many} with {_count(clients)}; that CPU is then {now.busy:.0%} busy"
 
 
 def _count(clients: int) -> str:
@@ -128,7 +128,7 @@ def _room(run: Run) -> str:
         return ""
     busiest, limit = found
     text = (
-        f"One client keeps {busiest.name} {busiest.busy:.0%} busy. If calls do not become cheaper, the ceiling is "
+        f"{busiest.name[0].upper()}{busiest.name[1:]} saturates first. If calls do not become cheaper, the ceiling is "
         f"{limit:.2f} times one client's rate."
     )
     if not above(reached, limit):

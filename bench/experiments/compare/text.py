@@ -64,7 +64,7 @@ def effort(run: Run) -> str:
     spread = variance.spread(intervals.paired_shift(logs), len(logs), float(np.std(logs, ddof=1)))
     now, four = (variance.detectable(spread, starts) for starts in (run.plan.starts, 4 * run.plan.starts))
     return (
-        f"Share of the variance between {unit}: {between}. Twice as many {unit} narrow the interval to {more:.0%} of "
+        f"{between} is between {unit}. Twice as many {unit} narrow the interval to {more:.0%} of "
         f"its width, twice as {inner} to {longer:.0%}. With "
         f"{run.plan.starts} starts per case the smallest detectable difference of the p50 is {now:.1%}, with "
         f"{4 * run.plan.starts} starts {four:.1%}."
@@ -79,7 +79,7 @@ def _between_blocks(turns: "pd.Series[float]") -> tuple[str, float]:
     near = turns.clip(*turns.quantile([FAR, 1 - FAR]))
     of_blocks = [logs.to_numpy() for _, logs in near.groupby(level="block")]
     share = variance.nested([logs for logs in of_blocks if len(logs) > 1] or [np.zeros(2)] * 2).share
-    return f"{share:.0%} of the variance of a slice's ratio", share
+    return f"Of the variance of a slice's ratio, {share:.0%}", share
 
 
 def _between_starts(run: Run) -> tuple[str, float]:
@@ -89,7 +89,8 @@ def _between_starts(run: Run) -> tuple[str, float]:
         rows = run.samples_of(case, warm=True, headline=True)
         parts = [_parts(values["rtt_ns"].to_numpy()) for _, values in rows.groupby("start")]
         shares[run.labels[case]] = variance.nested([medians for medians in parts if len(medians) > 1]).share
-    return listed(f"{share:.0%} ({label})" for label, share in shares.items()), max(shares.values())
+    said = listed(f"{share:.0%} ({label})" for label, share in shares.items())
+    return f"Of the variance of a part's median, {said}", max(shares.values())
 
 
 def _parts(values: Array) -> Array:

@@ -92,8 +92,7 @@ def _formula(found: Mapping[int, Mapping[str, Ratio]]) -> str:
     return (
         f"{judged(claim, dict.fromkeys(slower, False))} A persistent connection is slower there than a renewed one, so "
         "the formula gives a negative cost of a connection. The run does not show the cause. Both cases run the same "
-        "timed loop. A possible cause is the placement of threads: with a new connection the kernel can choose other "
-        "CPUs."
+        "timed loop on the same CPUs."
     )
 
 

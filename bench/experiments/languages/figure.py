@@ -129,7 +129,7 @@ def medians(run: Run, axes: Axes) -> None:
     if not subjects:
         return say_why_empty(axes, NONE)
     _ranges(axes, subjects, findings.RTT, findings.remaining)
-    axes.set_xlabel("median RTT of each start; line: median\n×: median over blocks of the ratio to Python [95 % CI]")
+    axes.set_xlabel("median RTT of each start; line: median\n×: ratio, by block, to Python [95 % CI]")
     axes.set_title("Median RTT by language of client and server")
     return None
 
@@ -184,9 +184,7 @@ def rates(run: Run, axes: Axes) -> None:
     if not subjects:
         return say_why_empty(axes, "no system with several callers in this run")
     _ranges(axes, subjects, findings.RATE, findings.rate_gain, quantity)
-    axes.set_xlabel(
-        "calls per second of each start; line: median\n×: median over blocks of the ratio to Python [95 % CI]"
-    )
+    axes.set_xlabel("calls per second of each start; line: median\n×: ratio, by block, to Python [95 % CI]")
     axes.set_title(f"Throughput, one client process with {subjects[0].cross.callers} callers")
     return None
 

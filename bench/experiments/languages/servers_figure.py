@@ -50,9 +50,7 @@ def _count(shown: list[Server]) -> str:
 
 def _calls(run: Run, axes: Axes, shown: list[Server]) -> None:
     _rows(run, axes, shown, findings.RATE, quantity)
-    axes.set_xlabel(
-        "calls per second of each start; line: median\n×: median over blocks of the ratio to the first [95 % CI]"
-    )
+    axes.set_xlabel("calls per second of each start; line: median\n×: ratio, by block, to the first [95 % CI]")
     axes.set_title(f"Calls per second, {_count(shown)}")
 
 

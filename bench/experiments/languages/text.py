@@ -14,7 +14,8 @@ from bench.stats.intervals import Interval
 from bench.text import duration, listed, paragraphs, quantity
 
 RATIOS = (
-    "A ratio, or a share, is the median of those of the blocks, and can differ from the ratio of the two medians shown."
+    "A ratio, or a share, is the Hodges-Lehmann estimate over the blocks, and can differ from the ratio of the two "
+    "medians shown."
 )
 NATIVE = {"client": "with a client in C++ alone", "server": "with a server in C++ alone", "native": "with both in C++"}
 
@@ -54,8 +55,8 @@ def left(run: Run) -> str:
     lines = [_left(run, cross) for cross in crosses]
     alike = dict.fromkeys(cross.system for cross in crosses if cross.system not in findings.OTHER_LIBRARY)
     bound = (
-        f"With {listed(alike)} both languages use the same native library or system calls, so no change to the "
-        "Python code can remove what is left there."
+        f"With {listed(alike)} both languages use the same native library or system calls. As far as their "
+        "versions are equal, no change to the Python code can remove what is left there."
         if alike
         else ""
     )

@@ -143,7 +143,7 @@ def cpu(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, NOT_ON_SCHEDULE)
     cpu_bars(run, axes, rows)
     name_rows(axes, rows["system"])
-    axes.set_xlabel(f"CPU time per message [µs]; line: range over starts{_left_out(run)}")
+    axes.set_xlabel(f"CPU time per message [µs]: each role; line, right: their sum{_left_out(run)}")
     axes.set_title(f"CPU time per message, {_streams(findings.common(run))}")
     return None
 
