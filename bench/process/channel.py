@@ -18,6 +18,8 @@ from typing import Any, ClassVar, NoReturn, TypeVar, dataclass_transform
 
 from bench.errors import BenchError, SystemFailedError
 
+TRIES = 10  # to remove a directory into which a file comes meanwhile
+
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False)
 class ControlMessage:
@@ -152,6 +154,7 @@ class Channel:
         self._lock = threading.Lock()
         self.on_count: Callable[[], Counted] | None = None
         self.directory: str | None = None
+        self._making_directory = threading.Lock()
         self.socket_file: str | None = None
         self._groups: list[int] = []
         threading.Thread(target=self._listen, name="channel", daemon=True).start()
@@ -187,8 +190,9 @@ class Channel:
 
     def make_directory(self, path: str) -> None:
         """Create the private directory for socket files; it is removed when this process ends."""
-        os.mkdir(path, mode=0o700)  # noqa: PTH102 - pathlib would cost the child 10 ms to import
-        self.directory = path
+        with self._making_directory:  # not while another thread lets the process leave
+            os.mkdir(path, mode=0o700)  # noqa: PTH102 - pathlib would cost the child 10 ms to import
+            self.directory = path
 
     def adopt(self, group: int) -> None:
         """End a process group with this process; the parent is informed in case this process is killed."""
@@ -200,10 +204,9 @@ class Channel:
         for group in self._groups:
             with contextlib.suppress(OSError):
                 os.killpg(group, signal.SIGKILL)
+        self._making_directory.acquire()  # and no directory is made from now on
         if self.directory is not None:
-            import shutil
-
-            shutil.rmtree(self.directory, ignore_errors=True)
+            _remove(self.directory)
         with contextlib.suppress(OSError):
             sys.stderr.flush()
         for file in filter(None, 2 * (self.socket_file,)):  # during the first call another thread may just bind it
@@ -253,3 +256,13 @@ def pin(cpus: Sequence[int] | None) -> None:
     """Pin the calling thread, and what it starts, to the given CPUs (Linux); None leaves it free."""
     if cpus:
         os.sched_setaffinity(0, cpus)
+
+
+def _remove(directory: str) -> None:
+    """Remove a directory into which another thread may still put a file, such as a socket that it is about to bind."""
+    import shutil
+
+    for _ in range(TRIES):
+        shutil.rmtree(directory, ignore_errors=True)
+        if not os.path.lexists(directory):
+            return

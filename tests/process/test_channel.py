@@ -2,13 +2,18 @@
 
 import io
 import json
+import os
+import subprocess
+import sys
+import time
 from array import array
+from pathlib import Path
 
 import pytest
 from specs import client_spec, server_spec
 
 from bench.errors import SystemFailedError
-from bench.process import spec
+from bench.process import channel, spec
 from bench.process.channel import ControlMessage, Count, Counted, Listening, Reader, decode, encode, read_line
 
 DONE = {
@@ -93,3 +98,42 @@ def test_a_child_of_another_version_is_told_so():
         (failed,) = Reader().feed(process.stdout.readline())
         assert process.wait(10) == 1  # by itself: its input is still open
     assert "'colour'" in failed.text and "not of one version" in failed.text
+
+
+SLOW = """
+import os, sys, time
+from bench.process.channel import Channel
+made = os.mkdir
+def slow(*args, **more):
+    made(*args, **more)
+    time.sleep(0.5)
+os.mkdir = slow
+Channel().make_directory(sys.argv[1])
+time.sleep(30)
+"""
+
+
+def test_a_directory_that_is_being_made_as_the_parent_ends_is_not_left(tmp_path):
+    folder, words = tmp_path / "private", [sys.executable, "-c", SLOW]
+    with subprocess.Popen([*words, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
+        deadline = time.monotonic() + 20
+        while not folder.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        child.stdin.close()
+        assert child.wait(20) == 0
+    assert not folder.exists()
+
+
+def test_a_directory_goes_although_a_file_comes_into_it_meanwhile(tmp_path, monkeypatch):
+    folder, remove, late = tmp_path / "private", os.rmdir, iter(["socket"])
+
+    def rmdir(path, **more):
+        for name in late:
+            Path(folder, name).touch()
+        remove(path, **more)
+
+    folder.mkdir()
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    channel._remove(str(folder))
+    assert not folder.exists()
