@@ -66,6 +66,11 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
+def capitalized(text: str) -> str:
+    """Return a text as a sentence begins, with all other letters as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def one_line(text: str, most: int = 600) -> str:
     """Return a text on one line, without control characters, cut where it is too long for a sentence."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())

@@ -20,8 +20,8 @@ from bench.analysis import speed as speeds
 from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio, ratios
-from bench.analysis.overload import RESPONSE, overloaded
-from bench.analysis.quantiles import lateness
+from bench.analysis.overload import overloaded
+from bench.analysis.pacing import lateness, latest, limit_us
 from bench.analysis.resources import full, resources, stuck
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.plan.case import LEAST_ACHIEVED, Case
@@ -51,6 +51,13 @@ def sampled_cases(run: Run) -> list[int]:
     return [
         case for case in windowed_cases(run) if not run.case(case).generator and run.case(case).load != REPLY_STREAM
     ]
+
+
+@once
+def level_changes(run: Run) -> dict[int, stationarity.Levels]:
+    """Return how the level of each case changes after the warm-up, without the cases that the plan makes unsteady."""
+    cases = [case for case in sampled_cases(run) if not stationarity.is_unsteady_by_plan(run.case(case))]
+    return {case: stationarity.levels(run, case, len(cases)) for case in cases}
 
 
 def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
@@ -217,10 +224,10 @@ def pacing(run: Run) -> Check:
     late = lateness(run, map(number_of, calm.index))
     finding = "too few requests found an idle connection to know the p99 of their lateness"
     if late:
-        latest = max(late.values(), key=lambda of: of.value).spread.words("{:.0f} us".format)
-        finding = f"p99 lateness of requests on idle connections is at most {latest}"
+        most = latest(late).spread.words("{:.0f} us".format)
+        finding = f"p99 lateness of requests on idle connections is at most {most}"
     advice = "the lateness is part of these response times: use a quieter machine, or fewer clients than CPUs"
-    above = [case for case, of in late.items() if of.value > 0.1 * calm.loc[case, RESPONSE]]
+    above = [case for case, of in late.items() if of.value > limit_us(run, case)]
     if above:
         finding += f"; more than a tenth of the median response time: {listed(run.labels[case] for case in above)}"
     return outcome("pacing", not above, finding + omitted, advice)
@@ -332,13 +339,12 @@ def settled(run: Run) -> Check:
     it lasts a fifth, for which longer windows are the right advice. And at most 5 % of runs in which all cases change
     their level equally often (``stationarity.unsteady``). Cases that the plan makes unsteady are left out.
     """
-    cases = [case for case in sampled_cases(run) if not stationarity.is_unsteady_by_plan(run.case(case))]
-    if not cases:
+    levels = level_changes(run)
+    if not levels:
         return Check("settled", NOTHING, "no windows of calls whose level should be the same")
-    of_cases = run.ledger[run.ledger["case"].isin(cases)]
+    of_cases = run.ledger[run.ledger["case"].isin(levels)]
     whole = " (not from the CPU time per call)" if (of_cases["cpu_from_ns"] == 0).any() else ""
     finding = f"warm-up cut at {run.ledger['warm_up_ns'].max() / 1e9:.2f} s{whole}; after it "
-    levels = {case: stationarity.levels(run, case, len(cases)) for case in cases}
     moved = {run.labels[case]: of_case for case, of_case in levels.items() if of_case.drift or of_case.step}
     if moved:
         worst = max(moved, key=lambda label: max(abs(moved[label].drift), abs(moved[label].step)))
@@ -413,12 +419,11 @@ def samples(run: Run) -> Check:
     if not (worth := _worth(run)):
         return Check("samples", PASS, finding)
     least = min(worth, key=lambda case: worth[case])
-    finding += (
-        f"; the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent ones: p90"
-    )
-    finding += f" needs {stats.needed_samples(0.9):,}"
+    needed = stats.needed_samples(0.9)
+    finding += f"; the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent ones"
+    finding += f": p90 needs {needed:,}"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
-    return outcome("samples", worth[least] >= stats.needed_samples(0.9), finding, advice)
+    return outcome("samples", worth[least] >= needed, finding, advice)
 
 
 def _worth(run: Run) -> dict[int, float]:

@@ -101,12 +101,6 @@ def _lags(run: Run, case: int) -> "pd.Series[float]":
     return (rows["lag_ns"] / 1e3).set_axis(rows["start"])
 
 
-def lateness(run: Run, cases: Iterable[int]) -> dict[int, Quantile]:
-    """Return the p99 lateness, on idle connections, of the cases that have enough requests for it, by case."""
-    found = {case: quantile(run, case, 0.99, "lag") for case in cases}
-    return {case: late for case, late in found.items() if not math.isnan(late.value)}
-
-
 def crossed(quantiles: Iterable[tuple[float, Quantile]]) -> str:
     """Return the words for quantiles that are out of order: over starts or over all calls they may be."""
     finite = [(p, quantile) for p, quantile in quantiles if not math.isnan(quantile.value)]

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from bench.plan.case import Case
-from bench.run.frames import Run, once
+from bench.run.frames import Run
 from bench.stats import Array, steady_state
 
 ALARMS = 0.05  # error of all tests of a run together
@@ -87,7 +87,6 @@ def _as_many(of: Levels, unsteady_starts: int, total: int) -> float:
     return sum(ways) / math.comb(total, unsteady_starts)
 
 
-@once
 def levels(run: Run, case: int, cases: int) -> Levels:
     """Return how the level of a case changes after the warm-up; ``cases``: how many cases share the error.
 

@@ -163,3 +163,20 @@ def text(run: Run, what: str) -> str:
 def _fewest(run: Run) -> int:
     """Return how many starts each case has at least; a notebook that rests on others defines ``evidence``."""
     return int(run.cases["starts"].min())
+
+
+def absent(run: Run) -> list[str]:
+    """Return what was not measured, and what installs it, in one line for all if there are several."""
+    said = [f"\n**{name}** was not measured: {reason}." for name, reason in run.plan.absent.items()]
+    line = to_install(run)
+    return [*said, f"\nAll of them: `{line}`."] if line and len(said) > 1 else said
+
+
+def to_install(run: Run) -> str:
+    """Return one line that installs what the systems lack that were not measured, as far as commands are known."""
+    packages: dict[str, list[str]] = {}
+    for reason in run.plan.absent.values():
+        for command in ("python -m pip install", "apt-get install"):
+            _, asked, words = reason.partition(f"{command} ")
+            packages.setdefault(command, []).extend(words.split() if asked else [])
+    return " && ".join(f"{command} {' '.join(sorted(set(words)))}" for command, words in packages.items() if words)

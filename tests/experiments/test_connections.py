@@ -148,7 +148,7 @@ def test_a_run_in_which_renewed_connections_are_as_fast_contradicts_the_card():
 def test_a_persistent_connection_is_compared_with_each_number_of_calls_per_connection():
     run = by_hand(CHURN, [100, 50, 100], opening_us=300)  # 400, 80 and 100 us per call
     assert findings.persistence(run, "sockets").value > 1
-    found = {calls: findings.persistent_over(run, calls)["sockets"] for calls in (1, 10)}
+    found = {calls: findings.persistent_over(run)[calls]["sockets"] for calls in (1, 10)}
     assert [above(found[calls]) for calls in (1, 10)] == [True, False]
     said = text.renewal(run)
     assert said.startswith(AGAINST) and all(str(ratio) in said for ratio in found.values())

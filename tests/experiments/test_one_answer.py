@@ -8,7 +8,8 @@ import pytest
 from handmade import reference
 
 from bench.analysis import checks
-from bench.analysis.quantiles import lateness, quantile
+from bench.analysis.pacing import lateness, latest
+from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions
 from bench.drawing.axes import tail_scale
 from bench.experiments import panels, sentences
@@ -109,7 +110,7 @@ def test_openloads_mean_response_time_is_one_number_in_score_and_table():
 def test_calibrations_sentence_and_the_card_report_one_lateness():
     run = reference("calibration")
     (pacing,) = [one for one in checks.check(run) if one.name == "pacing"]
-    late = max(lateness(run, run.find(load="open")).values(), key=lambda of: of.value).spread
+    late = latest(lateness(run, run.find(load="open"))).spread
     assert late.values("{:.0f} us".format) in pacing.found
     assert late.values(duration) in calibration.instrument(run)
 

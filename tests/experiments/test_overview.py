@@ -128,7 +128,7 @@ def test_what_is_missing_is_named_with_one_line_that_installs_it():
     }
     run = many(NAMES[:3], absent=reasons)
     line = "python -m pip install aiomqtt nats-py && apt-get install redis-server"
-    assert findings.to_install(run) == line
+    assert sentences.to_install(run) == line
     said = text.conclusion(run)
     assert f"`{line}`" in said and all(f"**{name}**" in said for name in reasons)
     assert all(name in panels.caption(run) for name in reasons)

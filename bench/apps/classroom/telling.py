@@ -10,7 +10,7 @@ from bench.analysis.comparison import DIFFERENT, QUANTITIES
 from bench.analysis.trust_card import Tally
 from bench.apps.classroom.merging import DEPENDS, FEW, HOLDS, NOTHING, SIMULATED_SOURCE, Claim, Room
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
-from bench.text import counted, few, listed
+from bench.text import capitalized, counted, few, listed
 
 LEAST_P = 1e-9  # a smaller one is called smaller
 SHOWN = 16  # hexadecimal digits of a digest: enough to compare by eye
@@ -23,7 +23,7 @@ def conclusion(room: Room) -> str:
     lines = [f"- {_said(claim)}" for claim in room.claims if claim.verdict != FEW]
     if more := len(room.claims) - len(lines):
         which = f"{more} more claims" if lines else counted(more, "claim")
-        lines.append(f"- {which[0].upper()}{which[1:]} of fewer than {LEAST_MACHINES} machines: nothing is concluded.")
+        lines.append(f"- {capitalized(which)} of fewer than {LEAST_MACHINES} machines: nothing is concluded.")
     return "\n".join([*_limits(room, max(len(claim.rows) for claim in room.claims)), "", *lines])
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bench import stats
-from bench.analysis.quantiles import lateness
+from bench.analysis.pacing import lateness, latest
 from bench.experiments.calibration.findings import MARGIN, Truth, frozen, truths, virtual
 from bench.experiments.calibration.plan import PACED_PER_S
 from bench.run.frames import Run
@@ -54,8 +54,7 @@ def instrument(run: Run) -> str:
             parts.append(f"{'+' if added > 0 else '−'}{duration(abs(added))} in {words}")
     late, paced = lateness(run, run.find(load="open")), ""
     if late:
-        most = max(late.values(), key=lambda of: of.value).spread.words(duration)
-        paced = f" On idle connections the p99 lateness is at most {most}."
+        paced = f" On idle connections the p99 lateness is at most {latest(late).spread.words(duration)}."
     return (
         "The true values contain service times and the wait for the server, and nothing else: what a round trip takes "
         f"beside them (system calls, wake-ups) is part of each error.{paced} The error of the medians is "

@@ -19,7 +19,7 @@ from bench.experiments.capacity.findings import (
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run
 from bench.run.start_values import BUSY
-from bench.text import counted, duration, listed, quantity
+from bench.text import capitalized, counted, duration, listed, quantity
 
 
 def evidence(run: Run) -> int:
@@ -148,4 +148,4 @@ def _role(cost: Cost) -> str:
         why = f"{each} **{max(0.0, share):.0%}** of the fall. What explains the rest is not measured here"
     else:
         why = f"{each} {'the fall or more' if share > MOST else f'{share:.0%} of the fall'}, and explain it"
-    return f"- **{cost.role}**: the CPU time per call falls ({numbers}). {why[0].upper()}{why[1:]}."
+    return f"- **{cost.role}**: the CPU time per call falls ({numbers}). {capitalized(why)}."

@@ -20,7 +20,7 @@ from bench.experiments.clients.findings import (
 )
 from bench.experiments.sentences import P50, clients_of, why_not_more, with_range
 from bench.run.frames import Run, number_of
-from bench.text import counted, duration, listed, paragraphs, quantity
+from bench.text import capitalized, counted, duration, listed, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
@@ -128,7 +128,7 @@ def _room(run: Run) -> str:
         return ""
     busiest, limit = found
     text = (
-        f"{busiest.name[0].upper()}{busiest.name[1:]} saturates first. If calls do not become cheaper, the ceiling is "
+        f"{capitalized(busiest.name)} saturates first. If calls do not become cheaper, the ceiling is "
         f"{limit:.2f} times one client's rate."
     )
     if not above(reached, limit):

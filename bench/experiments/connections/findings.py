@@ -7,7 +7,7 @@ import pandas as pd
 from bench.analysis.resources import total_cpu
 from bench.experiments.case_ratios import P50, RATE, Ratio, across, ratio
 from bench.experiments.claims import above
-from bench.run.frames import Run, number_of, once
+from bench.run.frames import Run, numbered, once
 
 MOST_DIFFERENT = 0.1  # share by which the numbers of large calls may differ, if small calls beside them are compared
 
@@ -75,18 +75,21 @@ def beside(run: Run) -> list[Beside]:
 
 def persistence(run: Run, system: str) -> Ratio | None:
     """Return how many times the calls per second of the most renewed connections a persistent connection makes."""
-    rows = churn(run).query("system == @system")
-    has_persistent = (rows["calls_per_connection"] == 0).any()
-    return across(run, rows, RATE) if has_persistent else None
+    return next((by_system[system] for by_system in persistent_over(run).values() if system in by_system), None)
 
 
-def persistent_over(run: Run, calls: int) -> dict[str, Ratio]:
-    """Return the calls per second of a persistent connection over those of one renewed after some calls, by system."""
-    found = {}
+@once
+def persistent_over(run: Run) -> dict[int, dict[str, Ratio]]:
+    """Return the calls per second of a persistent connection over those of a renewed one.
+
+    By the number of calls after which it is renewed, the fewest first, and by system.
+    """
+    found: dict[int, dict[str, Ratio]] = {calls: {} for calls in levels(run) if calls}
     for system, cases in churn(run).groupby("system", sort=False):
-        renewed, persistent = (cases.index[cases["calls_per_connection"] == each] for each in (calls, 0))
-        if len(renewed) and len(persistent):
-            found[str(system)] = ratio(run, number_of(renewed[0]), number_of(persistent[0]), RATE)
+        places = {int(row["calls_per_connection"]): case for case, row in numbered(cases)}
+        if (persistent := places.pop(0, None)) is not None:
+            for calls, case in places.items():
+                found[calls][str(system)] = ratio(run, case, persistent, RATE)
     return found
 
 
@@ -126,7 +129,7 @@ def large_calls(run: Run, case: int) -> int:
 def ratios(run: Run) -> list[Ratio]:
     """Return the ratios that the notebook reports: persistence, depth and head-of-line blocking of each system."""
     deep = depth(run)["system"].drop_duplicates()
-    reported: list[Ratio | None] = [one for n in levels(run) if n for one in persistent_over(run, n).values()]
+    reported: list[Ratio | None] = [one for by_system in persistent_over(run).values() for one in by_system.values()]
     reported += [deepening(run, name, quantity) for name in deep for quantity in (RATE, P50)]
     reported += [blocking(run, small_calls) for small_calls in beside(run)]
     return [ratio for ratio in reported if ratio is not None]

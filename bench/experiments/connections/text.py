@@ -17,7 +17,6 @@ from bench.experiments.connections.findings import (
     depth,
     difference,
     large_calls,
-    levels,
     persistence,
     persistent_over,
     time_per_call_us,
@@ -55,7 +54,7 @@ def renewal(run: Run) -> str:
             opening = run.over_starts(number_of(first.index[0]), "p50_first_us")
             lines[-1] += f" Opening and first call: {opening.words(duration, 'median')}."
         lines[-1] += _renewed_less_often(run, ratio)
-    found = {calls: persistent_over(run, calls) for calls in levels(run) if calls}
+    found = persistent_over(run)
     verdicts = [
         judged(
             f"a persistent connection makes more calls per second than {_renewed(calls)}",
@@ -76,9 +75,9 @@ def _renewed_less_often(run: Run, most: Ratio) -> str:
     """Return the ratios of a persistent connection to those that are renewed less often than the most renewed one."""
     of = run.case(most.base)
     said = [
-        f"{persistent_over(run, calls)[of.system]} those of {_renewed(calls)}"
-        for calls in levels(run)
-        if calls > of.calls_per_connection and of.system in persistent_over(run, calls)
+        f"{by_system[of.system]} those of {_renewed(calls)}"
+        for calls, by_system in persistent_over(run).items()
+        if calls > of.calls_per_connection and of.system in by_system
     ]
     return f" The persistent one's calls per second are {listed(said)}." if said else ""
 

@@ -6,8 +6,7 @@ from bench.analysis.checks import client_limited
 from bench.experiments.case_ratios import confidence, times
 from bench.experiments.languages import findings
 from bench.experiments.languages.findings import Cross
-from bench.experiments.overview.text import absent
-from bench.experiments.sentences import limit_of
+from bench.experiments.sentences import absent, limit_of
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.stats.intervals import Interval

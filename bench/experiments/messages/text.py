@@ -6,7 +6,7 @@ from bench.experiments.case_ratios import P50, ratio
 from bench.experiments.messages import findings
 from bench.experiments.messages.findings import DOMINANT, LITTLE
 from bench.run.frames import Run
-from bench.text import duration, listed, paragraphs, quantity
+from bench.text import capitalized, duration, listed, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
@@ -86,7 +86,7 @@ def _sizes(run: Run, name: str, cases: list[int]) -> str:
     said = [_crossing(run, cases, shares, level, words) for level, words in ((LITTLE, "a tenth"), (DOMINANT, "half"))]
     rest = [duration(findings.split(run, case).rest_us) for case in (cases[0], cases[-1])]
     others = f"everything else takes {rest[0]} at the smallest size and {rest[1]} at the largest"
-    return f"**{name}** takes {ends}: {listed(said)}. {others[0].upper()}{others[1:]}."
+    return f"**{name}** takes {ends}: {listed(said)}. {capitalized(others)}."
 
 
 def _crossing(run: Run, cases: list[int], shares: list[float], level: float, words: str) -> str:

@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 
 from bench import stats
 from bench.analysis import overload
+from bench.analysis.pacing import MOST_LATE, lateness, limit_us
 from bench.analysis.quantiles import CALLS, STARTS, crossed, quantile
 from bench.drawing.axes import (
     GREY,
@@ -21,7 +22,6 @@ from bench.experiments.openload.findings import (
     corrected,
     frozen,
     is_settled,
-    pacing_limit_us,
     predicted,
     sweep,
 )
@@ -91,19 +91,19 @@ def means(run: Run, axes: Axes) -> None:
 def pacing(run: Run, axes: Axes) -> None:
     """Draw the p99 of the lateness of requests on idle connections: an error of the load generator.
 
-    It is drawn where there are enough such requests, with the limit of the check: a tenth of the median response time.
-    Overloaded rates have none.
+    It is drawn where there are enough such requests, with the limit of the check. Overloaded rates have none.
     """
     rates = _below_capacity(run)
-    late = [(rate, quantile(run, case, 0.99, "lag")) for case, rate in rates.items()]
+    late = lateness(run, rates)
     for over, marker, words in ((STARTS, "o", "median and range over starts"), (CALLS, "s", "all starts, and 95 % CI")):
-        shown = np.array([(rate, of.value, of.low, of.high) for rate, of in late if of.over == over])
+        shown = np.array([(rates[case], of.value, of.low, of.high) for case, of in late.items() if of.over == over])
         if len(shown):
             at, values, low, high = shown.T
             axes.vlines(at, low, high, color=RTT, lw=5, alpha=0.3)
             axes.plot(at, values, marker, ms=5.5, mec="white", mew=0.6, color=RTT, label=words)
-    limits = [pacing_limit_us(run, case) for case in rates]
-    axes.plot([*rates.values()], limits, "--", marker="_", color=GREY, lw=1, label="10 % of the median response time")
+    limits = [limit_us(run, case) for case in rates]
+    label = f"{100 * MOST_LATE:g} % of the median response time"
+    axes.plot([*rates.values()], limits, "--", marker="_", color=GREY, lw=1, label=label)
     _scales(axes, run)
     axes.set_ylabel("p99 of the send lateness")
     axes.set_title("Pacing: send lateness of requests on idle connections")

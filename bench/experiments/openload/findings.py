@@ -102,11 +102,6 @@ def delayed_share(run: Run) -> float:
     return min(left, freeze_share(run) / (1 - utilization)) if utilization < 1 else left
 
 
-def pacing_limit_us(run: Run, case: int) -> float:
-    """Return how late the check of pacing lets requests of a case be sent, in us: a tenth of the median response."""
-    return 0.1 * float(run.cases.loc[case, "p50_response_us"])
-
-
 def mean_response_us(run: Run, case: int) -> "pd.Series[float]":
     """Return the mean response time of each start of a case after the warm-up, in us; index: start."""
     means = run.means_us("response")

@@ -6,7 +6,7 @@ import pandas as pd
 
 from bench import systems
 from bench.analysis import stationarity
-from bench.analysis.checks import sampled_cases
+from bench.analysis.checks import level_changes
 from bench.analysis.resources import total_cpu
 from bench.contract import GROUPS
 from bench.errors import BenchError
@@ -54,16 +54,6 @@ def grouped(run: Run) -> pd.DataFrame:
     return rows.assign(place=place).sort_values(["place", P50]).drop(columns="place")
 
 
-def to_install(run: Run) -> str:
-    """Return one line that installs what the systems lack that were not measured, as far as commands are known."""
-    packages: dict[str, list[str]] = {}
-    for reason in run.plan.absent.values():
-        for command in ("python -m pip install", "apt-get install"):
-            _, asked, words = reason.partition(f"{command} ")
-            packages.setdefault(command, []).extend(words.split() if asked else [])
-    return " && ".join(f"{command} {' '.join(sorted(set(words)))}" for command, words in packages.items() if words)
-
-
 def baseline_of(run: Run, case: int) -> int | None:
     """Return raw sockets' case with the transport, placement and clients of a case, or None if it was not measured."""
     of = run.case(case)
@@ -86,8 +76,7 @@ def extremes(run: Run) -> list[Ratio]:
 @once
 def unsteady(run: Run) -> list[int]:
     """Return the cases most of whose starts did not reach steady state, as the check ``settled`` finds them."""
-    cases = [case for case in sampled_cases(run) if not stationarity.is_unsteady_by_plan(run.case(case))]
-    return stationarity.unsteady({case: stationarity.levels(run, case, len(cases)) for case in cases})
+    return stationarity.unsteady(level_changes(run))
 
 
 def cpu_share(run: Run) -> "pd.Series[float]":

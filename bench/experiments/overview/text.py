@@ -16,11 +16,10 @@ from bench.experiments.overview.findings import (
     over_sockets,
     ranked,
     rates,
-    to_install,
     unsteady,
     waiting,
 )
-from bench.experiments.sentences import why_not_more
+from bench.experiments.sentences import absent, why_not_more
 from bench.run.frames import Run, number_of, numbered
 from bench.text import duration, listed, paragraphs, quantity
 
@@ -95,7 +94,7 @@ def cpu(run: Run) -> str:
     if len(over):
         text += f" It is above 100% for {_named(over, len(systems))}."
     if len(run.stored_slices):
-        text += " The CPU time also counts the first calls of each slice; RTT and rate leave them out."
+        text += " The CPU time also counts the first calls of each slice. RTT and rate leave them out."
     elif len(over):
         text += " The CPU time also counts work between a reply and the next request."
     return text
@@ -164,10 +163,3 @@ def _gain(run: Run, system: str) -> str:
     gain = rates(run).loc[system, "ratio"]
     one, two = (run.over_starts(case, gain.name).words(quantity) for case in (gain.base, gain.other))
     return f"**{system}**: {gain}{'' if gain.is_certain else ', not distinguishable'}, from {one} to {two} calls/s"
-
-
-def absent(run: Run) -> list[str]:
-    """Return what was not measured, and what installs it, in one line for all if there are several."""
-    said = [f"\n**{name}** was not measured: {reason}." for name, reason in run.plan.absent.items()]
-    line = to_install(run)
-    return [*said, f"\nAll of them: `{line}`."] if line and len(said) > 1 else said
