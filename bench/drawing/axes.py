@@ -310,7 +310,7 @@ def median_rows(axes: Axes, rows: Iterable[RangeRow]) -> None:
     """Draw rows of the median RTT of each start, in us, on a logarithmic axis."""
     range_rows(axes, rows)
     log_axis(axes.xaxis)
-    axes.set_xlabel("median RTT of each start; bar: their range, line: their median, or its two middle starts")
+    axes.set_xlabel("median RTT of each start; bar: their range, line: their median, or the two middle starts")
     axes.set_title("Median RTT of each start")
 
 

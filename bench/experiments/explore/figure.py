@@ -102,7 +102,7 @@ def rates(run: Run, axes: Axes) -> None:
         quantity,
     )
     log_axis(axes.xaxis, quantity)
-    axes.set_xlabel("calls per second of each start; bar: their range, line: their median, or its two middle starts")
+    axes.set_xlabel("calls per second of each start; bar: their range, line: their median, or the two middle starts")
     name_rows(axes, wrapped(row.name for row in shown))
     axes.set_title("Throughput of each start")
 

@@ -118,7 +118,7 @@ def busy(run: Run, axes: Axes) -> None:
     name_rows(axes, [_row(run, *row) for row in rows])
     separate_rows(axes, [y + 0.5 for y in range(len(rows) - 1)])
     axes.set_xlim(left=0)
-    axes.set_xlabel("CPUs in use\nmarker: median, or its two middle starts; bar: range over starts")
+    axes.set_xlabel("CPUs in use\nmarker: median, or the two middle starts; bar: range over starts")
     axes.set_title("CPUs in use at the highest rate")
 
 

@@ -64,7 +64,9 @@ def load(run: Run) -> str:
             f"{_cpu(run, pair, size)}."
             for size in (sizes[0], sizes[-1])
         ]
-        lines.append(f"- **{_name(run, pair)}**, calls on an open connection, encrypted divided by not.{''.join(ends)}")
+        lines.append(
+            f"- **{_name(run, pair)}**, calls on an open connection, encrypted divided by not encrypted.{''.join(ends)}"
+        )
     return "\n".join(lines)
 
 
