@@ -72,8 +72,9 @@ def starts(run: Run) -> str:
     usual, full = PROFILES["class"].starts, PROFILES["full"].starts
     detectable = [variance.detectable(math.sqrt(2) * spreads[best], count) for count in (usual, full)]
     return (
-        f"**Starts:** placement {best} has the smallest spread over starts{_worse(run, best, worst)}. With the "
-        f"smallest spread {usual} starts detect a difference of {detectable[0]:.0%}, {full} starts detect {detectable[1]:.0%}."
+        f"**Starts:** placement {best} has the smallest spread over starts{_worse(run, best, worst)}. "
+        f"With the smallest spread, {usual} starts detect a difference of {detectable[0]:.0%} and {full} starts one of "
+        f"{detectable[1]:.0%}."
     )
 
 
