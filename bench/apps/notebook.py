@@ -38,6 +38,8 @@ from bench.text import paragraphs
 from bench.validation import estimate
 from bench.validation.profiles import PROFILES
 
+DPI = 90  # of the panels shown in a notebook
+
 
 def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> Run:
     """Measure the plan of a notebook's parameters, or load a stored run; return it.
@@ -256,7 +258,7 @@ def show_figure(figure: Figure, alt: str) -> None:
     """Show a figure as a picture in the notebook, with an alternative text."""
     buffer = io.BytesIO()
     with style():
-        figure.savefig(buffer, format="png", dpi=90)
+        figure.savefig(buffer, format="png", dpi=DPI)
     display(Image(buffer.getvalue(), width=900, alt=alt))
 
 
