@@ -34,7 +34,7 @@ from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.folder import Folder
 from bench.run.frames import Run, shared
-from bench.text import paragraphs
+from bench.text import counted, paragraphs
 from bench.validation import estimate
 from bench.validation.profiles import PROFILES
 
@@ -152,6 +152,8 @@ def _load(notebook: str, source: str) -> Run:
     if run.plan.notebook != notebook:
         raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
     what = estimate.described(run.plan)
+    if "capacity" in run.manifest:  # the search decided how many starts each rate had
+        what = f"{counted(len(run.ledger), 'start')} at {counted(len(run.cases), 'rate')}"
     print(f"Nothing is measured: this is run {run.id}, measured {run.manifest['created']} ({what})")
     return run
 

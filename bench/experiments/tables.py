@@ -156,9 +156,20 @@ def plan(run: Run) -> Iterator[Row]:
             "placement": case.placement,
             "message": case.message,
             "options": ", ".join(f"{name}={value}" for name, value in case.options.items()),
-            "starts": run.plan.starts,
-            "window [s]": f"{run.plan.window_s:g}" + ", in slices" * (number not in run.plan.apart),
+            **(_searched(run, number) if "capacity" in run.manifest else _planned(run, number)),
         }
+
+
+def _planned(run: Run, number: int) -> Row:
+    """Return how often a case is measured, and for how long."""
+    in_slices = ", in slices" * (number not in run.plan.apart)
+    return {"starts": run.plan.starts, "window [s]": f"{run.plan.window_s:g}{in_slices}"}
+
+
+def _searched(run: Run, number: int) -> Row:
+    """Return how often a search measured a rate, and for how long: it decides both while it measures."""
+    windows_s = run.ledger_of(number)["window_s"]
+    return {"starts": len(windows_s), "window [s]": f"{windows_s.median():.2g}"}
 
 
 def _connections(case: Case) -> Row:
