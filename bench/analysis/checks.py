@@ -20,13 +20,14 @@ from bench.analysis import speed as speeds
 from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio, ratios
-from bench.analysis.overload import overloaded
+from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.pacing import lateness, latest, limit_us
 from bench.analysis.resources import full, resources, stuck
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.run import start_values
 from bench.run.frames import Run, column, number_of, once
+from bench.run.reply_streams import FIRST
 from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.run.start_values import BUSY
 from bench.stats import intervals
@@ -297,7 +298,7 @@ def _capacity_at_least(run: Run, limited: list[int]) -> str:
     serving = [resource for resource in resources(run, case) if "server" in resource.roles]
     busiest = max(serving, key=lambda resource: resource.busy, default=None)
     there = " there" if len(limited) > 1 else ""
-    server_share = f" ({busiest.name} at {busiest.busy:.0%}{there})" if busiest else ""
+    server_share = f" ({busiest.name} at {busiest.percent}{there})" if busiest else ""
     rate = run.over_starts(case, "rate_per_s").words("{:,.0f}/s".format)
     where = _and_others(run, [case, *(other for other in limited if other != case)])
     return f"the limit of {where} is the clients' CPU{server_share}: the server's capacity is at least {rate}{there}"
@@ -368,13 +369,15 @@ def levels(run: Run) -> Check:
     """7. The starts of a case vary about one level: no gap of a tenth divides their medians into two.
 
     False-alarm rate: at most 5 % of runs whose ln(start medians) are normal, with any deviation: chances of all cases
-    are adjusted (false discovery rate). Throughputs where cases have no median.
+    are adjusted (false discovery rate). Of open loads the response times, without overloaded cases, whose times depend
+    on the window; of reply streams the times to first message. Throughputs where cases have no median.
     """
     found: dict[int, Levels] = {}
-    looked_at = 0
+    looked_at, over = 0, overloaded(run)
     for case in [*windowed_cases(run), *run.find(load="stream")]:
-        name = column(0.5) if run.starts_of(case)[column(0.5)].notna().any() else "rate_per_s"
-        values = run.starts_of(case)[name].dropna().to_numpy()
+        if case in over:
+            continue
+        values = run.starts_of(case)[_level_of(run, case)].dropna().to_numpy()
         looked_at += len(values) >= stats.LEAST_STARTS
         if two := two_levels(values[values > 0]):
             found[case] = two
@@ -393,13 +396,21 @@ def levels(run: Run) -> Check:
     return Check("levels", CAUTION, finding, advice)
 
 
+def _level_of(run: Run, case: int) -> str:
+    """Return the column of ``Run.starts`` whose level a case has."""
+    of_load = {"open": RESPONSE, REPLY_STREAM: FIRST}.get(run.case(case).load, column(0.5))
+    return of_load if run.starts_of(case)[of_load].notna().any() else "rate_per_s"
+
+
 @of_samples
 def samples(run: Run) -> Check:
     """8. Every case has enough calls for p99, all starts together, and they are worth enough independent ones for p90.
 
     Quantiles without enough are left out. Neighbouring calls are correlated: see ``intervals.effective_size``.
     """
-    counts = run.cases.loc[[*sampled_cases(run), *run.find(load=REPLY_STREAM)], "n"]
+    streams = pd.Series({case: _complete(run, case) for case in run.find(load=REPLY_STREAM)}, dtype=int)
+    counts = pd.concat([run.cases.loc[sampled_cases(run), "n"], streams])
+    what = "streams" if len(streams) == len(counts) else "calls"
     short = run.ledger[run.ledger["case"].isin(sampled_cases(run)) & (run.ledger["window_s"] < 0.9 * run.plan.window_s)]
     if len(short):
         finding = f"{len(short)} starts reached the limit of calls early, one after {short['window_s'].min():.2f} s"
@@ -410,12 +421,12 @@ def samples(run: Run) -> Check:
         return Check("samples", NOTHING, "no windows of calls in this run")
     needed, headline = stats.needed_samples(max(stats.QUANTILES)), stats.needed_samples(HEADLINE)
     if counts.min() < headline:
-        finding = f"the smallest case has {counts.min():,} calls; p99 needs {headline:,}, and is left out there"
+        finding = f"the smallest case has {counts.min():,} {what}; p99 needs {headline:,}, and is left out there"
         return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
-    finding = f"enough calls for every quantile of the cases whose calls fill a window (p99.9 needs {needed:,})"
+    finding = f"enough {what} for every quantile of the cases whose calls fill a window (p99.9 needs {needed:,})"
     if counts.min() < needed:
-        finding = f"enough calls for p99; p99.9 needs {needed:,} and is left out in {(counts < needed).sum()} cases"
-        finding += f" (fewest calls: {counts.min():,})"
+        finding = f"enough {what} for p99; p99.9 needs {needed:,} and is left out in {(counts < needed).sum()} cases"
+        finding += f" (fewest {what}: {counts.min():,})"
     if not (worth := _worth(run)):
         return Check("samples", PASS, finding)
     least = min(worth, key=lambda case: worth[case])
@@ -424,6 +435,12 @@ def samples(run: Run) -> Check:
     finding += f": p90 needs {needed:,}"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
     return outcome("samples", worth[least] >= needed, finding, advice)
+
+
+def _complete(run: Run, case: int) -> int:
+    """Return from how many streams of a case the quantiles of the time to first message are."""
+    rows = run.streams[run.streams["case"] == case]
+    return int((rows["warm"] & rows["is_complete"]).sum())
 
 
 def _worth(run: Run) -> dict[int, float]:

@@ -28,6 +28,15 @@ class Resource:
     busy: float
     is_thread: bool = False
 
+    @property
+    def percent(self) -> str:
+        """The utilization in words, with as many decimals as show on which side of the limit ``FULL`` it is."""
+        return next(
+            text
+            for digits in range(5)
+            if (text := f"{self.busy:.{digits}%}") != f"{FULL:.{digits}%}" or self.busy == FULL or digits == 4
+        )
+
 
 def resources(run: Run, case: int) -> list[Resource]:
     """Return the resources of a case; roles whose CPU time is not known are left out."""

@@ -118,7 +118,7 @@ def caption(run: Run) -> str:
 def _windows(run: Run) -> str:
     """Return how often each case was measured, and what was measured each time."""
     if not len(run.stored_slices):
-        return f"{_starts(run.cases)} starts of each case, {run.plan.windows}"
+        return f"{_starts(run.cases)} starts of each case, {sentences.windows(run)}"
     blocks = run.ledger.loc[run.stored_slices["start"].unique(), "block"].nunique()
     alone = [run.labels[case] for case in run.plan.windows_apart if case in run.numbers]
     windows = run.plan.windows

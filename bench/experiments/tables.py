@@ -488,7 +488,9 @@ def reply_streams(run: Run) -> Iterator[Row]:
             "time to first message [range over starts]": _of_case(run, case, "p50_first_us", duration),
             "median gap": _median(run, case, "p50_gap_us", duration),
             **{f"{p} gap": _median(run, case, f"{p}_gap_us", duration, TOO_FEW) for p in ("p90", "p99")},
-            "messages/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
+            "messages/s, all streams at once [range over starts]": "n/a (too short a part of a start)"
+            if math.isnan(row["rate_per_s"])
+            else _of_case(run, case, "rate_per_s", quantity),
             "more than a gap late": _median(run, case, "overdue", "{:.1%}".format, "no schedule"),
             "streams complete, broken": f"{starts['streams'].sum():,.0f}, {starts['errors'].sum():,.0f}",
         }

@@ -65,7 +65,7 @@ def _demands(run: Run, now: Resource, clients: int) -> str:
     then = next((one for one in alone if (one.roles, one.is_thread) == (now.roles, now.is_thread)), None)
     few = f"{stats.across_starts(pd.Series(then.demand_us)).words(duration)} with 1 client and " if then else ""
     many = stats.across_starts(pd.Series(now.demand_us)).words(duration)
-    return f"{now.name} {few}{many} with {_count(clients)}; that CPU is then {now.busy:.0%} busy"
+    return f"{now.name} {few}{many} with {_count(clients)}; that CPU is then {now.percent} busy"
 
 
 def _count(clients: int) -> str:
