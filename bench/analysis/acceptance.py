@@ -21,7 +21,7 @@ def misses(run: Run) -> list[str]:
         if run.plan.starts < LEAST_BLOCKS:
             found.append(f"it has {run.plan.starts} blocks, and {LEAST_BLOCKS} are needed")
         if (ratio := aa_ratio(run)) > MOST_AA:
-            found.append(f"the A/A ratio of its slices is {ratio:.1%}, above {MOST_AA:.0%}")
+            found.append(f"the A/A ratio of its slices differs from 1 by {ratio:.1%}, more than {MOST_AA:.0%}")
     if (speed := speed_range(run) or 0.0) > MOST_SPEED:
         found.append(f"the machine's speed varied by {speed:.0%}, more than {MOST_SPEED:.0%}")
     return found

@@ -458,7 +458,7 @@ def starts(run: Run) -> Check:
     if len(run.ledger) < planned:
         advice = "the run was interrupted: measure the rest with -p resume true"
         return Check("starts", CAUTION, f"{len(run.ledger)} of {planned} planned starts are complete", advice)
-    covers = f"their range covers the true median with a probability of {stats.coverage(fewest):.1%}"
+    covers = f"their range covers the true median with a probability of {_chance(stats.coverage(fewest))}"
     most = "" if fewest == int(run.cases["starts"].max()) else " at least"
     finding = f"{fewest} starts of each case{most}: {covers}"
     if search := run.manifest.get("capacity"):  # which spends its starts where the decision is
@@ -469,6 +469,11 @@ def starts(run: Run) -> Check:
         finding = f"{fewest} {'further ' * bool(confirming)}starts {where}{len(rates)} in all)"
     advice = f"draw no conclusion: use at least {stats.LEAST_STARTS} starts (profile class)"
     return outcome("starts", fewest >= stats.LEAST_STARTS, finding, advice)
+
+
+def _chance(chance: float) -> str:
+    """Return a probability in words, never rounded to certainty."""
+    return "more than 99.9%" if chance > 0.9994 else f"{chance:.1%}"
 
 
 def noise(run: Run) -> Check:

@@ -51,10 +51,10 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
     source, resume, budget_s, predicted = (parameters.pop(name, usual) for name, usual in registry.OF_A_RUN.items())
     require(notebook, predicted)
     if source != "measure":
-        return _load(notebook, str(source))
+        return _load(notebook, str(source), parameters)
     if reason := registry.why_not(notebook, **parameters):
         print(f"Skipped: {reason}. The figures below show the reference run of another machine.")
-        return _load(notebook, "reference")
+        return _load(notebook, "reference", parameters)
     plan, is_resumed = registry.plan(notebook, **parameters), flag(resume, "resume")
     if literal(budget_s) is not None:
         plan = _budgeted(plan, budget_s, is_resumed, parameters)
@@ -95,7 +95,7 @@ def search(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> 
     """Search the highest rate at which an objective is met, or load a stored search; print each probe."""
     parameters = _asked("capacity", namespace or {}, parameters)
     if (source := parameters.pop("source", "measure")) != "measure":
-        return _load("capacity", str(source))
+        return _load("capacity", str(source), parameters)
     plan = registry.plan("capacity", **parameters)
     usual = registry.parameters("capacity")
     goal = objective(parameters.get("objective", usual["objective"]))
@@ -147,7 +147,7 @@ def _to_resume(plan: Plan) -> Folder | None:
     return folder
 
 
-def _load(notebook: str, source: str) -> Run:
+def _load(notebook: str, source: str, asked: dict[str, Any]) -> Run:
     run = shared(stored.find(f"reference/{notebook}" if source == "reference" else source).path)
     if run.plan.notebook != notebook:
         raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
@@ -155,7 +155,23 @@ def _load(notebook: str, source: str) -> Run:
     if "capacity" in run.manifest:  # the search decided how many starts each rate had
         what = f"{counted(len(run.ledger), 'start')} at {counted(len(run.cases), 'rate')}"
     print(f"Nothing is measured: this is run {run.id}, measured {run.manifest['created']} ({what})")
+    if others := _others(run, asked):
+        print(f"It was measured with {others}")
     return run
+
+
+def _others(run: Run, asked: dict[str, Any]) -> str:
+    """Return the parameters of a stored run that differ from those asked for, and from the usual ones, as name=value."""
+    shown = registry.parameters(run.plan.notebook) | asked
+    measured = run.manifest.get("parameters", {}).items()
+    others = {name: value for name, value in measured if name in shown and _plain(value) != _plain(shown[name])}
+    return ", ".join(f"{name}={value}" for name, value in others.items())
+
+
+def _plain(value: object) -> object:
+    """Return the value of a parameter however it was written: as text, as a list or as a tuple; none for empty."""
+    value = literal(value)
+    return list(value) if isinstance(value, tuple) else value or None
 
 
 @contextmanager

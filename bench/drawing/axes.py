@@ -19,7 +19,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from bench import stats
-from bench.analysis.quantiles import Quantile, crossed, quantile
+from bench.analysis.quantiles import CALLS, Quantile, crossed, quantile
 from bench.analysis.resources import cpu_over_starts, total_cpu
 from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
@@ -447,7 +447,8 @@ def quantile_row(axes: Axes, y: float, quantiles: dict[float, Quantile], colour:
         medians = of.spread.medians if p == min(MARKS) else (of.value,)
         _quantile_mark(axes, p, medians, [y] * len(medians), color=colour)
     few = [f"p{100 * p:g}" for p in MARKS if p not in known]
-    words = f"too few calls for {listed(few)}" if few else f"p99 {quantiles[0.99].spread.values(duration)}"
+    of_calls = "*" * sum(of.over == CALLS for of in known.values())
+    words = f"too few calls for {listed(few)}" if few else f"p99 {quantiles[0.99].spread.values(duration)}{of_calls}"
     write_beside(axes, y, words + more + crossed((p, quantiles[p]) for p in MARKS))
 
 
@@ -461,7 +462,7 @@ def quantile_axes(axes: Axes) -> None:
     for p in MARKS:
         _quantile_mark(axes, p, [], [], color=GREY, label=f"p{100 * p:g}")
     log_axis(axes.xaxis)
-    axes.set_xlabel("RTT: median over the starts, or of all calls where a start has too few")
+    axes.set_xlabel("RTT: median over the starts; of all calls, where a start has too few: * p99, ** p90 and p99")
 
 
 def quantile_marks(

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
 from bench import paths
-from bench.analysis import checks, per_host
+from bench.analysis import acceptance, checks, per_host
 from bench.drawing import borrowed
 from bench.drawing.axes import finish, style
 from bench.experiments import sentences
@@ -133,7 +133,7 @@ def _windows(run: Run) -> str:
 
 def _although(run: Run) -> str:
     """Return what a run that was kept as a reference misses, or nothing."""
-    missed = run.manifest.get("kept_although", [])
+    missed = acceptance.misses(run) if run.manifest.get("kept_although") else []
     return f" Kept although {listed(missed)}." if missed else ""
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from bench import stats
-from bench.analysis import overload, per_host, quantiles
+from bench.analysis import overload, per_host, quantiles, stationarity
+from bench.analysis.checks import level_changes
 from bench.analysis.comparison import compare_cases
 from bench.analysis.prediction import capacity_at, predict
 from bench.analysis.trust_card import Check
@@ -205,6 +206,7 @@ def versions(run: Run) -> pd.DataFrame:
 @table("case")
 def calls(run: Run) -> Iterator[Row]:
     """Return one row for each closed-loop case: quantiles of the RTT and the rate, or what a load generator reports."""
+    unsteady = stationarity.unsteady(level_changes(run))
     for case, row in numbered(_closed_loops(run)):
         shown = {p: quantiles.quantile(run, case, p) for p in stats.QUANTILES}
         has_samples = not run.case(case).generator
@@ -218,9 +220,18 @@ def calls(run: Run) -> Iterator[Row]:
             else str(shown[0.5]),
             **{f"p{100 * p:g}": str(shown[p]) for p in stats.QUANTILES[1:]},
             "calls/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
-            **({"note": f"the starts disagree{order}"} if (order := quantiles.crossed(shown.items())) else {}),
+            **_note(
+                f"the starts disagree{order}" if (order := quantiles.crossed(shown.items())) else "",
+                "most starts did not reach steady state" if case in unsteady else "",
+                "n and quantiles are of the small calls, calls/s of all" if row["large_bytes"] else "",
+            ),
             **_described(run, case),
         }
+
+
+def _note(*notes: str) -> Row:
+    """Return the column of notes on a row, if there are any."""
+    return {"note": "; ".join(filter(None, notes))} if any(notes) else {}
 
 
 def _closed_loops(run: Run) -> pd.DataFrame:
