@@ -161,7 +161,7 @@ def _load(notebook: str, source: str, asked: dict[str, Any]) -> Run:
 
 
 def _others(run: Run, asked: dict[str, Any]) -> str:
-    """Return the parameters of a stored run that differ from those asked for, and from the usual ones, as name=value."""
+    """Return the parameters of a stored run that are neither those asked for nor the usual ones, as name=value."""
     shown = registry.parameters(run.plan.notebook) | asked
     measured = run.manifest.get("parameters", {}).items()
     others = {name: value for name, value in measured if name in shown and _plain(value) != _plain(shown[name])}

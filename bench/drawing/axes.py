@@ -420,11 +420,13 @@ def distribution_of(
 def draw_cdfs(axes: Axes, shown: Sequence[Distribution]) -> None:
     """Draw empirical CDFs with a marker at each quantile; of more than six distributions three quantiles each."""
     if len(shown) <= MOST_CURVES:
-        for of in shown:
+        for place, of in enumerate(shown):
             with hollow(axes, of.is_hollow):
                 label = f"{of.name}, n = {of.n:,}{crossed(of.quantiles.items())}"
                 curve(axes, of.points, label, of.drawn.colour, of.line, of.drawn.marker)
-                quantile_marks(axes, of.points, of.quantiles.items(), of.drawn)
+                quantile_marks(
+                    axes, of.points, of.quantiles.items(), of.drawn, BAR_APART * (place - (len(shown) - 1) / 2)
+                )
         distribution_axes(axes)
         return
     for y, of in enumerate(shown):
@@ -465,20 +467,24 @@ def quantile_axes(axes: Axes) -> None:
     axes.set_xlabel("RTT: median over the starts; of all calls, where a start has too few: * p99, ** p90 and p99")
 
 
+BAR_APART = 0.08  # of the bars of neighbouring curves, in units of the scale of tails
+
+
 def quantile_marks(
-    axes: Axes, points: tuple[Any, Any], quantiles: Iterable[tuple[float, Quantile]], drawn: Look
+    axes: Axes, points: tuple[Any, Any], quantiles: Iterable[tuple[float, Quantile]], drawn: Look, above: float = 0.0
 ) -> None:
     """Draw a marker on a curve at each quantile that is known; its interval as a bar, its median over starts as a line.
 
-    points: the curve, as ``stats.distribution`` returns it.
+    points: the curve, as ``stats.distribution`` returns it. above: how far above the quantile's height bar and line
+    are, so that those of several curves do not lie on each other.
     """
     for p, of in quantiles:
         if math.isnan(of.value) or not len(points[0]):
             continue
         height = float(tail_scale(p))
-        axes.plot([of.low, of.high], [height] * 2, color=drawn.colour, lw=4.5, alpha=0.3, solid_capstyle="round")
+        axes.plot([of.low, of.high], [height + above] * 2, color=drawn.colour, lw=3, alpha=0.4, solid_capstyle="round")
         medians = of.spread.medians
-        axes.plot(medians, [height] * len(medians), "|", color=drawn.colour, ms=9, mew=1.4)
+        axes.plot(medians, [height + above] * len(medians), "|", color=drawn.colour, ms=6, mew=1.4)
         axes.plot(on_curve(*points, p), height, drawn.marker, color=drawn.colour, ms=5.5)
 
 
