@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.run.frames import ROLES, Run
 from bench.stats import Array, Spread, across_starts
-from bench.text import listed
+from bench.text import listed, percent
 
 WORDS = {"client": "clients", "server": "server", "router": "router", "controller": "controller"}
 FULL = 0.9  # utilization above which a resource is saturated
@@ -30,12 +30,8 @@ class Resource:
 
     @property
     def percent(self) -> str:
-        """The utilization in words, with as many decimals as show on which side of the limit ``FULL`` it is."""
-        return next(
-            text
-            for digits in range(5)
-            if (text := f"{self.busy:.{digits}%}") != f"{FULL:.{digits}%}" or self.busy == FULL or digits == 4
-        )
+        """The utilization in per cent; near the limit ``FULL`` the decimals show on which side of it."""
+        return percent(self.busy, FULL)
 
 
 def resources(run: Run, case: int) -> list[Resource]:

@@ -39,6 +39,8 @@ def clients_of(row: "pd.Series[float]") -> str:
 
 def measured(run: Run) -> str:
     """Return how the cases of a run were repeated: in blocks of slices, or in starts; and what taking turns did."""
+    if (run.cases["load"] == "session").all():
+        return "Each start of a case had a fresh server, and its client processes ran one after another."
     if not len(run.stored_slices):
         return f"Each start of a case had fresh processes, and a window of its own ({windows(run)})."
     blocks, groups = run.plan.starts, run.ledger["turns_with"].value_counts()

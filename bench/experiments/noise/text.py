@@ -109,10 +109,11 @@ def idle(run: Run) -> str:
     for name in hiccup_cases(run):
         found = Interval(math.nan) if name == "nobody" else beside(run, name)
         if found.has_ends:
-            verdict = (
-                "at no distinguishable time" if not found.excludes(1) else "earlier" if found.high < 1 else "later"
+            verdict = "neither earlier nor later" if not found.excludes(1) else "earlier" if found.high < 1 else "later"
+            shown = "" if found.excludes(1) else ", as far as this run shows"
+            lines.append(
+                f"- {WORDS[name]} the median wait ends {verdict}: its lateness is {times(found)} as large{shown}"
             )
-            lines.append(f"- {WORDS[name]} the median wait ends {verdict}: its lateness is {times(found)} as large")
     return "\n".join(lines)
 
 
