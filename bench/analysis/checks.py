@@ -391,7 +391,7 @@ def levels(run: Run) -> Check:
     worst = max(sure, key=lambda case: found[case].high / found[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
     finding += f" with no start between them, the upper {found[worst].high / found[worst].low:.2f} times the lower"
-    finding += f"{' there' if len(sure) > 1 else ''}; {looked_at} cases were looked at"
+    finding += f"{' there' if len(sure) > 1 else ''}; cases looked at: {looked_at}"
     advice = "read both levels, not a median between them; compare cases by their ratios in slices, or take more starts"
     return Check("levels", CAUTION, finding, advice)
 

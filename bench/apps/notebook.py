@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from bench import paths
 from bench.analysis import budget, checks, earlier, trust_card
-from bench.apps import code, growing, listing
+from bench.apps import code, growing, listing, repeat
 from bench.apps.teaching.predictions import require
 from bench.drawing.axes import style
 from bench.errors import UsageError
@@ -155,23 +155,9 @@ def _load(notebook: str, source: str, asked: dict[str, Any]) -> Run:
     if "capacity" in run.manifest:  # the search decided how many starts each rate had
         what = f"{counted(len(run.ledger), 'start')} at {counted(len(run.cases), 'rate')}"
     print(f"Nothing is measured: this is run {run.id}, measured {run.manifest['created']} ({what})")
-    if others := _others(run, asked):
-        print(f"It was measured with {others}")
+    if others := repeat.others(run.folder, registry.parameters(notebook) | asked):
+        print(f"It was measured with {', '.join(f'{name}={value}' for name, value in others.items())}")
     return run
-
-
-def _others(run: Run, asked: dict[str, Any]) -> str:
-    """Return the parameters of a stored run that are neither those asked for nor the usual ones, as name=value."""
-    shown = registry.parameters(run.plan.notebook) | asked
-    measured = run.manifest.get("parameters", {}).items()
-    others = {name: value for name, value in measured if name in shown and _plain(value) != _plain(shown[name])}
-    return ", ".join(f"{name}={value}" for name, value in others.items())
-
-
-def _plain(value: object) -> object:
-    """Return the value of a parameter however it was written: as text, as a list or as a tuple; none for empty."""
-    value = literal(value)
-    return list(value) if isinstance(value, tuple) else value or None
 
 
 @contextmanager

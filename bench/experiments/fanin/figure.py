@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from bench.analysis.resources import FULL, WORDS, cpu_over_starts, resources
 from bench.drawing.axes import (
@@ -84,6 +85,7 @@ def cpu_by_role(run: Run, axes: Axes) -> None:
             write_beside(axes, y, cpu_over_starts(measured, case).values(duration))
     name_rows(axes, [_row(run, *row) for row in rows])
     axes.yaxis.grid(False)
+    axes.xaxis.set_major_locator(MaxNLocator(4))  # words such as "750 µs" beside each other
     label_axis(axes.xaxis, duration)
     axes.set_xlabel("CPU time per call: median of each role; right: median of their sum")
     axes.set_title("CPU time per call, by role")
