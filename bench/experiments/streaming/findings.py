@@ -14,7 +14,8 @@ from bench.experiments.case_ratios import Ratio, ratio
 from bench.experiments.nodelay.findings import DELAY_S
 from bench.run import reply_streams
 from bench.run.frames import Run, number_of, numbered, once
-from bench.run.reply_streams import FIRST, column
+from bench.run.reply_streams import FIRST as FIRST
+from bench.run.reply_streams import column
 
 UNEVEN = column("uneven", 0.9)
 CPU = "cpu_us_per_call"
