@@ -66,7 +66,7 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-def percent(value: float, limit: float) -> str:
+def percent_beside(value: float, limit: float) -> str:
     """Return a share in per cent, with as many decimals as show on which side of a limit it is: "90.3%" beside 90 %."""
     if value == limit:
         return f"{value:.0%}"

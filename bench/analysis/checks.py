@@ -32,7 +32,7 @@ from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.run.start_values import BUSY
 from bench.stats import intervals
 from bench.stats.levels import Levels, two_levels
-from bench.text import few, listed, percent
+from bench.text import few, listed, percent_beside
 
 MOST_FAILED = 0.001  # share of a run's requests that may fail before the result is invalid
 APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
@@ -276,7 +276,8 @@ def _used(run: Run, busy: "pd.Series[float]") -> str:
     case = int(busy.idxmax())
     where = f"of host {per_host.busiest(run, case)[0]} " if case in run.merged else ""
     others = [number_of(other) for other in busy.index.drop(case)]
-    return f"clients {where}used up to {percent(busy.max(), BUSY)} of their CPUs ({_and_others(run, [case, *others])})"
+    share = percent_beside(busy.max(), BUSY)
+    return f"clients {where}used up to {share} of their CPUs ({_and_others(run, [case, *others])})"
 
 
 def client_limited(run: Run) -> list[int]:
@@ -527,7 +528,7 @@ def speed(run: Run) -> Check:
     if found.empty:
         return Check("speed", NOTHING, "the machine's speed was not probed in two blocks or more")
     each = ", ".join(f"{words} {found[work]:.0%}" for work, words in speeds.WORK.items())
-    varied = percent(found["all"], speeds.STEADY)
+    varied = percent_beside(found["all"], speeds.STEADY)
     finding = f"between parts of the run the machine's speed varied by {varied} (mean of three works: {each})"
     if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
         finding += f", with two levels: the slower takes {two.high / two.low:.2f} times as long"

@@ -19,7 +19,7 @@ from bench.experiments.capacity.findings import (
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run
 from bench.run.start_values import BUSY
-from bench.text import capitalized, counted, duration, listed, quantity
+from bench.text import capitalized, counted, duration, listed, percent_beside, quantity
 
 
 def evidence(run: Run) -> int:
@@ -111,7 +111,11 @@ def _limit(run: Run) -> str:
     if not is_at_least(run):
         return ""
     share = busiest_clients(run)
-    used = f"used up to {share:.0%} of their CPUs" if share > BUSY else "shared a saturated CPU with the server"
+    used = (
+        f"used up to {percent_beside(share, BUSY)} of their CPUs"
+        if share > BUSY
+        else "shared a saturated CPU with the server"
+    )
     spins = ", without their spinning until a request is due" if counts_pacing(run) else ""
     return f"At these rates the clients {used}{spins}: the server's capacity may be higher. "
 
