@@ -147,7 +147,7 @@ def _to_resume(plan: Plan) -> Folder | None:
     return folder
 
 
-def _load(notebook: str, source: str, asked: dict[str, Any]) -> Run:
+def _load(notebook: str, source: str, asked: Mapping[str, Any] | None = None) -> Run:
     run = shared(stored.find(f"reference/{notebook}" if source == "reference" else source).path)
     if run.plan.notebook != notebook:
         raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
@@ -155,7 +155,7 @@ def _load(notebook: str, source: str, asked: dict[str, Any]) -> Run:
     if "capacity" in run.manifest:  # the search decided how many starts each rate had
         what = f"{counted(len(run.ledger), 'start')} at {counted(len(run.cases), 'rate')}"
     print(f"Nothing is measured: this is run {run.id}, measured {run.manifest['created']} ({what})")
-    if others := repeat.others(run.folder, registry.parameters(notebook) | asked):
+    if others := repeat.others(run.folder, registry.parameters(notebook) | dict(asked or {})):
         print(f"It was measured with {', '.join(f'{name}={value}' for name, value in others.items())}")
     return run
 

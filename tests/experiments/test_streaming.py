@@ -83,6 +83,11 @@ def test_the_rate_leaves_out_the_time_in_which_streams_begin_and_end(rounds, rat
     assert reply_streams._rate_per_s(rows) == pytest.approx(10 * rate_per_s, rel=0.01, nan_ok=True)
 
 
+def test_samples_of_streams_are_complete_streams_and_no_messages():
+    run = streamed([paced("sockets")], [100], [20], [30], each=10, broken=1)
+    assert run.count(0) == 6 * (9 * 5 + 1) and "has 54 streams" in checks.samples(run).found
+
+
 def test_a_window_has_time_for_all_streams_at_once_after_they_have_begun():
     plan = registry.plan("streaming", system="sockets", gap_us=50_000)
     assert plan.window_s >= 2 * 9 * 0.05
