@@ -21,7 +21,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 from bench import stats
 from bench.analysis.quantiles import CALLS, Quantile, crossed, quantile
 from bench.analysis.resources import cpu_over_starts, total_cpu
-from bench.run.frames import Run, numbered
+from bench.run.frames import Run, number_of, numbered
 from bench.stats.intervals import Interval
 from bench.text import duration, listed, plain, quantity, ratio_ends
 
@@ -198,12 +198,23 @@ def lines(run: Run, axes: Axes, cases: pd.DataFrame, x: str, y: str) -> None:
     """Draw one line for each system and transport, with the range over starts as a band."""
     for (system, transport), rows in cases.groupby(["system", "transport"], sort=False):
         drawn = looks(run)[rows.index[0]]
-        draw_line(axes, rows.sort_values(x), x, y, drawn, f"{system} {transport}", LINE_STYLES[str(transport)])
+        draw_line(run, axes, rows.sort_values(x), x, y, drawn, f"{system} {transport}", LINE_STYLES[str(transport)])
 
 
-def draw_line(axes: Axes, rows: pd.DataFrame, x: str, y: str, drawn: Look, label: str, line: str = "-") -> None:
-    """Draw a column of ``Run.cases`` against another, with the range over starts as a band."""
-    axes.plot(rows[x], rows[y], line, color=drawn.colour, marker=drawn.marker, ms=6, lw=1.8, label=label)
+def draw_line(
+    run: Run, axes: Axes, rows: pd.DataFrame, x: str, y: str, drawn: Look, label: str, line: str = "-"
+) -> None:
+    """Draw a column of ``Run.cases`` against another, with the range over starts as a band.
+
+    Where the starts have two levels, each has a marker, and there is none between them.
+    """
+    levels = [run.over_starts(number_of(case), y).levels for case in rows.index]
+    alone = [place for place, both in enumerate(levels) if both is None]
+    axes.plot(rows[x], rows[y], line, color=drawn.colour, marker=drawn.marker, markevery=alone, ms=6, lw=1.8,
+              label=label)  # fmt: skip
+    for at, both in zip(rows[x], levels, strict=True):
+        if both is not None:
+            axes.plot([at, at], both, drawn.marker, color=drawn.colour, ms=6)
     band(axes, rows[x], rows[f"{y}_low"], rows[f"{y}_high"], drawn.colour)
 
 

@@ -67,7 +67,7 @@ def _windows(run: Run, cases: pd.DataFrame) -> "pd.Series[float]":
 def throughput(run: Run, axes: Axes) -> None:
     """Draw calls per second against clients: measured, predicted from one client, and the greeter's two numbers."""
     cases, model = grown(run), predict(run)
-    draw_line(axes, cases, "clients", "rate_per_s", MEASURED, "measured")
+    draw_line(run, axes, cases, "clients", "rate_per_s", MEASURED, "measured")
     if model is not None:
         axes.plot(
             model.clients, model.asymptote, "--", color=GREY, lw=1.5, label="prediction from one client: asymptote"
@@ -88,7 +88,7 @@ def throughput(run: Run, axes: Axes) -> None:
 def rtt_by_clients(run: Run, axes: Axes) -> None:
     """Draw the mean RTT against clients, measured and predicted from one client."""
     cases, model = grown(run), predict(run)
-    draw_line(axes, cases, "clients", "mean_rtt_us", MEASURED, "measured")
+    draw_line(run, axes, cases, "clients", "mean_rtt_us", MEASURED, "measured")
     if model is not None:
         axes.plot(model.clients, model.rtt_us, "-.", color=MODEL, lw=1.8, label="prediction from one client: MVA")
     lone = cases["mean_rtt_us"].iloc[0]

@@ -107,7 +107,7 @@ def _against_depth(run: Run, axes: Axes, name: str, text: Callable[[float], str]
         return say_why_empty(axes, "no connection with several calls under way in this run")
     for (system, transport), cases in rows.groupby(["system", "transport"], sort=False):
         line = LINE_STYLES[str(transport)] if rows["transport"].nunique() > 1 else "-"
-        draw_line(axes, cases, "outstanding", name, _look_of(run, str(system)), str(system), line)
+        draw_line(run, axes, cases, "outstanding", name, _look_of(run, str(system)), str(system), line)
     axes.set_xscale("log")
     log_axis(axes.yaxis, text)
     ticks_at(axes.xaxis, sorted(rows["outstanding"].unique()))

@@ -63,7 +63,7 @@ def _against_clients(run: Run, axes: Axes, name: str, text: Callable[[float], st
     for place, (measured, system) in enumerate(_subjects(run)):
         line, label = "-" if is_brokered(measured, system) else "--", _label(measured, system, measured is not run)
         with hollow(axes, measured is not run):
-            draw_line(axes, of(measured, system), "connected", name, look(place), label, line)
+            draw_line(measured, axes, of(measured, system), "connected", name, look(place), label, line)
     axes.set_xscale("log")
     log_axis(axes.yaxis, text)
     ticks_at(axes.xaxis, sorted(set(pd.concat([grown(part) for part in shown(run)])["connected"])))
