@@ -15,6 +15,7 @@ from typing import Any
 
 from bench.child import timed_loops
 from bench.child.caller import Failures, renew, run_plain
+from bench.child.open_files import allow_connections
 from bench.child.outstanding import from_place, report_of
 from bench.child.polling import WRITE, Epoll, Poller, Selector
 from bench.child.structured_messages import Payloads
@@ -184,6 +185,7 @@ class WireOutstanding:
     """The closed load of a process, with the methods of ``bench.child.loads.Callers``."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
+        allow_connections(spec.case.callers)
         make = functools.partial(system.MultiplexedWire, address, options)
         self._payloads = Payloads(system, options, spec)
         script = script_of(make(), self._payloads)
