@@ -14,6 +14,7 @@ from typing import Any
 from bench.child.handshake import secure
 from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.child.wire_connection import READ_BYTES, Connection, Script, Step, Talk, Turn, broken, send
+from bench.child.wire_timer import NEVER_NS
 from bench.contract import Conversation, Layer, Wire
 from bench.errors import SystemFailedError, TransportError
 
@@ -144,7 +145,7 @@ class WireConversation(Connection):
             for number, (place, request) in turns:
                 if idle is not None:
                     yield from self._rest(idle)
-                began_ns = clock()
+                self.sent_ns = began_ns = clock()
                 if self._left == 0:
                     self._open_again()
                     self._left = self._calls_per_connection
@@ -253,6 +254,7 @@ class WireConversation(Connection):
         """Wait for the order to send; meanwhile the server may close the connection, or say what is no response."""
         if self._dialog.outgoing:
             yield from self._answer()
+        self.sent_ns = NEVER_NS
         idle.append(self.steps[-1])
         while (yield) is not None:
             try:
