@@ -221,7 +221,12 @@ def _check_wire(case: Case, module: Any) -> None:
     except ValueError as reason:
         raise UsageError(f"{case.system}: {reason}, or engine library") from reason
     if case.load in ("retry", "reply_stream") and hasattr(wire, "begin"):
-        raise UsageError(f"the engine wire makes the load {case.load} without HTTP/2: name another system than gRPC")
+        raise UsageError(
+            f"the engine wire makes the load {case.load} without HTTP/2 and brokers: name another system than "
+            f"{case.system}"
+        )
+    if case.message != BYTES and case.options.get("codec") == getattr(module.Wire, "own_codec", ""):
+        raise UsageError(f"the engine wire sends bytes, not structures of {case.system}: give another codec")
 
 
 def _check_generator(case: Case, module: Any) -> None:
