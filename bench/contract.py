@@ -323,6 +323,7 @@ class Conversation(Protocol):
     def receive(self, data: bytes) -> Any:
         """Take in what has come; return the response if it is complete, True for one that is known, None otherwise.
 
+        A response that is bytes is recognized when the same bytes come again, on any connection.
         TransportError for what must not come; between two calls nothing but the protocol's own messages may.
         """
 

@@ -29,8 +29,13 @@ def take(connection: socket.socket, size: int) -> bytes:
     """Return the next bytes of a greeting; TransportError where the server ends it before."""
     taken = b""
     while len(taken) < size:
-        data = connection.recv(size - len(taken))
-        if not data:
-            raise TransportError("the server ended the connection in its greeting", "connect")
-        taken += data
+        taken += take_some(connection, size - len(taken))
     return taken
+
+
+def take_some(connection: socket.socket, most: int = 65_536) -> bytes:
+    """Return what has come of a greeting, at least a byte."""
+    data = connection.recv(most)
+    if not data:
+        raise TransportError("the server ended the connection in its greeting", "connect")
+    return data

@@ -19,7 +19,7 @@ from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
 from bench.replies import END
-from bench.systems import _broker, _broker_ends, _tls
+from bench.systems import _broker, _broker_ends, _redis_wire, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
@@ -443,3 +443,13 @@ class Receiver:
     def close(self) -> None:
         """Disconnect."""
         self._redis.close()
+
+
+class Wire(_redis_wire.Wire):
+    """The same calls for the load generator ``wire``."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        if options.tls:
+            raise ValueError("the engine wire speaks to Redis without encryption: give tls false")
+        ask = (b"XADD", b"", b"*", FIELD) if options.queue == "stream" else (b"RPUSH", b"")
+        super().__init__(address, ask, KEY_BYTES, options.pipelining)
