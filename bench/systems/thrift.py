@@ -212,7 +212,6 @@ class Wire:
     """
 
     last = False
-    own_codec = "thrift"  # structures go as such then, not as bytes
     _begins = _message.pack(_version, REPLY, len(_method), _method, 0) + STRING + b"\0\0"
 
     def __init__(self, address: str, options: Options) -> None:

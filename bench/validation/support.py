@@ -225,8 +225,6 @@ def _check_wire(case: Case, module: Any) -> None:
             f"the engine wire makes the load {case.load} without HTTP/2 and brokers: name another system than "
             f"{case.system}"
         )
-    if case.message != BYTES and case.options.get("codec") == getattr(module.Wire, "own_codec", ""):
-        raise UsageError(f"the engine wire sends bytes, not structures of {case.system}: give another codec")
 
 
 def _check_generator(case: Case, module: Any) -> None:
