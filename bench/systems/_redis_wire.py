@@ -39,7 +39,8 @@ class Wire:
             while (said := self._next()) is False:
                 self._reader.feed(_greeting.take_some(connection))
             if isinstance(said, hiredis.ReplyError):
-                raise _broker.refused(said)
+                is_login = "NOAUTH" in str(said) or "WRONGPASS" in str(said)
+                raise _broker.refused(said) if is_login else _broker.cannot_connect(self._where, said)
         return connection
 
     def _next(self) -> Any:

@@ -34,6 +34,7 @@ SERVER = _broker.Program("redis-server", "redis-server", "Ready to accept")
 KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
 AHEAD_BYTES = 4_000_000  # of replies of a stream that wait in their list, before the server waits
 PAUSES_S = (0.001, 0.05)  # between two looks at a list that is long: the first pause, and the longest
+MOST_CONNECTIONS = 10_240  # its default is 10,000: as many as callers of the wire, and servers connect too
 TOGETHER, TOGETHER_BYTES = 64, 1_000_000  # of a one-way stream, pushed or taken by one command with ``pipelining``
 COMMANDS = (
     "+blpop +blmpop +rpush +llen +del +hello +auth +ping +client +select "
@@ -116,6 +117,7 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         "appendonly no",
         "daemonize no",
         "databases 1",
+        f"maxclients {MOST_CONNECTIONS}",
         "maxmemory 2gb",
         "maxmemory-policy noeviction",
         'logfile ""',
