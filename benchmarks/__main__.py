@@ -37,11 +37,11 @@ from bench.run import integrity, schema, start_record, stored
 from bench.run.frames import Run
 from bench.run.start_record import Times
 from bench.validation.profiles import make_plan
+from benchmarks import growing, wires
 from benchmarks import hosts as conducted
 from benchmarks import per_byte as known_per_byte
 from benchmarks import reply_streams as thousand
 from benchmarks import two_generators as conducted_loads
-from benchmarks import wires
 
 FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
 NATIVE = Path(__file__).with_name("bare_sockets.c")
@@ -329,7 +329,7 @@ def lab_engine_rate(case: Case, engine: str) -> float:
 
 @contextmanager
 def beside_wrk() -> Iterator[Case | None]:
-    """Yield a case upon a fast server, which the engine wrk can load too; None, with the reason printed, without wrk."""
+    """Yield a case upon a fast server, which the engine wrk can load too; None, and why, without wrk."""
     if any(shutil.which(name) is None for name in ("gcc", "wrk")):
         print(f"{'wrk':38} skipped: apt-get install gcc {generators.module('wrk').PACKAGE}")
         yield None
@@ -494,6 +494,12 @@ def per_byte() -> None:
     known_per_byte.per_byte(BLOCKS)
 
 
+def growth() -> None:
+    """What grows with connections, samples, runs, cases and hosts, as a + b n."""
+    for part in (growing.connections, growing.samples, growing.runs, growing.cases, growing.hosts):
+        part()
+
+
 def hosts() -> None:
     """What hosts cost and bring. With --write, docs/hosts.md tells it."""
     conducted.hosts(max(3, BLOCKS // 3), is_written="--write" in sys.argv)
@@ -503,7 +509,7 @@ def hosts() -> None:
 PARTS = (
     loops, round_trips, native, frameworks, routed, brokered, streams, reply_streams, readiness, engines,
     load_generators, connections, grpc_wire, tls_wire, per_byte, pacing, storing, loading, hashing, reviewing, memory,
-    notebook,
+    growth, notebook,
 )  # fmt: skip
 
 
