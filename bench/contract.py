@@ -275,7 +275,7 @@ class Wire(Protocol):
     """Interface of a system's ``Wire``: ``Wire(address, options)``, one instance for each connection.
 
     It may remember how far it has read an incomplete response; ``request`` and ``body`` keep no state.
-    A ``timeout_s`` is the time limit of a call; without one it is 20 s.
+    A call fails that is not answered within ``timeout_s``, 20 s if it has none.
     If ``has_streams`` is true, the replies of a stream are responses too, and an empty body follows the last.
     The constructor does not connect; it raises ValueError for options that the wire cannot carry out.
     """

@@ -41,8 +41,8 @@ class ConnectionLoop:
     ) -> None:
         """Begin all talks: each sends its first request, or waits for the order to send.
 
-        If ``persistent``, a connection counts a failed request and continues; else the error is raised. timer: of the
-        time limit of a call; the poller watches it.
+        If ``persistent``, a connection counts a failed request and continues; else the error is raised. timer: its
+        descriptor is one of the poller's; calls that wait longer than its limit fail.
         """
         self.poller = poller
         self._persistent = persistent

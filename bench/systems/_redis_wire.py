@@ -12,6 +12,8 @@ import hiredis
 from bench.errors import TransportError
 from bench.systems import _broker, _greeting
 
+packed: Any = hiredis.pack_command  # its annotation allows one word only
+
 
 class Wire:
     """A conversation: a request is pushed or appended, then its reply is popped from the connection's list.
@@ -30,12 +32,12 @@ class Wire:
     def connect(self) -> socket.socket:
         """Return a connection that speaks RESP3 and has logged in; TransportError where that is not possible."""
         self._key = secrets.token_hex(self._key_bytes // 2).encode()
-        self._pop = hiredis.pack_command((b"BLPOP", self._key, f"{_broker.WAIT_S:g}"))
+        self._pop = packed((b"BLPOP", self._key, f"{_broker.WAIT_S:g}"))
         self._reader, self._is_pushed = hiredis.Reader(), False
         self.outgoing = bytearray()
         login = _broker.login(self._where)
         with _greeting.connected(self._where) as connection:
-            connection.sendall(hiredis.pack_command(("HELLO", "3", *(("AUTH", *login) if login else ()))))
+            connection.sendall(packed(("HELLO", "3", *(("AUTH", *login) if login else ()))))
             while (said := self._next()) is False:
                 self._reader.feed(_greeting.take_some(connection))
             if isinstance(said, hiredis.ReplyError):
@@ -56,7 +58,7 @@ class Wire:
 
     def begin(self, place: int, request: bytes) -> bytes:
         """Return the command that pushes a request, with that which waits for its reply where they go together."""
-        push = hiredis.pack_command((*self._ask, self._key + request))
+        push = packed((*self._ask, self._key + request))
         return push + self._pop if self._is_pipelined else push
 
     def receive(self, data: bytes) -> bytes | None:
