@@ -195,13 +195,23 @@ class WireLoad:
         """Connect and make one verified call with each connection; return the time of the first in ns."""
         try:
             first_ns = self._first(self.connections[:1])
-            for at in range(1, len(self.connections), BATCH):
-                self._first(self.connections[at : at + BATCH])
+            self._others()
         except TransportError as error:
             if error.kind == "read" and self._is_plain:
                 raise TransportError(f"{error}{credentials.IF}", error.kind) from error
             raise
         return first_ns
+
+    def _others(self) -> None:
+        """Do the same with the other connections, some at once; say how many a server took that takes no more."""
+        count = len(self.connections)
+        for at in range(1, count, BATCH):
+            try:
+                self._first(self.connections[at : at + BATCH])
+            except TransportError as error:
+                had = f"{at:,} of {count:,} connections had an answer"
+                text = f"{error}; {had}: the server may take no more, give fewer callers"
+                raise TransportError(text, error.kind) from error
 
     def _first(self, connections: list[Connection]) -> int:
         """Connect and make one verified call with each of some connections; return the time of the last one's in ns."""

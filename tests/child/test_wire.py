@@ -339,3 +339,15 @@ def test_too_few_open_files_are_one_sentence(monkeypatch):
     monkeypatch.setattr(open_files.resource, "getrlimit", lambda _: (100, 100))
     with pytest.raises(SystemFailedError, match=r"100 files .*200 connections.* 264"):
         load_of("tcp://127.0.0.1:1", callers=200)
+
+
+def test_a_server_that_takes_no_more_connections_is_named_with_their_number(limited):
+    places = itertools.count()
+
+    def few(connection, asked):
+        if next(places) < 70:
+            echo(connection, asked)
+        list(asked)
+
+    with served(few) as address, pytest.raises(TransportError, match=r"0\.15 s; 65 of 100 connections.* fewer callers"):
+        load_of(address, callers=100)
