@@ -54,6 +54,7 @@ from bench.stats import clock_offsets
 from bench.validation.estimate import sessions_s
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
+CONNECTION_S = 0.002  # more for each of many connections
 WARM_UP_CALL_S = 0.01  # for each request that warms a service up
 TARGET_S = 5.0  # the same, for a server that is said to be running
 PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
@@ -284,6 +285,7 @@ class Start:
                 client.send(Connect(address=address, **self._metered_by_client(spawned)))
         patience_s = (TARGET_S if self.case.target else READY_S) + 0.2 * len(spawned.clients)
         patience_s += 0.05 * self.case.processes * self.case.callers * (self.case.load == "reply_stream")
+        patience_s += CONNECTION_S * self.case.processes * self.case.callers
         try:
             ready = tuple(collect(Ready, spawned.clients, patience_s, spawned.watched))
         except SystemFailedError as error:
