@@ -19,6 +19,7 @@ from bench import credentials, systems
 from bench.apps import first_service_file, service_page
 from bench.contract import parse_address
 from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, TransportError, UsageError
+from bench.experiments import registry
 from bench.measurement import certificates, revision
 from bench.measurement.start import measure
 from bench.plan import service_file
@@ -411,6 +412,20 @@ def test_a_service_is_listed_with_what_its_file_says(own):
 def test_the_wire_sends_the_same_requests(own):
     record = measure(case(own(description()), engine="wire", callers=2), 0.2, seed=1)
     assert record.ledger["calls"] and not record.ledger["errors"]
+
+
+@pytest.mark.slow
+def test_the_wire_makes_an_open_load_of_a_service_and_checks_every_reply(own, own_grpc):
+    wrong = own(description("wrong", requests=[PRICED]))
+    grpc = own_grpc(["other"], {"message": {"id": "{id}"}})
+    for file in (wrong, grpc):  # of which every fifth reply is another
+        record = measure(case(file, engine="wire", load="open", offered_per_s=200.0, callers=2), 0.5, seed=1)
+        errors = record.ledger["errors"]
+        assert record.ledger["scheduled"] == 100 and errors == pytest.approx(record.ledger["calls"] / 4, abs=2)
+        assert {row["name"] for row in record.tables["reports"]} <= {"error_price", "error_user"}
+    plan = registry.plan("openload", system=wrong, engine="wire", callers=2)
+    assert {each.engine for each in plan.cases if each.system == "prices"} == {"wire"}
+    assert registry.plan("capacity", system=wrong, engine="wire").cases[0].engine == "wire"
 
 
 @pytest.mark.parametrize("engine", ["library", "wire"])
