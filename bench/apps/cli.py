@@ -187,7 +187,7 @@ def service(
         os.environ[service_file.MAY_LOAD] = host
     runs = service_page.measure(file, objective, clients, profile, echo)
     echo(f"\n{service_page.text(*runs)}\n")
-    echo(service_page.shown(service_page.write(*runs, Path(out) if out else paths.figures())))
+    echo(service_page.shown(service_page.write(*runs, folder=Path(out) if out else paths.figures())))
 
 
 @cli.command()

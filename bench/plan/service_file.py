@@ -27,6 +27,7 @@ from bench import documents
 from bench.contract import Address
 from bench.errors import SystemFileError, TransportError
 from bench.plan import http_parts, recording, yaml_text
+from bench.text import counted
 
 NAME = re.compile(r"\{([a-z_][a-z0-9_]*|env:[A-Za-z_][A-Za-z0-9_]*)\}")
 MAY_LOAD = "ROUNDTRIP_MAY_LOAD"  # names the one host beside this machine that services may be measured at
@@ -264,10 +265,14 @@ class Prepared(Struct, frozen=True):
         """
         wanted = self.expect
         if wanted.end is not None and not has_ended:
-            return f"its stream ended after {messages:,} messages without {wanted.end!r}"
+            return f"its stream ended after {counted(messages, 'message')} without {wanted.end!r}"
         if wanted.messages is None:
             return "" if messages else "its stream has no message"
-        return "" if messages == wanted.messages else f"its stream has {messages:,} messages, not {wanted.messages:,}"
+        return (
+            ""
+            if messages == wanted.messages
+            else f"its stream has {counted(messages, 'message')}, not {wanted.messages:,}"
+        )
 
 
 @functools.cache

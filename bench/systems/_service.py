@@ -243,7 +243,9 @@ def _requests(file: str, seed: bytes, has_stream: bool = False) -> Iterator[tupl
     if described.has_grpc:
         from bench.systems import _service_grpc
 
-        return itertools.cycle([(of, _service_grpc.encoded(of, has_stream) if of.proto else of.body) for of in requests])
+        return itertools.cycle(
+            [(of, _service_grpc.encoded(of, has_stream) if of.proto else of.body) for of in requests]
+        )
     return itertools.cycle([(request, request.body) for request in requests])
 
 

@@ -133,6 +133,12 @@ def types_of(proto: str, method: str) -> tuple[Any, Any]:
     return message_factory.GetMessageClass(found.input_type), message_factory.GetMessageClass(found.output_type)
 
 
+def has_streams(described: Service) -> bool:
+    """Return whether a method whose .proto file is named answers with a stream."""
+    calls = [call for request in described.says.requests if (call := request.grpc) and call.proto]
+    return any(_method(str(Path(described.folder, call.proto)), call.method).server_streaming for call in calls)
+
+
 def encoded(request: Prepared, has_stream: bool = False) -> bytes:
     """Return the bytes of a request's message; SystemFileError for fields that its type does not have.
 
@@ -142,7 +148,7 @@ def encoded(request: Prepared, has_stream: bool = False) -> bytes:
     if found.client_streaming:
         raise SystemFileError(f"{request.target} takes a stream of requests, which is not measured here: name another")
     if found.server_streaming != has_stream:
-        where = "the notebook streaming" if found.server_streaming else "latency and others, not by streaming"
+        where = "bench run streaming" if found.server_streaming else "latency and others, not by streaming"
         what = "has a stream of replies" if found.server_streaming else "has one reply"
         raise SystemFileError(f"{request.target} {what}: measure it by {where}")
     kind, _ = types_of(request.proto, request.target)
@@ -260,7 +266,5 @@ class Wire(_grpc_wire.Calls):
     def body(self, response: Any, payload: bytes) -> bytes:
         """Return the payload if the response is as expected; TransportError if it is not."""
         request, (status, details) = self._of(payload), _grpc_wire.status_of(response)
-        refuse(
-            request, fault(request, status, _grpc_wire.message_of(response) if status == "OK" else details.encode())
-        )
+        refuse(request, fault(request, status, _grpc_wire.message_of(response) if status == "OK" else details.encode()))
         return payload

@@ -92,9 +92,7 @@ class Session:
         if of_tls := _of_tls(reason):
             return _service_tls.failed(self._described, of_tls)
         kind = "connect" if isinstance(reason, httpx.ConnectError) else "read"
-        return TransportError(
-            f"{request.name} had no answer over HTTP/2: {str(reason) or type(reason).__name__}", kind
-        )
+        return TransportError(f"{request.name} had no answer over HTTP/2: {str(reason) or type(reason).__name__}", kind)
 
     async def close(self) -> None:
         """Disconnect."""

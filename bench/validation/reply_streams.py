@@ -13,12 +13,15 @@ MOST_STREAM_S = 60.0  # of a paced stream
 
 def check(case: Case, module: Any) -> None:
     """Refuse a case that cannot be carried out; UsageError says what to change."""
+    if not hasattr(module, "StreamClient") and systems.service_of(case.system):
+        raise UsageError(f"{case.system} has no streams of messages: write stream: sse under http of its requests")
     if not hasattr(module, "StreamClient"):
         raise UsageError(
             f"{case.system} has no streams of replies: {', '.join(systems.offering('StreamClient'))} have them"
         )
     if getattr(module.StreamClient, "checks_messages", False):
-        return _check_service(case)
+        _check_service(case)
+        return
     if case.transport == "inproc" or case.target is not None:
         raise UsageError(
             "streams of replies need a server that is started here, over ipc or tcp: replies carry instants of this "

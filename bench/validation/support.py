@@ -78,7 +78,7 @@ def checked(case: Case) -> Case:
     if case.load == "reply_stream":
         reply_streams.check(case, module)
     elif getattr(module, "has_streams", False):
-        raise UsageError(f"{case.system} answers with streams of messages: measure it by the notebook streaming")
+        raise UsageError(f"{case.system} answers with streams of messages: measure them by bench run streaming")
     if case.engine == "wire":
         _check_wire(case, module)
     if case.generator:

@@ -155,6 +155,9 @@ def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
         (description(authority="own_service.py"), "https"),
         (description(address="http://127.0.0.1:80"), "{port}"),
         (description(start=[]), "start"),
+        (description(requests=[USER | {"expect": {"messages": 3}}]), "stream: sse"),
+        (description(requests=[USER | {"expect": {"end": "[DONE]"}}]), "end"),
+        (description(requests=[PRICED, {"name": "tokens", "http": {"path": "/events/3", "stream": "sse"}}]), "apart"),
         (description(start=[], address="http://192.0.2.1:80"), "192.0.2.1"),
         (
             description(requests=[{"name": "one", "http": {"path": "/", "headers": {"A": "{env:NOT_SET_1}"}}}]),
@@ -688,13 +691,129 @@ def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grp
     ("change", "fact"),
     [
         ({"method": "users.v1.Users/Put"}, "users.v1.Users/Put"),
-        ({"method": "users.v1.Users/Watch"}, "streams"),
+        ({"method": "users.v1.Users/Watch"}, "stream of replies"),
         ({"message": {"idd": "x"}}, "idd"),
     ],
 )
 def test_a_method_or_a_field_that_the_interface_lacks_is_named(own_grpc, change, fact):
     with pytest.raises(SystemFailedError, match=fact):
         measure(case(own_grpc(["a"], {}, **change)), 0.1, seed=1)
+
+
+TOKENS = {
+    "name": "tokens",
+    "http": {"path": "/events/{n}", "stream": "sse"},
+    "expect": {"messages": 10, "end": "[DONE]", "json": {"of": 10}, "schema": "number.json"},
+}
+
+
+def tokens(own, fault="", **changes):
+    """Return the path of the file of a service that answers with events."""
+    file = own(description(fault, requests=[TOKENS], values={"n": [10]}) | changes, "tokens")
+    Path(file).with_name("number.json").write_text('{"properties": {"n": {"minimum": 0}}}')
+    return file
+
+
+def streams(file, **changes):
+    """Measure the streams of a service; return the record and how many failures of each kind were counted."""
+    record = measure(case(file, load="reply_stream", callers=2, **changes), 0.4, seed=1)
+    return record, {row["name"]: row["value"] for row in record.tables["reports"]}
+
+
+@pytest.mark.slow
+def test_streams_of_events_have_the_times_of_their_messages_which_are_all_checked(own):
+    record, failed = streams(tokens(own, warm_up=1))
+    assert not failed and record.ledger["calls"] == 10 * record.ledger["streams"] > 0
+    table, messages = record.tables["streams"], record.tables["replies"]
+    assert set(table["replies"]) == {10} and all(map(int.__lt__, table["first_ns"], table["last_ns"]))
+    assert set(messages["transit_ns"]) == {None} and record.ledger["server_cpu_ns"] > 0
+    assert sorted(messages["gap_ns"])[len(messages["gap_ns"]) // 2] > 1_000_000  # it pauses for 2 ms
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["short", "odd", "endless", "cut"])
+def test_a_stream_that_is_not_as_expected_is_a_counted_failure(own, fault):
+    record, failed = streams(tokens(own, fault))
+    assert failed == {"error_read" if fault == "cut" else "error_tokens": record.ledger["errors"]}
+    assert record.ledger["streams"] and not all(record.tables["streams"]["is_complete"])
+
+
+@pytest.mark.slow
+def test_a_reply_that_is_no_stream_of_events_is_named_with_its_type(own):
+    wrong = TOKENS | {"http": {"path": "/users/1", "stream": "sse"}}
+    with pytest.raises(SystemFailedError, match=r"its type is .*text/event-stream"):
+        streams(tokens(own, requests=[wrong]))
+    with pytest.raises(UsageError, match="streaming"):
+        case(tokens(own))
+
+
+@pytest.mark.slow
+def test_streams_of_events_come_over_http_2(own, tmp_path):
+    shutil.copy(PROGRAM.with_name("own_http2_service.py"), tmp_path)
+    start = [sys.executable, "-m", "hypercorn", "own_http2_service:app", "--bind", "127.0.0.1:{port}"]
+    asked = {"name": "three", "http": {"path": "/events", "stream": "sse"}, "expect": {"messages": 3}}
+    record, failed = streams(own({"start": start, "ready": "/", "http2": True, "requests": [asked]}, "second"))
+    assert not failed and record.ledger["calls"] == 3 * record.ledger["streams"] > 0
+
+
+WATCH = {"method": "users.v1.Users/Watch"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("proto", ["own_users.proto", ""])
+def test_the_messages_of_a_grpc_method_with_a_stream_are_checked(own_grpc, proto):
+    expect = {"messages": 4, "message": {"id": "{id}", "name": "Ada"}}
+    file = own_grpc(["a", "b"], expect, proto=proto, **WATCH)
+    record, failed = streams(file)
+    assert not failed and record.ledger["calls"] == 4 * record.ledger["streams"] > 0
+    assert systems.has_streams("users") is bool(proto)
+    record, failed = streams(own_grpc(["other"], expect, proto=proto, **WATCH))  # of which every fifth is short
+    assert failed == {"error_user": record.ledger["errors"]} and record.ledger["streams"]
+    with pytest.raises(SystemFailedError, match=r"RESOURCE_EXHAUSTED.*too many watch"):
+        streams(own_grpc(["0"], expect, proto=proto, **WATCH))
+    with pytest.raises(SystemFailedError, match="one reply"):
+        streams(own_grpc(["a"], {}, proto=proto))
+
+
+@pytest.mark.slow
+def test_the_page_of_a_service_with_streams_has_its_times_to_first_message(own, command, tmp_path):
+    said = command("service", tokens(own), "--profile", "smoke", "--out", str(tmp_path / "out"))
+    assert not said.returncode, said.stderr
+    page = json.loads((tmp_path / "out" / "tokens.json").read_text())
+    (run,) = page["runs"].values()
+    assert all(each["numbers"]["p50_first_us"]["median"] > 0 for each in run["cases"])
+    assert "data:image/png" in (tmp_path / "out" / "tokens.html").read_text()
+
+
+def test_streams_of_a_service_are_planned_by_how_many_run_at_once(own):
+    plan = registry.plan("streaming", system=tokens(own), streams="[1, 7]")
+    assert [(each.system, each.callers, each.replies, each.gap_us) for each in plan.cases] == [
+        ("tokens", 1, 0, 0),
+        ("tokens", 7, 0, 0),
+    ]
+
+
+def test_what_is_beside_a_service_file_is_no_system(own):
+    file = own(description())
+    own(description(), "users")
+    assert systems.adopt(file) == "prices" and not {"own_service", "users"} & set(systems.names())
+
+
+def test_two_services_of_one_name_are_refused(own, tmp_path):
+    file = own(description())
+    other = tmp_path / "other" / "prices.yaml"
+    other.parent.mkdir()
+    shutil.copy(file, other)
+    assert systems.adopt(file) == systems.adopt(file) == "prices"
+    with pytest.raises(UsageError, match="called so too"):
+        systems.adopt(str(other))
+
+
+def test_raw_sockets_are_measured_beside_systems_and_not_beside_services_alone(own):
+    file = own(description())
+    both = registry.plan("latency", system=f"[{file}, zeromq]", transport="tcp")
+    assert {each.system for each in registry.plan("latency", system=file).cases} == {"prices", "loopback"}
+    assert {each.system for each in both.cases} == {"prices", "zeromq", "sockets", "loopback"}
 
 
 def test_a_proto_that_is_not_there_is_named(own_grpc):

@@ -113,8 +113,8 @@ def _gaps_of_services(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, "no paced streams in this run")
     for system, rows in cases.groupby("system", sort=False):
         rows, drawn = rows.sort_values("callers"), _looks(run)[system]
-        axes.plot(rows["callers"], rows[GAP], color=drawn.colour, marker=drawn.marker, lw=1.8, label=f"{system}, median")
-        axes.plot(rows["callers"], rows[LARGE_GAP], ls="--", color=drawn.colour, marker=drawn.marker, mfc="white",
+        axes.plot(rows["callers"], rows[GAP], f"{drawn.marker}-", color=drawn.colour, lw=1.8, label=f"{system}, median")
+        axes.plot(rows["callers"], rows[LARGE_GAP], f"{drawn.marker}--", color=drawn.colour, mfc="white",
                   label=f"{system}, p99")  # fmt: skip
     _streams_axis(run, axes, cases)
     axes.set_ylabel("gap between two messages")

@@ -41,7 +41,8 @@ def plan(
 ) -> Plan:
     """Plan paced streams by how many run at once, unpaced ones, and the stacks of the origin; 0 streams leave them out.
 
-    Of a user's service the streams are as its file describes them, by the same numbers at once. ``streams`` auto are as many as the profile has time for. ``options`` are those of the one system that is asked for.
+    Of a user's service the streams are as its file describes them, by the same numbers at once. ``streams`` auto are as
+    many as the profile has time for. ``options`` are those of the one system that is asked for.
     """
     chosen = _chosen(system)
     by = parameters.one_name(transport, "transport", ("ipc", "tcp"))
