@@ -142,6 +142,20 @@ def _check_open(case: Case) -> None:
     if case.arrivals not in ARRIVALS:
         raise unknown("arrivals", case.arrivals, ARRIVALS)
     parameters.positive(case.offered_per_s, "offered_per_s", MOST_PER_S, whole=False)
+    if case.arrivals == "recorded":
+        _check_recorded(case)
+
+
+def _check_recorded(case: Case) -> None:
+    """Refuse recorded arrivals where there is no recording with times, or no single client that replays it."""
+    service = systems.service_of(case.system)
+    recorded = service.recording if service else None
+    if recorded is None:
+        raise UsageError("arrivals recorded are those of a recording: name a service file that has one")
+    if not sum(recorded.gaps_s):
+        raise UsageError(f"the requests of {service.says.recording} have no times: write at_s, or other arrivals")
+    if case.clients != 1:
+        raise UsageError("one client process replays a recording: give clients 1, and callers for more connections")
 
 
 def _check_sessions(case: Case) -> None:

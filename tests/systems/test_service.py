@@ -1,6 +1,7 @@
 """Services of one's own: what their files may say, and what is measured of a real one."""
 
 import contextlib
+import itertools
 import json
 import random
 import shutil
@@ -17,6 +18,7 @@ import yaml
 
 from bench import credentials, systems
 from bench.apps import first_service_file, service_page
+from bench.child import timed_loops
 from bench.contract import parse_address
 from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, TransportError, UsageError
 from bench.experiments import registry
@@ -405,6 +407,46 @@ def test_a_recording_is_replayed_in_its_order_also_behind_a_failed_request_and_i
     (tmp_path / "users.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
     wrong = measure(case(own(replayed | {"ready": ""}, "wrong")), 0.3, seed=1).ledger
     assert wrong["errors"] == pytest.approx(wrong["calls"] / 2, abs=2) and wrong["calls"]
+
+
+@pytest.fixture
+def shop(own, tmp_path):
+    """Return the path of the file of a service with a recording, whose gaps are 1, 0, 3 and, at its end, 4/3."""
+    lines = [{"at_s": at, "path": f"/users/{number}"} for at, number in ((5, 1), (6, 2), (6, 0), (9, 4))]
+    (tmp_path / "shop.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    return own({"start": [sys.executable, "own_service.py", "{port}"], "recording": "shop.jsonl"}, "shop")
+
+
+def test_recorded_gaps_are_those_between_the_requests_in_the_order_of_their_times(shop):
+    gaps = service_file.read(shop).recording.gaps_s
+    assert gaps == [1, 0, 3, pytest.approx(4 / 3)]
+    dues = timed_loops.replayed(gaps, 2, 3 / 4 * 10, 1.0)  # ten times as fast as recorded
+    assert [3 * due / 1e8 for due in dues] == pytest.approx([0, 9, 13, 16, 16, 25, 29])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("callers", [1, 3])
+def test_a_recording_is_replayed_at_its_own_gaps_faster(shop, callers):
+    asked = {"load": "open", "arrivals": "recorded", "offered_per_s": 75.0, "callers": callers}
+    record = measure(case(shop, **asked), 0.4, seed=1)
+    due = sorted(due for times in record.calls for due in times[2])
+    gaps = [0.01, 0, 0.03, 0.04 / 3]
+    wanted = [gaps[(callers + number) % 4] for number in range(len(due) - 1)]
+    assert len(due) == record.ledger["scheduled"] >= 28 and not record.ledger["errors"]
+    assert [(later - each) / 1e9 for each, later in itertools.pairwise(due)] == pytest.approx(wanted, abs=1e-6)
+
+
+def test_recorded_arrivals_without_recorded_times_or_with_several_clients_are_refused(own, shop, tmp_path):
+    asked = {"load": "open", "arrivals": "recorded", "offered_per_s": 75.0}
+    with pytest.raises(UsageError, match="clients 1"):
+        case(shop, clients=2, **asked)
+    with pytest.raises(UsageError, match="recording"):
+        case(own(description()), **asked)
+    plan = registry.plan("openload", arrivals="recorded", system=shop, clients=1, rates="[5, 50]")
+    assert [each.offered_per_s for each in plan.cases if each.arrivals == "recorded"] == [5, 50]
+    (tmp_path / "shop.jsonl").write_text('{"path": "/users/1"}\n{"path": "/users/2"}')
+    with pytest.raises(UsageError, match="at_s"):
+        case(shop, **asked)
 
 
 def test_a_service_is_listed_with_what_its_file_says(own):
