@@ -274,7 +274,8 @@ def has_streams(name: str) -> bool:
 def grpc_requests(place: str) -> list[dict[str, Any]]:
     """Return a request, as a service file has them, for each unary method that the gRPC service at HOST:PORT describes.
 
-    NotInstalledError without the packages for that, TransportError where nothing answers or describes itself.
+    Where it has none, for each that answers with a stream. NotInstalledError without the packages for that,
+    TransportError where nothing answers or describes itself.
     """
     try:
         from bench.systems import _service_grpc

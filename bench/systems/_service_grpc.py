@@ -69,19 +69,24 @@ def _described_by(channel: grpc.Channel, name: str) -> Any:
 
 
 def first_requests(place: str) -> list[dict[str, Any]]:
-    """Return a request for each unary method of a service that describes itself, with the fields of its message."""
+    """Return a request for each unary method of a service that describes itself, with the fields of its message.
+
+    Where it has none, for each method that answers with a stream of messages.
+    """
     with grpc.insecure_channel(place, options=OPTIONS) as channel:
         found = _described_by(channel, place)
-        pool, requests = descriptor_pool.DescriptorPool(found), []
+        pool = descriptor_pool.DescriptorPool(found)
+        requests: dict[bool, list[dict[str, Any]]] = {False: [], True: []}  # by whether the reply is a stream
         for service in sorted(found.get_services()):
             if service.startswith("grpc.reflection."):
                 continue
             for method in pool.FindServiceByName(service).methods:
-                if not (method.client_streaming or method.server_streaming):
+                if not method.client_streaming:
                     message = _plain(message_factory.GetMessageClass(method.input_type)())
                     asked = {"method": f"{service}/{method.name}", "message": message}
-                    requests.append({"name": method.name, "grpc": asked, "expect": {"status": "OK"}})
-        return requests
+                    request = {"name": method.name, "grpc": asked, "expect": {"status": "OK"}}
+                    requests[method.server_streaming].append(request)
+        return requests[False] or requests[True]
 
 
 def _channel(by: Any, described: Service, where: Address) -> Any:

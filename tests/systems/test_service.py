@@ -615,6 +615,12 @@ def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatc
     price, user = service.says.requests
     assert (price.http.json, price.expect.status) == ({"sku": "text", "n": 3}, 201)
     assert (user.http.method, user.http.path) == ("GET", "/users/1") and service.is_running
+    only = {"get": {"responses": {"200": {"content": {"text/event-stream": {}}}}}}
+    described["paths"] |= {"/news": only}
+    assert "/news" not in first_service_file.text("http://127.0.0.1:8000")  # streams and calls are measured apart
+    described["paths"] = {"/news": only}
+    service = service_file.read(own(first_service_file.text("http://127.0.0.1:8000")))
+    assert service.has_events and service.says.requests[0].http.path == "/news"
     monkeypatch.undo()
     with pytest.raises(DataError, match="nothing answers"):
         first_service_file.text(f"http://127.0.0.1:{_ports.free()}")
