@@ -164,6 +164,12 @@ def warm_up(name: str) -> int:
     return service.says.warm_up if service else 0
 
 
+def timeout_s(name: str) -> float:
+    """Return how long a call of a service, or a whole stream, may take; of other systems 0."""
+    service = service_of(name)
+    return service.says.timeout_s if service else 0.0
+
+
 _NEEDED = object()
 
 
