@@ -35,7 +35,8 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              ``stream(payload)``, a generator of bytes, plain or ``async``. Where
                              ``service.is_streaming`` says so, ``serve`` takes the replies from
                              ``service.replies(payload)``, or in an event loop from ``service.replies_async(payload)``,
-                             and waits while the client does not read
+                             and waits while the client does not read. That of a service file has
+                             ``checks_messages``: it yields objects whose ``check()`` verifies them
 ``route``                    for a system with a router: ``route(binding, options, service)`` starts the router,
                              calls ``service.announce(addresses, pids)``, and returns when the router has ended
 ``ROUTER_OPTION``            the name of a boolean option: the router is started for cases where it is true (optional;

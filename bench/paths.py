@@ -98,6 +98,6 @@ def for_sockets() -> str:
 
 
 def shown(path: Path) -> str:
-    """Return a path as users read it best: relative to where they are, if it is inside the folder to write into."""
-    real, around = (os.path.realpath(folder) for folder in (path, workplace()))  # a loop of links is no error here
-    return os.path.relpath(path) if Path(real).is_relative_to(around) else str(path)
+    """Return a path as users read it best: relative to where they are if it is inside, otherwise absolute."""
+    real, here = (os.path.realpath(folder) for folder in (path, Path.cwd()))  # a loop of links is no error here
+    return os.path.relpath(real, here) if Path(real).is_relative_to(here) else os.path.abspath(path)  # noqa: PTH100

@@ -23,6 +23,13 @@ class Users(services.UsersServicer):
         is_other = request.id == "other" and next(numbers) % 5 == 0
         return protos.User(id="another" if is_other else request.id, name="Ada", visits=3)
 
+    def Watch(self, request, context):  # noqa: N802
+        is_other = request.id == "other" and next(numbers) % 5 == 0
+        for visits in range(3 if is_other else 4):
+            yield protos.User(id=request.id, name="Ada", visits=visits)
+        if request.id == "0":
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many watch")
+
 
 place, *folder = sys.argv[1:]
 place = place if place.startswith("unix:") else f"127.0.0.1:{place}"

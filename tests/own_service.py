@@ -31,12 +31,35 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/secret":
             self.say(200 if self.headers.get("Authorization") == "Bearer hush-hush" else 401, {})
+        elif self.path.startswith("/events/"):
+            self.send_events(int(self.path.rpartition("/")[2]))
         elif self.path == "/echo":
             self.say(200, {"token": self.headers.get("Authorization"), "host": self.headers.get_all("Host")})
         else:
             number = int(self.path.rpartition("/")[2] or 0)
             is_next = FAULT != "order" or number == next(numbers) % 3
             self.say(200 if is_next else 409, {"id": number, "name": "Ada"})
+
+    def send_events(self, count):
+        fault = FAULT if next(numbers) % 5 == 0 else ""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for number in range(count - (fault == "short")):
+            time.sleep(0.002)
+            value = {"n": -1 if fault == "odd" and number == 1 else number, "of": count}
+            self.send_chunk(b": a comment\r\nevent: token\r\ndata: " + json.dumps(value).encode() + b"\r\n\r\n")
+            if fault == "cut" and number == 1:
+                self.close_connection = True
+                return
+        if fault != "endless":
+            self.send_chunk(b"data: [DONE]\n\n")
+        self.send_chunk(b"")
+
+    def send_chunk(self, content):
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(content), content))
+        self.wfile.flush()
 
     def handle_expect_100(self):
         is_right = super().handle_expect_100()

@@ -137,17 +137,15 @@ def show(run: str, unverified: bool, as_json: bool) -> None:
 )
 @click.option("--first", default=200.0, show_default=True, help="Requests per second of the first probe.")
 @click.option("--hosts", default="", help="Other machines: the address of a scheduler, or a YAML file of roles.")
-def capacity(
-    system: str, transport: str, objective: str, clients: int, options: str, window_s: float, first: float, hosts: str
-) -> None:
+@click.option("--engine", default="library", show_default=True, help="The load generator: library or wire.")
+def capacity(objective: str, **given: Any) -> None:
     """Find the highest open-loop rate at which SYSTEM meets an objective (SLO)."""
     from bench import paths
     from bench.experiments import registry
     from bench.measurement import capacity_search
     from bench.plan import objective as objectives
 
-    given = {"system": system, "transport": transport, "objective": objective, "clients": clients, "options": options}
-    plan = registry.plan("capacity", **given, window_s=window_s, first=first, hosts=hosts)
+    plan = registry.plan("capacity", **given, objective=objective)
     folder = capacity_search.find(plan, objectives.objective(objective), echo)
     echo(f"Stored in {paths.shown(folder.path)}")
 
@@ -189,7 +187,7 @@ def service(
         os.environ[service_file.MAY_LOAD] = host
     runs = service_page.measure(file, objective, clients, profile, echo)
     echo(f"\n{service_page.text(*runs)}\n")
-    echo(service_page.shown(service_page.write(*runs, Path(out) if out else paths.figures())))
+    echo(service_page.shown(service_page.write(*runs, folder=Path(out) if out else paths.figures())))
 
 
 @cli.command()

@@ -102,7 +102,10 @@ def _functions(case: Case, module: Any) -> Iterator[Any]:
     elif case.load == "reply_stream":
         calls = list(_calls(module, "StreamClient" if hasattr(module, "StreamClient") else "Client", "stream"))
         is_async = inspect.isasyncgenfunction(calls[0]) or inspect.iscoroutinefunction(calls[0])
-        yield from (reply_streams.receive_async if is_async else reply_streams.receive, *calls)
+        if getattr(module, "StreamClient", None) and getattr(module.StreamClient, "checks_messages", False):
+            yield from (reply_streams.receive_checked, *calls)
+        else:
+            yield from (reply_streams.receive_async if is_async else reply_streams.receive, *calls)
     else:
         calls = list(_calls(module, *(("Sender", "send") if case.load == "stream" else ("Client", "call"))))
         is_async = inspect.iscoroutinefunction(calls[0])

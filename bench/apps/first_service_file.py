@@ -46,20 +46,27 @@ def text(url: str) -> str:
 
 
 def _of_http(base: str, path: str) -> list[dict[str, Any]]:
-    """Return a request for each operation of a service's OpenAPI description, or one for the path."""
+    """Return a request for each operation of a service's OpenAPI description, or one for the path.
+
+    A file has no streams beside calls: operations that answer with streams of events are taken if all do.
+    """
     described = next(filter(None, (_read(base + path) for path in DESCRIPTIONS)), None)
     requests = list(_requests(described)) if described else []
-    return requests or [{"name": "root", "http": {"path": path or "/"}, "expect": {"status": 200}}]
+    calls = [request for request in requests if "stream" not in request["http"]]
+    return calls or requests or [{"name": "root", "http": {"path": path or "/"}, "expect": {"status": 200}}]
 
 
 def _of_grpc(place: str) -> list[dict[str, Any]]:
-    """Return a request for each unary method; DataError for a service that does not describe itself, or has none."""
+    """Return a request for each method with one reply, or else with a stream of them.
+
+    DataError for a service that does not describe itself, or has no such methods.
+    """
     try:
         requests = systems.grpc_requests(place)
     except TransportError as reason:
         raise DataError(str(reason)) from reason
     if not requests:
-        raise DataError(f"{place} has no unary methods, and others are not called")
+        raise DataError(f"{place} has only methods that take streams, which are not called")
     return requests
 
 
@@ -100,8 +107,13 @@ def _request(described: dict[str, Any], path: str, method: str, operation: dict[
     content = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if content:
         http["json"] = content.get("example", _example(described, content.get("schema", {})))
+    answers = {
+        code: answer for code, answer in operation.get("responses", {}).items() if re.fullmatch("2[0-9]{2}", code)
+    }
+    if any("text/event-stream" in (answer.get("content") or {}) for answer in answers.values()):
+        http["stream"] = "sse"
     name = operation.get("operationId") or f"{method} {path}"
-    status = min((int(code) for code in operation.get("responses", {}) if re.fullmatch("2[0-9]{2}", code)), default=200)
+    status = min(map(int, answers), default=200)
     return {"name": re.sub(r"[^\w.-]+", "_", name).strip("_"), "http": http, "expect": {"status": status}}
 
 

@@ -9,6 +9,7 @@ from bench.analysis.comparison import QUANTITIES
 from bench.experiments import precision, sentences
 from bench.experiments.capacity import findings
 from bench.plan.case import Case
+from bench.run import reply_streams
 from bench.run.frames import NUMBERS, Run, number_of
 from bench.text import unmarked
 from bench.validation.estimate import described
@@ -59,7 +60,9 @@ def factors(case: Case) -> Record:
 def values(run: Run, number: int) -> dict[str, Record]:
     """Return the numbers of a case that are known, by their columns in ``Run.cases``; response times of open loads."""
     names = [name for name in NUMBERS if "_response_" not in name or run.case(number).is_paced]
-    return known({name: spread(run.over_starts(number, name)) for name in names})
+    if run.case(number).load == reply_streams.LOAD:
+        names += reply_streams.COLUMNS
+    return known({name: spread(run.over_starts(number, name)) for name in dict.fromkeys(names)})
 
 
 def spread(of: stats.Spread) -> Record | None:

@@ -26,13 +26,18 @@ STYLE += (
 )
 
 
-def measure(file: str, objective: str, clients: int, profile: str, say: Say) -> tuple[Run, Run]:
-    """Measure the round trips and the capacity of a service; return both runs. UsageError for a file that is none."""
+def measure(file: str, objective: str, clients: int, profile: str, say: Say) -> tuple[Run, ...]:
+    """Measure the round trips and the capacity of a service, or its streams; return the runs.
+
+    UsageError for a file that is none.
+    """
     read_objective(objective)
     name = systems.adopt(file)
     service = service_file.read(systems.file_of(name))
     say(described(service))
     shared: dict[str, Any] = {"system": name, "transport": service.transport, "profile": profile}
+    if systems.has_streams(name):
+        return (notebook.measure("streaming", **shared),)
     latency = notebook.measure("latency", **shared)
     return latency, notebook.search(**shared, objective=objective, clients=clients)
 
@@ -58,29 +63,27 @@ def described(service: service_file.Service) -> str:
     return text
 
 
-def headline(latency: Run, capacity: Run) -> dict[str, Any]:
-    """Return the page's numbers: of the service's round trips, of its capacity, and both runs as a whole."""
-    case = next(case for case in latency.numbers if latency.case(case).system not in ("sockets", "loopback"))
-    return {
-        "service": latency.case(case).system,
-        "round_trip": numbers.values(latency, case),
-        "capacity": numbers.capacity(capacity),
-        "runs": {run.plan.notebook: numbers.document(run) for run in (latency, capacity)},
-    }
+def headline(first: Run, *others: Run) -> dict[str, Any]:
+    """Return the page's numbers: of the service's round trips and its capacity, or of its streams; and the runs."""
+    case = next(case for case in first.numbers if first.case(case).system not in ("sockets", "loopback"))
+    said: dict[str, Any] = {"service": first.case(case).system}
+    if others:
+        said |= {"round_trip": numbers.values(first, case), "capacity": numbers.capacity(others[0])}
+    return said | {"runs": {run.plan.notebook: numbers.document(run) for run in (first, *others)}}
 
 
-def text(latency: Run, capacity: Run) -> str:
+def text(*runs: Run) -> str:
     """Return what the page says first, as plain text."""
-    return "\n\n".join(unmarked(sentences.conclusion(run)) for run in (latency, capacity))
+    return "\n\n".join(unmarked(sentences.conclusion(run)) for run in runs)
 
 
-def write(latency: Run, capacity: Run, folder: Path) -> tuple[Path, Path]:
+def write(*runs: Run, folder: Path) -> tuple[Path, Path]:
     """Write the page and its numbers into a folder, named after the service; return their paths."""
-    said = headline(latency, capacity)
+    said = headline(*runs)
     page, data = (folder / f"{said['service']}.{kind}" for kind in ("html", "json"))
     folder.mkdir(parents=True, exist_ok=True)
     write_bytes(data, json.dumps(said, indent=1).encode() + b"\n")
-    write_bytes(page, _html(said["service"], latency, capacity).encode())
+    write_bytes(page, _html(said["service"], *runs).encode())
     return page, data
 
 

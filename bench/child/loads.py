@@ -5,6 +5,7 @@ import inspect
 from array import array
 from typing import Any
 
+from bench import systems
 from bench.child import timed_loops
 from bench.child.caller import Caller, failed, runner_of
 from bench.child.structured_messages import Payloads
@@ -14,9 +15,18 @@ from bench.process.spec import ClientSpec
 
 def schedule(spec: ClientSpec) -> "array[int]":
     """Return a process's share of the common schedule (every n-th request of n clients), in ns after *go*."""
-    number, clients = spec.share
-    dues = timed_loops.schedule(spec.case.offered_per_s, spec.window_s, spec.case.arrivals, spec.schedule_seed)
+    (number, clients), case = spec.share, spec.case
+    if case.arrivals == "recorded" and (recorded := _recording(case.system)):
+        # each caller has made one request of the recording when the window begins
+        dues = timed_loops.replayed(recorded.gaps_s, case.callers, case.offered_per_s, spec.window_s)
+    else:
+        dues = timed_loops.schedule(case.offered_per_s, spec.window_s, case.arrivals, spec.schedule_seed)
     return array("q", dues[number::clients])
+
+
+def _recording(system: str) -> Any:
+    service = systems.service_of(system)
+    return service and service.recording
 
 
 def begin(due: "array[int]", at_ns: int, until_ns: int) -> int:

@@ -6,12 +6,13 @@ request: its replies are kept, marked as of a stream that is not complete. One t
 the start.
 """
 
+import contextlib
 import functools
 import inspect
 import threading
 import time
 from array import array
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 from bench import replies
@@ -32,7 +33,8 @@ class Record:
     """What one caller's streams brought, in the order of their requests; all times in ns.
 
     sent, complete, sizes: for each request its sending time, 1 if it was complete, how many replies it had. received,
-    due, handed: for each reply when it came, when it was due at the server and when the server handed it over.
+    due, handed: for each reply when it came, when it was due at the server and when the server handed it over; the
+    last two are empty for messages that do not say so.
     """
 
     def __init__(self) -> None:
@@ -96,6 +98,22 @@ async def receive_async(
         record.end(t_send, before, is_complete)
 
 
+async def receive_checked(
+    stream: Callable[[bytes], AsyncGenerator[Any]], request: bytes, ask: Ask, record: Record
+) -> None:
+    """Do what ``receive_async`` does, for a user's service: each message verifies itself, and says no time."""
+    clock, before, is_complete, t_send = time.perf_counter_ns, len(record.received), False, time.perf_counter_ns()
+    try:
+        async with contextlib.aclosing(stream(request)) as messages:
+            async for message in messages:
+                t_recv = clock()
+                message.check()
+                record.received.append(t_recv)
+        is_complete = True
+    finally:
+        record.end(t_send, before, is_complete)
+
+
 class Streams:
     """One caller: a client, its requests, what they brought, and its failures; ``in_task`` runs its coroutines."""
 
@@ -125,7 +143,8 @@ class Streams:
 
     async def _receive(self, ask: Ask, request: bytes, record: Record) -> None:
         if self._is_async:
-            await receive_async(self.client.stream, request, ask, record)
+            receive_all = receive_checked if getattr(self.client, "checks_messages", False) else receive_async
+            await receive_all(self.client.stream, request, ask, record)
         else:
             receive(self.client.stream, request, ask, record)
 

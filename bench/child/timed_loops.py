@@ -8,7 +8,7 @@ earlier request is not mistaken for the right one.
 import itertools
 import time
 from array import array
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from bench.errors import SystemFailedError
@@ -137,6 +137,19 @@ def schedule(rate_per_s: float, window_s: float, arrivals: str, seed: int) -> li
     chance, due, dues = random.Random(seed), 0.0, []
     while (due := due + chance.expovariate(1) * step) < end:
         dues.append(int(due))
+    return dues
+
+
+def replayed(gaps: Sequence[float], place: int, rate_per_s: float, window_s: float) -> list[int]:
+    """Return when recorded requests are due, in ns after *go*, all within the window, from the one at ``place`` on.
+
+    gaps: the time from each request to the next, in any unit; they are repeated, at a mean rate.
+    """
+    scale, due, dues = 1e9 * len(gaps) / sum(gaps) / rate_per_s, 0.0, []
+    while due < window_s * 1e9:
+        dues.append(int(due))
+        due += gaps[place % len(gaps)] * scale
+        place += 1
     return dues
 
 

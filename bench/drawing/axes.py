@@ -208,7 +208,7 @@ def draw_line(
 
     Where the starts have two levels, each has a marker, and there is none between them.
     """
-    levels = [run.over_starts(number_of(case), y).levels for case in rows.index]
+    levels = [run.over_starts(number_of(case), y).levels if y in run.starts else None for case in rows.index]
     alone = [place for place, both in enumerate(levels) if both is None]
     axes.plot(rows[x], rows[y], line, color=drawn.colour, marker=drawn.marker, markevery=alone, ms=6, lw=1.8,
               label=label)  # fmt: skip

@@ -100,7 +100,7 @@ def caption(run: Run) -> str:
         amount = f"{windows}; n = {requests:,} requests with {len(run.attempts):,} attempts"
     sizes = [f"{size:,} B" for size in sorted({*cases["payload_bytes"], *run.sessions["payload_bytes"]})]
     payload = listed(sizes) if len(sizes) < 8 and not len(run.sessions) else f"{sizes[0]} to {sizes[-1]}"
-    if streamed := sorted({case.reply_bytes for case in run.plan.cases if case.load == "reply_stream"}):
+    if streamed := sorted({case.reply_bytes for case in run.plan.cases if case.reply_bytes}):
         payload = f"of a request {payload}, of a reply {listed(f'{size:,} B' for size in streamed)}"
     places = listed(cases["placement"].unique())
     if others := [name for name in cases["engine"].dropna().unique() if name != "library"]:

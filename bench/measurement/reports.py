@@ -114,7 +114,7 @@ def reply_streams_of(done: Sequence[Done], go_ns: int) -> tuple[Columns, Columns
 
 def _streams(number: int, caller: list[Times], go_ns: int) -> Columns:
     sent, complete, sizes, received, _, handed = caller
-    if (received < handed).any():
+    if len(handed) and (received < handed).any():
         raise SystemFailedError("a reply came before it was sent: the clock of this machine steps back")
     ends = np.cumsum(sizes)
     padded = np.append(received, 0)
@@ -136,10 +136,8 @@ def _replies(callers: list[list[Times]], sizes: Times) -> Columns:
     is_first = np.append(True, np.diff(stream) > 0)[: len(stream)]
     before = np.where(is_first, sent[stream], np.append(0, received[:-1])[: len(stream)])
     kept = stream % max(1, -(-len(stream) // MOST_KEPT)) == 0
-    columns = {
-        "stream": stream,
-        "gap_ns": received - before,
-        "pacing_ns": handed - due,
-        "transit_ns": received - handed,
-    }
-    return {name: values[kept] for name, values in columns.items()}
+    columns = {"stream": stream, "gap_ns": received - before}
+    if len(handed):  # a user's service says neither when a message was due nor when it was handed over
+        columns |= {"pacing_ns": handed - due, "transit_ns": received - handed}
+    stored: Columns = {name: values[kept] for name, values in columns.items()}
+    return {name: [None] * int(kept.sum()) for name in ("pacing_ns", "transit_ns")} | stored

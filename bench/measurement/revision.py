@@ -21,7 +21,7 @@ _LENGTH = 12  # hexadecimal digits
 
 
 def content() -> str:
-    """Return a hash of the package's files and of those of the user's own systems, 12 hexadecimal digits."""
+    """Return a hash of the package's files, of the user's own systems and of service files, 12 hexadecimal digits."""
     return of_folders([_PACKAGE, *map(Path, systems.OWN)])
 
 
@@ -32,7 +32,7 @@ def of_folders(folders: Iterable[Path]) -> str:
     """
     digest = hashlib.blake2b()
     for folder in folders:
-        for file in sorted(folder.rglob("*")):
+        for file in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:  # of a service
             parts = file.relative_to(folder).parts
             if file.is_relative_to(paths.INSTALLED) or file.suffix in (".pyc", ".pyo"):
                 continue

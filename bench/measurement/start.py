@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 from bench import credentials, stats, systems
+from bench.child.reply_streams import AT_ONCE
 from bench.errors import SystemFailedError
 from bench.measurement import speed
 from bench.measurement.held_samples import fetch
@@ -284,7 +285,9 @@ class Start:
             for client in spawned.clients:
                 client.send(Connect(address=address, **self._metered_by_client(spawned)))
         patience_s = (TARGET_S if self.case.target else READY_S) + 0.2 * len(spawned.clients)
-        patience_s += 0.05 * self.case.processes * self.case.callers * (self.case.load == "reply_stream")
+        if self.case.load == "reply_stream":
+            patience_s += 0.05 * self.case.processes * self.case.callers
+            patience_s += systems.timeout_s(self.case.system) * -(-self.case.callers // AT_ONCE)
         patience_s += CONNECTION_S * self.case.processes * self.case.callers
         try:
             ready = tuple(collect(Ready, spawned.clients, patience_s, spawned.watched))
@@ -382,6 +385,7 @@ class Start:
         warmed_up_ns: when the meters are to be read first.
         """
         limit_s = 1.2 * self.window_s + PATIENCE_S + 10 * sessions_s(self.case) + 2 * self.case.stream_s
+        limit_s += systems.timeout_s(self.case.system)
         from_clients = partial(collect, wanted=spawned.clients, deadline_s=limit_s, others=spawned.watched)
         arrived: list[Arrived] = []
 

@@ -46,7 +46,7 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         "clients": counted(case.clients, "client"),
         "max_calls": f"{case.max_calls // case.under_way} calls" if case.is_short else "",
         "callers": counted(case.callers, "stream") if is_streamed else f"{counted(case.callers, 'caller')} each",
-        "gap_us": f"every {duration(case.gap_us)}" if case.gap_us else "unpaced" if is_streamed else "",
+        "gap_us": f"every {duration(case.gap_us)}" if case.gap_us else "unpaced" if case.replies else "",
         "reply_bytes": f"replies of {case.reply_bytes:,} B" if case.reply_bytes else "",
         "replies": f"{case.replies} replies" if case.replies else "",
         "engine": case.engine,

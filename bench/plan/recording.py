@@ -7,6 +7,7 @@ Source of HAR: http://www.softwareishard.com/blog/har-12-spec/
 
 import base64
 import functools
+import itertools
 import os
 import re
 from collections.abc import Iterable
@@ -54,6 +55,12 @@ class Recording(Struct, frozen=True):
     requests: list[Recorded]
     dropped: tuple[str, ...]
     elsewhere: int
+
+    @property
+    def gaps_s(self) -> list[float]:
+        """The time from each request to the next one; after the last, until the first is sent again, their mean."""
+        gaps = [later.at_s - each.at_s for each, later in itertools.pairwise(self.requests)]
+        return [*gaps, sum(gaps) / max(1, len(gaps))]
 
 
 class _Field(Struct):

@@ -17,7 +17,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -27,6 +27,7 @@ from bench import documents
 from bench.contract import Address
 from bench.errors import SystemFileError, TransportError
 from bench.plan import http_parts, recording, yaml_text
+from bench.text import counted
 
 NAME = re.compile(r"\{([a-z_][a-z0-9_]*|env:[A-Za-z_][A-Za-z0-9_]*)\}")
 MAY_LOAD = "ROUNDTRIP_MAY_LOAD"  # names the one host beside this machine that services may be measured at
@@ -39,17 +40,21 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class Http(Struct, forbid_unknown_fields=True, frozen=True):
-    """A request over HTTP/1.1. json: a value sent as JSON; body: a text; neither: no body."""
+    """A request over HTTP. json: a value sent as JSON; body: a text; neither: no body.
+
+    stream: sse, if it is answered by a stream of server-sent events.
+    """
 
     path: Annotated[str, Meta(pattern="^/")]
     method: Text = "GET"
     json: Any = None
     body: str | None = None
     headers: dict[str, str] = {}
+    stream: Literal["sse"] | None = None
 
 
 class Grpc(Struct, forbid_unknown_fields=True, frozen=True):
-    """A unary gRPC call. method: package.Service/Method; message: its fields as JSON.
+    """A gRPC call with one reply or a stream of them. method: package.Service/Method; message: its fields as JSON.
 
     proto: the interface's file; without it, the service is asked for its interface (server reflection).
     """
@@ -64,7 +69,8 @@ class Expect(Struct, forbid_unknown_fields=True, frozen=True):
     """What a reply must be. status: its code, of gRPC its name. text: a part of it.
 
     json, message: members that its JSON, or the gRPC message as JSON, has with these values. schema: the file of the
-    JSON Schema that its JSON has to satisfy.
+    JSON Schema that its JSON has to satisfy. Each message of a stream must be so; messages: how many there are; end:
+    the data of the event behind them, such as [DONE], which is no message.
     """
 
     status: int | str | None = None
@@ -72,6 +78,8 @@ class Expect(Struct, forbid_unknown_fields=True, frozen=True):
     schema: str = ""
     text: str | None = None
     message: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    messages: Annotated[int, Meta(ge=1)] | None = None
+    end: Text | None = None
 
     @property
     def of_json(self) -> bool:
@@ -159,6 +167,11 @@ class Service(Struct, frozen=True):
         return any(request.grpc for request in self.says.requests)
 
     @property
+    def has_events(self) -> bool:
+        """Whether it is asked over HTTP for streams of messages; of gRPC its interface says so."""
+        return any(request.http and request.http.stream for request in self.says.requests)
+
+    @property
     def is_running(self) -> bool:
         """Whether the service is not started here."""
         return not self.says.start
@@ -220,10 +233,20 @@ class Prepared(Struct, frozen=True):
         if plain is None and (wanted.text is not None or wanted.of_json):
             return f"its body has the encoding {encoding}, which is not read here: accept gzip or none"
         body = body if plain is None else plain
+        return self.fault_of_status(status, body) or self.fault_of_content(body)
+
+    def fault_of_status(self, status: int, body: bytes) -> str:
+        """Return what is wrong with the status of a reply, whose body is quoted; "" for the expected one."""
+        wanted = self.expect
         if not wanted.status and status in REDIRECTS:
             return f"its status is {status}, a redirect: request the path that it leads to, or expect this status"
         if status != wanted.status if wanted.status else status >= 400:
             return f"its status is {status}, not {wanted.status or 'below 400'}: {begin(body)}"
+        return ""
+
+    def fault_of_content(self, body: bytes) -> str:
+        """Return what is wrong with a body, or with one message of a stream; "" for the expected one."""
+        wanted = self.expect
         if wanted.text is not None and wanted.text.encode() not in body:
             return f"it does not contain {wanted.text!r}: {begin(body)}"
         if not wanted.of_json:
@@ -234,6 +257,22 @@ class Prepared(Struct, frozen=True):
             return f"it is no JSON: {begin(body)}"
         wrong = "" if wanted.json is msgspec.UNSET else differs(wanted.json, value, "$")
         return wrong or (_unlike(wanted.schema, value) if wanted.schema else "")
+
+    def fault_of_stream(self, messages: int, has_ended: bool) -> str:
+        """Return what is wrong with a stream that is over; "" for the expected one.
+
+        messages: how many came. has_ended: whether what is expected to end them came.
+        """
+        wanted = self.expect
+        if wanted.end is not None and not has_ended:
+            return f"its stream ended after {counted(messages, 'message')} without {wanted.end!r}"
+        if wanted.messages is None:
+            return "" if messages else "its stream has no message"
+        return (
+            ""
+            if messages == wanted.messages
+            else f"its stream has {counted(messages, 'message')}, not {wanted.messages:,}"
+        )
 
 
 @functools.cache
@@ -273,9 +312,15 @@ def decoded(body: bytes, encoding: str) -> bytes | None:
     return body
 
 
+def refuse(request: Prepared, fault: str) -> None:
+    """Raise TransportError, whose kind is the request's name, if there is a fault."""
+    if fault:
+        raise TransportError(redacted(f"{request.name} was answered wrongly: {fault}"), request.name)
+
+
 def too_late(service: Service, request: Prepared) -> TransportError:
     """Return the error for a call whose reply did not come in time."""
-    return TransportError(f"{request.name} had no answer within {service.says.timeout_s:g} s", "timeout")
+    return TransportError(f"{request.name} had no whole answer within {service.says.timeout_s:g} s", "timeout")
 
 
 def differs(wanted: Any, value: Any, where: str) -> str:
@@ -364,6 +409,8 @@ def _check(service: Service, file: str) -> None:
         raise SystemFileError(f"{file}: there is no {says.authority} beside it: correct authority")
     for request in says.requests:
         _check_request(request, service, file)
+    if service.has_events and not all(request.http and request.http.stream for request in says.requests):
+        raise SystemFileError(f"{file}: streams and calls are measured apart: write a file for each kind")
     names = [request.name for request in says.requests]
     if twice := {name for name in names if names.count(name) > 1}:
         raise SystemFileError(f"{file}: two requests are called {min(twice)}: give each a name of its own")
@@ -375,6 +422,10 @@ def _check_request(request: Request, service: Service, file: str) -> None:
     if (request.http is None) == (request.grpc is None):
         raise SystemFileError(f"{file}: request {request.name} needs either http or grpc: correct the file")
     schema = request.expect.schema
+    if request.expect.end is not None and not (request.http and request.http.stream):
+        raise SystemFileError(f"{file}: request {request.name} is answered by no events: leave end out")
+    if request.expect.messages and request.http and not request.http.stream:
+        raise SystemFileError(f"{file}: request {request.name} has one reply: write stream: sse, or no messages")
     if request.grpc:
         if request.grpc.proto and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
             raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it: correct proto")
@@ -459,12 +510,16 @@ def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
         os.path.join(service.folder, wanted.schema) if wanted.schema else "",  # noqa: PTH118
         wanted.text if wanted.text is None else str(_fill(wanted.text, value_of)),
         wanted.message if wanted.message is msgspec.UNSET else _fill(wanted.message, value_of),
+        wanted.messages,
+        wanted.end,
     )
     if isinstance(asked, Grpc):
         proto = os.path.join(service.folder, asked.proto) if asked.proto else service.file  # noqa: PTH118
         message, headers = _fill(asked.message, value_of), {name.lower(): text for name, text in headers.items()}
         return Prepared(request.name, "", asked.method, headers, b"", expect, proto, message)
     body = b""
+    if asked.stream:
+        headers = http_parts.merged({"Accept": "text/event-stream"}, headers)
     if asked.json is not None:
         body, headers = http_parts.of_json(_fill(asked.json, value_of), headers)
     elif asked.body is not None:

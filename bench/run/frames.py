@@ -311,8 +311,12 @@ class Run(Tables):
             frame[added.columns] = added.reindex(frame.index)
             size = frame["reply_bytes"].fillna(size)
         frame["rate_mbit_per_s"] = frame["rate_per_s"] * size * 8 / 1e6
-        mixed = [number for number, case in enumerate(self.plan.cases) if case.large_bytes or case.p99_bytes]
-        frame.loc[frame["case"].isin(mixed), "rate_mbit_per_s"] = np.nan  # of several payloads
+        mixed = [
+            number
+            for number, case in enumerate(self.plan.cases)
+            if case.large_bytes or case.p99_bytes or (case.load == reply_streams.LOAD and not case.reply_bytes)
+        ]
+        frame.loc[frame["case"].isin(mixed), "rate_mbit_per_s"] = np.nan  # of several payloads, or of a user's service
         frame["opened_per_call"] = frame["tcp_connections"] / frame["calls"]
         return frame
 

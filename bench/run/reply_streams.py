@@ -54,14 +54,15 @@ def quantiles(ledger: pd.DataFrame, streams: pd.DataFrame, replies: pd.DataFrame
     """Return the columns ``COLUMNS`` and ``stream_rate_per_s``, one row per start of this load.
 
     A quantile above the median is NaN where the start has too few values to carry it. ``uneven`` times are the
-    distances of the gaps from the planned one. ``overdue``: the share of replies that came when the next one was due
-    already, more than one gap late; NaN where unpaced. ``stream_rate_per_s``: replies per second while all callers had
-    streams.
+    distances of the gaps from the planned one, NaN where unpaced. ``overdue``: the share of replies that came when
+    the next one was due already, more than one gap late; NaN where unpaced. ``stream_rate_per_s``: replies per second
+    while all callers had streams.
     """
     starts = ledger.index[ledger["load"] == LOAD]
     values = pd.DataFrame(index=starts, columns=[*COLUMNS, "stream_rate_per_s"], dtype=float)
     complete, with_gap = streams[streams["warm"] & streams["is_complete"]], gaps(replies).copy()
-    with_gap["uneven_ns"] = (with_gap["gap_ns"] - ledger["gap_us"].reindex(with_gap["start"]).to_numpy() * 1e3).abs()
+    planned_ns = ledger["gap_us"].reindex(with_gap["start"]).to_numpy() * 1e3
+    with_gap["uneven_ns"] = (with_gap["gap_ns"] - planned_ns).abs().where(planned_ns > 0)
     values["overdue"] = _overdue(replies[replies["warm"]], ledger["gap_us"]).reindex(starts)
     for time, table in (("first", complete), *((name, with_gap) for name in TIMES[1:])):
         for start, of_start in table.groupby("start")[f"{time}_ns"]:

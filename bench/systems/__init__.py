@@ -2,7 +2,8 @@
 
 More folders can be named in the environment variable ``ROUNDTRIP_SYSTEMS`` (separated as in ``PATH``):
 a system of your own needs no change here. ``bench/contract.py`` defines what a file must contain. In such a folder a
-file ``NAME.yaml`` describes a service of your own (docs/services.md), which is then the system NAME.
+file ``NAME.yaml`` describes a service of your own (docs/services.md), which is then the system NAME; the variable may
+name such a file too, beside which nothing is a system.
 Servers and clients import this, and start sooner without pathlib.
 """
 
@@ -30,7 +31,7 @@ SERVICE = ".yaml"
 PATH = re.compile(r"[\w./~+@-]+\.yaml")
 HERE = os.path.dirname(__file__)  # noqa: PTH120
 OWN = [folder for folder in os.environ.get(FOLDERS, "").split(os.pathsep) if folder]
-__path__ += OWN
+__path__ += [place for place in OWN if not place.endswith(SERVICE)]
 __path__[:0] = [folder for folder in [os.environ.get(sources.SYSTEMS)] if folder]
 
 
@@ -42,6 +43,9 @@ def _files() -> dict[str, str]:
             stem, ending = os.path.splitext(file)  # noqa: PTH122
             if ending == ".py" or is_service(os.path.join(folder, file)):  # noqa: PTH118
                 files.setdefault(stem, os.path.join(folder, file))  # noqa: PTH118
+    for file in OWN:
+        if is_service(file):
+            files.setdefault(os.path.basename(file).removesuffix(SERVICE), file)  # noqa: PTH119
     return files
 
 
@@ -60,16 +64,17 @@ def is_service(file: str) -> bool:
 def adopt(path: str) -> str:
     """Return the name of the system that a service file describes, from now on found here and by children.
 
-    UsageError for a file that is not there, or whose name cannot be a system's.
+    UsageError for a file that is not there, or whose name cannot be a system's, or is another one's.
     """
-    folder, name = os.path.dirname(os.path.abspath(path)), os.path.basename(path).removesuffix(SERVICE)  # noqa: PTH100, PTH119, PTH120
+    file, name = os.path.abspath(path), os.path.basename(path).removesuffix(SERVICE)  # noqa: PTH100, PTH119
     if not os.path.isfile(path):  # noqa: PTH113
         raise UsageError(f"there is no service file {quoted(path)}")
     if not (name.isidentifier() and "a" <= name[:1] <= "z") or os.path.isfile(os.path.join(HERE, f"{name}.py")):  # noqa: PTH113, PTH118
         raise UsageError(f"{quoted(path)}: a system is called so, or none can be: rename the file, as in prices.yaml")
-    if folder not in __path__:
-        __path__.append(folder)
-        OWN.append(folder)
+    if (known := _files().get(name)) and os.path.realpath(known) != os.path.realpath(file):
+        raise UsageError(f"{quoted(path)}: {known} is called so too: rename one of the files")
+    if not known and is_service(file):
+        OWN.append(file)
         os.environ[FOLDERS] = os.pathsep.join(OWN)
     return name
 
@@ -81,7 +86,7 @@ def names() -> list[str]:
 
 def absent_folders() -> str:
     """Return a sentence on the folders named in ``ROUNDTRIP_SYSTEMS`` that do not exist; "" if all do."""
-    absent = [folder for folder in OWN if not os.path.isdir(folder)]  # noqa: PTH112
+    absent = [place for place in OWN if not os.path.exists(place)]  # noqa: PTH110
     return f"{FOLDERS} names {', '.join(absent)}, where no folder is: give the path of a folder" if absent else ""
 
 
@@ -99,6 +104,8 @@ def file_of(name: str) -> str:
             file = os.path.join(folder, name + ending)  # noqa: PTH118 - asked for at every turn
             if os.path.isfile(file) and (ending == ".py" or is_service(file)):  # noqa: PTH113
                 return file
+    if own := next((place for place in OWN if os.path.basename(place) == name + SERVICE), None):  # noqa: PTH119
+        return own
     error = unknown("system", name, names())
     raise UsageError("; ".join(filter(None, [str(error), absent_folders()])))
 
@@ -155,6 +162,12 @@ def warm_up(name: str) -> int:
     """Return how many requests warm a service up when it has started; of other systems 0."""
     service = service_of(name)
     return service.says.warm_up if service else 0
+
+
+def timeout_s(name: str) -> float:
+    """Return how long a call of a service, or a whole stream, may take; of other systems 0."""
+    service = service_of(name)
+    return service.says.timeout_s if service else 0.0
 
 
 _NEEDED = object()
@@ -251,10 +264,24 @@ def load(name: str) -> System:
     return cast(System, module)
 
 
+def has_streams(name: str) -> bool:
+    """Return whether the requests of a service are answered by streams: by its file, or the interface that it names.
+
+    False for one that has to be asked for its interface.
+    """
+    service = service_of(name)
+    if not service or not service.has_grpc:
+        return bool(service and service.has_events)
+    from bench.systems import _service_grpc
+
+    return _service_grpc.has_streams(service)
+
+
 def grpc_requests(place: str) -> list[dict[str, Any]]:
     """Return a request, as a service file has them, for each unary method that the gRPC service at HOST:PORT describes.
 
-    NotInstalledError without the packages for that, TransportError where nothing answers or describes itself.
+    Where it has none, for each that answers with a stream. NotInstalledError without the packages for that,
+    TransportError where nothing answers or describes itself.
     """
     try:
         from bench.systems import _service_grpc

@@ -173,6 +173,9 @@ class Conversation:
         stream = self._streams[self._newest] = Stream(self._newest, number, self._peer_window)
         where, size = _word.pack(self._newest), len(body)
         opening, self._opening = self._opening, b""
+        if opening:  # what acknowledges the settings of a server that sent them first follows the preface
+            opening += bytes(self.outgoing)
+            self.outgoing.clear()
         if size <= self._room and size <= stream.room and size <= self._peer_frame:
             if response := self._known.get(place):
                 stream.expected, stream.size = where.join(response.parts), response.size

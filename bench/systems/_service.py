@@ -13,7 +13,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,11 @@ import aiohttp
 from yarl import URL
 
 from bench.contract import Address, Binding, Service, parse_address
-from bench.errors import NotInstalledError, SystemFileError, TransportError
+from bench.errors import BenchError, NotInstalledError, SystemFileError, TransportError
 from bench.plan import http_parts, service_file
-from bench.plan.service_file import Prepared, too_late
+from bench.plan.service_file import Prepared, refuse, too_late
 from bench.process import pipes
-from bench.systems import _connections, _http_wire, _ports, _service_tls
+from bench.systems import _connections, _http_wire, _ports, _service_streams, _service_tls
 
 TRANSPORTS = ("ipc", "tcp")  # of one service that of its address
 REQUIRES = ("aiohttp",)
@@ -50,7 +50,10 @@ class System:
         described = service_file.read(file)
         self.__name__, self.TRANSPORTS = described.name, (described.transport,)
         self.Client = type("Client", (Client,), {"described": described})
-        self.serve = functools.partial(_serve, described, self.Client)
+        self.has_streams = described.has_events  # and no calls; of gRPC the interface says which methods have streams
+        if described.has_events or described.has_grpc:
+            self.StreamClient = type("StreamClient", (StreamClient,), {"described": described})
+        self.serve = functools.partial(_serve, described, self)
         self.Wire = _wire_of(described)
         if described.says.http2 or not described.has_http:  # else a connection carries one call at a time
             self.Multiplexed = self.Client
@@ -105,7 +108,7 @@ def _build(described: service_file.Service, words: Sequence[str]) -> None:
 
 
 def _serve(
-    described: service_file.Service, client: type["Client"], binding: Binding, options: Options, service: Service
+    described: service_file.Service, system: System, binding: Binding, options: Options, service: Service
 ) -> None:
     """Start the service, wait until it is ready and warm, announce it, and wait for its end."""
     if described.transport == "ipc":
@@ -131,6 +134,7 @@ def _serve(
     service.adopt(process.pid)
     _wait_until_ready(described, process, where)
     if described.says.warm_up:
+        client = system.StreamClient if service.is_streaming else system.Client
         asyncio.run(_warm(client(str(where), options), described.says.warm_up))
     service.announce(str(where), {"server": process.pid}, lambda: None)
     ended = _ended(described, process.wait())
@@ -189,7 +193,11 @@ async def _warm(client: "Client", requests: int) -> None:
     """Make requests one after another; TransportError for a wrong reply."""
     await client.open()
     for _ in range(requests):
-        (await client.call(b"warm-up")).check()
+        if isinstance(client, StreamClient):
+            async for message in client.stream(b"warm-up"):
+                message.check()
+        else:
+            (await client.call(b"warm-up")).check()
     await client.close()
 
 
@@ -204,7 +212,7 @@ class Reply:
     def check(self) -> None:
         """Raise TransportError, with the request's name and what is wrong, for a reply that is not as expected."""
         request = self.request
-        _refuse(request, _grpc_fault(self) if request.proto else request.fault(self.status, self.body, self.encoding))
+        refuse(request, _grpc_fault(self) if request.proto else request.fault(self.status, self.body, self.encoding))
 
     def __ne__(self, payload: object) -> bool:
         """Return False for the expected reply, after ``check``."""
@@ -217,13 +225,6 @@ class Reply:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _refuse(request: Prepared, fault: str) -> None:
-    """Raise TransportError, whose kind is the request's name, if there is a fault."""
-    if fault:
-        text = service_file.redacted(f"{request.name} was answered wrongly: {fault}")
-        raise TransportError(text, request.name)
-
-
 def _grpc_fault(reply: Reply) -> str:
     from bench.systems import _service_grpc
 
@@ -231,7 +232,7 @@ def _grpc_fault(reply: Reply) -> str:
 
 
 @functools.cache
-def _requests(file: str, seed: bytes) -> Iterator[tuple[Prepared, bytes]]:
+def _requests(file: str, seed: bytes, has_stream: bool = False) -> Iterator[tuple[Prepared, bytes]]:
     """Return the requests of a process whose first payload is the seed, and their bytes, in turn and without end.
 
     Its callers share them, and a client that reconnects goes on behind the one that failed.
@@ -242,7 +243,9 @@ def _requests(file: str, seed: bytes) -> Iterator[tuple[Prepared, bytes]]:
     if described.has_grpc:
         from bench.systems import _service_grpc
 
-        return itertools.cycle([(of, _service_grpc.encoded(of) if of.proto else of.body) for of in requests])
+        return itertools.cycle(
+            [(of, _service_grpc.encoded(of, has_stream) if of.proto else of.body) for of in requests]
+        )
     return itertools.cycle([(request, request.body) for request in requests])
 
 
@@ -278,24 +281,42 @@ class Session:
     async def call(self, request: Prepared, data: bytes) -> tuple[int, bytes, str]:
         """Make a request; return status, body and its encoding; TransportError where there is no answer."""
         try:
-            async with self._session.request(
-                request.method,
-                URL(self._base + request.target, encoded=True),
-                data=data,
-                headers=request.headers,
-                allow_redirects=False,
-                **self._more,
-            ) as reply:
+            async with self._asked(request, data) as reply:
                 return reply.status, await reply.read(), reply.headers.get("Content-Encoding", "")
-        except aiohttp.ClientConnectorCertificateError as reason:
-            raise _service_tls.failed(self._described, reason.certificate_error) from reason
-        except aiohttp.ClientConnectorSSLError as reason:
-            raise _service_tls.failed(self._described, reason.os_error) from reason
-        except TimeoutError as reason:
-            raise too_late(self._described, request) from reason
         except (aiohttp.ClientError, OSError) as reason:
-            kind = "connect" if isinstance(reason, aiohttp.ClientConnectorError) else "read"
-            raise TransportError(f"{request.name} had no answer: {reason or type(reason).__name__}", kind) from reason
+            raise self._failed(request, reason) from reason
+
+    async def stream(self, request: Prepared, data: bytes) -> AsyncIterator[bytes]:
+        """Make a request; yield the parts of its stream of events; TransportError where there is no such answer."""
+        try:
+            async with self._asked(request, data) as reply:
+                body = await reply.read() if reply.status >= 400 else b""
+                _service_streams.refuse_no_events(request, reply.status, reply.headers, body)
+                async for part in reply.content.iter_any():
+                    yield part
+        except (aiohttp.ClientError, OSError) as reason:
+            raise self._failed(request, reason) from reason
+
+    def _asked(self, request: Prepared, data: bytes) -> Any:
+        return self._session.request(
+            request.method,
+            URL(self._base + request.target, encoded=True),
+            data=data,
+            headers=request.headers,
+            allow_redirects=False,
+            **self._more,
+        )
+
+    def _failed(self, request: Prepared, reason: Exception) -> BenchError:
+        """Return the error for a request without an answer."""
+        if isinstance(reason, aiohttp.ClientConnectorCertificateError):
+            return _service_tls.failed(self._described, reason.certificate_error)
+        if isinstance(reason, aiohttp.ClientConnectorSSLError):
+            return _service_tls.failed(self._described, reason.os_error)
+        if isinstance(reason, TimeoutError):
+            return too_late(self._described, request)
+        kind = "connect" if isinstance(reason, aiohttp.ClientConnectorError) else "read"
+        return TransportError(f"{request.name} had no answer: {reason or type(reason).__name__}", kind)
 
     async def close(self) -> None:
         """Disconnect."""
@@ -342,6 +363,24 @@ class Client:
                 await each.close()
 
 
+class StreamClient(Client):
+    """A client whose requests are answered by streams of messages, which are verified by their ``check``."""
+
+    checks_messages = True
+
+    async def stream(self, payload: bytes) -> AsyncIterator[_service_streams.Message]:
+        """Make the next request; yield its messages; TransportError where they are not the expected ones."""
+        if self._requests is None:
+            self._requests = _requests(self.described.file, payload, has_stream=True)
+        request, data = next(self._requests)
+        if request.proto:
+            messages = _service_streams.of_grpc(request, self._channel.stream(request, data))
+        else:
+            messages = _service_streams.of_events(request, self._session.stream(request, data))
+        async for message in messages:
+            yield message
+
+
 def _final(buffer: _http_wire.Buffer, length: int) -> int:
     """Return where the final response begins: behind the interim ones that are complete."""
     begin = 0
@@ -361,7 +400,7 @@ def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
             return Wire(address, described, of)
         from bench.systems import _service_grpc
 
-        return _service_grpc.Wire(address, described, of, _refuse)
+        return _service_grpc.Wire(address, described, of)
 
     return wire
 
@@ -401,5 +440,5 @@ class Wire(_http_wire.Responses):
         assert head
         request, data = self._of(payload), _http_wire.body_of(response, head)
         encoding = ENCODING.search(response, 0, head.start)
-        _refuse(request, request.fault(head.status, data, encoding[1].decode("latin-1") if encoding else ""))
+        refuse(request, request.fault(head.status, data, encoding[1].decode("latin-1") if encoding else ""))
         return payload

@@ -2,7 +2,7 @@
 
 import functools
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from grpc import aio
 
 from bench.contract import Address, parse_address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
-from bench.plan.service_file import NAME, Prepared, Service, begin, differs, too_late
+from bench.plan.service_file import NAME, Prepared, Service, begin, differs, refuse, too_late
 from bench.systems import _grpc_wire, _service_tls
 
 MOST_MESSAGE = 256_000_000  # bytes of a reply by the wire
@@ -69,19 +69,24 @@ def _described_by(channel: grpc.Channel, name: str) -> Any:
 
 
 def first_requests(place: str) -> list[dict[str, Any]]:
-    """Return a request for each unary method of a service that describes itself, with the fields of its message."""
+    """Return a request for each unary method of a service that describes itself, with the fields of its message.
+
+    Where it has none, for each method that answers with a stream of messages.
+    """
     with grpc.insecure_channel(place, options=OPTIONS) as channel:
         found = _described_by(channel, place)
-        pool, requests = descriptor_pool.DescriptorPool(found), []
+        pool = descriptor_pool.DescriptorPool(found)
+        requests: dict[bool, list[dict[str, Any]]] = {False: [], True: []}  # by whether the reply is a stream
         for service in sorted(found.get_services()):
             if service.startswith("grpc.reflection."):
                 continue
             for method in pool.FindServiceByName(service).methods:
-                if not (method.client_streaming or method.server_streaming):
+                if not method.client_streaming:
                     message = _plain(message_factory.GetMessageClass(method.input_type)())
                     asked = {"method": f"{service}/{method.name}", "message": message}
-                    requests.append({"name": method.name, "grpc": asked, "expect": {"status": "OK"}})
-        return requests
+                    request = {"name": method.name, "grpc": asked, "expect": {"status": "OK"}}
+                    requests[method.server_streaming].append(request)
+        return requests[False] or requests[True]
 
 
 def _channel(by: Any, described: Service, where: Address) -> Any:
@@ -117,21 +122,40 @@ def _pool(proto: str) -> descriptor_pool.DescriptorPool:
     return pool
 
 
+def _method(proto: str, method: str) -> Any:
+    """Return what describes a method; SystemFileError for one that the file does not have."""
+    service, _, name = method.partition("/")
+    try:
+        return (_reflected.get(proto) or _pool(proto)).FindServiceByName(service).FindMethodByName(name)
+    except KeyError:
+        raise SystemFileError(f"{proto} has no method {method}: write package.Service/Method") from None
+
+
 @functools.cache
 def types_of(proto: str, method: str) -> tuple[Any, Any]:
     """Return the classes of a method's request and reply; SystemFileError for one that the file does not have."""
-    service, _, name = method.partition("/")
-    try:
-        found = (_reflected.get(proto) or _pool(proto)).FindServiceByName(service).FindMethodByName(name)
-    except KeyError:
-        raise SystemFileError(f"{proto} has no method {method}: write package.Service/Method") from None
-    if found.client_streaming or found.server_streaming:
-        raise SystemFileError(f"{proto}: {method} has streams, and a service file makes unary calls: name another")
+    found = _method(proto, method)
     return message_factory.GetMessageClass(found.input_type), message_factory.GetMessageClass(found.output_type)
 
 
-def encoded(request: Prepared) -> bytes:
-    """Return the bytes of a request's message; SystemFileError for fields that its type does not have."""
+def has_streams(described: Service) -> bool:
+    """Return whether a method whose .proto file is named answers with a stream."""
+    calls = [call for request in described.says.requests if (call := request.grpc) and call.proto]
+    return any(_method(str(Path(described.folder, call.proto)), call.method).server_streaming for call in calls)
+
+
+def encoded(request: Prepared, has_stream: bool = False) -> bytes:
+    """Return the bytes of a request's message; SystemFileError for fields that its type does not have.
+
+    has_stream: whether the method has to be one whose request is answered by a stream of messages.
+    """
+    found = _method(request.proto, request.target)
+    if found.client_streaming:
+        raise SystemFileError(f"{request.target} takes a stream of requests, which is not measured here: name another")
+    if found.server_streaming != has_stream:
+        where = "bench run streaming" if found.server_streaming else "latency and others, not by streaming"
+        what = "has a stream of replies" if found.server_streaming else "has one reply"
+        raise SystemFileError(f"{request.target} {what}: measure it by {where}")
     kind, _ = types_of(request.proto, request.target)
     try:
         return bytes(json_format.ParseDict(request.message, kind()).SerializeToString())
@@ -141,9 +165,15 @@ def encoded(request: Prepared) -> bytes:
 
 def fault(request: Prepared, status: str, data: bytes) -> str:
     """Return what is wrong with a reply; "" for the expected one."""
+    wanted = request.expect.status or "OK"
+    if status != wanted:
+        return f"its status is {status}, not {wanted}: {begin(data)}"
+    return fault_of_message(request, data)
+
+
+def fault_of_message(request: Prepared, data: bytes) -> str:
+    """Return what is wrong with a reply's message, or with one of a stream; "" for the expected one."""
     wanted = request.expect
-    if status != (wanted.status or "OK"):
-        return f"its status is {status}, not {wanted.status or 'OK'}: {begin(data)}"
     if wanted.text is not None and wanted.text.encode() not in data:
         return f"it does not contain {wanted.text!r}"
     if not isinstance(wanted.message, dict):
@@ -189,14 +219,26 @@ class Channel:
         try:
             return "OK", await call(data, metadata=tuple(request.headers.items()), timeout=self._timeout_s)
         except grpc.RpcError as reason:
-            code, details = reason.code(), str(reason.details())
-            if code == grpc.StatusCode.DEADLINE_EXCEEDED and request.expect.status != code.name:
-                raise too_late(self._described, request) from reason
-            if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-                raise TransportError(
-                    f"{request.name} had no answer: {_service_tls.hinted(details)}", "read"
-                ) from reason
-            return code.name, details.encode()
+            return self._status(request, reason)
+
+    async def stream(self, request: Prepared, data: bytes) -> AsyncIterator[bytes]:
+        """Make a call; yield its messages; TransportError where nothing answers, or the status is not OK."""
+        call = self._channel.unary_stream(f"/{request.target}")
+        try:
+            async for message in call(data, metadata=tuple(request.headers.items()), timeout=self._timeout_s):
+                yield message
+        except grpc.RpcError as reason:
+            status, details = self._status(request, reason)
+            refuse(request, f"its status is {status}: {begin(details)}")
+
+    def _status(self, request: Prepared, reason: Any) -> tuple[str, bytes]:
+        """Return the name of a failed call's status and what the server says; TransportError where nothing answers."""
+        code, details = reason.code(), str(reason.details())
+        if code == grpc.StatusCode.DEADLINE_EXCEEDED and request.expect.status != code.name:
+            raise too_late(self._described, request) from reason
+        if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
+            raise TransportError(f"{request.name} had no answer: {_service_tls.hinted(details)}", "read") from reason
+        return code.name, details.encode()
 
     async def close(self) -> None:
         """Disconnect."""
@@ -206,9 +248,7 @@ class Channel:
 class Wire(_grpc_wire.Calls):
     """The calls of one method as bytes, for the load generator ``wire``: one message for each payload."""
 
-    def __init__(
-        self, address: str, described: Service, of: Callable[[bytes], Prepared], refuse: Callable[[Prepared, str], None]
-    ) -> None:
+    def __init__(self, address: str, described: Service, of: Callable[[bytes], Prepared]) -> None:
         calls = [request.grpc for request in described.says.requests if request.grpc]
         if len(calls) < len(described.says.requests) or len({call.method for call in calls}) > 1:
             raise ValueError("the wire makes calls of one gRPC method: describe a service of that alone")
@@ -217,7 +257,7 @@ class Wire(_grpc_wire.Calls):
             not name.startswith("env:") for text in given[0].values() for name in NAME.findall(text)
         ):
             raise ValueError("the wire makes gRPC calls with the same headers: write them without values")
-        self._described, self._of, self._refuse = described, of, refuse
+        self._described, self._of = described, of
         self.timeout_s = described.says.timeout_s
         headers, where = of(b"").headers, parse_address(address)
         metadata = tuple((name.lower(), value) for name, value in headers.items())
@@ -232,7 +272,5 @@ class Wire(_grpc_wire.Calls):
     def body(self, response: Any, payload: bytes) -> bytes:
         """Return the payload if the response is as expected; TransportError if it is not."""
         request, (status, details) = self._of(payload), _grpc_wire.status_of(response)
-        self._refuse(
-            request, fault(request, status, _grpc_wire.message_of(response) if status == "OK" else details.encode())
-        )
+        refuse(request, fault(request, status, _grpc_wire.message_of(response) if status == "OK" else details.encode()))
         return payload

@@ -1,12 +1,13 @@
 """Requests of a service file over HTTP/2 by httpx: over TLS, or in plain text with prior knowledge (RFC 9113, 3.3)."""
 
 import ssl
+from collections.abc import AsyncIterator
 from typing import Any
 
 from bench.contract import Address
-from bench.errors import NotInstalledError, TransportError
+from bench.errors import BenchError, NotInstalledError, TransportError
 from bench.plan.service_file import Prepared, Service, too_late
-from bench.systems import _service_tls
+from bench.systems import _service_streams, _service_tls
 
 try:
     import h2  # noqa: F401 - httpx imports it when it makes a session
@@ -58,23 +59,40 @@ class Session:
     async def call(self, request: Prepared, data: bytes) -> tuple[int, bytes, str]:
         """Make a request; return status, body and its encoding; TransportError where there is no answer."""
         try:
-            async with self._session.stream(
-                request.method,
-                self._base + request.target,
-                content=data or None,
-                headers=request.headers,
-                extensions=self._more,
-            ) as reply:
+            async with self._asked(request, data) as reply:
                 body = b"".join([part async for part in reply.aiter_raw()])
                 return reply.status_code, body, reply.headers.get("Content-Encoding", "")
-        except httpx.TimeoutException as reason:
-            raise too_late(self._described, request) from reason
         except (httpx.HTTPError, httpx.StreamError, OSError) as reason:
-            if of_tls := _of_tls(reason):
-                raise _service_tls.failed(self._described, of_tls) from reason
-            kind = "connect" if isinstance(reason, httpx.ConnectError) else "read"
-            text = f"{request.name} had no answer over HTTP/2: {str(reason) or type(reason).__name__}"
-            raise TransportError(text, kind) from reason
+            raise self._failed(request, reason) from reason
+
+    async def stream(self, request: Prepared, data: bytes) -> AsyncIterator[bytes]:
+        """Make a request; yield the parts of its stream of events; TransportError where there is no such answer."""
+        try:
+            async with self._asked(request, data) as reply:
+                body = await reply.aread() if reply.status_code >= 400 else b""
+                _service_streams.refuse_no_events(request, reply.status_code, reply.headers, body)
+                async for part in reply.aiter_raw():
+                    yield part
+        except (httpx.HTTPError, httpx.StreamError, OSError) as reason:
+            raise self._failed(request, reason) from reason
+
+    def _asked(self, request: Prepared, data: bytes) -> Any:
+        return self._session.stream(
+            request.method,
+            self._base + request.target,
+            content=data or None,
+            headers=request.headers,
+            extensions=self._more,
+        )
+
+    def _failed(self, request: Prepared, reason: Exception) -> BenchError:
+        """Return the error for a request without an answer."""
+        if isinstance(reason, httpx.TimeoutException):
+            return too_late(self._described, request)
+        if of_tls := _of_tls(reason):
+            return _service_tls.failed(self._described, of_tls)
+        kind = "connect" if isinstance(reason, httpx.ConnectError) else "read"
+        return TransportError(f"{request.name} had no answer over HTTP/2: {str(reason) or type(reason).__name__}", kind)
 
     async def close(self) -> None:
         """Disconnect."""

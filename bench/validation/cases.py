@@ -55,6 +55,11 @@ def client_counts(value: object, what: str = "clients") -> list[int]:
     return parameters.positives(value, what, MOST_CLIENTS)
 
 
+def own_engine(value: object) -> str:
+    """Return the load generator asked for where external ones, which make closed loads only, cannot be used."""
+    return parameters.one_name(value, "engine", ("library", "wire"))
+
+
 def offered(value: object, what: str) -> float:
     """Return the one offered rate asked for, in requests per second."""
     return parameters.positive(value, what, MOST_PER_S, whole=False)

@@ -13,10 +13,15 @@ MOST_STREAM_S = 60.0  # of a paced stream
 
 def check(case: Case, module: Any) -> None:
     """Refuse a case that cannot be carried out; UsageError says what to change."""
+    if not hasattr(module, "StreamClient") and systems.service_of(case.system):
+        raise UsageError(f"{case.system} has no streams of messages: write stream: sse under http of its requests")
     if not hasattr(module, "StreamClient"):
         raise UsageError(
             f"{case.system} has no streams of replies: {', '.join(systems.offering('StreamClient'))} have them"
         )
+    if getattr(module.StreamClient, "checks_messages", False):
+        _check_service(case)
+        return
     if case.transport == "inproc" or case.target is not None:
         raise UsageError(
             "streams of replies need a server that is started here, over ipc or tcp: replies carry instants of this "
@@ -35,6 +40,14 @@ def check(case: Case, module: Any) -> None:
         raise UsageError(f"a stream may have {MOST_STREAM_BYTES:,} B in all: ask for fewer or smaller replies")
     if not 0 <= case.gap_us <= replies.MOST_GAP_US or case.stream_s > MOST_STREAM_S:
         raise UsageError(f"gap_us must be 0 or more, and a stream at most {MOST_STREAM_S:g} s long")
+
+
+def _check_service(case: Case) -> None:
+    """Refuse what is asked of the streams of a user's service, which says itself what it sends."""
+    if case.engine != "library":
+        raise UsageError(f"{case.system} has no streams of replies by the engine {case.engine}: give engine library")
+    if (case.replies, case.reply_bytes, case.gap_us) != (0, 0, 0):
+        raise UsageError(f"{case.system} is a service, which says itself what it sends: leave out replies and gaps")
 
 
 def has_wire(module: Any) -> bool:

@@ -78,6 +78,8 @@ def checked(case: Case) -> Case:
         _check_encrypted(case)
     if case.load == "reply_stream":
         reply_streams.check(case, module)
+    elif getattr(module, "has_streams", False):
+        raise UsageError(f"{case.system} answers with streams of messages: measure them by bench run streaming")
     if case.engine == "wire":
         _check_wire(case, module)
     if case.generator:
@@ -147,6 +149,19 @@ def _check_open(case: Case) -> None:
     if case.arrivals not in ARRIVALS:
         raise unknown("arrivals", case.arrivals, ARRIVALS)
     parameters.positive(case.offered_per_s, "offered_per_s", MOST_PER_S, whole=False)
+    if case.arrivals == "recorded":
+        _check_recorded(case)
+
+
+def _check_recorded(case: Case) -> None:
+    """Refuse recorded arrivals where there is no recording with times, or no single client that replays it."""
+    service = systems.service_of(case.system)
+    if service is None or (recorded := service.recording) is None:
+        raise UsageError("arrivals recorded are those of a recording: name a service file that has one")
+    if not sum(recorded.gaps_s):
+        raise UsageError(f"the requests of {service.says.recording} have no times: write at_s, or other arrivals")
+    if case.clients != 1:
+        raise UsageError("one client process replays a recording: give clients 1, and callers for more connections")
 
 
 def _check_sessions(case: Case) -> None:

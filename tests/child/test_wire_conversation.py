@@ -26,7 +26,7 @@ from bench import credentials
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement import certificates
 from bench.systems import _grpc, _http2, _tls, grpc_aio, sockets
-from bench.systems._http2 import END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, frame
+from bench.systems._http2 import ACK, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS, frame
 
 pytestmark = pytest.mark.timeout(60)
 PLAIN = _grpc.Options(serialization="bytes")
@@ -119,6 +119,13 @@ def test_an_idle_server_that_takes_leave_is_connected_to_again():
         assert wait_for(lambda: len(crossed) == report.errors)
     assert (report.calls + report.errors, report.scheduled) == (10, 10) and load.connections[0].reopened >= 5
     assert {name for name, _, _ in report.numbers} <= {"error_GOAWAY NO_ERROR"}
+
+
+def test_the_preface_is_the_first_that_a_server_gets_that_sends_its_settings_at_once():
+    conversation = _http2.Conversation([], 100)
+    conversation.receive(_http2.settings({}))
+    sent = conversation.begin(0, b"body")
+    assert sent.startswith(_http2.OPENING + frame(SETTINGS, ACK, 0)) and not conversation.outgoing
 
 
 def spoilt(spoil, after=5):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from handmade import recorded, usual
 
+from bench import systems
 from bench.analysis import checks
 from bench.errors import UsageError
 from bench.experiments import panels, registry, sentences
@@ -201,6 +202,36 @@ def test_how_many_streams_there_are_at_once_depends_on_the_profile_unless_they_a
 def test_what_cannot_be_planned_is_refused(given, words):
     with pytest.raises(UsageError, match=words):
         registry.plan("streaming", **given)
+
+
+def test_streams_of_a_service_are_drawn_and_concluded_without_a_schedule(tmp_path, own_systems):
+    file = tmp_path / "tokens.yaml"
+    file.write_text("start: [x]\nrequests: [{name: tokens, http: {path: /, stream: sse}}]\n")
+    name = systems.adopt(str(file))
+
+    def record(start, block, index):
+        streams = {
+            "client": np.zeros(120, "i4"), "stream": np.arange(120, dtype="i4"), "t_send_ns": np.arange(120) * 10**7,
+            "first_ns": np.full(120, 2_000_000), "last_ns": np.full(120, 11_000_000), "replies": np.full(120, 10),
+            "is_complete": np.ones(120, bool),
+        }  # fmt: skip
+        gap_ns = np.tile([2_000_000, *[1_000_000] * 9], 120)
+        gap_ns[5::50] = 7_000_000
+        replies = {"stream": np.repeat(np.arange(120, dtype="i4"), 10), "gap_ns": gap_ns}
+        replies |= dict.fromkeys(("pacing_ns", "transit_ns"), [None] * 1200)
+        return StartRecord(usual(1200, 1.0, streams=120), tables={"streams": streams, "replies": replies})
+
+    own = [Case(name, "tcp", load="reply_stream", callers=count) for count in (1, 10)]
+    run = recorded("streaming", own, record, 6)
+    row = run.cases.loc[0]
+    assert (row["p50_first_us"], row["p50_gap_us"], row["p99_gap_us"]) == (2000, 1000, 7000)
+    assert np.isnan([row["overdue"], row["p50_transit_us"], row["p50_uneven_us"], row["rate_mbit_per_s"]]).all()
+    assert len(findings.services(run)) == 2 and findings.paced(run).empty and findings.unpaced(run).empty
+    drawn = panels.whole(run)
+    drawn.draw_without_rendering()
+    assert sum(len(axes.lines) > 0 for axes in drawn.axes) == 3  # and bars of CPU time
+    said = sentences.conclusion(run)
+    assert "1 stream: time to first message 2.00 ms, gap 1.00 ms (p99 7.00 ms)" in said
 
 
 def test_a_run_of_one_system_is_drawn_and_concluded():

@@ -1,6 +1,7 @@
 """Services of one's own: what their files may say, and what is measured of a real one."""
 
 import contextlib
+import itertools
 import json
 import random
 import shutil
@@ -17,8 +18,10 @@ import yaml
 
 from bench import credentials, systems
 from bench.apps import first_service_file, service_page
+from bench.child import timed_loops
 from bench.contract import parse_address
 from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, TransportError, UsageError
+from bench.experiments import registry
 from bench.measurement import certificates, revision
 from bench.measurement.start import measure
 from bench.plan import service_file
@@ -154,6 +157,9 @@ def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
         (description(authority="own_service.py"), "https"),
         (description(address="http://127.0.0.1:80"), "{port}"),
         (description(start=[]), "start"),
+        (description(requests=[USER | {"expect": {"messages": 3}}]), "stream: sse"),
+        (description(requests=[USER | {"expect": {"end": "[DONE]"}}]), "end"),
+        (description(requests=[PRICED, {"name": "tokens", "http": {"path": "/events/3", "stream": "sse"}}]), "apart"),
         (description(start=[], address="http://192.0.2.1:80"), "192.0.2.1"),
         (
             description(requests=[{"name": "one", "http": {"path": "/", "headers": {"A": "{env:NOT_SET_1}"}}}]),
@@ -403,6 +409,46 @@ def test_a_recording_is_replayed_in_its_order_also_behind_a_failed_request_and_i
     assert wrong["errors"] == pytest.approx(wrong["calls"] / 2, abs=2) and wrong["calls"]
 
 
+@pytest.fixture
+def shop(own, tmp_path):
+    """Return the path of the file of a service with a recording, whose gaps are 1, 0, 3 and, at its end, 4/3."""
+    lines = [{"at_s": at, "path": f"/users/{number}"} for at, number in ((5, 1), (6, 2), (6, 0), (9, 4))]
+    (tmp_path / "shop.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    return own({"start": [sys.executable, "own_service.py", "{port}"], "recording": "shop.jsonl"}, "shop")
+
+
+def test_recorded_gaps_are_those_between_the_requests_in_the_order_of_their_times(shop):
+    gaps = service_file.read(shop).recording.gaps_s
+    assert gaps == [1, 0, 3, pytest.approx(4 / 3)]
+    dues = timed_loops.replayed(gaps, 2, 3 / 4 * 10, 1.0)  # ten times as fast as recorded
+    assert [3 * due / 1e8 for due in dues] == pytest.approx([0, 9, 13, 16, 16, 25, 29])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("callers", [1, 3])
+def test_a_recording_is_replayed_at_its_own_gaps_faster(shop, callers):
+    asked = {"load": "open", "arrivals": "recorded", "offered_per_s": 75.0, "callers": callers}
+    record = measure(case(shop, **asked), 0.4, seed=1)
+    due = sorted(due for times in record.calls for due in times[2])
+    gaps = [0.01, 0, 0.03, 0.04 / 3]
+    wanted = [gaps[(callers + number) % 4] for number in range(len(due) - 1)]
+    assert len(due) == record.ledger["scheduled"] >= 28 and not record.ledger["errors"]
+    assert [(later - each) / 1e9 for each, later in itertools.pairwise(due)] == pytest.approx(wanted, abs=1e-6)
+
+
+def test_recorded_arrivals_without_recorded_times_or_with_several_clients_are_refused(own, shop, tmp_path):
+    asked = {"load": "open", "arrivals": "recorded", "offered_per_s": 75.0}
+    with pytest.raises(UsageError, match="clients 1"):
+        case(shop, clients=2, **asked)
+    with pytest.raises(UsageError, match="recording"):
+        case(own(description()), **asked)
+    plan = registry.plan("openload", arrivals="recorded", system=shop, clients=1, rates="[5, 50]")
+    assert [each.offered_per_s for each in plan.cases if each.arrivals == "recorded"] == [5, 50]
+    (tmp_path / "shop.jsonl").write_text('{"path": "/users/1"}\n{"path": "/users/2"}')
+    with pytest.raises(UsageError, match="at_s"):
+        case(shop, **asked)
+
+
 def test_a_service_is_listed_with_what_its_file_says(own):
     assert "price, user" in systems.describe(systems.adopt(own(description())))
     assert systems.describe(systems.adopt(own(description(about="Prices: sums"), "sums"))) == "Prices: sums"
@@ -411,6 +457,20 @@ def test_a_service_is_listed_with_what_its_file_says(own):
 def test_the_wire_sends_the_same_requests(own):
     record = measure(case(own(description()), engine="wire", callers=2), 0.2, seed=1)
     assert record.ledger["calls"] and not record.ledger["errors"]
+
+
+@pytest.mark.slow
+def test_the_wire_makes_an_open_load_of_a_service_and_checks_every_reply(own, own_grpc):
+    wrong = own(description("wrong", requests=[PRICED]))
+    grpc = own_grpc(["other"], {"message": {"id": "{id}"}})
+    for file in (wrong, grpc):  # of which every fifth reply is another
+        record = measure(case(file, engine="wire", load="open", offered_per_s=200.0, callers=2), 0.5, seed=1)
+        errors = record.ledger["errors"]
+        assert record.ledger["scheduled"] == 100 and errors == pytest.approx(record.ledger["calls"] / 4, abs=2)
+        assert {row["name"] for row in record.tables["reports"]} <= {"error_price", "error_user"}
+    plan = registry.plan("openload", system=wrong, engine="wire", callers=2)
+    assert {each.engine for each in plan.cases if each.system == "prices"} == {"wire"}
+    assert registry.plan("capacity", system=wrong, engine="wire").cases[0].engine == "wire"
 
 
 @pytest.mark.parametrize("engine", ["library", "wire"])
@@ -555,6 +615,12 @@ def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatc
     price, user = service.says.requests
     assert (price.http.json, price.expect.status) == ({"sku": "text", "n": 3}, 201)
     assert (user.http.method, user.http.path) == ("GET", "/users/1") and service.is_running
+    only = {"get": {"responses": {"200": {"content": {"text/event-stream": {}}}}}}
+    described["paths"] |= {"/news": only}
+    assert "/news" not in first_service_file.text("http://127.0.0.1:8000")  # streams and calls are measured apart
+    described["paths"] = {"/news": only}
+    service = service_file.read(own(first_service_file.text("http://127.0.0.1:8000")))
+    assert service.has_events and service.says.requests[0].http.path == "/news"
     monkeypatch.undo()
     with pytest.raises(DataError, match="nothing answers"):
         first_service_file.text(f"http://127.0.0.1:{_ports.free()}")
@@ -673,13 +739,129 @@ def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grp
     ("change", "fact"),
     [
         ({"method": "users.v1.Users/Put"}, "users.v1.Users/Put"),
-        ({"method": "users.v1.Users/Watch"}, "streams"),
+        ({"method": "users.v1.Users/Watch"}, "stream of replies"),
         ({"message": {"idd": "x"}}, "idd"),
     ],
 )
 def test_a_method_or_a_field_that_the_interface_lacks_is_named(own_grpc, change, fact):
     with pytest.raises(SystemFailedError, match=fact):
         measure(case(own_grpc(["a"], {}, **change)), 0.1, seed=1)
+
+
+TOKENS = {
+    "name": "tokens",
+    "http": {"path": "/events/{n}", "stream": "sse"},
+    "expect": {"messages": 10, "end": "[DONE]", "json": {"of": 10}, "schema": "number.json"},
+}
+
+
+def tokens(own, fault="", **changes):
+    """Return the path of the file of a service that answers with events."""
+    file = own(description(fault, requests=[TOKENS], values={"n": [10]}) | changes, "tokens")
+    Path(file).with_name("number.json").write_text('{"properties": {"n": {"minimum": 0}}}')
+    return file
+
+
+def streams(file, **changes):
+    """Measure the streams of a service; return the record and how many failures of each kind were counted."""
+    record = measure(case(file, load="reply_stream", callers=2, **changes), 0.4, seed=1)
+    return record, {row["name"]: row["value"] for row in record.tables["reports"]}
+
+
+@pytest.mark.slow
+def test_streams_of_events_have_the_times_of_their_messages_which_are_all_checked(own):
+    record, failed = streams(tokens(own, warm_up=1))
+    assert not failed and record.ledger["calls"] == 10 * record.ledger["streams"] > 0
+    table, messages = record.tables["streams"], record.tables["replies"]
+    assert set(table["replies"]) == {10} and all(map(int.__lt__, table["first_ns"], table["last_ns"]))
+    assert set(messages["transit_ns"]) == {None} and record.ledger["server_cpu_ns"] > 0
+    assert sorted(messages["gap_ns"])[len(messages["gap_ns"]) // 2] > 1_000_000  # it pauses for 2 ms
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["short", "odd", "endless", "cut"])
+def test_a_stream_that_is_not_as_expected_is_a_counted_failure(own, fault):
+    record, failed = streams(tokens(own, fault))
+    assert failed == {"error_read" if fault == "cut" else "error_tokens": record.ledger["errors"]}
+    assert record.ledger["streams"] and not all(record.tables["streams"]["is_complete"])
+
+
+@pytest.mark.slow
+def test_a_reply_that_is_no_stream_of_events_is_named_with_its_type(own):
+    wrong = TOKENS | {"http": {"path": "/users/1", "stream": "sse"}}
+    with pytest.raises(SystemFailedError, match=r"its type is .*text/event-stream"):
+        streams(tokens(own, requests=[wrong]))
+    with pytest.raises(UsageError, match="streaming"):
+        case(tokens(own))
+
+
+@pytest.mark.slow
+def test_streams_of_events_come_over_http_2(own, tmp_path):
+    shutil.copy(PROGRAM.with_name("own_http2_service.py"), tmp_path)
+    start = [sys.executable, "-m", "hypercorn", "own_http2_service:app", "--bind", "127.0.0.1:{port}"]
+    asked = {"name": "three", "http": {"path": "/events", "stream": "sse"}, "expect": {"messages": 3}}
+    record, failed = streams(own({"start": start, "ready": "/", "http2": True, "requests": [asked]}, "second"))
+    assert not failed and record.ledger["calls"] == 3 * record.ledger["streams"] > 0
+
+
+WATCH = {"method": "users.v1.Users/Watch"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("proto", ["own_users.proto", ""])
+def test_the_messages_of_a_grpc_method_with_a_stream_are_checked(own_grpc, proto):
+    expect = {"messages": 4, "message": {"id": "{id}", "name": "Ada"}}
+    file = own_grpc(["a", "b"], expect, proto=proto, **WATCH)
+    record, failed = streams(file)
+    assert not failed and record.ledger["calls"] == 4 * record.ledger["streams"] > 0
+    assert systems.has_streams("users") is bool(proto)
+    record, failed = streams(own_grpc(["other"], expect, proto=proto, **WATCH))  # of which every fifth is short
+    assert failed == {"error_user": record.ledger["errors"]} and record.ledger["streams"]
+    with pytest.raises(SystemFailedError, match=r"RESOURCE_EXHAUSTED.*too many watch"):
+        streams(own_grpc(["0"], expect, proto=proto, **WATCH))
+    with pytest.raises(SystemFailedError, match="one reply"):
+        streams(own_grpc(["a"], {}, proto=proto))
+
+
+@pytest.mark.slow
+def test_the_page_of_a_service_with_streams_has_its_times_to_first_message(own, command, tmp_path):
+    said = command("service", tokens(own), "--profile", "smoke", "--out", str(tmp_path / "out"))
+    assert not said.returncode, said.stderr
+    page = json.loads((tmp_path / "out" / "tokens.json").read_text())
+    (run,) = page["runs"].values()
+    assert all(each["numbers"]["p50_first_us"]["median"] > 0 for each in run["cases"])
+    assert "data:image/png" in (tmp_path / "out" / "tokens.html").read_text()
+
+
+def test_streams_of_a_service_are_planned_by_how_many_run_at_once(own):
+    plan = registry.plan("streaming", system=tokens(own), streams="[1, 7]")
+    assert [(each.system, each.callers, each.replies, each.gap_us) for each in plan.cases] == [
+        ("tokens", 1, 0, 0),
+        ("tokens", 7, 0, 0),
+    ]
+
+
+def test_what_is_beside_a_service_file_is_no_system(own):
+    file = own(description())
+    own(description(), "users")
+    assert systems.adopt(file) == "prices" and not {"own_service", "users"} & set(systems.names())
+
+
+def test_two_services_of_one_name_are_refused(own, tmp_path):
+    file = own(description())
+    other = tmp_path / "other" / "prices.yaml"
+    other.parent.mkdir()
+    shutil.copy(file, other)
+    assert systems.adopt(file) == systems.adopt(file) == "prices"
+    with pytest.raises(UsageError, match="called so too"):
+        systems.adopt(str(other))
+
+
+def test_raw_sockets_are_measured_beside_systems_and_not_beside_services_alone(own):
+    file = own(description())
+    both = registry.plan("latency", system=f"[{file}, zeromq]", transport="tcp")
+    assert {each.system for each in registry.plan("latency", system=file).cases} == {"prices", "loopback"}
+    assert {each.system for each in both.cases} == {"prices", "zeromq", "sockets", "loopback"}
 
 
 def test_a_proto_that_is_not_there_is_named(own_grpc):

@@ -10,7 +10,7 @@ from bench.plan.confirmation import rule as by_rule
 from bench.plan.objective import objective as read
 from bench.plan.plan import Plan
 from bench.validation.amount import OnHosts
-from bench.validation.cases import client_count, offered, one_way, payload
+from bench.validation.cases import client_count, offered, one_way, own_engine, payload
 from bench.validation.profiles import PROFILES
 
 PROBES = 22  # before the lower end is confirmed: control, doublings and bisections, two or three starts each
@@ -27,6 +27,7 @@ def plan(
     options: object = "",
     first: object = 200,
     rule: object = USUAL,
+    engine: object = "library",
 ) -> Plan:
     """Plan the first probe of a search; the number of starts is how many probes to expect.
 
@@ -51,6 +52,7 @@ def plan(
         offered(first, "first"),
         "poisson",
         client_count(clients),
+        engine=own_engine(engine),
         hosts=there,
     )
     window_s = given.window_s or profile.window_s

@@ -7,7 +7,7 @@ from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.validation.amount import OnHosts
-from bench.validation.cases import client_counts, one_way, payload
+from bench.validation.cases import client_counts, one_way, own_engine, payload
 
 BURST = 100  # calls in the loop of the greeter exercise
 
@@ -35,7 +35,7 @@ def plan(
         "payload_bytes": payload(payload_bytes),
         "options": parameters.mapping(options, "options"),
         "placement": given.where(is_parallel=True),
-        "engine": parameters.one_name(engine, "engine", ["library", "wire"]),
+        "engine": own_engine(engine),
     }
     counts = sorted({1, *client_counts(clients)})
     cases = [

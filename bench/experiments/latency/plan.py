@@ -25,6 +25,7 @@ def plan(
 ) -> Plan:
     """Plan sequential round trips of one or more systems, of raw sockets, and of the instrument itself.
 
+    Users' services alone are measured without raw sockets, whose echo does none of their work.
     hosts: see ``bench.plan.hosts``; then all clients and the server are on these machines.
     """
     sizes = payloads(payload_bytes)
@@ -40,7 +41,7 @@ def plan(
     }
     ways = [(name, by) for name in chosen for by in transports(name, transport, target, given.there)]
     cases = [Case(name, by, size, **shared, **asked) for name, by in ways for size in sizes]
-    if not target and FLOOR not in chosen:
+    if not target and FLOOR not in chosen and not all(map(systems.service_of, chosen)):
         also = [by for by in dict.fromkeys(by for _, by in ways) if by in systems.constant(FLOOR, "TRANSPORTS")]
         cases += [Case(FLOOR, by, size, **shared) for by in also for size in sizes]
     cases.append(instrument(sizes[0], given.where(), given.there))

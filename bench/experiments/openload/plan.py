@@ -7,7 +7,7 @@ from bench.plan import parameters
 from bench.plan.case import ARRIVALS, Case
 from bench.plan.plan import Plan
 from bench.validation.amount import OnHosts
-from bench.validation.cases import client_count, offered, offered_rates, one_way, payload
+from bench.validation.cases import client_count, offered, offered_rates, one_way, own_engine, payload
 from bench.validation.oracle_options import frozen, oracle_server
 
 ORACLE = "{law: exponential, mean_us: 1000}"
@@ -25,12 +25,14 @@ def plan(
     callers: object = 1,
     options: object = ORACLE,
     freeze_rate: object = 500,
+    engine: object = "library",
 ) -> Plan:
     """Plan one closed loop, the same system under offered rates, and a server that freezes once under both loads.
 
     The freeze takes the same share of the window in both cases. callers: requests that each client process of an
-    asynchronous library has under way at most, a connection each. hosts: see ``bench.plan.hosts``; the clients that
-    share the schedule are then on the hosts that load.
+    asynchronous library, or of the engine wire, has under way at most, a connection each. engine: of the system; the
+    server that freezes is loaded by its library. hosts: see ``bench.plan.hosts``; the clients that share the schedule
+    are then on the hosts that load.
     """
     name, by = one_way(system, transport, given.there)
     there = given.there
@@ -48,10 +50,10 @@ def plan(
         "arrivals": parameters.one_name(arrivals, "arrivals", ARRIVALS),
     }
     many = client_count(callers, "callers")
-    cases = [Case(name, by, options=system_options, **shared)]
+    asked_of: dict[str, Any] = {"options": system_options, "engine": own_engine(engine)}
+    cases = [Case(name, by, **asked_of, **shared)]
     cases += [
-        Case(name, by, options=system_options, offered_per_s=rate, callers=many, **paced, **shared)
-        for rate in offered_rates(rates)
+        Case(name, by, offered_per_s=rate, callers=many, **asked_of, **paced, **shared) for rate in offered_rates(rates)
     ]
     rate = offered(freeze_rate, "freeze_rate")
     uniform, frozen_by = paced | {"arrivals": "uniform"}, "tcp" if there else "ipc"

@@ -26,7 +26,7 @@ from bench.drawing.axes import (
     write_beside,
 )
 from bench.experiments.streaming import findings
-from bench.experiments.streaming.findings import FIRST, QUANTITIES
+from bench.experiments.streaming.findings import FIRST, GAP, LARGE_GAP, QUANTITIES
 from bench.run.frames import Run, numbered
 from bench.text import duration, listed, quantity
 
@@ -47,7 +47,7 @@ def _looks(run: Run) -> dict[str, Look]:
 
 def first(run: Run, axes: Axes) -> None:
     """Draw the median time to first message against the number of streams at once; hollow: behind schedule."""
-    cases = findings.paced(run)
+    cases = findings.with_first(run)
     if cases.empty:
         return say_why_empty(axes, "no paced streams in this run")
     for system, rows in cases.groupby("system", sort=False):
@@ -84,7 +84,7 @@ def gaps(run: Run, axes: Axes) -> None:
     """Draw how far gaps between messages are from the plan, median to p90, against the number of streams at once."""
     cases = findings.paced(run)
     if cases.empty:
-        return say_why_empty(axes, "no paced streams in this run")
+        return _gaps_of_services(run, axes)
     names, without = list(cases["system"].unique()), False
     for case, row in numbered(cases):
         off_us, drawn = findings.unevenness(run, case), _looks(run)[row["system"]]
@@ -107,8 +107,42 @@ def gaps(run: Run, axes: Axes) -> None:
     return None
 
 
+def _gaps_of_services(run: Run, axes: Axes) -> None:
+    """Draw the gaps between messages of users' services, median to p99, against the number of streams at once."""
+    cases = findings.services(run)
+    if cases.empty:
+        return say_why_empty(axes, "no paced streams in this run")
+    for system, rows in cases.groupby("system", sort=False):
+        rows, drawn = rows.sort_values("callers"), _looks(run)[system]
+        axes.plot(rows["callers"], rows[GAP], f"{drawn.marker}-", color=drawn.colour, lw=1.8, label=f"{system}, median")
+        axes.plot(rows["callers"], rows[LARGE_GAP], f"{drawn.marker}--", color=drawn.colour, mfc="white",
+                  label=f"{system}, p99")  # fmt: skip
+    _streams_axis(run, axes, cases)
+    axes.set_ylabel("gap between two messages")
+    axes.set_title("Gaps between messages (median over starts)")
+    return None
+
+
+def _rates_of_services(run: Run, axes: Axes) -> None:
+    """Draw the messages per second of users' services against the number of streams at once."""
+    cases = findings.services(run)
+    for system, rows in cases.groupby("system", sort=False):
+        rows, drawn = rows.sort_values("callers"), _looks(run)[system]
+        axes.plot(rows["callers"], rows["rate_per_s"], color=drawn.colour, marker=drawn.marker, lw=1.8, label=system)
+        band(axes, rows["callers"], rows["rate_per_s_low"], rows["rate_per_s_high"], drawn.colour)
+    _streams_axis(run, axes, cases)
+    log_axis(axes.yaxis, quantity)
+    axes.set_ylabel("messages per second")
+    axes.set_title("Messages per second (band: range over starts)")
+
+
 def late(run: Run, axes: Axes) -> None:
-    """Draw where a reply is late, at the server's timer and from there to the client: median (marker) to p90 (bar)."""
+    """Draw where a reply is late, at the server's timer and from there to the client: median (marker) to p90 (bar).
+
+    Of users' services alone, which do not say when a reply was due, draw the messages per second.
+    """
+    if findings.paced(run).empty and not findings.services(run).empty:
+        return _rates_of_services(run, axes)
     rows = findings.at_common(run)
     if rows.empty:
         return say_why_empty(axes, NOT_ON_SCHEDULE)
@@ -138,7 +172,13 @@ def _streams(count: int | None) -> str:
 
 
 def cpu(run: Run, axes: Axes) -> None:
-    """Draw the CPU time per message by role, where most systems keep their schedule."""
+    """Draw the CPU time per message by role, where most systems keep their schedule, or of users' services."""
+    if findings.paced(run).empty and not (rows := findings.services(run)).empty:
+        cpu_bars(run, axes, rows)
+        name_rows(axes, [f"{row['system']}, {_streams(int(row['callers']))}" for _, row in numbered(rows)])
+        axes.set_xlabel("CPU time per message [µs]: each role; line, right: their sum")
+        axes.set_title("CPU time per message")
+        return None
     rows = findings.at_common(run)
     if rows.empty:
         return say_why_empty(axes, NOT_ON_SCHEDULE)

@@ -18,6 +18,7 @@ from bench.run.reply_streams import FIRST as FIRST
 from bench.run.reply_streams import column
 
 UNEVEN = column("uneven", 0.9)
+GAP, LARGE_GAP = column("gap", 0.5), column("gap", 0.99)
 CPU = "cpu_us_per_call"
 DELAY_NS = 1e9 * DELAY_S  # a delayed ACK comes this late, or up to a quarter more
 MOST_OVERDUE = 0.05  # share of messages that may come more than one gap late where the schedule is kept
@@ -32,7 +33,18 @@ def paced(run: Run) -> pd.DataFrame:
 @once
 def unpaced(run: Run) -> pd.DataFrame:
     """Return the rows of ``Run.cases`` with streams that are not paced."""
-    return run.cases_with(load=reply_streams.LOAD).query("gap_us == 0")
+    return run.cases_with(load=reply_streams.LOAD).query("gap_us == 0 and replies > 0")
+
+
+@once
+def services(run: Run) -> pd.DataFrame:
+    """Return the rows of ``Run.cases`` with streams of users' services, whose schedule is not known."""
+    return run.cases_with(load=reply_streams.LOAD).query("replies == 0")
+
+
+def with_first(run: Run) -> pd.DataFrame:
+    """Return the rows of ``paced`` and of ``services``: those whose time to first message is of interest."""
+    return pd.concat([paced(run), services(run)])
 
 
 def _of_first(run: Run, cases: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench import replies as limits
+from bench import systems
 from bench.errors import UsageError
 from bench.plan import parameters
 from bench.plan.case import MOST_STREAMS, Case
@@ -42,7 +43,8 @@ def plan(
 ) -> Plan:
     """Plan paced streams by how many run at once, unpaced ones, and the stacks of the origin; 0 streams leave them out.
 
-    ``streams`` auto are as many as the profile has time for. ``options`` are those of the one system that is asked for.
+    Of a user's service the streams are as its file describes them, by the same numbers at once. ``streams`` auto are as
+    many as the profile has time for. ``options`` are those of the one system that is asked for.
     """
     chosen = _chosen(system)
     by = parameters.one_name(transport, "transport", ("ipc", "tcp"))
@@ -61,10 +63,13 @@ def plan(
     if parameters.literal(streams) == "auto":
         streams = STREAMS.get(given.profile, FEW_STREAMS)
     paced, unpaced = _counts(streams, "streams"), _counts(unpaced_streams, "unpaced_streams")
-    here = [name for name in chosen if name not in absent]
+    present = [name for name in chosen if name not in absent]
+    services = [name for name in present if systems.service_of(name)]
+    here = [name for name in present if name not in services]
     of = {name: {**({"connections": "shared"} if name in SHARED else {}), **system_options} for name in here}
     cases = [Case(name, by, options=of[name], callers=count, gap_us=gap, **shared) for name in here for count in paced]
     cases += [Case(name, by, options=of[name], callers=count, **shared) for name in here for count in unpaced]
+    cases += [_of_service(name, count, shared) for name in services for count in paced]
     for count in _counts(origin_streams, "origin_streams"):
         cases += _stacks(here, cases, callers=count, gap_us=gap, **shared)
     planned = given.plan("streaming", cases, absent)
@@ -72,6 +77,13 @@ def plan(
         return planned
     longest_s = max((case.stream_s for case in planned.cases), default=0.0)
     return replace(planned, window_s=max(planned.window_s, TOGETHER * longest_s))
+
+
+def _of_service(name: str, streams: int, shared: dict[str, Any]) -> Case:
+    """Return the case of a user's service, which says itself what it sends and when."""
+    (by,) = systems.constant(name, "TRANSPORTS")
+    given = {part: shared[part] for part in ("payload_bytes", "placement", "load")}
+    return Case(name, by, callers=streams, **given)
 
 
 def _chosen(system: object) -> list[str]:

@@ -6,7 +6,7 @@ from bench import stats
 from bench.analysis.resources import total_cpu
 from bench.experiments.published import VLLM
 from bench.experiments.streaming import findings
-from bench.experiments.streaming.findings import FIRST, QUANTITIES, Step
+from bench.experiments.streaming.findings import FIRST, GAP, LARGE_GAP, QUANTITIES, Step
 from bench.run.frames import Run, number_of, numbered
 from bench.text import counted, duration, listed, paragraphs, quantity
 
@@ -21,7 +21,7 @@ def conclusion(run: Run) -> str:
 
 def arrival(run: Run) -> str:
     """Return the time to first message and the gaps, against the number of streams."""
-    return paragraphs(_first(run), _schedule(run), _held(run, findings.paced(run)), _gaps(run))
+    return paragraphs(_first(run), _schedule(run), _held(run, findings.paced(run)), _gaps(run), _services(run))
 
 
 def _streams(count: int | None) -> str:
@@ -29,7 +29,7 @@ def _streams(count: int | None) -> str:
 
 
 def _first(run: Run) -> str:
-    cases = findings.paced(run)
+    cases = findings.with_first(run)
     if cases.empty:
         return ""
     few = cases[cases["callers"] == cases["callers"].min()].sort_values(FIRST)
@@ -100,7 +100,24 @@ def unpaced(run: Run) -> str:
     return paragraphs(text, _held(run, cases, "Without pauses, "))
 
 
+def _services(run: Run) -> str:
+    """Return for each number of streams of a user's service its first message, its gaps, its rate and its cost."""
+    lines = []
+    for case, row in numbered(findings.services(run)):
+        large = row[LARGE_GAP]
+        parts = [
+            f"time to first message {run.over_starts(case, FIRST).words(duration)}",
+            f"gap {duration(row[GAP])}" + (f" (p99 {duration(large)})" if large == large else ""),
+            f"{run.over_starts(case, 'rate_per_s').words(quantity)} messages/s",
+            f"CPU time per message {_cpu(run, case)}",
+        ]
+        lines.append(f"- {row['system']}, {_streams(int(row['callers']))}: {', '.join(parts)}")
+    return "\n".join(["Medians of a service's streams:", *lines]) if lines else ""
+
+
 def _gaps(run: Run) -> str:
+    if findings.paced(run).empty:
+        return ""
     rows = findings.at_common(run)
     if rows.empty:
         return "At no number of streams are most systems on schedule."

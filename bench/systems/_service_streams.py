@@ -1,0 +1,86 @@
+"""Streams of messages of a service: server-sent events over HTTP, or the replies of a gRPC method."""
+
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from bench.errors import TransportError
+from bench.plan.service_file import Prepared, refuse
+
+LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a carriage return that came last may be the first half of one
+MOST_EVENT = 16_000_000  # bytes
+
+
+class Events:
+    """The data of server-sent events, from bytes that come in parts (WHATWG, HTML, section 9.2.6)."""
+
+    def __init__(self) -> None:
+        self._rest, self._data = b"", list[bytes]()
+
+    def feed(self, part: bytes) -> list[bytes]:
+        """Return the data of each event that is complete by these bytes; TransportError for one without end."""
+        *lines, self._rest = LINE_END.split(self._rest + part)
+        complete = []
+        for line in lines:
+            if not line and self._data:
+                complete.append(b"\n".join(self._data))
+                self._data = []
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._data.append(value.removeprefix(b" "))
+        if len(self._rest) + sum(map(len, self._data)) > MOST_EVENT:
+            raise TransportError(f"an event has more than {MOST_EVENT:,} bytes", "body")
+        return complete
+
+
+class Message:
+    """A message, which is compared with what is expected after the clock has stopped."""
+
+    __slots__ = ("_data", "_fault", "_request")
+
+    def __init__(self, request: Prepared, data: bytes, fault: Callable[[Prepared, bytes], str]) -> None:
+        self._request, self._data, self._fault = request, data, fault
+
+    def check(self) -> None:
+        """Raise TransportError, with the request's name and what is wrong, for a message that is not as expected."""
+        refuse(self._request, self._fault(self._request, self._data))
+
+
+async def of_events(request: Prepared, parts: AsyncIterator[bytes]) -> AsyncIterator[Message]:
+    """Yield the messages of a reply that is a stream of events; TransportError if it is not the expected one.
+
+    An event with the data that is expected at the end is no message, and none may follow it.
+    """
+    events, count, has_ended = Events(), 0, False
+    end = None if request.expect.end is None else request.expect.end.encode()
+    async for part in parts:
+        for data in events.feed(part):
+            if has_ended:
+                refuse(request, f"its stream goes on behind {request.expect.end!r}")
+            if has_ended := data == end:
+                continue
+            count += 1
+            yield Message(request, data, Prepared.fault_of_content)
+    refuse(request, request.fault_of_stream(count, has_ended))
+
+
+async def of_grpc(request: Prepared, messages: AsyncIterator[bytes]) -> AsyncIterator[Message]:
+    """Yield the messages of a gRPC call; TransportError if they are not as many as expected."""
+    from bench.systems import _service_grpc
+
+    count = 0
+    async for data in messages:
+        count += 1
+        yield Message(request, data, _service_grpc.fault_of_message)
+    refuse(request, request.fault_of_stream(count, has_ended=True))
+
+
+def refuse_no_events(request: Prepared, status: int, headers: Any, body: bytes) -> None:
+    """Raise TransportError for a reply that is no stream of events, whose body is quoted then."""
+    kind, encoding = headers.get("Content-Type", ""), headers.get("Content-Encoding", "identity")
+    fault = request.fault_of_status(status, body)
+    if not fault and not kind.lower().startswith("text/event-stream"):
+        fault = f"its type is {kind or 'not given'}, not text/event-stream"
+    if not fault and encoding != "identity":
+        fault = f"its stream has the encoding {encoding}, which is not read here: accept none"
+    refuse(request, fault)
