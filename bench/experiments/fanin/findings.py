@@ -65,9 +65,12 @@ def growth(run: Run, system: str) -> Ratio | None:
 
 
 def peak(run: Run, system: str) -> Ratio | None:
-    """Return the calls per second of the most clients divided by the highest rate; None where they are the same."""
+    """Return the calls per second of the most clients divided by the highest rate; None where that is theirs.
+
+    Also None where theirs is not known, because they never ran all at once.
+    """
     top, last = best(run, system), most(run, system)
-    return ratio(run, top, last, RATE) if top != last else None
+    return ratio(run, top, last, RATE) if top != last and run.cases[RATE].notna()[last] else None
 
 
 def delay(run: Run, system: str) -> Ratio | None:
