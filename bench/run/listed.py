@@ -1,7 +1,7 @@
-"""Rows of the list of runs, kept in a file beside them: a run whose folders have not changed is not read again.
+"""Rows of the list of runs, kept in a file beside them: a run that has not changed is not read again.
 
-What ``bench runs`` shows of a thousand runs then takes a look at each folder's times. Files that were altered in place
-are found when a run is read.
+Of a finished run its manifest is looked at, of another its folders too. What was altered or removed beside the manifest
+of a finished run is found when that run is read.
 """
 
 import json
@@ -33,24 +33,27 @@ def rows(read: Callable[[Folder], Row | None]) -> list[Row]:
     found, kept, latest_ns = list[Row](), dict[str, Any](), time.time_ns() - SETTLED_NS
     for folder in folders:
         name = folder.path.name
-        times = _times(f"{folder.path}{os.sep}")
-        if (entry := known.get(name)) and entry[0] == times:
-            row = entry[1]
-        elif (row := read(folder)) is None:
+        entry, place = known.get(name), f"{folder.path}{os.sep}"
+        if entry and entry[0] == _times(place, len(entry[0])):
+            kept[name] = entry
+            found.append(entry[1])
+            continue
+        times, row = _times(place, len(PLACES)), read(folder)
+        if row is None:
             continue
         found.append(row)
         if max(times) < latest_ns:
-            kept[name] = [times, row]
+            kept[name] = [times[:1] if row["finished"] else times, row]
     if len(folders) >= FEW and kept != known:
         with suppress(DataError):  # a folder that cannot be written
             write_bytes(paths.runs() / NAME, json.dumps({"version": VERSION, "runs": kept}).encode())
     return found
 
 
-def _times(folder: str) -> list[int]:
-    """Return when the manifest and each folder of a run changed, 0 for what is not there."""
+def _times(folder: str, places: int) -> list[int]:
+    """Return when the manifest, and so many places in all, of a run changed; 0 for what is not there."""
     times = []
-    for name in PLACES:
+    for name in PLACES[:places]:
         try:
             times.append(os.lstat(folder + name).st_mtime_ns)
         except OSError:
@@ -63,6 +66,6 @@ def _known() -> Mapping[str, Any]:
     with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
         content = json.loads(read_bytes(paths.runs() / NAME))
         runs = content["runs"] if content.get("version") == VERSION else {}
-        if all(isinstance(times, list) and isinstance(row, dict) for times, row in runs.values()):
+        if all(isinstance(times, list) and times and isinstance(row, dict) for times, row in runs.values()):
             return dict(runs)
     return {}

@@ -281,7 +281,7 @@ def test_more_connections_than_requests_are_no_hindrance():
 
 @pytest.fixture
 def limited(monkeypatch):
-    monkeypatch.setattr(sockets.Wire, "timeout_s", 0.15, raising=False)
+    monkeypatch.setattr(sockets.Wire, "timeout_s", 0.25, raising=False)
 
 
 def silent_once(numbers):
@@ -298,12 +298,14 @@ def silent_once(numbers):
 
 
 @pytest.mark.parametrize("load", ["closed", "open"])
-def test_a_call_that_is_never_answered_fails_and_the_others_go_on(limited, poller, load):
-    paced = {"load": "open", "offered_per_s": 60, "window_s": 0.5} if load == "open" else {}
+def test_a_call_that_is_never_answered_fails_and_the_others_go_on(limited, load):
+    paced = {"load": "open", "offered_per_s": 100, "window_s": 0.3} if load == "open" else {}
     with served(silent_once(itertools.count())) as address:
         made, report, _ = load_of(address, callers=2, **paced)
-    assert (report.errors, report.numbers) == (1, [("error_timeout", 1, "1")])
-    assert report.calls == (29 if load == "open" else 39) and sum(one.reopened for one in made.connections) == 1
+    failed = report.errors  # on a busy machine more than that one
+    assert report.numbers == [("error_timeout", failed, "1")] and failed >= 1
+    assert report.calls + failed == (30 if load == "open" else 40)
+    assert sum(one.reopened for one in made.connections) == failed
 
 
 def test_calls_that_wait_behind_one_that_is_never_answered_fail_with_it(limited):
@@ -317,11 +319,11 @@ def test_calls_that_wait_behind_one_that_is_never_answered_fail_with_it(limited)
         load.load(now, now + 60_000_000_000)
         report = load.report()
         load.close()
-    assert report.numbers == [("error_timeout", report.errors, "1")] and 1 <= report.errors <= 3
+    assert report.numbers == [("error_timeout", report.errors, "1")] and report.errors >= 1 and report.calls == 120
 
 
 def test_a_first_call_that_is_never_answered_ends_the_load(limited):
-    with served(lambda connection, asked: list(asked)) as address, pytest.raises(TransportError, match=r"0\.15 s"):
+    with served(lambda connection, asked: list(asked)) as address, pytest.raises(TransportError, match=r"0\.25 s"):
         load_of(address, callers=3)
 
 
@@ -349,5 +351,8 @@ def test_a_server_that_takes_no_more_connections_is_named_with_their_number(limi
             echo(connection, asked)
         list(asked)
 
-    with served(few) as address, pytest.raises(TransportError, match=r"0\.15 s; 65 of 100 connections.* fewer callers"):
+    with (
+        served(few) as address,
+        pytest.raises(TransportError, match=r"0\.25 s; \d+ of 100 connections.* fewer callers"),
+    ):
         load_of(address, callers=100)

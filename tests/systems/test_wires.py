@@ -238,3 +238,41 @@ def test_real_servers_count_what_the_wire_counts(name, transport, options):
         case = Case(name, transport, options=options, engine="wire", callers=4, **shape)
         ledger = measure(checked(case), 30, 1).ledger
         assert ledger["calls"] == ledger["server_calls"] == shape["max_calls"] and ledger["errors"] == 0
+
+
+@pytest.mark.parametrize(
+    ("module", "broker", "more"),
+    [(redis, redis_broker, b":1\r\n"), (nats, nats_broker, b"MSG %s 1 0\r\n\r\n"), (mqtt, mqtt_broker, b"\x30")],
+)
+def test_a_second_reply_to_a_request_is_noticed(module, broker, more):
+    usual = broker.__defaults__[0]
+
+    def answer(name, payload):
+        return usual(name, payload) + (more % name if b"%" in more else more)
+
+    with (
+        served(lambda connection, asked: broker(connection, asked, answer)) as address,
+        pytest.raises(TransportError, match="bytes came after a reply"),
+    ):
+        load_of(f"{address}#name", module)
+
+
+def test_a_message_of_nats_whose_length_is_none_is_refused():
+    def answer(inbox, payload):
+        return b"MSG %s 1 -5\r\n\r\n" % inbox
+
+    with (
+        served(lambda connection, asked: nats_broker(connection, asked, answer)) as address,
+        pytest.raises(TransportError, match="no length"),
+    ):
+        load_of(f"{address}#name", nats)
+
+
+def test_requests_and_replies_of_many_sizes_are_whole():
+    for module, options, broker in BROKERS:
+        with served(broker) as address:
+            for size in (1, 127, 128, 16_384, 70_000):
+                _, report, _ = load_of(
+                    f"{address}#name", module, options=module.Options(**options), payload_bytes=size, max_calls=4
+                )
+                assert (report.calls, report.errors) == (4, 0)
