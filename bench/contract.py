@@ -276,6 +276,7 @@ class Wire(Protocol):
     """Interface of a system's ``Wire``: ``Wire(address, options)``, one instance for each connection.
 
     It may remember how far it has read an incomplete response; ``request`` and ``body`` keep no state.
+    A call fails that is not answered within ``timeout_s``, 20 s if it has none.
     If ``has_streams`` is true, the replies of a stream are responses too, and an empty body follows the last.
     The constructor does not connect; it raises ValueError for options that the wire cannot carry out.
     """
@@ -323,6 +324,7 @@ class Conversation(Protocol):
     def receive(self, data: bytes) -> Any:
         """Take in what has come; return the response if it is complete, True for one that is known, None otherwise.
 
+        A response that is bytes is recognized when the same bytes come again, on any connection.
         TransportError for what must not come; between two calls nothing but the protocol's own messages may.
         """
 

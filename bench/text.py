@@ -66,6 +66,14 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
+def percent_beside(value: float, limit: float) -> str:
+    """Return a share in per cent, with as many decimals as show on which side of a limit it is: "90.3%" beside 90 %."""
+    if value == limit:
+        return f"{value:.0%}"
+    digits = next((digits for digits in range(4) if f"{value:.{digits}%}" != f"{limit:.{digits}%}"), 4)
+    return f"{value:.{digits}%}"
+
+
 def capitalized(text: str) -> str:
     """Return a text as a sentence begins, with all other letters as they are."""
     return text[:1].upper() + text[1:]

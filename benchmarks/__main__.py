@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from bench import paths, stats, systems
 from bench.child import generators
 from bench.child.generators import wrk
+from bench.child.open_files import allow_many_files
 from bench.experiments import registry
 from bench.measurement import runner
 from bench.measurement.routers import Routers
@@ -36,11 +37,11 @@ from bench.run import integrity, schema, start_record, stored
 from bench.run.frames import Run
 from bench.run.start_record import Times
 from bench.validation.profiles import make_plan
+from benchmarks import growing, wires
 from benchmarks import hosts as conducted
 from benchmarks import per_byte as known_per_byte
 from benchmarks import reply_streams as thousand
 from benchmarks import two_generators as conducted_loads
-from benchmarks import wires
 
 FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
 NATIVE = Path(__file__).with_name("bare_sockets.c")
@@ -303,6 +304,7 @@ def engines() -> None:
 def fast_server(program: Path) -> Iterator[Case]:
     """Yield a case that has a tiny server in C as its target, on the server's CPU; it ends with its input."""
     case = Case("http_aiohttp", "tcp", 16, options={"resource": "bytes"}, placement="split", callers=32)
+    allow_many_files()  # of the server
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin and server.stdout
         os.sched_setaffinity(server.pid, placement.assign("split", 1).server or ())
@@ -325,29 +327,46 @@ def lab_engine_rate(case: Case, engine: str) -> float:
     return float(ledger["calls"] / ledger["window_s"])
 
 
-def load_generators() -> None:
-    """Engine wrk against wrk by hand (wanted within 2 %), and engine wire against engine wrk, upon a fast server."""
+@contextmanager
+def beside_wrk() -> Iterator[Case | None]:
+    """Yield a case upon a fast server, which the engine wrk can load too; None, and why, without wrk."""
     if any(shutil.which(name) is None for name in ("gcc", "wrk")):
         print(f"{'wrk':38} skipped: apt-get install gcc {generators.module('wrk').PACKAGE}")
+        yield None
         return
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "fast")
         subprocess.run(["gcc", "-O2", FAST, "-o", program], check=True)
         with fast_server(program) as case:
-            compare(
-                "32 connections: wrk by lab, by hand",
-                lambda: lab_engine_rate(case, "wrk"),
-                lambda: by_hand(case),
-                "k/s",
-                1e-3,
-            )
-            compare(
-                "32 connections: wire, wrk (bare)",
-                lambda: lab_engine_rate(case, "wire"),
-                lambda: lab_engine_rate(case, "wrk"),
-                "k/s",
-                1e-3,
-            )
+            yield case
+
+
+def load_generators() -> None:
+    """Engine wrk against wrk by hand (wanted within 2 %), and engine wire against engine wrk, upon a fast server."""
+    with beside_wrk() as case:
+        if case is None:
+            return
+        compare(
+            "32 connections: wrk by lab, by hand",
+            lambda: lab_engine_rate(case, "wrk"),
+            lambda: by_hand(case),
+            "k/s",
+            1e-3,
+        )
+        compare(
+            "32 connections: wire, wrk (bare)",
+            lambda: lab_engine_rate(case, "wire"),
+            lambda: lab_engine_rate(case, "wrk"),
+            "k/s",
+            1e-3,
+        )
+
+
+def connections() -> None:
+    """The engine wire beside wrk over 1 to 10,000 connections, and the memory of a connection."""
+    with beside_wrk() as case:
+        if case is not None:
+            wires.connections(case, max(2, BLOCKS // 3))
 
 
 def _lateness(calls: Times) -> Times:
@@ -475,6 +494,12 @@ def per_byte() -> None:
     known_per_byte.per_byte(BLOCKS)
 
 
+def growth() -> None:
+    """What grows with connections, samples, runs, cases and hosts, as a + b n."""
+    for part in (growing.connections, growing.samples, growing.runs, growing.cases, growing.hosts):
+        part()
+
+
 def hosts() -> None:
     """What hosts cost and bring. With --write, docs/hosts.md tells it."""
     conducted.hosts(max(3, BLOCKS // 3), is_written="--write" in sys.argv)
@@ -483,7 +508,8 @@ def hosts() -> None:
 
 PARTS = (
     loops, round_trips, native, frameworks, routed, brokered, streams, reply_streams, readiness, engines,
-    load_generators, grpc_wire, tls_wire, per_byte, pacing, storing, loading, hashing, reviewing, memory, notebook,
+    load_generators, connections, grpc_wire, tls_wire, per_byte, pacing, storing, loading, hashing, reviewing, memory,
+    growth, notebook,
 )  # fmt: skip
 
 

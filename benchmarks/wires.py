@@ -1,7 +1,11 @@
-"""The engine ``wire`` over gRPC and over TLS: calls per second of client CPU time, beside the usual client's."""
+"""The engine ``wire`` over gRPC, over TLS, over many connections: calls per second of client CPU time, beside others.
+
+Others are the system's usual client, or wrk.
+"""
 
 import contextlib
 import dataclasses
+import functools
 import os
 import re
 import shutil
@@ -22,6 +26,8 @@ from bench.validation.support import checked
 
 WINDOW_S = 1.0
 CONNECTIONS = 32
+MANY = (1, 32, 128, 1000, 10_000)  # connections
+MANY_WINDOW_S = 5.0  # of a thousand connections or more: each makes some calls
 
 
 def _compare(title: str, one: Callable[[], float], other: Callable[[], float], blocks: int, wanted: str) -> None:
@@ -112,3 +118,26 @@ def _wrk(case: Case) -> float:
     requests = re.search(r"(\d+) requests in", said)
     assert requests and "Non-2xx" not in said and "Socket errors" not in said, said
     return int(requests[1]) / (usage.ru_utime + usage.ru_stime)
+
+
+def connections(case: Case, blocks: int) -> None:
+    """Compare the wire with wrk upon a server in C, from one connection to 10,000; print the memory of a connection."""
+    memory: dict[int, int] = {}
+
+    def by(engine: str, callers: int) -> float:
+        window_s = MANY_WINDOW_S if callers >= 1000 else WINDOW_S
+        ledger = measure(checked(dataclasses.replace(case, callers=callers, engine=engine)), window_s, 1).ledger
+        if engine == "wire":
+            memory[callers] = ledger["client_rss_bytes"]
+        return float(1e9 * ledger["calls"] / ledger["client_cpu_ns"])
+
+    for count in MANY:
+        _compare(
+            f"http, {count:,} connections: wire, wrk",
+            functools.partial(by, "wire", count),
+            functools.partial(by, "wrk", count),
+            blocks,
+            "wanted >= 0.9",
+        )
+    each = (memory[MANY[-1]] - memory[MANY[0]]) / (MANY[-1] - MANY[0])
+    print(f"{'memory of a connection by the wire':38} {each / 1e3:.1f} kB (wanted <= 20 kB)")

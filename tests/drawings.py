@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from bench.apps import notebook as notebook_page
 from bench.experiments import panels
 from bench.run.frames import Run
 
@@ -44,7 +45,12 @@ def shown(notebook: str) -> dict[str, Figure]:
 
     Those that it drew, if it was the last; else the whole alone.
     """
-    return {WHOLE: whole(notebook)} | KEPT.get(reference(notebook).id, {})
+    kept = KEPT.get(reference(notebook).id, {})
+    for name, figure in kept.items():
+        if name != WHOLE:  # as it was laid out when it was shown
+            figure.set_dpi(notebook_page.DPI)
+            figure.set_layout_engine(None)
+    return {WHOLE: whole(notebook)} | kept
 
 
 def legend(axes: Any) -> list[str]:

@@ -8,6 +8,7 @@ from bench.analysis.speed import speed_range
 from bench.analysis.turns import halves, twins
 from bench.run.frames import Run
 from bench.stats import intervals
+from bench.text import percent_beside
 
 MOST_AA = 0.02  # A/A ratio - 1 of a run in slices
 LEAST_BLOCKS = 12  # of a run in slices
@@ -21,9 +22,10 @@ def misses(run: Run) -> list[str]:
         if run.plan.starts < LEAST_BLOCKS:
             found.append(f"it has {run.plan.starts} blocks, and {LEAST_BLOCKS} are needed")
         if (ratio := aa_ratio(run)) > MOST_AA:
-            found.append(f"the A/A ratio of its slices is {ratio:.1%}, above {MOST_AA:.0%}")
+            apart = percent_beside(ratio, MOST_AA)
+            found.append(f"the A/A ratio of its slices differs from 1 by {apart}, more than {MOST_AA:.0%}")
     if (speed := speed_range(run) or 0.0) > MOST_SPEED:
-        found.append(f"the machine's speed varied by {speed:.0%}, more than {MOST_SPEED:.0%}")
+        found.append(f"the machine's speed varied by {percent_beside(speed, MOST_SPEED)}, more than {MOST_SPEED:.0%}")
     return found
 
 

@@ -20,18 +20,19 @@ from bench.analysis import speed as speeds
 from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio, ratios
-from bench.analysis.overload import overloaded
+from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.pacing import lateness, latest, limit_us
 from bench.analysis.resources import full, resources, stuck
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.run import start_values
 from bench.run.frames import Run, column, number_of, once
+from bench.run.reply_streams import FIRST
 from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.run.start_values import BUSY
 from bench.stats import intervals
 from bench.stats.levels import Levels, two_levels
-from bench.text import few, listed
+from bench.text import few, listed, percent_beside
 
 MOST_FAILED = 0.001  # share of a run's requests that may fail before the result is invalid
 APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
@@ -275,7 +276,8 @@ def _used(run: Run, busy: "pd.Series[float]") -> str:
     case = int(busy.idxmax())
     where = f"of host {per_host.busiest(run, case)[0]} " if case in run.merged else ""
     others = [number_of(other) for other in busy.index.drop(case)]
-    return f"clients {where}used up to {busy.max():.0%} of their CPUs ({_and_others(run, [case, *others])})"
+    share = percent_beside(busy.max(), BUSY)
+    return f"clients {where}used up to {share} of their CPUs ({_and_others(run, [case, *others])})"
 
 
 def client_limited(run: Run) -> list[int]:
@@ -297,7 +299,7 @@ def _capacity_at_least(run: Run, limited: list[int]) -> str:
     serving = [resource for resource in resources(run, case) if "server" in resource.roles]
     busiest = max(serving, key=lambda resource: resource.busy, default=None)
     there = " there" if len(limited) > 1 else ""
-    server_share = f" ({busiest.name} at {busiest.busy:.0%}{there})" if busiest else ""
+    server_share = f" ({busiest.name} at {busiest.percent}{there})" if busiest else ""
     rate = run.over_starts(case, "rate_per_s").words("{:,.0f}/s".format)
     where = _and_others(run, [case, *(other for other in limited if other != case)])
     return f"the limit of {where} is the clients' CPU{server_share}: the server's capacity is at least {rate}{there}"
@@ -368,13 +370,15 @@ def levels(run: Run) -> Check:
     """7. The starts of a case vary about one level: no gap of a tenth divides their medians into two.
 
     False-alarm rate: at most 5 % of runs whose ln(start medians) are normal, with any deviation: chances of all cases
-    are adjusted (false discovery rate). Throughputs where cases have no median.
+    are adjusted (false discovery rate). Of open loads the response times, without overloaded cases, whose times depend
+    on the window; of reply streams the times to first message. Throughputs where cases have no median.
     """
     found: dict[int, Levels] = {}
-    looked_at = 0
+    looked_at, over = 0, overloaded(run)
     for case in [*windowed_cases(run), *run.find(load="stream")]:
-        name = column(0.5) if run.starts_of(case)[column(0.5)].notna().any() else "rate_per_s"
-        values = run.starts_of(case)[name].dropna().to_numpy()
+        if case in over:
+            continue
+        values = run.starts_of(case)[_level_of(run, case)].dropna().to_numpy()
         looked_at += len(values) >= stats.LEAST_STARTS
         if two := two_levels(values[values > 0]):
             found[case] = two
@@ -388,9 +392,15 @@ def levels(run: Run) -> Check:
     worst = max(sure, key=lambda case: found[case].high / found[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
     finding += f" with no start between them, the upper {found[worst].high / found[worst].low:.2f} times the lower"
-    finding += f"{' there' if len(sure) > 1 else ''}; {looked_at} cases were looked at"
+    finding += f"{' there' if len(sure) > 1 else ''}; cases looked at: {looked_at}"
     advice = "read both levels, not a median between them; compare cases by their ratios in slices, or take more starts"
     return Check("levels", CAUTION, finding, advice)
+
+
+def _level_of(run: Run, case: int) -> str:
+    """Return the column of ``Run.starts`` whose level a case has."""
+    of_load = {"open": RESPONSE, REPLY_STREAM: FIRST}.get(run.case(case).load, column(0.5))
+    return of_load if run.starts_of(case)[of_load].notna().any() else "rate_per_s"
 
 
 @of_samples
@@ -399,7 +409,9 @@ def samples(run: Run) -> Check:
 
     Quantiles without enough are left out. Neighbouring calls are correlated: see ``intervals.effective_size``.
     """
-    counts = run.cases.loc[[*sampled_cases(run), *run.find(load=REPLY_STREAM)], "n"]
+    streams = pd.Series({case: _complete(run, case) for case in run.find(load=REPLY_STREAM)}, dtype=int)
+    counts = pd.concat([run.cases.loc[sampled_cases(run), "n"], streams])
+    what = "streams" if len(streams) == len(counts) else "calls"
     short = run.ledger[run.ledger["case"].isin(sampled_cases(run)) & (run.ledger["window_s"] < 0.9 * run.plan.window_s)]
     if len(short):
         finding = f"{len(short)} starts reached the limit of calls early, one after {short['window_s'].min():.2f} s"
@@ -410,12 +422,12 @@ def samples(run: Run) -> Check:
         return Check("samples", NOTHING, "no windows of calls in this run")
     needed, headline = stats.needed_samples(max(stats.QUANTILES)), stats.needed_samples(HEADLINE)
     if counts.min() < headline:
-        finding = f"the smallest case has {counts.min():,} calls; p99 needs {headline:,}, and is left out there"
+        finding = f"the smallest case has {counts.min():,} {what}; p99 needs {headline:,}, and is left out there"
         return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
-    finding = f"enough calls for every quantile of the cases whose calls fill a window (p99.9 needs {needed:,})"
+    finding = f"enough {what} for every quantile of the cases whose calls fill a window (p99.9 needs {needed:,})"
     if counts.min() < needed:
-        finding = f"enough calls for p99; p99.9 needs {needed:,} and is left out in {(counts < needed).sum()} cases"
-        finding += f" (fewest calls: {counts.min():,})"
+        finding = f"enough {what} for p99; p99.9 needs {needed:,} and is left out in {(counts < needed).sum()} cases"
+        finding += f" (fewest {what}: {counts.min():,})"
     if not (worth := _worth(run)):
         return Check("samples", PASS, finding)
     least = min(worth, key=lambda case: worth[case])
@@ -424,6 +436,12 @@ def samples(run: Run) -> Check:
     finding += f": p90 needs {needed:,}"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
     return outcome("samples", worth[least] >= needed, finding, advice)
+
+
+def _complete(run: Run, case: int) -> int:
+    """Return from how many streams of a case the quantiles of the time to first message are."""
+    rows = run.streams[run.streams["case"] == case]
+    return int((rows["warm"] & rows["is_complete"]).sum())
 
 
 def _worth(run: Run) -> dict[int, float]:
@@ -441,7 +459,7 @@ def starts(run: Run) -> Check:
     if len(run.ledger) < planned:
         advice = "the run was interrupted: measure the rest with -p resume true"
         return Check("starts", CAUTION, f"{len(run.ledger)} of {planned} planned starts are complete", advice)
-    covers = f"their range covers the true median with a probability of {stats.coverage(fewest):.1%}"
+    covers = f"their range covers the true median with a probability of {_chance(stats.coverage(fewest))}"
     most = "" if fewest == int(run.cases["starts"].max()) else " at least"
     finding = f"{fewest} starts of each case{most}: {covers}"
     if search := run.manifest.get("capacity"):  # which spends its starts where the decision is
@@ -452,6 +470,11 @@ def starts(run: Run) -> Check:
         finding = f"{fewest} {'further ' * bool(confirming)}starts {where}{len(rates)} in all)"
     advice = f"draw no conclusion: use at least {stats.LEAST_STARTS} starts (profile class)"
     return outcome("starts", fewest >= stats.LEAST_STARTS, finding, advice)
+
+
+def _chance(chance: float) -> str:
+    """Return a probability in words, never rounded to certainty."""
+    return "more than 99.9%" if chance > 0.9994 else f"{chance:.1%}"
 
 
 def noise(run: Run) -> Check:
@@ -505,7 +528,8 @@ def speed(run: Run) -> Check:
     if found.empty:
         return Check("speed", NOTHING, "the machine's speed was not probed in two blocks or more")
     each = ", ".join(f"{words} {found[work]:.0%}" for work, words in speeds.WORK.items())
-    finding = f"between parts of the run the machine's speed varied by {found['all']:.0%} (mean of three works: {each})"
+    varied = percent_beside(found["all"], speeds.STEADY)
+    finding = f"between parts of the run the machine's speed varied by {varied} (mean of three works: {each})"
     if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
         finding += f", with two levels: the slower takes {two.high / two.low:.2f} times as long"
     advice = "times of different parts are of different speeds: compare cases by their ratios, measure in slices, set "

@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.run.frames import ROLES, Run
 from bench.stats import Array, Spread, across_starts
-from bench.text import listed
+from bench.text import listed, percent_beside
 
 WORDS = {"client": "clients", "server": "server", "router": "router", "controller": "controller"}
 FULL = 0.9  # utilization above which a resource is saturated
@@ -27,6 +27,11 @@ class Resource:
     demand_us: Array
     busy: float
     is_thread: bool = False
+
+    @property
+    def percent(self) -> str:
+        """The utilization in per cent; near the limit ``FULL`` the decimals show on which side of it."""
+        return percent_beside(self.busy, FULL)
 
 
 def resources(run: Run, case: int) -> list[Resource]:

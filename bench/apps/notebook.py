@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from bench import paths
 from bench.analysis import budget, checks, earlier, trust_card
-from bench.apps import code, growing, listing
+from bench.apps import code, growing, listing, repeat
 from bench.apps.teaching.predictions import require
 from bench.drawing.axes import style
 from bench.errors import UsageError
@@ -34,9 +34,11 @@ from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.folder import Folder
 from bench.run.frames import Run, shared
-from bench.text import paragraphs
+from bench.text import counted, paragraphs
 from bench.validation import estimate
 from bench.validation.profiles import PROFILES
+
+DPI = 90  # of the panels shown in a notebook
 
 
 def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> Run:
@@ -51,10 +53,10 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
     source, resume, budget_s, predicted = (parameters.pop(name, usual) for name, usual in registry.OF_A_RUN.items())
     require(notebook, predicted)
     if source != "measure":
-        return _load(notebook, str(source))
+        return _load(notebook, str(source), parameters)
     if reason := registry.why_not(notebook, **parameters):
         print(f"Skipped: {reason}. The figures below show the reference run of another machine.")
-        return _load(notebook, "reference")
+        return _load(notebook, "reference", parameters)
     plan, is_resumed = registry.plan(notebook, **parameters), flag(resume, "resume")
     if literal(budget_s) is not None:
         plan = _budgeted(plan, budget_s, is_resumed, parameters)
@@ -95,7 +97,7 @@ def search(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> 
     """Search the highest rate at which an objective is met, or load a stored search; print each probe."""
     parameters = _asked("capacity", namespace or {}, parameters)
     if (source := parameters.pop("source", "measure")) != "measure":
-        return _load("capacity", str(source))
+        return _load("capacity", str(source), parameters)
     plan = registry.plan("capacity", **parameters)
     usual = registry.parameters("capacity")
     goal = objective(parameters.get("objective", usual["objective"]))
@@ -147,12 +149,16 @@ def _to_resume(plan: Plan) -> Folder | None:
     return folder
 
 
-def _load(notebook: str, source: str) -> Run:
+def _load(notebook: str, source: str, asked: Mapping[str, Any] | None = None) -> Run:
     run = shared(stored.find(f"reference/{notebook}" if source == "reference" else source).path)
     if run.plan.notebook != notebook:
         raise UsageError(f"run {run.id} belongs to {run.plan.notebook}.ipynb, not to {notebook}.ipynb")
     what = estimate.described(run.plan)
+    if "capacity" in run.manifest:  # the search decided how many starts each rate had
+        what = f"{counted(len(run.ledger), 'start')} at {counted(len(run.cases), 'rate')}"
     print(f"Nothing is measured: this is run {run.id}, measured {run.manifest['created']} ({what})")
+    if others := repeat.others(run.folder, registry.parameters(notebook) | dict(asked or {})):
+        print(f"It was measured with {', '.join(f'{name}={value}' for name, value in others.items())}")
     return run
 
 
@@ -256,7 +262,7 @@ def show_figure(figure: Figure, alt: str) -> None:
     """Show a figure as a picture in the notebook, with an alternative text."""
     buffer = io.BytesIO()
     with style():
-        figure.savefig(buffer, format="png", dpi=90)
+        figure.savefig(buffer, format="png", dpi=DPI)
     display(Image(buffer.getvalue(), width=900, alt=alt))
 
 

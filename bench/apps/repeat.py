@@ -1,6 +1,7 @@
 """The command that measures again what a run measured."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from bench.apps.exploring.command import word
@@ -23,11 +24,16 @@ def command(folder: Folder) -> str:
     usual = registry.parameters(plan.notebook) if registry.has_plan(plan.notebook) else {}
     if sources := dict.fromkeys(case.source for case in plan.cases if case.source):
         return f"python -m bench compare BASE HEAD --system {plan.cases[0].system}  # of {listed(sources)}"
-    parameters = _of_plan(plan) if asked is None else asked
-    given = {name: parameters[name] for name in usual if name in parameters}  # in the notebook's order
-    words = [f" -p {name} {word(value)}" for name, value in given.items() if not _is_equal(value, usual[name])]
+    words = [f" -p {name} {word(value)}" for name, value in others(folder, usual).items()]
     comment = "" if asked is not None else "  # other parameters were not recorded; see its plan"
     return f"python -m bench run {plan.notebook}{''.join(words)}{comment}"
+
+
+def others(folder: Folder, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a run whose values are not those shown, in the order in which these are."""
+    asked = folder.manifest().get("parameters")
+    measured = _of_plan(folder.plan()) if asked is None else asked
+    return {name: measured[name] for name in shown if name in measured and not _is_equal(measured[name], shown[name])}
 
 
 def _is_equal(value: Any, other: Any) -> bool:
@@ -38,9 +44,9 @@ def _is_equal(value: Any, other: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that was typed, with a list for a tuple, and None for an empty text."""
+    """Return a value that was typed, with a list for a tuple, and None for an empty text or mapping."""
     parsed = literal(value)
-    return list(parsed) if isinstance(parsed, tuple) else parsed
+    return list(parsed) if isinstance(parsed, tuple) else None if parsed == {} else parsed
 
 
 def _of_plan(plan: Plan) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench import credentials, systems
+from bench.child.open_files import allow_many_files
 from bench.contract import Binding
 from bench.errors import SystemFailedError
 from bench.process.channel import Channel, run_child
@@ -33,6 +34,7 @@ def main(channel: Channel) -> None:
     case, folder = spec.case, spec.directory if spec.credentials else ""
     system: Any = systems.load(case.system)
     binding = Binding(case.transport, spec.directory, spec.bind, environment=spec.environment, credentials=folder)
+    allow_many_files()
     system.route(binding, system.Options(**case.options), Held(channel))
     raise SystemFailedError(f"route() of {case.system} returned: its router has ended")
 

@@ -127,10 +127,10 @@ def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Bindin
         channel.send(Listening(address=address, pids=dict(pids)))
 
     echo = Echo(announce, channel.adopt, application(carried(system, options, spec.case.message)))
+    allow_many_files()
     if spec.case.load == "reply_stream":
         echo.is_streaming = True
         punctual()
-        allow_many_files()
     channel.on_count = echo.count
     system.serve(binding, options, echo)
     raise SystemFailedError(f"serve() of {spec.case.system} returned instead of answering")

@@ -15,31 +15,43 @@ from bench import credentials
 from bench.child import timed_loops
 from bench.child.caller import failed
 from bench.child.loads import begin, schedule
+from bench.child.open_files import allow_connections
 from bench.child.polling import Epoll, Poller, Selector
 from bench.child.structured_messages import Payloads
 from bench.child.wire_connection import Connection, Script, Step, Talk
+from bench.child.wire_timer import LIMIT_S, NEVER_NS, DueError, Timer
 from bench.contract import LoadReport
 from bench.errors import TransportError
 from bench.process.spec import ClientSpec
 
 EARLY_NS = 150_000  # before a due time waiting becomes spinning
-NEVER_NS = 1 << 62
+BATCH = 64  # connections that are made at once, fewer than servers let wait (their backlog is 100 or more)
+MOST_EVENTS = 128  # that one poll takes: what it returns stays in the cache
 
 
 class ConnectionLoop:
     """The talks of some connections, each advanced by the events of its connection until it has ended."""
 
     def __init__(
-        self, poller: Epoll | Selector, talks: Iterable[tuple[Connection, Talk]], persistent: bool = True
+        self,
+        poller: Epoll | Selector,
+        talks: Iterable[tuple[Connection, Talk]],
+        persistent: bool = True,
+        timer: Timer | None = None,
     ) -> None:
         """Begin all talks: each sends its first request, or waits for the order to send.
 
-        If ``persistent``, a connection counts a failed request and continues; else the error is raised.
+        If ``persistent``, a connection counts a failed request and continues; else the error is raised. timer: its
+        descriptor is one of the poller's; calls that wait longer than its limit fail.
         """
         self.poller = poller
         self._persistent = persistent
+        self._timer = timer
         self._connections: dict[int, Connection] = {}
         self._steps: dict[int, Step] = {}
+        if timer is not None:
+            self._steps[timer.fd] = timer.step
+        self._own = len(self._steps)  # steps that are no talk's
         for connection, talk in talks:
             self._connections[connection.fd] = connection
             poller.add(connection.fd)
@@ -47,6 +59,7 @@ class ConnectionLoop:
 
     def _begin(self, connection: Connection, talk: Talk) -> None:
         """Let a connection's talk send its first request."""
+        connection.talking = talk
         connection.steps.append(talk.send)
         self._steps[connection.fd] = talk.send
         try:
@@ -71,7 +84,7 @@ class ConnectionLoop:
             )
 
     def __len__(self) -> int:
-        return len(self._steps)
+        return len(self._steps) - self._own
 
     def _end(self, fd: int) -> None:
         del self._steps[fd]
@@ -79,8 +92,8 @@ class ConnectionLoop:
 
     def run(self) -> None:
         """Advance the talks until all have ended."""
-        steps, poll, most = self._steps, self.poller.poll, max(1, len(self._steps))
-        while steps:
+        steps, poll, most = self._steps, self.poller.poll, min(MOST_EVENTS, max(1, len(self._steps)))
+        while len(steps) > self._own:
             try:
                 while True:
                     for fd, event in poll(None, most):
@@ -89,20 +102,36 @@ class ConnectionLoop:
                 self._end(fd)
             except TransportError as error:
                 self._again(self._connections[fd], error)
+            except DueError:
+                self._look_for_late()
+
+    def _look_for_late(self) -> None:
+        """Let the calls fail that have waited longer than the time limit."""
+        assert self._timer
+        latest_ns = self._timer.latest_ns()
+        late = [one for one in self._connections.values() if one.fd in self._steps and one.sent_ns < latest_ns]
+        for connection in late:
+            connection.talking.close()  # it counts its call as begun
+            self._again(connection, self._timer.late())
 
     def advance(self, timeout_s: float | None) -> None:
         """Wait up to ``timeout_s`` for events and handle them."""
-        for fd, event in self.poller.poll(timeout_s, max(1, len(self))):
+        is_due = False
+        for fd, event in self.poller.poll(timeout_s, min(MOST_EVENTS, max(1, len(self)))):
             try:
                 self._steps[fd](event)
             except StopIteration:
                 self._end(fd)
             except TransportError as error:
                 self._again(self._connections[fd], error)
+            except DueError:
+                is_due = True
+        if is_due:
+            self._look_for_late()
 
     def stop(self) -> None:
         """End the talks that still wait for an order to send."""
-        for fd in list(self._steps):
+        for fd in self._connections.keys() & self._steps.keys():
             self._end(fd)
 
 
@@ -141,12 +170,14 @@ class WireLoad:
     """The load of a process, closed or open, with the methods of ``Callers``; ``connections``: a caller each."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
+        allow_connections(spec.case.callers)
         make = functools.partial(system.Wire, address, options)
         wire = make()
         self._is_plain = getattr(options, "tls", None) is False
         self._payloads = Payloads(system, options, spec)
         self._script = script_of(wire, self._payloads)
-        self._poller = Poller()
+        self._poller, self._timer = Poller(), Timer(getattr(wire, "timeout_s", LIMIT_S))
+        self._poller.add(self._timer.fd)
         kind: Callable[..., Connection] = Connection
         if spec.case.calls_per_connection or hasattr(wire, "begin") or getattr(wire, "tls", None) is not None:
             from bench.child.wire_conversation import WireConversation
@@ -163,22 +194,34 @@ class WireLoad:
     def first(self) -> int:
         """Connect and make one verified call with each connection; return the time of the first in ns."""
         try:
-            times = [self._first(connection) for connection in self.connections]
+            first_ns = self._first(self.connections[:1])
+            self._others()
         except TransportError as error:
             if error.kind == "read" and self._is_plain:
                 raise TransportError(f"{error}{credentials.IF}", error.kind) from error
             raise
-        return times[0]
+        return first_ns
 
-    def _first(self, connection: Connection) -> int:
-        connection.open()
-        sent, received = timed_loops.zeros(1), timed_loops.zeros(1)
-        ConnectionLoop(
-            self._poller,
-            [(connection, connection.talk(self._script.turns(1), sent, received, NEVER_NS))],
-            persistent=False,
-        ).run()
-        connection.calls = 0
+    def _others(self) -> None:
+        """Do the same with the other connections, some at once; say how many a server took that takes no more."""
+        count = len(self.connections)
+        for at in range(1, count, BATCH):
+            try:
+                self._first(self.connections[at : at + BATCH])
+            except TransportError as error:
+                had = f"{at:,} of {count:,} connections had an answer"
+                text = f"{error}; {had}: the server may take no more, give fewer callers"
+                raise TransportError(text, error.kind) from error
+
+    def _first(self, connections: list[Connection]) -> int:
+        """Connect and make one verified call with each of some connections; return the time of the last one's in ns."""
+        sent, received, turns = timed_loops.zeros(1), timed_loops.zeros(1), self._script.turns
+        for connection in connections:
+            connection.open()
+        talks = ((connection, connection.talk(turns(1), sent, received, NEVER_NS)) for connection in connections)
+        ConnectionLoop(self._poller, talks, persistent=False, timer=self._timer).run()
+        for connection in connections:
+            connection.calls = 0
         return received[0] - sent[0]
 
     def load(self, at_ns: int, until_ns: int) -> None:
@@ -190,7 +233,7 @@ class WireLoad:
         for connection in self.connections:
             connection.renew()
         return ConnectionLoop(
-            self._poller, ((a, a.talk(turns(len(b[0]), a.calls), *b, until_ns)) for a, b in pairs)
+            self._poller, ((a, a.talk(turns(len(b[0]), a.calls), *b, until_ns)) for a, b in pairs), timer=self._timer
         ).run()
 
     def _opened(self, due: "array[int]", limit_ns: int) -> None:
@@ -198,7 +241,7 @@ class WireLoad:
         pairs = (
             (connection, connection.talk(turns, *self._times[0], NEVER_NS, idle)) for connection in self.connections
         )
-        talks = ConnectionLoop(self._poller, pairs)
+        talks = ConnectionLoop(self._poller, pairs, timer=self._timer)
         talks.advance(0)  # connections that ended since the first call are opened again before anything is due
         self._senders = pace(talks, idle, due, limit_ns)
         talks.stop()
@@ -231,6 +274,7 @@ class WireLoad:
         for connection in self.connections:
             connection.close()
         self._poller.close()
+        self._timer.close()
 
 
 def _answered(times: "array[int]", received: "array[int]", connection: Connection) -> Any:

@@ -17,6 +17,7 @@ from bench import codecs
 from bench.child import timed_loops
 from bench.child.caller import Failures
 from bench.child.polling import READ, WRITE, Epoll, Selector
+from bench.child.wire_timer import NEVER_NS
 from bench.contract import Wire
 from bench.errors import SystemFailedError, TransportError
 
@@ -56,7 +57,8 @@ class Connection:
     """One connection.
 
     calls: number of requests begun (closed load). reopened: number of reconnections. failures: failed requests.
-    steps: the ``send`` methods of its talks. began: for each call when the opening of its connection began, where
+    steps: the ``send`` methods of its talks, of which ``talking`` is the last. sent_ns: when the call under way was
+    sent. began: for each call when the opening of its connection began, where
     connections are not kept.
     """
 
@@ -72,6 +74,8 @@ class Connection:
         self.reopened = 0
         self.failures = Failures()
         self.steps: list[Step] = []
+        self.talking: Talk
+        self.sent_ns = NEVER_NS
 
     def open(self) -> None:
         """Connect; TransportError where that is not possible."""
@@ -111,7 +115,7 @@ class Connection:
             for number, (place, request) in turns:
                 if idle is not None:
                     yield from self._rest(idle)
-                t_send = clock()
+                self.sent_ns = t_send = clock()
                 try:
                     gone = write(fd, request)
                 except OSError as reason:
@@ -152,6 +156,7 @@ class Connection:
 
         Unrequested data and a failed reconnection are no failed calls: SystemFailedError, which ends the start.
         """
+        self.sent_ns = NEVER_NS
         idle.append(self.steps[-1])
         while (yield) is not None:
             try:

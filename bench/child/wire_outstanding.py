@@ -5,6 +5,7 @@ next requests begin, so that no call's time includes the verification of another
 matched with its request: by its order, or by its stream's number (HTTP/2).
 """
 
+import contextlib
 import functools
 import itertools
 import os
@@ -15,11 +16,13 @@ from typing import Any
 
 from bench.child import timed_loops
 from bench.child.caller import Failures, renew, run_plain
+from bench.child.open_files import allow_connections
 from bench.child.outstanding import from_place, report_of
 from bench.child.polling import WRITE, Epoll, Poller, Selector
 from bench.child.structured_messages import Payloads
 from bench.child.wire import script_of
 from bench.child.wire_connection import READ_BYTES, Script, broken, check, send
+from bench.child.wire_timer import LIMIT_S, NEVER_NS, DueError, Timer
 from bench.contract import LoadReport
 from bench.errors import TransportError
 from bench.process.spec import ClientSpec
@@ -110,6 +113,11 @@ class Connection:
             self._socket = None
 
     @property
+    def sent_ns(self) -> int:
+        """Return when the oldest call under way was sent."""
+        return min((slot.sent[slot.calls] for slot in self.slots if slot.place >= 0), default=NEVER_NS)
+
+    @property
     def under_way(self) -> int:
         """Return how many calls are under way."""
         return sum(slot.place >= 0 for slot in self.slots)
@@ -184,10 +192,14 @@ class WireOutstanding:
     """The closed load of a process, with the methods of ``bench.child.loads.Callers``."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
+        allow_connections(spec.case.callers)
         make = functools.partial(system.MultiplexedWire, address, options)
         self._payloads = Payloads(system, options, spec)
-        script = script_of(make(), self._payloads)
+        wire = make()
+        script = script_of(wire, self._payloads)
         self._poller, depth = Poller(), spec.case.outstanding
+        self._timer = Timer(getattr(wire, "timeout_s", LIMIT_S))
+        self._poller.add(self._timer.fd)
         self._slots = [Slot(script, number, spec.case.calls_per_caller) for number in range(spec.case.callers * depth)]
         places = range(0, len(self._slots), depth)
         self._connections = [Connection(make, script, self._poller, self._slots[at : at + depth]) for at in places]
@@ -209,6 +221,15 @@ class WireOutstanding:
         for fd, event in self._poller.poll(None, max(1, len(self._connections))):
             if fd in connections:
                 connections[fd].advance(event, until_ns)
+            elif fd == self._timer.fd and self._late(connections):
+                raise self._timer.late()
+
+    def _late(self, connections: dict[int, Connection]) -> list[Connection]:
+        """Take in the timer's event; return the connections with a call that has waited too long."""
+        with contextlib.suppress(DueError):
+            self._timer.step(None)
+        latest_ns = self._timer.latest_ns()
+        return [connection for connection in connections.values() if connection.sent_ns < latest_ns]
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Keep one call of each slot under way until an instant, or until its buffers are full."""
@@ -219,16 +240,24 @@ class WireOutstanding:
         while active:
             for fd, event in poll(None, most):
                 if (connection := active.get(fd)) is None:
+                    for late in self._late(active) if fd == self._timer.fd else ():
+                        self._renew(late, self._timer.late(), active, until_ns)
                     continue
                 try:
                     connection.advance(event, until_ns)
                     if not connection.under_way:
                         del active[fd]
                 except TransportError as error:
-                    del active[fd]
-                    connection.renew(error)
-                    if time.perf_counter_ns() < until_ns:
-                        self._begin(connection, active, until_ns)
+                    self._renew(connection, error, active, until_ns)
+
+    def _renew(
+        self, connection: Connection, error: TransportError, active: dict[int, Connection], until_ns: int
+    ) -> None:
+        """Count the calls under way on a connection as failed, and begin others on a new one."""
+        del active[connection.fd]
+        connection.renew(error)
+        if time.perf_counter_ns() < until_ns:
+            self._begin(connection, active, until_ns)
 
     def _begin(self, connection: Connection, active: dict[int, Connection], until_ns: int) -> None:
         """Begin a call of each slot that has room; on a new connection as long as they fail at once."""
@@ -252,3 +281,4 @@ class WireOutstanding:
         for connection in self._connections:
             connection.close()
         self._poller.close()
+        self._timer.close()

@@ -19,9 +19,9 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from bench import stats
-from bench.analysis.quantiles import Quantile, crossed, quantile
+from bench.analysis.quantiles import CALLS, Quantile, crossed, quantile
 from bench.analysis.resources import cpu_over_starts, total_cpu
-from bench.run.frames import Run, numbered
+from bench.run.frames import Run, number_of, numbered
 from bench.stats.intervals import Interval
 from bench.text import duration, listed, plain, quantity, ratio_ends
 
@@ -198,12 +198,23 @@ def lines(run: Run, axes: Axes, cases: pd.DataFrame, x: str, y: str) -> None:
     """Draw one line for each system and transport, with the range over starts as a band."""
     for (system, transport), rows in cases.groupby(["system", "transport"], sort=False):
         drawn = looks(run)[rows.index[0]]
-        draw_line(axes, rows.sort_values(x), x, y, drawn, f"{system} {transport}", LINE_STYLES[str(transport)])
+        draw_line(run, axes, rows.sort_values(x), x, y, drawn, f"{system} {transport}", LINE_STYLES[str(transport)])
 
 
-def draw_line(axes: Axes, rows: pd.DataFrame, x: str, y: str, drawn: Look, label: str, line: str = "-") -> None:
-    """Draw a column of ``Run.cases`` against another, with the range over starts as a band."""
-    axes.plot(rows[x], rows[y], line, color=drawn.colour, marker=drawn.marker, ms=6, lw=1.8, label=label)
+def draw_line(
+    run: Run, axes: Axes, rows: pd.DataFrame, x: str, y: str, drawn: Look, label: str, line: str = "-"
+) -> None:
+    """Draw a column of ``Run.cases`` against another, with the range over starts as a band.
+
+    Where the starts have two levels, each has a marker, and there is none between them.
+    """
+    levels = [run.over_starts(number_of(case), y).levels if y in run.starts else None for case in rows.index]
+    alone = [place for place, both in enumerate(levels) if both is None]
+    axes.plot(rows[x], rows[y], line, color=drawn.colour, marker=drawn.marker, markevery=alone, ms=6, lw=1.8,
+              label=label)  # fmt: skip
+    for at, both in zip(rows[x], levels, strict=True):
+        if both is not None:
+            axes.plot([at, at], both, drawn.marker, color=drawn.colour, ms=6)
     band(axes, rows[x], rows[f"{y}_low"], rows[f"{y}_high"], drawn.colour)
 
 
@@ -420,11 +431,13 @@ def distribution_of(
 def draw_cdfs(axes: Axes, shown: Sequence[Distribution]) -> None:
     """Draw empirical CDFs with a marker at each quantile; of more than six distributions three quantiles each."""
     if len(shown) <= MOST_CURVES:
-        for of in shown:
+        for place, of in enumerate(shown):
             with hollow(axes, of.is_hollow):
                 label = f"{of.name}, n = {of.n:,}{crossed(of.quantiles.items())}"
                 curve(axes, of.points, label, of.drawn.colour, of.line, of.drawn.marker)
-                quantile_marks(axes, of.points, of.quantiles.items(), of.drawn)
+                quantile_marks(
+                    axes, of.points, of.quantiles.items(), of.drawn, BAR_APART * (place - (len(shown) - 1) / 2)
+                )
         distribution_axes(axes)
         return
     for y, of in enumerate(shown):
@@ -447,7 +460,8 @@ def quantile_row(axes: Axes, y: float, quantiles: dict[float, Quantile], colour:
         medians = of.spread.medians if p == min(MARKS) else (of.value,)
         _quantile_mark(axes, p, medians, [y] * len(medians), color=colour)
     few = [f"p{100 * p:g}" for p in MARKS if p not in known]
-    words = f"too few calls for {listed(few)}" if few else f"p99 {quantiles[0.99].spread.values(duration)}"
+    of_calls = "*" * sum(of.over == CALLS for of in known.values())
+    words = f"too few calls for {listed(few)}" if few else f"p99 {quantiles[0.99].spread.values(duration)}{of_calls}"
     write_beside(axes, y, words + more + crossed((p, quantiles[p]) for p in MARKS))
 
 
@@ -461,23 +475,27 @@ def quantile_axes(axes: Axes) -> None:
     for p in MARKS:
         _quantile_mark(axes, p, [], [], color=GREY, label=f"p{100 * p:g}")
     log_axis(axes.xaxis)
-    axes.set_xlabel("RTT: median over the starts, or of all calls where a start has too few")
+    axes.set_xlabel("RTT: median over the starts; of all calls, where a start has too few: * p99, ** p90 and p99")
+
+
+BAR_APART = 0.08  # of the bars of neighbouring curves, in units of the scale of tails
 
 
 def quantile_marks(
-    axes: Axes, points: tuple[Any, Any], quantiles: Iterable[tuple[float, Quantile]], drawn: Look
+    axes: Axes, points: tuple[Any, Any], quantiles: Iterable[tuple[float, Quantile]], drawn: Look, above: float = 0.0
 ) -> None:
     """Draw a marker on a curve at each quantile that is known; its interval as a bar, its median over starts as a line.
 
-    points: the curve, as ``stats.distribution`` returns it.
+    points: the curve, as ``stats.distribution`` returns it. above: how far above the quantile's height bar and line
+    are, so that those of several curves do not lie on each other.
     """
     for p, of in quantiles:
         if math.isnan(of.value) or not len(points[0]):
             continue
         height = float(tail_scale(p))
-        axes.plot([of.low, of.high], [height] * 2, color=drawn.colour, lw=4.5, alpha=0.3, solid_capstyle="round")
+        axes.plot([of.low, of.high], [height + above] * 2, color=drawn.colour, lw=3, alpha=0.4, solid_capstyle="round")
         medians = of.spread.medians
-        axes.plot(medians, [height] * len(medians), "|", color=drawn.colour, ms=9, mew=1.4)
+        axes.plot(medians, [height + above] * len(medians), "|", color=drawn.colour, ms=6, mew=1.4)
         axes.plot(on_curve(*points, p), height, drawn.marker, color=drawn.colour, ms=5.5)
 
 

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
 from bench import paths
-from bench.analysis import checks, per_host
+from bench.analysis import acceptance, checks, per_host
 from bench.drawing import borrowed
 from bench.drawing.axes import finish, style
 from bench.experiments import sentences
@@ -118,7 +118,7 @@ def caption(run: Run) -> str:
 def _windows(run: Run) -> str:
     """Return how often each case was measured, and what was measured each time."""
     if not len(run.stored_slices):
-        return f"{_starts(run.cases)} starts of each case, {run.plan.windows}"
+        return f"{_starts(run.cases)} starts of each case, {sentences.windows(run)}"
     blocks = run.ledger.loc[run.stored_slices["start"].unique(), "block"].nunique()
     alone = [run.labels[case] for case in run.plan.windows_apart if case in run.numbers]
     windows = run.plan.windows
@@ -133,7 +133,7 @@ def _windows(run: Run) -> str:
 
 def _although(run: Run) -> str:
     """Return what a run that was kept as a reference misses, or nothing."""
-    missed = run.manifest.get("kept_although", [])
+    missed = acceptance.misses(run) if run.manifest.get("kept_although") else []
     return f" Kept although {listed(missed)}." if missed else ""
 
 

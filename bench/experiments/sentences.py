@@ -39,8 +39,10 @@ def clients_of(row: "pd.Series[float]") -> str:
 
 def measured(run: Run) -> str:
     """Return how the cases of a run were repeated: in blocks of slices, or in starts; and what taking turns did."""
+    if (run.cases["load"] == "session").all():
+        return "Each start of a case had a fresh server, and its client processes ran one after another."
     if not len(run.stored_slices):
-        return f"Each start of a case had fresh processes, and a window of its own ({run.plan.windows})."
+        return f"Each start of a case had fresh processes, and a window of its own ({windows(run)})."
     blocks, groups = run.plan.starts, run.ledger["turns_with"].value_counts()
     each = "their" if groups.max() == len(run.plan.cases) else f"up to {groups.max()} cases at once had their"
     text = (
@@ -50,6 +52,16 @@ def measured(run: Run) -> str:
     if alone := [run.labels[case] for case in run.plan.apart if run.case(case).system != "loopback"]:
         text += f" Measured in starts of their own, because they take no turns: {few(alone)}."
     return f"{text} {turns(run)}".strip()
+
+
+def windows(run: Run) -> str:
+    """Return what each start measured that took no turns: reply streams that have begun are received whole."""
+    if not (run.cases["load"] == "reply_stream").all():
+        return run.plan.windows
+    lengths_s = dict.fromkeys(f"{end:.2g}" for end in run.ledger["window_s"].quantile([0, 1]))
+    return (
+        f"requests for {run.plan.window_s:g} s, each start until the last stream had ended, {' to '.join(lengths_s)} s"
+    )
 
 
 def turns(run: Run) -> str:
@@ -92,7 +104,7 @@ class Limit:
 def limit_of(run: Run, case: int) -> Limit:
     """Return what limited the rate of a case, by the CPU utilization of its roles."""
     measured = resources(run, case)
-    utilization = listed(f"{resource.name} {resource.busy:.0%}" for resource in measured)
+    utilization = listed(f"{resource.name} {resource.percent}" for resource in measured)
     if math.isnan(run.cases.loc[case, "server_cpu_us_per_call"]):
         return Limit(utilization, (), UNKNOWN)
     busy = tuple(full(measured))

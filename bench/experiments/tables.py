@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from bench import stats
-from bench.analysis import overload, per_host, quantiles
+from bench.analysis import overload, per_host, quantiles, stationarity
+from bench.analysis.checks import level_changes
 from bench.analysis.comparison import compare_cases
 from bench.analysis.prediction import capacity_at, predict
 from bench.analysis.trust_card import Check
@@ -156,9 +157,20 @@ def plan(run: Run) -> Iterator[Row]:
             "placement": case.placement,
             "message": case.message,
             "options": ", ".join(f"{name}={value}" for name, value in case.options.items()),
-            "starts": run.plan.starts,
-            "window [s]": f"{run.plan.window_s:g}" + ", in slices" * (number not in run.plan.apart),
+            **(_searched(run, number) if "capacity" in run.manifest else _planned(run, number)),
         }
+
+
+def _planned(run: Run, number: int) -> Row:
+    """Return how often a case is measured, and for how long."""
+    in_slices = ", in slices" * (number not in run.plan.apart)
+    return {"starts": run.plan.starts, "window [s]": f"{run.plan.window_s:g}{in_slices}"}
+
+
+def _searched(run: Run, number: int) -> Row:
+    """Return how often a search measured a rate, and for how long: it decides both while it measures."""
+    windows_s = run.ledger_of(number)["window_s"]
+    return {"starts": len(windows_s), "window [s]": f"{windows_s.median():.2g}"}
 
 
 def _connections(case: Case) -> Row:
@@ -194,6 +206,7 @@ def versions(run: Run) -> pd.DataFrame:
 @table("case")
 def calls(run: Run) -> Iterator[Row]:
     """Return one row for each closed-loop case: quantiles of the RTT and the rate, or what a load generator reports."""
+    unsteady = stationarity.unsteady(level_changes(run))
     for case, row in numbered(_closed_loops(run)):
         shown = {p: quantiles.quantile(run, case, p) for p in stats.QUANTILES}
         has_samples = not run.case(case).generator
@@ -207,9 +220,18 @@ def calls(run: Run) -> Iterator[Row]:
             else str(shown[0.5]),
             **{f"p{100 * p:g}": str(shown[p]) for p in stats.QUANTILES[1:]},
             "calls/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
-            **({"note": f"the starts disagree{order}"} if (order := quantiles.crossed(shown.items())) else {}),
+            **_note(
+                f"the starts disagree{order}" if (order := quantiles.crossed(shown.items())) else "",
+                "most starts did not reach steady state" if case in unsteady else "",
+                "n and quantiles are of the small calls, calls/s of all" if row["large_bytes"] else "",
+            ),
             **_described(run, case),
         }
+
+
+def _note(*notes: str) -> Row:
+    """Return the column of notes on a row, if there are any."""
+    return {"note": "; ".join(filter(None, notes))} if any(notes) else {}
 
 
 def _closed_loops(run: Run) -> pd.DataFrame:
@@ -477,7 +499,9 @@ def reply_streams(run: Run) -> Iterator[Row]:
             "time to first message [range over starts]": _of_case(run, case, "p50_first_us", duration),
             "median gap": _median(run, case, "p50_gap_us", duration),
             **{f"{p} gap": _median(run, case, f"{p}_gap_us", duration, TOO_FEW) for p in ("p90", "p99")},
-            "messages/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
+            "messages/s, all streams at once [range over starts]": "n/a (too short a part of a start)"
+            if math.isnan(row["rate_per_s"])
+            else _of_case(run, case, "rate_per_s", quantity),
             "more than a gap late": _median(run, case, "overdue", "{:.1%}".format, "no schedule"),
             "streams complete, broken": f"{starts['streams'].sum():,.0f}, {starts['errors'].sum():,.0f}",
         }

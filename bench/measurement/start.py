@@ -55,6 +55,7 @@ from bench.stats import clock_offsets
 from bench.validation.estimate import sessions_s
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
+CONNECTION_S = 0.002  # more for each of many connections
 WARM_UP_CALL_S = 0.01  # for each request that warms a service up
 TARGET_S = 5.0  # the same, for a server that is said to be running
 PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
@@ -287,6 +288,7 @@ class Start:
         if self.case.load == "reply_stream":
             patience_s += 0.05 * self.case.processes * self.case.callers
             patience_s += systems.timeout_s(self.case.system) * -(-self.case.callers // AT_ONCE)
+        patience_s += CONNECTION_S * self.case.processes * self.case.callers
         try:
             ready = tuple(collect(Ready, spawned.clients, patience_s, spawned.watched))
         except SystemFailedError as error:

@@ -8,6 +8,7 @@ from bench import credentials
 
 MOST_BYTES = 128 * 1024 * 1024
 MOST_CLIENTS = 256
+MOST_CONNECTIONS = 10_000  # callers of closed and open loads that are no threads or tasks of this process
 MOST_STREAMS = 2000  # callers of the load reply_stream
 MOST_CALLS = 1_000_000
 MOST_OUTSTANDING = 1000  # per connection

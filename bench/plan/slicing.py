@@ -5,7 +5,7 @@ from itertools import groupby
 from random import Random
 from typing import NamedTuple
 
-from bench.plan.case import Case
+from bench.plan.case import MOST_CLIENTS, Case
 
 WARM_UP = 0  # the number of rounds that warm up
 WARM_UPS = 2  # such rounds: in their first slice or two fresh processes are up to 5 % faster than later
@@ -50,6 +50,7 @@ def can_take_turns(case: Case) -> bool:
     Others are measured in starts of their own.
     """
     is_plain = case.load == "closed" and not (case.calls_per_connection or case.outstanding > 1 or case.large_bytes)
+    is_plain = is_plain and case.callers <= MOST_CLIENTS  # a slice is too short for a call of each of more
     is_whole = not (case.is_short or case.generator or case.fresh_router)
     return is_plain and is_whole and not case.hosts
 

@@ -86,16 +86,21 @@ class Reader:
 
     def __init__(self) -> None:
         self._buffer = bytearray()
+        self._head: dict[str, Any] | None = None  # parsed, of a message whose blobs have not all come
+        self._whole = 0  # bytes of that message
 
     def feed(self, data: bytes) -> Iterator[ControlMessage]:
         """Append ``data`` and yield each message that is now complete."""
         self._buffer += data
-        while (end := self._buffer.find(b"\n") + 1) > 0:
-            head = read_line(bytes(memoryview(self._buffer)[:end]))
-            sizes = head.get("sizes", ())
-            if len(self._buffer) < end + sum(sizes):
+        while self._head is not None or (end := self._buffer.find(b"\n") + 1) > 0:
+            if self._head is None:
+                self._head = read_line(bytes(memoryview(self._buffer)[:end]))
+                self._whole = end + sum(self._head.get("sizes", ()))
+            if len(self._buffer) < self._whole:
                 return
-            blobs = []
+            head, self._head = self._head, None
+            sizes = head.get("sizes", ())
+            blobs, end = [], self._whole - sum(sizes)
             for size in sizes:
                 blobs.append(bytes(memoryview(self._buffer)[end : end + size]))
                 end += size

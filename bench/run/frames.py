@@ -153,7 +153,7 @@ class Run(Tables):
         """
         if not len(self.stored_slices) or name not in self.slices or not {base, other} <= set(self.slices["case"]):
             return None
-        found = slices.contrasts(self.slices, *self.sides(base, other), name)
+        found = slices.contrasts(_logarithms(self, name), *self.sides(base, other))
         return found if len(found) else None
 
     def sides(self, base: int, other: int) -> tuple[list[int], list[int]]:
@@ -378,6 +378,12 @@ def once(of_run: Callable[Concatenate[Run, Given], Found]) -> Callable[Concatena
         return answers[key]
 
     return asked
+
+
+@once
+def _logarithms(run: Run, name: str) -> pd.DataFrame:
+    """Return ``slices.logarithms`` of a quantity."""
+    return slices.logarithms(run.slices, name)
 
 
 def shared(path: Path) -> Run:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from bench import stats
 from bench.plan.case import MOST_CLIENTS, Case
+from bench.run.slices import of_starts
 from bench.stats import pooling
 from bench.stats.pooling import AGREE, DIFFER, Agreement
 
@@ -58,12 +59,11 @@ def hosts_of(calls: pd.DataFrame, hosts: pd.DataFrame, case_of: Callable[[int], 
     names = list(dict.fromkeys(hosts["host"]))
     codes = np.full(len(calls), -1, np.int16)
     starts, clients = calls["start"].to_numpy(), calls["client"].to_numpy()
-    for start, rows in hosts[hosts["clients"] > 0].groupby("start"):
-        first, last = np.searchsorted(starts, [start, start + 1])
-        case = case_of(int(str(start)))
+    for calls_of_start, rows in of_starts(starts, hosts[hosts["clients"] > 0]):
+        case = case_of(int(rows["start"].iloc[0]))
         by_process = _by_process(rows, names)
-        process = clients[first:last] // (case.callers * case.outstanding)
-        codes[first:last] = by_process[np.minimum(process, len(by_process) - 1)]
+        process = clients[calls_of_start] // (case.callers * case.outstanding)
+        codes[calls_of_start] = by_process[np.minimum(process, len(by_process) - 1)]
     return pd.Categorical.from_codes(codes, names)
 
 

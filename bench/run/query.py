@@ -9,14 +9,13 @@ import duckdb
 import pandas as pd
 
 from bench.errors import DataError, UsageError
-from bench.run import schema, stored
+from bench.run import listed, schema, stored
 from bench.run.folder import Folder
 
 
 def runs() -> pd.DataFrame:
     """Return one row for each of your runs: id, when, notebook, profile, starts done and planned, machine."""
-    rows = [_row(folder) for folder in stored.all_runs()]
-    return pd.DataFrame([row for row in rows if row], columns=list(_COLUMNS)).set_index("run")
+    return pd.DataFrame(listed.rows(_row), columns=list(_COLUMNS)).set_index("run")
 
 
 _COLUMNS = (

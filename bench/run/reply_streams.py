@@ -1,5 +1,7 @@
 """Reply streams of a run, as frames: time to first message, gaps, pacing and transit, for each start."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -8,6 +10,7 @@ from bench import stats
 LOAD = "reply_stream"
 TIMES = ("first", "gap", "uneven", "pacing", "transit")  # of a start: quantiles of each in us
 QUANTILES = (0.5, 0.9, 0.99)
+LEAST_TOGETHER = 0.25  # of a start: the part in which all callers have streams, if their rate is given
 
 
 def column(time: str, p: float) -> str:
@@ -15,6 +18,7 @@ def column(time: str, p: float) -> str:
     return f"p{100 * p:g}_{time}_us"
 
 
+FIRST = column("first", 0.5)  # the median time to first message
 COLUMNS = (*(column(time, p) for time in TIMES for p in QUANTILES), "overdue")
 
 
@@ -52,7 +56,7 @@ def quantiles(ledger: pd.DataFrame, streams: pd.DataFrame, replies: pd.DataFrame
     A quantile above the median is NaN where the start has too few values to carry it. ``uneven`` times are the
     distances of the gaps from the planned one, NaN where unpaced. ``overdue``: the share of replies that came when
     the next one was due already, more than one gap late; NaN where unpaced. ``stream_rate_per_s``: replies per second
-    between the first and the last reply of the start.
+    while all callers had streams.
     """
     starts = ledger.index[ledger["load"] == LOAD]
     values = pd.DataFrame(index=starts, columns=[*COLUMNS, "stream_rate_per_s"], dtype=float)
@@ -65,11 +69,24 @@ def quantiles(ledger: pd.DataFrame, streams: pd.DataFrame, replies: pd.DataFrame
             for p in QUANTILES:
                 values.loc[start, column(time, p)] = stats.carried(of_start.to_numpy() / 1e3, p)
     for start, of_start in streams[streams["replies"] > 0].groupby("start"):
-        first = (of_start["t_send_ns"] + of_start["first_ns"]).min()
-        last = (of_start["t_send_ns"] + of_start["last_ns"]).max()
-        count = np.array([1, int(of_start["replies"].sum())])
-        values.loc[start, "stream_rate_per_s"] = stats.stream_rate(np.array([first, last]), count)
+        values.loc[start, "stream_rate_per_s"] = _rate_per_s(of_start)
     return values
+
+
+def _rate_per_s(rows: pd.DataFrame) -> float:
+    """Return the replies per second of a start while all callers had streams; NaN where that is a short part of it.
+
+    Streams begin one after another, and those that have begun are received whole. The replies of a stream are counted
+    as if they came evenly from its first to its last.
+    """
+    first, last = (rows["t_send_ns"] + rows[name] for name in ("first_ns", "last_ns"))
+    began = rows.groupby("client")["t_send_ns"].min().max()
+    ended = last.groupby(rows["client"]).max().min()
+    if ended - began < LEAST_TOGETHER * (last.max() - rows["t_send_ns"].min()):
+        return math.nan
+    inside = (last.clip(upper=ended) - first.clip(lower=began)).clip(lower=0) / (last - first)
+    is_inside = ((last > began) & (last <= ended)).astype(float)  # of a stream with one reply
+    return float((rows["replies"] * inside.where(last > first, is_inside)).sum() / ((ended - began) / 1e9))
 
 
 def _overdue(rows: pd.DataFrame, gap_us: "pd.Series[float]") -> "pd.Series[float]":

@@ -136,14 +136,16 @@ def add_use_of_cpus(ledger: pd.DataFrame, used: pd.DataFrame, cpus_allowed: int,
     """Add CPU time per call (us), utilization (%), the clients' share of their CPUs, and context switches per call.
 
     used: see ``warm_use``. cpus_allowed: CPUs that a role can use that is not pinned. reports: what the clients
-    reported. Spinning until a request is due is part of the clients' utilization, but not of the CPU time per call.
+    reported. Spinning until a request is due is in none of them: it ends when there is work, and limits no rate.
     """
     ledger["cpu_from_ns"] = used["cpu_from_ns"]
-    for role in ROLES:
-        ledger[f"{role}_cpu_us_per_call"] = used[f"{role}_cpu_ns"] / used["calls"] / 1e3
-        ledger[f"{role}_cpu_percent"] = 100 * used[f"{role}_cpu_ns"] / used["window_ns"]
     pacing_us = reports[reports["name"] == PACING].groupby("start")["value"].sum()
-    ledger["client_cpu_us_per_call"] -= pacing_us.reindex(ledger.index, fill_value=0) / ledger["calls"]
+    pacing_us = pacing_us.reindex(ledger.index, fill_value=0) / ledger["calls"]  # per call
+    for role in ROLES:
+        spun_us = pacing_us if role == "client" else 0
+        us_per_call = used[f"{role}_cpu_ns"] / used["calls"] / 1e3 - spun_us
+        ledger[f"{role}_cpu_us_per_call"] = us_per_call
+        ledger[f"{role}_cpu_percent"] = 100 * us_per_call * 1e3 * used["calls"] / used["window_ns"]
     pinned = ledger["client_cpus"].map(lambda cpus: len(cpus.split(",")) if isinstance(cpus, str) else cpus_allowed)
     usable = pinned.clip(upper=ledger["clients"])  # a process runs one thread at a time
     ledger["client_cpu_share"] = ledger["client_cpu_percent"] / 100 / usable

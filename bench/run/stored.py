@@ -1,6 +1,7 @@
 """The runs on disk: made, found, listed, kept."""
 
 import contextlib
+import os
 import stat
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -49,7 +50,12 @@ def _claim(parent: Path, stem: str) -> Path:
 
 def all_runs() -> list[Folder]:
     """Return your runs, the oldest first."""
-    return [Folder(file.parent) for file in sorted(paths.runs().glob("*/manifest.json"))]
+    folder = paths.runs()
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208
+    except OSError:
+        return []
+    return [Folder(folder / name) for name in names if os.path.exists(f"{folder}/{name}/manifest.json")]  # noqa: PTH110
 
 
 def find(name: str) -> Folder:

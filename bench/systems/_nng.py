@@ -1,6 +1,8 @@
 """Shared by the two nng systems: options, addresses, sockets, encryption, errors, the server of one socket."""
 
 import logging
+import socket as sockets
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pynng
 from bench import credentials
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _tls
+from bench.systems import _connections, _greeting, _tls
 
 
 @dataclass(frozen=True)
@@ -95,3 +97,50 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     answer, send, receive = service.answer, socket.send, socket.recv
     while True:
         send(answer(receive()))
+
+
+OURS, THEIRS = b"\0SP\0\0\x30\0\0", b"\0SP\0\0\x31\0\0"  # greetings of REQ and of REP
+REQUEST = 0x8000_0001  # the number of every request of a wire: a connection has one under way
+MOST_BYTES = 256_000_000
+_head = {"tcp": struct.Struct("!QI"), "ipc": struct.Struct("!BQI")}  # over ipc a 1; the length; the request's number
+
+
+class Wire:
+    """Requests and responses as bytes, of a REQ socket: SP (Scalability Protocols), for the load generator ``wire``.
+
+    Source: RFCs sp-tcp-mapping-01 and sp-request-reply-01 of nanomsg; for ipc nng_ipc(7).
+    """
+
+    last = False
+
+    def __init__(self, address: str, options: Options) -> None:
+        if options.tls:
+            raise ValueError("the engine wire speaks SP without encryption: give tls false")
+        self._where = parse_address(address)
+        self._head, self._first = _head[self._where.transport], (1,) * (self._where.transport == "ipc")
+
+    def connect(self) -> sockets.socket:
+        """Return a connection whose greeting is over; TransportError where that is not possible."""
+        with _greeting.connected(self._where) as connection:
+            connection.sendall(OURS)
+            if (said := _greeting.take(connection, len(THEIRS))) != THEIRS:
+                raise TransportError(f"the server is no REP socket of nng: it greets with {said!r}{_tls.IF}", "connect")
+        return connection
+
+    def request(self, payload: bytes) -> bytes:
+        """Return a request: the length, its number, the payload."""
+        return self._head.pack(*self._first, 4 + len(payload), REQUEST) + payload
+
+    def end(self, buffer: bytes | bytearray, length: int) -> int:
+        """Return how many bytes the first response takes, 0 if it is incomplete; TransportError for another message."""
+        if length < self._head.size:
+            return 0
+        *first, size, number = self._head.unpack_from(buffer)
+        if tuple(first) != self._first or number != REQUEST or not 4 <= size <= MOST_BYTES:
+            raise TransportError(f"a message is no reply of SP: it begins with {bytes(buffer[: self._head.size])!r}")
+        stop = self._head.size - 4 + size
+        return stop if stop <= length else 0
+
+    def body(self, response: bytes, payload: bytes) -> bytes:
+        """Return the payload in a whole response."""
+        return response[self._head.size :]

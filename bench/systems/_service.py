@@ -412,7 +412,7 @@ class Wire(_http_wire.Responses):
         if described.says.http2:
             raise ValueError("the wire makes HTTP/1.1 requests, and this service is asked over HTTP/2: leave out http2")
         super().__init__(address)
-        self._host = described.called(parse_address(address))
+        self._host, self.timeout_s = described.called(parse_address(address)), described.says.timeout_s
         self.tls = _service_tls.Layer(described, address) if described.is_encrypted else None
         self._of = of
 

@@ -258,6 +258,7 @@ class Wire(_grpc_wire.Calls):
         ):
             raise ValueError("the wire makes gRPC calls with the same headers: write them without values")
         self._described, self._of = described, of
+        self.timeout_s = described.says.timeout_s
         headers, where = of(b"").headers, parse_address(address)
         metadata = tuple((name.lower(), value) for name, value in headers.items())
         tls = _service_tls.Layer(described, address, "h2") if described.is_encrypted else None

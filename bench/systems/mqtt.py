@@ -19,7 +19,7 @@ from paho.mqtt.properties import Properties
 from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.process import event_loops
-from bench.systems import _broker, _broker_ends, _tls
+from bench.systems import _broker, _broker_ends, _mqtt_wire, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.2
@@ -272,3 +272,14 @@ class Sender(_broker_ends.Sender, _Connection):
 
 class Receiver(_broker_ends.Receiver, _Connection):
     """The receiving end of a one-way stream."""
+
+
+class Wire(_mqtt_wire.Wire):
+    """The same calls for the load generator ``wire``."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        if options.tls:
+            raise ValueError("the engine wire speaks to the MQTT broker without encryption: give tls false")
+        if options.qos:
+            raise ValueError("the engine wire publishes at most once: give qos 0")
+        super().__init__(address)

@@ -17,7 +17,7 @@ from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
 from bench.process import event_loops
-from bench.systems import _broker, _broker_ends, _tls
+from bench.systems import _broker, _broker_ends, _nats_wire, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.4
@@ -293,3 +293,14 @@ class Receiver(_broker_ends.Receiver, _Connection):
         """Send what is still to be sent, and disconnect."""
         with contextlib.suppress(errors.Error):
             await self._nats.drain()
+
+
+class Wire(_nats_wire.Wire):
+    """The same calls for the load generator ``wire``."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        if options.tls:
+            raise ValueError("the engine wire speaks to NATS without encryption: give tls false")
+        if options.jetstream:
+            raise ValueError("the engine wire makes calls of core NATS: give jetstream false")
+        super().__init__(address)

@@ -30,6 +30,7 @@ GUARANTEES = {
 }
 Options = _nng.Options
 serve = _nng.serve
+Wire = _nng.Wire
 
 
 class _Connected:

@@ -14,6 +14,7 @@ START_S = 0.3
 REQUIRES = ("pynng",)
 ENCRYPTED = ("tcp",)
 GUARANTEES = "nng"  # as that system's
+Wire = _nng.Wire
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from bench import credentials
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
 from bench.replies import END
-from bench.systems import _broker, _broker_ends, _tls
+from bench.systems import _broker, _broker_ends, _redis_wire, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
@@ -34,6 +34,7 @@ SERVER = _broker.Program("redis-server", "redis-server", "Ready to accept")
 KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
 AHEAD_BYTES = 4_000_000  # of replies of a stream that wait in their list, before the server waits
 PAUSES_S = (0.001, 0.05)  # between two looks at a list that is long: the first pause, and the longest
+MOST_CONNECTIONS = 10_240  # its default is 10,000: as many as callers of the wire, and servers connect too
 TOGETHER, TOGETHER_BYTES = 64, 1_000_000  # of a one-way stream, pushed or taken by one command with ``pipelining``
 COMMANDS = (
     "+blpop +blmpop +rpush +llen +del +hello +auth +ping +client +select "
@@ -116,6 +117,7 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         "appendonly no",
         "daemonize no",
         "databases 1",
+        f"maxclients {MOST_CONNECTIONS}",
         "maxmemory 2gb",
         "maxmemory-policy noeviction",
         'logfile ""',
@@ -443,3 +445,13 @@ class Receiver:
     def close(self) -> None:
         """Disconnect."""
         self._redis.close()
+
+
+class Wire(_redis_wire.Wire):
+    """The same calls for the load generator ``wire``."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        if options.tls:
+            raise ValueError("the engine wire speaks to Redis without encryption: give tls false")
+        ask = (b"XADD", b"", b"*", FIELD) if options.queue == "stream" else (b"RPUSH", b"")
+        super().__init__(address, ask, KEY_BYTES, options.pipelining)

@@ -3,6 +3,7 @@
 import functools
 import logging
 import socket
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,3 +196,49 @@ class Client:
     def close(self) -> None:
         """Disconnect."""
         self._protocol.trans.close()
+
+
+CALL, REPLY = 1, 2  # kinds of messages
+STRING = b"\x0b"  # the type of a field of bytes
+MOST_BYTES = 256_000_000
+_message, _size = struct.Struct("!HHI4sI"), struct.Struct("!I")  # version, kind, the method's name and its length, 0
+_version, _method = 0x8001, b"call"
+
+
+class Wire:
+    """Calls and replies as bytes, of the binary protocol, for the load generator ``wire``; without TLS it has no state.
+
+    Source: https://github.com/apache/thrift/blob/master/doc/specs/thrift-binary-protocol.md
+    """
+
+    last = False
+    _begins = _message.pack(_version, REPLY, len(_method), _method, 0) + STRING + b"\0\0"
+
+    def __init__(self, address: str, options: Options) -> None:
+        self._where = parse_address(address)
+        self.tls = _tls.Layer(self._where) if options.tls else None
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server; TransportError where that is not possible."""
+        return _connections.connect(self._where, nodelay=True)
+
+    def request(self, payload: bytes) -> bytes:
+        """Return a call: the message's head, a structure of one field, its end."""
+        head = _message.pack(_version, CALL, len(_method), _method, 0)
+        return b"".join((head, STRING, b"\0\x01", _size.pack(len(payload)), payload, b"\0"))
+
+    def end(self, buffer: bytes | bytearray, length: int) -> int:
+        """Return how many bytes the first reply takes, 0 if it is incomplete; TransportError for another message."""
+        begins = len(self._begins)
+        if not self._begins.startswith(bytes(buffer[: min(length, begins)])):
+            raise TransportError(f"a message is no reply to a call: it begins with {bytes(buffer[:begins])!r}")
+        if length < begins + _size.size:
+            return 0
+        stop = begins + _size.size + _size.unpack_from(buffer, begins)[0] + 1
+        if stop > MOST_BYTES:
+            raise TransportError(f"a reply is larger than {MOST_BYTES:,} bytes")
+        return stop if stop <= length else 0
+
+    def body(self, response: bytes, payload: bytes) -> bytes:
+        """Return the payload in a whole reply."""
+        return response[len(self._begins) + _size.size : -1]

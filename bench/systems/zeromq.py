@@ -11,7 +11,7 @@ import zmq
 from bench import credentials as given  # ``credentials`` here is the contract's
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _tokens
+from bench.systems import _tokens, _zmtp_wire
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 REQUIRES = ("pyzmq",)
@@ -301,3 +301,12 @@ class Multiplexed(_Connection):
         if self._options.copy:
             return int.from_bytes(number, "big"), reply
         return int.from_bytes(number.bytes, "big"), reply.bytes
+
+
+class Wire(_zmtp_wire.Wire):
+    """The same requests for the load generator ``wire``."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        if options.curve:
+            raise ValueError("the engine wire speaks ZMTP without encryption: give curve false")
+        super().__init__(address)

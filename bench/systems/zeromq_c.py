@@ -38,3 +38,4 @@ class Load(_native.Load):
 
 
 Client = _twin.with_options(zeromq.Client, lambda _: zeromq.Options())
+Wire = _twin.with_options(zeromq.Wire, lambda _: zeromq.Options())

@@ -11,7 +11,7 @@ from bench.errors import NotInstalledError, UsageError, unknown
 from bench.installation import environments
 from bench.plan import hosts as far
 from bench.plan import parameters, placement
-from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_PER_S, Case
+from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_CONNECTIONS, MOST_PER_S, Case
 
 FLOOR = "sockets"  # the baseline: the system that others are compared with
 INSTRUMENT = "loopback"  # no server: the rest is the instrument overhead
@@ -43,6 +43,11 @@ def payloads(value: object, what: str = "payload_bytes") -> list[int]:
 def client_count(value: object, what: str = "clients") -> int:
     """Return the one number asked for of clients, callers or connections."""
     return parameters.count(value, what, MOST_CLIENTS)
+
+
+def connection_count(value: object, what: str = "callers") -> int:
+    """Return the one number asked for of connections that a load generator may hold."""
+    return parameters.count(value, what, MOST_CONNECTIONS)
 
 
 def client_counts(value: object, what: str = "clients") -> list[int]:

@@ -20,6 +20,7 @@ from bench.plan.case import (
     MOST_BYTES,
     MOST_CALLS,
     MOST_CLIENTS,
+    MOST_CONNECTIONS,
     MOST_OUTSTANDING,
     MOST_PER_S,
     MOST_STREAMS,
@@ -110,7 +111,7 @@ def _of_kinds(case: Case) -> Case:
     limits = {
         "payload_bytes": (1, MOST_BYTES),
         "clients": (1, MOST_CLIENTS),
-        "callers": (1, MOST_STREAMS if case.load == "reply_stream" else MOST_CLIENTS),
+        "callers": (1, _most_callers(case)),
         "calls_per_connection": (0, MOST_CALLS),
         "outstanding": (1, MOST_OUTSTANDING),
         "large_bytes": (0, MOST_BYTES),
@@ -127,6 +128,12 @@ def _of_kinds(case: Case) -> Case:
         hosts=namespaces.checked(case.hosts, case.transport) if is_linked else hosts.asked(case.hosts),
         **numbers,
     )
+
+
+def _most_callers(case: Case) -> int:
+    if case.load == "reply_stream":
+        return MOST_STREAMS
+    return MOST_CONNECTIONS if case.engine != "library" and case.load != "retry" else MOST_CLIENTS
 
 
 def _check_target(case: Case, where: Address) -> None:
@@ -149,8 +156,7 @@ def _check_open(case: Case) -> None:
 def _check_recorded(case: Case) -> None:
     """Refuse recorded arrivals where there is no recording with times, or no single client that replays it."""
     service = systems.service_of(case.system)
-    recorded = service.recording if service else None
-    if recorded is None:
+    if service is None or (recorded := service.recording) is None:
         raise UsageError("arrivals recorded are those of a recording: name a service file that has one")
     if not sum(recorded.gaps_s):
         raise UsageError(f"the recorded requests of {case.system} have no times: write at_s, or other arrivals")
@@ -230,7 +236,10 @@ def _check_wire(case: Case, module: Any) -> None:
     except ValueError as reason:
         raise UsageError(f"{case.system}: {reason}, or engine library") from reason
     if case.load in ("retry", "reply_stream") and hasattr(wire, "begin"):
-        raise UsageError(f"the engine wire makes the load {case.load} without HTTP/2: name another system than gRPC")
+        raise UsageError(
+            f"the engine wire makes the load {case.load} without HTTP/2 and brokers: name another system than "
+            f"{case.system}"
+        )
 
 
 def _check_generator(case: Case, module: Any) -> None:

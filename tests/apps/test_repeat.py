@@ -49,6 +49,14 @@ def test_the_command_holds_what_differs_from_the_notebooks_defaults():
     assert again.cases == run.plan.cases and again.starts == 2
 
 
+def test_parameters_of_a_stored_run_that_differ_from_those_shown_are_named(capsys):
+    shown = {"two_clients": "auto", "system": "all"}
+    notebook.measure("overview", source="reference", **shown)
+    assert "It was measured with two_clients=True\n" in capsys.readouterr().out
+    notebook.measure("overview", source="reference", **shown | {"two_clients": "true"})
+    assert "It was measured with" not in capsys.readouterr().out
+
+
 def test_explain_and_show_print_it(command):
     run = notebook.measure("latency", system="sockets", transport="ipc", **SMALL)
     wanted = "measure   python -m bench run latency -p system sockets -p transport ipc -p starts 2 -p window_s 0.05"

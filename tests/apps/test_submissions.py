@@ -227,14 +227,14 @@ def twice(*path) -> bytes:
     return json.dumps(content).encode()
 
 
-FILES = {name: (edited(path, value), reason) for name, (path, value, reason) in HOSTILE.items()} | {
-    "a run twice": (twice("runs"), "submitted twice"),
-    "a start twice": (twice("runs", 0, "starts"), "two starts in a block"),
-    "empty": (b"", "no submission"),
-    "no UTF-8": (b'{"submission": "\xff"}', "no submission"),
-    "deeper than any parser": (b"[" * 100_000, "no submission"),
-    "a zip": (b"PK\x03\x04", "no submission"),
-    "too large": (b" " * (reading.MOST_BYTES + 1), "larger than"),
+FILES = {name: (functools.partial(edited, path, value), reason) for name, (path, value, reason) in HOSTILE.items()} | {
+    "a run twice": (functools.partial(twice, "runs"), "submitted twice"),
+    "a start twice": (functools.partial(twice, "runs", 0, "starts"), "two starts in a block"),
+    "empty": (bytes, "no submission"),
+    "no UTF-8": (lambda: b'{"submission": "\xff"}', "no submission"),
+    "deeper than any parser": (lambda: b"[" * 100_000, "no submission"),
+    "a zip": (lambda: b"PK\x03\x04", "no submission"),
+    "too large": (lambda: b" " * (reading.MOST_BYTES + 1), "larger than"),
 }
 
 
@@ -242,7 +242,7 @@ FILES = {name: (edited(path, value), reason) for name, (path, value, reason) in 
 def test_a_hostile_file_is_refused_in_a_sentence_without_markup(name):
     data, reason = FILES[name]
     with pytest.raises(RefusedError) as refused:
-        reading.read(data)
+        reading.read(data())
     text = str(refused.value)
     assert reason in text and len(text) < 400 and not re.search(r"[\n$`]|<[a-z/!?]", text)
 
@@ -258,7 +258,7 @@ def test_markup_in_a_text_that_may_be_any_is_shown_as_text():
 def test_wrong_files_do_not_stop_the_others_and_each_is_named(tmp_path):
     folder = classes.a_class(tmp_path / "class", [1.0, 1.1, 1.2])
     for number, (data, _) in enumerate(FILES.values()):
-        (folder / f"wrong{number:02d}.json").write_bytes(data)
+        (folder / f"wrong{number:02d}.json").write_bytes(data())
     (folder / "link.json").symlink_to(folder / "student00.json")
     (folder / "zcopy.json").write_bytes((folder / "student00.json").read_bytes())
     (folder / "inside").mkdir()

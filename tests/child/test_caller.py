@@ -75,6 +75,7 @@ def reset(connection, payload):
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", [http_aiohttp, http_stdlib])
 @pytest.mark.parametrize("load", ["closed", "open"])
 @pytest.mark.parametrize(("fault", "kind"), [(refuse, "status 500"), (truncate, "read"), (reset, "read")])

@@ -9,14 +9,19 @@ from socket import MSG_MORE, SHUT_WR, SO_LINGER, SOL_SOCKET, socketpair
 
 import numpy as np
 import pytest
+from specs import client_spec
 from wire_servers import byte_by_byte, echo, framed, http, late, leaving, load_of, requests, served
 
-from bench.child import caller, polling, wire, wire_connection
+from bench import systems
+from bench.child import caller, open_files, polling, wire, wire_connection
 from bench.child.timed_loops import zeros
 from bench.child.wire import ConnectionLoop
 from bench.child.wire_connection import Connection, Script
 from bench.errors import SystemFailedError, TransportError
+from bench.measurement.start import measure
+from bench.plan.case import Case
 from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
+from bench.validation.support import checked
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -269,3 +274,80 @@ def test_more_connections_than_requests_are_no_hindrance():
     assert (report.calls, report.errors, report.scheduled) == (2, 0, 2) and sorted(len(blob) for blob in blobs) == [
         0
     ] * 9 + [1] * 6
+
+
+# Time limit and many connections
+
+
+@pytest.fixture
+def limited(monkeypatch):
+    monkeypatch.setattr(sockets.Wire, "timeout_s", 0.15, raising=False)
+
+
+def silent_once(numbers):
+    """Return a behaviour: the 8th request of all is never answered, nor are later ones on its open connection."""
+
+    def behave(wire_connection, asked):
+        for payload in asked:
+            if next(numbers) == 7:
+                list(asked)
+                return
+            wire_connection.sendall(framed(payload))
+
+    return behave
+
+
+@pytest.mark.parametrize("load", ["closed", "open"])
+def test_a_call_that_is_never_answered_fails_and_the_others_go_on(limited, poller, load):
+    paced = {"load": "open", "offered_per_s": 60, "window_s": 0.5} if load == "open" else {}
+    with served(silent_once(itertools.count())) as address:
+        made, report, _ = load_of(address, callers=2, **paced)
+    assert (report.errors, report.numbers) == (1, [("error_timeout", 1, "1")])
+    assert report.calls == (29 if load == "open" else 39) and sum(one.reopened for one in made.connections) == 1
+
+
+def test_calls_that_wait_behind_one_that_is_never_answered_fail_with_it(limited):
+    from bench.child.wire_outstanding import WireOutstanding
+
+    numbers = itertools.count()
+    with served(silent_once(numbers)) as address:
+        load = WireOutstanding(sockets, sockets.Options(), address, client_spec(callers=2, outstanding=3))
+        load.first()
+        now = time.perf_counter_ns()
+        load.load(now, now + 60_000_000_000)
+        report = load.report()
+        load.close()
+    assert report.numbers == [("error_timeout", report.errors, "1")] and 1 <= report.errors <= 3
+
+
+def test_a_first_call_that_is_never_answered_ends_the_load(limited):
+    with served(lambda connection, asked: list(asked)) as address, pytest.raises(TransportError, match=r"0\.15 s"):
+        load_of(address, callers=3)
+
+
+@pytest.mark.slow
+def test_a_thousand_connections_are_held_at_once_and_all_are_served():
+    case = Case("sockets_c", "tcp", 100, {"client": "python"}, engine="wire", callers=1000, max_calls=3000)
+    if missing := systems.missing("sockets_c"):
+        pytest.skip(missing)
+    ledger = measure(checked(case), 20, 1).ledger
+    assert ledger["calls"] == ledger["server_calls"] == 3000 and ledger["errors"] == 0
+
+
+def test_too_few_open_files_are_one_sentence(monkeypatch):
+    monkeypatch.setattr(open_files, "MOST_FILES", 0)
+    monkeypatch.setattr(open_files.resource, "getrlimit", lambda _: (100, 100))
+    with pytest.raises(SystemFailedError, match=r"100 files .*200 connections.* 264"):
+        load_of("tcp://127.0.0.1:1", callers=200)
+
+
+def test_a_server_that_takes_no_more_connections_is_named_with_their_number(limited):
+    places = itertools.count()
+
+    def few(connection, asked):
+        if next(places) < 70:
+            echo(connection, asked)
+        list(asked)
+
+    with served(few) as address, pytest.raises(TransportError, match=r"0\.15 s; 65 of 100 connections.* fewer callers"):
+        load_of(address, callers=100)

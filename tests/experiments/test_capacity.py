@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 from handmade import reference
 
+from bench import stats
 from bench.analysis import checks
 from bench.analysis.trust_card import CAUTION, PASS
-from bench.experiments import panels
+from bench.experiments import panels, tables
 from bench.experiments.capacity import findings, text
 from bench.stats import Spread
 
@@ -70,3 +71,16 @@ def test_the_cost_at_two_rates_is_that_of_the_runs_cases():
     for cost in costs:
         cases = [run.first(offered_per_s=rate) for rate in (least, stated)]
         assert cost.cpu_us == tuple(run.over_starts(case, f"{cost.role}_cpu_us_per_call") for case in cases)
+
+
+def test_the_plan_of_a_search_is_what_it_measured():
+    run = reference("capacity")
+    assert tables.plan(run)["starts"].sum() == len(run.manifest["capacity"]["probes"])
+
+
+def test_response_times_are_those_that_the_search_judged():
+    run = reference("capacity")
+    search, rows = findings.searched(run), findings.probes(run)
+    ends = [findings.response_us(run, findings.case_at(run, rate)) for rate in findings.bracket(run)]
+    for start, us in [one for of_starts in ends for one in of_starts.items()]:
+        assert stats.quantile(us, search["p"]) == pytest.approx(rows.loc[start, "quantile_us"])

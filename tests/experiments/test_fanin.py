@@ -45,6 +45,15 @@ def run():
     return by_hand([*DIRECT, *BROKERED], [100, 120, 300, 400])
 
 
+@pytest.mark.parametrize(("rtt_us", "ratio"), [([100, 120, 600], 0.5), ([100, 120, 200], None)])
+def test_a_highest_rate_of_fewer_clients_is_compared_with_that_of_the_most(rtt_us, ratio):
+    cases = [*DIRECT, Case("sockets", "tcp", 100, clients=2, callers=5)]
+    run = by_hand(cases, rtt_us)
+    found = findings.peak(run, "sockets")
+    assert found is None if ratio is None else found.value == pytest.approx(ratio)
+    assert (str(found) in text.growths(run)) == (found is not None)
+
+
 def test_the_plan_spreads_clients_evenly_over_processes():
     assert [parts(count, 4) for count in (1, 2, 6, 7, 64)] == [1, 2, 3, 1, 4]
     plan = registry.plan("fanin", system="[sockets, zeromq]", clients="[64, 1, 6]", processes=4)

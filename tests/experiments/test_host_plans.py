@@ -100,5 +100,6 @@ def test_the_table_of_the_plan_names_the_hosts_that_measured_each_case():
     shown = tables.plan(run)["hosts"]
     assert set(shown.iloc[:-1]) == {"server: s; load: a and b"} and shown.iloc[-1] not in set(shown.iloc[:-1])
     assert "hosts" not in tables.plan(far_run([here], ["a"], us))
-    asked = SimpleNamespace(plan=run.plan, ledger=run.ledger, hosts=run.hosts.iloc[:0])  # nobody is known to measure
+    nobody = run.hosts.iloc[:0]
+    asked = SimpleNamespace(plan=run.plan, ledger=run.ledger, hosts=nobody, manifest={})  # of none it is known
     assert SCHEDULER in tables.plan(asked)["hosts"].iloc[0]

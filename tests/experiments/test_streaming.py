@@ -1,8 +1,10 @@
 """Reply streams of runs made by hand: quantiles, what is overdue, where replies are late, the steps of the origin."""
 
+import math
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from handmade import recorded, usual
 
@@ -13,6 +15,7 @@ from bench.experiments import panels, registry, sentences
 from bench.experiments.streaming import findings, text
 from bench.experiments.tables import reply_streams as table
 from bench.plan.case import Case
+from bench.run import reply_streams
 from bench.run.start_record import StartRecord
 from bench.text import duration
 
@@ -65,11 +68,31 @@ def test_quantiles_are_those_of_the_streams_and_of_their_gaps():
     assert run.count(0) == 6 * 500
 
 
-def test_the_rate_counts_messages_between_the_first_and_the_last():
+def test_the_rate_counts_messages_while_all_callers_have_streams():
     run = streamed([paced("sockets")], [100], [20], [30])
-    first, last = 100e3, 99e7 + 100e3 + 4e6
-    assert run.starts["rate_per_s"].iloc[0] == pytest.approx(499 / ((last - first) / 1e9), rel=1e-9)
+    last = 99e7 + 100e3 + 4e6
+    assert run.starts["rate_per_s"].iloc[0] == pytest.approx(500 / (last / 1e9), rel=1e-9)
     assert run.starts["rate_mbit_per_s"].iloc[0] == pytest.approx(run.starts["rate_per_s"].iloc[0] * 50 * 8 / 1e6)
+
+
+@pytest.mark.parametrize(("rounds", "rate_per_s"), [(3, 1000), (1, math.nan)])
+def test_the_rate_leaves_out_the_time_in_which_streams_begin_and_end(rounds, rate_per_s):
+    """Ten callers begin 1 ms apart; a stream has ten messages in 10 ms, of which none comes in the first."""
+    clients = np.repeat(np.arange(10), rounds)
+    sent_ns = 10**6 * (clients + 10 * np.tile(np.arange(rounds), 10))
+    rows = pd.DataFrame({"client": clients, "t_send_ns": sent_ns, "first_ns": 0, "last_ns": 10**7, "replies": 10})
+    assert reply_streams._rate_per_s(rows) == pytest.approx(10 * rate_per_s, rel=0.01, nan_ok=True)
+
+
+def test_samples_of_streams_are_complete_streams_and_no_messages():
+    run = streamed([paced("sockets")], [100], [20], [30], each=10, broken=1)
+    assert run.count(0) == 6 * (9 * 5 + 1) and "has 54 streams" in checks.samples(run).found
+
+
+def test_a_window_has_time_for_all_streams_at_once_after_they_have_begun():
+    plan = registry.plan("streaming", system="sockets", gap_us=50_000)
+    assert plan.window_s >= 2 * 9 * 0.05
+    assert registry.plan("streaming", system="sockets", gap_us=50_000, window_s=0.1).window_s == 0.1
 
 
 def test_replies_more_than_a_gap_late_are_overdue():

@@ -38,7 +38,8 @@ def test_each_case_is_alone_in_its_turn() -> None:
 
 def test_loads_that_need_a_window_of_their_own_take_no_turns() -> None:
     cases = [SOCKETS, replace(SOCKETS, load="open", offered_per_s=100.0), replace(SOCKETS, max_calls=100)]
-    assert [slicing.can_take_turns(case) for case in cases] == [True, False, False]
+    cases += [replace(SOCKETS, engine="wire", callers=count) for count in (256, 257)]
+    assert [slicing.can_take_turns(case) for case in cases] == [True, False, False, True, False]
 
 
 def test_more_cases_than_can_live_at_once_are_in_groups_with_their_baseline() -> None:

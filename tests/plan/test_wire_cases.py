@@ -58,10 +58,10 @@ def test_limits_and_large_payloads(name):
     ("system", "rest", "text"),
     [
         (
-            "zeromq",
+            "rpyc",
             {},
-            "wire: .*grpc_aio, .*grpc_sync, .*http_aiohttp, .*http_crossbar, http_stdlib, oracle, sockets, "
-            ".*xmlrpc_stdlib",
+            "wire: .*grpc_aio, .*grpc_sync, .*http_aiohttp, .*http_crossbar, http_stdlib, .*nng, .*oracle, .*sockets, "
+            ".*thrift, .*xmlrpc_stdlib, .*zeromq",
         ),
         ("zeromq", {"transport": "inproc"}, "zeromq .*inproc .*wire"),
         ("sockets", {"engine": "wires"}, "library, wire, wrk, h2load"),
@@ -69,6 +69,9 @@ def test_limits_and_large_payloads(name):
         ("xmlrpc_pstream", {"options": {"writes": 3}}, "writes 1"),
         ("zeromq", {"load": "stream"}, "wire .*stream"),
         ("grpc_sync", {"load": "retry", "offered_per_s": 10.0}, "load retry .*HTTP/2"),
+        ("thrift", {"message": "items"}, "structured messages of thrift"),
+        ("sockets", {"callers": 10_001}, "at most 10,000"),
+        ("sockets", {"callers": 257, "engine": "library"}, "at most 256"),
     ],
 )
 def test_what_has_no_wire_is_refused(system, rest, text):

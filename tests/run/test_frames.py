@@ -138,7 +138,7 @@ def test_a_run_is_shared_until_a_file_of_it_changes():
     assert shared(folder.path) is not run and shared(folder.path).manifest["note"] == "another"
 
 
-def test_spinning_until_a_request_is_due_is_no_cost_of_a_call():
+def test_spinning_until_a_request_is_due_is_no_cost_of_a_call_and_no_limit_of_a_rate():
     def record(start, block, index):
         rtt_ns = np.full(1000, 100_000)
         spun = [{"name": PACING, "value": 2000.0, "unit": "us"}, {"name": PACING, "value": 3000.0, "unit": "us"}]
@@ -148,7 +148,8 @@ def test_spinning_until_a_request_is_due_is_no_cost_of_a_call():
     case = Case("sockets", "ipc", load="open", offered_per_s=10_000)
     run = recorded("openload", [case, replace(case, clients=2)], record)
     assert run.cases["client_cpu_us_per_call"].tolist() == [10, 5]  # of 10 ms the two clients spun 5 ms
-    assert run.cases["client_cpu_percent"].tolist() == [10, 10]
+    assert run.cases["client_cpu_percent"].tolist() == [10, 5]
+    assert run.cases["client_cpu_share"].to_numpy() == pytest.approx([0.1, 0.05])
 
 
 def test_cpu_time_of_other_processes_is_not_below_zero():

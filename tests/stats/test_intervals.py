@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy  # its parts are imported when they are used
 from hypothesis import given
 from hypothesis import strategies as some
-from scipy import stats as scipy_stats
 
 from bench import stats
 from bench.stats import intervals, steady_state, variance
@@ -123,13 +123,13 @@ def test_effects_cover_and_a_case_against_itself_seldom_differs():
 
 def test_p_values_are_those_of_the_textbook():
     for values in ([1, 2, 3, -4, 5, 6], [1, -2, 3, -4, 5, -6, 7, 8], [0.5, 0.1, 2]):
-        assert t_test_p(values) == pytest.approx(scipy_stats.ttest_1samp(values, 0).pvalue)
-        expected = scipy_stats.ttest_ind(values, [3.5, 5.5, 6.5, 7], equal_var=False).pvalue
+        assert t_test_p(values) == pytest.approx(scipy.stats.ttest_1samp(values, 0).pvalue)
+        expected = scipy.stats.ttest_ind(values, [3.5, 5.5, 6.5, 7], equal_var=False).pvalue
         assert welch_p(values, [3.5, 5.5, 6.5, 7]) == pytest.approx(expected)
     assert t_test_p([0, 0]) == 1 and t_test_p([2]) == 1
     assert welch_p([1, 1], [1, 1]) == 1 and welch_p([1, 1], [2, 2]) == 0 and welch_p([], [1]) == 1
     chances = [0.01, 0.04, 0.03, 0.9, 0.002]
-    assert false_discovery(chances) == pytest.approx(scipy_stats.false_discovery_control(chances))
+    assert false_discovery(chances) == pytest.approx(scipy.stats.false_discovery_control(chances))
 
 
 def series(*parts, seed=4):
@@ -184,17 +184,17 @@ def test_more_starts_detect_less_and_the_planner_knows_how_many():
 def test_a_detectable_effect_is_found_in_four_of_five_tries(starts):
     random, effect = RNG(starts), math.log1p(variance.detectable(0.05, starts))
     tries = random.normal(effect, 0.05, (4000, starts))
-    assert np.mean(scipy_stats.ttest_1samp(tries, 0, axis=1).pvalue <= 0.05) == pytest.approx(0.8, abs=0.03)
+    assert np.mean(scipy.stats.ttest_1samp(tries, 0, axis=1).pvalue <= 0.05) == pytest.approx(0.8, abs=0.03)
 
 
 @pytest.mark.parametrize("n", [5, 25, 26, 60, 400])
 def test_tails_are_those_of_the_tests_and_end_at_one(n):
     random = RNG(n)
     ours, theirs = random.normal(0.1, 1, n), random.normal(0, 1, n - 1)
-    counted = scipy_stats.mannwhitneyu(ours, theirs, method="asymptotic" if n > 25 else "exact")
+    counted = scipy.stats.mannwhitneyu(ours, theirs, method="asymptotic" if n > 25 else "exact")
     tail, place = intervals._mann_whitney_tail(n, n - 1), int(min(counted.statistic, n * (n - 1) - counted.statistic))
     assert min(1, 2 * tail[place]) == pytest.approx(counted.pvalue, rel=1e-3)
-    ranked = scipy_stats.wilcoxon(ours, method="asymptotic" if n > 25 else "exact", correction=n > 25)
+    ranked = scipy.stats.wilcoxon(ours, method="asymptotic" if n > 25 else "exact", correction=n > 25)
     assert min(1, 2 * intervals._signed_rank_tail(n)[int(ranked.statistic)]) == pytest.approx(ranked.pvalue, rel=1e-3)
     for tail in (intervals._mann_whitney_tail(n, n), intervals._signed_rank_tail(n)):
         assert np.all(np.diff(tail) >= 0) and tail[0] > 0 and tail[-1] == pytest.approx(1, abs=1e-4)

@@ -22,6 +22,7 @@ from bench.systems import _grpc, _grpc_echo_pb2, grpc_sync
 BOTH = ("grpc_sync", "grpc_aio")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOTH)
 @pytest.mark.parametrize("serialization", ["bytes", "protobuf"])
 @pytest.mark.parametrize("rpc", ["unary", "stream"])
@@ -44,6 +45,7 @@ def test_the_generated_code_is_what_the_proto_says(tmp_path):
     assert [method.name for method in service.method] == [_grpc.UNARY, _grpc.STREAM]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOTH)
 def test_a_message_over_the_limit_says_which_option_moves_it(name):
     with pytest.raises(SystemFailedError, match=r"RESOURCE_EXHAUSTED.*larger.*max_message_bytes"):
@@ -77,6 +79,7 @@ AWAITED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "run"), [("grpc_sync", PLAIN), ("grpc_aio", AWAITED)])
 def test_callers_have_a_connection_each_or_share_one(name, run):
     import psutil

@@ -210,6 +210,7 @@ def workers_of(child):
     return sorted(worker.pid for worker in psutil.Process(child.pid).children())
 
 
+@pytest.mark.slow
 def test_workers_share_the_calls_and_each_is_counted():
     case = Case("http_aiohttp", "tcp", 100, {"workers": 3, "pin": True}, clients=2, callers=8, max_calls=400)
     measured = measure(case, 5.0, seed=1)
@@ -223,6 +224,7 @@ def test_workers_share_the_calls_and_each_is_counted():
     assert schema.conform(older, "ledger")["server_worker_calls"].to_pylist() == [None]
 
 
+@pytest.mark.slow
 def test_each_worker_is_pinned_to_a_cpu_of_its_own_in_turn(serve):
     allowed = sorted(os.sched_getaffinity(0))
     child, _ = serve(workers=3, pin=True)
@@ -233,6 +235,7 @@ def test_each_worker_is_pinned_to_a_cpu_of_its_own_in_turn(serve):
     assert workers_of(child) == [] and os.sched_getaffinity(child.pid) == {allowed[0]}
 
 
+@pytest.mark.slow
 def test_workers_end_when_the_server_is_killed(serve):
     child, address = serve(workers=3)
     pids = workers_of(child)
@@ -241,6 +244,7 @@ def test_workers_end_when_the_server_is_killed(serve):
     assert wait_for(lambda: all(map(is_gone, pids)))
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_ends_the_server_and_is_named(serve):
     child, _ = serve(workers=3)
     pids = workers_of(child)
@@ -250,6 +254,7 @@ def test_a_worker_that_dies_ends_the_server_and_is_named(serve):
     assert wait_for(lambda: all(map(is_gone, pids)))
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_not_shared_with_a_stranger(serve):
     _, address = serve(workers=2)
     with pytest.raises(SystemFailedError, match=f"{address}: Address already in use"):
@@ -257,6 +262,7 @@ def test_a_port_that_is_taken_is_not_shared_with_a_stranger(serve):
     assert ask(address, b"x") == [b"x"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_begin_is_quoted_and_none_is_left():
     before = {process.pid for process in psutil.Process().children()}
     with pytest.raises(TransportError, match=r"worker 1 of 2 .*no_option"):

@@ -61,6 +61,7 @@ def post(address, document):
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [

@@ -51,6 +51,7 @@ def load_of(address, protocol, payload=b"hello", **options):
     return load
 
 
+@pytest.mark.slow
 @protocols
 @pytest.mark.parametrize("server", ["c", "python"])
 @pytest.mark.parametrize("client", ["c", "python"])
@@ -60,6 +61,7 @@ def test_either_side_is_native_or_in_python(protocol, client, server):
     assert measured.ledger["calls"] == measured.ledger["server_calls"] >= 4 and len(measured.calls) == 4
 
 
+@pytest.mark.slow
 @protocols
 @pytest.mark.parametrize("size", [1, 1000, 700_000])
 def test_a_client_in_python_is_answered_by_the_library(serve, protocol, size):
@@ -72,6 +74,7 @@ def test_a_client_in_python_is_answered_by_the_library(serve, protocol, size):
         client.close()
 
 
+@pytest.mark.slow
 def test_more_calls_on_one_connection_than_the_servers_own_limit(serve):
     _, address = serve("http")
     client = client_of(xmlrpc_stdlib, address)

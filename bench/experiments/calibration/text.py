@@ -80,6 +80,6 @@ def correction(run: Run) -> str:
         f"above p{100 * (1 - share):.0f}. p99 over whole windows, warm-up included:\n- recorded from sending: "
         f"{p99[0]}\n- corrected for coordinated omission: {p99[1]}\n- measured from the scheduled send time: {p99[2]}\n"
         f"- true: {p99[3]}\n\nAt this utilization ({of.offered_per_s * of.options['mean_us'] / 1e6:.0%}) the "
-        f"correction is {'' if abs(off) <= MARGIN else '**not** '}within {MARGIN:.0%} of the true value ({off:+.0%}). "
+        f"correction is {'' if abs(off) <= MARGIN else '**not** '}within {MARGIN:.0%} of the true value ({off:+.1%}). "
         "Measuring from the scheduled send time needs no correction."
     )

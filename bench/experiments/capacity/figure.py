@@ -6,7 +6,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from bench import stats
-from bench.analysis.quantiles import times
 from bench.drawing.axes import (
     ROLE_COLOURS,
     ROLE_MARKERS,
@@ -17,9 +16,9 @@ from bench.drawing.axes import (
     say_why_empty,
     tail_scale,
 )
-from bench.experiments.capacity.findings import bracket, case_at, is_at_least, probes, searched
+from bench.experiments.capacity.findings import bracket, case_at, is_at_least, probes, response_us, searched
 from bench.run.frames import Run
-from bench.text import quantity
+from bench.text import counted, quantity
 
 TITLE = "What is the highest rate that meets a service level objective?"
 
@@ -71,21 +70,25 @@ def in_order(run: Run, axes: Axes) -> None:
 
 
 def at_the_edge(run: Run, axes: Axes) -> None:
-    """Draw the empirical CDF of the response times at both ends of the interval."""
+    """Draw the empirical CDF of all response times of each start at both ends of the interval, by its outcome."""
     ends = [(rate, case_at(run, rate)) for rate in bracket(run)]
     if not any(case is not None and run.count(case) for _, case in ends):
         return say_why_empty(axes, "neither end of the interval was measured")
-    for (rate, case), colour, line in zip(ends, (MET, VIOLATED), ("-", "--"), strict=True):
-        if case is not None and run.count(case):
-            values = times(run, case, "response").to_numpy()
-            label = f"{quantity(rate)} requests/s, n = {len(values):,}"
-            curve(axes, stats.distribution(values), label, colour, line)
+    for (rate, case), line in zip(ends, ("-", "--"), strict=True):
+        if case is None:
+            continue
+        of_starts = response_us(run, case)
+        for is_met, colour, _, word in OUTCOMES:
+            alike = [us for start, us in of_starts.items() if probes(run).loc[start, "met"] == is_met]
+            label = f"{quantity(rate)} requests/s, {word}: {counted(len(alike), 'start')}"
+            for place, us in enumerate(alike):
+                curve(axes, stats.distribution(us), "" if place else label, colour, line, width=1.1)
     limit, p, objective = (searched(run)[name] for name in ("limit_us", "p", "objective"))
     axes.axvline(limit, color="black", lw=1, ls="--")
     axes.plot(limit, tail_scale(p), "x", ms=10, mew=2, color="black", label=f"SLO {objective}")
     distribution_axes(axes, "requests")
     axes.set_xlabel("response time (from the scheduled send time)")
-    axes.set_title("Response times at the rates met and violated")
+    axes.set_title("Response times of each start at both ends of the interval")
     return None
 
 

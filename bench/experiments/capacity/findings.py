@@ -7,9 +7,9 @@ import pandas as pd
 
 from bench.analysis.resources import full, resources
 from bench.contract import PACING
-from bench.run.frames import Run, once
+from bench.run.frames import Run, number_of, once
 from bench.run.start_values import BUSY, client_share
-from bench.stats import Spread
+from bench.stats import Array, Spread
 
 
 def searched(run: Run) -> dict[str, Any]:
@@ -68,6 +68,13 @@ def bracket(run: Run) -> tuple[float, float]:
 def case_at(run: Run, rate: float) -> int | None:
     """Return the case of a rate, or None if it was not measured."""
     return run.first(offered_per_s=rate)
+
+
+def response_us(run: Run, case: int) -> dict[int, Array]:
+    """Return the response times of all requests of each start, in us: what the search judged, warm-up included."""
+    calls = run.samples_of(case)
+    times_us = (calls["lag_ns"] + calls["rtt_ns"]) / 1e3
+    return {number_of(start): values.to_numpy() for start, values in times_us.groupby(calls["start"])}
 
 
 class Cost(NamedTuple):

@@ -19,7 +19,7 @@ from bench.experiments.capacity.findings import (
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run.frames import Run
 from bench.run.start_values import BUSY
-from bench.text import capitalized, counted, duration, listed, quantity
+from bench.text import capitalized, counted, duration, listed, percent_beside, quantity
 
 
 def evidence(run: Run) -> int:
@@ -45,16 +45,17 @@ def conclusion(run: Run) -> str:
     if not search["confirmed"]:
         return f"The {goal} is met even at {quantity(low)}/s, the highest rate searched: use a stricter one."
     met = int(confirming(run)["met"].sum())
+    is_least = is_at_least(run)
     text = (
-        f"{_subject(run)}: the {goal} is met at **{low:,.0f} requests/s** "
-        f"(in {met} of {evidence(run)} {_kind(run)} starts{_requests(run)}) and "
-        f"violated at **{high:,.0f} requests/s**. The search took {len(rows)} starts."
+        f"{_subject(run)}: the {goal} is met at **{'at least ' * is_least}{low:,.0f} requests/s** "
+        f"(in {met} of {evidence(run)} {_kind(run)} starts{_requests(run)}) and violated at **{high:,.0f} requests/s**"
+        f"{', where the clients may be the limit' * is_least}. {_limit(run)}The search took {len(rows)} starts."
     )
     text += _disagreement(run)
     violated = rows[~rows["met"] & (rows["achieved"] > 0)]
     if (violated["achieved"] < LEAST_ACHIEVED).any():
         text += " At some higher rates, not all requests could be sent on time."
-    return " ".join(filter(None, [text, _cost(run, low), _limit(run)]))
+    return " ".join(filter(None, [text, _cost(run, low)]))
 
 
 def _disagreement(run: Run) -> str:
@@ -106,12 +107,17 @@ def _cost(run: Run, rate: float) -> str:
 
 
 def _limit(run: Run) -> str:
-    """Say that the capacity is at least the lower rate, where the clients may have been the limit."""
+    """Say why the server's capacity may be higher, where the clients may have been the limit."""
     if not is_at_least(run):
         return ""
     share = busiest_clients(run)
-    used = f"used up to {share:.0%} of their CPUs" if share > BUSY else "shared a saturated CPU with the server"
-    return f"At these rates the clients {used}: the server's capacity is at least {bracket(run)[0]:,.0f} requests/s."
+    used = (
+        f"used up to {percent_beside(share, BUSY)} of their CPUs"
+        if share > BUSY
+        else "shared a saturated CPU with the server"
+    )
+    spins = ", without their spinning until a request is due" if counts_pacing(run) else ""
+    return f"At these rates the clients {used}{spins}: the server's capacity may be higher. "
 
 
 LITTLE, MOST = 0.5, 1.5  # shares of a fall between which the cost of the saved switches explains it

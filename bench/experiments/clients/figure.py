@@ -1,5 +1,7 @@
 """Panels of throughput by number of clients: measured, and predicted from one client."""
 
+import math
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
@@ -42,7 +44,9 @@ def greeter(run: Run, axes: Axes) -> None:
     shown = {name: values for name, values in rows.items() if len(values)}
     range_rows(axes, (RangeRow(values, MEASURED.colour) for values in shown.values()))
     theirs = 1e3 * published.GREETER["one_call_ms"]
-    axes.plot([theirs], [0], "D", ms=8, color=GREY, label=f"the greeter, one call: {duration(theirs)}")
+    axes.plot(
+        [theirs], [0], "D", ms=8, color=GREY, label=f"the greeter, one call, on another machine: {duration(theirs)}"
+    )
     name_rows(axes, shown)
     log_axis(axes.xaxis)
     axes.set_xlabel("RTT of each start; bar: their range, line: their median")
@@ -63,7 +67,7 @@ def _windows(run: Run, cases: pd.DataFrame) -> "pd.Series[float]":
 def throughput(run: Run, axes: Axes) -> None:
     """Draw calls per second against clients: measured, predicted from one client, and the greeter's two numbers."""
     cases, model = grown(run), predict(run)
-    draw_line(axes, cases, "clients", "rate_per_s", MEASURED, "measured")
+    draw_line(run, axes, cases, "clients", "rate_per_s", MEASURED, "measured")
     if model is not None:
         axes.plot(
             model.clients, model.asymptote, "--", color=GREY, lw=1.5, label="prediction from one client: asymptote"
@@ -71,18 +75,20 @@ def throughput(run: Run, axes: Axes) -> None:
         axes.plot(model.clients, model.rate, "-.", color=MODEL, lw=1.8, label="prediction from one client: MVA")
         band(axes, model.clients, model.rate_low, model.rate_high, MODEL)
     there = {clients: sum(rates) for clients, rates in published.GREETER["calls_per_s"].items()}
-    axes.plot(list(there), list(there.values()), "D", color=GREY, ms=7, label="the greeter, 2022", zorder=4)
+    scale = float(cases["rate_per_s"].iloc[0]) / there[1] if cases["clients"].iloc[0] == 1 else math.nan
+    axes.plot(list(there), [scale * rate for rate in there.values()], "D", color=GREY, ms=7, zorder=4,
+              label="the greeter's growth, from our rate of one client")  # fmt: skip
     _client_axis(axes, cases)
     axes.set_ylim(0)
     label_axis(axes.yaxis, quantity)
-    axes.set_ylabel("calls per second, all clients together")
+    axes.set_ylabel("calls per second of all clients\nbands: range over starts")
     axes.set_title("Throughput: measured, and predicted from one client")
 
 
 def rtt_by_clients(run: Run, axes: Axes) -> None:
     """Draw the mean RTT against clients, measured and predicted from one client."""
     cases, model = grown(run), predict(run)
-    draw_line(axes, cases, "clients", "mean_rtt_us", MEASURED, "measured")
+    draw_line(run, axes, cases, "clients", "mean_rtt_us", MEASURED, "measured")
     if model is not None:
         axes.plot(model.clients, model.rtt_us, "-.", color=MODEL, lw=1.8, label="prediction from one client: MVA")
     lone = cases["mean_rtt_us"].iloc[0]
@@ -90,7 +96,7 @@ def rtt_by_clients(run: Run, axes: Axes) -> None:
     _client_axis(axes, cases)
     axes.set_ylim(0)
     label_axis(axes.yaxis, duration)
-    axes.set_ylabel("mean RTT")
+    axes.set_ylabel("mean RTT; band: range over starts")
     axes.set_title("Mean RTT by number of clients")
 
 

@@ -20,7 +20,7 @@ from bench.experiments.clients.findings import (
 )
 from bench.experiments.sentences import P50, clients_of, why_not_more, with_range
 from bench.run.frames import Run, number_of
-from bench.text import capitalized, counted, duration, listed, paragraphs, quantity
+from bench.text import counted, duration, listed, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
@@ -65,7 +65,7 @@ def _demands(run: Run, now: Resource, clients: int) -> str:
     then = next((one for one in alone if (one.roles, one.is_thread) == (now.roles, now.is_thread)), None)
     few = f"{stats.across_starts(pd.Series(then.demand_us)).words(duration)} with 1 client and " if then else ""
     many = stats.across_starts(pd.Series(now.demand_us)).words(duration)
-    return f"{now.name} {few}{many} with {_count(clients)}; that CPU is then {now.busy:.0%} busy"
+    return f"{now.name} {few}{many} with {_count(clients)}; that CPU is then {now.percent} busy"
 
 
 def _count(clients: int) -> str:
@@ -128,9 +128,11 @@ def _room(run: Run) -> str:
         return ""
     busiest, limit = found
     text = (
-        f"{capitalized(busiest.name)} saturates first. If calls do not become cheaper, the ceiling is "
-        f"{limit:.2f} times one client's rate."
+        f"By the CPU time per call of one client, {busiest.name} would saturate first. If calls do not become cheaper, "
+        f"the ceiling is then {limit:.2f} times one client's rate."
     )
+    if other := next((listed(one.name for one in at.saturated) for at in limits(run) if at.holds is False), ""):
+        text += f" In this run {other} was saturated instead."
     if not above(reached, limit):
         return text
     now = next((one for one in resources(run, _case(run, most)) if one.roles == busiest.roles), None)

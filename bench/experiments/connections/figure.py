@@ -24,12 +24,14 @@ from bench.drawing.axes import (
     ticks_at,
 )
 from bench.experiments.connections.findings import (
+    MOST_DIFFERENT,
     Beside,
     beside,
     blocking,
     churn,
     cpu_per_call_us,
     depth,
+    difference,
     large_calls,
     levels,
     time_per_call_us,
@@ -105,7 +107,7 @@ def _against_depth(run: Run, axes: Axes, name: str, text: Callable[[float], str]
         return say_why_empty(axes, "no connection with several calls under way in this run")
     for (system, transport), cases in rows.groupby(["system", "transport"], sort=False):
         line = LINE_STYLES[str(transport)] if rows["transport"].nunique() > 1 else "-"
-        draw_line(axes, cases, "outstanding", name, _look_of(run, str(system)), str(system), line)
+        draw_line(run, axes, cases, "outstanding", name, _look_of(run, str(system)), str(system), line)
     axes.set_xscale("log")
     log_axis(axes.yaxis, text)
     ticks_at(axes.xaxis, sorted(rows["outstanding"].unique()))
@@ -127,16 +129,23 @@ def head_of_line(run: Run, axes: Axes) -> None:
     if rows:
         median_rows(axes, rows)
         name_rows(axes, names)
-        axes.set_xlabel("median RTT of small calls; bar: range over starts; ×: same connection / own [95 % CI]")
+        unlike = f"\n* the numbers of large calls differ by more than {MOST_DIFFERENT:.0%}: not decided"
+        axes.set_xlabel(
+            "median RTT of small calls; bar: range over starts; ×: same connection / own [95 % CI]"
+            + unlike * any(row.more.endswith("*") for row in rows)
+        )
     else:
         say_why_empty(axes, "no small calls beside large ones in this run")
-    axes.set_title("Head-of-line blocking: small calls beside large ones")
+    axes.set_title("Small calls beside large ones")
 
 
 def _over(run: Run, system: Beside, case: int) -> str:
     """Return in words how many times as long small calls take on the shared connection as on one of their own."""
     effect = blocking(run, system) if case == system.same else None
-    return "" if effect is None else f"  {ratio_text(effect.interval)}"
+    if effect is None:
+        return ""
+    undecided = "*" * (difference(run, system) > MOST_DIFFERENT)
+    return f"  {ratio_text(effect.interval)}{undecided}"
 
 
 def time_wait(run: Run, axes: Axes) -> None:

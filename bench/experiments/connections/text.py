@@ -24,7 +24,7 @@ from bench.experiments.connections.findings import (
 from bench.experiments.sentences import limit_of
 from bench.run.frames import Run, number_of
 from bench.stats import across_starts
-from bench.text import duration, listed, paragraphs, quantity
+from bench.text import duration, listed, paragraphs, percent_beside, quantity
 
 
 def conclusion(run: Run) -> str:
@@ -153,7 +153,8 @@ def _blocked(run: Run, system: Beside) -> str:
     if ratio.is_certain and (apart := difference(run, system)) > MOST_DIFFERENT:
         text += (
             f" The ratio is {'above' if above(ratio) else 'below'} 1, but it does not decide on head-of-line blocking: "
-            f"the numbers of large calls differ by {apart:.0%}, which is more than {MOST_DIFFERENT:.0%}."
+            f"the numbers of large calls differ by {percent_beside(apart, MOST_DIFFERENT)}, which is more than "
+            f"{MOST_DIFFERENT:.0%}."
         )
     return text
 

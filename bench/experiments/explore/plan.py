@@ -9,7 +9,7 @@ from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.validation.amount import InTurns
-from bench.validation.cases import COMPARED, case_of, client_count, offered, payload, placement_of
+from bench.validation.cases import COMPARED, case_of, client_count, connection_count, offered, payload, placement_of
 from bench.validation.profiles import takes_turns
 
 NOT_TAKEN = ("placement", "hosts")  # each case has its own
@@ -40,7 +40,7 @@ def case(spelled: object) -> Case:
         if name not in PARTS:
             raise unknown("part of a case", name, PARTS)
     clients = client_count(given.get("clients", 1))
-    callers = client_count(given.get("callers", 1), "callers")
+    callers = connection_count(given.get("callers", 1))
     paced: dict[str, Any] = {}
     if rate := given.pop("rate", None):
         paced = {"load": "open", "offered_per_s": offered(rate, "rate"), "arrivals": "poisson"}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from bench.analysis.resources import FULL, WORDS, cpu_over_starts, resources
 from bench.drawing.axes import (
@@ -62,7 +63,7 @@ def _against_clients(run: Run, axes: Axes, name: str, text: Callable[[float], st
     for place, (measured, system) in enumerate(_subjects(run)):
         line, label = "-" if is_brokered(measured, system) else "--", _label(measured, system, measured is not run)
         with hollow(axes, measured is not run):
-            draw_line(axes, of(measured, system), "connected", name, look(place), label, line)
+            draw_line(measured, axes, of(measured, system), "connected", name, look(place), label, line)
     axes.set_xscale("log")
     log_axis(axes.yaxis, text)
     ticks_at(axes.xaxis, sorted(set(pd.concat([grown(part) for part in shown(run)])["connected"])))
@@ -84,6 +85,7 @@ def cpu_by_role(run: Run, axes: Axes) -> None:
             write_beside(axes, y, cpu_over_starts(measured, case).values(duration))
     name_rows(axes, [_row(run, *row) for row in rows])
     axes.yaxis.grid(False)
+    axes.xaxis.set_major_locator(MaxNLocator(4))  # words such as "750 µs" beside each other
     label_axis(axes.xaxis, duration)
     axes.set_xlabel("CPU time per call: median of each role; right: median of their sum")
     axes.set_title("CPU time per call, by role")

@@ -64,6 +64,12 @@ def growth(run: Run, system: str) -> Ratio | None:
     return across(run, of(run, system), RATE)
 
 
+def peak(run: Run, system: str) -> Ratio | None:
+    """Return the calls per second of the most clients divided by the highest rate; None where they are the same."""
+    top, last = best(run, system), most(run, system)
+    return ratio(run, top, last, RATE) if top != last else None
+
+
 def delay(run: Run, system: str) -> Ratio | None:
     """Return how many times as long the median RTT is with the most clients as with the fewest."""
     return across(run, of(run, system), P50)
@@ -87,5 +93,5 @@ def broker_share(run: Run, case: int) -> float:
 def ratios(run: Run) -> list[Ratio]:
     """Return the ratios that the notebook reports: the detour through each broker, growth and delay of each system."""
     reported = [detour(run, name) for name in brokers(run)]
-    reported += [change(run, name) for name in systems(run) for change in (growth, delay)]
+    reported += [change(run, name) for name in systems(run) for change in (growth, delay, peak)]
     return [multiple for multiple in reported if multiple is not None]

@@ -25,7 +25,7 @@ def _costs(run: Run) -> str:
         each_kb = f" A further kB takes {byte.words(duration)}." if byte.low > 0 else ""
         lines.append(
             f"- **{run.labels[case]}**: a process takes {start.words(duration)} to start, connect and end{worth}. A "
-            f"call takes {_spread(call)}{_shares(run, case)}.{each_kb}"
+            f"call with {run.labels[case]} takes {_spread(call)}{_shares(run, case)}.{each_kb}"
         )
     return "\n".join(lines)
 

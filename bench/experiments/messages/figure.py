@@ -84,10 +84,10 @@ def share(run: Run, axes: Axes) -> None:
         axes.plot(sizes, middle, marker=marker, color=colour, ms=6, lw=1.8, label=name)
         band(axes, sizes, low, high, colour)
     axes.axhline(100 * findings.DOMINANT, color=GREY, lw=1, ls="--")
-    axes.set_ylim(0, 100)
+    axes.set_ylim(bottom=0)
     payload_axis(axes, run.cases.loc[[case for cases in sweeps.values() for case in cases], "payload_bytes"])
     axes.set_xlabel("size of the message as JSON")
-    axes.set_ylabel("codec, both sides [% of the call]")
+    axes.set_ylabel("codec, both sides [% of the call]\nband: range over starts")
     axes.set_title(f"The codec's share of the call, {findings.carrier(run)}")
     return None
 

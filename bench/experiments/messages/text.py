@@ -35,7 +35,9 @@ ABOVE_ALL = (
 
 def _system(run: Run, base: int | None, case: int) -> str:
     split, compared = findings.split(run, case), findings.of_message(run, base, case)
-    against = f". The call takes {compared} as long as with opaque bytes" if compared is not None else ""
+    against = (
+        f". A call of **{run.case(case).system}** takes {compared} as long as one with opaque bytes" if compared else ""
+    )
     if compared is not None and compared.interval.low <= 1 <= compared.interval.high:
         against += " (not distinguishable)"
     of_share = split.share
@@ -43,7 +45,7 @@ def _system(run: Run, base: int | None, case: int) -> str:
     return (
         f"- **{run.case(case).system}, {findings.codec(run, case)}**: {split.rtt.words(duration)}, of which the codec "
         f"takes {split.client.words(duration)} in the client and {split.server.words(duration)} in the server: "
-        f"{share}{against}"
+        f"{share}{against}."
     )
 
 

@@ -132,7 +132,7 @@ def _against_payload(run: Run, axes: Axes, name: str) -> None:
             axes.fill_between(ordered["payload_bytes"], *ends, color=GREY, alpha=0.5, lw=2,
                               label=name_of(str(box)))  # fmt: skip
         else:
-            draw_line(axes, ordered, "payload_bytes", name, look_of(run)[str(box)], name_of(str(box)))
+            draw_line(run, axes, ordered, "payload_bytes", name, look_of(run)[str(box)], name_of(str(box)))
     payload_axis(axes, rows["payload_bytes"])
     log_axis(axes.yaxis)
 

@@ -131,7 +131,7 @@ def stall(run: Run, axes: Axes) -> None:
     sizes = sorted({of.payload_bytes for of in held})
     for name in dict.fromkeys(of.link for of in held):
         rows, drawn = run.cases.loc[[of.case for of in held if of.link == name]], look_of(run, name)
-        draw_line(axes, rows, "payload_bytes", P50, drawn, name)
+        draw_line(run, axes, rows, "payload_bytes", P50, drawn, name)
         if sizes[0] < SEGMENT.get(name, 0) < sizes[-1]:
             label = f"{name}: segment of {SEGMENT[name]:,} B"
             axes.axvline(SEGMENT[name], color=drawn.colour, ls=":", lw=1.5, label=label)

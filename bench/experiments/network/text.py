@@ -69,13 +69,13 @@ def order(run: Run) -> str:
 
 def _order(outcome: Order) -> str:
     where = f"{outcome.other.link} with {quantity(outcome.other.payload_bytes, 'B')}"
-    parts = [f"{len(outcome.same)} in the same order"]
+    parts = [f"{len(outcome.same)} of them are in the same order"]
     if outcome.reversed:
         parts.append(f"{len(outcome.reversed)} in the reverse order ({_pairs(outcome.reversed)})")
     if outcome.unclear:
         parts.append(f"{len(outcome.unclear)} not distinguishable ({_pairs(outcome.unclear)})")
     some = f"{outcome.number} pair of systems is" if outcome.number == 1 else f"{outcome.number} pairs of systems are"
-    return f"- **{where}**: {some} distinguishable over loopback. Of these, over this link, {listed(parts)}."
+    return f"- **{where}**: {some} distinguishable over loopback. Over this link {listed(parts)}."
 
 
 def _pairs(pairs: tuple[tuple[str, str], ...]) -> str:

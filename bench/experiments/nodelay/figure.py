@@ -107,7 +107,7 @@ def by_size(run: Run, axes: Axes) -> None:
     cases = run.cases_with(system="sockets", options=options).sort_values("payload_bytes")
     if len(cases) < 2:
         return say_why_empty(axes, "one payload only: give sizes")
-    draw_line(axes, cases, "payload_bytes", column(0.5), LOOKS["neither"], "")
+    draw_line(run, axes, cases, "payload_bytes", column(0.5), LOOKS["neither"], "")
     for k in (1, 2):
         level(axes, k * DELAY_S * 1e6, f"{k} × {plain(duration(DELAY_S * 1e6))}")
     label_axis(axes.xaxis, size)

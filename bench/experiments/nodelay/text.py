@@ -35,7 +35,7 @@ def _systems(run: Run) -> str:
         lines.append(
             f"- **{system}**, two writes per message: {rate['both'].words(quantity)} calls/s if both sides set "
             f"TCP_NODELAY, {slow['client only']} calls/s if only the client does, {slow['server only']} calls/s if "
-            f"only the server does, {slow['neither']} calls/s if neither does"
+            f"only the server does, {slow['neither']} calls/s if neither does."
         )
     return "\n".join(lines)
 

@@ -81,8 +81,9 @@ def drift(run: Run, axes: Axes) -> None:
         starts, (colour, marker) = rows[rows["case"] == case], PLACES[name]
         axes.plot(starts["at_s"], starts["ratio"], marker=marker, ms=6, lw=1.2, color=colour, label=name)
     stolen = rows[rows["stolen"] > STOLEN]
-    axes.plot(stolen["at_s"], stolen["ratio"], "o", color="black", ms=13, mfc="none", mew=1.4,
-              label=f"steal time above {100 * STOLEN:g} %")  # fmt: skip
+    if len(stolen):
+        axes.plot(stolen["at_s"], stolen["ratio"], "o", color="black", ms=13, mfc="none", mew=1.4,
+                  label=f"steal time above {100 * STOLEN:g} %")  # fmt: skip
     axes.axhline(1, color="black", lw=1)
     log_axis(axes.yaxis, "{:g}".format)
     axes.set_ylabel("median RTT / median of its placement")

@@ -109,10 +109,13 @@ def idle(run: Run) -> str:
     for name in hiccup_cases(run):
         found = Interval(math.nan) if name == "nobody" else beside(run, name)
         if found.has_ends:
-            verdict = (
-                "at no distinguishable time" if not found.excludes(1) else "earlier" if found.high < 1 else "later"
+            verdict = "earlier" if found.high < 1 else "later"
+            said = (
+                f"the median wait ends {verdict}: its lateness"
+                if found.excludes(1)
+                else ("no distinguishable difference is shown: the lateness of the median wait")
             )
-            lines.append(f"- {WORDS[name]} the median wait ends {verdict}: its lateness is {times(found)} as large")
+            lines.append(f"- {WORDS[name]} {said} is {times(found)} as large")
     return "\n".join(lines)
 
 

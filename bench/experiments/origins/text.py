@@ -35,9 +35,9 @@ def _relations(run: Run) -> str:
         return ""
     count = [sum(relation.verdict == verdict for relation in compared) for verdict in VERDICTS]
     said = (
-        f"The origins' conclusions are ratios of two of their numbers. Of {len(compared)} such ratios {count[0]} are "
-        f"{REPRODUCED} (the published ratio is inside the 95 % interval here, and 1 is not), {count[1]} have the "
-        f"{SAME_DIRECTION}, {count[2]} the {VERDICTS[2]}, and {count[3]} are {VERDICTS[3]}:"
+        f"The origins' conclusions are ratios. Of {len(compared)} ratios of two numbers of one origin {count[0]} are "
+        f"{REPRODUCED} (the published ratio is inside the 95 % CI measured here, and 1 is not), {count[1]} have the "
+        f"{SAME_DIRECTION}, {count[2]} the {VERDICTS[2]}, and {count[3]} are {VERDICTS[3]}."
     )
     ordered = sorted(compared, key=lambda relation: VERDICTS.index(relation.verdict))
     return "\n".join([said, "", *(f"- {relation.verdict}: {_words(relation)}" for relation in ordered)])

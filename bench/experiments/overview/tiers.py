@@ -104,7 +104,7 @@ def by_tier(published: Published, most: int = MOST_LINES) -> pd.DataFrame:
         longest.append(((first, last), [*tier, *slowest]))
     made = [
         {
-            "tier": f"{transport} {first}{f' to {last}' * (last > first)}",
+            "tier": f"{transport} {first}{f' to {last}' * (last > first)}".replace(" ", "\N{NO-BREAK SPACE}"),
             "systems": ", ".join(map(_name, tier)),
             "ranks": _ranks(published, tier),
         }

@@ -84,11 +84,11 @@ def _fates(run: Run, of: Outcome) -> list[float]:
 def fates(run: Run, axes: Axes) -> None:
     """Draw the attempts per request of each policy, by what became of them; late replies are wasted work."""
     for y, of in enumerate(outcomes(run)):
-        total = stacked_bar(axes, y, ((name, per_request, *looks) for (name, looks), per_request
+        stacked_bar(axes, y, ((name, per_request, *looks) for (name, looks), per_request
                                       in zip(FATES.items(), _fates(run, of), strict=True)))  # fmt: skip
-        write_beside(axes, y, f"{total:.2f}")
+        write_beside(axes, y, across_starts(of.attempts_per_request).values("{:.2f}".format))
     name_rows(axes, [of.name for of in outcomes(run)])
-    axes.set_xlabel("attempts per request, all starts together")
+    axes.set_xlabel("attempts per request, all starts together; right: median over starts")
     axes.set_title("Amplification, and what became of the attempts")
 
 

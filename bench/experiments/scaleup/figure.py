@@ -42,7 +42,7 @@ def rates(run: Run, axes: Axes) -> None:
     rows = of_bytes(run)
     for size, cases in rows.groupby("payload_bytes"):
         drawn = look_of(run)[int(str(size))]
-        draw_line(axes, cases, "workers", "rate_per_s", drawn, f"{size:,} B")
+        draw_line(run, axes, cases, "workers", "rate_per_s", drawn, f"{size:,} B")
     axes.axvline(cpus(run), color=GREY, ls="--", lw=1, label=counted(cpus(run), "CPU"))
     unfitted = _fitted(run, axes, rows)
     axes.set_xscale("log")

@@ -9,7 +9,7 @@ from bench.plan import parameters
 from bench.plan.case import ENGINES, Case
 from bench.plan.plan import Plan
 from bench.validation.amount import OnHosts
-from bench.validation.cases import client_count, instrument, one_system, payloads, placement_of
+from bench.validation.cases import connection_count, instrument, one_system, payloads, placement_of
 
 MOST_WORKERS = 256
 
@@ -38,7 +38,7 @@ def plan(
     shared: dict[str, Any] = {
         "placement": placement_of(placement),
         "clients": clients,
-        "callers": math.ceil(client_count(connections, "connections") / clients),
+        "callers": math.ceil(connection_count(connections, "connections") / clients),
         "hosts": there,
         "engine": parameters.one_name(engine, "engine", list(ENGINES)),
     }

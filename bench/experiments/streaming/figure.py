@@ -76,7 +76,8 @@ def _streams_axis(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
     axes.margins(x=0.1)
     ticks_at(axes.xaxis, sorted(cases["callers"].unique()))
     log_axis(axes.yaxis)
-    axes.set_xlabel("streams at once, one client process")
+    how = "at once" if cases["rate_per_s"].notna().all() else "begun one after another"
+    axes.set_xlabel(f"streams of one client process, {how}")
 
 
 def gaps(run: Run, axes: Axes) -> None:

@@ -14,9 +14,10 @@ from bench.experiments.case_ratios import Ratio, ratio
 from bench.experiments.nodelay.findings import DELAY_S
 from bench.run import reply_streams
 from bench.run.frames import Run, number_of, numbered, once
+from bench.run.reply_streams import FIRST as FIRST
 from bench.run.reply_streams import column
 
-FIRST, UNEVEN = column("first", 0.5), column("uneven", 0.9)
+UNEVEN = column("uneven", 0.9)
 GAP, LARGE_GAP = column("gap", 0.5), column("gap", 0.99)
 CPU = "cpu_us_per_call"
 DELAY_NS = 1e9 * DELAY_S  # a delayed ACK comes this late, or up to a quarter more

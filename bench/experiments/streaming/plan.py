@@ -1,5 +1,6 @@
 """What is measured for streaming.ipynb: streams of replies by how many at once, and the origin's choice of a stack."""
 
+from dataclasses import replace
 from typing import Any
 
 from bench import replies as limits
@@ -17,6 +18,7 @@ LOAD = "reply_stream"
 STREAMS = {"full": (1, 10, 100, 1000)}  # paced streams at once, by profile; many take long to connect
 FEW_STREAMS = (1, 100)  # of the other profiles
 SHARED = ("grpc_sync", "grpc_aio")  # one channel carries all streams of a process, as their users do
+TOGETHER = 2  # streams follow each other in a window: they begin spread over the first, and all run in the second
 CODECS = ("bytes", "pickle", "protobuf")
 STACKS = (  # of the origin's question, one factor at a time: system, transport, options
     ("grpc_aio", "tcp", {"serialization": "protobuf"}),
@@ -70,7 +72,11 @@ def plan(
     cases += [_of_service(name, count, shared) for name in services for count in paced]
     for count in _counts(origin_streams, "origin_streams"):
         cases += _stacks(here, cases, callers=count, gap_us=gap, **shared)
-    return given.plan("streaming", cases, absent)
+    planned = given.plan("streaming", cases, absent)
+    if parameters.literal(given.window_s) is not None:
+        return planned
+    longest_s = max((case.stream_s for case in planned.cases), default=0.0)
+    return replace(planned, window_s=max(planned.window_s, TOGETHER * longest_s))
 
 
 def _of_service(name: str, streams: int, shared: dict[str, Any]) -> Case:

@@ -83,7 +83,7 @@ def load_by_clients(run: Run, axes: Axes) -> None:
         for role in ("client", "server", "router"):
             if rows[f"{role}_cpu_percent"].notna().any():
                 label = f"{'all clients' if role == 'client' else role}, {transport}"
-                draw_line(axes, rows.sort_values("clients"), "clients", f"{role}_cpu_percent",
+                draw_line(run, axes, rows.sort_values("clients"), "clients", f"{role}_cpu_percent",
                           Look(ROLE_COLOURS[role], ROLE_MARKERS[role]), label, LINE_STYLES[str(transport)])  # fmt: skip
     _client_axis(axes, cases)
     axes.axhline(100, color="#888888", lw=1, ls=(0, (2, 2)))

@@ -40,7 +40,7 @@ def _limit(run: Run, rows: pd.DataFrame) -> str:
     )
     if best != fewest:
         text += (
-            f" The highest rate is {many} calls/s with {clients_of(most)}: "
+            f" The highest rate over {most['transport']} is {many} calls/s with {clients_of(most)}: "
             f"{growth(run, rows)} the rate of {clients_of(least)}."
         )
     return f"{text} {why_not_more(run, best)}"

@@ -55,11 +55,14 @@ def effects(run: Run, axes: Axes) -> None:
     if not effects_of:
         return say_why_empty(axes, "one factor at a time needs two levels of it,\nand six starts without a gap")
     colour = {True: SYSTEM_COLOURS[0], False: GREY}
-    rows = [RangeRow(of.us, colour[of.is_certain], f"  (× {of.ratio:.2f})") for of in effects_of]
-    range_rows(axes, rows, _signed)
+    rows = [
+        RangeRow(of.us, colour[of.is_certain], f"  (× {of.ratio:.2f})", words=_signed(of.middle), line=of.middle)
+        for of in effects_of
+    ]
+    range_rows(axes, rows)
     axes.axvline(0, color="black", lw=1)
     name_rows(axes, [f"{effect.factor}:\n{effect.level} instead\nof {effect.against}" for effect in effects_of])
-    axes.set_xlabel("added to the median RTT [µs], each block; grey: not distinguishable from 0")
+    axes.set_xlabel("added to the median RTT [µs], each block; line: estimate; grey: not distinguishable from 0")
     axes.set_title("Effect of one factor, averaged over the others")
     return None
 

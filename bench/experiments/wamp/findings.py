@@ -21,18 +21,22 @@ FACTORS = {"transport": "ipc", "framing": "rawsocket", "serializer": "msgpack"} 
 class Effect:
     """What one level of a factor adds to the median RTT, against the factor's first level.
 
-    us: for each block of starts, the mean difference over all combinations of the other factors. middle, low and high:
-    their median and range. ratio: the same as a factor, the Hodges-Lehmann median of each block's mean ratio on logs.
+    us: for each block of starts, the mean difference over all combinations of the other factors. low and high: their
+    range. ratio: the same as a factor, the Hodges-Lehmann median of each block's mean ratio on logs.
     """
 
     factor: str
     level: str
     against: str
     us: stats.Array
-    middle: float
     low: float
     high: float
     ratio: float
+
+    @property
+    def middle(self) -> float:
+        """The effect in us: the Hodges-Lehmann estimate over the blocks."""
+        return self.interval.middle
 
     @property
     def is_certain(self) -> bool:
@@ -78,7 +82,7 @@ def _effect(table: pd.DataFrame, factor: str, level: str, first: str) -> Effect:
     changed, base = table.xs(level, level=factor), table.xs(first, level=factor)
     us = (changed - base).mean().to_numpy()
     ratio = intervals.paired_shift(np.log(changed / base).mean()).exp().middle
-    return Effect(factor, level, first, us, *stats.across_starts(us)[:3], ratio)
+    return Effect(factor, level, first, us, us.min(), us.max(), ratio)
 
 
 def is_larger(one: Effect, other: Effect) -> bool:

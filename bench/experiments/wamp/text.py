@@ -52,9 +52,8 @@ def _factors(run: Run) -> str:
         quiet = [effect.factor for effect in origin if effect not in certain]
         more += f" The effect of {listed(quiet)} is not distinguishable from zero in this run." if quiet else ""
     return (
-        "Effect of each factor on the median RTT, averaged over all levels of the others (median over blocks):\n"
-        + "\n".join(lines)
-        + more
+        "Effect of each factor on the median RTT, averaged over all levels of the others (Hodges-Lehmann estimate over "
+        "blocks):\n" + "\n".join(lines) + more
     )
 
 

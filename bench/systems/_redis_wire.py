@@ -1,0 +1,92 @@
+"""RESP as bytes, one call of the system redis after another, for the load generator ``wire``.
+
+Commands are packed and replies parsed by hiredis, in C. Each connection has a key of its own, whose list takes replies.
+"""
+
+import secrets
+import socket
+from typing import Any
+
+import hiredis
+
+from bench.errors import TransportError
+from bench.systems import _broker, _greeting
+
+packed: Any = hiredis.pack_command  # its annotation allows one word only
+
+
+class Wire:
+    """A conversation: a request is pushed or appended, then its reply is popped from the connection's list.
+
+    ask: the command that pushes a request, up to the message. pipelined: the pop leaves with the push.
+    """
+
+    last = False
+
+    def __init__(self, address: str, ask: tuple[bytes, ...], key_bytes: int, pipelined: bool) -> None:
+        self._where, name = _broker.split(address)
+        self._ask = tuple(part or name.encode() for part in ask)
+        self._key_bytes, self._is_pipelined = key_bytes, pipelined
+        self.outgoing = bytearray()
+
+    def connect(self) -> socket.socket:
+        """Return a connection that speaks RESP3 and has logged in; TransportError where that is not possible."""
+        self._key = secrets.token_hex(self._key_bytes // 2).encode()
+        self._pop = packed((b"BLPOP", self._key, f"{_broker.WAIT_S:g}"))
+        self._reader, self._is_pushed = hiredis.Reader(), False
+        self.outgoing = bytearray()
+        login = _broker.login(self._where)
+        with _greeting.connected(self._where) as connection:
+            connection.sendall(packed(("HELLO", "3", *(("AUTH", *login) if login else ()))))
+            while (said := self._next()) is False:
+                self._reader.feed(_greeting.take_some(connection))
+            if isinstance(said, hiredis.ReplyError):
+                is_login = "NOAUTH" in str(said) or "WRONGPASS" in str(said)
+                raise _broker.refused(said) if is_login else _broker.cannot_connect(self._where, said)
+        return connection
+
+    def _next(self) -> Any:
+        """Return the next reply, False where none is complete."""
+        try:
+            return self._reader.gets()
+        except hiredis.ProtocolError as reason:
+            raise TransportError(f"the broker does not speak RESP: {reason}") from reason
+
+    def request(self, payload: bytes) -> bytes:
+        """Return the payload: what goes before it holds the connection's key."""
+        return payload
+
+    def begin(self, place: int, request: bytes) -> bytes:
+        """Return the command that pushes a request, with that which waits for its reply where they go together."""
+        push = packed((*self._ask, self._key + request))
+        return push + self._pop if self._is_pipelined else push
+
+    def receive(self, data: bytes) -> bytes | None:
+        """Take in what came; return the payload of the reply if it is complete; TransportError for an error."""
+        self._reader.feed(data)
+        while (reply := self._next()) is not False:
+            if isinstance(reply, hiredis.ReplyError):
+                raise TransportError(f"the call failed: {reply}", "full" if "maxmemory" in str(reply) else "call")
+            if self._is_pushed:
+                self._is_pushed = False
+                return self._popped(reply)
+            self._is_pushed = True
+            if not self._is_pipelined:
+                self.outgoing += self._pop
+        return None
+
+    def _popped(self, reply: Any) -> bytes:
+        if self._reader.has_data():
+            raise TransportError("bytes came after a reply, without a request")
+        if reply is None:
+            raise _broker.no_reply(self._ask[1].decode())
+        if not (isinstance(reply, list) and len(reply) == 2 and reply[0] == self._key):
+            raise TransportError(f"a reply is not of this connection's list: {reply!r:.80}")
+        return bytes(reply[1])
+
+    def known(self, place: int) -> None:
+        """Do nothing: replies are recognized by their payload."""
+
+    def body(self, response: bytes, payload: bytes) -> bytes:
+        """Return the payload of a reply."""
+        return response

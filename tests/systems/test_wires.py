@@ -1,0 +1,240 @@
+"""Wires of brokers and of brokerless sockets: greetings, replies in pieces, what must not come; the servers by hand."""
+
+import struct
+from types import SimpleNamespace
+
+import hiredis
+import pytest
+from wire_servers import load_of, served
+
+from bench import systems
+from bench.errors import SystemFailedError, TransportError
+from bench.measurement.start import measure
+from bench.plan.case import Case
+from bench.systems import _mqtt_wire, _zmtp_wire, mqtt, nats, nng, redis, thrift, zeromq
+from bench.validation.support import checked
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def redis_answer(key, payload):
+    return hiredis.pack_command((key, payload))
+
+
+def redis_broker(connection, asked, answer=redis_answer):
+    """Do what a Redis server and the system's server behind it do; the latter answers what ``answer`` returns."""
+    reader, replies = hiredis.Reader(), {}
+    while data := connection.recv(65_536):
+        reader.feed(data)
+        while (command := reader.gets()) is not False:
+            if command[0] == b"HELLO":
+                connection.sendall(b"%1\r\n+server\r\n+redis\r\n")
+            elif command[0] == b"BLPOP":
+                connection.sendall(answer(command[1], replies.pop(command[1])))
+            else:
+                replies[command[-1][:16]] = command[-1][16:]
+                connection.sendall(b":1\r\n" if command[0] == b"RPUSH" else b"$3\r\n1-0\r\n")
+
+
+def nats_answer(inbox, payload):
+    return b"MSG %s 1 %d\r\n%s\r\n" % (inbox, len(payload), payload)
+
+
+def nats_broker(connection, asked, answer=nats_answer):
+    """Do what a NATS server and the system's server behind it do; it sends a PING before each reply."""
+    received = connection.makefile("rb")
+    connection.sendall(b'INFO {"server_id":"x"}\r\n')
+    pinged = 0
+    while line := received.readline():
+        if line == b"PING\r\n":
+            connection.sendall(b"PONG\r\n")
+        pinged -= line == b"PONG\r\n"
+        if line.startswith(b"PUB "):
+            _, _, inbox, size = line.split()
+            payload = received.read(int(size) + 2)[:-2]
+            connection.sendall(b"PING\r\n" + answer(inbox, payload))
+            pinged += 1
+            assert pinged <= 2  # the one before was answered
+
+
+def mqtt_answer(topic, payload):
+    return _mqtt_wire.packet(b"\x30", _mqtt_wire.text(topic) + b"\0" + payload)
+
+
+def mqtt_broker(connection, asked, answer=mqtt_answer):
+    """Do what an MQTT broker and the system's server behind it do."""
+    received, topic = connection.makefile("rb"), b""
+    while kind := received.read(1):
+        size = place = 0
+        while (byte := received.read(1)[0]) > 127:
+            size |= (byte & 127) << place
+            place += 7
+        content = received.read(size | byte << place)
+        if kind == b"\x10":
+            connection.sendall(b"\x20\x03\0\0\0")
+        elif kind == b"\x82":
+            topic = content[5:-1]
+            connection.sendall(b"\x90\x04" + content[:2] + b"\0\0")
+        else:
+            (name,) = struct.unpack_from("!H", content)
+            assert content[2 + name + 1 : 2 + name + 2] == b"\x08"
+            connection.sendall(answer(topic, content[2 + name + 1 + content[2 + name] :]))
+
+
+BROKERS = [
+    (redis, {}, redis_broker),
+    (redis, {"pipelining": True}, redis_broker),
+    (redis, {"queue": "stream"}, redis_broker),
+    (nats, {}, nats_broker),
+    (mqtt, {}, mqtt_broker),
+]
+NAMES = [f"{module.__name__.rpartition('.')[2]} {options}" for module, options, _ in BROKERS]
+
+
+class Bytewise:
+    """A connection that sends byte by byte."""
+
+    def __init__(self, connection):
+        self._connection = connection
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+    def sendall(self, data):
+        for byte in data:
+            self._connection.sendall(bytes((byte,)))
+
+
+@pytest.mark.parametrize("is_bytewise", [False, True])
+@pytest.mark.parametrize(("module", "options", "broker"), BROKERS, ids=NAMES)
+def test_every_call_is_made_and_verified(module, options, broker, is_bytewise):
+    behave = (lambda connection, asked: broker(Bytewise(connection), asked)) if is_bytewise else broker
+    with served(behave) as address:
+        load, report, blobs = load_of(f"{address}#name", module, options=module.Options(**options), callers=3)
+    assert (report.calls, report.errors) == (60, 0) and [len(blob) for blob in blobs] == [20] * 6
+    assert [one.reopened for one in load.connections] == [0] * 3
+
+
+@pytest.mark.parametrize(("module", "options", "broker"), BROKERS, ids=NAMES)
+def test_a_wrong_payload_ends_the_load(module, options, broker):
+    usual = broker.__defaults__[0]
+    with (
+        served(lambda c, asked: broker(c, asked, lambda name, payload: usual(name, payload[:-1] + b"x"))) as address,
+        pytest.raises(SystemFailedError, match=r"request 0 .*byte 99"),
+    ):
+        load_of(f"{address}#name", module, options=module.Options(**options))
+
+
+BROKEN = [  # module, its broker, what it sends instead of a reply, what is said
+    (redis, redis_broker, b"-OOM used memory > 'maxmemory'.\r\n", "call failed: OOM"),
+    (redis, redis_broker, b"_\r\n", "10 s: no server takes requests under 'name'"),
+    (redis, redis_broker, b"*2\r\n$3\r\nfoo\r\n$1\r\na\r\n", "not of this connection"),
+    (redis, redis_broker, b"HTTP/1.1 400 Bad Request\r\n\r\n", "RESP"),
+    (nats, nats_broker, b"-ERR 'Slow Consumer'\r\n", "Slow Consumer"),
+    (nats, nats_broker, b"MSG other 1 3\r\nabc\r\n", "protocol of NATS: b'MSG other"),
+    (nats, nats_broker, None, "no server takes requests under 'name'"),
+    (mqtt, mqtt_broker, b"\xe0\x01\x8e", "no reply.*xe0"),
+    (mqtt, mqtt_broker, b"\x30\xff\xff\xff\xff\xff", "four bytes"),
+    (mqtt, mqtt_broker, b"\x30\x06\0\x01a\0xy", "no reply"),
+]
+
+
+@pytest.mark.parametrize(("module", "broker", "instead", "text"), BROKEN, ids=[said for *_, said in BROKEN])
+def test_what_is_no_reply_is_named(module, broker, instead, text):
+    def answer(name, payload):
+        return instead or b"HMSG %s 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n" % name
+
+    with (
+        served(lambda connection, asked: broker(connection, asked, answer)) as address,
+        pytest.raises(TransportError, match=text),
+    ):
+        load_of(f"{address}#name", module)
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        (redis, b"-WRONGPASS invalid username-password pair\r\n"),
+        (nats, b"INFO {}\r\n-ERR 'Authorization Violation'\r\n"),
+        (mqtt, b"\x20\x03\0\x87\0"),
+    ],
+)
+def test_a_login_that_is_refused_says_where_to_name_it(module, said):
+    def behave(connection, asked):
+        connection.sendall(said)
+        connection.recv(65_536)
+
+    with served(behave) as address, pytest.raises(TransportError, match="ROUNDTRIP_BROKER_LOGIN"):
+        load_of(f"{address}#name", module)
+
+
+@pytest.mark.parametrize("module", [redis, nats, mqtt, zeromq, nng])
+def test_a_server_of_another_protocol_is_noticed_in_the_greeting(module):
+    def behave(connection, asked):
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n".ljust(64))
+        connection.recv(65_536)
+
+    with served(behave) as address, pytest.raises(TransportError, match=r"speak|greet|REP socket"):
+        load_of(address, module)
+
+
+def replies(wire, payload):
+    """Return the whole reply that carries a payload, and what else begins as one and is none."""
+    if isinstance(wire, thrift.Wire):
+        head = b"\x80\x01\0\x02\0\0\0\x04call\0\0\0\0\x0b\0\0"
+        return head + struct.pack("!I", len(payload)) + payload + b"\0", head[:3] + b"\x03" + head[4:]
+    if isinstance(wire, _zmtp_wire.Wire):
+        return wire.request(payload), b"\x04\x26\x05ERROR"
+    return wire.request(payload), wire.request(payload)[:8] + bytes(8)
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 70_000])
+@pytest.mark.parametrize(
+    ("module", "where"),
+    [(thrift, "tcp://h:1"), (zeromq, "tcp://h:1"), (nng, "tcp://h:1"), (nng, "ipc:///h")],
+)
+def test_a_reply_is_whole_with_its_last_byte_and_not_before(module, where, size):
+    wire, payload = module.Wire(where, module.Options()), bytes(range(251)) * (size // 251 + 1)
+    reply, other = replies(wire, payload[:size])
+    for cut in (*range(min(len(reply), 40)), len(reply) - 1):
+        assert wire.end(bytearray(reply[:cut]), cut) == 0
+    assert wire.end(bytearray(reply + b"more"), len(reply) + 4) == len(reply)
+    assert wire.body(reply, b"") == payload[:size]
+    with pytest.raises(TransportError):
+        wire.end(bytearray(other), len(other))
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "instead"),
+    [
+        (redis, {"tls": True}, "tls false"),
+        (nats, {"jetstream": True}, "jetstream false"),
+        (mqtt, {"qos": 1}, "qos 0"),
+        (zeromq, {"curve": True}, "curve false"),
+        (nng, {"tls": True}, "tls false"),
+    ],
+)
+def test_options_that_the_wire_cannot_carry_out_are_refused(module, options, instead):
+    with pytest.raises(ValueError, match=instead):
+        module.Wire("tcp://127.0.0.1:1", SimpleNamespace(**vars(module.Options()) | options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "transport", "options"),
+    [
+        *[("redis", by, options) for by in ("ipc", "tcp") for options in ({}, {"pipelining": True})],
+        ("redis", "tcp", {"queue": "stream"}),
+        ("nats", "tcp", {}),
+        *[(name, by, {}) for name in ("mqtt", "zeromq", "nng", "nng_aio", "thrift") for by in ("ipc", "tcp")],
+        ("thrift", "tcp", {"tls": True}),
+        ("zeromq_c", "tcp", {}),
+    ],
+)
+def test_real_servers_count_what_the_wire_counts(name, transport, options):
+    if missing := systems.missing(name):
+        pytest.skip(missing)
+    for shape in ({"payload_bytes": 300_000, "max_calls": 20}, {"max_calls": 400, "calls_per_connection": 10}):
+        case = Case(name, transport, options=options, engine="wire", callers=4, **shape)
+        ledger = measure(checked(case), 30, 1).ledger
+        assert ledger["calls"] == ledger["server_calls"] == shape["max_calls"] and ledger["errors"] == 0
