@@ -159,7 +159,7 @@ def _check_recorded(case: Case) -> None:
     if service is None or (recorded := service.recording) is None:
         raise UsageError("arrivals recorded are those of a recording: name a service file that has one")
     if not sum(recorded.gaps_s):
-        raise UsageError(f"the requests of {service.says.recording} have no times: write at_s, or other arrivals")
+        raise UsageError(f"the recorded requests of {case.system} have no times: write at_s, or other arrivals")
     if case.clients != 1:
         raise UsageError("one client process replays a recording: give clients 1, and callers for more connections")
 
