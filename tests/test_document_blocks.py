@@ -94,6 +94,7 @@ def test_the_readmes_picture_is_drawn_from_what_its_numbers_are_from():
     assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
 
 
+LAST = "tcp 8 to 11".replace(" ", "\N{NO-BREAK SPACE}")
 PLACES = [(transport, placement) for transport in ("ipc", "tcp") for placement in ("split", "same")]
 
 
@@ -108,7 +109,7 @@ def test_documents_quote_tiers_as_soon_as_there_are_occasions(monkeypatch, tmp_p
     monkeypatch.setattr(write, "published", lambda: found)
     text = write.summary()
     assert (
-        "| ipc 2 | `a` | 2 | 2.0" in text
+        "| ipc\N{NO-BREAK SPACE}2 | `a` | 2 | 2.0" in text
         and "| tcp 5 | `d` | 5 | 16." in text
         and "sockets (baseline) | 1 | 1 |" in text
     )
@@ -129,13 +130,13 @@ def test_a_table_of_tiers_is_read_at_a_glance():
     long = tiers.Published(occasions(5, "abcdefghij"))
     assert len(tiers.by_tier(long, 50)) == 22
     table = tiers.by_tier(long, 15)
-    assert list(table.index[-2:]) == ["tcp 7", "tcp 8 to 11"] and len(table) == 15
-    assert table.loc["tcp 8 to 11", "systems"] == "`g`, `h`, `i`, `j`"
+    assert list(table.index[-2:]) == ["tcp\N{NO-BREAK SPACE}7", LAST] and len(table) == 15
+    assert table.loc[LAST, "systems"] == "`g`, `h`, `i`, `j`"
 
 
 def test_without_a_prediction_nothing_is_ordered_and_intervals_are_left_out(monkeypatch):
     few = tiers.Published(occasions(2))
-    assert list(tiers.by_tier(few).index) == ["ipc 1", "tcp 1"]
+    assert list(tiers.by_tier(few).index) == [f"{transport}\N{NO-BREAK SPACE}1" for transport in ("ipc", "tcp")]
     assert "[" not in tiers.by_tier(few).iloc[0, 1] and "at least 3 occasions" in tiers.trust(few)
 
 

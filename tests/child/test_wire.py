@@ -57,6 +57,7 @@ def echo_as_it_comes(wire_connection, asked):
         wire_connection.sendall(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behave", [echo, echo_as_it_comes])
 def test_requests_larger_than_the_buffers_are_sent_in_parts(poller, behave):
     with served(behave) as address:

@@ -15,6 +15,7 @@ from bench.validation.support import checked
 ALL = (*WIRED, "http_aiohttp", "grpc_sync", "grpc_aio")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)  # over ipc below, in an open load
 def test_the_servers_count_is_the_clients(name):
     measured = measure(Case(name, "tcp", 1000, engine="wire", callers=8), 0.1, 1)
@@ -24,6 +25,7 @@ def test_the_servers_count_is_the_clients(name):
     assert ledger["client_cpu_ns"] > 0 and ledger["first_rtt_ns"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [("http_stdlib", {}), ("grpc_cpp", {}), ("xmlrpc_c", {"protocol": "http"}), ("xmlrpc_c", {"protocol": "pstream"})],
@@ -35,6 +37,7 @@ def test_servers_that_listen_at_ports_only_have_it_too(name, options):
     assert 4 <= ledger["calls"] == ledger["server_calls"] and ledger["errors"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_an_open_load_is_dealt_to_processes_and_connections(name):
     case = Case(
@@ -48,6 +51,7 @@ def test_an_open_load_is_dealt_to_processes_and_connections(name):
     assert set(sent) <= set(dues)  # on a busy machine the last ones may come too late to be sent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_limits_and_large_payloads(name):
     ledger = measure(Case(name, "tcp", 2_000_000, engine="wire", callers=2, max_calls=6), 30, 1).ledger
@@ -79,6 +83,7 @@ def test_what_has_no_wire_is_refused(system, rest, text):
         checked(Case(**{"system": system, "transport": "tcp", "engine": "wire"} | rest))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_sync", "grpc_aio"])
 def test_encrypted_calls_are_counted_by_server_and_client(name):
     case = checked(Case(name, "tcp", 300_000, {"tls": True}, engine="wire", callers=2, max_calls=20))
@@ -86,6 +91,7 @@ def test_encrypted_calls_are_counted_by_server_and_client(name):
     assert ledger["calls"] == ledger["server_calls"] == 20 and ledger["errors"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "codec"),
     [("sockets", "json"), ("http_stdlib", "msgpack"), ("grpc_sync", "protobuf"), ("grpc_aio", "json")],

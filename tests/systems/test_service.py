@@ -220,6 +220,7 @@ def test_a_service_is_started_measured_and_ended_and_its_cpu_time_is_its_own(own
     assert record.ledger["server_cpu_ns"] > 0.1 * record.ledger["client_cpu_ns"]  # of the process that answers
 
 
+@pytest.mark.slow
 def test_what_a_service_started_ends_with_it(own):
     assert measure(case(own(description("workers"))), 0.1, seed=1).ledger["calls"]
 
@@ -236,6 +237,7 @@ def test_what_a_service_started_ends_with_it(own):
     assert not is_left()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["library", "wire"])
 def test_requests_name_the_host_of_the_address_or_their_own(own, engine):
     named = [
@@ -262,6 +264,7 @@ def encrypted(content, place, **changes):
     return content | {"start": start, "address": "https://localhost:{port}"} | changes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["library", "wire"])
 def test_a_service_is_reached_by_tls_with_an_authority_of_the_users(own, certified, engine):
     file = own(encrypted(description(), "certified", authority="certified/authority.pem"))
@@ -280,6 +283,7 @@ def test_a_certificate_of_another_authority_or_name_is_refused(own, certified, e
         measure(case(own(encrypted(description(ready=""), "certified", **changes)), engine=engine), 0.1, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["library", "wire"])
 def test_a_service_is_reached_at_a_unix_domain_socket(own, engine):
     start = [sys.executable, "own_service.py", "{socket}"]
@@ -322,6 +326,7 @@ def test_a_service_is_asked_over_http_2_with_prior_knowledge_or_as_negotiated(
         checked(Case(name, transport, engine="wire"))
 
 
+@pytest.mark.slow
 def test_a_service_that_does_not_speak_http_2_is_named(own):
     with pytest.raises(SystemFailedError, match="HTTP/2"):
         measure(case(own(description(http2=True, ready=""))), 0.1, seed=1)
@@ -393,6 +398,7 @@ def test_a_recording_that_cannot_be_used_is_refused_with_the_place(own, tmp_path
         service_file.read(own({"start": ["x"], "recording": name}))
 
 
+@pytest.mark.slow
 def test_a_recording_is_replayed_in_its_order_also_behind_a_failed_request_and_in_an_open_load(own, tmp_path):
     lines = [{"at_s": at, "path": f"/users/{number}", "status": 200} for at, number in ((3, 0), (1, 1), (2, 2))]
     (tmp_path / "users.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
@@ -473,6 +479,7 @@ def test_the_wire_makes_an_open_load_of_a_service_and_checks_every_reply(own, ow
     assert registry.plan("capacity", system=wrong, engine="wire").cases[0].engine == "wire"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["library", "wire"])
 @pytest.mark.parametrize(
     ("fault", "kind"), [("wrong", "error_price"), ("close", "error_read"), ("redirect", "error_price")]
@@ -535,6 +542,7 @@ def test_replies_in_chunks_compressed_behind_an_interim_one_or_before_the_end_of
         measure(case(own(description(fault, **wrong), "wrong")), 0.2, seed=1)
 
 
+@pytest.mark.slow
 def test_a_service_that_ends_before_it_is_ready_is_quoted(own):
     with pytest.raises(SystemFailedError, match="the database is not there"):
         measure(case(own(description("early"))), 0.1, seed=1)
@@ -657,6 +665,7 @@ def test_calls_of_a_grpc_service_are_made_by_its_own_interface_and_checked(own_g
     assert record.ledger["calls"] and not record.ledger["errors"] and record.ledger["server_cpu_ns"] > 0
 
 
+@pytest.mark.slow
 def test_the_wire_makes_the_calls_of_one_grpc_method_and_checks_the_replies(own_grpc):
     file = own_grpc(["a", "b"], {"message": {"id": "{id}", "name": "Ada"}}, headers={"Token": "x"})
     record = measure(case(file, engine="wire", callers=2), 0.2, seed=1)
@@ -695,6 +704,7 @@ def test_grpc_calls_are_made_by_tls_and_at_a_unix_domain_socket(
     assert record.ledger["calls"] and not record.ledger["errors"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [[], ["v1"]])
 def test_a_grpc_service_is_asked_for_its_interface_where_no_proto_is_named(own_grpc, own, version):
     content = yaml.safe_load(Path(own_grpc(["a"], {"message": {"id": "{id}", "visits": 3}}, proto="")).read_text())
@@ -728,6 +738,7 @@ def test_a_first_file_is_made_from_the_interface_that_a_grpc_service_describes(o
         process.wait()
 
 
+@pytest.mark.slow
 def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grpc):
     record = measure(case(own_grpc(["other"], {"message": {"id": "{id}"}})), 0.5, seed=1)
     assert record.ledger["errors"] >= 1 and record.ledger["calls"]
@@ -735,6 +746,7 @@ def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grp
     assert refused.ledger["calls"] and not refused.ledger["errors"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "fact"),
     [
