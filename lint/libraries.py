@@ -8,8 +8,8 @@ from lint.tree import Finding, Tree, syntax
 
 OWNERS = ("bench/systems/", "bench/codecs/")
 SHARED = {"msgspec", "pyarrow"}  # runs are stored with pyarrow, and their manifests checked by msgspec
-NETWORK = {  # of the standard library, and the other rooms that need it: to compare clocks and to connect hosts
-    "socket": ("bench/child/", "bench/measurement/"),
+NETWORK = {  # of the standard library, and the other rooms that need it: for clocks, for hosts, for the front
+    "socket": ("bench/child/", "bench/measurement/", "bench/referees/"),
     "xmlrpc": (),
 }
 

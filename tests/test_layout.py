@@ -16,7 +16,10 @@ from bench import systems
 from bench.installation import environments
 
 BENCH = ROOT / "bench"
-MODULES = sorted(file for file in BENCH.rglob("*.py") if file.parent.name not in ("systems", "codecs"))
+OTHERS = BENCH / "referees" / "generators"  # scripts that load generators of others run
+MODULES = sorted(
+    file for file in BENCH.rglob("*.py") if file.parent.name not in ("systems", "codecs") and file.parent != OTHERS
+)
 SYSTEMS = sorted((BENCH / "systems").glob("[a-z]*.py"))
 
 

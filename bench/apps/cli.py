@@ -330,6 +330,67 @@ def calibrate(runs: int) -> int:
 
 
 @cli.command()
+@click.argument("generator", metavar="FILE.yaml|NAME", required=False)
+@click.option("--connections", default=64, show_default=True, type=click.IntRange(2, 1000), help="Of the large loads.")
+@click.option("--seconds", default=60.0, show_default=True, type=click.FloatRange(10, 3600), help="Of all scenarios.")
+@click.option("--scenario", "names", multiple=True, metavar="NAME", help="Only this scenario; repeatable.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the certificate as JSON too.")
+@click.option("--figure", metavar="FILE.png", help="Draw reported against true response times.")
+@click.option("--all", "every", is_flag=True, help="Show the checks that are held in full too.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of generator files, for an editor.")
+def certify(
+    generator: str | None,
+    connections: int,
+    seconds: float,
+    names: tuple[str, ...],
+    json_file: str | None,
+    figure: str | None,
+    every: bool,
+    schema: bool,
+) -> int:
+    """Test whether a load generator delivers the load that it is asked for, and reports true numbers.
+
+    It is described by FILE.yaml, or by a file of this package, NAME, and loads a server here whose service times are
+    known. Exit status 0: certified; 1: not certified; 2: not decided, or it could not be run.
+    """
+    from bench.apps import certifying
+
+    if schema:
+        echo(certifying.schema())
+        return 0
+    if not generator:
+        raise click.UsageError(certifying.missing())
+    return certifying.certify(generator, connections, seconds, names, json_file, figure, every, echo)
+
+
+@cli.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE.json...")
+def referees(files: tuple[str, ...]) -> None:
+    """Compare load generators by their certificates, which certify --json wrote: a row for each."""
+    from bench.apps import certifying
+
+    echo(certifying.compared(files))
+
+
+@cli.command()
+@click.argument("url")
+@click.option("--rate", default=0.0, type=click.FloatRange(0), help="Requests/s of an open load; 0: a closed load.")
+@click.option("--connections", default=1, show_default=True, type=click.IntRange(1), help="Each has one under way.")
+@click.option("--duration", default=10.0, show_default=True, type=click.FloatRange(0.05, 3600), help="In s.")
+@click.option("--engine", default="wire", show_default=True, help="The load generator: wire or library.")
+def load(url: str, rate: float, connections: int, duration: float, engine: str) -> None:
+    """Load URL with GET requests, and print a report as JSON: one window, no intervals.
+
+    To measure a service, use python -m bench service.
+    """
+    import json
+
+    from bench.apps import loading
+
+    echo(json.dumps(loading.load(url, rate, connections, duration, engine), indent=1))
+
+
+@cli.command()
 @click.argument("figure")
 def explain(figure: str) -> None:
     """Show which run a figure was drawn from, and how to draw or measure it again."""

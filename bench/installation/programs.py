@@ -1,4 +1,4 @@
-"""Small C++ programs for systems with a native library: compiled on first use, stored with the environments.
+"""Small programs in C++ or C: compiled on first use, stored with the environments.
 
 A program's folder is named after its sources and the compiler's version, so that none can be older than it.
 """
@@ -18,6 +18,8 @@ from bench.installation.environments import say
 from bench.installation.installer import Say
 
 COMPILER = "g++"
+C_COMPILER = "gcc"
+STANDARDS = {COMPILER: "c++17", C_COMPILER: "gnu17"}
 HEADERS = ("/usr/include", "/usr/local/include")
 
 
@@ -36,32 +38,33 @@ def ensure(
     report: Say = say,
     headers: Sequence[Path] = (),
     protos: Sequence[Path] = (),
+    compiler: str = COMPILER,
 ) -> Path:
     """Return a compiled program; compile it if it is not there. NotInstalledError quotes the compiler.
 
     headers: files beside the source that it includes. protos: files from which protoc generates more of its sources,
-    with gRPC's services.
+    with gRPC's services. compiler: g++, or gcc for a program in C.
     """
     parts = (source, *headers, *protos)
-    folder = paths.environments() / f"{source.stem.strip('_')}-{_key(parts, flags)}"
+    folder = paths.environments() / f"{source.stem.strip('_')}-{_key(parts, flags, compiler)}"
     program = folder / "program"
     if program.exists():
         return program
     with environments.exclusive(folder, report):
         if not program.exists():
             report(f"Compiling {source.name}, once ({'up to a minute' if protos else 'some seconds'})")
-            _compile(source, flags, protos, program)
+            _compile(source, flags, protos, program, compiler)
     return program
 
 
-def _key(parts: Iterable[Path], flags: Sequence[str]) -> str:
+def _key(parts: Iterable[Path], flags: Sequence[str], compiler: str) -> str:
     """Return eight digits of a hash over all that the program is made from."""
-    version = subprocess.run([COMPILER, "--version"], capture_output=True, check=True).stdout
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=True).stdout
     content = b"".join(part.read_bytes() for part in parts)
     return hashlib.sha256(content + version + " ".join(flags).encode()).hexdigest()[:8]
 
 
-def _compile(source: Path, flags: Sequence[str], protos: Sequence[Path], program: Path) -> None:
+def _compile(source: Path, flags: Sequence[str], protos: Sequence[Path], program: Path, compiler: str) -> None:
     """Compile into a file beside the program, which takes its place when it is whole."""
     program.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=program.parent) as folder:
@@ -71,7 +74,7 @@ def _compile(source: Path, flags: Sequence[str], protos: Sequence[Path], program
             outputs = [f"--cpp_out={folder}", f"--grpc_out={folder}", plugin]
             _run(["protoc", f"-I{proto.parent}", *outputs, str(proto)], source)
             sources += [str(Path(folder, f"{proto.stem}{kind}.cc")) for kind in (".pb", ".grpc.pb")]
-        _run([COMPILER, "-std=c++17", "-O2", f"-I{folder}", *sources, "-o", str(made), *flags], source)
+        _run([compiler, f"-std={STANDARDS[compiler]}", "-O2", f"-I{folder}", *sources, "-o", str(made), *flags], source)
         made.replace(program)
 
 

@@ -30,15 +30,18 @@ class Options:
 class Source:
     """The source of a program, and how it is compiled."""
 
-    def __init__(self, name: str, library: str, flags: Sequence[str], protos: Sequence[str] = ()) -> None:
+    def __init__(
+        self, name: str, library: str, flags: Sequence[str], protos: Sequence[str] = (), header: str = HEADER.name
+    ) -> None:
         here = Path(__file__)
         self.library = library
         self._file, self._flags = here.with_name(name), tuple(flags)
+        self._header = here.with_name(header)
         self._protos = tuple(here.with_name(proto) for proto in protos)
 
     def program(self) -> Path:
         """Return the compiled program; NotInstalledError quotes the compiler if it fails."""
-        return programs.ensure(self._file, self._flags, headers=(HEADER,), protos=self._protos)
+        return programs.ensure(self._file, self._flags, headers=(self._header,), protos=self._protos)
 
     def start(self, words: Sequence[object], connections: Sequence[socket.socket] = ()) -> "Program":
         """Start the program; it takes over ``connections``, which are closed here."""

@@ -91,7 +91,7 @@ def _source() -> Any:
     from bench.systems import _native  # clients start sooner without it
 
     # no fused operations: service times equal Python's on any CPU
-    return _native.Source("_oracle.c", "oracle", ("-ffp-contract=off", "-lm", "-pthread"))
+    return _native.Source("_oracle.c", "oracle", ("-ffp-contract=off", "-lm", "-pthread"), header="_oracle_law.h")
 
 
 def service_times(options: Options, seed: int = SEED) -> Iterator[float]:

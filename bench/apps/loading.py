@@ -1,0 +1,58 @@
+"""``python -m bench load URL``: one closed or open load of GET requests, reported as JSON."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from bench import stats, systems
+from bench.errors import UsageError
+from bench.measurement import start
+from bench.plan.case import Case
+from bench.run.start_record import StartRecord
+from bench.text import quoted
+from bench.validation.support import checked
+
+NAME = "loaded_url"
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+
+
+def load(url: str, rate: float, connections: int, duration_s: float, engine: str) -> dict[str, Any]:
+    """Load a URL, and return the report. rate: of an open load, in requests per second; 0: a closed load."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, f"{NAME}.yaml")
+        file.write_text(_service(url), "utf-8")
+        name = systems.adopt(str(file))
+        paced: dict[str, Any] = {"load": "open", "offered_per_s": rate} if rate else {}
+        case = Case(name, "tcp", placement="free", callers=connections, engine=engine, **paced)
+        return report(start.measure(checked(case), duration_s, 1), connections)
+
+
+def _service(url: str) -> str:
+    """Return a service file for a URL."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{quoted(url)} is no address to load: give one such as http://127.0.0.1:8000/")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    request = {"name": "get", "http": {"path": path}, "expect": {"status": 200}}
+    return f"address: {json.dumps(f'{parts.scheme}://{parts.netloc}')}\nrequests: {json.dumps([request])}\n"
+
+
+def report(record: StartRecord, connections: int) -> dict[str, Any]:
+    """Return what a start measured: counts, rate, and response times, of an open load from when each was due."""
+    begun = np.concatenate([times[-1] if len(times) == 3 else times[0] for times in record.calls])
+    ended = np.concatenate([times[1] for times in record.calls])
+    times_us = (ended - begun) / 1e3
+    duration_s = float(record.ledger["window_s"])
+    return {
+        "requests": len(times_us),
+        "errors": record.ledger.get("errors") or 0,
+        "rate_per_s": len(times_us) / duration_s,
+        "duration_s": duration_s,
+        "connections": connections,
+        "response_us": {name: stats.quantile(times_us, p) for name, p in QUANTILES.items()}
+        | {"mean": float(times_us.mean()), "max": float(times_us.max())},
+    }

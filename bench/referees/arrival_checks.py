@@ -1,0 +1,147 @@
+"""Checks of when the requests of an open load arrive: on its schedule, and also while the server is frozen."""
+
+import math
+
+import numpy as np
+from scipy import special
+
+from bench.referees.observation import Observation
+from bench.referees.record import SECOND
+from bench.referees.verdict import Check, verdict
+from bench.stats import Array, quantile
+from bench.text import duration
+
+PER_WINDOW = 20.0  # requests expected in each window in which arrivals are counted
+CONFIDENCE = 0.99  # of the interval of the index of dispersion: one honest load in 100 is outside
+LEAST_IN_FREEZE = 0.9  # share of the requests that are due while the server is frozen
+FITS = 5  # times that a schedule is fitted to the arrivals that were not late by the one before
+LATE = 4.0  # standard deviations from the schedule; an arrival beyond them is late, and does not move the schedule
+NORMAL_99 = 2.576  # standard errors of a two-sided 99 % interval
+SCALE = 1.4826  # a normal distribution's standard deviation divided by its median absolute deviation
+
+
+def fitted_schedule(arrived_ns: Array) -> Array:
+    """Return when each request was due in the constant schedule that fits best, in ns, shape (n,).
+
+    Requests are taken in the order of their arrival. The line is fitted by least squares to those that are not late,
+    so that what waited while the server was frozen does not move it.
+    """
+    number = np.arange(len(arrived_ns), dtype=float)
+    times = (arrived_ns - arrived_ns[0]).astype(float)
+    on_time = np.ones(len(times), bool)
+    line = number
+    for _ in range(FITS):
+        line = np.polynomial.Polynomial.fit(number[on_time], times[on_time], 1)(number)
+        off = times - line
+        centre = float(np.median(off))
+        on_time = np.abs(off - centre) <= max(LATE * SCALE * float(np.median(np.abs(off - centre))), 1.0)
+    return arrived_ns[0] + np.rint(line).astype(np.int64)
+
+
+def known_schedule(requests: Array, gap_ns: float) -> Array | None:
+    """Return when each request was due, in ns: by a constant schedule of the whole load, or of each connection.
+
+    None if most requests are farther than a gap of the load from either: then nobody but the generator knows it.
+    """
+    arrived = requests["arrived"]
+    if is_on_schedule(arrived, gap_ns):
+        return fitted_schedule(arrived)
+    due = arrived.copy()
+    for connection in np.unique(requests["connection"]):
+        is_its = requests["connection"] == connection
+        if np.count_nonzero(is_its) > 2:
+            due[is_its] = fitted_schedule(arrived[is_its])
+    return due if float(np.median(np.abs(arrived - due))) <= gap_ns else None
+
+
+def is_on_schedule(arrived_ns: Array, gap_ns: float) -> bool:
+    """Return whether most requests arrived within a gap of the constant schedule: if not, they are not due then."""
+    return float(np.median(np.abs(arrived_ns - fitted_schedule(arrived_ns)))) <= gap_ns
+
+
+def constant_gaps(seen: Observation) -> Check:
+    """Requests arrive when a schedule with constant gaps has them: p99 of the deviation is below one gap."""
+    arrived = seen.record.requests["arrived"]
+    gap_us = 1e6 / seen.record.arrivals_per_s
+    off_us = quantile(np.abs(arrived - fitted_schedule(arrived)), 0.99) / 1e3
+    text = f"99 % of the requests arrived within {duration(off_us)} of a constant schedule of gap {duration(gap_us)}."
+    check = Check("schedule", verdict(off_us <= gap_us), text, 0.0, off_us, gap_us, "us")
+    return unless_late(check, quantile(seen.record.lateness_us, 0.99), off_us - gap_us)
+
+
+def dispersion(arrived_ns: Array, window_ns: float) -> tuple[float, int]:
+    """Return the index of dispersion of counts (variance divided by mean) and the number of windows.
+
+    It is 1 for Poisson arrivals, 0 for constant gaps, above 1 for bursts (Cox & Lewis 1966, 4.3).
+    """
+    windows = int((arrived_ns[-1] - arrived_ns[0]) // window_ns)
+    if windows < 2:
+        return math.nan, windows
+    counts = np.bincount(((arrived_ns - arrived_ns[0]) // window_ns).astype(int))[:windows]
+    return float(counts.var(ddof=1) / counts.mean()), windows
+
+
+def poisson(seen: Observation) -> Check:
+    """Requests arrive as a Poisson process: the index of dispersion is in its interval around 1."""
+    found, windows = dispersion(seen.record.requests["arrived"], PER_WINDOW / seen.record.arrivals_per_s * SECOND)
+    freedom = max(windows - 1, 1)
+    tails = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
+    low, high = (float(special.chdtri(freedom, 1 - tail)) / freedom for tail in tails)
+    text = (
+        f"The index of dispersion of arrivals is {found:.2f}; of Poisson arrivals it is from {low:.2f} to {high:.2f}."
+    )
+    if found < low:
+        text += " They are more regular."
+    if found > high:
+        text += " They come in bursts."
+    return Check("schedule", verdict(low <= found <= high), text, 1.0, found, max(1 - low, high - 1), "")
+
+
+def in_freezes(arrived_ns: Array, first_ns: int, freeze_ns: int) -> tuple[int, float]:
+    """Return how many requests arrived while the server was frozen, and for how many s, between first and last."""
+    begin, end = int(arrived_ns[0]), int(arrived_ns[-1])
+    starts = np.arange(first_ns, end, SECOND)
+    frozen_ns = np.clip(np.minimum(starts + freeze_ns, end) - np.maximum(starts, begin), 0, None).sum()
+    since = arrived_ns - first_ns
+    return int(np.count_nonzero((since >= 0) & (since % SECOND < freeze_ns))), float(frozen_ns) / SECOND
+
+
+def stays_open(seen: Observation) -> Check:
+    """Requests arrive while the server is frozen too, at the rate that was asked for."""
+    record, asked = seen.record, seen.scenario.rate_per_s or math.nan
+    freeze_ns = int(seen.scenario.service.freeze_ms * 1e6)
+    found, frozen_s = in_freezes(record.requests["arrived"], record.first_freeze_ns, freeze_ns)
+    due = asked * frozen_s
+    tolerance = (1 - LEAST_IN_FREEZE) * due
+    if seen.schedule == "poisson":
+        tolerance += NORMAL_99 * math.sqrt(due)
+    holds = abs(found - due) <= tolerance
+    text = f"{found:,} requests arrived while the server was frozen; {due:,.0f} were due."
+    if found < due - tolerance:
+        is_even = is_on_schedule(record.requests["arrived"], SECOND / record.arrivals_per_s)
+        text += " The load closed: it waited for replies before it sent what was due."
+        text += "" if is_even else " Or it sends in bursts, and few of them came then."
+    return Check("open-in-freeze", verdict(holds), text, due, found, tolerance, "requests")
+
+
+def unless_late(check: Check, late_us: float, beyond_us: float) -> Check:
+    """Return a check of times, as not decided if the front's own lateness is beyond its tolerance, or explains it.
+
+    beyond_us: how far what was found is beyond the tolerance, negative if it is within.
+    """
+    if late_us > (check.tolerance or 0.0):
+        return check.undecided(f"the front itself was late by {duration(late_us)}, more than the tolerance")
+    if 0 < beyond_us <= late_us:
+        return check.undecided(f"the front itself was late by {duration(late_us)}, which may be the difference")
+    return check
+
+
+def of_arrivals(seen: Observation) -> list[Check]:
+    """Return all checks of the arrivals of a scenario."""
+    if not seen.is_open or len(seen.record.requests) < 2 * PER_WINDOW:
+        return []
+    if seen.scenario.service.freeze_ms:
+        return [stays_open(seen)]
+    if not seen.scenario.are_times_judged:
+        return []
+    return [poisson(seen) if seen.schedule == "poisson" else constant_gaps(seen)]

@@ -1,0 +1,214 @@
+"""The certificate of a load generator: its scenarios run against the oracle's front, and what the checks found."""
+
+import json
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from bench.errors import BenchError, SystemFailedError
+from bench.referees import arrival_checks, cpu_of_others, load_checks, path_times, running, time_checks
+from bench.referees.front import Front
+from bench.referees.generator_file import GeneratorFile
+from bench.referees.observation import Observation, PathTimes
+from bench.referees.scenarios import Scenario
+from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD, Check, outcome
+from bench.stats import quantile
+from bench.text import capitalized, counted, duration, harmless, listed, one_line, quantity
+
+FORMAT = 1
+MOST_OF_OTHERS = 0.05  # share of the CPU time of a machine that is quiet enough to blame a generator for long times
+LATE = ("schedule", *time_checks.QUANTILES)  # checks whose found values are larger where a machine is busy
+VERSION_S = 20.0  # for a program to print its version
+VERDICTS = {HELD: "certified", NOT_HELD: "not certified", NOT_DECIDED: "not decided"}
+STATUSES = {HELD: 0, NOT_HELD: 1, NOT_DECIDED: 2}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One scenario of a certificate: what was seen, and its checks."""
+
+    seen: Observation
+    checks: list[Check]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """All of it. version: what the program prints; language: of the front, c or python; paths: of each kind of load."""
+
+    generator: GeneratorFile
+    version: str
+    language: str
+    paths: dict[str, PathTimes]
+    sections: list[Section]
+
+    @property
+    def outcome(self) -> str:
+        """The verdict of all its checks."""
+        return outcome([check for section in self.sections for check in section.checks])
+
+    @property
+    def exit_status(self) -> int:
+        """0: certified; 1: not certified; 2: not decided."""
+        return STATUSES[self.outcome]
+
+
+def certify(
+    generator: GeneratorFile, scenarios: Sequence[Scenario], say: Callable[[str], None], language: str = ""
+) -> Certificate:
+    """Run the scenarios; ``say`` gets a line before each. NotInstalledError if the program is missing."""
+    program, found = generator.program, []
+    before = path_times.measure(language)
+    for scenario in scenarios:
+        say(f"{scenario.name}: {scenario.title}")
+        found.append(observe(generator, program, scenario, language))
+    paths = {load: path.or_more(before[load]) for load, path in path_times.measure(language).items()}
+    judged = [replace(seen, path=paths[seen.scenario.load]) for seen in found]
+    sections = [Section(seen, checks(seen)) for seen in judged]
+    used = found[0].record.language if found else language
+    return Certificate(generator, version(generator), used, paths, sections)
+
+
+def observe(generator: GeneratorFile, program: str, scenario: Scenario, language: str = "") -> Observation:
+    """Run one scenario; whatever the generator does, it is over soon after the scenario's duration."""
+    with cpu_of_others.metered() as others, Front(scenario.service, language) as front:
+        words = generator.words(
+            scenario.load, front.url, scenario.rate_per_s, scenario.connections, scenario.duration_s
+        )
+        ended = running.run([program, *words[1:]], scenario.duration_s + running.GRACE_S)
+        whole = front.end()
+    due = scenario.rate_per_s * scenario.duration_s if scenario.rate_per_s else None
+    record = whole.after_warm_up(scenario.connections, due)
+    reported, problem = None, ""
+    try:
+        reported = generator.read(ended.stdout, ended.stderr)
+    except SystemFailedError as reason:
+        problem = capitalized(f"{reason}.")
+    warm_up = len(whole.requests) - len(record.requests)
+    return Observation(scenario, generator.schedule, record, ended, reported, problem, warm_up, others.share)
+
+
+def checks(seen: Observation) -> list[Check]:
+    """Return all checks of a scenario; none is decided by a record that is not whole."""
+    found = [*load_checks.of_load(seen), *arrival_checks.of_arrivals(seen), *time_checks.of_times(seen)]
+    if seen.record.is_whole:
+        return [unless_disturbed(check, seen) for check in found]
+    why = f"the front's record has no more room than {quantity(len(seen.record.requests))} requests"
+    return [check.undecided(why) for check in found]
+
+
+def unless_disturbed(check: Check, seen: Observation) -> Check:
+    """Return a check, as not decided if it found times too long while other processes used the CPUs.
+
+    A mean of a closed load that is too long is so on a busy machine too: Little's law bounds it.
+    """
+    is_time = check.name in LATE or (check.name == "mean" and seen.is_open)
+    is_late = is_time and (check.found or 0.0) > (check.expected or 0.0)
+    if check.verdict != NOT_HELD or not is_late or seen.others_share <= MOST_OF_OTHERS:
+        return check
+    return check.undecided(f"other processes used {seen.others_share:.0%} of the machine's CPU time")
+
+
+def version(generator: GeneratorFile) -> str:
+    """Return the first line with a number that a program prints of its version; "" if it prints none."""
+    if not (words := generator.version_words):
+        return ""
+    try:
+        ended = running.run(words, VERSION_S)
+    except BenchError:
+        return ""
+    lines = [one_line(harmless(line), 100) for line in f"{ended.stdout}\n{ended.stderr}".splitlines()]
+    return next((line for line in lines if any(sign.isdigit() for sign in line)), "")
+
+
+def named(certificate: Certificate) -> str:
+    """Return the generator's name, with what it prints of its version."""
+    return certificate.generator.name + (f" ({certificate.version})" if certificate.version else "")
+
+
+def text(certificate: Certificate, every: bool = False) -> str:
+    """Return it for people: the verdict, then the scenarios with the checks that are not held, or with every check."""
+    found = [check for section in certificate.sections for check in section.checks]
+    counts = [f"{sum(check.verdict == word for check in found)} {word}" for word in (HELD, NOT_HELD, NOT_DECIDED)]
+    lines = [
+        f"{named(certificate)}: {VERDICTS[certificate.outcome]}. {counted(len(found), 'check')}: {listed(counts)}.",
+        front(certificate),
+    ]
+    for section in certificate.sections:
+        seen = section.seen
+        lines += ["", f"{seen.scenario.name}: {seen.scenario.title}", f"  {facts(seen)}"]
+        shown = [check for check in section.checks if every or check.verdict != HELD]
+        lines += [f"  {check.verdict.upper():<12}{check.name}: {check.text}" for check in shown]
+        if held := [check.name for check in section.checks if check not in shown]:
+            lines.append(f"  {HELD:<12}{', '.join(held)}")
+    lines += ["", f"What its numbers mean, from its documentation: {one_line(certificate.generator.percentiles, 2000)}"]
+    return "\n".join(lines)
+
+
+def front(certificate: Certificate) -> str:
+    """Return a sentence on the server: its language, and what the way to it takes."""
+    language = {"c": "The server is the program in C"}.get(
+        certificate.language, "There is no C compiler here, so the server is written in Python, which is later"
+    )
+    added = [
+        f"{duration(path.p50)} (p99 {duration(path.p99)}) to {load} loads" for load, path in certificate.paths.items()
+    ]
+    return f"{language}; the way to it and back adds {listed(added)} here."
+
+
+def facts(seen: Observation) -> str:
+    """Return what is known of a scenario beside its checks: CPU time per request, start-up, the front's lateness."""
+    record, ended = seen.record, seen.ended
+    if not len(record.answered):
+        return "No request was answered."
+    cpu_us = 1e6 * ended.cpu_s / len(record.answered)
+    late = duration(quantile(record.lateness_us, 0.99))
+    before = f"{counted(seen.warm_up, 'request')} before the load left out; " if seen.warm_up else ""
+    return (
+        f"{before}{len(record.answered):,} answers, {quantity(record.arrivals_per_s)} requests/s; the generator used "
+        f"{duration(cpu_us)} of CPU time per request; departures were late by {late} (p99); other "
+        f"processes used {seen.others_share:.0%} of the CPU time."
+    )
+
+
+def document(certificate: Certificate) -> dict[str, Any]:
+    """Return it as JSON takes it, with the units in the names."""
+    return {
+        "format": FORMAT,
+        "generator": certificate.generator.name,
+        "version": certificate.version,
+        "verdict": VERDICTS[certificate.outcome],
+        "front": certificate.language,
+        "machine": f"{platform.system()} {platform.machine()}",
+        "path_us": {load: asdict(path) for load, path in certificate.paths.items()},
+        "percentiles": certificate.generator.percentiles,
+        "scenarios": [_section(section) for section in certificate.sections],
+    }
+
+
+def _section(section: Section) -> dict[str, Any]:
+    seen = section.seen
+    record, true = seen.record, {}
+    if len(record.answered):
+        values, since = time_checks.true_times_us(seen)
+        true = {name: quantile(values, p) for name, p in time_checks.QUANTILES.items()} | {"since": since}
+    return {
+        **asdict(seen.scenario),
+        "requests": len(record.requests),
+        "warm_up": seen.warm_up,
+        "answered": len(record.answered),
+        "faults": record.faults,
+        "arrivals_per_s": record.arrivals_per_s,
+        "answers_per_s": record.answers_per_s,
+        "lateness_p99_us": quantile(record.lateness_us, 0.99) if len(record.answered) else None,
+        "others_cpu_share": seen.others_share,
+        "generator_cpu_us_per_request": 1e6 * seen.ended.cpu_s / len(record.answered) if len(record.answered) else None,
+        "true_us": true,
+        "reported": asdict(seen.reported) if seen.reported else None,
+        "checks": [asdict(check) for check in section.checks],
+    }
+
+
+def as_json(certificate: Certificate) -> str:
+    """Return the document as text."""
+    return json.dumps(document(certificate), indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,168 @@
+"""Checks of the load that was delivered and of its report: requests, rates, window, connections, errors."""
+
+import math
+
+from bench.referees.generator_file import Reported
+from bench.referees.observation import Observation
+from bench.referees.verdict import HELD, Check, verdict
+from bench.text import counted, quantity
+
+RATE_OFF = 0.01  # share: an open load is valid from 99 % of its rate on (docs/trust.md, pacing)
+REPORTED_RATE_OFF = 0.02  # share: of a window that is divided by a whole number of seconds, or by its end without edges
+WINDOW_OFF = 0.05  # share of the duration: a rate over the duration asked for is then wrong by as much
+LEAST_SHARE = 0.5  # of an equal share of the requests, for each connection
+NORMAL_99 = 2.576  # standard errors of a two-sided 99 % interval
+
+
+def ending(seen: Observation) -> Check:
+    """It ends by itself, soon after its duration, with status 0 (another where requests fail), and leaves nothing."""
+    ended, limit_s = seen.ended, seen.scenario.duration_s
+    if ended.status is None:
+        late_s = ended.took_s - limit_s
+        text = f"It still ran {ended.took_s:.1f} s after its start, {late_s:.1f} s beyond its duration, and was ended."
+        return Check("exit", verdict(False), text, limit_s, ended.took_s, late_s, "s")
+    how = f"signal {-ended.status}" if ended.status < 0 else f"exit status {ended.status}"
+    left = "; processes that it had started still ran, and were ended" if ended.left_processes else ""
+    may_fail = seen.scenario.service.fault != "none" and ended.status >= 0
+    holds = (ended.status == 0 or may_fail) and not left
+    text = f"It ended after {ended.took_s:.1f} s with {how}{left}."
+    return Check("exit", verdict(holds), text, 0, ended.status, 0)
+
+
+def report(seen: Observation) -> Check:
+    """There is a report, in the form that its file describes."""
+    text = seen.problem or "The report is as its file describes it."
+    return Check("report", verdict(seen.reported is not None), text)
+
+
+def arrivals(seen: Observation) -> Check:
+    """Requests arrive at all, and can be understood."""
+    count, refused = len(seen.record.requests), seen.record.refused
+    text = f"{count:,} requests arrived"
+    text += f", and {refused:,} were not understood (chunked, or no HTTP/1.1)." if refused else "."
+    if not count and seen.ended.status == 0:
+        text += " Yet its exit status is 0."
+    return Check("arrivals", verdict(count > 1 and not refused), text, None, count, None, "requests")
+
+
+def delivered_rate(seen: Observation) -> Check:
+    """An open load delivers the rate that it is asked for."""
+    asked, found = seen.scenario.rate_per_s or math.nan, seen.record.arrivals_per_s
+    chance = NORMAL_99 / math.sqrt(asked * seen.scenario.duration_s) if seen.schedule == "poisson" else 0.0
+    tolerance = asked * (RATE_OFF + chance)
+    text = f"{quantity(found)} requests/s arrived, {quantity(asked)} were asked for ({found / asked:.1%})."
+    return Check("rate-delivered", verdict(abs(found - asked) <= tolerance), text, asked, found, tolerance, "1/s")
+
+
+def reported_rate(seen: Observation, reported: float) -> Check:
+    """The reported rate is the one that was delivered, in the time from the first request to the last reply.
+
+    Of an open load, whose arrivals may be bursts, it may also be their slope or their number in the duration asked for.
+    """
+    record = seen.record
+    rates = [record.answers_per_s]
+    tolerance = rates[0] * REPORTED_RATE_OFF + 2 * seen.scenario.connections / max(record.span_s, 1e-9)
+    if seen.is_open:
+        rates += [record.arrivals_per_s, len(record.answered) / max(seen.scenario.duration_s, record.span_s)]
+        tolerance = rates[0] * REPORTED_RATE_OFF  # the replies that are waited for at the end are few
+    delivered = min(rates, key=lambda rate: abs(rate - reported))
+    holds = abs(reported - delivered) <= tolerance
+    text = f"It reports {quantity(reported)} requests/s; {quantity(delivered)} were delivered."
+    asked = seen.scenario.rate_per_s
+    if not holds and asked and abs(reported - asked) <= REPORTED_RATE_OFF * asked:
+        text += f" It reports the rate that it was asked for ({quantity(asked)}), not the one that it delivered."
+    return Check("rate-reported", verdict(holds), text, delivered, reported, tolerance, "1/s")
+
+
+def requests(seen: Observation, reported: float) -> Check:
+    """As many requests are reported as were answered; at both ends of the window those under way may differ."""
+    answered, faults = len(seen.record.answered), seen.record.faults
+    tolerance = max(seen.scenario.connections, len(seen.record.requests) - answered)
+    low, high = answered - faults, answered  # failed ones are counted, or they are not
+    expected = high if abs(reported - high) <= abs(reported - low) else low
+    holds = low - tolerance <= reported <= high + tolerance
+    text = f"It reports {reported:,.0f} requests; {answered:,} were answered"
+    text += f", {faults:,} of them with a fault." if faults else "."
+    return Check("requests", verdict(holds), text, expected, reported, tolerance, "requests")
+
+
+def window(seen: Observation) -> Check:
+    """The load lasts as long as asked, from its first request to its last; longer if its schedule cannot be kept."""
+    asked, found = seen.scenario.duration_s, seen.record.span_s
+    tolerance = WINDOW_OFF * asked
+    holds = asked - tolerance <= found and (found <= asked + tolerance or not seen.scenario.can_be_delivered)
+    text = f"The load lasted {found:.2f} s from the first request to the last; {asked:g} s were asked for."
+    if not holds:
+        before_s = max(0.0, seen.ended.took_s - found)
+        text += " It stopped late." if found > asked else " It stopped early, or started late within its window"
+        text += "" if found > asked else f": it ran {before_s:.2f} s longer than its load lasted."
+    return Check("window", verdict(holds), text, asked, found, tolerance, "s")
+
+
+def reported_window(seen: Observation, reported: float) -> Check:
+    """The reported duration is that of the load, to its last request or to the last reply."""
+    found, until_reply = seen.record.span_s, seen.record.answers_s
+    tolerance = WINDOW_OFF * seen.scenario.duration_s
+    holds = found - tolerance <= reported <= max(found, until_reply) + tolerance
+    text = f"It reports a duration of {reported:.2f} s; from the first request to the last it was {found:.2f} s"
+    text += f", to the last reply {until_reply:.2f} s."
+    return Check("window-reported", verdict(holds), text, found, reported, tolerance, "s")
+
+
+def connections(seen: Observation) -> Check:
+    """A closed load uses as many connections as asked for."""
+    asked, found = seen.scenario.connections, len(seen.record.per_connection)
+    holds = found == asked
+    text = f"Requests came on {counted(found, 'connection')}; it was asked for {asked:,}."
+    if found > asked:
+        text += " It closes connections and opens others: response times then include set-up."
+    return Check("connections", verdict(holds), text, asked, found, 0, "connections")
+
+
+def shares(seen: Observation) -> Check:
+    """No connection of a closed load is idle while others work: in a fair load each carries an equal share."""
+    counts = seen.record.per_connection
+    least = float(counts[0] * len(counts) / counts.sum())
+    text = f"The connection with the fewest requests carried {least:.0%} of an equal share."
+    return Check("shares", verdict(least >= LEAST_SHARE), text, 1.0, least, 1 - LEAST_SHARE, "share")
+
+
+def errors(seen: Observation, reported: Reported) -> Check | None:
+    """As many errors are reported as requests failed; None where none failed and errors are not reported."""
+    faults, tolerance = seen.record.faults, seen.scenario.connections if seen.record.faults else 0
+    if reported.errors is None:
+        if not faults:
+            return None
+        text = f"It does not report errors; {faults:,} requests failed."
+        return Check("errors", verdict(False), text, faults, None, tolerance, "requests")
+    holds = abs(reported.errors - faults) <= tolerance
+    text = f"It reports {reported.errors:,.0f} errors; {faults:,} requests failed."
+    check = Check("errors", verdict(holds), text, faults, reported.errors, tolerance, "requests")
+    if holds or seen.scenario.service.fault != "close" or reported.errors > faults:
+        return check
+    return check.undecided("an HTTP library may send them again, which nobody can tell from new ones (RFC 9110, 9.2.2)")
+
+
+def of_load(seen: Observation) -> list[Check]:
+    """Return all checks of the load of a scenario."""
+    checks = [ending(seen), report(seen), arrivals(seen)]
+    if len(seen.record.requests) < 2:
+        return checks
+    has_faults = bool(seen.record.faults)
+    if seen.is_open and seen.scenario.can_be_delivered:
+        checks.append(delivered_rate(seen))
+    checks.append(window(seen))
+    if not seen.is_open and not has_faults:  # after a failure a connection may be closed
+        checks.append(connections(seen))
+        if checks[-1].verdict == HELD:
+            checks.append(shares(seen))
+    if reported := seen.reported:
+        if reported.requests is not None:
+            checks.append(requests(seen, reported.requests))
+        if reported.rate_per_s is not None and not has_faults:
+            checks.append(reported_rate(seen, reported.rate_per_s))
+        if reported.duration_s is not None:
+            checks.append(reported_window(seen, reported.duration_s))
+        if found := errors(seen, reported):
+            checks.append(found)
+    return checks

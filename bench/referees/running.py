@@ -1,0 +1,95 @@
+"""One run of a load generator: started in its own process group, bounded in time, ended with all that it started."""
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from bench.errors import SystemFailedError
+from bench.process.pipes import bound_to_this, with_package
+
+GRACE_S = 15.0  # beyond the duration: to start, to wait for the last replies, to write the report
+MOST_REPORT = 10_000_000  # bytes of each of its outputs
+LOOK_S = 0.02
+PACKAGE = str(Path(__file__).parents[2])  # where {python} -m bench of a command is
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended. status: its exit status, negative for a signal; None if it was ended for taking too long.
+
+    took_s: from its start to its end. cpu_s: CPU time of it and of all processes that it started and waited for.
+    left_processes: whether processes that it had started were still there, and were ended.
+    """
+
+    stdout: str
+    stderr: str
+    status: int | None
+    took_s: float
+    cpu_s: float
+    left_processes: bool = False
+
+
+def run(words: Sequence[str], limit_s: float) -> Ended:
+    """Run a program, from the process's main thread; SystemFailedError if it cannot be started."""
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
+        began, used_s = time.monotonic(), _children_cpu_s()
+        try:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=complained,
+                process_group=0,
+                env=with_package(PACKAGE) | {"LC_ALL": "C"},
+                preexec_fn=bound_to_this(),
+            )
+        except OSError as reason:
+            raise SystemFailedError(f"{words[0]} cannot be started: {reason.strerror}; try it by hand") from reason
+        try:
+            in_time = _has_ended(process.pid, began + limit_s)
+        finally:  # its number, which is that of its group, cannot be another's while nobody has waited for it
+            left = _group_size(process.pid) > 1
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            status = process.wait()
+        took_s = time.monotonic() - began
+        outputs = (_text(said), _text(complained))
+        return Ended(*outputs, status if in_time else None, took_s, _children_cpu_s() - used_s, left and in_time)
+
+
+def _has_ended(pid: int, until: float) -> bool:
+    """Wait until a child ends, and leave it unwaited-for; return whether it did in time."""
+    while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+        if time.monotonic() > until:
+            return False
+        time.sleep(LOOK_S)
+    return True
+
+
+def _group_size(group: int) -> int:
+    """Return how many processes a group has, those included that nobody has waited for."""
+    import psutil
+
+    count = 0
+    for pid in psutil.pids():
+        with contextlib.suppress(ProcessLookupError):
+            count += os.getpgid(pid) == group
+    return count
+
+
+def _children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(MOST_REPORT).decode(errors="replace")

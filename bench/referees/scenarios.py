@@ -1,0 +1,70 @@
+"""The scenarios of a certificate: which load a generator is asked for, against which server."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bench.referees.front import Service
+from bench.text import counted
+
+FEW = 8  # connections of a scenario whose subject they are not
+CONNECTIONS = 64  # enough for all requests that are due while a server of these is frozen
+RATE = 500.0  # requests per second of open loads: half of the capacity at a service time of 1 ms
+OVERLOADED = 4  # connections of a load that asks for twice what they can carry
+LEAST_S = 2.0  # of a scenario: two freezes are in it
+
+SINGLE = Service("constant", 1000)
+MANY = Service("exponential", 20_000, workers=0)
+QUEUE = Service("exponential", 1000)
+FREEZING = Service("constant", 500, freeze_ms=100)
+PARALLEL = Service("constant", 10_000, workers=0)
+FAILING = replace(PARALLEL, fault="status", every=20, spared=4 * FEW)  # of a warm-up none fails
+CLOSING = replace(PARALLEL, fault="close", every=20, spared=4 * FEW)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One load of a certificate.
+
+    connections, rate_per_s, duration_s: what the generator is asked for; an open load may open fewer connections.
+    are_times_judged: whether its response times are compared; those of an overloaded server or of failed requests
+    mean little. can_be_delivered: whether that many connections can carry the rate.
+    """
+
+    name: str
+    load: Literal["closed", "open"]
+    service: Service
+    duration_s: float
+    connections: int = 1
+    rate_per_s: float | None = None
+    are_times_judged: bool = True
+    can_be_delivered: bool = True
+
+    @property
+    def title(self) -> str:
+        """The scenario in words."""
+        rate = f", {self.rate_per_s:g} requests/s" if self.rate_per_s else ""
+        load = f"{self.load} load{rate}, {counted(self.connections, 'connection')}, {self.duration_s:g} s"
+        return f"{load}; {self.service.words}"
+
+
+def scenarios(connections: int = CONNECTIONS, seconds: float = 60.0) -> list[Scenario]:
+    """Return all scenarios, which together take so many seconds; ``connections`` where these are the subject."""
+    too_much = 2 * OVERLOADED * 1e6 / PARALLEL.mean_us
+    found = [
+        Scenario("single", "closed", SINGLE, 8),
+        Scenario("many", "closed", MANY, 10, connections),
+        Scenario("errors", "closed", FAILING, 4, FEW, are_times_judged=False),
+        Scenario("closed-connections", "closed", CLOSING, 4, FEW, are_times_judged=False),
+        Scenario("half-load", "open", QUEUE, 15, connections, RATE),
+        Scenario("freeze", "open", FREEZING, 10, max(connections, CONNECTIONS), RATE),
+        Scenario("overload", "open", PARALLEL, 5, OVERLOADED, too_much, False, False),
+        Scenario("open-errors", "open", FAILING, 4, 4 * FEW, RATE, are_times_judged=False),
+    ]
+    scale = seconds / sum(scenario.duration_s for scenario in found)
+    return [replace(scenario, duration_s=max(LEAST_S, round(scale * scenario.duration_s))) for scenario in found]
+
+
+def of(loads: Sequence[str], chosen: Sequence[Scenario]) -> list[Scenario]:
+    """Return the scenarios whose load a generator can make."""
+    return [scenario for scenario in chosen if scenario.load in loads]
