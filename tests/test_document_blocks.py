@@ -110,7 +110,7 @@ def test_documents_quote_tiers_as_soon_as_there_are_occasions(monkeypatch, tmp_p
     text = write.summary()
     assert (
         "| ipc\N{NO-BREAK SPACE}2 | `a` | 2 | 2.0" in text
-        and "| tcp 5 | `d` | 5 | 16." in text
+        and "| tcp\N{NO-BREAK SPACE}5 | `d` | 5 | 16." in text
         and "sockets (baseline) | 1 | 1 |" in text
     )
     assert "5 occasions on 1 machine" in text and "overview.published --against reference" in text
