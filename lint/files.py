@@ -7,7 +7,7 @@ from lint.tree import Finding, Tree, line_of
 
 OF_A_MACHINE = re.compile(r"pypi[.]org|pythonhosted[.]org|conda[.]anaconda[.]org|/root[/]|/home[/]")
 GENERATED = re.compile(
-    r"figures/(?!README\.md$)|data/(?!README\.md$|reference/|replicated/)|notebooks/out|.*/__pycache__/"
+    r"figures/(?!README\.md$)|data/(?!README\.md$|reference/|replicated/|referees/)|notebooks/out|.*/__pycache__/"
 )
 
 

@@ -11,7 +11,7 @@ INTRODUCED = {"starts": "repetitions with fresh processes", "engine": "load gene
 CARD = ("You will be able to", "You need", "Minutes", "Remember")
 HEADINGS = ("## Why not ", "## Exercises", "## What this figure does not show")
 MOST_PARAMETERS = 8  # in the cell; docs/using.md lists the others
-POOLING = {"classroom"}  # looks at what others measured: no plan and no run of its own
+POOLING = {"classroom", "referees"}  # no plan and no run of their own
 
 
 def parameters(text: str) -> dict[str, str]:

@@ -69,7 +69,7 @@ def compared(files: Sequence[str]) -> str:
     """Return a table of certificates that were written as JSON, a row for each."""
     from bench.referees import comparison
 
-    frame = comparison.table([Path(file) for file in files])
+    frame = comparison.table([comparison.read(Path(file)) for file in files])
     return str(frame.to_string(index=False, float_format=lambda value: f"{value:.2f}", na_rep=""))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -14,11 +15,12 @@ from bench.referees.observation import Observation, PathTimes
 from bench.referees.scenarios import Scenario
 from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD, Check, outcome
 from bench.stats import quantile
-from bench.text import capitalized, counted, duration, harmless, listed, one_line, quantity
+from bench.text import capitalized, counted, duration, listed, one_line, quantity
 
 FORMAT = 1
 MOST_OF_OTHERS = 0.05  # share of the CPU time of a machine that is quiet enough to blame a generator for long times
 LATE = ("schedule", *time_checks.QUANTILES)  # checks whose found values are larger where a machine is busy
+VERSION = re.compile(r"(?<![\w.])v?(\d+(?:\.\d+)+)")  # of a program; not of go1.22, with which it was built
 VERSION_S = 20.0  # for a program to print its version
 VERDICTS = {HELD: "certified", NOT_HELD: "not certified", NOT_DECIDED: "not decided"}
 STATUSES = {HELD: 0, NOT_HELD: 1, NOT_DECIDED: 2}
@@ -78,7 +80,8 @@ def observe(generator: GeneratorFile, program: str, scenario: Scenario, language
         ended = running.run([program, *words[1:]], scenario.duration_s + running.GRACE_S)
         whole = front.end()
     due = scenario.rate_per_s * scenario.duration_s if scenario.rate_per_s else None
-    record = whole.after_warm_up(scenario.connections, due)
+    known = scenario.connections * generator.says.warm_up
+    record = whole.without_first(known) if known else whole.after_warm_up(scenario.connections, due)
     reported, problem = None, ""
     try:
         reported = generator.read(ended.stdout, ended.stderr)
@@ -110,15 +113,15 @@ def unless_disturbed(check: Check, seen: Observation) -> Check:
 
 
 def version(generator: GeneratorFile) -> str:
-    """Return the first line with a number that a program prints of its version; "" if it prints none."""
+    """Return the first number that a program prints of its version; "" if it prints none."""
     if not (words := generator.version_words):
         return ""
     try:
         ended = running.run(words, VERSION_S)
     except BenchError:
         return ""
-    lines = [one_line(harmless(line), 100) for line in f"{ended.stdout}\n{ended.stderr}".splitlines()]
-    return next((line for line in lines if any(sign.isdigit() for sign in line)), "")
+    found = VERSION.search(f"{ended.stdout}\n{ended.stderr}")
+    return found[1] if found else ""
 
 
 def named(certificate: Certificate) -> str:

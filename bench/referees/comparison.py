@@ -1,6 +1,7 @@
 """Certificates of several load generators, side by side: a row for each, from files that ``certify --json`` wrote."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,39 +13,105 @@ from bench.referees.certificate import FORMAT
 from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD
 from bench.text import all_harmless
 
-QUANTILE = "p99"
+P99 = "p99"
+GROUPS = {  # kinds of checks, as the figure names them
+    "ends, reports": ("exit", "report", "arrivals"),
+    "rate delivered": ("rate-delivered",),
+    "schedule": ("schedule",),
+    "open while frozen": ("open-in-freeze",),
+    "connections": ("connections", "shares"),
+    "duration": ("window", "window-reported"),
+    "requests, rate": ("requests", "rate-reported"),
+    "errors": ("errors",),
+    "median": ("p50",),
+    "mean": ("mean",),
+    "tail": ("p90", "p95", P99, "p99.9", "max"),
+    "resolution": ("resolution",),
+}
 
 
-def read(file: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Row:
+    """One certificate. document: as ``certify --json`` wrote it. is_stored: it was not made here and now."""
+
+    document: dict[str, Any]
+    is_stored: bool = True
+
+    @property
+    def name(self) -> str:
+        """The generator, with the number of its version."""
+        return f"{self.document['generator']} {self.document['version']}".strip()
+
+    def scenario(self, name: str) -> dict[str, Any]:
+        """Return what was seen in a scenario; empty where the generator cannot make its load."""
+        return next((one for one in self.document["scenarios"] if one["name"] == name), {})
+
+    def check(self, scenario: str, name: str) -> dict[str, Any] | None:
+        """Return one check, or None."""
+        return next((one for one in self.scenario(scenario).get("checks", ()) if one["name"] == name), None)
+
+    def checks(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield every check with the name of its scenario."""
+        for scenario in self.document["scenarios"]:
+            for check in scenario["checks"]:
+                yield scenario["name"], check
+
+    def count(self, word: str) -> int:
+        """Return how many checks have this verdict."""
+        return sum(check["verdict"] == word for _, check in self.checks())
+
+    def which(self, word: str) -> list[str]:
+        """Return the checks with this verdict: scenario and check."""
+        return [f"{scenario}: {check['name']}" for scenario, check in self.checks() if check["verdict"] == word]
+
+    def p99_ratio(self, scenario: str) -> float | None:
+        """Return the reported p99 divided by the true one; None where it is not reported."""
+        check = self.check(scenario, P99)
+        return check["found"] / check["expected"] if check and check["found"] and check["expected"] else None
+
+
+def of_group(row: Row, names: Sequence[str]) -> str:
+    """Return the verdict of all checks with these names; "" where there is none."""
+    found = {check["verdict"] for _, check in row.checks() if check["name"] in names}
+    return next((word for word in (NOT_HELD, NOT_DECIDED, HELD) if word in found), "")
+
+
+def read(file: Path) -> Row:
     """Return a certificate as it was written; DataError if the file holds none."""
     try:
         found = documents.from_json(documents.read(file).decode())
         if found["format"] != FORMAT:
             raise DataError(f"{file} is a certificate of another version: make it again with this one")
-        row(found)
+        row = Row(dict(all_harmless(found)))
+        _cells(row)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as reason:
         raise DataError(
             f"{file} holds no certificate: write one with python -m bench certify NAME --json FILE"
         ) from reason
-    return dict(all_harmless(found))
+    return row
 
 
-def row(found: dict[str, Any]) -> dict[str, Any]:
-    """Return one row: verdict, how many checks were held, which were not, and reported p99 divided by the true one."""
-    checks = [(section["name"], check) for section in found["scenarios"] for check in section["checks"]]
-    counts = {word: sum(check["verdict"] == word for _, check in checks) for word in (HELD, NOT_HELD, NOT_DECIDED)}
-    not_held = [f"{scenario}: {check['name']}" for scenario, check in checks if check["verdict"] == NOT_HELD]
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows, those with the most checks that are not held last."""
+    return sorted(rows, key=lambda row: (row.count(NOT_HELD), row.count(NOT_DECIDED), row.name))
+
+
+def table(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return a row for each certificate: verdict, how many checks were held, which were not, and ratios of p99."""
+    return pd.DataFrame([_cells(row) for row in in_order(rows)])
+
+
+def _cells(row: Row) -> dict[str, Any]:
     ratios = {
-        f"{section['name']} {QUANTILE} reported/true": check["found"] / check["expected"]
-        for section in found["scenarios"]
-        for check in section["checks"]
-        if check["name"] == QUANTILE
+        f"{one['name']} {P99} reported/true": ratio
+        for one in row.document["scenarios"]
+        if (ratio := row.p99_ratio(one["name"])) is not None
     }
-    names = {name: str(found[name]) for name in ("generator", "version", "verdict")}
-    return names | counts | {"which": ", ".join(not_held)} | ratios
-
-
-def table(files: Sequence[Path]) -> pd.DataFrame:
-    """Return a row for each certificate, those with the most checks not held last."""
-    rows = pd.DataFrame([row(read(file)) for file in files])
-    return rows.sort_values([NOT_HELD, "generator"], kind="stable").reset_index(drop=True)
+    counts = {word: row.count(word) for word in (HELD, NOT_HELD, NOT_DECIDED)}
+    return {
+        "generator": row.name,
+        "verdict": row.document["verdict"],
+        **counts,
+        "which": ", ".join(row.which(NOT_HELD)),
+        **ratios,
+    }

@@ -80,7 +80,8 @@ class Description(Struct, forbid_unknown_fields=True, frozen=True):
     second of all connections together, {rate_per_connection} of each; of a closed load both are 0. loads: which it can
     make. schedule: the gaps between requests of an open load. program: what has to be installed, if it is not the first
     word. install: the command that installs it. version: the words that print its version. tried: the version whose
-    report was read with this file; "" for a file written from documentation. says: where the values of its report are.
+    report was read with this file; "" for a file written from documentation. warm_up: requests of each connection that
+    its documentation leaves out of its numbers, where no pause follows them. says: where the values of its report are.
     percentiles: what its percentiles and its rate count, from its documentation, with the address.
     """
 
@@ -96,6 +97,7 @@ class Description(Struct, forbid_unknown_fields=True, frozen=True):
     program: str = ""
     version: list[Text] = []
     tried: str = ""
+    warm_up: int = 0
 
 
 @dataclass(frozen=True)

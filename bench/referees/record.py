@@ -57,6 +57,10 @@ class Record:
         connections, first_ns = np.frombuffer(data[at:], CONNECTION), int(summary["first_freeze"])
         return cls(requests, connections, first_freeze_ns=first_ns, language=language, **counts)
 
+    def without_first(self, count: int) -> Self:
+        """Return the record without so many requests, which a generator's documentation leaves out of its numbers."""
+        return replace(self, requests=self.requests[count:])
+
     def after_warm_up(self, most: int, due: float | None = None) -> Self:
         """Return the record without the requests that a generator sent before its load began, at most so many.
 

@@ -15,7 +15,7 @@ from bench import paths, systems
 from bench.apps import unattended
 from bench.installation import environments
 
-SHOW_NEITHER = {"classroom", "explore"}  # neither an answer nor a conclusion of one run
+SHOW_NEITHER = {"classroom", "explore", "referees"}  # neither an answer nor a conclusion of one run
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def test_certificates_side_by_side(made, tmp_path, command):
     files[0].write_text(certificate.as_json(made(p99_us=1)), "utf-8")
     files[1].write_text(certificate.as_json(made()), "utf-8")
     files[2].write_text('{"format": 1, "scenarios": [{}]}', "utf-8")
-    frame = comparison.table(files[:2])
+    frame = comparison.table([comparison.read(file) for file in files[:2]])
     assert frame["not held"].tolist() == [0, 1] and frame["which"].tolist() == ["", "many: p99"]
     assert frame["many p99 reported/true"].tolist() == pytest.approx([1, 0], abs=1e-3)
     assert "many: p99" in command("referees", *map(str, files[:2])).stdout
@@ -139,7 +139,7 @@ def test_a_generator_is_run_and_certified_or_not(process, written, tmp_path, loa
     found = json.loads((tmp_path / "a.json").read_text("utf-8"))
     (section,) = found["scenarios"]
     verdicts = {check["name"]: check["verdict"] for check in section["checks"]}
-    assert section["answered"] > 100 and found["version"].startswith("Python 3") and verdicts["requests"] == "held"
+    assert section["answered"] > 100 and found["version"].startswith("3.") and verdicts["requests"] == "held"
     # its file does not say where errors are: those of the closed scenario are hidden
     assert verdicts.get("errors", "held") == ("not held" if load == "closed" else "held")
     assert finished.returncode == {"certified": 0, "not certified": 1, "not decided": 2}[found["verdict"]]

@@ -1,0 +1,145 @@
+"""Certificates of several load generators in a notebook: stored ones, and those of generators that are certified now.
+
+``rows = refereeing.gather("reference", "installed")``, then ``refereeing.show``, ``tell``, ``table`` and ``save``.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import Markdown, display
+
+from bench import paths
+from bench.apps import notebook
+from bench.errors import DataError, NotInstalledError
+from bench.experiments import panels
+from bench.measurement import machine
+from bench.plan import parameters
+from bench.referees import certificate, comparison, comparison_figure, generator_file, scenarios
+from bench.referees.comparison import GROUPS, Row, of_group
+from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD
+from bench.run.files import make_folder, writing
+from bench.text import counted, harmless, listed, one_line
+
+REFERENCE, INSTALLED = "reference", "installed"
+LONGEST_S = 3600.0
+
+
+def gather(certificates: str = REFERENCE, generator: object = "", seconds: object = 60.0) -> list[Row]:
+    """Return the certificates in a folder, those of some generators made now in their place.
+
+    certificates: ``reference``, or a folder of files that ``certify --json`` wrote. generator: names or files, or
+    ``installed``, each certified now for so many seconds and kept in data/certificates. DataError without any.
+    """
+    folder = paths.home() / "data" / "referees" if certificates == REFERENCE else Path(certificates)
+    stored = {row.document["generator"]: row for row in map(comparison.read, sorted(folder.glob("*.json")))}
+    length_s = parameters.positive(seconds, "seconds", LONGEST_S, whole=False)
+    made = [_certified(name, length_s) for name in _asked(generator)]
+    rows = stored | {row.document["generator"]: row for row in made}
+    if not rows:
+        raise DataError(f"{paths.shown(folder)} holds no certificate: write one with bench certify NAME --json FILE")
+    others = counted(len(rows) - len(made), "stored certificate")
+    print(f"{counted(len(made), 'load generator')} certified here; {others} read")
+    return comparison.in_order(list(rows.values()))
+
+
+def _asked(generator: object) -> list[str]:
+    """Return the names of the generators that are certified now."""
+    names = [str(name) for name in parameters.as_list(generator) if name]
+    return installed() if names == [INSTALLED] else names
+
+
+def installed() -> list[str]:
+    """Return the generators with a file here whose program is installed."""
+    found = []
+    for name in generator_file.names():
+        try:
+            generator_file.load(name).program  # noqa: B018 - it is looked for
+        except NotInstalledError:
+            continue
+        found.append(name)
+    return found
+
+
+def _certified(name: str, seconds: float) -> Row:
+    """Certify a generator, keep its certificate; return its row."""
+    generator = generator_file.load(name)
+    chosen = scenarios.of(generator.loads, scenarios.scenarios(seconds=seconds))
+    found = certificate.certify(generator, chosen, lambda line: print(f"{generator.name}, {line}"))
+    folder = paths.workplace() / "data" / "certificates"
+    make_folder(folder, "ROUNDTRIP_HOME")
+    with writing(folder / f"{generator.name}.json") as file:
+        file.write_text(certificate.as_json(found), "utf-8")
+    return Row(certificate.document(found), is_stored=False)
+
+
+def show(rows: Sequence[Row], *names: str) -> None:
+    """Show panels of the figure, named as the functions in ``bench.referees.comparison_figure``."""
+    for name in names:
+        drawn = comparison_figure.draw(rows, name)
+        notebook.show_figure(drawn, f"{drawn.axes[0].get_title(loc='left')}: {conclusion(rows)}")
+
+
+def tell(rows: Sequence[Row]) -> None:
+    """Show the conclusion, and each check that is not held in its sentence."""
+    display(Markdown("\n".join([conclusion(rows), "", *(f"- {line}" for line in findings(rows))])))
+
+
+def conclusion(rows: Sequence[Row]) -> str:
+    """Return how many of the generators are certified, and what is not held most often."""
+    true = [row.name for row in rows if not row.count(NOT_HELD) + row.count(NOT_DECIDED)]
+    open_ = [row.name for row in rows if row.count(NOT_DECIDED) and not row.count(NOT_HELD)]
+    failed = {name: sum(of_group(row, names) == NOT_HELD for row in rows) for name, names in GROUPS.items()}
+    most = max(failed, key=failed.__getitem__)
+    often = f" What is not held most often: {most} ({failed[most]} of {len(rows)})." if failed[most] else ""
+    undecided = f" Not decided: {listed(open_)}." if open_ else ""
+    return f"**{len(true)} of {len(rows)} load generators are certified**: {listed(true) or 'none'}.{undecided}{often}"
+
+
+def findings(rows: Sequence[Row]) -> list[str]:
+    """Return a sentence for each check that is not held, below its generator's name."""
+    return [
+        f"**{row.name}**, {scenario}, {check['name']}: {one_line(harmless(check['text']), 400)}"
+        for row in rows
+        for scenario, check in row.checks()
+        if check["verdict"] == NOT_HELD
+    ]
+
+
+def table(rows: Sequence[Row]) -> None:
+    """Show how many checks of each generator are held."""
+    shown = [
+        {
+            "generator": row.name,
+            "verdict": row.document["verdict"],
+            **{word: row.count(word) for word in (HELD, NOT_HELD, NOT_DECIDED)},
+            "made": "stored" if row.is_stored else "here",
+        }
+        for row in rows
+    ]
+    notebook.show_frame(pd.DataFrame(shown).set_index("generator"))
+
+
+def meanings(rows: Sequence[Row]) -> None:
+    """Show what each generator's numbers mean by its own documentation."""
+    lines = [f"- **{row.name}**: {one_line(harmless(row.document['percentiles']), 2000)}" for row in rows]
+    display(Markdown("\n".join(lines)))
+
+
+def save(rows: Sequence[Row]) -> None:
+    """Save the whole figure as SVG and PNG, and show it."""
+    drawn = panels.framed(comparison_figure.whole(rows), comparison_figure.TITLE, caption(rows))
+    metadata = panels.origin("referees", comparison_figure.TITLE, "certificates", "", machine.git_revision())
+    notebook.show_saved(panels.write(drawn, "referees", metadata), f"{comparison_figure.TITLE} {conclusion(rows)}")
+
+
+def caption(rows: Sequence[Row]) -> str:
+    """Return what the reader must know to judge the figure."""
+    here, stored = ([row for row in rows if row.is_stored is kept] for kept in (False, True))
+    machines = listed(dict.fromkeys(row.document["machine"] for row in stored))
+    hollow = f" Hollow: stored certificates, of other times or machines ({machines})." if here and stored else ""
+    words = ", ".join(f"{row.name} {row.document['verdict']}" for row in rows)
+    return (
+        f"{counted(len(rows), 'certificate')}, each of scenarios against a server that records every arrival and "
+        f"departure: {words}.{hollow} An empty place: the generator cannot make that load, or reports no such number."
+    )

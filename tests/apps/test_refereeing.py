@@ -1,0 +1,71 @@
+"""The notebook of load generators: their certificates beside each other."""
+
+import json
+
+import pytest
+from conftest import ROOT
+from papermilling import outputs, papermill_here
+
+from bench.apps import refereeing
+from bench.errors import DataError
+from bench.referees import comparison, generator_file
+from bench.referees.comparison import GROUPS, Row, of_group
+from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD
+from bench.run import stored
+from lint.words import found
+
+STORED = sorted((ROOT / "data" / "referees").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Return the stored certificates."""
+    return [comparison.read(file) for file in STORED]
+
+
+def test_every_load_generator_with_a_file_has_a_certificate_of_this_format(rows):
+    assert {row.document["generator"] for row in rows} == set(generator_file.names())
+    assert all(row.document["front"] == "c" for row in rows)
+
+
+def test_every_check_belongs_to_one_kind(rows):
+    kinds = [name for names in GROUPS.values() for name in names]
+    assert len(kinds) == len(set(kinds)) and {check["name"] for row in rows for _, check in row.checks()} <= set(kinds)
+
+
+def test_ours_is_certified(rows):
+    (ours,) = (row for row in rows if row.document["generator"] == "roundtrip")
+    assert ours.count(NOT_HELD) == ours.count(NOT_DECIDED) == 0 and ours.count(HELD) > 50
+
+
+def test_the_notebook_reads_the_stored_certificates(tmp_path, rows):
+    papermill_here("referees.ipynb", str(tmp_path / "out.ipynb"))
+    text = outputs(tmp_path / "out.ipynb")
+    assert "referees.svg" in text and not stored.all_runs() and found(text) == []
+    certified = [row for row in rows if row.document["verdict"] == "certified"]
+    assert f"{len(certified)} of {len(rows)} load generators are certified" in text
+    assert all(row.document["generator"] in text for row in rows)
+    assert (tmp_path / "figures" / "referees.png").stat().st_size > 50_000
+
+
+def test_the_worst_verdict_of_a_kind_is_shown(rows):
+    document = json.loads(STORED[0].read_text("utf-8"))
+    for verdict in (NOT_DECIDED, NOT_HELD):
+        document["scenarios"][0]["checks"][0]["verdict"] = verdict
+        name = document["scenarios"][0]["checks"][0]["name"]
+        assert of_group(Row(document), (name,)) == verdict
+
+
+def test_a_folder_without_certificates_is_named(tmp_path):
+    with pytest.raises(DataError, match=tmp_path.name):
+        refereeing.gather(str(tmp_path))
+
+
+@pytest.mark.slow
+def test_a_generator_is_certified_in_the_place_of_its_stored_certificate(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ROUNDTRIP_HOME", str(ROOT))
+    monkeypatch.setattr("bench.paths.workplace", lambda: tmp_path)
+    made = refereeing.gather("reference", "roundtrip", 10)
+    assert [row.document["generator"] for row in made if not row.is_stored] == ["roundtrip"]
+    assert len(made) == len(STORED) and (tmp_path / "data" / "certificates" / "roundtrip.json").is_file()
+    assert "1 load generator certified here" in capsys.readouterr().out
