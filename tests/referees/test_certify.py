@@ -14,7 +14,7 @@ import psutil
 import pytest
 from conftest import wait_for
 from matplotlib.image import imread
-from test_checks import BY_NAME, CLOSED, DONE, OPEN, quantiles_of, record
+from test_certificate_checks import BY_NAME, CLOSED, DONE, OPEN, quantiles_of, record
 
 from bench.errors import SystemFailedError
 from bench.referees import certificate, comparison, cpu_of_others, figure, generator_file, running, time_checks
