@@ -159,7 +159,8 @@ def command(page, name):
             return page.keyboard.press("Enter")
         except sync_api.TimeoutError:
             page.keyboard.press("Escape")
-    raise AssertionError(f"no command {name}")
+    seen = page.locator(".lm-CommandPalette, .jp-Dialog, .jp-Notebook").all_inner_texts()
+    raise AssertionError(f"no command {name}; the page shows {[text[:200] for text in seen]}")
 
 
 PROMPTS = "[...document.querySelectorAll('.jp-InputPrompt')].map(prompt => prompt.textContent).filter(text => text)"
