@@ -12,12 +12,12 @@ from bench import stats, systems
 from bench.errors import UsageError
 from bench.measurement import start
 from bench.plan.case import Case
+from bench.referees.time_checks import QUANTILES
 from bench.run.start_record import StartRecord
 from bench.text import quoted
 from bench.validation.support import checked
 
 NAME = "loaded_url"
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
 def load(url: str, rate: float, connections: int, duration_s: float, engine: str) -> dict[str, Any]:

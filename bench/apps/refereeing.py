@@ -6,7 +6,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
 from IPython.display import Markdown, display
 
 from bench import paths
@@ -91,7 +90,8 @@ def conclusion(rows: Sequence[Row]) -> str:
     open_ = [row.name for row in rows if row.count(NOT_DECIDED) and not row.count(NOT_HELD)]
     failed = {name: sum(of_group(row, names) == NOT_HELD for row in rows) for name, names in GROUPS.items()}
     most = max(failed, key=failed.__getitem__)
-    often = f" What is not held most often: {most} ({failed[most]} of {len(rows)})." if failed[most] else ""
+    count = f"{failed[most]} of {len(rows)}"
+    often = f" The kind of check that is not held most often is {most} ({count})." if failed[most] else ""
     undecided = f" Not decided: {listed(open_)}." if open_ else ""
     return f"**{len(true)} of {len(rows)} load generators are certified**: {listed(true) or 'none'}.{undecided}{often}"
 
@@ -108,16 +108,9 @@ def findings(rows: Sequence[Row]) -> list[str]:
 
 def table(rows: Sequence[Row]) -> None:
     """Show how many checks of each generator are held."""
-    shown = [
-        {
-            "generator": row.name,
-            "verdict": row.document["verdict"],
-            **{word: row.count(word) for word in (HELD, NOT_HELD, NOT_DECIDED)},
-            "made": "stored" if row.is_stored else "here",
-        }
-        for row in rows
-    ]
-    notebook.show_frame(pd.DataFrame(shown).set_index("generator"))
+    made = ["stored" if row.is_stored else "here" for row in comparison.in_order(rows)]
+    shown = comparison.table(rows)[["generator", "verdict", HELD, NOT_HELD, NOT_DECIDED]].assign(made=made)
+    notebook.show_frame(shown.set_index("generator"))
 
 
 def meanings(rows: Sequence[Row]) -> None:

@@ -36,7 +36,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Certificate:
-    """All of it. version: what the program prints; language: of the front, c or python; paths: of each kind of load."""
+    """All of it.
+
+    version: the number that the program prints of it. language: of the front, c or python. paths: of each kind of load.
+    """
 
     generator: GeneratorFile
     version: str
@@ -88,7 +91,7 @@ def observe(generator: GeneratorFile, program: str, scenario: Scenario, language
     except SystemFailedError as reason:
         problem = capitalized(f"{reason}.")
     warm_up = len(whole.requests) - len(record.requests)
-    return Observation(scenario, generator.schedule, record, ended, reported, problem, warm_up, others.share)
+    return Observation(scenario, generator.says.schedule, record, ended, reported, problem, warm_up, others.share)
 
 
 def checks(seen: Observation) -> list[Check]:
@@ -125,7 +128,7 @@ def version(generator: GeneratorFile) -> str:
 
 
 def named(certificate: Certificate) -> str:
-    """Return the generator's name, with what it prints of its version."""
+    """Return the generator's name, with the number of its version."""
     return certificate.generator.name + (f" ({certificate.version})" if certificate.version else "")
 
 
@@ -144,7 +147,8 @@ def text(certificate: Certificate, every: bool = False) -> str:
         lines += [f"  {check.verdict.upper():<12}{check.name}: {check.text}" for check in shown]
         if held := [check.name for check in section.checks if check not in shown]:
             lines.append(f"  {HELD:<12}{', '.join(held)}")
-    lines += ["", f"What its numbers mean, from its documentation: {one_line(certificate.generator.percentiles, 2000)}"]
+    meaning = one_line(certificate.generator.says.percentiles, 2000)
+    lines += ["", f"What its numbers mean, from its documentation: {meaning}"]
     return "\n".join(lines)
 
 
@@ -161,15 +165,14 @@ def front(certificate: Certificate) -> str:
 
 def facts(seen: Observation) -> str:
     """Return what is known of a scenario beside its checks: CPU time per request, start-up, the front's lateness."""
-    record, ended = seen.record, seen.ended
+    record = seen.record
     if not len(record.answered):
         return "No request was answered."
-    cpu_us = 1e6 * ended.cpu_s / len(record.answered)
     late = duration(quantile(record.lateness_us, 0.99))
     before = f"{counted(seen.warm_up, 'request')} before the load left out; " if seen.warm_up else ""
     return (
         f"{before}{len(record.answered):,} answers, {quantity(record.arrivals_per_s)} requests/s; the generator used "
-        f"{duration(cpu_us)} of CPU time per request; departures were late by {late} (p99); other "
+        f"{duration(seen.cpu_us_per_request)} of CPU time per request; departures were late by {late} (p99); other "
         f"processes used {seen.others_share:.0%} of the CPU time."
     )
 
@@ -184,7 +187,7 @@ def document(certificate: Certificate) -> dict[str, Any]:
         "front": certificate.language,
         "machine": f"{platform.system()} {platform.machine()}",
         "path_us": {load: asdict(path) for load, path in certificate.paths.items()},
-        "percentiles": certificate.generator.percentiles,
+        "percentiles": certificate.generator.says.percentiles,
         "scenarios": [_section(section) for section in certificate.sections],
     }
 
@@ -205,7 +208,7 @@ def _section(section: Section) -> dict[str, Any]:
         "answers_per_s": record.answers_per_s,
         "lateness_p99_us": quantile(record.lateness_us, 0.99) if len(record.answered) else None,
         "others_cpu_share": seen.others_share,
-        "generator_cpu_us_per_request": 1e6 * seen.ended.cpu_s / len(record.answered) if len(record.answered) else None,
+        "generator_cpu_us_per_request": seen.cpu_us_per_request if len(record.answered) else None,
         "true_us": true,
         "reported": asdict(seen.reported) if seen.reported else None,
         "checks": [asdict(check) for check in section.checks],

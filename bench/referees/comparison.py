@@ -10,7 +10,7 @@ import pandas as pd
 from bench import documents
 from bench.errors import DataError
 from bench.referees.certificate import FORMAT
-from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD
+from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD, worst
 from bench.text import all_harmless
 
 P99 = "p99"
@@ -72,8 +72,7 @@ class Row:
 
 def of_group(row: Row, names: Sequence[str]) -> str:
     """Return the verdict of all checks with these names; "" where there is none."""
-    found = {check["verdict"] for _, check in row.checks() if check["name"] in names}
-    return next((word for word in (NOT_HELD, NOT_DECIDED, HELD) if word in found), "")
+    return worst(check["verdict"] for _, check in row.checks() if check["name"] in names)
 
 
 def read(file: Path) -> Row:

@@ -28,7 +28,7 @@ TIMES_US = {
 }  # fmt: skip
 RATES = {"1/s": 1.0, "1/min": 1 / 60}
 NUMBER = re.compile(r"(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?|\.\d+", re.ASCII)
-MOST_REPORT = 10_000_000  # characters of a report
+MOST_REPORT = 10_000_000  # characters of a report, bytes of each output
 
 Text = Annotated[str, Meta(min_length=1)]
 Words = Annotated[list[Text], Meta(min_length=1)]
@@ -136,33 +136,13 @@ class GeneratorFile:
         return tuple(self.says.loads)
 
     @property
-    def schedule(self) -> Literal["constant", "poisson"]:
-        """The gaps between requests of its open load."""
-        return self.says.schedule
-
-    @property
-    def install(self) -> str:
-        """The command that installs it."""
-        return self.says.install
-
-    @property
-    def percentiles(self) -> str:
-        """What its percentiles and its rate count, from its documentation."""
-        return self.says.percentiles
-
-    @property
-    def folder(self) -> str:
-        """The folder of the file, which {folder} stands for."""
-        return str(Path(self.file).parent)
-
-    @property
     def program(self) -> str:
         """The path of the first word of its command; NotInstalledError with the line that installs what is missing."""
         first = _command(self.says, self.says.loads[0])[0]
         found = [shutil.which(word) for word in self._filled([first, self.says.program or first], {})]
         if found[0] and found[1]:
             return found[0]
-        raise NotInstalledError(f"{self.name} is not installed; install it: {self.install}")
+        raise NotInstalledError(f"{self.name} is not installed; install it: {self.says.install}")
 
     @property
     def version_words(self) -> list[str]:
@@ -194,7 +174,7 @@ class GeneratorFile:
         return Reported(**found)
 
     def _filled(self, words: list[str], values: dict[str, str]) -> list[str]:
-        known = values | {"folder": self.folder, "python": sys.executable}
+        known = values | {"folder": str(Path(self.file).parent), "python": sys.executable}
         return [PLACEHOLDER.sub(lambda found: known[found[1]], word) for word in words]
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+from bench.referees.arrival_checks import NORMAL_99
 from bench.referees.generator_file import Reported
 from bench.referees.observation import Observation
 from bench.referees.verdict import HELD, Check, verdict
@@ -11,7 +12,6 @@ RATE_OFF = 0.01  # share: an open load is valid from 99 % of its rate on (docs/t
 REPORTED_RATE_OFF = 0.02  # share: of a window that is divided by a whole number of seconds, or by its end without edges
 WINDOW_OFF = 0.05  # share of the duration: a rate over the duration asked for is then wrong by as much
 LEAST_SHARE = 0.5  # of an equal share of the requests, for each connection
-NORMAL_99 = 2.576  # standard errors of a two-sided 99 % interval
 
 
 def ending(seen: Observation) -> Check:

@@ -48,3 +48,8 @@ class Observation:
     def is_open(self) -> bool:
         """Whether the load was open."""
         return self.scenario.load == "open"
+
+    @property
+    def cpu_us_per_request(self) -> float:
+        """The generator's CPU time per answered request, in us; there has to be one."""
+        return 1e6 * self.ended.cpu_s / len(self.record.answered)

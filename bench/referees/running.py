@@ -14,9 +14,9 @@ from typing import IO
 
 from bench.errors import SystemFailedError
 from bench.process.pipes import bound_to_this, with_package
+from bench.referees.generator_file import MOST_REPORT
 
 GRACE_S = 15.0  # beyond the duration: to start, to wait for the last replies, to write the report
-MOST_REPORT = 10_000_000  # bytes of each of its outputs
 LOOK_S = 0.02
 PACKAGE = str(Path(__file__).parents[2])  # where {python} -m bench of a command is
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from bench.referees.arrival_checks import known_schedule, unless_late
 from bench.referees.generator_file import Reported
+from bench.referees.load_checks import RATE_OFF
 from bench.referees.observation import Observation
 from bench.referees.record import SECOND
 from bench.referees.verdict import NOT_HELD, Check, verdict
@@ -21,7 +22,6 @@ COARSEST = 0.10  # a step of the reported times, divided by the true median: the
 STEPS_US = (1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0)
 CYCLE_OFF = 0.02  # share: of a mean that is reported in three digits, over a window whose ends cut some requests
 NOT_KNOWN = "its requests do not show when they were due, and from then on their times are longer"
-RATE_OFF = 0.01  # share: with a rate farther from the one asked for, arrivals are not those of the schedule
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
@@ -35,8 +35,8 @@ def reported_quantiles(reported: Reported) -> dict[str, float]:
 def from_schedule_us(seen: Observation) -> Array | None:
     """Return the response times from the instants at which requests were due, in us, in the order of arrival.
 
-    None where the instants are not known: closed loads, random schedules, loads that come at another rate than the one
-    asked for, or neither as a whole nor on each connection with constant gaps.
+    None where the instants are not known: closed loads, random schedules, loads whose rate is not the one asked for
+    (``RATE_OFF``), or neither as a whole nor on each connection with constant gaps.
     """
     record, asked = seen.record, seen.scenario.rate_per_s
     if not asked or seen.schedule != "constant" or len(record.requests) < 2:

@@ -1,5 +1,6 @@
 """One check of a certificate: what a report or a load should be, what it is, and whether that is within a tolerance."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 HELD, NOT_HELD, NOT_DECIDED = "held", "not held", "not decided"
@@ -32,5 +33,10 @@ def verdict(holds: bool) -> str:
 
 def outcome(checks: list[Check]) -> str:
     """Return the verdict of several checks: not held if one is not, else not decided if one is not."""
-    found = {check.verdict for check in checks}
-    return next((word for word in (NOT_HELD, NOT_DECIDED) if word in found), HELD if checks else NOT_DECIDED)
+    return worst(check.verdict for check in checks) or NOT_DECIDED
+
+
+def worst(verdicts: Iterable[str]) -> str:
+    """Return the verdict that decides for several; "" without any."""
+    found = set(verdicts)
+    return next((word for word in (NOT_HELD, NOT_DECIDED, HELD) if word in found), "")

@@ -140,12 +140,11 @@ def add_use_of_cpus(ledger: pd.DataFrame, used: pd.DataFrame, cpus_allowed: int,
     """
     ledger["cpu_from_ns"] = used["cpu_from_ns"]
     pacing_us = reports[reports["name"] == PACING].groupby("start")["value"].sum()
-    pacing_us = pacing_us.reindex(ledger.index, fill_value=0) / ledger["calls"]  # per call
+    spun_ns = 1e3 * pacing_us.reindex(ledger.index, fill_value=0) / ledger["calls"] * used["calls"]
     for role in ROLES:
-        spun_us = pacing_us if role == "client" else 0
-        us_per_call = used[f"{role}_cpu_ns"] / used["calls"] / 1e3 - spun_us
-        ledger[f"{role}_cpu_us_per_call"] = us_per_call
-        ledger[f"{role}_cpu_percent"] = 100 * us_per_call * 1e3 * used["calls"] / used["window_ns"]
+        cpu_ns = used[f"{role}_cpu_ns"] - (spun_ns if role == "client" else 0)
+        ledger[f"{role}_cpu_us_per_call"] = cpu_ns / used["calls"] / 1e3
+        ledger[f"{role}_cpu_percent"] = 100 * cpu_ns / used["window_ns"]
     pinned = ledger["client_cpus"].map(lambda cpus: len(cpus.split(",")) if isinstance(cpus, str) else cpus_allowed)
     usable = pinned.clip(upper=ledger["clients"])  # a process runs one thread at a time
     ledger["client_cpu_share"] = ledger["client_cpu_percent"] / 100 / usable

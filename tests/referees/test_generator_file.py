@@ -167,7 +167,7 @@ def test_names_and_paths_that_do_not_exist():
 @pytest.mark.parametrize("name", generator_file.names())
 def test_files_of_common_generators(name):
     found = generator_file.load(name)
-    assert found.name == name and ("https://" in found.percentiles or name == "roundtrip")
+    assert found.name == name and ("https://" in found.says.percentiles or name == "roundtrip")
     assert bool(found.says.tried) == (name in TRIED)
     for load in found.loads:
         words = found.words(load, "http://127.0.0.1:1/", 300, 4, 2)
