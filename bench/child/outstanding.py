@@ -265,7 +265,6 @@ class Pipelined:
 
         with ThreadPoolExecutor(len(self._connections)) as threads:
             list(threads.map(lambda connection: connection.load(until_ns), self._connections))
-        return None
 
     def report(self) -> LoadReport:
         """Return the number of calls, what failed, and the times of each slot."""

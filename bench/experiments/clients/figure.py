@@ -108,7 +108,6 @@ def cost_by_clients(run: Run, axes: Axes) -> None:
     cpu_bars(run, axes, cases)
     name_rows(axes, [clients_of(row) for _, row in cases.iterrows()])
     axes.set_title("CPU time per call, by role")
-    return None
 
 
 def _client_axis(axes: Axes, cases: pd.DataFrame) -> None:

@@ -77,7 +77,6 @@ def _against_churn(run: Run, axes: Axes, of: Callable[[Run, int], "pd.Series[flo
     log_axis(axes.yaxis)
     axes.set_xticks(range(len(order)), [f"{calls:,}" if calls else "persistent" for calls in order])
     axes.set_xlabel("calls per connection, before a new one is opened")
-    return None
 
 
 def throughput(run: Run, axes: Axes) -> None:
@@ -112,7 +111,6 @@ def _against_depth(run: Run, axes: Axes, name: str, text: Callable[[float], str]
     log_axis(axes.yaxis, text)
     ticks_at(axes.xaxis, sorted(rows["outstanding"].unique()))
     axes.set_xlabel("calls under way at once on each connection")
-    return None
 
 
 def head_of_line(run: Run, axes: Axes) -> None:
@@ -165,7 +163,6 @@ def time_wait(run: Run, axes: Axes) -> None:
     label_axis(axes.yaxis, quantity)
     axes.set_xlabel("TCP connections opened in the window")
     axes.set_ylabel("more sockets in TIME_WAIT after it")
-    return None
 
 
 PANELS = (time_per_call, cpu_per_call, throughput, head_of_line)

@@ -50,7 +50,6 @@ def draw_medians(shown: Sequence[Row], axes: Axes) -> None:
     if any(row.paced for row in drawn):
         axes.set_xlabel("median RTT of each start (open loop: median response time)")
     name_rows(axes, wrapped(row.name for row in shown))
-    return None
 
 
 def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
@@ -66,7 +65,6 @@ def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
     if any(row.paced for _, row in drawn):
         axes.set_xlabel(axes.get_xlabel().replace("RTT", "RTT (open loop: response time)", 1))
     axes.set_title("Distribution of the RTT")
-    return None
 
 
 def medians(run: Run, axes: Axes) -> None:
@@ -90,7 +88,6 @@ def ratios(run: Run, axes: Axes) -> None:
     name_rows(axes, wrapped(run.labels[case] for case, _ in drawn))
     axes.set_xlabel(f"median RTT divided by that of {run.labels[run.numbers[0]]}; bar: 95 % confidence interval")
     axes.set_title("Ratios of the median RTT")
-    return None
 
 
 def rates(run: Run, axes: Axes) -> None:

@@ -131,7 +131,6 @@ def medians(run: Run, axes: Axes) -> None:
     _ranges(axes, subjects, findings.RTT, findings.remaining)
     axes.set_xlabel("median RTT of each start; line: median\n×: ratio, by block, to Python [95 % CI]")
     axes.set_title("Median RTT by language of client and server")
-    return None
 
 
 @_or_of_servers
@@ -150,7 +149,6 @@ def shares(run: Run, axes: Axes) -> None:
     axes.xaxis.set_major_formatter(PercentFormatter(1, 0))
     axes.set_xlabel("share of the RTT with both sides in Python; bar: 95 % CI")
     axes.set_title("Shares of the round trip, by side")
-    return None
 
 
 @_or_of_servers
@@ -169,7 +167,6 @@ def cpu(run: Run, axes: Axes) -> None:
     axes.xaxis.set_major_formatter(PercentFormatter(1, 0))
     axes.set_xlabel("CPU time over that of both sides in Python; median")
     axes.set_title("CPU time per call, by role")
-    return None
 
 
 def _cpu_us(run: Run, case: int, role: str) -> float:
@@ -186,7 +183,6 @@ def rates(run: Run, axes: Axes) -> None:
     _ranges(axes, subjects, findings.RATE, findings.rate_gain, quantity)
     axes.set_xlabel("calls per second of each start; line: median\n×: ratio, by block, to Python [95 % CI]")
     axes.set_title(f"Throughput, one client process with {subjects[0].cross.callers} callers")
-    return None
 
 
 def title(run: Run) -> str:

@@ -74,7 +74,6 @@ def medians(run: Run, axes: Axes) -> None:
     median_rows(axes, (RangeRow(run.starts_of(case)[column(0.5)], colour, instead=off.get(case, ""), marker=marker)
                        for case, (colour, marker) in drawn.items()))  # fmt: skip
     name_rows(axes, cases["label"])
-    return None
 
 
 def cpu_per_call(run: Run, axes: Axes) -> None:
@@ -86,7 +85,6 @@ def cpu_per_call(run: Run, axes: Axes) -> None:
     cpu_bars(run, axes, cases)
     name_rows(axes, cases["label"])
     axes.set_title("CPU time per call, by role")
-    return None
 
 
 def _is_sweep(run: Run) -> bool:

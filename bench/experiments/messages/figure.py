@@ -43,7 +43,6 @@ def calls(run: Run, axes: Axes) -> None:
     axes.set_xlim(0, 100)
     axes.set_xlabel("share of the median RTT [%]; beside it: the median RTT")
     axes.set_title(f"Call by system, {run.case(pairs[0][1]).message} of {quantity(findings.middle(run), 'B')}")
-    return None
 
 
 def codecs(run: Run, axes: Axes) -> None:
@@ -62,7 +61,6 @@ def codecs(run: Run, axes: Axes) -> None:
     name_rows(axes, [findings.codec(run, case) for case in rows])
     of = run.case(rows[0])
     axes.set_title(f"Call by codec, {of.system} {of.transport}")
-    return None
 
 
 def _stack(axes: Axes, y: float, split: findings.Split, scale: float) -> None:
@@ -89,7 +87,6 @@ def share(run: Run, axes: Axes) -> None:
     axes.set_xlabel("size of the message as JSON")
     axes.set_ylabel("codec, both sides [% of the call]\nband: range over starts")
     axes.set_title(f"The codec's share of the call, {findings.carrier(run)}")
-    return None
 
 
 def cpu(run: Run, axes: Axes) -> None:
@@ -101,7 +98,6 @@ def cpu(run: Run, axes: Axes) -> None:
     cpu_bars(run, axes, cases)
     name_rows(axes, [f"{run.case(case).system} {findings.codec(run, case)}" for case in cases.index])
     axes.set_title("CPU time per call, by role")
-    return None
 
 
 PANELS = (calls, codecs, share, cpu)

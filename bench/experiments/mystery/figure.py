@@ -100,7 +100,6 @@ def by_callers(run: Run, axes: Axes) -> None:
     axes.set_xlim(left=0)
     axes.set_xlabel(f"throughput of {callers} clients / throughput of one, each block; line: estimate")
     axes.set_title(f"Throughput gain of {callers} clients over one [95 % CI]")
-    return None
 
 
 def _case_of(rows: pd.DataFrame, box: str, run: Run) -> int:
@@ -154,7 +153,6 @@ def counters(run: Run, axes: Axes) -> None:
     separate_rows(axes, np.arange(1, len(rows)) - 0.5)
     axes.set_xlabel("count per call (network of the whole machine), median over starts")
     axes.set_title("TCP counters of the kernel, per call")
-    return None
 
 
 def by_worker(run: Run, axes: Axes) -> None:
@@ -175,7 +173,6 @@ def by_worker(run: Run, axes: Axes) -> None:
     log_axis(axes.xaxis)
     axes.set_xlabel("median RTT of each start")
     axes.set_title("Median RTT by answering process, one client")
-    return None
 
 
 PANELS = (distribution, by_callers, by_payload, counters)

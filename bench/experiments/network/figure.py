@@ -73,7 +73,6 @@ def round_trips(run: Run, axes: Axes) -> None:
     median_rows(axes, rows)
     name_rows(axes, names)
     axes.set_title(f"Median RTT over each link, {plain(size(shown[0].payload_bytes))}")
-    return None
 
 
 def by_bandwidth(run: Run, axes: Axes) -> None:
@@ -96,7 +95,6 @@ def by_bandwidth(run: Run, axes: Axes) -> None:
     log_axis(axes.yaxis)
     axes.set_xlabel("payload of request and of reply, raw sockets")
     axes.set_ylabel("median RTT; band: range over starts")
-    return None
 
 
 def order(run: Run, axes: Axes) -> None:
@@ -114,7 +112,6 @@ def order(run: Run, axes: Axes) -> None:
     name_rows(axes, [f"{system}: {words(of)}" for system, _, of in rows])
     ratio_axis(axes)
     axes.set_xlabel(f"median RTT over that of {base}; bar: 95 % CI")
-    return None
 
 
 def words(of: Condition) -> str:
@@ -140,7 +137,6 @@ def stall(run: Run, axes: Axes) -> None:
     log_axis(axes.yaxis)
     axes.set_xlabel("payload; two writes, no TCP_NODELAY")
     axes.set_ylabel("median RTT; band: range over starts")
-    return None
 
 
 def delayed_acks(run: Run, axes: Axes) -> None:
@@ -156,7 +152,6 @@ def delayed_acks(run: Run, axes: Axes) -> None:
     name_rows(axes, [f"{of.link}, {plain(size(of.payload_bytes))}: {'neither' if of.is_held else 'both'}"
                      for of in counted])  # fmt: skip
     axes.set_xlabel("delayed ACKs per call; row names: sides that set TCP_NODELAY; grey line: predicted stalls")
-    return None
 
 
 def height(run: Run) -> float:

@@ -83,7 +83,6 @@ def calls(run: Run, axes: Axes) -> None:
     axes.set_xlabel("number of the call in its connection (the first ones)")
     axes.set_ylabel("RTT")
     axes.set_title(f"RTT of each call, two writes ({shown[0].system})")
-    return None
 
 
 def proof(run: Run, axes: Axes) -> None:
@@ -115,7 +114,6 @@ def by_size(run: Run, axes: Axes) -> None:
     axes.set_xlabel("payload")
     axes.set_ylabel("median RTT; band: range over starts")
     axes.set_title("RTT by payload, two writes, neither side (sockets)")
-    return None
 
 
 PANELS = (rates, calls, proof, by_size)

@@ -54,7 +54,6 @@ def _over_time(run: Run, axes: Axes, column: str) -> None:
     axes.set_ylim(bottom=0)
     label_axis(axes.yaxis, quantity)
     axes.margins(x=0.01)
-    return None
 
 
 def attempts_over_time(run: Run, axes: Axes) -> None:

@@ -135,7 +135,6 @@ def shares(run: Run, axes: Axes) -> None:
     axes.set_xlabel("number of workers; a column for each payload")
     axes.set_ylabel("requests of a worker / even share")
     axes.set_title("Distribution of requests over workers, each start")
-    return None
 
 
 def cost(run: Run, axes: Axes) -> None:

@@ -65,7 +65,6 @@ def calls_by_clients(run: Run, axes: Axes) -> None:
     label_axis(axes.yaxis, quantity)
     axes.set_ylabel("calls per second; band: range over starts")
     axes.set_title("Throughput by number of clients (closed loop)")
-    return None
 
 
 def _client_axis(axes: Axes, cases: pd.DataFrame) -> None:
@@ -91,7 +90,6 @@ def load_by_clients(run: Run, axes: Axes) -> None:
     axes.set_ylabel("CPU utilization [% of one CPU]")
     unknown = " (the target's own is not known)" if cases["target"].any() else ""
     axes.set_title(f"CPU utilization by role{unknown}")
-    return None
 
 
 PANELS = (stream_messages, stream_bits, calls_by_clients, load_by_clients)

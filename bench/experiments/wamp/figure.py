@@ -40,7 +40,6 @@ def batches(run: Run, axes: Axes) -> None:
     axes.set_xlabel(f"batch of {BATCH} calls, from the first call of a start on")
     axes.set_ylabel("mean RTT of a batch")
     axes.set_title("Warm-up: each start, batch by batch")
-    return None
 
 
 def _means(rtt_ns: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
@@ -64,7 +63,6 @@ def effects(run: Run, axes: Axes) -> None:
     name_rows(axes, [f"{effect.factor}:\n{effect.level} instead\nof {effect.against}" for effect in effects_of])
     axes.set_xlabel("added to the median RTT [µs], each block; line: estimate; grey: not distinguishable from 0")
     axes.set_title("Effect of one factor, averaged over the others")
-    return None
 
 
 def _signed(us: float) -> str:
