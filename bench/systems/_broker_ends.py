@@ -10,6 +10,7 @@ messages a report is due.
 
 import asyncio
 import functools
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, ClassVar, NoReturn
 
@@ -233,6 +234,28 @@ class Receiver(_Inbox):
             await self._behind.took(message)
         except self.FAILURES as reason:
             raise _broker.lost() from reason
+        return message
+
+
+class AcknowledgingReceiver(Receiver):
+    """A receiver that acknowledges each message of which the library wants it, when it is read."""
+
+    def __init__(self, binding: Binding, options: Any) -> None:
+        super().__init__(binding, options)
+        self._unread: deque[Any] = deque()
+
+    async def acknowledge(self, message: Any) -> None:
+        """Keep a message that is to be acknowledged."""
+        self._unread.append(message)
+
+    async def receive(self) -> bytes:
+        """Return the next message, waiting for it."""
+        message = await super().receive()
+        if self._unread:
+            try:
+                await self._unread.popleft().ack()
+            except self.FAILURES as reason:
+                raise _broker.lost() from reason
         return message
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bench.systems import _grpc, _grpc_wire
+from bench.systems import _grpc, _grpc_wire, _twin
 
 
 def _same(options: Any) -> _grpc.Options:
@@ -10,15 +10,5 @@ def _same(options: Any) -> _grpc.Options:
     return _grpc.Options(serialization=options.serialization, max_message_bytes=2**31 - 1, tls=options.tls)
 
 
-class Wire(_grpc_wire.Wire):
-    """Unary calls on a connection."""
-
-    def __init__(self, address: str, options: Any) -> None:
-        super().__init__(address, _same(options))
-
-
-class MultiplexedWire(_grpc_wire.MultiplexedWire):
-    """Unary calls side by side on a connection."""
-
-    def __init__(self, address: str, options: Any) -> None:
-        super().__init__(address, _same(options))
+Wire = _twin.with_options(_grpc_wire.Wire, _same)
+MultiplexedWire = _twin.with_options(_grpc_wire.MultiplexedWire, _same)

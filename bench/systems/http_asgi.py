@@ -17,16 +17,7 @@ GROUP = "http"
 FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
 ENCRYPTED = ("tcp",)
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: a POST is not sent again",
-        "ordering": "in order on a connection, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the response with its status",
-        "source": "https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2",
-    },
-}
+GUARANTEES = "http_stdlib"  # as that system's
 
 
 @dataclass(frozen=True)

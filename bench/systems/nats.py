@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import sys
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -268,26 +267,8 @@ class Sender(_broker_ends.Sender, _Connection):
     """The sending end of a one-way stream."""
 
 
-class Receiver(_broker_ends.Receiver, _Connection):
+class Receiver(_broker_ends.AcknowledgingReceiver, _Connection):
     """The receiving end of a one-way stream, which acknowledges a message of a stream on disk when it is read."""
-
-    def __init__(self, binding: Binding, options: Options) -> None:
-        super().__init__(binding, options)
-        self._unread: deque[Msg] = deque()
-
-    async def acknowledge(self, message: Msg) -> None:
-        """Keep a message that is to be acknowledged."""
-        self._unread.append(message)
-
-    async def receive(self) -> bytes:
-        """Return the next message, waiting for it."""
-        message = await super().receive()
-        if self.options.jetstream:
-            try:
-                await self._unread.popleft().ack()
-            except errors.Error as reason:
-                raise _broker.lost() from reason
-        return message
 
     async def close(self) -> None:
         """Send what is still to be sent, and disconnect."""

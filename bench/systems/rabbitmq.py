@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import sys
-from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,23 +183,5 @@ class Sender(_broker_ends.Sender, _Connection):
     """The sending end of a one-way stream."""
 
 
-class Receiver(_broker_ends.Receiver, _Connection):
+class Receiver(_broker_ends.AcknowledgingReceiver, _Connection):
     """The receiving end of a one-way stream, which acknowledges a message when it is read."""
-
-    def __init__(self, binding: Binding, options: Options) -> None:
-        super().__init__(binding, options)
-        self._unread: deque[AbstractIncomingMessage] = deque()
-
-    async def acknowledge(self, message: AbstractIncomingMessage) -> None:
-        """Keep a message that is to be acknowledged."""
-        self._unread.append(message)
-
-    async def receive(self) -> bytes:
-        """Return the next message, waiting for it."""
-        message = await super().receive()
-        if self.options.acknowledge:
-            try:
-                await self._unread.popleft().ack()
-            except FAILURES as reason:
-                raise _broker.lost() from reason
-        return message
