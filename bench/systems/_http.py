@@ -5,10 +5,11 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from bench.contract import parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire
+from bench.systems import _http_wire, _tls
 
 TARGETS = {"echo": "/echo", "bytes": "/resource?count={count}", "json": "/json", "static": "/"}
 RESOURCES = tuple(TARGETS)
@@ -42,19 +43,23 @@ def fault_of(resource: str) -> Fault:
     return faults[resource]
 
 
-def url(address: str, resource: str, count: int) -> str:
-    """Return the URL of a resource at a tcp address; ValueError for one that needs more than a URL."""
-    if resource == "echo":
+def url(address: str, options: Any, payload_bytes: int) -> str:
+    """Return the URL of a resource for load generators; ValueError for options that they do not support."""
+    if options.tls:
+        raise ValueError("this load generator does not encrypt or does not verify certificates: give tls false")
+    if options.resource == "echo":
         raise ValueError("an echo needs a request body, which a URL has not: give resource bytes, json or static")
-    return f"http://{_http_wire.authority(parse_address(address))}{TARGETS[resource].format(count=count)}"
+    target = TARGETS[options.resource].format(count=payload_bytes)
+    return f"http://{_http_wire.authority(parse_address(address))}{target}"
 
 
 class Wire(_http_wire.Responses):
     """Requests for a resource and their responses, for the load generator ``wire``; one instance per connection."""
 
-    def __init__(self, address: str, resource: str) -> None:
+    def __init__(self, address: str, options: Any) -> None:
         super().__init__(address)
-        self._resource, self._fault = resource, fault_of(resource)
+        self._resource, self._fault = options.resource, fault_of(options.resource)
+        self.tls = _tls.Layer(self._where) if options.tls else None
 
     def request(self, payload: bytes) -> bytes:
         """Return a request made with this payload."""

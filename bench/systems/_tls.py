@@ -29,12 +29,6 @@ def refuse_session(tls: bool, tls_session: str) -> None:
         raise ValueError("tls_session resumed needs encryption: give tls true")
 
 
-def refuse_generators(tls: bool) -> None:
-    """Raise ValueError if an external load generator would have to encrypt."""
-    if tls:
-        raise ValueError("this load generator does not encrypt or does not verify certificates: give tls false")
-
-
 def server_context(folder: str) -> "ssl.SSLContext":
     """Return what a server needs for TLS 1.3, with the certificate in a folder."""
     import ssl

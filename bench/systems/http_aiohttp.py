@@ -270,18 +270,8 @@ def _refused(reply: aiohttp.ClientResponse, fault: str) -> TransportError:
     return TransportError(f"{request} was answered with status {reply.status} {reply.reason}: {fault}", kind)
 
 
-def url(address: str, options: Options, payload_bytes: int) -> str:
-    """Return the URL for load generators; ValueError for options that they do not support."""
-    _tls.refuse_generators(options.tls)
-    return _http.url(address, options.resource, payload_bytes)
-
-
-class Wire(_http.Wire):
-    """The same requests for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, options.resource)
-        self.tls = _tls.Layer(parse_address(address)) if options.tls else None
+url = _http.url
+Wire = _http.Wire
 
 
 if __name__ == "__main__":

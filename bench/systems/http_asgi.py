@@ -211,15 +211,5 @@ def _refused(status: int, body: bytes) -> TransportError:
     return TransportError(f"the server answered with HTTP status {status}: {body[:100]!r}", f"status {status}")
 
 
-def url(address: str, options: Options, payload_bytes: int) -> str:
-    """Return the URL for load generators; ValueError for options that they do not support."""
-    _tls.refuse_generators(options.tls)
-    return _http.url(address, options.resource, payload_bytes)
-
-
-class Wire(_http.Wire):
-    """The same requests for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, options.resource)
-        self.tls = _tls.Layer(parse_address(address)) if options.tls else None
+url = _http.url
+Wire = _http.Wire

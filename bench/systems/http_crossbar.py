@@ -16,7 +16,6 @@ REQUIRES = ("aiohttp",)
 GROUP = "http"
 ENVIRONMENT = "crossbar"
 
-
 MOST_WORKERS = 64
 RESOURCES = "_crossbar_resources"  # the module of the Twisted resources, which the node's workers load
 GUARANTEES = "http_aiohttp"  # as that system's
@@ -52,12 +51,12 @@ def _of_client(options: Options) -> http_aiohttp.Options:
 
 
 Client = _twin.with_options(http_aiohttp.Client, _of_client)
-Wire = _twin.with_options(http_aiohttp.Wire, _of_client)
+Wire = _twin.with_options(_http.Wire, _of_client)
 
 
 def url(address: str, options: Options, payload_bytes: int) -> str:
     """Return the URL for load generators; ValueError for options that they do not support."""
-    return http_aiohttp.url(address, _of_client(options), payload_bytes)
+    return _http.url(address, _of_client(options), payload_bytes)
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
