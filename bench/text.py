@@ -1,5 +1,6 @@
 """Numbers and lists in words: at most three digits and a unit that suits them; "a, b and c"."""
 
+import functools
 import math
 import re
 import reprlib
@@ -21,6 +22,9 @@ def duration(us: float, *, like: float | None = None) -> str:
 def quantity(value: float, unit: str = "", *, like: float | None = None) -> str:
     """Return a number with three digits and k, M or G; with the letter that suits another value, ``like``."""
     return _in_unit(value, value if like is None else like, [(size, letter + unit) for size, letter in LETTERS])
+
+
+in_bytes = functools.partial(quantity, unit="B")
 
 
 def _in_unit(value: float, like: float, units: Sequence[tuple[float, str]]) -> str:

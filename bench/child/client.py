@@ -77,12 +77,12 @@ class Meter:
 
     def start(self) -> None:
         """Read the CPU clocks at the first edge of the window."""
-        self._server_ns, ended_ns, self.began_ns = self._server(), self._ended(), self._living()
+        self._server_ns, ended_ns, self.began_ns = self._server(), cpu_clocks.ended_ns(), self._living()
         self._process_ns = ended_ns + self.began_ns
 
     def stop(self) -> dict[str, Any]:
         """Return the resources used since ``start``; the server's part is None if it has its own process."""
-        process_ns = self._living() + self._ended() - self._process_ns
+        process_ns = self._living() + cpu_clocks.ended_ns() - self._process_ns
         voluntary, involuntary = self._switches()
         server_ns = self._server() - self._server_ns if self._server_thread else None
         return {
@@ -95,11 +95,6 @@ class Meter:
 
     def _living(self) -> int:
         return time.process_time_ns() + cpu_clocks.total_ns(self._pids)
-
-    @staticmethod
-    def _ended() -> int:
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return int((used.ru_utime + used.ru_stime) * 1e9)
 
     def _switches(self) -> tuple[int, int]:
         usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]

@@ -5,7 +5,6 @@ has one of its own is started directly. ``Sessions`` is the load of a client's p
 """
 
 import os
-import resource
 import sys
 import threading
 import time
@@ -68,12 +67,12 @@ class Sessions:
         self._done = [self._run(calls, payload_bytes) for calls, payload_bytes in self._spec.case.sessions]
 
     def _run(self, calls: int, payload_bytes: int) -> Session:
-        server_ns, ended_ns = cpu_clocks.total_ns(self._server_pids), _children_ns()
+        server_ns, ended_ns = cpu_clocks.total_ns(self._server_pids), cpu_clocks.ended_ns()
         native = systems.makes_calls(self._system, self._spec.case.options)
         begin_ns = time.perf_counter_ns()
         marks: tuple[Any, ...] = (self._native if native else self._python)(calls, payload_bytes)
         end_ns = time.perf_counter_ns()
-        client_ns = _children_ns() - ended_ns
+        client_ns = cpu_clocks.ended_ns() - ended_ns
         server = cpu_clocks.total_ns(self._server_pids) - server_ns if self._server_pids else None
         interpreted, prepared, answered, called = marks
         moments = (begin_ns, interpreted, prepared, answered, called, end_ns)
@@ -121,12 +120,6 @@ class Sessions:
 
     def close(self) -> None:
         """Do nothing: each process has disconnected."""
-
-
-def _children_ns() -> int:
-    """Return the CPU time of all ended child processes, in ns."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return int((used.ru_utime + used.ru_stime) * 1e9)
 
 
 def _leave_with_parent() -> None:

@@ -23,7 +23,7 @@ from bench.analysis.quantiles import CALLS, Quantile, crossed, quantile
 from bench.analysis.resources import cpu_over_starts, total_cpu
 from bench.run.frames import Run, number_of, numbered
 from bench.stats.intervals import Interval
-from bench.text import duration, listed, plain, quantity, ratio_ends
+from bench.text import duration, in_bytes, listed, plain, ratio_ends
 
 LINE_STYLES = {"inproc": ":", "ipc": "-", "tcp": "--"}
 
@@ -173,15 +173,10 @@ def ticks_at(axis: Any, values: Iterable[float], text: Callable[[float], str] = 
     label_axis(axis, text)
 
 
-def size(payload_bytes: float) -> str:
-    """Return a payload in words."""
-    return quantity(payload_bytes, "B")
-
-
 def payload_axis(axes: Axes, sizes: "pd.Series[int]") -> None:
     """Make the horizontal axis logarithmic, with ticks at the payloads that were measured."""
     axes.set_xscale("log")
-    ticks_at(axes.xaxis, sorted(sizes.unique()), size)
+    ticks_at(axes.xaxis, sorted(sizes.unique()), in_bytes)
     axes.set_xlabel("payload")
 
 
@@ -583,4 +578,4 @@ def first_size(run: Run) -> list[int]:
 def of_first_size(run: Run) -> str:
     """Return what a title says where panels show the first of several payload sizes: ", payload 100 B"."""
     sizes = run.round_trips()["payload_bytes"]
-    return f", payload {size(sizes.iloc[0])}" if sizes.nunique() > 1 else ""
+    return f", payload {in_bytes(sizes.iloc[0])}" if sizes.nunique() > 1 else ""

@@ -47,6 +47,11 @@ class Ratio:
         return self.interval.excludes(1)
 
     @property
+    def doubt(self) -> str:
+        """What a sentence says behind the ratio of two cases that are not distinguishable; else nothing."""
+        return "" if self.is_certain else ", not distinguishable"
+
+    @property
     def range(self) -> str:
         """The interval in words."""
         return confidence(self.interval)

@@ -33,7 +33,7 @@ from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
 from bench.stats import Spread, Text, across_starts
 from bench.stats.intervals import Interval
-from bench.text import counted, duration, listed, quantity
+from bench.text import counted, duration, in_bytes, listed, quantity
 
 Row = dict[str, Any]
 
@@ -76,15 +76,6 @@ def _median(run: Run, case: int, name: str, text: Text, otherwise: str = "n/a") 
 
 def _known(value: float, text: Text, otherwise: str) -> str:
     return otherwise if math.isnan(value) else text(value)
-
-
-def _percent(value: float, *, like: float | None = None) -> str:
-    del like
-    return f"{value:.0%}"
-
-
-def _memory(value: float, *, like: float | None = None) -> str:
-    return quantity(value, "B", like=like)
 
 
 @table("case")
@@ -263,7 +254,7 @@ def messages(run: Run) -> Iterator[Row]:
             "median RTT": split.rtt.words(duration),
             "client: encode + decode": client,
             "server: decode + encode": server,
-            "codec's share [range over starts]": _ranged(split.share, _percent),
+            "codec's share [range over starts]": _ranged(split.share, "{:.0%}".format),
         }
 
 
@@ -316,8 +307,8 @@ def costs(run: Run) -> Iterator[Row]:
                 run, case, "server_sleeps_per_call", "{:.2f}".format, False
             ),
             **_of_router(run, case, "call"),
-            "client memory": _median(run, case, "client_rss_bytes", _memory),
-            "server memory": _of_server(run, case, "server_rss_bytes", _memory, False),
+            "client memory": _median(run, case, "client_rss_bytes", in_bytes),
+            "server memory": _of_server(run, case, "server_rss_bytes", in_bytes, False),
         }
 
 
@@ -354,7 +345,7 @@ def processes(run: Run) -> Iterator[Row]:
                 "role": role,
                 "CPU load [% of one CPU]": _median(run, case, f"{role}_cpu_percent", "{:.1f}".format),
                 "CPU/call": _median(run, case, f"{role}_cpu_us_per_call", duration),
-                "memory": _median(run, case, f"{role}_rss_bytes", _memory),
+                "memory": _median(run, case, f"{role}_rss_bytes", in_bytes),
                 "origin, 2016": "{} %, {} MB".format(
                     *(" to ".join(f"{end:g}" for end in dict.fromkeys(ends)) for ends in WAMP_PROCESSES[role])
                 ),
@@ -378,7 +369,7 @@ def marginal_costs(run: Run) -> Iterator[Row]:
 @table("case")
 def encryption_costs(run: Run) -> Iterator[Row]:
     """Return what encryption adds to a connection, to a call and to a kilobyte: time, and CPU time by role."""
-    smallest = _memory(tls.sizes(run)[0])
+    smallest = in_bytes(tls.sizes(run)[0])
     for pair, (kind, words) in itertools.product(tls.pairs(run), SPENT.items()):
         added = tls.added(run, pair.plain, pair.encrypted, kind)
         yield {
@@ -400,7 +391,7 @@ def ranking(run: Run) -> Iterator[Row]:
         ratios_of = dict(zip(others, network.ratios_of(run, condition), strict=True))
         yield {
             "link": condition.link,
-            "payload": _memory(condition.payload_bytes),
+            "payload": in_bytes(condition.payload_bytes),
             base: f"{ranks[base]} {_median(run, condition.cases[base], column(0.5), duration)}",
             **{name: f"{ranks[name]} {ratio}" for name, ratio in ratios_of.items()},
         }
@@ -458,12 +449,12 @@ def retries(run: Run) -> Iterator[Row]:
             "policy": outcome.name,
             "attempts per request": _of_starts(outcome.attempts_per_request, "{:.2f}".format),
             "goodput [requests/s]": _of_starts(outcome.goodput_per_s, "{:.0f}".format),
-            "answered before the attempt was abandoned": _of_starts(outcome.awaited, _percent),
-            "deadline met": _of_starts(outcome.met, _percent),
-            "answered by a retry first": _of_starts(outcome.overtaken, _percent),
+            "answered before the attempt was abandoned": _of_starts(outcome.awaited, "{:.0%}".format),
+            "deadline met": _of_starts(outcome.met, "{:.0%}".format),
+            "answered by a retry first": _of_starts(outcome.overtaken, "{:.0%}".format),
             "recovery after the freeze": recovery_words(outcome),
-            "server utilization with the freeze": _of_starts(outcome.utilization, _percent),
-            "served too late": _of_starts(outcome.wasted, _percent),
+            "server utilization with the freeze": _of_starts(outcome.utilization, "{:.0%}".format),
+            "served too late": _of_starts(outcome.wasted, "{:.0%}".format),
         }
 
 

@@ -6,6 +6,7 @@ Clients use them too, without psutil and pathlib: slow imports are made where th
 import contextlib
 import os
 import re
+import resource
 import sys
 import time
 from collections.abc import Iterable
@@ -25,6 +26,12 @@ def process_ns(pid: int) -> int:
     except psutil.NoSuchProcess as reason:
         raise ProcessLookupError(pid) from reason
     return int((times.user + times.system) * 1e9)
+
+
+def ended_ns() -> int:
+    """Return the CPU time of all child processes of this one that have ended, in ns."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return int((used.ru_utime + used.ru_stime) * 1e9)
 
 
 def total_ns(pids: Iterable[int]) -> int:

@@ -80,7 +80,3 @@ class LoadMeter:
                 percent = 100 * (cpu_s - cpu_then) / ((now - then) / 1e9)
         self._last[role] = now, cpu_s
         self.rows.append((role, now, percent, rss, None if role in self._incomplete else clocks_ns))
-
-    def peak_rss(self, role: str) -> int | None:
-        """Return the largest memory seen for a role, in bytes."""
-        return max((rss for name, _, _, rss, _ in self.rows if name == role), default=None)

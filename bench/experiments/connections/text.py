@@ -149,7 +149,7 @@ def _blocked(run: Run, system: Beside) -> str:
     ratio = blocking(run, system)
     if ratio is None:
         return f"{text} With none on the shared connection, its small calls show nothing about sharing."
-    text += f" Shared divided by not shared: {ratio}{'' if ratio.is_certain else ', not distinguishable'}."
+    text += f" Shared divided by not shared: {ratio}{ratio.doubt}."
     if ratio.is_certain and (apart := difference(run, system)) > MOST_DIFFERENT:
         text += (
             f" The ratio is {'above' if above(ratio) else 'below'} 1, but it does not decide on head-of-line blocking: "

@@ -1,7 +1,7 @@
 """Sentences of fanin.ipynb: what many clients gain, what ends the growth, and how long a brokered call takes."""
 
 from bench.analysis.resources import cpu_over_starts
-from bench.experiments.case_ratios import P50, RATE, Ratio
+from bench.experiments.case_ratios import P50, RATE
 from bench.experiments.claims import above, judged, with_verdict
 from bench.experiments.fanin.findings import (
     best,
@@ -62,16 +62,12 @@ def growths(run: Run) -> str:
         highest = run.over_starts(top, RATE).words(quantity)
         text += f" {'The' if rate else 'the'} highest rate is {highest} calls/s, with {_clients(run, top)}."
         if (after := peak(run, name)) is not None:
-            text += f" With {_clients(run, after.other)} it is {after} that{_verdict(after)}."
+            text += f" With {_clients(run, after.other)} it is {after} that{after.doubt}."
         verdict = f"The limit is {limit.names}" if limit.saturated else "No CPU is saturated: calls wait for each other"
         lines.append(f"{text} {verdict} (CPU utilization: {limit.utilization}).")
     found = {name: above(of) for name in systems(run) if (of := growth(run, name))}
     claim = "the most clients make more calls per second than the fewest"
     return with_verdict(judged(claim, found), "\n".join(lines))
-
-
-def _verdict(ratio: Ratio) -> str:
-    return "" if ratio.is_certain else ", not distinguishable"
 
 
 def _clients(run: Run, case: int) -> str:

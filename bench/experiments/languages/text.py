@@ -10,7 +10,7 @@ from bench.experiments.sentences import absent, limit_of
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.stats.intervals import Interval
-from bench.text import duration, listed, paragraphs, quantity
+from bench.text import duration, in_bytes, listed, paragraphs, quantity
 
 RATIOS = (
     "A ratio, or a share, is the Hodges-Lehmann estimate over the blocks, and can differ from the ratio of the two "
@@ -31,10 +31,8 @@ def servers(run: Run) -> str:
     for of in findings.servers(run):
         if of.callers == 1:
             continue
-        rate, cpu_us, memory = (
-            run.over_starts(of.case, name).words(text)
-            for name, text in ((findings.RATE, quantity), (findings.CPU["server"], duration), (findings.MEMORY, _bytes))
-        )
+        shown = {findings.RATE: quantity, findings.CPU["server"]: duration, findings.MEMORY: in_bytes}
+        rate, cpu_us, memory = (run.over_starts(of.case, name).words(text) for name, text in shown.items())
         least = " at least, because the client's CPU is the limit" if of.case in limited else ""
         line = f"- **{of.name}**: {rate} calls per second with {of.callers} connections{least}"
         if of.case != of.first:
@@ -42,10 +40,6 @@ def servers(run: Run) -> str:
             line += f", {ratio} the rate of {run.case(of.first).system}"
         lines.append(f"{line}. Each call takes {cpu_us} of the server's CPU time; its processes hold {memory}.")
     return "\n".join(lines)
-
-
-def _bytes(value: float, *, like: float | None = None) -> str:
-    return quantity(value, "B", like=like)
 
 
 def left(run: Run) -> str:

@@ -21,7 +21,6 @@ from bench.drawing.axes import (
     ratio_text,
     say_why_empty,
     separate_rows,
-    size,
 )
 from bench.experiments.case_ratios import P50
 from bench.experiments.network.findings import (
@@ -43,7 +42,7 @@ from bench.experiments.nodelay.findings import DELAY_S
 from bench.plan import namespaces
 from bench.plan.namespaces import bandwidth
 from bench.run.frames import Run
-from bench.text import duration, plain
+from bench.text import duration, in_bytes, plain
 
 TITLE = "What does the network add?"
 
@@ -72,7 +71,7 @@ def round_trips(run: Run, axes: Axes) -> None:
             rows.append(RangeRow(run.starts_of(case)[P50], drawn.colour, more, marker=drawn.marker))
     median_rows(axes, rows)
     name_rows(axes, names)
-    axes.set_title(f"Median RTT over each link, {plain(size(shown[0].payload_bytes))}")
+    axes.set_title(f"Median RTT over each link, {plain(in_bytes(shown[0].payload_bytes))}")
 
 
 def by_bandwidth(run: Run, axes: Axes) -> None:
@@ -116,7 +115,7 @@ def order(run: Run, axes: Axes) -> None:
 
 def words(of: Condition) -> str:
     """Return a condition in words, short enough for the name of a row: "100 Mbit/s, 100 kB"."""
-    return f"{of.link.removeprefix('veth ')}, {plain(size(of.payload_bytes))}"
+    return f"{of.link.removeprefix('veth ')}, {plain(in_bytes(of.payload_bytes))}"
 
 
 def stall(run: Run, axes: Axes) -> None:
@@ -133,7 +132,7 @@ def stall(run: Run, axes: Axes) -> None:
             label = f"{name}: segment of {SEGMENT[name]:,} B"
             axes.axvline(SEGMENT[name], color=drawn.colour, ls=":", lw=1.5, label=label)
     level(axes, 2 * DELAY_S * 1e6, f"2 × {plain(duration(DELAY_S * 1e6))}")
-    log_axis(axes.xaxis, size)
+    log_axis(axes.xaxis, in_bytes)
     log_axis(axes.yaxis)
     axes.set_xlabel("payload; two writes, no TCP_NODELAY")
     axes.set_ylabel("median RTT; band: range over starts")
@@ -149,7 +148,7 @@ def delayed_acks(run: Run, axes: Axes) -> None:
         colour, marker = look_of(run, of.link)
         range_row(axes, y, RangeRow(acks_per_call(run, of), colour, marker=marker), "{:.2f}".format)
         axes.plot(of.stalls, y, "|", ms=22, mew=2, color=GREY)
-    name_rows(axes, [f"{of.link}, {plain(size(of.payload_bytes))}: {'neither' if of.is_held else 'both'}"
+    name_rows(axes, [f"{of.link}, {plain(in_bytes(of.payload_bytes))}: {'neither' if of.is_held else 'both'}"
                      for of in counted])  # fmt: skip
     axes.set_xlabel("delayed ACKs per call; row names: sides that set TCP_NODELAY; grey line: predicted stalls")
 

@@ -17,12 +17,11 @@ from bench.drawing.axes import (
     log_axis,
     name_rows,
     say_why_empty,
-    size,
 )
 from bench.experiments.nodelay.findings import DELAY_S, combinations
 from bench.experiments.published import XMLRPC_C
 from bench.run.frames import Run, column
-from bench.text import duration, listed, plain, quantity
+from bench.text import duration, in_bytes, listed, plain, quantity
 
 TITLE = "How much time do Nagle's algorithm and delayed ACKs add to a call?"
 
@@ -109,7 +108,7 @@ def by_size(run: Run, axes: Axes) -> None:
     draw_line(run, axes, cases, "payload_bytes", column(0.5), LOOKS["neither"], "")
     for k in (1, 2):
         level(axes, k * DELAY_S * 1e6, f"{k} × {plain(duration(DELAY_S * 1e6))}")
-    label_axis(axes.xaxis, size)
+    label_axis(axes.xaxis, in_bytes)
     log_axis(axes.yaxis)
     axes.set_xlabel("payload")
     axes.set_ylabel("median RTT; band: range over starts")

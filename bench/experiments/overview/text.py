@@ -162,4 +162,4 @@ def _parts(found: Waiting, one: str, other: str) -> str:
 def _gain(run: Run, system: str) -> str:
     gain = rates(run).loc[system, "ratio"]
     one, two = (run.over_starts(case, gain.name).words(quantity) for case in (gain.base, gain.other))
-    return f"**{system}**: {gain}{'' if gain.is_certain else ', not distinguishable'}, from {one} to {two} calls/s"
+    return f"**{system}**: {gain}{gain.doubt}, from {one} to {two} calls/s"

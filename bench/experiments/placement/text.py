@@ -1,16 +1,11 @@
 """Sentences of placement.ipynb: how much the placement changes a round trip, and which one repeats best."""
 
-from bench.experiments.case_ratios import Ratio
 from bench.experiments.claims import judged, with_verdict
 from bench.experiments.placement.findings import free_in_turns, one_cpu_is_cheapest, one_cpu_is_fastest, ratios
 from bench.experiments.sentences import P50
 from bench.plan import placement
 from bench.run.frames import Run
 from bench.text import duration, listed
-
-
-def _equal(ratio: Ratio) -> str:
-    return "" if ratio.is_certain else ", not distinguishable"
 
 
 def conclusion(run: Run) -> str:
@@ -22,7 +17,7 @@ def conclusion(run: Run) -> str:
         ends = [run.over_starts(case, P50).words(duration) for case in (ratio.base, ratio.other)]
         lines.append(
             f"- **{fast['system']} over {fast['transport']}**: the median RTT is {ends[0]} with placement "
-            f"`{fast['placement']}` and {ends[1]} with `{slow['placement']}`: {ratio}{_equal(ratio)}."
+            f"`{fast['placement']}` and {ends[1]} with `{slow['placement']}`: {ratio}{ratio.doubt}."
         )
     spread = (cases[f"{P50}_high"] / cases[f"{P50}_low"]).groupby(cases["placement"]).median()
     ranks = ", ".join(f"`{name}` {spread[name]:.2f}" for name in spread.sort_values().index)

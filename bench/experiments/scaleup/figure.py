@@ -1,6 +1,5 @@
 """Panels of server workers behind one port: throughput, resources, RTT, and the distribution of connections."""
 
-import functools
 import json
 
 import numpy as np
@@ -25,11 +24,9 @@ from bench.experiments.scaleup.findings import cpus, engine, of_bytes, served
 from bench.experiments.sentences import UNKNOWN, limit_of
 from bench.run.frames import Run, number_of, numbered
 from bench.stats import scalability
-from bench.text import counted, quantity
+from bench.text import counted, in_bytes, quantity
 
 TITLE = "How does throughput scale with the number of server workers?"
-
-in_bytes = functools.partial(quantity, unit="B")
 
 
 def look_of(run: Run) -> dict[int, Look]:

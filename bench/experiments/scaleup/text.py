@@ -1,6 +1,5 @@
 """What the figure of rates against workers says."""
 
-import functools
 import json
 import math
 
@@ -12,7 +11,7 @@ from bench.experiments.scaleup.findings import cpus, engine, gain, is_below_twic
 from bench.experiments.sentences import why_not_more
 from bench.run.frames import Run, number_of
 from bench.stats import Spread, scalability
-from bench.text import counted, quantity
+from bench.text import counted, in_bytes, quantity
 
 
 def conclusion(run: Run) -> str:
@@ -32,7 +31,7 @@ def _growth(run: Run) -> str:
         if more := gain(run, cases, int(best["workers"])):
             line += (
                 f". {best['workers']} workers serve the most, {most.words(quantity)} "
-                f"({_goodput(most, best)}), {more} as many{'' if more.is_certain else ', not distinguishable'}"
+                f"({_goodput(most, best)}), {more} as many{more.doubt}"
             )
         else:
             line += f" ({_goodput(alone, single)}), and more workers serve no more"
@@ -45,7 +44,7 @@ def _growth(run: Run) -> str:
 
 def _goodput(rate: Spread, case: "pd.Series[float]") -> str:
     """Return the bytes per second of a rate of requests."""
-    return f"{rate.times(case['payload_bytes']).values(functools.partial(quantity, unit='B'))} per second"
+    return f"{rate.times(case['payload_bytes']).values(in_bytes)} per second"
 
 
 def _client(run: Run) -> str:

@@ -22,7 +22,6 @@ from bench.drawing.axes import (
     range_row,
     ratio_text,
     separate_rows,
-    size,
     stacked_bar,
     write_beside,
 )
@@ -31,7 +30,7 @@ from bench.experiments.tls.findings import Pair, pairs
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.stats.intervals import Interval
-from bench.text import duration
+from bench.text import duration, in_bytes
 
 TITLE = "What does encryption cost?"
 
@@ -104,7 +103,7 @@ def cpu(run: Run, axes: Axes) -> None:
             names.append(f"{findings.name(run, pair) if is_mixed else run.case(case).system}, {words}")
     name_rows(axes, names)
     axes.set_xlabel("CPU time per call [µs], median; ×: over plain [95 % CI]")
-    axes.set_title(f"CPU time per call of {size(largest)}")
+    axes.set_title(f"CPU time per call of {in_bytes(largest)}")
 
 
 def costs(run: Run, axes: Axes) -> None:
@@ -115,7 +114,7 @@ def costs(run: Run, axes: Axes) -> None:
     left_us = 10 ** np.floor(np.log10(min(positive, default=0.1))) / 2
     for y, three in enumerate(shown):
         for dy, of, (name, drawn) in zip((-0.26, 0.0, 0.26), three, COSTS.items(), strict=True):
-            label = f"{name} of {size(findings.sizes(run)[0])}" if name == "per call" else name
+            label = f"{name} of {in_bytes(findings.sizes(run)[0])}" if name == "per call" else name
             _cost(axes, y + dy, of, drawn, label, left_us)
     name_rows(axes, [_named(run, pair) for pair in pairs(run)])
     log_axis(axes.xaxis)

@@ -9,7 +9,7 @@ from bench.experiments.tls.findings import Pair, pairs
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.stats.intervals import Interval
-from bench.text import duration, paragraphs, quantity
+from bench.text import duration, in_bytes, paragraphs, quantity
 
 
 def conclusion(run: Run) -> str:
@@ -19,7 +19,7 @@ def conclusion(run: Run) -> str:
 
 def added(run: Run) -> str:
     """Return what encryption adds in each system: to a connection, to a call and to a kilobyte."""
-    lines, smallest = [], _size(findings.sizes(run)[0])
+    lines, smallest = [], in_bytes(findings.sizes(run)[0])
     for pair in pairs(run):
         costs = findings.added(run, pair.plain, pair.encrypted)
         lines.append(
@@ -60,8 +60,8 @@ def load(run: Run) -> str:
     lines = []
     for pair in pairs(run):
         ends = [
-            f" With {_size(size)}, the RTT is {times(findings.call_ratio(run, pair, size))} as long and the CPU time "
-            f"{_cpu(run, pair, size)}."
+            f" With {in_bytes(size)}, the RTT is {times(findings.call_ratio(run, pair, size))} as long and the CPU "
+            f"time {_cpu(run, pair, size)}."
             for size in (sizes[0], sizes[-1])
         ]
         lines.append(
@@ -77,7 +77,7 @@ def computation(run: Run) -> str:
     for pair in pairs(run):
         said = _computed(findings.computed(run, pair, largest), _share_a_cpu(run, pair))
         lines.append(f"- **{_name(run, pair)}**: {said}{_busy(run, pair, largest)}")
-    head = f"CPU time that encryption adds to a call of {_size(largest)}, divided by what it adds to the round trip:"
+    head = f"CPU time that encryption adds to a call of {in_bytes(largest)}, divided by what it adds to the round trip:"
     return "\n".join([head, *lines])
 
 
@@ -111,10 +111,6 @@ def _cpu(run: Run, pair: Pair, payload_bytes: int) -> str:
 
 def _name(run: Run, pair: Pair) -> str:
     return findings.name(run, pair)
-
-
-def _size(payload_bytes: int) -> str:
-    return quantity(payload_bytes, "B")
 
 
 def _time(interval: Interval) -> str:
