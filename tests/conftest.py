@@ -18,12 +18,15 @@ from types import SimpleNamespace
 import pytest
 from forking import MODULES, ForkServer
 from hypothesis import settings
+from specs import server_spec
 from xdist.scheduler import LoadScopeScheduling
 
 from bench import systems
 from bench.errors import NotInstalledError
+from bench.installation import programs
 from bench.measurement.routers import Routers
-from bench.process.child_process import Child
+from bench.process.channel import Listening
+from bench.process.child_process import Child, collect
 
 if threading.current_thread() is threading.main_thread():
     # Whoever runs the tests in the background has Ctrl-C ignored, and so would all that is started here.
@@ -194,6 +197,40 @@ def routers():
 
     with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder, Lasting() as shared:
         yield shared
+
+
+@pytest.fixture
+def routing(name, request):
+    """Return the routers that all tests share, if the system of a test needs one: others do not wait for its start."""
+    return request.getfixturevalue("routers") if systems.defines(name, "route") else None
+
+
+@pytest.fixture
+def child_server():
+    """Return a function that starts a server as a child, by ``server_spec``, and returns it and its address."""
+    with contextlib.ExitStack() as started:
+
+        def start(*given, **more):
+            child = Child("server", "bench.child.server", server_spec(*given, **more))
+            started.callback(child.stop)
+            return child, collect(Listening, [child], 20)[0].address
+
+        yield start
+
+
+@pytest.fixture
+def programs_folder(tmp_path, monkeypatch):
+    """Return a folder for compiled programs, empty, and forget those that are known."""
+    monkeypatch.setenv("ROUNDTRIP_ENVIRONMENTS", str(tmp_path / "made"))
+    programs.ensure.cache_clear()
+    yield tmp_path / "made"
+    programs.ensure.cache_clear()
+
+
+def git(folder: Path, *words: str) -> str:
+    """Return what git prints in a folder, with a name that it may commit under."""
+    named = ("-c", "user.name=n", "-c", "user.email=e")
+    return subprocess.run(["git", *named, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture(scope="session")

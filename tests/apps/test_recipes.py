@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT
+from conftest import ROOT, git
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -42,11 +42,6 @@ def recipe(of: str) -> list[str]:
         return gitlab["slower"]["script"][-2:]
     step = github["jobs"]["slower"]["steps"][-1]
     return [f"cd {step['working-directory']}", step["run"].replace("${{ github.base_ref }}", "main")]
-
-
-def git(folder: Path, *words: str) -> str:
-    named = ("-c", "user.name=n", "-c", "user.email=e")
-    return subprocess.run(["git", *named, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def write(top: Path, seconds: float, note: str = "") -> None:

@@ -1,10 +1,10 @@
 """Two states of somebody's files: what two arguments mean, what each imports, and the verdict on a slow-down."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import git
 
 from bench import systems
 from bench.analysis import verdicts
@@ -52,11 +52,6 @@ def write(folder: Path, spin_us=60, option="size", name="spinning"):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.py").write_text(FILE.format(spin_us=spin_us, option=option).lstrip())
     return folder
-
-
-def git(folder: Path, *words: str) -> str:
-    named = ("-c", "user.name=n", "-c", "user.email=e")
-    return subprocess.run(["git", *named, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture

@@ -29,20 +29,15 @@ from bench.validation.profiles import make_plan
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def two():
+def _two():
     """Return a scheduler with the hosts alpha and beta."""
     hosts = Hosts("alpha", "beta")
     yield hosts
     hosts.close()
 
 
-@pytest.fixture
-def own():
-    """Return a scheduler with the hosts alpha and beta that a test may end."""
-    hosts = Hosts("alpha", "beta")
-    yield hosts
-    hosts.close()
+two = pytest.fixture(_two, scope="module")
+own = pytest.fixture(_two)  # that a test may end
 
 
 @pytest.fixture

@@ -68,12 +68,6 @@ def varied_over(name, options):
     return transports[-1]
 
 
-@pytest.fixture
-def routing(name, request):
-    """Return the routers that all tests share, if the system needs one: others do not wait for its start."""
-    return request.getfixturevalue("routers") if systems.defines(name, "route") else None
-
-
 DEFAULT = [(name, transport, variants(name)[0]) for name, transport in PAIRS]
 VARIED = [(name, varied_over(name, options), options) for name in systems.names() for options in variants(name)[1:]]
 

@@ -13,14 +13,12 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from conftest import is_gone, wait_for
-from specs import server_spec
 
 from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.process.channel import Listening
-from bench.process.child_process import Child, collect, private_directory
+from bench.process.child_process import collect, private_directory
 from bench.process.spec import Closed
 from bench.run import schema, start_record
 from bench.systems import _http, _workers, http_aiohttp
@@ -190,19 +188,13 @@ def test_what_cannot_be_reached_or_bound_is_said(private_parent):
 
 
 @pytest.fixture
-def serve():
+def serve(child_server):
     """Return a function that starts a server as a child and returns it and its address."""
-    children = []
 
     def start(transport="tcp", bind=None, cpus=None, **options):
-        spec = server_spec("http_aiohttp", transport, options, bind=bind, cpus=cpus, directory=private_directory())
-        children.append(Child("server", "bench.child.server", spec))
-        (listening,) = collect(Listening, children[-1:], 20)
-        return children[-1], listening.address
+        return child_server("http_aiohttp", transport, options, bind=bind, cpus=cpus, directory=private_directory())
 
-    yield start
-    for child in children:
-        child.stop()
+    return start
 
 
 def workers_of(child):

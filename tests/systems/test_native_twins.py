@@ -12,7 +12,6 @@ import time
 import psutil
 import pytest
 from conftest import is_gone, wait_for
-from specs import server_spec
 
 from bench import systems
 from bench.contract import parse_address
@@ -20,8 +19,6 @@ from bench.errors import NotInstalledError, SystemFailedError, TransportError, U
 from bench.installation import programs
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.process.channel import Listening
-from bench.process.child_process import Child, collect
 from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
@@ -46,20 +43,14 @@ sides = pytest.mark.parametrize("server", ["c", "python"])
 
 
 @pytest.fixture
-def serve(tmp_path):
+def serve(tmp_path, child_server):
     """Return a function that starts a server as a child and returns it and its address."""
-    children = []
 
     def start(name, transport="tcp", **options):
         systems.prepare(name)
-        spec = server_spec(name, transport, options=options, directory=str(tmp_path / "private"))
-        children.append(Child("server", "bench.child.server", spec))
-        (listening,) = collect(Listening, children[-1:], 20)
-        return children[-1], listening.address
+        return child_server(name, transport, options=options, directory=str(tmp_path / "private"))
 
-    yield start
-    for child in children:
-        child.stop()
+    return start
 
 
 def load_of(name, address, payload=b"hello", callers=1, calls=50):
@@ -150,15 +141,6 @@ def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(s
 # ---- the programs
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Return a folder for programs, empty, and forget those that are known."""
-    monkeypatch.setenv("ROUNDTRIP_ENVIRONMENTS", str(tmp_path / "made"))
-    programs.ensure.cache_clear()
-    yield tmp_path / "made"
-    programs.ensure.cache_clear()
-
-
 def needs(*names, packages):
     """Skip a test with the command that installs what it runs."""
     missing = [name for name in names if not shutil.which(name)]
@@ -169,7 +151,7 @@ needs_compiler = needs(programs.COMPILER, packages="g++")
 
 
 @needs_compiler
-def test_a_program_is_made_anew_when_a_header_differs(folder, tmp_path):
+def test_a_program_is_made_anew_when_a_header_differs(programs_folder, tmp_path):
     source, header = tmp_path / "small.cpp", tmp_path / "small.hpp"
     source.write_text('#include "small.hpp"\nint main() { return STATUS; }')
     made = []

@@ -62,12 +62,6 @@ def case_of(name, transport, options, **more):
     return checked(Case(name, transport, 100, options, "free", **usual | more))
 
 
-@pytest.fixture
-def routing(name, request):
-    """Return the routers that all tests share, if the system needs one."""
-    return request.getfixturevalue("routers") if systems.defines(name, "route") else None
-
-
 def streamed(case, routing=None):
     """Return a start in which every client has a complete stream, on a busy machine in a longer window."""
     for window_s in (0.1, 1, 10):

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from specs import server_spec
-from test_contract import MISSING, PAIRS, installed, routing  # noqa: F401
+from test_contract import MISSING, PAIRS, installed
 
 from bench import systems
 from bench.errors import SystemFailedError, UsageError

@@ -4,7 +4,6 @@ import os
 import subprocess
 
 import pytest
-from specs import server_spec
 from test_xmlrpc import LAUGHS, begin, client_of, post
 
 from bench import systems
@@ -13,8 +12,6 @@ from bench.errors import NotInstalledError, TransportError
 from bench.installation import programs
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.process.channel import Listening
-from bench.process.child_process import Child, collect
 from bench.systems import xmlrpc_pstream, xmlrpc_stdlib
 from bench.validation.support import checked
 
@@ -28,20 +25,10 @@ protocols = pytest.mark.parametrize("protocol", PYTHON)
 
 
 @pytest.fixture
-def serve():
+def serve(child_server):
     """Return a function that starts the library's server as a child and returns it and its address."""
-    children = []
-
-    def start(protocol):
-        spec = server_spec("xmlrpc_c", options={"protocol": protocol})
-        children.append(Child("server", "bench.child.server", spec))
-        (listening,) = collect(Listening, children, 10)
-        return children[0], listening.address
-
     systems.prepare("xmlrpc_c")
-    yield start
-    for child in children:
-        child.stop()
+    return lambda protocol: child_server("xmlrpc_c", options={"protocol": protocol})
 
 
 def load_of(address, protocol, payload=b"hello", **options):
@@ -103,22 +90,13 @@ def test_entities_do_no_harm_to_the_library(serve):
 # ---- the program
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Return a folder for programs, empty."""
-    monkeypatch.setenv("ROUNDTRIP_ENVIRONMENTS", str(tmp_path / "made"))
-    programs.ensure.cache_clear()
-    yield tmp_path / "made"
-    programs.ensure.cache_clear()
-
-
 def small(tmp_path, text="int main() {}"):
     """Return the source of a small program."""
     (tmp_path / "small.cpp").write_text(text)
     return tmp_path / "small.cpp"
 
 
-def test_a_program_is_compiled_once_and_again_when_its_source_differs(folder, tmp_path):
+def test_a_program_is_compiled_once_and_again_when_its_source_differs(programs_folder, tmp_path):
     said = []
     first = programs.ensure(small(tmp_path), (), said.append)
     programs.ensure.cache_clear()
@@ -128,8 +106,8 @@ def test_a_program_is_compiled_once_and_again_when_its_source_differs(folder, tm
     assert programs.ensure(small(tmp_path, "int main() { return 3; }"), (), said.append) != first and len(said) == 2
 
 
-def test_a_compiler_that_fails_is_quoted_and_nothing_counts_as_made(folder, tmp_path):
+def test_a_compiler_that_fails_is_quoted_and_nothing_counts_as_made(programs_folder, tmp_path):
     for _ in range(2):
         with pytest.raises(NotInstalledError, match=r"small\.cpp .*nothing_of_this_name.*g\+\+ "):
             programs.ensure(small(tmp_path, "int main() { return nothing_of_this_name; }"), ())
-    assert not list(folder.glob("*/*"))
+    assert not list(programs_folder.glob("*/*"))
