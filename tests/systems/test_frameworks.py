@@ -4,15 +4,13 @@ import random
 import socket
 
 import pytest
-from specs import server_spec
 from test_contract import MISSING
 
 from bench import codecs, message_types, systems
 from bench.errors import UsageError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.process.channel import Listening
-from bench.process.child_process import Child, collect, private_directory, stop_all
+from bench.process.child_process import private_directory
 from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
@@ -80,17 +78,12 @@ def test_other_codecs_make_bytes_that_both_frameworks_carry():
         assert ledger["calls"] == ledger["server_calls"] == 3 and ledger["errors"] == 0
 
 
-def test_thrifts_server_goes_on_after_requests_that_are_no_structures():
-    case = case_of("thrift", "tcp", 500, message="items", max_calls=3)
-    spec = server_spec("thrift", "tcp", dict(case.options), directory=private_directory(), message="items")
-    server, chance = Child("server", "bench.child.server", spec), random.Random(5)
-    try:
-        address = collect(Listening, [server], 20)[0].address
-        host, _, port = address.removeprefix("tcp://").rpartition(":")
-        for _ in range(10):
-            with socket.create_connection((host, int(port)), timeout=10) as hostile:
-                hostile.sendall(bytes(chance.randrange(32, 127) for _ in range(chance.randrange(1, 400))))
-        ledger = measure(checked(Case(**vars(case) | {"target": address})), 2.0, 1).ledger
-        assert ledger["calls"] == 3 and ledger["errors"] == 0
-    finally:
-        stop_all([server])
+def test_thrifts_server_goes_on_after_requests_that_are_no_structures(child_server):
+    case, chance = case_of("thrift", "tcp", 500, message="items", max_calls=3), random.Random(5)
+    _, address = child_server("thrift", "tcp", dict(case.options), directory=private_directory(), message="items")
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    for _ in range(10):
+        with socket.create_connection((host, int(port)), timeout=10) as hostile:
+            hostile.sendall(bytes(chance.randrange(32, 127) for _ in range(chance.randrange(1, 400))))
+    ledger = measure(checked(Case(**vars(case) | {"target": address})), 2.0, 1).ledger
+    assert ledger["calls"] == 3 and ledger["errors"] == 0

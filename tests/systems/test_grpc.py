@@ -8,15 +8,12 @@ import grpc
 import pytest
 from conftest import ROOT, wait_for
 from google.protobuf import descriptor_pb2
-from specs import server_spec
 
 from bench import systems
 from bench.contract import Binding
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.process.channel import Listening
-from bench.process.child_process import Child, collect
 from bench.systems import _grpc, _grpc_echo_pb2, grpc_sync
 
 BOTH = ("grpc_sync", "grpc_aio")
@@ -81,22 +78,18 @@ AWAITED = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "run"), [("grpc_sync", PLAIN), ("grpc_aio", AWAITED)])
-def test_callers_have_a_connection_each_or_share_one(name, run):
+def test_callers_have_a_connection_each_or_share_one(name, run, child_server):
     import psutil
 
-    server = Child("server", "bench.child.server", server_spec(name))
-    try:
-        (listening,) = collect(Listening, [server], 10)
-        for way, wanted in (("own", 3), ("shared", 1)):
-            words = [sys.executable, "-c", CONNECT.format(name=name, run=run), listening.address, way]
-            with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as clients:
-                assert clients.stdout.readline() == b"called\n"
-                there = psutil.Process(clients.pid).net_connections()
-                assert sum(one.status == psutil.CONN_ESTABLISHED for one in there) == wanted
-                clients.stdin.close()
-            assert wait_for(lambda: clients.poll() is not None)
-    finally:
-        server.stop()
+    _, address = child_server(name)
+    for way, wanted in (("own", 3), ("shared", 1)):
+        words = [sys.executable, "-c", CONNECT.format(name=name, run=run), address, way]
+        with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as clients:
+            assert clients.stdout.readline() == b"called\n"
+            there = psutil.Process(clients.pid).net_connections()
+            assert sum(one.status == psutil.CONN_ESTABLISHED for one in there) == wanted
+            clients.stdin.close()
+        assert wait_for(lambda: clients.poll() is not None)
 
 
 @pytest.mark.parametrize("name", [*BOTH, "wamp_crossbar"])

@@ -5,15 +5,13 @@ import json
 
 import numpy as np
 import pytest
-from specs import server_spec
-from test_contract import MISSING, PAIRS, installed
+from test_contract import PAIRS, installed
 
 from bench import systems
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.process.channel import Listening
-from bench.process.child_process import Child, collect, private_directory, stop_all
+from bench.process.child_process import private_directory
 from bench.validation.message_support import carriers
 from bench.validation.support import checked
 
@@ -60,7 +58,7 @@ CARRIED = [
 
 
 @pytest.mark.parametrize(("name", "transport", "kind"), installed(CARRIED))
-def test_messages_are_answered_verified_and_counted(name, transport, kind, routing):  # noqa: F811
+def test_messages_are_answered_verified_and_counted(name, transport, kind, routing):
     options = {"codec": "json"} if (name, kind) == ("arrow_flight", "tree") else {}  # a tree is no table
     measured = measure(checked(Case(name, transport, 500, options, message=kind, max_calls=5)), 2.0, 1, routing)
     ledger = measured.ledger
@@ -94,18 +92,14 @@ def test_messages_are_carried_by_calls_under_way_side_by_side(name):
     assert ledger["request_decode_ns"] > 0 and ledger["encoded_reply_bytes"] > ledger["encoded_request_bytes"]
 
 
-def test_a_server_without_the_application_is_found_out(monkeypatch):
+def test_a_server_without_the_application_is_found_out(child_server):
     """The request that comes back as it was sent has no totals: that server did not decode it."""
     case = checked(Case("sockets", "ipc", 500, message="items"))
     echo = dataclasses.replace(case, message="bytes", options={})
-    server = Child("server", "bench.child.server", server_spec("sockets", "ipc", directory=private_directory()))
-    try:
-        address = collect(Listening, [server], 20)[0].address
-        assert measure(dataclasses.replace(echo, target=address, max_calls=2), 1.0, 1).ledger["calls"] == 2
-        with pytest.raises(SystemFailedError, match=r"request 0 "):
-            measure(dataclasses.replace(case, target=address), 1.0, 1)
-    finally:
-        stop_all([server])
+    _, address = child_server("sockets", "ipc", directory=private_directory())
+    assert measure(dataclasses.replace(echo, target=address, max_calls=2), 1.0, 1).ledger["calls"] == 2
+    with pytest.raises(SystemFailedError, match=r"request 0 "):
+        measure(dataclasses.replace(case, target=address), 1.0, 1)
 
 
 @pytest.fixture
