@@ -14,7 +14,7 @@ MOST_PROBES = 60
 
 @dataclass(frozen=True)
 class Probe:
-    """One start at one rate: the quantile in us, share sent, CPU per call in us, whether it met the objective.
+    """One start at one rate: the quantile in us, share sent, whether it met the objective.
 
     quantile_us: NaN if too few requests, infinite if too many were not sent. confirms: whether the start was made to
     confirm a rate that others had chosen: those met the objective because they chose it.
@@ -23,7 +23,6 @@ class Probe:
     rate: float
     quantile_us: float
     achieved: float
-    server_cpu_us: float
     kept: bool
     confirms: bool = False
 

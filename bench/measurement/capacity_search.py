@@ -132,7 +132,7 @@ class Prober:
 
 
 def _failed(rate: float) -> Probe:
-    return Probe(rate, nan, 0.0, nan, kept=False)
+    return Probe(rate, nan, 0.0, kept=False)
 
 
 def judged(record: StartRecord, rate: float, goal: Objective) -> Probe:
@@ -151,9 +151,8 @@ def judged(record: StartRecord, rate: float, goal: Objective) -> Probe:
     times = np.append(answered / 1e3, np.full(max(0, due - len(answered)), inf))
     achieved = record.ledger["calls"] / max(1, scheduled)
     quantile = stats.quantile(times, goal.p) if len(times) >= stats.needed_samples(goal.p) else nan
-    cpu_us = (record.ledger.get("server_cpu_ns") or nan) / max(1, record.ledger["calls"]) / 1e3
     is_met = quantile <= goal.limit_us and achieved >= LEAST_ACHIEVED
-    return Probe(rate, quantile, achieved, cpu_us, bool(is_met))
+    return Probe(rate, quantile, achieved, bool(is_met))
 
 
 def _record(goal: Objective, bracket: Bracket, control: Sequence[Probe], rule: Rule) -> dict[str, Any]:
@@ -174,7 +173,7 @@ def _rows(probes: Sequence[Probe]) -> list[dict[str, Any]]:
 
 
 def line(probe: Probe, goal: Objective) -> str:
-    """Return a probe as one line, without its CPU time: that of a run's sentences leaves out the warm-up."""
+    """Return a probe as one line."""
     value = _in_ms(probe.quantile_us)
     state = "met" if probe.kept else "violated"
     return f"{probe.rate:10,.0f}/s  p{100 * goal.p:g} {value:>16}  sent {probe.achieved:6.1%}  {state}"

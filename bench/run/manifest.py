@@ -127,7 +127,6 @@ class _Probe(Struct):
     achieved: Number
     kept: bool
     quantile_us: Number | None = None
-    server_cpu_us: Number | None = None
     confirms: bool = False
 
 
