@@ -225,12 +225,10 @@ class _Run:
     def _follow(self) -> None:
         for line in self._process.stdout or ():
             sys.stderr.write(line)
-            if self._is_ready:
-                self._keep(line)
-                continue
             self._keep(line)
-            self.is_taken = self.is_taken or bool(TAKEN.search(line))
-            if re.search(self._program.ready, line):
+            if not self._is_ready:
+                self.is_taken = self.is_taken or bool(TAKEN.search(line))
+            if not self._is_ready and re.search(self._program.ready, line):
                 self._is_ready = True
                 self._news.set()
         self._news.set()

@@ -125,12 +125,6 @@ def handlers(options: Options, call: Any, exchange: Any) -> tuple[Any, ...]:
     return (grpc.method_handlers_generic_handler(SERVICE, methods),)
 
 
-@functools.cache
-def shared_channel(library: Any, target: str, options: Options) -> Any:
-    """Return the one channel of this process."""
-    return channel(library, target, options)
-
-
 def channel(library: Any, target: str, options: Options) -> Any:
     """Return a channel of ``library``, which is grpc or grpc.aio."""
     if not options.tls:
@@ -138,6 +132,9 @@ def channel(library: Any, target: str, options: Options) -> Any:
     trusted = grpc.ssl_channel_credentials(credentials.text(credentials.AUTHORITY).encode())
     of_file: list[Any] = [("grpc.ssl_target_name_override", "localhost")] if target.startswith("unix:") else []
     return library.secure_channel(target, trusted, [*client_settings(options), *of_file])
+
+
+shared_channel = functools.cache(channel)  # the one channel of this process
 
 
 def _server_credentials(folder: str) -> Any:

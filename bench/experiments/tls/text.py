@@ -5,7 +5,7 @@ import math
 from bench.experiments.case_ratios import confidence, times
 from bench.experiments.sentences import limit_of
 from bench.experiments.tls import findings
-from bench.experiments.tls.findings import Pair, pairs
+from bench.experiments.tls.findings import Pair, name, pairs
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.stats.intervals import Interval
@@ -23,7 +23,7 @@ def added(run: Run) -> str:
     for pair in pairs(run):
         costs = findings.added(run, pair.plain, pair.encrypted)
         lines.append(
-            f"- **{_name(run, pair)}**: {findings.protocol(run, pair)} adds {_time(costs.handshake)} to each new "
+            f"- **{name(run, pair)}**: {findings.protocol(run, pair)} adds {_time(costs.handshake)} to each new "
             f"connection, {_time(costs.call)} to a call of {smallest}, and {_time(costs.byte)} to each kB of payload"
             f"{_worth(costs)}."
         )
@@ -48,7 +48,7 @@ def handshakes(run: Run) -> str:
         if again and again.low <= 1 <= again.high:
             words = f" A resumed session makes no difference that is distinguishable ({confidence(again)})."
         lines.append(
-            f"- **{_name(run, pair)}**: from opening a connection to its first reply {plain} without encryption "
+            f"- **{name(run, pair)}**: from opening a connection to its first reply {plain} without encryption "
             f"and {encrypted} with it, {times(findings.connect_ratio(run, pair))} as long.{words}"
         )
     return "\n".join(lines)
@@ -65,7 +65,7 @@ def load(run: Run) -> str:
             for size in (sizes[0], sizes[-1])
         ]
         lines.append(
-            f"- **{_name(run, pair)}**, calls on an open connection, encrypted divided by not encrypted.{''.join(ends)}"
+            f"- **{name(run, pair)}**, calls on an open connection, encrypted divided by not encrypted.{''.join(ends)}"
         )
     return "\n".join(lines)
 
@@ -76,7 +76,7 @@ def computation(run: Run) -> str:
     lines = []
     for pair in pairs(run):
         said = _computed(findings.computed(run, pair, largest), _share_a_cpu(run, pair))
-        lines.append(f"- **{_name(run, pair)}**: {said}{_busy(run, pair, largest)}")
+        lines.append(f"- **{name(run, pair)}**: {said}{_busy(run, pair, largest)}")
     head = f"CPU time that encryption adds to a call of {in_bytes(largest)}, divided by what it adds to the round trip:"
     return "\n".join([head, *lines])
 
@@ -107,10 +107,6 @@ def _busy(run: Run, pair: Pair, payload_bytes: int) -> str:
 def _cpu(run: Run, pair: Pair, payload_bytes: int) -> str:
     ratio = findings.cpu_ratio(run, pair, payload_bytes)
     return "not known" if math.isnan(ratio.middle) else times(ratio)
-
-
-def _name(run: Run, pair: Pair) -> str:
-    return findings.name(run, pair)
 
 
 def _time(interval: Interval) -> str:
