@@ -256,10 +256,10 @@ THIN, BROAD = 1.2, 3  # points: a line of what is hollow; one that is broader th
 SMALL = 9.5  # points: the smallest text, which has 9 points where a figure of 14 inches is 1280 pixels wide
 
 
-def write_beside(axes: Axes, y: float, words: str, fontsize: float = SMALL) -> None:
+def write_beside(axes: Axes, y: float, words: str) -> None:
     """Write words on the right of the axes, at the height of a row: the axis itself ends near the data."""
     at = axes.get_yaxis_transform()
-    axes.annotate(words, (1, y), (6, 0), at, "offset points", va="center", fontsize=fontsize, annotation_clip=False)
+    axes.annotate(words, (1, y), (6, 0), at, "offset points", va="center", fontsize=SMALL, annotation_clip=False)
 
 
 def level(axes: Axes, y: float, words: str) -> None:
@@ -293,9 +293,7 @@ def range_rows(axes: Axes, rows: Iterable[RangeRow], text: Callable[[float], str
         range_row(axes, y, row, text)
 
 
-def range_row(
-    axes: Axes, y: float, row: RangeRow, text: Callable[[float], str] = duration, fontsize: float = SMALL
-) -> None:
+def range_row(axes: Axes, y: float, row: RangeRow, text: Callable[[float], str] = duration) -> None:
     """Draw one value of each start as markers, their range as a bar, their median as a line; beside it the median.
 
     Starts with two levels have two lines, and both values beside them.
@@ -309,7 +307,7 @@ def range_row(
         axes.plot([of.low, of.high], [y, y], color=row.colour, lw=7, alpha=0.3, solid_capstyle="round")
         axes.plot(row.values, [y] * len(row.values), row.marker, ms=5.5, mec="white", mew=0.6, color=row.colour)
         axes.plot(lines, [y] * len(lines), "|", ms=13, mew=2, color="black")
-        write_beside(axes, y, (row.words or of.values(text)) + row.more, fontsize)
+        write_beside(axes, y, (row.words or of.values(text)) + row.more)
 
 
 def median_rows(axes: Axes, rows: Iterable[RangeRow]) -> None:
@@ -530,9 +528,7 @@ def hides_bars(cpu_us: Iterable[float]) -> bool:
     return bool(known) and max(known) > MOST_TIMES * min(known)
 
 
-def cpu_bars(
-    run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = (), fontsize: float = SMALL, is_log: bool = False
-) -> None:
+def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = (), is_log: bool = False) -> None:
     """Draw the CPU time per call of each case, by role, with the range of the starts' totals.
 
     Bars on a linear axis; where the largest hides the smallest, or if ``is_log``, a marker for each role on a
@@ -551,7 +547,7 @@ def cpu_bars(
                                   for role, us in spent.items()))  # fmt: skip
         axes.hlines(y, of_starts.min(), of_starts.max(), color="black", lw=1.4)
         words = cpu_over_starts(run, case).values(duration) + ("\n(server: not known)" if row["target"] else "")
-        write_beside(axes, y, words, fontsize)
+        write_beside(axes, y, words)
     if is_log:
         axes.plot([], [], "|", ls="", ms=12, mew=2, color="black", label="all roles")
         log_axis(axes.xaxis)

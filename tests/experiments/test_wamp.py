@@ -62,9 +62,8 @@ def test_a_block_with_a_gap_is_left_out():
 
 
 def test_a_factor_of_one_level_has_no_effect():
-    run = factorial_run()
-    assert effects(run, "sockets") == []
-    assert findings.medians(run, "wamp_crossbar").shape == (6 * 12, 1)
+    alone = Case("wamp_crossbar", "ipc", options={"framing": "rawsocket", "serializer": "msgpack"})
+    assert [effects(handmade([case], [500], notebook="wamp")) for case in (alone, Case("sockets", "ipc"))] == [[], []]
 
 
 def test_the_conclusion_names_the_factor_that_makes_the_difference():

@@ -10,7 +10,7 @@ import pandas as pd
 from bench import stats
 from bench.experiments.case_ratios import P50, Ratio, ratio
 from bench.experiments.published import wamp_replicas
-from bench.run.frames import Run, column, number_of, once
+from bench.run.frames import Run, number_of, once
 from bench.stats import intervals
 from bench.stats.intervals import Interval
 
@@ -55,21 +55,15 @@ class Effect:
 
 
 @once
-def medians(run: Run, system: str) -> pd.DataFrame:
-    """Return the median RTT in us of each start of a system; index: block and the three factors."""
-    rows = run.starts[run.starts["system"] == system].copy()
-    for option in ("framing", "serializer"):
-        rows[option] = rows["options"].map(lambda text, name=option: json.loads(text).get(name))
-    return rows.set_index(["block", *FACTORS])[[column(0.5)]].sort_index()
-
-
-@once
-def effects(run: Run, system: str = "wamp_crossbar") -> list[Effect]:
+def effects(run: Run) -> list[Effect]:
     """Return the effect of each level of each factor; none where a factor has one level only.
 
     Blocks in which a combination is missing are left out: an average over others would not be one factor's.
     """
-    table = medians(run, system)[column(0.5)].unstack("block").dropna(axis="columns")
+    rows = run.starts[run.starts["system"] == "wamp_crossbar"].copy()
+    for option in ("framing", "serializer"):
+        rows[option] = rows["options"].map(lambda text, name=option: json.loads(text).get(name))
+    table = rows.set_index(["block", *FACTORS])[P50].sort_index().unstack("block").dropna(axis="columns")
     estimated = []
     for factor, first in FACTORS.items():
         levels = list(table.index.unique(factor))
