@@ -1,11 +1,10 @@
-"""The engine ``wire`` as a factor: what can have it, and that its counts are the servers'."""
+"""The engine ``wire`` as a factor: what can have it, and what it carries."""
 
 import numpy as np
 import pytest
 from handmade import handmade
 from wire_servers import WIRED, answering, echo, grpc_echo, served
 
-from bench import systems
 from bench.child import timed_loops
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement.start import measure
@@ -13,28 +12,6 @@ from bench.plan.case import Case
 from bench.validation.support import checked
 
 ALL = (*WIRED, "http_aiohttp", "grpc_sync", "grpc_aio")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)  # over ipc below, in an open load
-def test_the_servers_count_is_the_clients(name):
-    measured = measure(Case(name, "tcp", 1000, engine="wire", callers=8), 0.1, 1)
-    ledger = measured.ledger
-    assert len(measured.calls) == 8 and all(times.shape[1] >= 1 for times in measured.calls)
-    assert sum(times.shape[1] for times in measured.calls) == ledger["calls"] == ledger["server_calls"]
-    assert ledger["client_cpu_ns"] > 0 and ledger["first_rtt_ns"] > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("http_stdlib", {}), ("grpc_cpp", {}), ("xmlrpc_c", {"protocol": "http"}), ("xmlrpc_c", {"protocol": "pstream"})],
-)
-def test_servers_that_listen_at_ports_only_have_it_too(name, options):
-    if name not in systems.offering("Wire"):
-        pytest.skip(f"{name} is not installed: bench list names its packages")
-    ledger = measure(Case(name, "tcp", 1000, options, engine="wire", callers=4), 0.1, 1).ledger
-    assert 4 <= ledger["calls"] == ledger["server_calls"] and ledger["errors"] == 0
 
 
 @pytest.mark.slow
@@ -49,13 +26,6 @@ def test_an_open_load_is_dealt_to_processes_and_connections(name):
     assert ledger["scheduled"] == len(dues) > 20 and ledger["errors"] == 0
     assert ledger["calls"] == ledger["server_calls"] == len(sent) == len(set(sent)) > 10
     assert set(sent) <= set(dues)  # on a busy machine the last ones may come too late to be sent
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
-def test_limits_and_large_payloads(name):
-    ledger = measure(Case(name, "tcp", 2_000_000, engine="wire", callers=2, max_calls=6), 30, 1).ledger
-    assert ledger["calls"] == ledger["server_calls"] == 6
 
 
 @pytest.mark.parametrize(
@@ -84,14 +54,6 @@ def test_what_has_no_wire_is_refused(system, rest, text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_sync", "grpc_aio"])
-def test_encrypted_calls_are_counted_by_server_and_client(name):
-    case = checked(Case(name, "tcp", 300_000, {"tls": True}, engine="wire", callers=2, max_calls=20))
-    ledger = measure(case, 20, 1).ledger
-    assert ledger["calls"] == ledger["server_calls"] == 20 and ledger["errors"] == 0
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "codec"),
     [("sockets", "json"), ("http_stdlib", "msgpack"), ("grpc_sync", "protobuf"), ("grpc_aio", "json")],
@@ -111,16 +73,6 @@ def test_a_message_that_is_only_sent_back_is_a_wrong_answer():
             case = checked(Case(name, "tcp", 500, target=address, **given))
             with pytest.raises(SystemFailedError, match=r"request 0 "):
                 measure(case, 1.0, 1)
-
-
-@pytest.mark.parametrize(("name", "tls"), [("sockets", True), ("http_stdlib", False), ("grpc_sync", True)])
-def test_connections_are_made_anew_after_so_many_calls(name, tls):
-    case = Case(name, "tcp", 100, {"tls": tls}, engine="wire", callers=2, max_calls=20, calls_per_connection=4)
-    measured = measure(checked(case), 20, 1)
-    ledger = measured.ledger
-    assert ledger["calls"] == ledger["server_calls"] == 20 and ledger["errors"] == 0
-    for sent, _, began in measured.calls:
-        assert [number for number in range(10) if began[number] < sent[number]] == [0, 4, 8]
 
 
 def test_retries_are_made_over_an_encrypted_connection_too():

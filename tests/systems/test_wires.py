@@ -219,10 +219,16 @@ def test_options_that_the_wire_cannot_carry_out_are_refused(module, options, ins
         module.Wire("tcp://127.0.0.1:1", SimpleNamespace(**vars(module.Options()) | options))
 
 
+WITH_TLS = ("sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_sync", "grpc_aio")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "transport", "options"),
     [
+        *[(name, "tcp", {}) for name in ("xmlrpc_pstream", "grpc_cpp", "xmlrpc_c")],
+        *[(name, "tcp", {"tls": tls}) for name in WITH_TLS for tls in (False, True)],
+        ("xmlrpc_c", "tcp", {"protocol": "pstream"}),
         *[("redis", by, options) for by in ("ipc", "tcp") for options in ({}, {"pipelining": True})],
         ("redis", "tcp", {"queue": "stream"}),
         ("nats", "tcp", {}),
@@ -236,8 +242,10 @@ def test_real_servers_count_what_the_wire_counts(name, transport, options):
         pytest.skip(missing)
     for shape in ({"payload_bytes": 300_000, "max_calls": 20}, {"max_calls": 400, "calls_per_connection": 10}):
         case = Case(name, transport, options=options, engine="wire", callers=4, **shape)
-        ledger = measure(checked(case), 30, 1).ledger
-        assert ledger["calls"] == ledger["server_calls"] == shape["max_calls"] and ledger["errors"] == 0
+        measured = measure(checked(case), 30, 1)
+        ledger, each = measured.ledger, shape["max_calls"] // 4
+        assert ledger["calls"] == ledger["server_calls"] == 4 * each and ledger["errors"] == 0
+        assert [times.shape[1] for times in measured.calls] == [each] * 4
 
 
 @pytest.mark.parametrize(
