@@ -76,6 +76,19 @@ def grpc_server(transport, place):
     server.wait_for_termination()
 
 
+async def timed(call, seconds):
+    """Await calls until the time is over; print the median RTT of all after a fifth of it, and end this process."""
+    clock, times, now = time.perf_counter_ns, [], 0
+    end = clock() + int(seconds * 1e9)
+    while now < end:
+        began = clock()
+        await call()
+        now = clock()
+        times.append((now, now - began))
+    print(median(times, end, seconds), flush=True)
+    os._exit(0)
+
+
 async def wamp_session(place):
     """Return a session at the router; autobahn, raw sockets, MessagePack."""
     from autobahn.asyncio.rawsocket import WampRawSocketClientFactory
@@ -108,16 +121,8 @@ async def wamp_client(place, size, seconds):
     """Do what ``client`` does, through a router."""
     place, procedure = place.split()
     session = await wamp_session(place)
-    payload, clock, times = os.urandom(size), time.perf_counter_ns, []
-    end = clock() + int(seconds * 1e9)
-    now = 0
-    while now < end:
-        began = clock()
-        await session.call(procedure, payload)
-        now = clock()
-        times.append((now, now - began))
-    print(median(times, end, seconds), flush=True)
-    os._exit(0)
+    payload = os.urandom(size)
+    await timed(lambda: session.call(procedure, payload), seconds)
 
 
 async def http_server():
@@ -207,16 +212,8 @@ async def nats_client(place, size, seconds):
     """Do what ``client`` does, through a NATS server."""
     place, name = place.split()
     broker = await nats_connection(place)
-    payload, clock, times = os.urandom(size), time.perf_counter_ns, []
-    end = clock() + int(seconds * 1e9)
-    now = 0
-    while now < end:
-        began = clock()
-        await broker.request(name, payload, 10)
-        now = clock()
-        times.append((now, now - began))
-    print(median(times, end, seconds), flush=True)
-    os._exit(0)
+    payload = os.urandom(size)
+    await timed(lambda: broker.request(name, payload, 10), seconds)
 
 
 def median(times, end, seconds):

@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -21,11 +20,12 @@ from bench.analysis.comparison import Comparison, at_once
 from bench.errors import NotInstalledError
 from bench.experiments import registry
 from bench.experiments.compare.findings import A, B, pairs
-from bench.measurement import machine, runner
+from bench.measurement import runner
 from bench.plan.plan import Plan
 from bench.run.frames import Run, column
 from bench.run.start_values import ROLES
 from bench.text import duration, ratio_ends
+from benchmarks import keeping
 
 FILE = "docs/fairness.json"
 BLOCKS = int(os.environ.get("BLOCKS", "16"))  # of each pair
@@ -174,14 +174,6 @@ def table() -> tuple[pd.DataFrame, str] | None:
     )
 
 
-def write(found: Sequence[Mapping[str, Any]]) -> None:
-    """Keep what was measured."""
-    record = machine.record()
-    where = f"{record['cpu_model']}, {record['cpus_allowed']} CPUs, {'virtual' if record['virtual'] else 'not virtual'}"
-    kept = {"measured": f"{datetime.now(UTC):%Y-%m-%d}", "machine": where, "blocks": BLOCKS, "found": found}
-    (paths.home() / FILE).write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
-
-
 def main() -> None:
     """Measure each pair, print the table; pairs that cannot be measured here are named with the reason."""
     parts = []
@@ -199,7 +191,7 @@ def main() -> None:
     found = judged(parts)
     print(of(found).to_string())
     if "--write" in sys.argv:
-        write(found)
+        keeping.write(FILE, indent=1, blocks=BLOCKS, found=found)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
@@ -20,11 +19,12 @@ from bench import paths
 from bench.analysis import checks, earlier
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check
 from bench.experiments import registry
-from bench.measurement import machine, runner
+from bench.measurement import runner
 from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.frames import Run
 from bench.text import listed
+from benchmarks import keeping
 
 FILE = "docs/quiet.json"
 RATES = dict.fromkeys(("settled", "levels", "noise", "turns"), "a test: at most 5 % of runs")
@@ -79,14 +79,6 @@ def table() -> tuple[pd.DataFrame, str]:
     return of(kept["runs"]), f"{said}Measured {kept['measured']} on {kept['machine']}."
 
 
-def write(found: Sequence[dict[str, Any]]) -> None:
-    """Keep the verdicts."""
-    record = machine.record()
-    where = f"{record['cpu_model']}, {record['cpus_allowed']} CPUs, {'virtual' if record['virtual'] else 'not virtual'}"
-    kept = {"measured": f"{datetime.now(UTC):%Y-%m-%d}", "machine": where, "runs": found}
-    (paths.home() / FILE).write_text(json.dumps(kept) + "\n", "utf-8")
-
-
 def main() -> None:
     """Measure, judge, print."""
     folder, *rest = [word for word in sys.argv[1:] if not word.startswith("--")]
@@ -103,7 +95,7 @@ def main() -> None:
     found = [judged(run) for run in runs]
     print(of(found).to_string())
     if "--write" in sys.argv:
-        write(found)
+        keeping.write(FILE, runs=found)
 
 
 if __name__ == "__main__":

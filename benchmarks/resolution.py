@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,10 +24,11 @@ from bench import paths, systems
 from bench.analysis.comparison import DIFFERENT, MARGIN, judge, ratios, shown
 from bench.experiments import registry
 from bench.experiments.compare.findings import AGAIN, A, B
-from bench.measurement import machine, runner
+from bench.measurement import runner
 from bench.run.frames import Run, column
 from bench.stats import intervals
 from bench.stats.intervals import Array
+from benchmarks import keeping
 
 FILE = "docs/resolution.json"
 BLOCKS = int(os.environ.get("BLOCKS", "200"))  # of each pair
@@ -161,14 +161,6 @@ def of(measured: list[dict[str, Any]]) -> tuple[pd.DataFrame, float]:
     return pd.DataFrame(rows).set_index("A and B"), float(np.mean(false_shares))
 
 
-def write(found: list[dict[str, Any]]) -> None:
-    """Keep what was measured so far."""
-    record = machine.record()
-    where = f"{record['cpu_model']}, {record['cpus_allowed']} CPUs, {'virtual' if record['virtual'] else 'not virtual'}"
-    stored = {"measured": f"{datetime.now(UTC):%Y-%m-%d}", "machine": where, "found": found}
-    (paths.home() / FILE).write_text(json.dumps(stored) + "\n", "utf-8")
-
-
 def main() -> None:
     """Measure each pair, quiet and disturbed; print the table."""
     own = str(Path(__file__).with_name("systems"))
@@ -181,7 +173,7 @@ def main() -> None:
                 print(f"{pair.name}, {busy} busy processes: {BLOCKS} blocks", flush=True)
                 found.append(measured(pair, busy))
                 if "--write" in sys.argv:
-                    write(found)
+                    keeping.write(FILE, found=found)
     print(of(found)[0].to_string())
 
 

@@ -9,7 +9,7 @@ from conftest import ROOT
 from bench import systems
 from bench.analysis.comparison import Comparison
 from bench.validation.support import options_of
-from benchmarks import fairness
+from benchmarks import fairness, keeping
 
 TEXT = (ROOT / "docs" / "fairness.md").read_text("utf-8")
 OWN = [name for name in systems.names() if Path(systems.file_of(name)).is_relative_to(ROOT / "bench")]
@@ -66,6 +66,6 @@ def test_the_table_has_ratios_shares_and_verdicts_that_allow_for_the_number_of_p
     monkeypatch.setattr(fairness.paths, "home", lambda: tmp_path)
     assert fairness.table() is None
     (tmp_path / "docs").mkdir()
-    fairness.write(judged)
+    keeping.write(fairness.FILE, blocks=fairness.BLOCKS, found=judged)
     kept, how = fairness.table()
     assert len(kept) == 21 and f"{fairness.BLOCKS} blocks" in how

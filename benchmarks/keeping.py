@@ -1,0 +1,16 @@
+"""What a benchmark keeps for the documents: what it found, when, and on which machine."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from bench import paths
+from bench.measurement import machine
+
+
+def write(file: str, indent: int | None = None, **content: Any) -> None:
+    """Keep what was found in a file of the checkout, as JSON."""
+    record = machine.record()
+    where = f"{record['cpu_model']}, {record['cpus_allowed']} CPUs, {'virtual' if record['virtual'] else 'not virtual'}"
+    kept = {"measured": f"{datetime.now(UTC):%Y-%m-%d}", "machine": where, **content}
+    (paths.home() / file).write_text(json.dumps(kept, indent=indent) + "\n", "utf-8")
