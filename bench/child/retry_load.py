@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.child import timed_loops
 from bench.child.handshake import secure
-from bench.child.loads import schedule
+from bench.child.loads import begin, schedule
 from bench.child.retry_attempts import Requests, connection_of
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -43,8 +43,7 @@ class RetryLoad:
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Send each request when it is due, and its retries; return when all are answered or given up."""
-        for place in range(len(self._due)):
-            self._due[place] += at_ns
+        begin(self._due, at_ns, until_ns)
         requests, clock = self._requests, time.perf_counter_ns
         while (wake := requests.wake_ns) is not None or clock() < until_ns:
             self._wait((until_ns if wake is None else wake) - clock())
