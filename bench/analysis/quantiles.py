@@ -55,7 +55,10 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections)."""
     if generator := run.case(case).generator:
         return _reported(run, case, p, time, generator)
-    needed, of_starts = stats.needed_samples(p), [(stats.carried(us, p), len(us)) for _, us in by_start(run, case, time)]
+    needed, of_starts = (
+        stats.needed_samples(p),
+        [(stats.carried(us, p), len(us)) for _, us in by_start(run, case, time)],
+    )
     values, has = [value for value, _ in of_starts], sum(count for _, count in of_starts)
     if values and not any(map(math.isnan, values)):
         return _over_starts(stats.across_starts(values), needed, has)
@@ -83,7 +86,7 @@ def times(run: Run, case: int, time: str) -> "pd.Series[float]":
     """Return a kind of time of the calls that quantiles of a case describe, in us, in order of sending; index: start.
 
     Those that ``Run.count`` counts: after the warm-up, without large calls beside small ones and calls that open a
-    connection, of several hosts only those that are described. Lags are those of requests that found an idle connection.
+    connection, of several hosts only those that are described. Lags: of requests that found an idle connection.
     """
     found = dict(by_start(run, case, time))
     starts = np.repeat(np.array([*found], np.int32), np.array([len(us) for us in found.values()], int))

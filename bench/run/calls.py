@@ -3,13 +3,12 @@
 A column that holds one value, as the lag does in a closed loop, takes no memory: a call of one takes 16 bytes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 Array = npt.NDArray[Any]
@@ -88,7 +87,9 @@ def gathered(parts: Iterable[pa.Table]) -> AllCalls:
 def _places(starts: Array) -> dict[Any, slice]:
     """Return where each start's calls are. ``starts``: of each call, sorted."""
     begins = [0, *(np.flatnonzero(starts[1:] != starts[:-1]) + 1).tolist()][: len(starts)]
-    return {int(starts[begin]): slice(begin, end) for begin, end in zip(begins, [*begins[1:], len(starts)], strict=True)}
+    return {
+        int(starts[begin]): slice(begin, end) for begin, end in zip(begins, [*begins[1:], len(starts)], strict=True)
+    }
 
 
 def _put_in_order(calls: Calls, place: slice) -> None:
@@ -123,28 +124,10 @@ def joined(arrays: Sequence[Array]) -> Array:
     """Return arrays behind each other: without memory where all of them hold the same value."""
     filled = [array for array in arrays if len(array)] or list(arrays[:1]) or [np.empty(0, np.int64)]
     first = filled[0]
-    if all(is_lean(array) and _same(array[0], first[0]) for array in filled):
+    if len(first) and all(is_lean(array) and _same(array[0], first[0]) for array in filled):
         return constant(first[0], sum(map(len, filled)))
     return np.concatenate(filled)
 
 
-def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a frame of arrays, which it does not copy."""
-    return pd.DataFrame({name: pd.Series(values, copy=False) for name, values in columns.items()}, copy=False)
-
-
-def rows_of(frame: pd.DataFrame, chosen: Sequence[tuple[slice, slice | Array]]) -> pd.DataFrame:
-    """Return rows of a frame: of each slice of it those that are chosen."""
-    columns = {}
-    for name, column in frame.items():
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            codes = joined([column.array.codes[place][of_place] for place, of_place in chosen] or [np.empty(0, np.int8)])
-            columns[str(name)] = pd.Categorical.from_codes(codes, dtype=column.dtype)
-        else:
-            values = column.to_numpy()
-            columns[str(name)] = joined([values[place][of_place] for place, of_place in chosen] or [values[:0]])
-    return frame_of(columns)
-
-
 def _same(one: Any, other: Any) -> bool:
-    return bool(one == other or (one != one and other != other))  # noqa: PLR0124 (NaN)
+    return bool(one == other or (one != one and other != other))

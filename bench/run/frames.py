@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from bench import stats
 from bench.plan import slicing
@@ -17,7 +18,7 @@ from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.run import merging, reply_streams, slices, start_values
 from bench.run.calls import COLUMNS as OF_CALLS
-from bench.run.calls import Array, Calls, constant, frame_of, joined, lean, rows_of
+from bench.run.calls import Array, Calls, constant, joined, lean
 from bench.run.folder import Folder
 from bench.run.start_values import ROLES as ROLES
 from bench.run.tables import Tables
@@ -25,6 +26,9 @@ from bench.run.tables import number_of as number_of
 from bench.stats import steady_state
 from bench.stats.intervals import CONFIDENCE
 
+Columns = dict[str, Any]  # arrays of one length by name, that of the hosts' names a categorical one
+ALL, NO_START = slice(None), -1
+ORDER = ("start", *OF_CALLS, "case", "warm", "slice", "opens", "large", "host")  # of the columns of ``Run.samples``
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
@@ -125,13 +129,14 @@ class Run(Tables):
     def _rows(self, case: object, flags: Sequence[Array]) -> pd.DataFrame:
         """Return the rows of ``samples`` of those calls of a case of which all flags are true."""
         starts = [number_of(start) for start in self.ledger_of(case).index]
-        return rows_of(self.samples, [(self.calls.place_of(start), self._chosen(start, flags)) for start in starts])
+        parts = [self._columns(start, self._chosen(start, flags)) for start in starts]
+        return _behind_each_other(parts or [self._columns(NO_START)], {})
 
     def _chosen(self, start: int, flags: Sequence[Array]) -> "slice | Array":
         """Return which calls of a start have all flags: a slice where they are its last ones, as after a warm-up."""
         place = self.calls.place_of(start)
         if not flags or place.start is None:
-            return slice(None)
+            return ALL
         chosen = functools.reduce(np.logical_and, [flag[place] for flag in flags])
         first = int(chosen.argmax())
         return slice(first, None) if chosen[first:].all() else chosen
@@ -142,33 +147,45 @@ class Run(Tables):
 
     # Calls ------------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def samples(self) -> pd.DataFrame:
         """One row per call: start, client, t_send_ns, lag_ns, rtt_ns, open_ns; ``case``; ``warm`` after the warm-up.
 
         Of a run in slices also ``slice``, its number in the start, -1 where the start has none; of each slice the first
         calls are not warm, and none of the slices that warm up, or that a case had to itself.
         ``opens``: the call opened its connection. ``large``: it carries the larger payload beside the others. Of a run
-        of several hosts also ``host``, which made the call.
+        of several hosts also ``host``, which made the call. Made anew each time: ``samples_of`` takes less memory.
         """
-        places = self.calls.places
-        counts = np.array([place.stop - place.start for place in places.values()], int)
-        columns = {"start": np.repeat(np.array([*places], np.int32), counts)}
-        columns |= {name: getattr(self.calls.calls, name) for name in OF_CALLS}
-        columns["case"] = np.repeat(self.ledger["case"].reindex([*places]).to_numpy(), counts)
-        columns["warm"] = self.is_warm
-        if len(self.stored_slices):
-            columns["slice"] = self._slice_numbers()
-        columns |= {"opens": self._opens, "large": self._large}
-        return frame_of(columns | ({"host": self._hosts_of_calls} if len(self.hosts) else {}))
+        parts = [self._columns(start) for start in self.calls.places]
+        return _behind_each_other(parts or [self._columns(NO_START)], self._columns_of_all())
 
-    def _slice_numbers(self) -> Array:
-        """Return the number of each call's slice; -1 of a start without any."""
-        numbers = np.full(self.calls.calls.size, -1, np.int32)
-        for start, rows in self.stored_slices.groupby("start"):
-            sent = self.calls.of(start).t_send_ns
-            numbers[self.calls.place_of(start)] = slices.numbers_of_calls(sent, rows["begin_ns"].to_numpy())
-        return numbers
+    def _columns(self, start: int, chosen: "slice | Array" = ALL) -> Columns:
+        """Return the columns of ``samples`` of some calls of a start."""
+        place = self.calls.place_of(start)
+        columns = {name: values[place][chosen] for name, values in self._columns_of_all().items()}
+        count = len(columns["rtt_ns"])
+        columns["start"] = constant(np.int32(start), count)
+        columns["case"] = constant(np.int32(self.ledger["case"].get(start, NO_START)), count)
+        if len(self.stored_slices):
+            columns["slice"] = self._slice_numbers(start)[chosen]
+        return columns
+
+    def _columns_of_all(self) -> Columns:
+        """Return the columns of ``samples`` that are arrays of all calls."""
+        columns: Columns = {name: getattr(self.calls.calls, name) for name in OF_CALLS}
+        columns |= {"warm": self.is_warm, "opens": self._opens, "large": self._large}
+        return columns | ({"host": self._hosts_of_calls} if len(self.hosts) else {})
+
+    def _slice_numbers(self, start: object) -> Array:
+        """Return the number of the slice of each call of a start; -1 where it has none."""
+        sent = self.calls.of(start).t_send_ns
+        if start not in self._slices_by_start:
+            return constant(np.int32(-1), len(sent))
+        return slices.numbers_of_calls(sent, self._slices_by_start[start]["begin_ns"].to_numpy()).astype(np.int32)
+
+    @cached_property
+    def _slices_by_start(self) -> dict[object, pd.DataFrame]:
+        return dict(iter(self.stored_slices.groupby("start")))
 
     @cached_property
     def is_warm(self) -> Array:
@@ -177,8 +194,8 @@ class Run(Tables):
         for start, calls in self.calls.by_start():
             warm_up_ns = float(self.ledger.at[start, "warm_up_ns"])
             warm[self.calls.place_of(start)] = start_values.is_warm(calls.t_send_ns, warm_up_ns)
-        for start, rows in self.stored_slices.groupby("start"):
-            numbers = slices.numbers_of_calls(self.calls.of(start).t_send_ns, rows["begin_ns"].to_numpy())
+        for start, rows in self._slices_by_start.items():
+            numbers = self._slice_numbers(start)
             first = int(np.searchsorted(numbers, 0))
             rounds = rows["round"].to_numpy(float, na_value=np.nan)
             warm[self.calls.place_of(start)][first:] = slices.is_warm(numbers[first:], rounds)
@@ -468,6 +485,17 @@ class Run(Tables):
     def labels(self) -> list[str]:
         """The shortest label that distinguishes each case from the others."""
         return labels(self.plan.cases)
+
+
+def _behind_each_other(parts: Sequence[Columns], whole: Columns) -> pd.DataFrame:
+    """Return rows of several starts as a frame. whole: columns of all of them together, which are not copied."""
+    columns = {}
+    for name in (name for name in ORDER if name in parts[0]):
+        of_parts = [part[name] for part in parts]
+        columns[name] = (
+            whole[name] if name in whole else union_categoricals(of_parts) if name == "host" else joined(of_parts)
+        )
+    return pd.DataFrame({name: pd.Series(values, copy=False) for name, values in columns.items()}, copy=False)
 
 
 def once(of_run: Callable[Concatenate[Run, Given], Found]) -> Callable[Concatenate[Run, Given], Found]:

@@ -1,7 +1,7 @@
 """Slices of a run whose cases took turns: which slice each call belongs to, and values of each slice."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt

@@ -42,7 +42,8 @@ def warm_up_ns(
 ) -> "pd.Series[int]":
     """Return the warm-up of each start: a fixed part of the window, or as long as was detected if that is more.
 
-    cases: the case of each start. cuts_ns: when the first steady call of each start was sent. Short windows have a warm-up of their own.
+    cases: the case of each start. cuts_ns: when the first steady call of each start was sent. Short windows have a
+    warm-up of their own.
     """
     is_short = cases.map(lambda case: case.is_short).astype(bool)
     limits = cases.map(lambda case: case.max_calls * case.is_short)

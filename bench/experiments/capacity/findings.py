@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.analysis.resources import full, resources
 from bench.contract import PACING
-from bench.run.frames import Run, number_of, once
+from bench.run.frames import Run, once
 from bench.run.start_values import BUSY, client_share
 from bench.stats import Array, Spread
 
