@@ -5,6 +5,7 @@ seconds and the process's peak memory in MB, imports included. The samples are m
 thousand, in six starts of four cases.
 """
 
+import io
 import resource
 import sys
 import time
@@ -12,7 +13,6 @@ import time
 import numpy as np
 
 from bench.apps import listing
-from bench.drawing.axes import style
 from bench.experiments import panels, sentences
 from bench.measurement import runner
 from bench.plan.case import Case
@@ -47,8 +47,7 @@ def review(name: str) -> None:
     """Make of a stored run what the command line and its notebook show."""
     listing.run_text(name)
     run = Run(stored.find(name))
-    with style():
-        panels.whole(run).canvas.draw()
+    panels.whole(run).savefig(io.BytesIO(), format="png")
     sentences.conclusion(run)
     for case in run.numbers:
         run.samples_of(case, warm=True).groupby("start")["rtt_ns"].quantile(0.5, interpolation="lower")
