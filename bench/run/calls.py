@@ -3,6 +3,7 @@
 A column that holds one value, as the lag does in a closed loop, takes no memory: a call of one takes 16 bytes.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -86,10 +87,8 @@ def gathered(parts: Iterable[pa.Table]) -> AllCalls:
 
 def _places(starts: Array) -> dict[Any, slice]:
     """Return where each start's calls are. ``starts``: of each call, sorted."""
-    begins = [0, *(np.flatnonzero(starts[1:] != starts[:-1]) + 1).tolist()][: len(starts)]
-    return {
-        int(starts[begin]): slice(begin, end) for begin, end in zip(begins, [*begins[1:], len(starts)], strict=True)
-    }
+    edges = [0, *(np.flatnonzero(starts[1:] != starts[:-1]) + 1).tolist(), len(starts)]
+    return {int(starts[begin]): slice(begin, end) for begin, end in itertools.pairwise(edges) if end}
 
 
 def _put_in_order(calls: Calls, place: slice) -> None:

@@ -63,8 +63,8 @@ def names() -> list[str]:
 
 def named(name: str) -> Folder | None:
     """Return your run of this name, or None."""
-    folder = Folder(paths.runs() / name)
-    return folder if (folder.path / "manifest.json").exists() else None
+    folder = paths.runs() / name
+    return Folder(folder) if os.path.exists(f"{folder}/manifest.json") else None  # noqa: PTH110
 
 
 def find(name: str) -> Folder:
