@@ -48,17 +48,26 @@ def connections() -> None:
 
 
 def samples() -> None:
-    """Time and memory of a review."""
-    found = {count: [_review(count) for _ in range(REPEATS)] for count in (100_000, 500_000, 1_000_000)}
+    """Time and memory of the review of a stored run."""
+    found: dict[int, list[tuple[float, float]]] = {}
+    for count in (1_000_000, 4_000_000, 16_000_000):
+        with _folder():
+            name = _said(str(count)).strip()
+            found[count] = [_seconds_and_mb(_said(name)) for _ in range(REPEATS)]
     for place, unit, wanted in ((0, "s", ""), (1, "MB", " (wanted <= 4,000 MB)")):
         n = [count for count in found for _ in range(REPEATS)]
         values = [pair[place] for pairs in found.values() for pair in pairs]
         show("review of n samples", growth.line(n, values), unit, 100_000_000, wanted)
 
 
-def _review(count: int) -> tuple[float, float]:
-    words = [sys.executable, "-m", "benchmarks.review", str(count)]
-    seconds, mb = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+def _said(word: str) -> str:
+    """Return what ``benchmarks.review`` prints in a process of its own, whose memory is its own too."""
+    words = [sys.executable, "-m", "benchmarks.review", word]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def _seconds_and_mb(said: str) -> tuple[float, float]:
+    seconds, mb = said.split()
     return float(seconds), float(mb)
 
 

@@ -87,8 +87,8 @@ def _latest(plan: Plan) -> Run | None:
 
 def components(run: Run, case: int) -> Components:
     """Return the variance components of a case's ln(median), from the medians of the parts of its windows."""
-    rows = run.samples_of(case, warm=True, headline=True)
-    parts = [_parts(calls["t_send_ns"].to_numpy(), calls["rtt_ns"].to_numpy()) for _, calls in rows.groupby("start")]
+    starts = run.calls_of(case, warm=True, headline=True)
+    parts = [_parts(calls.t_send_ns, calls.rtt_ns) for _, calls in starts]
     return variance.nested([medians for medians in parts if len(medians) > 1] or [np.zeros(2)] * 2)
 
 

@@ -175,10 +175,9 @@ def rate(run: Run) -> Check:
     starts = starts.dropna(subset="server_calls")
     if starts.empty:
         return Check("rate", NOTHING, "no closed loop whose server counted its calls")
-    longest_s = run.stored_samples.groupby("start")["rtt_ns"].max().reindex(starts.index) / 1e9
-    rates = pd.Series(start_values.call_rates(run.stored_samples), dtype=float).reindex(
-        starts.index
-    )  # of whole windows
+    calls = dict(run.calls.by_start())
+    longest_s = pd.Series({start: calls[start].rtt_ns.max() / 1e9 for start in starts.index}, dtype=float)
+    rates = pd.Series({start: start_values.call_rate(calls[start]) for start in starts.index}, dtype=float)
     apart = (starts["server_calls"] / (rates * starts["window_s"]) - 1).abs()
     off = (apart - longest_s / starts["window_s"]).clip(lower=0).groupby(starts["case"]).median()
     worst = number_of(off.idxmax())
@@ -195,7 +194,7 @@ def _closed_loops(run: Run) -> list[int]:
 
 def _silent(run: Run, starts: pd.DataFrame) -> tuple[int, int, int] | None:
     """Return how many callers made calls in a start in which not all did, how many there are, and the case."""
-    made = run.stored_samples.groupby("start")["client"].nunique().reindex(starts.index)
+    made = pd.Series({start: len(np.unique(run.calls.of(start).client)) for start in starts.index}, dtype=int)
     wanted = starts["case"].map(lambda case: run.case(case).under_way)
     short = made[made < wanted]
     if short.empty:
@@ -448,8 +447,8 @@ def _worth(run: Run) -> dict[int, float]:
     """Return how many independent calls those of each case are worth."""
     worth = {}
     for case in sampled_cases(run):
-        rows = run.samples_of(case, warm=True, headline=True).groupby("start")["rtt_ns"]
-        worth[case] = sum(intervals.effective_size(values.to_numpy()) for _, values in rows)
+        starts = run.calls_of(case, warm=True, headline=True)
+        worth[case] = sum(intervals.effective_size(calls.rtt_ns) for _, calls in starts)
     return worth
 
 

@@ -1,9 +1,9 @@
 """Which open loads exceeded the capacity: their response times depend on the length of the run."""
 
 import numpy as np
-import pandas as pd
 
 from bench.plan.case import LEAST_ACHIEVED
+from bench.run.calls import Calls
 from bench.run.frames import Run, column
 from bench.run.start_values import was_waiting
 
@@ -18,22 +18,23 @@ def overloaded(run: Run) -> list[int]:
     """
     cases = []
     for case in run.find(load="open"):
-        grew = [_piles_up(rows) for _, rows in run.samples_of(case).groupby("start")]
+        grew = [_piles_up(calls) for _, calls in run.calls_of(case)]
         dropped = run.cases.loc[case, "achieved"] < LEAST_ACHIEVED
         if (dropped and _is_busy(run, case)) or (grew and np.mean(grew) > 0.5):
             cases.append(case)
     return cases
 
 
-def _piles_up(rows: pd.DataFrame) -> bool:
-    times = ((rows["lag_ns"] + rows["rtt_ns"]).to_numpy() / 1e3)[np.argsort(rows["t_send_ns"].to_numpy())]
+def _piles_up(calls: Calls) -> bool:
+    times = (calls.response_ns / 1e3)[np.argsort(calls.t_send_ns)]
     fifth = len(times) // 5
     if fifth < 10:
         return False
     middle, last = np.median(times[2 * fifth : 3 * fifth]), np.median(times[-fifth:])
-    return bool(last > 1.5 * middle and last > 10 * np.median(rows["rtt_ns"].to_numpy()[:fifth]) / 1e3)
+    return bool(last > 1.5 * middle and last > 10 * np.median(calls.rtt_ns[:fifth]) / 1e3)
 
 
 def _is_busy(run: Run, case: int) -> bool:
     """Return whether most requests were late because their connections still waited for earlier replies."""
-    return bool(was_waiting(run.samples_of(case)).mean() > 0.5)
+    waiting = [was_waiting(calls) for _, calls in run.calls_of(case)]
+    return 2 * sum(map(np.count_nonzero, waiting)) > sum(map(len, waiting))

@@ -2,14 +2,14 @@
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from bench import stats
 from bench.run.frames import Run, column, once
-from bench.run.start_values import was_waiting
 from bench.stats import intervals
 from bench.text import duration
 
@@ -55,12 +55,16 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections)."""
     if generator := run.case(case).generator:
         return _reported(run, case, p, time, generator)
-    calls, needed = times(run, case, time), stats.needed_samples(p)
-    by_start = [stats.carried(values.to_numpy(), p) for _, values in calls.groupby(level=0)]
-    if by_start and not any(map(math.isnan, by_start)):
-        return _over_starts(stats.across_starts(by_start), needed, len(calls))
-    if len(calls) < needed:
-        return Quantile(math.nan, math.nan, math.nan, "", needed, len(calls))
+    needed, of_starts = (
+        stats.needed_samples(p),
+        [(stats.carried(us, p), len(us)) for _, us in by_start(run, case, time)],
+    )
+    values, has = [value for value, _ in of_starts], sum(count for _, count in of_starts)
+    if values and not any(map(math.isnan, values)):
+        return _over_starts(stats.across_starts(values), needed, has)
+    if has < needed:
+        return Quantile(math.nan, math.nan, math.nan, "", needed, has)
+    calls = times(run, case, time)
     ends = intervals.quantile_interval(calls.to_numpy(), p, calls.index.to_numpy()) or (math.nan, math.nan)
     return Quantile(stats.quantile(calls.to_numpy(), p), *ends, CALLS, needed, len(calls))
 
@@ -78,27 +82,21 @@ def _over_starts(spread: stats.Spread, needed: int, has: int, by: str = "") -> Q
     return Quantile(spread.middle, spread.low, spread.high, STARTS, needed, has, by, spread.levels)
 
 
-@once
 def times(run: Run, case: int, time: str) -> "pd.Series[float]":
     """Return a kind of time of the calls that quantiles of a case describe, in us, in order of sending; index: start.
 
     Those that ``Run.count`` counts: after the warm-up, without large calls beside small ones and calls that open a
-    connection, of several hosts only those that are described. Where hosts kept samples, a random sample of these
-    calls; lags of idle connections only of processes that sent all.
+    connection, of several hosts only those that are described. Lags: of requests that found an idle connection.
     """
-    if time == "lag":
-        return _lags(run, case)
-    rows = run.described_of(case)
-    times_ns = rows["rtt_ns"] if time == "rtt" else rows["rtt_ns"] + rows["lag_ns"]
-    return (times_ns / 1e3).set_axis(rows["start"])
+    found = dict(by_start(run, case, time))
+    starts = np.repeat(np.array([*found], np.int32), np.array([len(us) for us in found.values()], int))
+    return pd.Series(np.concatenate([np.empty(0), *found.values()]), starts)
 
 
-def _lags(run: Run, case: int) -> "pd.Series[float]":
-    """Return how late the requests of a case that found an idle connection were sent after the warm-up, in us."""
-    rows = run.samples_of(case, headline=True)
-    rows = rows[rows["share"] == 1] if "share" in rows else rows
-    rows = rows[rows["warm"] & ~was_waiting(rows)]
-    return (rows["lag_ns"] / 1e3).set_axis(rows["start"])
+def by_start(run: Run, case: int, time: str) -> Iterator[tuple[int, stats.Array]]:
+    """Yield each start of a case with what ``times`` returns of it, where it has any calls."""
+    for start, calls in run.idle_calls(case) if time == "lag" else run.described_calls(case):
+        yield start, {"rtt": calls.rtt_ns, "lag": calls.lag_ns}.get(time, calls.response_ns) / 1e3
 
 
 def crossed(quantiles: Iterable[tuple[float, Quantile]]) -> str:

@@ -95,8 +95,7 @@ def levels(run: Run, case: int, cases: int) -> Levels:
     than three cannot.
     """
     starts = run.ledger_of(case).index
-    rows = run.samples_of(case, warm=True).groupby("start")
-    calls = [(of_start["rtt_ns"].to_numpy(), of_start["t_send_ns"].to_numpy()) for _, of_start in rows]
+    calls = [(of_start.rtt_ns, of_start.t_send_ns) for _, of_start in run.calls_of(case, warm=True)]
     if len(calls) < LEAST_STARTS:
         return Levels(0.0, 0.0, 0, len(calls))
     drifts = np.array([steady_state.drift(rtt_ns, send_ns) for rtt_ns, send_ns in calls])

@@ -364,11 +364,11 @@ def ratio_text(ratio: Interval) -> str:
 
 def end_to_end(run: Run, cases: Iterable[int]) -> Iterator[tuple[int, int, float]]:
     """Yield (case, start, second at which it begins), as if the starts of all cases followed each other."""
-    seconds, begin = run.samples.groupby("start")["t_send_ns"].max() / 1e9, 0.0
+    begin = 0.0
     for case in cases:
         for start in run.ledger_of(case).index:
             yield case, int(start), begin
-            begin += float(seconds.get(start, 0.0))
+            begin += run.calls.of(start).t_send_ns.max(initial=0) / 1e9
 
 
 def tail_scale(fractions: Any) -> Any:

@@ -131,9 +131,18 @@ class Folder:
     def read(self, table: str, starts: set[int] | None = None) -> pa.Table:
         """Return one whole table; only complete starts count, or of them those given."""
         done = self.done() if starts is None else starts
-        self._look_for({KEPT} if self._is_kept() else {f"{start:05d}" for start in done}, {table})
-        parts = [self.read_file(file, table) for file in self.files(table)]
+        parts = list(self.parts(table, done))
         return _in_order(pa.concat_tables(parts) if parts else schema.TABLES[table].empty_table(), done)
+
+    def parts(self, table: str, starts: set[int]) -> Iterator[pa.Table]:
+        """Yield one table file by file, with the rows of these complete starts alone."""
+        self._look_for({KEPT} if self._is_kept() else {f"{start:05d}" for start in starts}, {table})
+        for file in self.files(table):
+            rows = self.read_file(file, table)
+            if file.stem == KEPT:
+                yield _in_order(rows, starts)
+            elif int(file.stem) in starts:
+                yield rows
 
     def read_file(self, file: Path, table: str) -> pa.Table:
         """Return one file of a table; DataError if it cannot be read, was altered, or holds another start's rows."""
@@ -158,8 +167,10 @@ class Folder:
     def look_at_all(self) -> list[str]:
         """Read every file, and return the names of those that differ from what was written."""
         self.manifest()
+        done = self.done()
         for table in schema.TABLES:
-            self.read(table)
+            for _ in self.parts(table, done):  # one after another: together they can take gigabytes
+                pass
         return self.altered
 
     def _digests(self, stem: str) -> dict[str, str] | None:

@@ -10,12 +10,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from bench import stats
 from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.run import merging, reply_streams, slices, start_values
+from bench.run.calls import COLUMNS as OF_CALLS
+from bench.run.calls import Array, Calls, constant, joined, lean
 from bench.run.folder import Folder
 from bench.run.start_values import ROLES as ROLES
 from bench.run.tables import Tables
@@ -23,6 +26,9 @@ from bench.run.tables import number_of as number_of
 from bench.stats import steady_state
 from bench.stats.intervals import CONFIDENCE
 
+Columns = dict[str, Any]  # arrays of one length by name, that of the hosts' names a categorical one
+ALL, NO_START = slice(None), -1
+ORDER = ("start", *OF_CALLS, "case", "warm", "slice", "opens", "large", "host")  # of the columns of ``Run.samples``
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
@@ -97,13 +103,43 @@ class Run(Tables):
         return dict(iter(self.starts.groupby("case")))
 
     def samples_of(self, case: object, warm: bool = False, headline: bool = False) -> pd.DataFrame:
-        """Return the calls of one case in the order of ``samples``; if ``warm``, only those after the warm-up.
+        """Return the calls of one case as rows of ``samples``; if ``warm``, only those after the warm-up.
 
         With ``headline`` only those of the hosts that quantiles describe: see ``merged``.
         """
-        rows = self.samples[self.samples["case"] == case]
-        rows = self._headline(rows) if headline else rows
-        return rows[rows["warm"]] if warm else rows
+        return self._rows(case, self._flags(warm, headline))
+
+    def calls_of(self, case: object, warm: bool = False, headline: bool = False) -> Iterator[tuple[int, Calls]]:
+        """Yield each start of a case with its calls, where it has any; which of them as ``samples_of`` says.
+
+        Of millions of calls this takes less memory than ``samples_of``.
+        """
+        return self._calls(case, self._flags(warm, headline))
+
+    def _flags(self, warm: bool, headline: bool) -> list[Array]:
+        return [*([self.is_warm] if warm else []), *([self._is_headline] if headline and len(self.hosts) else [])]
+
+    def _calls(self, case: object, flags: Sequence[Array]) -> Iterator[tuple[int, Calls]]:
+        """Yield each start of a case with those of its calls of which all flags are true, where it has any."""
+        for start in map(number_of, self.ledger_of(case).index):
+            calls = self.calls.of(start).where(self._chosen(start, flags))
+            if calls.size:
+                yield start, calls
+
+    def _rows(self, case: object, flags: Sequence[Array]) -> pd.DataFrame:
+        """Return the rows of ``samples`` of those calls of a case of which all flags are true."""
+        starts = [number_of(start) for start in self.ledger_of(case).index]
+        parts = [self._columns(start, self._chosen(start, flags)) for start in starts]
+        return _behind_each_other(parts or [self._columns(NO_START)], {})
+
+    def _chosen(self, start: int, flags: Sequence[Array]) -> "slice | Array":
+        """Return which calls of a start have all flags: a slice where they are its last ones, as after a warm-up."""
+        place = self.calls.place_of(start)
+        if not flags or place.start is None:
+            return ALL
+        chosen = functools.reduce(np.logical_and, [flag[place] for flag in flags])
+        first = int(chosen.argmax())
+        return slice(first, None) if chosen[first:].all() else chosen
 
     def sessions_of(self, case: object) -> pd.DataFrame:
         """Return the whole client processes of one case."""
@@ -111,40 +147,91 @@ class Run(Tables):
 
     # Calls ------------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def samples(self) -> pd.DataFrame:
         """One row per call: start, client, t_send_ns, lag_ns, rtt_ns, open_ns; ``case``; ``warm`` after the warm-up.
 
         Of a run in slices also ``slice``, its number in the start, -1 where the start has none; of each slice the first
         calls are not warm, and none of the slices that warm up, or that a case had to itself.
         ``opens``: the call opened its connection. ``large``: it carries the larger payload beside the others. Of a run
-        of several hosts also ``host``, which made the call.
+        of several hosts also ``host``, which made the call. Made anew each time: ``samples_of`` takes less memory.
         """
-        frame = self.stored_samples.copy(deep=False)
-        row = self.ledger.index.searchsorted(frame["start"])  # of each call
-        frame["case"] = self.ledger["case"].to_numpy()[row]
-        frame["warm"] = start_values.is_warm(frame, self.ledger["warm_up_ns"])
+        parts = [self._columns(start) for start in self.calls.places]
+        return _behind_each_other(parts or [self._columns(NO_START)], self._columns_of_all())
+
+    def _columns(self, start: int, chosen: "slice | Array" = ALL) -> Columns:
+        """Return the columns of ``samples`` of some calls of a start."""
+        place = self.calls.place_of(start)
+        columns = {name: values[place][chosen] for name, values in self._columns_of_all().items()}
+        count = len(columns["rtt_ns"])
+        columns["start"] = constant(np.int32(start), count)
+        columns["case"] = constant(np.int32(self.ledger["case"].get(start, NO_START)), count)
         if len(self.stored_slices):
-            frame["slice"] = slices.number_of_calls(frame, self.stored_slices)
-            in_slices = frame["slice"] >= 0
-            frame.loc[in_slices, "warm"] = slices.is_warm(frame[in_slices], self.stored_slices)
-        frame["opens"] = frame["open_ns"].notna()
-        frame["large"] = False
-        for number, case in enumerate(self.plan.cases):
-            if case.large_bytes:
-                is_of_case, calls = frame["case"] == number, case.callers * case.outstanding
-                frame.loc[is_of_case, "large"] = frame.loc[is_of_case, "client"] % calls == calls - 1
-        if len(self.hosts):
-            frame["host"] = merging.hosts_of(frame, self.hosts, lambda start: self.case(self.ledger.loc[start, "case"]))
-            calling = self.hosts.loc[self.hosts["clients"] > 0, "start"]
-            if len(lost := frame.loc[frame["host"].isna() & frame["start"].isin(calling), "start"]):
-                raise self._contradiction(f"start {lost.iloc[0]} has calls of a client that no host has")
-        return frame
+            columns["slice"] = self._slice_numbers(start)[chosen]
+        return columns
+
+    def _columns_of_all(self) -> Columns:
+        """Return the columns of ``samples`` that are arrays of all calls."""
+        columns: Columns = {name: getattr(self.calls.calls, name) for name in OF_CALLS}
+        columns |= {"warm": self.is_warm, "opens": self._opens, "large": self._large}
+        return columns | ({"host": self._hosts_of_calls} if len(self.hosts) else {})
+
+    def _slice_numbers(self, start: object) -> Array:
+        """Return the number of the slice of each call of a start; -1 where it has none."""
+        sent = self.calls.of(start).t_send_ns
+        if start not in self._slices_by_start:
+            return constant(np.int32(-1), len(sent))
+        return slices.numbers_of_calls(sent, self._slices_by_start[start]["begin_ns"].to_numpy()).astype(np.int32)
+
+    @cached_property
+    def _slices_by_start(self) -> dict[object, pd.DataFrame]:
+        return dict(iter(self.stored_slices.groupby("start")))
+
+    @cached_property
+    def is_warm(self) -> Array:
+        """Whether each call counts: those after the warm-up, in slices only the rounds' without their first calls."""
+        warm = np.empty(self.calls.calls.size, bool)
+        for start, calls in self.calls.by_start():
+            warm_up_ns = float(self.ledger.at[start, "warm_up_ns"])
+            warm[self.calls.place_of(start)] = start_values.is_warm(calls.t_send_ns, warm_up_ns)
+        for start, rows in self._slices_by_start.items():
+            numbers = self._slice_numbers(start)
+            first = int(np.searchsorted(numbers, 0))
+            rounds = rows["round"].to_numpy(float, na_value=np.nan)
+            warm[self.calls.place_of(start)][first:] = slices.is_warm(numbers[first:], rounds)
+        return warm
+
+    @cached_property
+    def _opens(self) -> Array:
+        """Whether each call opened its connection."""
+        return lean(~np.isnan(self.calls.calls.open_ns))
+
+    @cached_property
+    def _large(self) -> Array:
+        """Whether each call carries the larger payload beside the others."""
+        sizes = {number: case for number, case in enumerate(self.plan.cases) if case.large_bytes}
+        if not sizes:
+            return constant(False, self.calls.calls.size)
+        large = np.zeros(self.calls.calls.size, bool)
+        for number, case in sizes.items():
+            callers = case.callers * case.outstanding
+            for start in self.ledger_of(number).index:
+                large[self.calls.place_of(start)] = self.calls.of(start).client % callers == callers - 1
+        return large
+
+    @cached_property
+    def _hosts_of_calls(self) -> pd.Categorical:
+        """The host that made each call, of a run of several hosts."""
+        hosts = merging.hosts_of(self.calls, self.hosts, lambda start: self.case(self.ledger.at[start, "case"]))
+        for start in self.hosts.loc[self.hosts["clients"] > 0, "start"].unique():
+            if (hosts.codes[self.calls.place_of(start)] < 0).any():
+                raise self._contradiction(f"start {start} has calls of a client that no host has")
+        return hosts
 
     @cached_property
     def slices(self) -> pd.DataFrame:
         """One row per slice: block, case, round, and values of it: see ``slices.values``."""
-        return slices.values(self.stored_slices, self.samples, self.ledger)
+        return slices.values(self.stored_slices, self.calls, self.ledger)
 
     def contrasts(self, base: int, other: int, name: str) -> "pd.Series[float] | None":
         """Return ln(other / base) of a quantity from slices; None where these did not take turns with each other.
@@ -170,51 +257,71 @@ class Run(Tables):
         """How the calls of several hosts are merged, by case; empty for a run of one machine."""
         if not len(self.hosts):
             return {}
-        calls, cases = self._alike, self.hosts["start"].map(self.ledger["case"])
+        cases = self.hosts["start"].map(self.ledger["case"])
         return {
-            number_of(case): merging.merged(calls[calls["case"] == case], rows)
+            number_of(case): merging.merged(self._rows(case, [self._is_alike]), rows)
             for case, rows in self.hosts.groupby(cases)
         }
 
-    def _headline(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return those calls whose hosts quantiles describe."""
+    @cached_property
+    def _is_headline(self) -> Array:
+        """Whether each call is of a host that quantiles describe."""
+        is_headline = np.ones(self.calls.calls.size, bool)
         for case, merged in self.merged.items():
-            if merged.host:
-                rows = rows[(rows["case"] != case) | (rows["host"] == merged.host)]
-        return rows
+            for start in self.ledger_of(case).index if merged.host else ():
+                place = self.calls.place_of(start)
+                is_headline[place] = self._hosts_of_calls[place] == merged.host
+        return is_headline
 
     @cached_property
-    def _described(self) -> pd.DataFrame:
-        """The calls that quantiles describe: those alike, of the hosts that are described."""
-        return self._headline(self._alike)
-
-    @cached_property
-    def _alike(self) -> pd.DataFrame:
-        """The calls after the warm-up, of the usual payload, over an open connection: start, case, times and host.
+    def _is_alike(self) -> Array:
+        """Whether each call is after the warm-up, of the usual payload, over an open connection.
 
         Where every call opens its connection, it is those calls.
         """
-        always = [number for number, case in enumerate(self.plan.cases) if case.calls_per_connection == 1]
-        is_usual = ~self.samples["large"] & (~self.samples["opens"] | self.samples["case"].isin(always))
-        columns = ["start", "case", "lag_ns", "rtt_ns", *(["host"] if "host" in self.samples else [])]
-        return self.samples.loc[self.samples["warm"] & is_usual, columns]
+        if not self._opens.any() and not self._large.any():
+            return self.is_warm
+        is_alike = self.is_warm & ~self._large
+        for start, case in self.ledger["case"].items():
+            if self.case(case).calls_per_connection != 1:
+                place = self.calls.place_of(start)
+                is_alike[place] &= ~self._opens[place]
+        return is_alike
+
+    def _described(self) -> list[Array]:
+        """Return the flags of the calls that quantiles describe: those alike, of the hosts that are described."""
+        return [self._is_alike, *([self._is_headline] if len(self.hosts) else [])]
 
     def count(self, case: int) -> int:
         """Return how many calls of a case quantiles are taken from: those after the warm-up."""
-        rows = self.replies if self.case(case).load == reply_streams.LOAD else self._described
-        return int((rows["case"] == case).sum())
+        if self.case(case).load == reply_streams.LOAD:
+            return int((self.replies["case"] == case).sum())
+        return sum(calls.size for _, calls in self.described_calls(case))
 
     def described_of(self, case: int) -> pd.DataFrame:
-        """Return the calls of a case that quantiles describe, in the order of ``samples``: start, lag_ns, rtt_ns."""
-        return self._described[self._described["case"] == case]
+        """Return the calls of a case that quantiles describe as rows of ``samples``."""
+        return self._rows(case, self._described())
 
-    def rtt_us(self, case: int) -> "np.ndarray[Any, Any]":
-        """Return the RTT of all calls of a case after the warm-up, all starts together, in us."""
-        return self.described_of(case)["rtt_ns"].to_numpy() / 1e3
+    def described_calls(self, case: int) -> Iterator[tuple[int, Calls]]:
+        """Yield each start of a case with its calls that quantiles describe, where it has any."""
+        return self._calls(case, self._described())
 
-    def distribution_us(self, case: int) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
+    def idle_calls(self, case: int) -> Iterator[tuple[int, Calls]]:
+        """Yield each start of an open load with its calls after the warm-up that found an idle connection, if any.
+
+        Of several hosts only those that quantiles describe.
+        """
+        flags = self._flags(warm=True, headline=True)
+        for start in map(number_of, self.ledger_of(case).index):
+            calls, place = self.calls.of(start), self.calls.place_of(start)
+            idle = functools.reduce(np.logical_and, [flag[place] for flag in flags], ~start_values.was_waiting(calls))
+            if idle.any():
+                yield start, calls.where(idle)
+
+    def distribution_us(self, case: int) -> tuple[Array, Array]:
         """Return the empirical CDF of the RTT of a case after the warm-up: (values in us, fractions)."""
-        return stats.distribution(self.rtt_us(case))
+        values_ns, fractions = stats.distribution(joined([calls.rtt_ns for _, calls in self.described_calls(case)]))
+        return values_ns / 1e3, fractions
 
     # Other tables with the case of each row ---------------------------------------------------------------------
 
@@ -259,11 +366,12 @@ class Run(Tables):
         """
         frame = self.stored_ledger.copy()
         cases = frame["case"].map(self.case)
-        frame["warm_up_ns"] = start_values.warm_up_ns(frame, cases, self.stored_samples, self.settlings)
+        cuts_ns = {start: int(self.calls.of(start).t_send_ns[of.cut]) for start, of in self.settlings.items()}
+        frame["warm_up_ns"] = start_values.warm_up_ns(frame, cases, cuts_ns, self.settlings)
         rounds = self.stored_slices[self.stored_slices["round"] > slicing.WARM_UP]
         begun = rounds.groupby("start")["begin_ns"].min()
         frame.loc[begun.index, "warm_up_ns"] = begun
-        used = start_values.warm_use(frame, self.load, self.stored_samples, self.marks, self.stored_slices)
+        used = start_values.warm_use(frame, self.load, self.calls, self.marks, self.stored_slices)
         start_values.add_use_of_cpus(frame, used, int(self.manifest["machine"]["cpus_allowed"]), self.reports)
         loading = self.hosts[self.hosts["clients"] > 0]
         busiest = self.shares(loading, frame["window_s"]).groupby(loading["start"]).max()
@@ -279,7 +387,7 @@ class Run(Tables):
     @cached_property
     def settlings(self) -> dict[int, steady_state.Settling]:
         """How each start settled; index: start."""
-        return start_values.settlings(self.stored_samples)
+        return start_values.settlings(self.calls)
 
     @cached_property
     def starts(self) -> pd.DataFrame:
@@ -288,16 +396,22 @@ class Run(Tables):
         A quantile above the median is NaN where the start has too few calls to carry it. Of a start without samples
         they are what its load generator reported, and NaN what it did not.
         """
-        frame, calls = self.ledger.copy(), self._described
-        for time, times_ns in (("rtt", calls["rtt_ns"]), ("response", calls["lag_ns"] + calls["rtt_ns"])):
-            for p, values in start_values.quantiles_us(times_ns, calls["start"]).items():
-                frame[column(p).replace("rtt", time)] = values
+        frame, cases = self.ledger.copy(), map(number_of, self._ledger_by_case)
+        of_starts = {
+            start: start_values.quantiles_us(calls) for case in cases for start, calls in self.described_calls(case)
+        }
+        quantiles = pd.DataFrame.from_dict(of_starts, "index", dtype=float, columns=list(COLUMNS))
+        frame[list(COLUMNS)] = quantiles.reindex(frame.index)
         frame["achieved"] = frame["calls"] / frame["scheduled"]
         frame["mean_rtt_us"] = self.means_us("rtt")
-        opening = self.samples[self.samples["warm"] & self.samples["opens"]]
-        frame["p50_first_us"] = ((opening["open_ns"] + opening["rtt_ns"]) / 1e3).groupby(opening["start"]).median()
+        frame["p50_first_us"] = self._first_us()
         marks = start_values.warm_marks(self.marks, frame["warm_up_ns"])
-        rates = start_values.call_rates(self.samples[self.samples["warm"]]) | start_values.stream_rates(marks, "server")
+        rates = {
+            start: start_values.call_rate(calls)
+            for case in self._ledger_by_case
+            for start, calls in self.calls_of(case, warm=True)
+        }
+        rates |= start_values.stream_rates(marks, "server")
         if len(self.stored_slices):
             rounds = self.slices[self.slices["round"] > slicing.WARM_UP]
             rates |= rounds.groupby("start")["rate_per_s"].mean().to_dict()
@@ -322,9 +436,19 @@ class Run(Tables):
 
     def means_us(self, time: str) -> "pd.Series[float]":
         """Return the mean ``rtt`` or ``response`` of the described calls after the warm-up, by start, in us."""
-        calls = self._described
-        times = calls["rtt_ns"] + calls["lag_ns"] if time == "response" else calls["rtt_ns"]
-        return times.groupby(calls["start"]).mean() / 1e3
+        means = {}
+        for case in map(number_of, self._ledger_by_case):
+            for start, calls in self.described_calls(case):
+                means[start] = (calls.response_ns if time == "response" else calls.rtt_ns).mean() / 1e3
+        return pd.Series(means, dtype=float).sort_index()
+
+    def _first_us(self) -> "pd.Series[float]":
+        """Return the median time of the calls after the warm-up that opened their connection, by start, in us."""
+        medians = {}
+        for case in self._ledger_by_case if self._opens.any() else ():
+            for start, calls in self._calls(case, [self.is_warm, self._opens]):
+                medians[start] = float(np.median((calls.open_ns + calls.rtt_ns) / 1e3))
+        return pd.Series(medians, dtype=float)
 
     @cached_property
     def cases(self) -> pd.DataFrame:
@@ -361,6 +485,17 @@ class Run(Tables):
     def labels(self) -> list[str]:
         """The shortest label that distinguishes each case from the others."""
         return labels(self.plan.cases)
+
+
+def _behind_each_other(parts: Sequence[Columns], whole: Columns) -> pd.DataFrame:
+    """Return rows of several starts as a frame. whole: columns of all of them together, which are not copied."""
+    columns = {}
+    for name in (name for name in ORDER if name in parts[0]):
+        of_parts = [part[name] for part in parts]
+        columns[name] = (
+            whole[name] if name in whole else union_categoricals(of_parts) if name == "host" else joined(of_parts)
+        )
+    return pd.DataFrame({name: pd.Series(values, copy=False) for name, values in columns.items()}, copy=False)
 
 
 def once(of_run: Callable[Concatenate[Run, Given], Found]) -> Callable[Concatenate[Run, Given], Found]:

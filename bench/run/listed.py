@@ -28,23 +28,23 @@ Row = dict[str, Any]
 
 def rows(read: Callable[[Folder], Row | None]) -> list[Row]:
     """Return the rows of your runs, the oldest first, as ``read`` makes them, or made them when a run was the same."""
-    folders = stored.all_runs()
-    known = _known() if len(folders) >= FEW else {}
+    names, parent = stored.names(), paths.runs()
+    known = _known() if len(names) >= FEW else {}
     found, kept, latest_ns = list[Row](), dict[str, Any](), time.time_ns() - SETTLED_NS
-    for folder in folders:
-        name = folder.path.name
-        entry, place = known.get(name), f"{folder.path}{os.sep}"
+    for name in names:
+        entry, place = known.get(name), f"{parent}{os.sep}{name}{os.sep}"
         if entry and entry[0] == _times(place, len(entry[0])):
             kept[name] = entry
             found.append(entry[1])
             continue
-        times, row = _times(place, len(PLACES)), read(folder)
+        times, folder = _times(place, len(PLACES)), stored.named(name)
+        row = read(folder) if folder else None
         if row is None:
             continue
         found.append(row)
         if max(times) < latest_ns:
             kept[name] = [times[:1] if row["finished"] else times, row]
-    if len(folders) >= FEW and kept != known:
+    if len(names) >= FEW and kept != known:
         with suppress(DataError):  # a folder that cannot be written
             write_bytes(paths.runs() / NAME, json.dumps({"version": VERSION, "runs": kept}).encode())
     return found

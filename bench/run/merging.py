@@ -9,7 +9,7 @@ import pandas as pd
 
 from bench import stats
 from bench.plan.case import MOST_CLIENTS, Case
-from bench.run.slices import of_starts
+from bench.run.calls import AllCalls
 from bench.stats import pooling
 from bench.stats.pooling import AGREE, DIFFER, Agreement
 
@@ -51,19 +51,17 @@ def misplaced(hosts: pd.DataFrame) -> str:
     return "" if fits.all() else f"start {hosts['start'][~fits].iloc[0]} has a host whose role or clients cannot be"
 
 
-def hosts_of(calls: pd.DataFrame, hosts: pd.DataFrame, case_of: Callable[[int], Case]) -> pd.Categorical:
+def hosts_of(calls: AllCalls, hosts: pd.DataFrame, case_of: Callable[[object], Case]) -> pd.Categorical:
     """Return the name of the host that made each call; missing where the start was of one machine.
 
-    calls: by ``start``, sorted, and ``client``. hosts: rows of the table of this name. case_of: the case of a start.
+    hosts: rows of the table of this name. case_of: the case of a start.
     """
     names = list(dict.fromkeys(hosts["host"]))
-    codes = np.full(len(calls), -1, np.int16)
-    starts, clients = calls["start"].to_numpy(), calls["client"].to_numpy()
-    for calls_of_start, rows in of_starts(starts, hosts[hosts["clients"] > 0]):
-        case = case_of(int(rows["start"].iloc[0]))
-        by_process = _by_process(rows, names)
-        process = clients[calls_of_start] // (case.callers * case.outstanding)
-        codes[calls_of_start] = by_process[np.minimum(process, len(by_process) - 1)]
+    codes = np.full(calls.calls.size, -1, np.int16)
+    for start, rows in hosts[hosts["clients"] > 0].groupby("start"):
+        case, by_process = case_of(start), _by_process(rows, names)
+        process = calls.of(start).client // (case.callers * case.outstanding)
+        codes[calls.place_of(start)] = by_process[np.minimum(process, len(by_process) - 1)]
     return pd.Categorical.from_codes(codes, names)
 
 

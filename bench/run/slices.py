@@ -1,7 +1,7 @@
 """Slices of a run whose cases took turns: which slice each call belongs to, and values of each slice."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,67 +9,66 @@ import pandas as pd
 
 from bench import stats
 from bench.plan import slicing
-from bench.run.start_values import ROLES, cpu_us_per_call
+from bench.run.calls import AllCalls, Calls
+from bench.run.start_values import ROLES, call_rate, cpu_us_per_call
 
 DROPPED = 20  # calls at the beginning of a slice: caches and frequency are another case's until then
 PLACE = ["block", "turns_with", "round"]  # of the slices that are compared with each other
 Array = npt.NDArray[np.int64]
 
 
-def number_of_calls(samples: pd.DataFrame, slices: pd.DataFrame) -> Array:
-    """Return the number of the slice of each call; -1 where its start had none. Both in the order of their starts."""
-    numbers, sent = np.full(len(samples), -1), samples["t_send_ns"].to_numpy()
-    for calls, rows in of_starts(samples["start"].to_numpy(), slices):
-        numbers[calls] = np.searchsorted(rows["begin_ns"].to_numpy(), sent[calls], "right") - 1
-    return numbers
+def numbers_of_calls(t_send_ns: Array, begin_ns: Array) -> Array:
+    """Return the place of each call's slice among those of a start; -1 before the first. Both are in order."""
+    return np.searchsorted(begin_ns, t_send_ns, "right") - 1
 
 
-def of_starts(starts: npt.NDArray[Any], rows: pd.DataFrame) -> Iterator[tuple[slice, pd.DataFrame]]:
-    """Yield the places of the calls of each start, and its rows of another table. ``starts``: of each call, sorted."""
-    groups = rows.groupby("start")
-    numbers = np.array(list(groups.groups), starts.dtype)  # of another type, each search would convert all calls
-    ends = np.searchsorted(starts, numbers), np.searchsorted(starts, numbers, "right")
-    for first, last, (_, group) in zip(*ends, groups, strict=True):
-        yield slice(first, last), group
+def is_warm(numbers: Array, rounds: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Return which calls of a start count: those of the rounds that have settled.
 
-
-def has_settled(samples: pd.DataFrame) -> "pd.Series[bool]":
-    """Return which calls come after the first ``DROPPED`` of their slice, or after a quarter of a slice of few.
-
-    samples: with ``slice``, in the order of sending in each start.
+    numbers: of the slice of each call, in order, none below 0. rounds: of each slice, NaN: none.
     """
-    by_slice = samples.groupby(["start", "slice"], sort=False)["rtt_ns"]
-    return by_slice.cumcount() >= np.minimum(DROPPED, by_slice.transform("size") // 4)
+    begins, sizes = _slices(numbers)
+    place = np.arange(len(numbers)) - np.repeat(begins, sizes)
+    return np.asarray((place >= np.repeat(_dropped(sizes), sizes)) & (rounds[numbers] > slicing.WARM_UP))
 
 
-def is_warm(samples: pd.DataFrame, slices: pd.DataFrame) -> "pd.Series[bool]":
-    """Return which calls count: those of the rounds that have settled. ``samples``: as for ``has_settled``."""
-    rounds = slices.set_index(["start", "number"])["round"]
-    of_call = rounds.reindex(pd.MultiIndex.from_frame(samples[["start", "slice"]]))
-    return has_settled(samples) & (of_call.to_numpy() > slicing.WARM_UP)
+def _slices(numbers: Array) -> tuple[Array, Array]:
+    """Return where the calls of each slice that has any begin, and how many they are."""
+    begins = np.flatnonzero(np.diff(numbers, prepend=-2))
+    return begins, np.diff(begins, append=len(numbers))
 
 
-def values(slices: pd.DataFrame, samples: pd.DataFrame, ledger: pd.DataFrame) -> pd.DataFrame:
+def _dropped(sizes: Array) -> Array:
+    """Return how many calls are left out at the beginning of slices: ``DROPPED``, of few calls a quarter."""
+    return np.minimum(DROPPED, sizes // 4)
+
+
+def values(slices: pd.DataFrame, calls: AllCalls, ledger: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each slice: block, case, round, p50 RTT in us, calls per second, CPU per call in us by role.
 
-    samples: with ``slice``. The slices in which a case was measured alone have these values too.
+    The slices in which a case was measured alone have these values too.
     """
     frame = slices.join(ledger[["block", "case", "turns_with"]], on="start")
-    samples = samples[samples["slice"] >= 0]
-    kept = samples[has_settled(samples)]
-    groups = kept.groupby(["start", "slice"])
-    sent, rtt, client = (kept[name].to_numpy() for name in ("t_send_ns", "rtt_ns", "client"))
-    received = sent + rtt
-    of_calls = pd.DataFrame({
-        "p50_rtt_us": groups["rtt_ns"].quantile(0.5, interpolation="lower") / 1e3,
-        "rate_per_s": pd.Series({
-            key: stats.closed_rate(sent[at], received[at], client[at]) for key, at in groups.indices.items()
-        }, dtype=float),
-    })  # fmt: skip
-    frame = frame.join(of_calls, on=["start", "number"])
+    of_calls = {
+        (start, number): (stats.quantile(kept.rtt_ns, 0.5) / 1e3, call_rate(kept))
+        for start, rows in slices.groupby("start")
+        for number, kept in _settled(calls.of(start), rows)
+    }
+    index = pd.MultiIndex.from_arrays(np.array([*of_calls], int).reshape(-1, 2).T, names=["start", "number"])
+    found = pd.DataFrame([*of_calls.values()], index, ["p50_rtt_us", "rate_per_s"], dtype=float)
+    frame = frame.join(found, on=["start", "number"])
     for role in ROLES:
         frame[f"{role}_cpu_us_per_call"] = frame[f"{role}_cpu_ns"] / frame["calls"] / 1e3
     return frame.assign(cpu_us_per_call=cpu_us_per_call(frame))
+
+
+def _settled(calls: Calls, rows: pd.DataFrame) -> Iterator[tuple[int, Calls]]:
+    """Yield the number of each slice of a start with its calls that have settled."""
+    numbers = numbers_of_calls(calls.t_send_ns, rows["begin_ns"].to_numpy())
+    begins, sizes = _slices(numbers)
+    for begin, size, dropped in zip(begins, sizes, _dropped(sizes), strict=True):
+        if numbers[begin] >= 0:
+            yield int(numbers[begin]), calls.where(slice(begin + dropped, begin + size))
 
 
 class Levels(NamedTuple):

@@ -15,6 +15,7 @@ from bench import stats
 from bench.contract import PACING
 from bench.plan import slicing
 from bench.plan.case import Case
+from bench.run.calls import AllCalls, Array, Calls
 from bench.stats import steady_state
 
 ROLES = ("client", "server", "router", "controller")
@@ -28,55 +29,51 @@ REPORTED = {  # columns of a start, in us and per second: the names in the repor
 }
 
 
-def settlings(samples: pd.DataFrame) -> dict[int, steady_state.Settling]:
+def settlings(calls: AllCalls) -> dict[int, steady_state.Settling]:
     """Return how each start settled; index: start."""
-    times = samples.groupby("start")["rtt_ns"]  # a group of one column: a frame's would copy all of them
-    return {start: steady_state.settle(values.to_numpy()) for start, values in times}
+    return {start: steady_state.settle(of_start.rtt_ns) for start, of_start in calls.by_start()}
 
 
 def warm_up_ns(
     ledger: pd.DataFrame,
     cases: "pd.Series[Case]",
-    samples: pd.DataFrame,
+    cuts_ns: dict[int, int],
     settled: dict[int, steady_state.Settling],
 ) -> "pd.Series[int]":
     """Return the warm-up of each start: a fixed part of the window, or as long as was detected if that is more.
 
-    cases: the case of each start. Short windows have a warm-up of their own.
+    cases: the case of each start. cuts_ns: when the first steady call of each start was sent. Short windows have a
+    warm-up of their own.
     """
     is_short = cases.map(lambda case: case.is_short).astype(bool)
     limits = cases.map(lambda case: case.max_calls * case.is_short)
     lengths_ns = ledger.groupby(limits)["window_s"].transform("min").map(stats.warm_up_ns)
-    lengths_ns[~is_short] = lengths_ns[~is_short].clip(lower=_detected_ns(ledger[~is_short], samples, settled))
+    lengths_ns[~is_short] = lengths_ns[~is_short].clip(lower=_detected_ns(ledger[~is_short], cuts_ns, settled))
     return lengths_ns
 
 
-def _detected_ns(starts: pd.DataFrame, samples: pd.DataFrame, settled: dict[int, steady_state.Settling]) -> int:
+def _detected_ns(starts: pd.DataFrame, cuts_ns: dict[int, int], settled: dict[int, steady_state.Settling]) -> int:
     """Return when the last case has reached its level, at most half a window after *go*: one cut for all starts.
 
     A case begins more slowly, or faster, if at least half of its starts do so; a step in one of several starts is
     attributed to the machine. An open load that is faster at first fills a queue: that is overload, and no warm-up.
     """
-    latest_ns, sent = 0, samples["t_send_ns"].to_numpy()
+    latest_ns = 0
     for _, rows in starts.groupby("case"):
         is_closed = (rows["load"] == "closed").all()
         for label in (steady_state.WARM_UP, *([steady_state.SLOW_DOWN] if is_closed else [])):
             changing = [start for start in rows.index if start in settled and settled[start].label == label]
             if len(changing) >= max(len(rows) / 2, min(2, len(rows))):
-                cuts = samples["start"].searchsorted(changing) + [settled[start].cut for start in changing]
-                latest_ns = max([latest_ns, *sent[cuts]])
-    return min(int(latest_ns), int(starts["window_s"].min() * 0.5e9)) if len(starts) else 0
+                latest_ns = max([latest_ns, *(cuts_ns[start] for start in changing)])
+    return min(latest_ns, int(starts["window_s"].min() * 0.5e9)) if len(starts) else 0
 
 
-def is_warm(samples: pd.DataFrame, warm_up_ns: "pd.Series[int]") -> "pd.Series[bool]":
-    """Return which calls were sent after the warm-up of their start; of a start without any the last one.
-
-    warm_up_ns: by start.
-    """
-    row = warm_up_ns.index.searchsorted(samples["start"])  # of each call
-    warm = samples["t_send_ns"] >= warm_up_ns.to_numpy()[row]
-    last = ~samples["start"].duplicated(keep="last")  # a start of one slow call has no other
-    return warm | (last & ~warm.groupby(samples["start"]).transform("any"))
+def is_warm(t_send_ns: Array, warm_up_ns: float) -> Array:
+    """Return which calls of a start were sent after its warm-up; of one without any the last call."""
+    warm = t_send_ns >= warm_up_ns
+    if len(warm) and not warm.any():  # a start of one slow call has no other
+        warm[-1] = True
+    return warm
 
 
 def warm_marks(marks: pd.DataFrame, warm_up_ns: "pd.Series[int]") -> pd.DataFrame:
@@ -86,7 +83,7 @@ def warm_marks(marks: pd.DataFrame, warm_up_ns: "pd.Series[int]") -> pd.DataFram
 
 
 def warm_use(
-    ledger: pd.DataFrame, load: pd.DataFrame, samples: pd.DataFrame, marks: pd.DataFrame, slices: pd.DataFrame
+    ledger: pd.DataFrame, load: pd.DataFrame, calls: AllCalls, marks: pd.DataFrame, slices: pd.DataFrame
 ) -> pd.DataFrame:
     """Return ``calls``, ``{role}_cpu_ns``, ``window_ns`` and ``cpu_from_ns``: what each start used for how many calls.
 
@@ -97,8 +94,11 @@ def warm_use(
     names = [f"{role}_cpu_ns" for role in ROLES]
     used = ledger[["calls", *names]].astype(float).assign(window_ns=ledger["window_s"] * 1e9)
     after = used - _used_before(ledger, load).assign(window_ns=ledger["warm_up_ns"])
-    until_ns = samples["start"].map(ledger["warm_up_ns"])
-    after["calls"] = (samples["t_send_ns"] + samples["rtt_ns"] >= until_ns).groupby(samples["start"]).sum()
+    answered = {
+        start: np.count_nonzero(of_start.received_ns >= ledger.at[start, "warm_up_ns"])
+        for start, of_start in calls.by_start()
+    }
+    after["calls"] = pd.Series(answered, dtype=float)
     for start, rows in marks[marks["role"] == "server"].groupby("start"):
         before = np.interp(ledger.loc[start, "warm_up_ns"], rows["t_ns"], rows["messages"])
         after.loc[start, "calls"] = rows["messages"].iloc[-1] - before
@@ -165,29 +165,29 @@ def client_share(cases: pd.DataFrame, rates: Iterable[float]) -> float:
     return float(cases.loc[cases["offered_per_s"].isin([*rates]), "client_cpu_share"].max())
 
 
-def quantiles_us(times_ns: "pd.Series[int]", starts: "pd.Series[int]") -> pd.DataFrame:
-    """Return ``stats.QUANTILES`` of each start's times in us, one row for each start and one column for each quantile.
+def quantiles_us(calls: Calls) -> list[float]:
+    """Return ``stats.QUANTILES`` of the RTT and of the response time of a start's calls in us.
 
-    A quantile above the median is NaN where there are too few times to carry it.
+    A quantile above the median is NaN where there are too few calls to carry it.
     """
-    by_start = {start: values.to_numpy() / 1e3 for start, values in times_ns.groupby(starts)}
-    quantiles = {start: [stats.carried(us, p) for p in stats.QUANTILES] for start, us in by_start.items()}
-    return pd.DataFrame.from_dict(quantiles, "index", dtype=float, columns=list(stats.QUANTILES))
+    rtt = [stats.carried(calls.rtt_ns / 1e3, p) for p in stats.QUANTILES]
+    return rtt + ([stats.carried(calls.response_ns / 1e3, p) for p in stats.QUANTILES] if calls.lag_ns.any() else rtt)
 
 
-def was_waiting(samples: pd.DataFrame) -> "pd.Series[bool]":
+def was_waiting(calls: Calls) -> Array:
     """Return for each request of an open load whether its connection still waited for a reply when it was due."""
-    replied = (samples["t_send_ns"] + samples["rtt_ns"]).groupby([samples["start"], samples["client"]])
-    return replied.shift(1, fill_value=0) > samples["t_send_ns"] - samples["lag_ns"]
+    order = np.argsort(calls.client, kind="stable")
+    received, client = calls.received_ns[order], calls.client[order]
+    before = np.zeros_like(received)
+    before[1:] = np.where(client[1:] == client[:-1], received[:-1], 0)
+    waiting = np.empty(calls.size, bool)
+    waiting[order] = before > (calls.t_send_ns - calls.lag_ns)[order]
+    return waiting
 
 
-def call_rates(samples: pd.DataFrame) -> dict[int, float]:
-    """Return calls per second of each start while all of its callers ran."""
-    rates = {}
-    for start, rows in samples[["start", "t_send_ns", "rtt_ns", "client"]].groupby("start"):
-        send = rows["t_send_ns"].to_numpy()
-        rates[start] = stats.closed_rate(send, send + rows["rtt_ns"].to_numpy(), rows["client"].to_numpy())
-    return rates
+def call_rate(calls: Calls) -> float:
+    """Return calls per second of a start while all of its callers ran."""
+    return stats.closed_rate(calls.t_send_ns, calls.received_ns, calls.client)
 
 
 def stream_rates(marks: pd.DataFrame, role: str) -> dict[int, float]:

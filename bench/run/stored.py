@@ -50,12 +50,21 @@ def _claim(parent: Path, stem: str) -> Path:
 
 def all_runs() -> list[Folder]:
     """Return your runs, the oldest first."""
-    folder = paths.runs()
+    return [folder for folder in map(named, names()) if folder]
+
+
+def names() -> list[str]:
+    """Return the names of your runs, the oldest first, and of whatever else is in their folder."""
     try:
-        names = sorted(os.listdir(folder))  # noqa: PTH208
+        return sorted(os.listdir(paths.runs()))  # noqa: PTH208
     except OSError:
         return []
-    return [Folder(folder / name) for name in names if os.path.exists(f"{folder}/{name}/manifest.json")]  # noqa: PTH110
+
+
+def named(name: str) -> Folder | None:
+    """Return your run of this name, or None."""
+    folder = paths.runs() / name
+    return Folder(folder) if os.path.exists(f"{folder}/manifest.json") else None  # noqa: PTH110
 
 
 def find(name: str) -> Folder:

@@ -3,13 +3,13 @@
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from bench.errors import DataError
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run import merging, start_record
+from bench.run.calls import AllCalls, gathered
 from bench.run.folder import Folder
 from bench.text import all_harmless, harmless
 
@@ -64,22 +64,17 @@ class Tables:
         return _with_harmless(frame, "options", "target")
 
     @cached_property
-    def stored_samples(self) -> pd.DataFrame:
-        """The table ``samples``, in the order of sending within each start."""
-        frame, ledger = self._read("samples"), self.stored_ledger
-        row = ledger.index.searchsorted(frame["start"])  # of each call
-        most_ns = ledger["window_s"].to_numpy()[row] * 1e9 + BEYOND_NS
-        beyond = (frame["t_send_ns"].to_numpy() > most_ns) | (frame["rtt_ns"].to_numpy() > most_ns)
-        if beyond.any():
-            raise self._contradiction(f"start {frame['start'].iloc[beyond.argmax()]} has times beyond its window")
-        counted = np.bincount(row, minlength=len(ledger))
-        is_sampled = ledger["case"].map(lambda case: _is_sampled(self.case(case))).to_numpy(bool)
-        wrong = is_sampled & (counted != ledger["calls"].to_numpy()) & ~(ledger["errors"].to_numpy() > 0)
-        if self.folder.is_verified and wrong.any():
-            at = wrong.argmax()
-            what = f"start {ledger.index[at]} has {counted[at]:,} samples of {ledger['calls'].iloc[at]:,} calls"
-            raise self._contradiction(what)
-        return frame.sort_values(["start", "t_send_ns"], kind="stable") if frame["client"].any() else frame
+    def calls(self) -> AllCalls:
+        """The calls of closed and open loads: the table ``samples``, as arrays that take little memory."""
+        calls = gathered(self.folder.parts("samples", self._complete))
+        for row in self.stored_ledger[["case", "calls", "window_s", "errors"]].itertuples():
+            of_start, most_ns = calls.of(row.Index), row.window_s * 1e9 + BEYOND_NS
+            if of_start.size and max(of_start.t_send_ns.max(), of_start.rtt_ns.max()) > most_ns:
+                raise self._contradiction(f"start {row.Index} has times beyond its window")
+            lacks = of_start.size != row.calls and not row.errors > 0
+            if lacks and self.folder.is_verified and _is_sampled(self.case(row.case)):
+                raise self._contradiction(f"start {row.Index} has {of_start.size:,} samples of {row.calls:,} calls")
+        return calls
 
     @cached_property
     def stored_slices(self) -> pd.DataFrame:

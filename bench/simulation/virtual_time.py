@@ -17,7 +17,7 @@ from bench import systems
 from bench.child import timed_loops
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.run import schema, start_record
+from bench.run import start_record
 from bench.run.folder import Folder
 from bench.run.frames import Run, numbered
 from bench.run.start_record import StartRecord, Times
@@ -123,10 +123,9 @@ class InMemory(Folder):
         """Return the numbers of the starts: all are complete."""
         return set(range(len(self._starts)))
 
-    def read(self, table: str, starts: set[int] | None = None) -> pa.Table:
-        """Return one whole table."""
-        parts = [tables[table] for tables in self._starts if table in tables]
-        return pa.concat_tables(parts) if parts else schema.TABLES[table].empty_table()
+    def parts(self, table: str, starts: set[int]) -> Iterator[pa.Table]:
+        """Yield one table start by start."""
+        yield from (tables[table] for tables in self._starts if table in tables)
 
 
 def run(plan: Plan, seed: int, effect: Effect = lambda start, block, case: 1.0, around_us: float = 50.0) -> Run:

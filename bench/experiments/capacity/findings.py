@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench.analysis.resources import full, resources
 from bench.contract import PACING
-from bench.run.frames import Run, number_of, once
+from bench.run.frames import Run, once
 from bench.run.start_values import BUSY, client_share
 from bench.stats import Array, Spread
 
@@ -72,9 +72,7 @@ def case_at(run: Run, rate: float) -> int | None:
 
 def response_us(run: Run, case: int) -> dict[int, Array]:
     """Return the response times of all requests of each start, in us: what the search judged, warm-up included."""
-    calls = run.samples_of(case)
-    times_us = (calls["lag_ns"] + calls["rtt_ns"]) / 1e3
-    return {number_of(start): values.to_numpy() for start, values in times_us.groupby(calls["start"])}
+    return {start: calls.response_ns / 1e3 for start, calls in run.calls_of(case)}
 
 
 class Cost(NamedTuple):

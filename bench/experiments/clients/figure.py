@@ -55,7 +55,8 @@ def greeter(run: Run, axes: Axes) -> None:
 
 def _mean_of(run: Run, cases: pd.DataFrame, clients: int) -> "pd.Series[float]":
     chosen = cases.index[cases["clients"] == clients]
-    return run.samples[run.samples["case"].isin(chosen)].groupby("start")["rtt_ns"].mean() / 1e3
+    means = {start: calls.rtt_ns.mean() / 1e3 for case in chosen for start, calls in run.calls_of(case)}
+    return pd.Series(means, dtype=float).sort_index()
 
 
 def _windows(run: Run, cases: pd.DataFrame) -> "pd.Series[float]":

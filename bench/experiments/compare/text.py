@@ -86,8 +86,7 @@ def _between_starts(run: Run) -> tuple[str, float]:
     """Return the share of the starts in the variance of each case, in words, and the larger one."""
     shares = {}
     for case in (A, B):
-        rows = run.samples_of(case, warm=True, headline=True)
-        parts = [_parts(values["rtt_ns"].to_numpy()) for _, values in rows.groupby("start")]
+        parts = [_parts(calls.rtt_ns) for _, calls in run.calls_of(case, warm=True, headline=True)]
         shares[run.labels[case]] = variance.nested([medians for medians in parts if len(medians) > 1]).share
     said = listed(f"{share:.0%} ({label})" for label, share in shares.items())
     return f"Of the variance of a part's median, {said}", max(shares.values())

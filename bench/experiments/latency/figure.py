@@ -46,11 +46,11 @@ def calls_in_order(run: Run, axes: Axes) -> None:
 
 def _start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -> None:
     """Draw one start's calls as dots and their running median as a line; those that do not count are pale."""
-    rows = run.samples[run.samples["start"] == start]
-    rows = rows.iloc[:: max(1, len(rows) * len(run.ledger) // MOST_DOTS)] if len(rows) > 400 else rows
-    time_s, rtt = begin_s + rows["t_send_ns"].to_numpy() / 1e9, rows["rtt_ns"].to_numpy() / 1e3
+    calls, is_warm = run.calls.of(start), run.is_warm[run.calls.place_of(start)]
+    shown = slice(None, None, max(1, calls.size * len(run.ledger) // MOST_DOTS) if calls.size > 400 else 1)
+    time_s, rtt, is_warm = begin_s + calls.t_send_ns[shown] / 1e9, calls.rtt_ns[shown] / 1e3, is_warm[shown]
     for warm, alpha in ((False, 0.12), (True, 0.35)):
-        of = rows["warm"].to_numpy() == warm
+        of = is_warm == warm
         axes.plot(time_s[of], rtt[of], ".", ms=1.6, mew=0, color=colour, alpha=alpha, rasterized=True)
     bins = np.array_split(np.arange(len(time_s)), min(25, len(time_s)))
     axes.plot([time_s[part].mean() for part in bins], [np.median(rtt[part]) for part in bins], color="black", lw=1)

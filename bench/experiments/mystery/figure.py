@@ -69,8 +69,8 @@ def in_order(run: Run, axes: Axes) -> None:
     """Draw the RTT of every call against time: the starts of all boxes, end to end."""
     box_of = {int(row["case"]): str(box) for box, row in alone(run).iterrows()}
     for case, start, begin in end_to_end(run, box_of):
-        calls = run.samples[run.samples["start"] == start]
-        axes.plot(begin + calls["t_send_ns"] / 1e9, calls["rtt_ns"] / 1e3, ".", ms=2.5, mew=0, alpha=0.6,
+        calls = run.calls.of(start)
+        axes.plot(begin + calls.t_send_ns / 1e9, calls.rtt_ns / 1e3, ".", ms=2.5, mew=0, alpha=0.6,
                   color=look_of(run)[box_of[case]].colour)  # fmt: skip
     for box in box_of.values():
         axes.plot([], [], "o", ms=5, color=look_of(run)[box].colour, label=name_of(box))

@@ -70,8 +70,8 @@ def calls(run: Run, axes: Axes) -> None:
     most = 0
     for place, of in enumerate(shown):
         colour, marker = LOOKS[of.sides]
-        for start, times in run.samples_of(of.case).groupby("start")["rtt_ns"]:
-            rtt_us = np.array([run.ledger.loc[start, "first_rtt_ns"], *times]) / 1e3
+        for start, times in run.calls_of(of.case):
+            rtt_us = np.array([run.ledger.loc[start, "first_rtt_ns"], *times.rtt_ns]) / 1e3
             numbers = np.arange(1, len(rtt_us) + 1) + 0.08 * (place - (len(shown) - 1) / 2)  # side by side
             axes.plot(numbers, rtt_us, color=colour, marker=marker, ms=3.5, lw=0.8, alpha=0.6,
                       label=f"TCP_NODELAY: {of.sides}")  # fmt: skip

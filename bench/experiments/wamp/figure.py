@@ -26,8 +26,8 @@ def batches(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, "neither of the origin's two combinations is in this run")
     most = 0
     for (colour, marker), (name, case) in zip(REPLICAS, shown.items(), strict=False):
-        for _, rows in run.samples_of(case).groupby("start"):
-            means = _means(rows["rtt_ns"].to_numpy())
+        for _, calls in run.calls_of(case):
+            means = _means(calls.rtt_ns)
             axes.plot(np.arange(1, len(means) + 1), means, color=colour, marker=marker, ms=2.5, lw=1, alpha=0.55)
             most = max(most, len(means))
         axes.plot([], [], color=colour, marker=marker, ms=4, lw=2, label=name.replace(" ", " + "))

@@ -1,0 +1,65 @@
+"""Calls of a run in memory: in order, in few bytes, and looked at without copies."""
+
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+from handmade import handmade
+
+from bench.plan.case import Case
+from bench.run import calls, schema
+
+RTT_NS = [5, 7, 6, 9]
+
+
+def part(start, rtt_ns=RTT_NS, **columns):
+    count = len(rtt_ns)
+    sent = np.cumsum(rtt_ns)
+    usual = {"client": np.zeros(count, "i4"), "t_send_ns": sent, "lag_ns": np.zeros(count, "i8"), "rtt_ns": rtt_ns,
+             "open_ns": pa.nulls(count, pa.int64())}  # fmt: skip
+    return schema.make("samples", {"start": np.full(count, start, "i4")} | usual | columns)
+
+
+def test_calls_follow_each_other_by_start_and_time_of_sending():
+    swapped = part(2, client=[0, 0, 1, 1], t_send_ns=[10, 30, 20, 40], rtt_ns=[1, 3, 2, 4])
+    found = calls.gathered([swapped, part(1), part(7, [])])
+    assert found.places == {1: slice(0, 4), 2: slice(4, 8)}
+    assert found.of(1).rtt_ns.tolist() == RTT_NS and found.of(2).rtt_ns.tolist() == [1, 2, 3, 4]
+    assert found.of(2).client.tolist() == [0, 1, 0, 1] and found.of(7).size == 0
+    both = calls.gathered([pa.concat_tables([part(1), swapped])])
+    assert both.places == found.places and both.calls.rtt_ns.tolist() == found.calls.rtt_ns.tolist()
+
+
+def test_no_calls_are_columns_of_no_calls():
+    assert calls.gathered([]).calls.size == 0 and calls.gathered([part(0, [])]).places == {}
+
+
+def test_a_column_with_one_value_takes_no_memory_in_one_start_only_as_much_as_it_needs():
+    first, second = part(0), part(1, lag_ns=[0, 0, 3, 0], open_ns=pa.array([None, 4, None, None], pa.int64()))
+    assert all(
+        calls.is_lean(column) for column in (calls.gathered([first, part(1)]).calls.lag_ns, calls.lean(np.ones(9)))
+    )
+    found = calls.gathered([first, second]).calls
+    assert found.lag_ns.tolist() == [0] * 6 + [3, 0] and np.flatnonzero(~np.isnan(found.open_ns)).tolist() == [5]
+    assert calls.is_lean(found.client) and found.client.dtype == np.int32
+
+
+def test_calls_of_a_closed_loop_take_sixteen_bytes_each_and_twenty_four_while_they_are_read():
+    count, starts = 20_000, 10
+    tables = [part(start, np.arange(1, count + 1)) for start in range(starts)]
+    tracemalloc.start()
+    try:
+        found = calls.gathered(tables)
+        now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.calls.size == count * starts
+    assert 16 <= now / found.calls.size < 16.5 and peak / found.calls.size < 28
+
+
+def test_a_start_is_looked_at_where_its_calls_are():
+    run = handmade([Case("zeromq", "ipc")], [100], starts=3, calls=500)
+    for start, found in run.calls_of(0, warm=True):
+        assert np.shares_memory(found.rtt_ns, run.calls.calls.rtt_ns) and 0 < found.size < 500
+        rows = run.samples_of(0, warm=True)
+        assert found.rtt_ns.tolist() == rows.loc[rows["start"] == start, "rtt_ns"].tolist()
