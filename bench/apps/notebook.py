@@ -200,9 +200,9 @@ class Folded(HTML):
 
 
 def answer(run: Run, *panels: str) -> None:
-    """Show the claims that the run contradicts, the sentence with the number and its interval, and panels."""
-    said = sentences.conclusion(run)
-    display(Markdown(paragraphs(claims.contradictions(said), sentences.with_interval(said))))
+    """Show the claims that the run contradicts, the answer to the notebook's question, and panels."""
+    contradicted = claims.contradictions(sentences.conclusion(run))
+    display(Markdown(paragraphs(contradicted, sentences.answer(run))))
     show(run, *panels)
 
 

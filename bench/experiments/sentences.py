@@ -134,6 +134,12 @@ def conclusion(run: Run) -> str:
     return text(run, "conclusion")
 
 
+def answer(run: Run) -> str:
+    """Return the answer to a notebook's question: its text's ``answer``, or the first sentence with an interval."""
+    has_own = hasattr(text_of(run.plan.notebook), "answer")
+    return text(run, "answer") if has_own else with_interval(conclusion(run))
+
+
 def finding(conclusion: str) -> str:
     """Return the first sentence with a number of a conclusion, or its first one, without Markdown."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", conclusion)  # a link's words

@@ -379,10 +379,14 @@ class Run(Tables):
         return frame
 
     def shares(self, hosts: pd.DataFrame, windows_s: "pd.Series[float]") -> "pd.Series[float]":
-        """Return for rows of ``hosts`` the utilization of the CPUs that they can use: a client process uses one."""
+        """Return for rows of ``hosts`` the utilization of the CPUs that they can use: a client process uses one.
+
+        Spinning until a request is due is not in it, as in ``start_values.add_use_of_cpus``.
+        """
         cpus = hosts["host"].map(lambda name: int(self.machine_of(name)["cpus_allowed"])).astype(float)
         most = cpus.where(hosts["clients"] == 0, np.minimum(cpus, hosts["clients"]))
-        return hosts["cpu_ns"] / 1e9 / hosts["start"].map(windows_s) / most
+        busy_ns = hosts["cpu_ns"] - hosts["pacing_cpu_ns"].fillna(0)
+        return busy_ns / 1e9 / hosts["start"].map(windows_s) / most
 
     @cached_property
     def settlings(self) -> dict[int, steady_state.Settling]:

@@ -192,6 +192,9 @@ HOSTS = _schema(
         _field("tcp_time_waits", pa.int64(), "1", "connections that entered TIME_WAIT in the window, likewise"),
         _field("tcp_time_wait", pa.int64(), "1", "TCP sockets in TIME_WAIT: change in the window, likewise"),
         _field("cpu_ns", pa.int64(), "ns", "CPU time of the role's processes there in the window; null: not known"),
+        _field(
+            "pacing_cpu_ns", pa.int64(), "ns", "of it, its clients' spinning until requests were due; null: not counted"
+        ),
         _field("gc_collections", pa.int64(), "1", "garbage collections in its clients during the window; null: none"),
     ],
 )

@@ -1,5 +1,6 @@
 """The rows of the table ``hosts``: a row per host and role, with its clients, its clocks and its counters."""
 
+from bench.contract import PACING
 from bench.measurement.hosts import rows as host_rows
 from bench.measurement.hosts.host import HERE, LOCAL, Assignment, ClockReading, HostWindow, Metered
 from bench.plan.case import Case
@@ -18,9 +19,9 @@ class Named:
         self.name = name
 
 
-def done(cpu_ns):
+def done(cpu_ns, numbers=()):
     return Done(client_cpu_ns=cpu_ns, server_cpu_ns=None, voluntary_switches=0, involuntary_switches=0,
-                gc_collections=1, calls=1, blobs=[])  # fmt: skip
+                gc_collections=1, calls=1, blobs=[], numbers=numbers)  # fmt: skip
 
 
 def window(host, number, used):
@@ -70,3 +71,10 @@ def test_more_hosts_than_clients_leave_some_without_and_a_target_has_no_server_s
 
 def test_a_machine_alone_has_no_rows():
     assert host_rows.rows(LOCAL, [HERE], [window(HERE, 0, {})], [done(1)], has_server=True) == []
+
+
+def test_a_host_s_row_holds_what_its_clients_spun_until_requests_were_due():
+    spun = [done(9000, [(PACING, us, "us"), ("errors", 3.0, "1")]) for us in (2.0, 4.0, 0.5)]
+    rows = host_rows.rows(ALL, ALL.clients(3), WINDOWS, [*spun, done(8)], has_server=True)
+    assert [row["cpu_ns"] for row in rows] == [111, 18_000, 9000, 8]
+    assert [row["pacing_cpu_ns"] for row in rows] == [None, 2500, 4000, None]

@@ -125,4 +125,5 @@ def costs(run: Run) -> tuple[float, float, list[Cost]] | None:
 
 def counts_pacing(run: Run) -> bool:
     """Return whether the clients reported the CPU time of their spinning, which is then not in their CPU time."""
-    return bool((run.reports["name"] == PACING).any())
+    of_hosts = run.hosts.loc[run.hosts["clients"] > 0, "pacing_cpu_ns"]  # null in older runs
+    return bool((run.reports["name"] == PACING).any() and of_hosts.notna().all())

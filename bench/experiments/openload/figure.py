@@ -1,5 +1,7 @@
 """Panels of open-loop load: RTT and response time against the offered rate, and a freeze of the server."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -30,6 +32,8 @@ from bench.text import duration, quantity
 
 TITLE = "What do users experience under open-loop load?"
 
+FAR = 2  # times the highest offered rate: a capacity beyond it would leave the rates too little of the axis
+MOST_LINEAR = 20  # the highest rate over the lowest on a linear axis
 RTT, RESPONSE, MODEL = SYSTEM_COLOURS[0], SYSTEM_COLOURS[3], SYSTEM_COLOURS[4]
 
 
@@ -59,19 +63,54 @@ def _below_capacity(run: Run) -> dict[int, float]:
     return {case: float(row["offered_per_s"]) for case, row in numbered(cases)}
 
 
+@dataclass(frozen=True)
+class Rates:
+    """The ends of the axis of offered rates, and whether it is logarithmic."""
+
+    low: float
+    high: float
+    is_log: bool
+
+    def between(self, limit: float) -> stats.Array:
+        """Return rates from end to end of the axis, below a limit."""
+        low, high = max(self.low, self.high / 1000), min(self.high, limit)
+        return np.geomspace(low, high, 300) if self.is_log else np.linspace(low, high, 300)
+
+
+def axis_of_rates(run: Run) -> Rates:
+    """Return an axis on which the offered rates have most of the room.
+
+    The capacity is on it only if it is at most ``FAR`` times the highest rate. Rates that differ by a factor of more
+    than ``MOST_LINEAR`` have a logarithmic axis; rates that are all near its end have one that begins below them.
+    """
+    rates = sweep(run)["offered_per_s"]
+    lowest, highest = float(rates.min()), float(rates.max())
+    is_near = capacity(run) <= FAR * highest
+    high = max(highest, capacity(run)) if is_near else highest
+    if highest > MOST_LINEAR * lowest:
+        return Rates(lowest / 1.5, 1.5 * high, True)
+    high *= 1.05
+    return Rates(max(0.0, lowest - (high - lowest) / 2) if is_near else 0.0, high, False)
+
+
 def _scales(axes: Axes, run: Run) -> None:
     """Shade rates above the capacity, and name the axis of rates."""
-    right = 1.05 * max(sweep(run)["offered_per_s"].max(), capacity(run))
-    axes.axvspan(capacity(run), right, color="#bbbbbb", alpha=0.3, lw=0, zorder=0.5, label="above the capacity")
-    axes.set_xlim(0, right)
-    label_axis(axes.xaxis, quantity)
-    axes.set_xlabel("offered requests per second")
+    ends, limit = axis_of_rates(run), capacity(run)
+    if limit < ends.high:
+        axes.axvspan(limit, ends.high, color="#bbbbbb", alpha=0.3, lw=0, zorder=0.5, label="above the capacity")
+    if ends.is_log:
+        log_axis(axes.xaxis, quantity)
+    else:
+        label_axis(axes.xaxis, quantity)
+    axes.set_xlim(ends.low, ends.high)
+    beyond = f" (the capacity, {quantity(limit)}, is beyond the axis)" if limit >= ends.high else ""
+    axes.set_xlabel(f"offered requests per second{beyond}")
     log_axis(axes.yaxis)
 
 
 def means(run: Run, axes: Axes) -> None:
     """Draw the mean response time of each start, and the prediction by the Pollaczek-Khinchine formula."""
-    grid = np.linspace(1, 0.97 * capacity(run), 300)
+    grid = axis_of_rates(run).between(0.97 * capacity(run))
     model = predicted(run, grid)
     if model is not None:
         reached = is_settled(run, grid)

@@ -200,6 +200,11 @@ def steps(run: Run) -> list[Step]:
     return effects
 
 
+def stack_ratio(run: Run) -> Ratio | None:
+    """Return the time to first message with gRPC over that with ZeroMQ; None where both were not measured."""
+    return next((step.ratio for step in steps(run) if step.factor == "stack" and step.ratio.name == FIRST), None)
+
+
 def _changes(run: Run) -> Iterator[tuple[str, str, int, int]]:
     """Yield factor, change in words, and the two cases, where both were measured."""
     zeromq = {"system": "zeromq", "token_codec": "protobuf", "transport": "tcp"}

@@ -4,6 +4,7 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis.resources import total_cpu
+from bench.experiments.case_ratios import ratio
 from bench.experiments.published import VLLM
 from bench.experiments.streaming import findings
 from bench.experiments.streaming.findings import FIRST, GAP, LARGE_GAP, QUANTITIES, Step
@@ -19,9 +20,14 @@ def conclusion(run: Run) -> str:
     return paragraphs(arrival(run), where(run), unpaced(run), origin(run))
 
 
+def answer(run: Run) -> str:
+    """Return when the first message arrives, how evenly the others follow, and the origin's ratio beside this run's."""
+    return paragraphs(_first(run), _gaps(run), _both_ratios(run)) or unpaced(run)
+
+
 def arrival(run: Run) -> str:
     """Return the time to first message and the gaps, against the number of streams."""
-    return paragraphs(_first(run), _schedule(run), _held(run, findings.paced(run)), _gaps(run), _services(run))
+    return paragraphs(_first(run), _gaps(run), _schedule(run), _held(run, findings.paced(run)), _services(run))
 
 
 def _streams(count: int | None) -> str:
@@ -33,14 +39,15 @@ def _first(run: Run) -> str:
     if cases.empty:
         return ""
     few = cases[cases["callers"] == cases["callers"].min()].sort_values(FIRST)
-    low, high = few.iloc[0], few.iloc[-1]
-    first, last = (run.over_starts(number_of(row.name), FIRST).words(duration) for row in (low, high))
-    at = f"With {_streams(int(low['callers']))}, the"
+    low, high = number_of(few.index[0]), number_of(few.index[-1])
+    first, last = (run.over_starts(case, FIRST).words(duration) for case in (low, high))
+    at = f"With {_streams(int(few['callers'].iloc[0]))}, the"
     if len(few) == 1:
-        return f"{at} median time to first message is {first} with {low['system']}."
+        return f"{at} median time to first message is {first} with {run.case(low).system}."
+    of = ratio(run, low, high, FIRST)
     return (
-        f"{at} smallest median time to first message is {first}, with {low['system']}, and the largest is {last}, with "
-        f"{high['system']}."
+        f"{at} median time to first message is {first} with {run.case(low).system}, the smallest, and {last} with "
+        f"{run.case(high).system}, the largest. The largest divided by the smallest is {of.words} ({of.range})."
     )
 
 
@@ -183,33 +190,41 @@ def _cpu(run: Run, case: int) -> str:
 
 
 def origin(run: Run) -> str:
-    """Return what each step of the origin's choice changes here, beside the difference that it measured."""
-    steps = findings.steps(run)
+    """Return the origin's ratio beside this run's, and what each step of the origin's choice changes here."""
+    both = findings.stack_ratio(run)
+    steps = [step for step in findings.steps(run) if step.ratio is not both]
     if not steps:
         return ""
-    count = _streams(findings.origin_streams(run))
-    ttft = VLLM["ttft_ms"]
-    theirs = ttft["gRPC"] / ttft["ZeroMQ + protobuf"]
-    head = (
-        f"The origin's table: with ZeroMQ + protobuf the mean time to first token was {ttft['ZeroMQ + protobuf']} ms, "
-        f"with gRPC {ttft['gRPC']} ms, {quantity(theirs)} times as long. Each is one measurement, with a model and its "
-        f"load. Here, with a paced source in the model's place and one factor at a time, at {count}:\n"
-    )
     late = [findings.stack_name(run, case) for case in findings.stacks(run) if findings.is_behind(run.cases.loc[case])]
-    behind = (
-        f"\n\nBehind schedule, so that their times are not those of the stack alone: {listed(late)}." if late else ""
+    behind = f"Behind schedule, so that their times are not those of the stack alone: {listed(late)}." if late else ""
+    count = _streams(findings.origin_streams(run))
+    head = f"With a paced source in the model's place and one factor at a time, at {count}:"
+    return paragraphs(_both_ratios(run), f"{head}\n\n{_steps(run, steps)}", behind, _difference(run))
+
+
+def _both_ratios(run: Run) -> str:
+    """Return the ratio of both stacks in time to first message, and the origin's."""
+    if (of := findings.stack_ratio(run)) is None:
+        return ""
+    ttft = VLLM["ttft_ms"]
+    return (
+        f"With {_streams(findings.origin_streams(run))}, the median time to first message with gRPC divided by that "
+        f"with ZeroMQ, both with protobuf over tcp, is {of.words} ({of.range}). In the origin's table the mean time to "
+        f"first token with gRPC is {ttft['gRPC']} ms and that with ZeroMQ {ttft['ZeroMQ + protobuf']} ms: their ratio "
+        f"is {quantity(ttft['gRPC'] / ttft['ZeroMQ + protobuf'])}. Each of these two means is one measurement, with a "
+        "model and its load."
     )
-    return "\n".join([head, *_steps(run, steps)]) + behind + _difference(run, steps)
 
 
-def _steps(run: Run, steps: list[Step]) -> list[str]:
+def _steps(run: Run, steps: list[Step]) -> str:
     """Return a line for each change that is distinguishable, and one that names all others."""
     lines = [_step(run, step) for step in steps if step.ratio.is_certain]
     others = [step for step in steps if not step.ratio.is_certain]
     equal = {change: [step.what for step in others if step.change == change] for change in
              dict.fromkeys(step.change for step in others)}  # fmt: skip
     said = ", ".join(f"{change} ({_whats(whats)})" for change, whats in equal.items())
-    return [*lines, f"- Not distinguishable (the panel shows the intervals): {said}."] if said else lines
+    lines += [f"- Not distinguishable (the panel shows the intervals): {said}."] if said else []
+    return "\n".join(lines)
 
 
 def _step(run: Run, step: Step) -> str:
@@ -226,16 +241,16 @@ def _whats(whats: list[str]) -> str:
     return "all three quantities" if len(whats) == len(QUANTITIES) else listed(whats)
 
 
-def _difference(run: Run, steps: list[Step]) -> str:
-    """Return the difference of the two stacks in time to first message, beside the origin's."""
-    stack = next((step.ratio for step in steps if step.factor == "stack" and step.ratio.name == FIRST), None)
-    if stack is None:
+def _difference(run: Run) -> str:
+    """Return how much later gRPC's first message is at most, beside the origin's difference."""
+    of = findings.stack_ratio(run)
+    if of is None or not of.interval.has_ends or of.interval.high <= 1:
         return ""
-    here = run.cases.loc[stack.other, FIRST] - run.cases.loc[stack.base, FIRST]
+    here_us = (of.interval.high - 1) * run.cases.loc[of.base, FIRST]
     ttft = VLLM["ttft_ms"]
-    theirs = 1e3 * (ttft["gRPC"] - ttft["ZeroMQ + protobuf"])
+    theirs_us = 1e3 * (ttft["gRPC"] - ttft["ZeroMQ + protobuf"])
     return (
-        f"\n\nThe median time to first message with gRPC minus that with ZeroMQ is {duration(here)} here. The origin's "
-        f"difference of means is {duration(theirs)}, which includes the model, its queue, and the CPU time that both "
-        f"processes compete for. The difference here divided by the origin's is {here / theirs:.1%}."
+        f"At the upper end of the interval, the median time to first message with gRPC is {duration(here_us)} longer "
+        f"than that with ZeroMQ. This is {here_us / theirs_us:.1%} of the origin's difference, {duration(theirs_us)}, "
+        "which includes the model, its queue, and the CPU time that both processes compete for."
     )

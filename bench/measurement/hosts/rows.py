@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from bench.contract import PACING
 from bench.measurement.hosts.host import Assignment, Host, HostWindow
 from bench.process.spec import Done
 from bench.run.schema import HOSTS
@@ -55,5 +56,12 @@ def _row(window: HostWindow, role: str, clients: Sequence[int], done: Sequence[D
         "after_bound_ns": window.after.bound_ns,
         "after_at_ns": window.after.at_ns - go_ns,
         "cpu_ns": cpu_ns,
+        "pacing_cpu_ns": _pacing_ns(reports),
         "gc_collections": sum(report.gc_collections for report in reports) if reports else None,
     }
+
+
+def _pacing_ns(reports: Sequence[Done]) -> int | None:
+    """Return the CPU time that clients spent spinning until requests were due; None where none of them counted it."""
+    spun_us = [value for report in reports for name, value, _ in report.numbers if name == PACING]
+    return round(1e3 * sum(spun_us)) if spun_us else None
