@@ -46,6 +46,7 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              ``bench.child.loads.Callers`` (``report`` returns a ``LoadReport``), and ``pids``,
                              its processes: their CPU time is the client's. With an option ``client`` that has the
                              value ``python``, ``Client`` makes the calls
+``StreamWire``               the streams of a service file as bytes, for the load generator ``wire`` (see below)
 ``Wire``                     requests and responses as bytes, for the load generator ``wire`` (optional; see below)
 ``MultiplexedWire``          a ``Wire`` of a connection that carries several calls at once (optional; see below)
 ``Multiplexed``              a connection that carries several calls at once, if the library has one (see below)
@@ -330,6 +331,30 @@ class Conversation(Protocol):
 
     def known(self, place: int) -> None:
         """Recognize the response that came last, found right by the caller, when it comes again to that payload."""
+
+
+class StreamWire(Protocol):
+    """What a service file offers for its streams of messages: ``StreamWire(address, options)``, one per connection.
+
+    outgoing: bytes to be sent; the caller empties it. A stream that has not ended within ``timeout_s`` fails.
+    """
+
+    outgoing: bytearray
+    last: bool  # whether the server takes no more requests on this connection
+    is_over: bool  # whether the stream under way is whole
+    timeout_s: float
+
+    def connect(self) -> Any:
+        """Return a connected ``socket.socket``, on which all begins anew; TransportError where that is not possible."""
+
+    def begin(self, payload: bytes) -> None:
+        """Put the next request into ``outgoing``; the first payload seeds which requests are made."""
+
+    def receive(self, data: bytes) -> Iterator[Any]:
+        """Take in what has come, b"" for the connection's end; yield the messages that are complete by it.
+
+        The ``check()`` of a message verifies it. TransportError where the stream is not as expected.
+        """
 
 
 class SeveralConversation(Protocol):

@@ -3,7 +3,8 @@
 PLACE: a port, or the path of a socket. FOLDER: of the certificate and the key with which it encrypts. FAULT: workers,
 it has a process of its own beside it; early, it ends at once; deaf, it never listens; of every fifth price: wrong,
 it is another one; close, its connection ends; redirect, it is elsewhere; late, it takes half a second; mute, it never
-comes; die, it is the last. Of all replies: gzip, they are compressed where the request allows that; chunks, they come
+comes; die, it is the last. Of every fifth stream of events: short, a message is missing; odd, one is another; cut, its
+connection ends; stall, it stops; endless, its end is missing. Of all replies: gzip, they are compressed where the request allows that; chunks, they come
 in pieces with a trailer behind; last, the connection ends behind them. order: users 1, 2 and 0 must come in turn.
 """
 
@@ -53,6 +54,8 @@ class Handler(BaseHTTPRequestHandler):
             if fault == "cut" and number == 1:
                 self.close_connection = True
                 return
+            if fault == "stall" and number == 1:
+                time.sleep(300)
         if fault != "endless":
             self.send_chunk(b"data: [DONE]\n\n")
         self.send_chunk(b"")

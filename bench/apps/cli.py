@@ -155,12 +155,21 @@ def capacity(objective: str, **given: Any) -> None:
 @click.option("--objective", default="p99<=20ms", show_default=True, help="The SLO whose capacity is searched.")
 @click.option("--clients", default=4, show_default=True, help="Connections (one process each) that share the schedule.")
 @click.option("--profile", default="class", show_default=True, help="How much is measured: smoke, class or full.")
+@click.option("--engine", default="library", show_default=True, help="The load generator: library or wire.")
 @click.option("--out", default="", metavar="FOLDER", help="Where the page is written; without it, the folder figures.")
 @click.option("--i-may-load-this", "host", default="", metavar="HOST", help="A host beside this machine to measure at.")
 @click.option("--new", "url", metavar="URL", help="Print a first file for a service that runs there (OpenAPI, gRPC).")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of service files, for an editor.")
 def service(
-    file: str | None, objective: str, clients: int, profile: str, out: str, host: str, url: str | None, schema: bool
+    file: str | None,
+    objective: str,
+    clients: int,
+    profile: str,
+    engine: str,
+    out: str,
+    host: str,
+    url: str | None,
+    schema: bool,
 ) -> None:
     """Measure a service of your own, described by FILE.yaml: round trips, CPU per call, capacity; write one page.
 
@@ -185,7 +194,7 @@ def service(
         )
     if host:
         os.environ[service_file.MAY_LOAD] = host
-    runs = service_page.measure(file, objective, clients, profile, echo)
+    runs = service_page.measure(file, objective, clients, profile, engine, echo)
     echo(f"\n{service_page.text(*runs)}\n")
     echo(service_page.shown(service_page.write(*runs, folder=Path(out) if out else paths.figures())))
 

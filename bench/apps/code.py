@@ -95,10 +95,12 @@ def of_case(case: Case) -> list[Piece]:
 def _functions(case: Case, module: Any) -> Iterator[Any]:
     """Yield the loop, what encodes a structured message, and the call."""
     if case.load == "retry":
-        yield from (RetryLoad.load, Requests.next_attempt, *_wire(module))
+        yield from (RetryLoad.load, Requests.next_attempt, *_wire(module.Wire))
     elif case.engine == "wire":
         several = case.outstanding > 1
-        yield from (several_on_wire.Connection.advance if several else WIRE_LOOPS[case.load], *_wire(module))
+        is_service = case.load == "reply_stream" and hasattr(module, "StreamWire")
+        made_by = module.StreamWire if is_service else module.Wire
+        yield from (several_on_wire.Connection.advance if several else WIRE_LOOPS[case.load], *_wire(made_by))
     elif case.load == "reply_stream":
         calls = list(_calls(module, "StreamClient" if hasattr(module, "StreamClient") else "Client", "stream"))
         is_async = inspect.isasyncgenfunction(calls[0]) or inspect.iscoroutinefunction(calls[0])
@@ -132,11 +134,11 @@ def _calls(module: Any, role: str, verb: str) -> Iterator[Any]:
     yield owner
 
 
-def _wire(module: Any) -> list[Any]:
+def _wire(made_by: Any) -> list[Any]:
     """Return the class that writes a system's requests and reads its responses, and what it inherits."""
-    if inspect.isfunction(module.Wire):
-        return [module.Wire]
-    kinds = [kind for kind in module.Wire.__mro__ if kind.__module__.startswith("bench.systems.")]
+    if inspect.isfunction(made_by):
+        return [made_by]
+    kinds = [kind for kind in made_by.__mro__ if kind.__module__.startswith("bench.systems.")]
     return [kind for kind in kinds if kind.__module__ != "bench.systems._twin"]
 
 

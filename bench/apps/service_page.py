@@ -26,8 +26,8 @@ STYLE += (
 )
 
 
-def measure(file: str, objective: str, clients: int, profile: str, say: Say) -> tuple[Run, ...]:
-    """Measure the round trips and the capacity of a service, or its streams; return the runs.
+def measure(file: str, objective: str, clients: int, profile: str, engine: str, say: Say) -> tuple[Run, ...]:
+    """Measure the round trips and the capacity of a service, or its streams, by a load generator; return the runs.
 
     UsageError for a file that is none.
     """
@@ -35,7 +35,7 @@ def measure(file: str, objective: str, clients: int, profile: str, say: Say) -> 
     name = systems.adopt(file)
     service = service_file.read(systems.file_of(name))
     say(described(service))
-    shared: dict[str, Any] = {"system": name, "transport": service.transport, "profile": profile}
+    shared: dict[str, Any] = {"system": name, "transport": service.transport, "profile": profile, "engine": engine}
     if systems.has_streams(name):
         return (notebook.measure("streaming", **shared),)
     latency = notebook.measure("latency", **shared)

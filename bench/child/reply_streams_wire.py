@@ -7,6 +7,7 @@ encrypted they are decrypted right after the read; then they are verified as by 
 
 import heapq
 import itertools
+import math
 import time
 from typing import Any
 
@@ -16,8 +17,8 @@ from bench.child.arrivals import Arrivals, watch
 from bench.child.caller import Failures, renew, run_plain
 from bench.child.handshake import secure
 from bench.child.open_files import allow_many_files
-from bench.child.polling import Poller
-from bench.child.reply_streams import RETRY_S, Record, report_of
+from bench.child.polling import WRITE, Poller
+from bench.child.reply_streams import AT_ONCE, RETRY_S, Record, report_of
 from bench.contract import LoadReport
 from bench.errors import TransportError
 from bench.process.spec import ClientSpec
@@ -27,49 +28,129 @@ READ_BYTES = 65_536
 
 
 class Flow:
-    """One connection: one stream at a time, and what all of its streams brought."""
+    """One connection: one stream at a time, and what all of its streams brought; subclasses know the replies.
 
-    def __init__(self, wire: Any, requests: list[bytes], arrivals: Arrivals) -> None:
-        self._wire, self._requests, self._arrivals = wire, itertools.cycle(requests), arrivals
+    sent_ns: when the request under way was sent. has_unsent: whether a part of it waits for room.
+    """
+
+    def __init__(self, wire: Any, arrivals: Arrivals) -> None:
+        self._wire, self._arrivals = wire, arrivals
         self._tls = getattr(wire, "tls", None)
         self.record, self.failures = Record(), Failures()
-        self.socket: Any = None
+        self._socket: Any = None
+        self.sent_ns, self._before, self._unsent = 0, 0, b""
+
+    @property
+    def fd(self) -> int:
+        """The connection's descriptor."""
+        return int(self._socket.fileno())
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether something waits for room in the kernel's buffer."""
+        return bool(self._unsent)
 
     def open(self) -> None:
         """Connect; TransportError where that is not possible."""
-        self.socket = self._wire.connect()
-        secure(self.socket, self._tls)
-        self._is_stamped = watch(self.socket)
+        self._socket, self._unsent = self._wire.connect(), b""
+        secure(self._socket, self._tls)
+        self._socket.setblocking(False)
+        self._is_stamped = watch(self._socket)
 
     def close(self) -> None:
         """Disconnect."""
-        if self.socket is not None:
-            self.socket.close()
+        if self._socket is not None:
+            self._socket.close()
 
-    def begin(self, ask: Ask, request: bytes | None = None) -> None:
-        """Send a request; TransportError where that fails."""
-        self._ask, self._fixed = ask, replies.rest(ask.reply_bytes)
-        self._number, self._before, self._buffer = 0, len(self.record.received), b""
-        content = request or next(self._requests)
-        self._sent_ns = time.perf_counter_ns()
+    def begin(self, is_first: bool = False) -> None:
+        """Send a request, over a new connection if the server has ended this one; TransportError where that fails."""
+        self._before, self.sent_ns = len(self.record.received), time.perf_counter_ns()
+        if self._wire.last or self._is_gone():
+            self.close()
+            self.open()
+        content = self._request(is_first)
+        self.sent_ns = time.perf_counter_ns()
+        self.send(content)
+
+    def send(self, content: bytes = b"") -> None:
+        """Send as much as the kernel takes now."""
+        self._unsent += content if self._tls is None or not content else self._tls.encrypt(content)
         try:
-            self.socket.sendall(content if self._tls is None else self._tls.encrypt(content))
+            self._unsent = self._unsent[self._socket.send(self._unsent) :]
+        except BlockingIOError:
+            pass
         except OSError as reason:
             raise TransportError(f"the stream failed: {reason}", "read") from reason
 
     def read(self) -> bool:
-        """Take in what has come, which is something; return whether the stream has ended, complete."""
+        """Take in what has come; return whether the stream has ended, complete."""
         try:
             if self._is_stamped:
-                data, t_recv = self._arrivals.read(self.socket, READ_BYTES)
+                data, t_recv = self._arrivals.read(self._socket, READ_BYTES)
             else:
-                data, t_recv = self.socket.recv(READ_BYTES), time.perf_counter_ns()
+                data, t_recv = self._socket.recv(READ_BYTES), time.perf_counter_ns()
+        except BlockingIOError:
+            return False
         except OSError as reason:
             raise TransportError(f"the stream failed: {reason}", "read") from reason
+        if data and self._tls is not None and not (data := self._tls.decrypt(data)):
+            return False
+        if not self._take(data, t_recv):
+            return False
+        self.record.end(self.sent_ns, self._before, True)
+        return True
+
+    def broke(self, error: TransportError) -> None:
+        """Count a stream that broke, keep its replies apart, and connect anew; the error is raised if that fails."""
+        self.record.end(self.sent_ns, self._before, False)
+        self.failures.add(error)
+        run_plain(renew(lambda: self, self, error))
+
+    def _is_gone(self) -> bool:
+        """Take in what came since the last stream; return whether the server has ended the connection."""
+        while True:
+            try:
+                data = self._socket.recv(READ_BYTES)
+            except BlockingIOError:
+                return False
+            except OSError:
+                return True
+            if not data:
+                return True
+            if self._tls is None or (data := self._tls.decrypt(data)):
+                self._take_between(data)
+
+    def _take_between(self, data: bytes) -> None:
+        """Take in what came without a request; TransportError for what must not."""
+        raise TransportError(f"{len(data)} bytes came between two streams, without a request")
+
+    def _request(self, is_first: bool) -> bytes:
+        """Return the next request, or the first one, which is made before the window."""
+        raise NotImplementedError
+
+    def _take(self, data: bytes, t_recv: int) -> bool:
+        """Take in what came, b"" for the connection's end; return whether the stream has ended, complete."""
+        raise NotImplementedError
+
+
+class Replies(Flow):
+    """Replies of a server of ours, each with its number and two instants."""
+
+    def __init__(
+        self, wire: Any, arrivals: Arrivals, first: tuple[Ask, bytes], ask: Ask, requests: list[bytes]
+    ) -> None:
+        """Take what the first request asks for, with its bytes, and the others with theirs."""
+        super().__init__(wire, arrivals)
+        self._first, self._others, self._requests = first, ask, itertools.cycle(requests)
+
+    def _request(self, is_first: bool) -> bytes:
+        self._ask, content = self._first if is_first else (self._others, next(self._requests))
+        self._fixed, self._number, self._buffer = replies.rest(self._ask.reply_bytes), 0, b""
+        return content
+
+    def _take(self, data: bytes, t_recv: int) -> bool:
         if not data:
             raise TransportError("the server closed the connection in the middle of a stream", "read")
-        if self._tls is not None:
-            data = self._tls.decrypt(data)
         buffer, start, end = self._buffer + data, 0, self._wire.end
         view = memoryview(buffer)
         while start < len(buffer) and (size := end(view[start:], len(buffer) - start)):
@@ -77,11 +158,11 @@ class Flow:
             start += size
             if not content:
                 return self._end(len(buffer) - start)
-            self._take(content, t_recv)
+            self._add(content, t_recv)
         self._buffer = buffer[start:]
         return False
 
-    def _take(self, content: bytes, t_recv: int) -> None:
+    def _add(self, content: bytes, t_recv: int) -> None:
         ask, number, record = self._ask, self._number, self.record
         if len(content) != ask.reply_bytes or number >= ask.replies:
             raise replies.wrong(content, number, ask)
@@ -98,14 +179,37 @@ class Flow:
             raise replies.too_few(self._number, self._ask)
         if more:
             raise TransportError(f"{more} bytes came after a stream, without a request")
-        self.record.end(self._sent_ns, self._before, True)
         return True
 
-    def broke(self, error: TransportError) -> None:
-        """Count a stream that broke, keep its replies apart, and connect anew; the error is raised if that fails."""
-        self.record.end(self._sent_ns, self._before, False)
-        self.failures.add(error)
-        run_plain(renew(lambda: self, self, error))
+
+class Messages(Flow):
+    """Messages of a user's service, which verify themselves and say no time; ``wire`` is a ``contract.StreamWire``."""
+
+    def __init__(self, wire: Any, arrivals: Arrivals, payload: bytes) -> None:
+        """Take the payload that seeds the requests."""
+        super().__init__(wire, arrivals)
+        self._payload = payload
+
+    def _request(self, is_first: bool) -> bytes:
+        self._wire.begin(self._payload)
+        return self._outgoing()
+
+    def _take(self, data: bytes, t_recv: int) -> bool:
+        for message in self._wire.receive(data):
+            message.check()
+            self.record.received.append(t_recv)
+        if self._wire.outgoing:
+            self.send(self._outgoing())
+        return bool(self._wire.is_over)
+
+    def _take_between(self, data: bytes) -> None:
+        for _ in self._wire.receive(data):
+            super()._take_between(data)
+
+    def _outgoing(self) -> bytes:
+        content = bytes(self._wire.outgoing)
+        self._wire.outgoing.clear()
+        return content
 
 
 class WireStreams:
@@ -113,68 +217,104 @@ class WireStreams:
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         allow_many_files()
-        self._ask = Ask(spec.case.replies, spec.case.reply_bytes, 1000 * spec.case.gap_us)
+        ask = Ask(spec.case.replies, spec.case.reply_bytes, 1000 * spec.case.gap_us)
+        first = Ask(1, spec.case.reply_bytes, 0)
         fillers = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)
-        wire = system.Wire(address, options)
-        requests = [wire.request(replies.request(self._ask, filler)) for filler in fillers]
-        self._first = Ask(1, spec.case.reply_bytes, 0)
-        self._first_request = wire.request(replies.request(self._first, fillers[0]))
-        arrivals = Arrivals()
-        self._flows = [Flow(system.Wire(address, options), requests, arrivals) for _ in range(spec.case.callers)]
-        self._stagger_ns = min(spec.case.replies * self._ask.gap_ns, int(spec.window_s * 1e9)) // spec.case.callers
+        payload = replies.request(first, fillers[0])
+        arrivals, places = Arrivals(), range(spec.case.callers)
+        self._flows: list[Flow]
+        if hasattr(system, "StreamWire"):
+            wires = [system.StreamWire(address, options) for _ in places]
+            self._limit_ns = wires[0].timeout_s * 1e9
+            self._flows = [Messages(wire, arrivals, payload) for wire in wires]
+        else:
+            wires = [system.Wire(address, options) for _ in places]
+            begun = first, wires[0].request(payload)
+            requests = [wires[0].request(replies.request(ask, filler)) for filler in fillers]
+            self._limit_ns = math.inf
+            self._flows = [Replies(wire, arrivals, begun, ask, requests) for wire in wires]
+        self._stagger_ns = min(spec.case.replies * ask.gap_ns, int(spec.window_s * 1e9)) // spec.case.callers
+        self._poller = Poller()
+        self._waiting: list[tuple[int, int]] = []  # when connections begin a stream: a heap of instants and places
+        self._under_way: dict[int, int] = {}  # their places by their descriptors, the first to begin in front
+        self._until_ns: int | None = None  # when the last streams begin; None: each connection has its first one
 
     def first(self) -> int:
-        """Connect, and receive a stream of one reply by each connection; return the time of the first in ns."""
-        times = []
+        """Connect, and receive one stream, of one reply where we ask for it, by each; return the time of the first."""
+        for begin in (0, *range(1, len(self._flows), AT_ONCE)):
+            places = range(begin, min(begin + AT_ONCE, len(self._flows)) if begin else 1)
+            for place in places:
+                self._flows[place].open()
+            self._waiting = [(0, place) for place in places]
+            self._receive()
+        times = [flow.record.received[0] - flow.record.sent[0] for flow in self._flows]
         for flow in self._flows:
-            flow.open()
-            flow.begin(self._first, self._first_request)
-            while not flow.read():
-                pass
-            first, flow.record = flow.record, Record()
-            times.append(first.received[0] - first.sent[0])
+            flow.record = Record()
         return times[0]
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Run all streams; paced ones begin one after another, spread over the length of a stream."""
-        poller, flows, clock = Poller(), self._flows, time.perf_counter_ns
-        waiting = [(at_ns + place * self._stagger_ns, place) for place in range(len(flows))]
-        under_way: dict[int, int] = {}
+        self._waiting = [(at_ns + place * self._stagger_ns, place) for place in range(len(self._flows))]
+        self._until_ns = until_ns
+        self._receive()
+
+    def _receive(self) -> None:
+        """Begin streams when they are due, and receive them."""
+        waiting, under_way, clock = self._waiting, self._under_way, time.perf_counter_ns
         while True:
             while waiting and waiting[0][0] <= clock():
                 _, place = heapq.heappop(waiting)
-                if clock() < until_ns:
-                    self._try(flows[place], place, poller, under_way, waiting, begin=True)
+                if self._until_ns is None or clock() < self._until_ns:
+                    self._step(place, None)
             if not waiting and not under_way:
-                break
-            pause_s = max(0.0, waiting[0][0] - clock()) / 1e9 if waiting else None
-            for fd, _ in poller.poll(pause_s, len(flows)):
-                self._try(flows[under_way[fd]], under_way[fd], poller, under_way, waiting)
-        poller.close()
+                return
+            pause_s = (min(waiting[0][0] if waiting else math.inf, self._limit_of_first_ns()) - clock()) / 1e9
+            for fd, event in self._poller.poll(None if pause_s == math.inf else max(0.0, pause_s), len(self._flows)):
+                self._step(under_way[fd], event)
+            while self._limit_of_first_ns() <= clock():
+                late = TransportError(f"a stream had not ended after {self._limit_ns / 1e9:g} s", "timeout")
+                self._fail(next(iter(under_way.values())), late)
 
-    def _try(
-        self, flow: Flow, place: int, poller: Any, under_way: dict[int, int], waiting: Any, begin: bool = False
-    ) -> None:
-        """Begin a stream, or read from one; a connection whose stream has ended or broken waits for its next turn."""
+    def _limit_of_first_ns(self) -> float:
+        """Return when the stream that began first has to have ended; never, if none is under way."""
+        place = next(iter(self._under_way.values()), None)
+        return math.inf if place is None else self._flows[place].sent_ns + self._limit_ns
+
+    def _step(self, place: int, event: int | None) -> None:
+        """Let a connection begin a stream, or handle an event of it."""
+        flow = self._flows[place]
+        had_unsent, has_ended = event is not None and flow.has_unsent, False
         try:
-            if begin:
-                flow.begin(self._ask)
-                poller.add(flow.socket.fileno())
-                under_way[flow.socket.fileno()] = place
-                return
-            if not flow.read():
-                return
-            self._rest(flow, poller, under_way)
-            heapq.heappush(waiting, (time.perf_counter_ns(), place))
+            if event is None:
+                flow.begin(self._until_ns is None)
+                self._under_way[flow.fd] = place
+                self._poller.add(flow.fd)
+            elif event == WRITE:
+                flow.send()
+            else:
+                has_ended = flow.read()
         except TransportError as error:
-            self._rest(flow, poller, under_way)
-            flow.broke(error)
-            heapq.heappush(waiting, (time.perf_counter_ns() + int(RETRY_S * 1e9), place))
+            self._fail(place, error)
+            return
+        if has_ended:
+            self._rest(flow)
+            if self._until_ns is not None:
+                heapq.heappush(self._waiting, (time.perf_counter_ns(), place))
+        elif flow.has_unsent != had_unsent:
+            self._poller.also_write(flow.fd, flow.has_unsent)
 
-    @staticmethod
-    def _rest(flow: Flow, poller: Any, under_way: dict[int, int]) -> None:
-        if under_way.pop(flow.socket.fileno(), None) is not None:
-            poller.remove(flow.socket.fileno())
+    def _fail(self, place: int, error: TransportError) -> None:
+        """Count a stream that broke, and let its connection begin another one; of a first one, raise the error."""
+        flow = self._flows[place]
+        self._rest(flow)
+        if self._until_ns is None:
+            raise error
+        flow.broke(error)
+        heapq.heappush(self._waiting, (time.perf_counter_ns() + int(RETRY_S * 1e9), place))
+
+    def _rest(self, flow: Flow) -> None:
+        if self._under_way.pop(flow.fd, None) is not None:
+            self._poller.remove(flow.fd)
 
     def report(self) -> LoadReport:
         """Return how many replies came, the columns of each connection's record, and what failed."""
@@ -184,3 +324,4 @@ class WireStreams:
         """Disconnect."""
         for flow in self._flows:
             flow.close()
+        self._poller.close()

@@ -45,6 +45,8 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
     there. A failed probe counts as a violation; if the first one fails, SystemFailedError.
     """
     (case,) = plan.cases
+    shorter = "ask for shorter windows (window_s), or give a shorter recording or a higher first rate"
+    estimate.refuse(estimate.expected_s(plan), plan.profile, "this search", shorter)
     folder = stored.create(replace(plan, starts=1), runner.facts(plan))
     with folder.measuring(), Routers() as routers:
         rule = rule or Rule(USUAL, PROFILES[plan.profile].starts)
@@ -78,6 +80,8 @@ class Prober:
     def try_machine(self, rate: float) -> None:
         """Find out whether this machine can show the objective now: whether raw sockets at this rate meet it."""
         case = replace(self._plan.cases[0], system=CONTROL, options={}, offered_per_s=rate)
+        if case.arrivals == "recorded":  # of a service: the control's requests are not those, nor are their gaps
+            case = replace(case, arrivals="poisson", callers=1)
 
         def probe(_: float) -> Probe:
             try:
@@ -92,6 +96,7 @@ class Prober:
     def _measure(self, case: Case, least_s: float = 0.0) -> StartRecord:
         needed_s = LEAST_SHARE * stats.needed_samples(self._goal.p) / case.offered_per_s
         window_s = max(least_s, min(LONGEST_S, max(self._plan.window_s, needed_s)))
+        window_s = estimate.whole_replays_s(case, window_s)
         return measure(case, window_s, self._plan.seed + len(self._tried), self._routing)
 
     def confirm(self, rate: float) -> Probe:

@@ -410,7 +410,7 @@ def _check(service: Service, file: str) -> None:
     for request in says.requests:
         _check_request(request, service, file)
     if service.has_events and not all(request.http and request.http.stream for request in says.requests):
-        raise SystemFileError(f"{file}: streams and calls are measured apart: write a file for each kind")
+        raise SystemFileError(f"{file}: streams and calls are measured apart: write a file for each kind of request")
     names = [request.name for request in says.requests]
     if twice := {name for name in names if names.count(name) > 1}:
         raise SystemFileError(f"{file}: two requests are called {min(twice)}: give each a name of its own")

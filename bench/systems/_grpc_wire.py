@@ -6,7 +6,7 @@ Source: the protocol's specification, PROTOCOL-HTTP2.md in the repository of gRP
 import socket
 import struct
 import urllib.parse
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import grpc
@@ -16,6 +16,7 @@ from bench.errors import TransportError
 from bench.systems import _connections, _grpc, _http2, _tls
 
 PREFIX = struct.Struct("!BI")  # before each message: whether it is compressed, its length
+HEADERS = {"te": "trailers", "content-type": "application/grpc", "user-agent": "roundtrip"}
 CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
@@ -31,9 +32,7 @@ class Calls(_http2.Conversation):
             (":scheme", "https" if tls else "http"),
             (":path", f"/{method}"),
             (":authority", authority),
-            ("te", "trailers"),
-            ("content-type", "application/grpc"),
-            ("user-agent", "roundtrip"),
+            *HEADERS.items(),
             *metadata,
         ]
         super().__init__(fields, most + PREFIX.size)
@@ -51,12 +50,23 @@ def request_of(message: bytes) -> bytes:
 
 def status_of(response: Any) -> tuple[str, str]:
     """Return the name of a response's status and its details; TransportError for what is no response of gRPC."""
-    fields, trailers = dict(response.fields), dict(response.trailers)
-    http = fields.get(b":status", b"").decode("latin-1")
+    refuse_others(response.fields)
+    return status_in(response.trailers)
+
+
+def refuse_others(fields: _http2.Fields) -> None:
+    """Raise TransportError for the head of what is no response of gRPC."""
+    values = dict(fields)
+    http = values.get(b":status", b"").decode("latin-1")
     if http != "200":
         raise TransportError(f"the server answered with HTTP status {http}", f"status {http}")
-    if not fields.get(b"content-type", b"").startswith(b"application/grpc"):
-        raise TransportError(f"the server does not answer as gRPC: {fields.get(b'content-type', b'')[:100]!r}")
+    if not values.get(b"content-type", b"").startswith(b"application/grpc"):
+        raise TransportError(f"the server does not answer as gRPC: {values.get(b'content-type', b'')[:100]!r}")
+
+
+def status_in(fields: _http2.Fields) -> tuple[str, str]:
+    """Return the name of the status in trailer fields and its details; TransportError where there is none."""
+    trailers = dict(fields)
     status = trailers.get(b"grpc-status", b"").decode("latin-1")
     name = CODES.get(int(status), f"status {status}") if status.isdecimal() and len(status) < 4 else ""
     if not name:
@@ -76,6 +86,33 @@ def message_of(response: Any) -> bytes:
         text = f"a response has {len(body) - PREFIX.size} bytes, but its message {size}: it is not one whole message"
         raise TransportError(text, "body")
     return body[PREFIX.size :]
+
+
+class Messages:
+    """The encoded messages of a stream, from bytes that come in parts. most: bytes of one."""
+
+    def __init__(self, most: int) -> None:
+        self._rest, self._most = b"", most
+
+    def feed(self, part: bytes) -> Iterator[bytes]:
+        """Yield the messages that are complete by these bytes; TransportError for one that must not come."""
+        rest, at = self._rest + part, 0
+        while len(rest) - at >= PREFIX.size:
+            compressed, size = PREFIX.unpack_from(rest, at)
+            if compressed or size > self._most:
+                text = "is compressed, which was not asked for" if compressed else f"has more than {self._most:,} bytes"
+                raise TransportError(f"a message {text}", "body")
+            stop = at + PREFIX.size + size
+            if stop > len(rest):
+                break
+            yield rest[at + PREFIX.size : stop]
+            at = stop
+        self._rest = rest[at:]
+
+    def end(self) -> None:
+        """Raise TransportError if the last message is not whole."""
+        if self._rest:
+            raise TransportError("a stream ended in the middle of a message", "body")
 
 
 class Wire(Calls):

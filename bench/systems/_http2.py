@@ -447,6 +447,48 @@ class Conversation:
         return Response(stream.heads[0], bytes(stream.body), stream.heads[-1])
 
 
+class Parts(Conversation):
+    """A connection with one request under way, each with fields of its own; its body is taken while it comes.
+
+    fields: those of the response's head, [] before it has come.
+    """
+
+    def start(self) -> None:
+        """Begin a connection."""
+        super().start()
+        self.fields: Fields = []
+        self._part = bytearray()
+
+    def ask(self, fields: list[tuple[str, str]], body: bytes) -> bytes:
+        """Return what begins a request; ``outgoing`` gets the rest. See ``begin``."""
+        self._fields, self._is_constant = fields, False
+        self.fields = []
+        self._part.clear()
+        return self.begin(0, body)
+
+    def taken(self) -> bytes:
+        """Return what has come of the body since the last time."""
+        part = bytes(self._part)
+        self._part.clear()
+        return part
+
+    @staticmethod
+    def _keep(stream: Stream, prefix: bytes, content: bytes) -> None:
+        if stream.is_new:
+            stream.receive()
+
+    def _add_fields(self, stream: Stream, fields: Fields) -> bool:
+        is_end = super()._add_fields(stream, fields)
+        self.fields = stream.heads[0] if stream.heads else []
+        return is_end
+
+    def _add(self, stream: Stream, flags: int, content: bytes) -> bool:
+        is_end = super()._add(stream, flags, content)
+        self._part += stream.body
+        stream.body.clear()
+        return is_end
+
+
 def _exactly(content: bytes, size: int, what: str) -> bytes:
     if len(content) != size:
         raise TransportError(f"{what} has {len(content)} bytes instead of {size}")

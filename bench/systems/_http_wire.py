@@ -1,13 +1,14 @@
 """HTTP/1.1 as bytes: requests to send, responses found in received data; for systems with a ``Wire``.
 
 Stricter than many parsers, because a benchmark needs no tolerance: lines end with CRLF, a length is given once, and
-too large a message is refused before it is stored. A response that only its connection's end would delimit is an error.
+too large a message is refused before it is stored. A response that only its connection's end would delimit is an error,
+but of a stream of events.
 Source: RFC 9112, sections 2 to 7.
 """
 
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from bench.contract import Address, parse_address
@@ -17,12 +18,15 @@ from bench.systems import _connections
 MOST_HEAD = 1 << 16  # bytes of status line and header fields together; of trailer fields as well
 MOST_BODY = 256_000_000  # bytes of a body, with what delimits its chunks
 MOST_LINE = 1 << 10  # bytes of a line that says how long a chunk is
+WRONG_END = "malformed HTTP chunk: it does not end where it says"
 
 STATUS = re.compile(rb"HTTP/1\.([01]) ([2-5]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?")
 FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*")
 LENGTH = re.compile(rb"[0-9]{1,18}")
 CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?")
+INTERIM = re.compile(rb"HTTP/1\.1 1\d\d ")
 WITHOUT_BODY = (204, 304)
+TO_END = -1  # the size of a body that the connection's end delimits
 
 Buffer = bytes | bytearray
 
@@ -39,17 +43,36 @@ def request(method: str, target: str, body: bytes, host: str, kind: str = "appli
 
 
 class Head(NamedTuple):
-    """What precedes a body. start: where it begins, in bytes; size: its bytes, None if chunked; last: none follows."""
+    """What precedes a body. start: where it begins, in bytes; size: its bytes, None if chunked; last: none follows.
+
+    fields: the values of each header field by its name in small letters.
+    """
 
     status: int
     reason: str
     start: int
     size: int | None
     last: bool
+    fields: Mapping[str, list[str]]
+
+    def value(self, name: str) -> str:
+        """Return the value of a field, whose name is in small letters; "" without it."""
+        return ", ".join(self.fields.get(name, []))
 
 
-def read_head(buffer: Buffer, length: int) -> Head | None:
-    """Return the head at the beginning of ``length`` bytes, None if more must come; TransportError if malformed."""
+def final(buffer: Buffer, length: int) -> int:
+    """Return where the final response begins: behind the interim ones that are complete (RFC 9110, section 15.2)."""
+    begin = 0
+    while INTERIM.match(buffer, begin, length) and (stop := buffer.find(b"\r\n\r\n", begin, length)) >= 0:
+        begin = stop + 4
+    return begin
+
+
+def read_head(buffer: Buffer, length: int, to_end: bool = False) -> Head | None:
+    """Return the head at the beginning of ``length`` bytes, None if more must come; TransportError if malformed.
+
+    to_end: whether the connection's end may delimit the body.
+    """
     stop = buffer.find(b"\r\n\r\n", 0, min(length, MOST_HEAD))
     lines = bytes(buffer[: min(length, MOST_HEAD) if stop < 0 else stop])
     if not b"HTTP/1.".startswith(lines[:7]) or lines.count(b"\n") > lines.count(b"\r\n"):
@@ -62,7 +85,7 @@ def read_head(buffer: Buffer, length: int) -> Head | None:
     status = STATUS.fullmatch(first)
     if status is None:
         raise TransportError(f"malformed or unexpected HTTP status line: {first[:40]!r}")
-    return _head(int(status[1]), int(status[2]), (status[3] or b"").decode("latin-1"), stop + 4, _fields(rest))
+    return _head(int(status[1]), int(status[2]), (status[3] or b"").decode("latin-1"), stop + 4, _fields(rest), to_end)
 
 
 def _fields(lines: list[bytes]) -> dict[str, list[str]]:
@@ -81,15 +104,18 @@ def _field(line: bytes) -> tuple[str, str]:
     return match[1].decode("ascii").lower(), match[2].decode("latin-1")
 
 
-def _head(minor: int, status: int, reason: str, start: int, fields: dict[str, list[str]]) -> Head:
+def _head(minor: int, status: int, reason: str, start: int, fields: dict[str, list[str]], to_end: bool) -> Head:
     wishes = {word.strip().lower() for value in fields.get("connection", []) for word in value.split(",")}
     last = "close" in wishes or (minor == 0 and "keep-alive" not in wishes)
-    return Head(status, reason, start, 0 if status in WITHOUT_BODY else _size(fields), last)
+    size = 0 if status in WITHOUT_BODY else _size(fields, to_end)
+    return Head(status, reason, start, size, last or size == TO_END, fields)
 
 
-def _size(fields: dict[str, list[str]]) -> int | None:
+def _size(fields: dict[str, list[str]], to_end: bool) -> int | None:
     """Return a body's length, None if chunked; TransportError if it is unclear or too large."""
     coding, lengths = fields.get("transfer-encoding", []), fields.get("content-length", [])
+    if to_end and not coding and not lengths:
+        return TO_END
     if coding and not lengths and [value.lower() for value in coding] == ["chunked"]:
         return None
     if coding or len(lengths) != 1 or not LENGTH.fullmatch(lengths[0].encode("latin-1")):
@@ -107,16 +133,81 @@ def chunks(buffer: Buffer, at: int, length: int) -> Iterator[tuple[int, int]]:
     """Yield (begin, end) of the data of each complete chunk; the last one is empty."""
     size = -1
     while size and (line := _line(buffer, at, length, MOST_LINE)) is not None:
-        match = CHUNK.fullmatch(line)
-        if match is None:
-            raise TransportError(f"malformed HTTP chunk: {line[:40]!r}")
-        size, start = _fits(int(match[1], 16)), at + len(line) + 2
+        size, start = _fits(_chunk_size(line)), at + len(line) + 2
         at = start + size + 2 * (size > 0)
         if at > length:
             return
         if size and buffer[at - 2 : at] != b"\r\n":
-            raise TransportError("malformed HTTP chunk: it does not end where it says")
+            raise TransportError(WRONG_END)
         yield start, start + size
+
+
+def _chunk_size(line: bytes) -> int:
+    match = CHUNK.fullmatch(line)
+    if match is None:
+        raise TransportError(f"malformed HTTP chunk: {line[:40]!r}")
+    return int(match[1], 16)
+
+
+class Body:
+    """A body of any length, taken in as its bytes come; ``is_over`` once it is whole. size: as in ``Head``."""
+
+    def __init__(self, size: int | None) -> None:
+        self._is_chunked, self._is_last = size is None, False
+        self._left = size or 0  # bytes of the body, or of the chunk under way with its delimiter
+        self._rest = b""
+        self.is_over = size == 0
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what has come of the body, without what delimits its chunks; TransportError if that is malformed."""
+        if self._left == TO_END:
+            return data
+        data = self._rest + data
+        part, at = self._of_chunks(data) if self._is_chunked else (data[: self._left], min(self._left, len(data)))
+        if not self._is_chunked:
+            self._left -= at
+            self.is_over = not self._left
+        self._rest = data[at:]
+        if self.is_over and self._rest:
+            raise TransportError(f"{len(self._rest)} bytes came after a response, without a request")
+        return part
+
+    def end(self) -> bytes:
+        """Take in the connection's end, which brings no bytes; TransportError where the body is not whole."""
+        if self._left != TO_END:
+            raise TransportError("the server closed the connection in the middle of a response", "read")
+        self.is_over = True
+        return b""
+
+    def _of_chunks(self, data: bytes) -> tuple[bytes, int]:
+        """Return the data of chunks, whole ones or not, and how many bytes were read."""
+        parts, at, length = [], 0, len(data)
+        while not self.is_over:
+            if self._left > 2:
+                part = data[at : at + self._left - 2]
+                parts.append(part)
+                at += len(part)
+                self._left -= len(part)
+                if self._left > 2:
+                    break
+            if self._left:
+                if length - at < 2:
+                    break
+                if data[at : at + 2] != b"\r\n":
+                    raise TransportError(WRONG_END)
+                at, self._left = at + 2, 0
+            elif self._is_last:
+                stop = _after_trailers(data, at, length)
+                self.is_over = stop > 0
+                at = stop or at
+                break
+            elif (line := _line(data, at, length, MOST_LINE)) is None:
+                break
+            else:
+                at += len(line) + 2
+                size = _chunk_size(line)
+                self._left, self._is_last = size + 2 * (size > 0), not size
+        return b"".join(parts), at
 
 
 def _line(buffer: Buffer, at: int, length: int, most: int) -> bytes | None:

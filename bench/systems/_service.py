@@ -7,7 +7,6 @@ import http.client
 import itertools
 import os
 import random
-import re
 import signal
 import ssl
 import subprocess
@@ -22,16 +21,14 @@ from yarl import URL
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import BenchError, NotInstalledError, SystemFileError, TransportError
-from bench.plan import http_parts, service_file
+from bench.plan import service_file
 from bench.plan.service_file import Prepared, refuse, too_late
 from bench.process import pipes
-from bench.systems import _connections, _http_wire, _ports, _service_streams, _service_tls
+from bench.systems import _connections, _http_wire, _ports, _service_streams, _service_tls, _service_wire
 
 TRANSPORTS = ("ipc", "tcp")  # of one service that of its address
 REQUIRES = ("aiohttp",)
 GROUP = "http"
-INTERIM = re.compile(rb"HTTP/1\.1 1\d\d ")
-ENCODING = re.compile(rb"\r\ncontent-encoding:[ \t]*([^\r]*)", re.IGNORECASE)
 START_S = 1.0
 READY_S = 18.0  # for the service to be ready; a start waits a little longer for its server
 
@@ -53,6 +50,7 @@ class System:
         self.has_streams = described.has_events  # and no calls; of gRPC the interface says which methods have streams
         if described.has_events or described.has_grpc:
             self.StreamClient = type("StreamClient", (StreamClient,), {"described": described})
+            self.StreamWire = _stream_wire_of(described)
         self.serve = functools.partial(_serve, described, self)
         self.Wire = _wire_of(described)
         if described.says.http2 or not described.has_http:  # else a connection carries one call at a time
@@ -381,14 +379,6 @@ class StreamClient(Client):
             yield message
 
 
-def _final(buffer: _http_wire.Buffer, length: int) -> int:
-    """Return where the final response begins: behind the interim ones that are complete."""
-    begin = 0
-    while INTERIM.match(buffer, begin, length) and (stop := buffer.find(b"\r\n\r\n", begin, length)) >= 0:
-        begin = stop + 4
-    return begin
-
-
 def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
     """Return what makes the requests as bytes, of HTTP or of gRPC, for the load generator ``wire``."""
     of = functools.partial(_one, described.file)
@@ -401,6 +391,21 @@ def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
         from bench.systems import _service_grpc
 
         return _service_grpc.Wire(address, described, of)
+
+    return wire
+
+
+def _stream_wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
+    """Return what makes the streams of a connection as bytes, for the load generator ``wire``."""
+    of = functools.partial(_requests, described.file, has_stream=True)
+
+    def wire(address: str, options: Options) -> Any:
+        if described.has_grpc:
+            from bench.systems import _service_grpc
+
+            return _service_grpc.StreamWire(address, described, of)
+        kind = _service_wire.OverHttp2 if described.says.http2 else _service_wire.OverHttp1
+        return _service_wire.EventStreams(kind(address, described), described, of)
 
     return wire
 
@@ -418,27 +423,20 @@ class Wire(_http_wire.Responses):
 
     def request(self, payload: bytes) -> bytes:
         """Return the bytes of a request."""
-        request = self._of(payload)
-        headers = http_parts.merged({"Host": self._host}, request.headers)
-        head = [f"{request.method} {request.target} HTTP/1.1"]
-        head += [f"{name}: {value}" for name, value in headers.items()]
-        if request.body or request.method in ("POST", "PUT", "PATCH"):
-            head.append(f"Content-Length: {len(request.body)}")
-        return "\r\n".join([*head, "\r\n"]).encode("latin-1") + request.body
+        return _service_wire.as_bytes(self._of(payload), self._host)
 
     def end(self, buffer: _http_wire.Buffer, length: int) -> int:
-        """Do what ``Responses.end`` does; interim responses (RFC 9110, section 15.2) belong to the one behind them."""
-        if not (begin := _final(buffer, length)):
+        """Do what ``Responses.end`` does; interim responses belong to the one behind them."""
+        if not (begin := _http_wire.final(buffer, length)):
             return super().end(buffer, length)
         stop = super().end(buffer[begin:length], length - begin)
         return begin + stop if stop else 0
 
     def body(self, response: bytes, payload: bytes) -> bytes:
         """Return the payload if the response is as expected; TransportError if it is not."""
-        response = response[_final(response, len(response)) :]
+        response = response[_http_wire.final(response, len(response)) :]
         head = _http_wire.read_head(response, len(response))
         assert head
         request, data = self._of(payload), _http_wire.body_of(response, head)
-        encoding = ENCODING.search(response, 0, head.start)
-        refuse(request, request.fault(head.status, data, encoding[1].decode("latin-1") if encoding else ""))
+        refuse(request, request.fault(head.status, data, head.value("content-encoding")))
         return payload

@@ -2,18 +2,19 @@
 
 import functools
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import grpc
+import msgspec
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 from grpc import aio
 
 from bench.contract import Address, parse_address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
 from bench.plan.service_file import NAME, Prepared, Service, begin, differs, refuse, too_late
-from bench.systems import _grpc_wire, _service_tls
+from bench.systems import _grpc_wire, _service_streams, _service_tls, _service_wire
 
 MOST_MESSAGE = 256_000_000  # bytes of a reply by the wire
 OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1))
@@ -155,7 +156,7 @@ def encoded(request: Prepared, has_stream: bool = False) -> bytes:
     if found.server_streaming != has_stream:
         where = "bench run streaming" if found.server_streaming else "latency and others, not by streaming"
         what = "has a stream of replies" if found.server_streaming else "has one reply"
-        raise SystemFileError(f"{request.target} {what}: measure it by {where}")
+        raise SystemFileError(f"{request.target} {what}: measure it by {where}, with a file of its own")
     kind, _ = types_of(request.proto, request.target)
     try:
         return bytes(json_format.ParseDict(request.message, kind()).SerializeToString())
@@ -274,3 +275,48 @@ class Wire(_grpc_wire.Calls):
         request, (status, details) = self._of(payload), _grpc_wire.status_of(response)
         refuse(request, fault(request, status, _grpc_wire.message_of(response) if status == "OK" else details.encode()))
         return payload
+
+
+class Connection(_service_wire.OverHttp2):
+    """One connection of HTTP/2, and the call under way on it."""
+
+    def begin(self, request: Prepared, body: bytes) -> None:
+        """Make a call with an encoded message."""
+        headers = _grpc_wire.HEADERS | request.headers
+        call = msgspec.structs.replace(request, method="POST", target=f"/{request.target}", headers=headers)
+        super().begin(call, _grpc_wire.request_of(body))
+
+
+class StreamWire(_service_wire.Streams):
+    """Streams of messages that answer a call, as bytes for the load generator ``wire``."""
+
+    def __init__(
+        self, address: str, described: Service, requests_of: Callable[[bytes], _service_wire.Requests]
+    ) -> None:
+        self._described, self._where = described, parse_address(address)
+        self._connection = Connection(address, described)
+        super().__init__(self._connection, described, requests_of)
+
+    def begin(self, payload: bytes) -> None:
+        """Do what ``Streams.begin`` does; the service is asked for its interface where its file names none."""
+        reflect(self._described, self._where)
+        super().begin(payload)
+        self._messages, self._count = _grpc_wire.Messages(MOST_MESSAGE), 0
+
+    def receive(self, data: bytes) -> Iterator[_service_streams.Message]:
+        """Do what ``EventStreams.receive`` does."""
+        by, part = self._connection, self._connection.feed(data)
+        if not by.fields:  # of a reply: servers send their settings before there is one
+            return
+        request = self._request
+        if not self._is_right:
+            _grpc_wire.refuse_others(by.fields)
+            self._is_right = True
+        for message in self._messages.feed(part):
+            self._count += 1
+            yield _service_streams.Message(request, message, fault_of_message)
+        if by.is_over:
+            status, details = _grpc_wire.status_in(by.trailers)
+            refuse(request, "" if status == "OK" else f"its status is {status}: {begin(details.encode())}")
+            self._messages.end()
+            refuse(request, request.fault_of_stream(self._count, has_ended=True))

@@ -1,7 +1,7 @@
 """Streams of messages of a service: server-sent events over HTTP, or the replies of a gRPC method."""
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from bench.errors import TransportError
@@ -46,22 +46,39 @@ class Message:
         refuse(self._request, self._fault(self._request, self._data))
 
 
-async def of_events(request: Prepared, parts: AsyncIterator[bytes]) -> AsyncIterator[Message]:
-    """Yield the messages of a reply that is a stream of events; TransportError if it is not the expected one.
+class EventStream:
+    """The messages of a reply that is a stream of events, from parts of its body, whoever receives them.
 
     An event with the data that is expected at the end is no message, and none may follow it.
     """
-    events, count, has_ended = Events(), 0, False
-    end = None if request.expect.end is None else request.expect.end.encode()
-    async for part in parts:
-        for data in events.feed(part):
-            if has_ended:
-                refuse(request, f"its stream goes on behind {request.expect.end!r}")
-            if has_ended := data == end:
+
+    def __init__(self, request: Prepared) -> None:
+        self._request, self._events, self._count, self._has_ended = request, Events(), 0, False
+        self._last = None if request.expect.end is None else request.expect.end.encode()
+
+    def feed(self, part: bytes) -> Iterator[Message]:
+        """Yield the messages that are complete by these bytes; TransportError for one behind the end."""
+        for data in self._events.feed(part):
+            if self._has_ended:
+                refuse(self._request, f"its stream goes on behind {self._request.expect.end!r}")
+            if data == self._last:
+                self._has_ended = True
                 continue
-            count += 1
-            yield Message(request, data, Prepared.fault_of_content)
-    refuse(request, request.fault_of_stream(count, has_ended))
+            self._count += 1
+            yield Message(self._request, data, Prepared.fault_of_content)
+
+    def end(self) -> None:
+        """Raise TransportError for a stream that is over and not the expected one."""
+        refuse(self._request, self._request.fault_of_stream(self._count, self._has_ended))
+
+
+async def of_events(request: Prepared, parts: AsyncIterator[bytes]) -> AsyncIterator[Message]:
+    """Yield the messages of a reply that is a stream of events; TransportError if it is not the expected one."""
+    stream = EventStream(request)
+    async for part in parts:
+        for message in stream.feed(part):
+            yield message
+    stream.end()
 
 
 async def of_grpc(request: Prepared, messages: AsyncIterator[bytes]) -> AsyncIterator[Message]:
@@ -76,8 +93,11 @@ async def of_grpc(request: Prepared, messages: AsyncIterator[bytes]) -> AsyncIte
 
 
 def refuse_no_events(request: Prepared, status: int, headers: Any, body: bytes) -> None:
-    """Raise TransportError for a reply that is no stream of events, whose body is quoted then."""
-    kind, encoding = headers.get("Content-Type", ""), headers.get("Content-Encoding", "identity")
+    """Raise TransportError for a reply that is no stream of events, whose body is quoted then.
+
+    headers: their values by names in small letters, or in any.
+    """
+    kind, encoding = headers.get("content-type", ""), headers.get("content-encoding", "identity")
     fault = request.fault_of_status(status, body)
     if not fault and not kind.lower().startswith("text/event-stream"):
         fault = f"its type is {kind or 'not given'}, not text/event-stream"

@@ -1,6 +1,7 @@
 """Estimates: how long a plan takes, and its description before it begins."""
 
 import contextlib
+import math
 import os
 from dataclasses import replace
 
@@ -127,3 +128,12 @@ def described(plan: Plan) -> str:
         amount = [counted(plan.starts, "start"), windows]
     starts = f"{len(plan.cases)} cases x {', '.join(filter(None, amount))}"
     return "; ".join([f"{starts}, profile {plan.profile}: about {expected_s(plan):.0f} s", *hosts.each(plan)])
+
+
+def whole_replays_s(case: Case, window_s: float) -> float:
+    """Return a window in which a recording is replayed once or more, always as a whole; of other arrivals this one."""
+    service = systems.service_of(case.system)
+    if case.arrivals != "recorded" or service is None or service.recording is None:
+        return window_s
+    replay_s = len(service.recording.requests) / case.offered_per_s
+    return replay_s * max(1, math.ceil(window_s / replay_s - 1e-9))

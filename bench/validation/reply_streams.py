@@ -44,8 +44,8 @@ def check(case: Case, module: Any) -> None:
 
 def _check_service(case: Case) -> None:
     """Refuse what is asked of the streams of a user's service, which says itself what it sends."""
-    if case.engine != "library":
-        raise UsageError(f"{case.system} has no streams of replies by the engine {case.engine}: give engine library")
+    if case.engine not in ("library", "wire"):
+        raise UsageError(f"{case.system} has no streams of replies by {case.engine}: give engine library or wire")
     if (case.replies, case.reply_bytes, case.gap_us) != (0, 0, 0):
         raise UsageError(f"{case.system} is a service, which says itself what it sends: leave out replies and gaps")
 

@@ -232,10 +232,11 @@ def _check_wire(case: Case, module: Any) -> None:
         able = ", ".join(systems.offering("Wire"))
         raise UsageError(f"{case.system} over {case.transport} has no engine wire: over ipc or tcp {able} have one")
     try:
-        wire = module.Wire(Binding(case.transport, "").endpoint(), module.Options(**case.options))
+        kind = module.StreamWire if case.load == "reply_stream" and hasattr(module, "StreamWire") else module.Wire
+        wire = kind(Binding(case.transport, "").endpoint(), module.Options(**case.options))
     except ValueError as reason:
         raise UsageError(f"{case.system}: {reason}, or engine library") from reason
-    if case.load in ("retry", "reply_stream") and hasattr(wire, "begin"):
+    if case.load in ("retry", "reply_stream") and hasattr(wire, "begin") and kind is module.Wire:
         raise UsageError(
             f"the engine wire makes the load {case.load} without HTTP/2 and brokers: name another system than "
             f"{case.system}"

@@ -1,5 +1,6 @@
 """Capacity under an objective: the search on known servers, and once on a real one."""
 
+import json
 import math
 
 import numpy as np
@@ -130,25 +131,28 @@ def opened(took_us):
     return np.stack([due_ns, due_ns + 1000 * took_us, due_ns])
 
 
-def searched(monkeypatch, limits, share=0.5, first=200, goal="p95<=5ms", rule=None):
+def searched(monkeypatch, limits, share=0.5, first=200, goal="p95<=5ms", rule=None, **asked):
     """Return the run of a search on made-up servers, and what was said.
 
-    limits: the highest rate at which each system meets the objective. share: of their CPUs that the clients use.
+    limits: the highest rate at which each system meets the objective. share: of their CPUs that the clients use. The
+    run has the measured cases as ``measured``, and their ``windows``.
     """
 
-    windows = []
+    cases, windows = [], []
 
     def measured(case, window_s, seed, routers):
+        cases.append(case)
         windows.append(window_s)
         took_us = np.full(400, 1000 if case.offered_per_s <= limits[case.system] else 9000)
         known = usual(400, 1.0, scheduled=400, client_cpu_ns=int(share * 1e9), voluntary_switches=0)
         return StartRecord(known, [opened(took_us)])
 
     monkeypatch.setattr(capacity_search, "measure", measured)
-    plan, said = registry.plan("capacity", system="zeromq", transport="ipc", objective=goal, first=first), []
+    asked = {"system": "zeromq", "transport": "ipc", "objective": goal, "first": first} | asked
+    plan, said = registry.plan("capacity", **asked), []
     folder = capacity_search.find(plan, objective(goal), said.append, rule)
     run = Run(folder)
-    vars(run)["windows"] = windows
+    vars(run).update(measured=cases, windows=windows)
     return run, said
 
 
@@ -209,6 +213,21 @@ def test_mlperfs_rule_is_refused_with_the_estimate_where_it_takes_more_than_an_h
     assert not Run(find("latest")).manifest["capacity"]["confirmed"]
     monkeypatch.setenv("ROUNDTRIP_YES", "1")
     searched(monkeypatch, {"sockets": 10**6, "zeromq": 280}, goal="p99<=5ms", rule=rule)
+
+
+def test_each_probe_replays_a_whole_recording_and_the_control_has_poisson_arrivals(monkeypatch, tmp_path, own_systems):
+    lines = [json.dumps({"at_s": at_s, "path": "/"}) for at_s in (0, 1, 1, 4, 5, 5, 9)]
+    (tmp_path / "shop.jsonl").write_text("\n".join(lines))
+    (tmp_path / "shop.yaml").write_text("start: [shop]\nrecording: shop.jsonl\n")
+    asked = {"system": str(tmp_path / "shop.yaml"), "transport": "tcp", "clients": 1, "callers": 5}
+    run, _ = searched(monkeypatch, {"sockets": 10**6, "shop": 300}, arrivals="recorded", **asked)
+    for case, window_s in zip(run.measured, run.windows, strict=True):
+        replays = window_s * case.offered_per_s / len(lines)
+        is_whole = replays == pytest.approx(round(replays)) and replays > 0.5
+        assert (case.arrivals, case.callers) == (("recorded", 5) if is_whole else ("poisson", 1))
+        assert is_whole == (case.system == "shop")
+    found = run.manifest["capacity"]
+    assert found["low_per_s"] <= 300 < found["high_per_s"] and "recording" in text.conclusion(run)
 
 
 @pytest.mark.slow

@@ -43,6 +43,44 @@ def test_responses_are_found_wherever_they_are_split(responses, cuts):
         stream = stream[size:]
 
 
+@given(RESPONSES, CUTS)
+def test_a_body_is_the_same_in_whatever_parts_it_comes(response, cuts):
+    stream, body = response
+    head = _http_wire.read_head(stream, len(stream))
+    reader, rest = _http_wire.Body(head.size), stream[head.start :]
+    places = sorted({cut % (len(rest) + 1) for cut in cuts})
+    parts = [rest[start:stop] for start, stop in itertools.pairwise([0, *places, len(rest)])]
+    assert b"".join(map(reader.feed, parts)) == body and reader.is_over
+
+
+@pytest.mark.parametrize(
+    ("size", "parts", "fact"),
+    [
+        (None, [b"5\r\nabc", b"deX\n"], "does not end"),
+        (None, [b"g\r\n"], "malformed"),
+        (None, [b"0\r\n\r\n", b"x"], "1 bytes came after"),
+        (None, [b"5\r\nab", b""], "in the middle"),
+        (3, [b"abcd"], "1 bytes came after"),
+        (3, [b"ab", b""], "in the middle"),
+    ],
+)
+def test_a_body_that_is_malformed_or_cut_off_is_refused(size, parts, fact):
+    reader = _http_wire.Body(size)
+    with pytest.raises(TransportError, match=fact):
+        for part in parts:
+            reader.feed(part) if part else reader.end()
+
+
+def test_a_body_may_last_until_the_connection_ends_where_that_is_allowed():
+    stream = b"HTTP/1.1 200 OK\r\n\r\nabc"
+    with pytest.raises(TransportError, match="length"):
+        _http_wire.read_head(stream, len(stream))
+    head = _http_wire.read_head(stream, len(stream), to_end=True)
+    reader = _http_wire.Body(head.size)
+    assert head.last and reader.feed(b"abc") == b"abc" and not reader.is_over
+    assert reader.end() == b"" and reader.is_over
+
+
 @given(RESPONSES, CUTS, some.integers(0, 10_000))
 def test_a_response_that_is_cut_off_is_not_there_yet(response, cuts, length):
     stream = response[0][: length % len(response[0])]

@@ -450,6 +450,8 @@ def test_recorded_arrivals_without_recorded_times_or_with_several_clients_are_re
         case(own(description()), **asked)
     plan = registry.plan("openload", arrivals="recorded", system=shop, clients=1, rates="[5, 50]")
     assert [each.offered_per_s for each in plan.cases if each.arrivals == "recorded"] == [5, 50]
+    plan = registry.plan("capacity", arrivals="recorded", system=shop, clients=1, callers=5, first=3, window_s=2)
+    assert plan.cases[0].arrivals == "recorded" and plan.window_s == pytest.approx(8 / 3)  # two times four requests
     (tmp_path / "shop.jsonl").write_text('{"path": "/users/1"}\n{"path": "/users/2"}')
     with pytest.raises(UsageError, match="at_s"):
         case(shop, **asked)
@@ -780,9 +782,13 @@ def streams(file, **changes):
     return record, {row["name"]: row["value"] for row in record.tables["reports"]}
 
 
+ENGINES = pytest.mark.parametrize("engine", ["library", "wire"])
+
+
 @pytest.mark.slow
-def test_streams_of_events_have_the_times_of_their_messages_which_are_all_checked(own):
-    record, failed = streams(tokens(own, warm_up=1))
+@ENGINES
+def test_streams_of_events_have_the_times_of_their_messages_which_are_all_checked(own, engine):
+    record, failed = streams(tokens(own, warm_up=1), engine=engine)
     assert not failed and record.ledger["calls"] == 10 * record.ledger["streams"] > 0
     table, messages = record.tables["streams"], record.tables["replies"]
     assert set(table["replies"]) == {10} and all(map(int.__lt__, table["first_ns"], table["last_ns"]))
@@ -791,28 +797,48 @@ def test_streams_of_events_have_the_times_of_their_messages_which_are_all_checke
 
 
 @pytest.mark.slow
+@ENGINES
 @pytest.mark.parametrize("fault", ["short", "odd", "endless", "cut"])
-def test_a_stream_that_is_not_as_expected_is_a_counted_failure(own, fault):
-    record, failed = streams(tokens(own, fault))
+def test_a_stream_that_is_not_as_expected_is_a_counted_failure(own, fault, engine):
+    record, failed = streams(tokens(own, fault), engine=engine)
     assert failed == {"error_read" if fault == "cut" else "error_tokens": record.ledger["errors"]}
     assert record.ledger["streams"] and not all(record.tables["streams"]["is_complete"])
 
 
 @pytest.mark.slow
-def test_a_reply_that_is_no_stream_of_events_is_named_with_its_type(own):
+@ENGINES
+def test_a_stream_that_never_ends_is_a_counted_failure_after_a_limit(own, engine):
+    record, failed = streams(tokens(own, "stall", timeout_s=0.3), engine=engine)
+    assert failed == {"error_timeout": record.ledger["errors"]} and record.ledger["streams"]
+
+
+@pytest.mark.slow
+@ENGINES
+def test_a_reply_that_is_no_stream_of_events_is_named_with_its_type(own, engine):
     wrong = TOKENS | {"http": {"path": "/users/1", "stream": "sse"}}
     with pytest.raises(SystemFailedError, match=r"its type is .*text/event-stream"):
-        streams(tokens(own, requests=[wrong]))
+        streams(tokens(own, requests=[wrong]), engine=engine)
     with pytest.raises(UsageError, match="streaming"):
         case(tokens(own))
 
 
 @pytest.mark.slow
-def test_streams_of_events_come_over_http_2(own, tmp_path):
+@ENGINES
+def test_streams_of_events_come_encrypted(own, certified, engine):
+    content = description(requests=[TOKENS | {"expect": {"messages": 10}}], values={"n": [10]})
+    file = own(encrypted(content, "certified", authority="certified/authority.pem"), "tokens")
+    record, failed = streams(file, engine=engine)
+    assert not failed and record.ledger["calls"] == 10 * record.ledger["streams"] > 0
+
+
+@pytest.mark.slow
+@ENGINES
+def test_streams_of_events_come_over_http_2(own, tmp_path, engine):
     shutil.copy(PROGRAM.with_name("own_http2_service.py"), tmp_path)
     start = [sys.executable, "-m", "hypercorn", "own_http2_service:app", "--bind", "127.0.0.1:{port}"]
     asked = {"name": "three", "http": {"path": "/events", "stream": "sse"}, "expect": {"messages": 3}}
-    record, failed = streams(own({"start": start, "ready": "/", "http2": True, "requests": [asked]}, "second"))
+    file = own({"start": start, "ready": "/", "http2": True, "requests": [asked]}, "second")
+    record, failed = streams(file, engine=engine)
     assert not failed and record.ledger["calls"] == 3 * record.ledger["streams"] > 0
 
 
@@ -820,19 +846,22 @@ WATCH = {"method": "users.v1.Users/Watch"}
 
 
 @pytest.mark.slow
+@ENGINES
 @pytest.mark.parametrize("proto", ["own_users.proto", ""])
-def test_the_messages_of_a_grpc_method_with_a_stream_are_checked(own_grpc, proto):
+def test_the_messages_of_a_grpc_method_with_a_stream_are_checked(own_grpc, proto, engine):
     expect = {"messages": 4, "message": {"id": "{id}", "name": "Ada"}}
     file = own_grpc(["a", "b"], expect, proto=proto, **WATCH)
-    record, failed = streams(file)
+    record, failed = streams(file, engine=engine)
     assert not failed and record.ledger["calls"] == 4 * record.ledger["streams"] > 0
     assert systems.has_streams("users") is bool(proto)
-    record, failed = streams(own_grpc(["other"], expect, proto=proto, **WATCH))  # of which every fifth is short
+    record, failed = streams(
+        own_grpc(["other"], expect, proto=proto, **WATCH), engine=engine
+    )  # of which every fifth is short
     assert failed == {"error_user": record.ledger["errors"]} and record.ledger["streams"]
     with pytest.raises(SystemFailedError, match=r"RESOURCE_EXHAUSTED.*too many watch"):
-        streams(own_grpc(["0"], expect, proto=proto, **WATCH))
+        streams(own_grpc(["0"], expect, proto=proto, **WATCH), engine=engine)
     with pytest.raises(SystemFailedError, match="one reply"):
-        streams(own_grpc(["a"], {}, proto=proto))
+        streams(own_grpc(["a"], {}, proto=proto), engine=engine)
 
 
 @pytest.mark.slow
@@ -846,11 +875,12 @@ def test_the_page_of_a_service_with_streams_has_its_times_to_first_message(own, 
 
 
 def test_streams_of_a_service_are_planned_by_how_many_run_at_once(own):
-    plan = registry.plan("streaming", system=tokens(own), streams="[1, 7]")
-    assert [(each.system, each.callers, each.replies, each.gap_us) for each in plan.cases] == [
-        ("tokens", 1, 0, 0),
-        ("tokens", 7, 0, 0),
-    ]
+    for engine in ("library", "wire"):
+        plan = registry.plan("streaming", system=tokens(own), streams="[1, 7]", engine=engine)
+        assert [(each.system, each.callers, each.replies, each.engine) for each in plan.cases] == [
+            ("tokens", 1, 0, engine),
+            ("tokens", 7, 0, engine),
+        ]
 
 
 def test_what_is_beside_a_service_file_is_no_system(own):

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from bench.errors import UsageError
 from bench.plan import parameters
-from bench.plan.case import Case
+from bench.plan.case import ARRIVALS, Case
 from bench.plan.confirmation import USUAL
 from bench.plan.confirmation import rule as by_rule
 from bench.plan.objective import objective as read
 from bench.plan.plan import Plan
+from bench.validation import estimate
 from bench.validation.amount import OnHosts
 from bench.validation.cases import client_count, offered, one_way, own_engine, payload
 from bench.validation.profiles import PROFILES
@@ -28,11 +29,15 @@ def plan(
     first: object = 200,
     rule: object = USUAL,
     engine: object = "library",
+    arrivals: object = "poisson",
+    callers: object = 1,
 ) -> Plan:
     """Plan the first probe of a search; the number of starts is how many probes to expect.
 
     rule: ``usual`` confirms the lower end by most of the profile's starts, ``mlperf`` by five that all meet the
-    objective, with as many requests as MLPerf asks for: see ``bench.plan.confirmation``.
+    objective, with as many requests as MLPerf asks for: see ``bench.plan.confirmation``. arrivals: with ``recorded``
+    each probe replays a whole recording, faster or slower, once or more; callers: the requests that each client process
+    of an asynchronous library, or of the engine wire, has under way at most, a connection each.
 
     hosts: see ``bench.plan.hosts``; the clients that share the schedule are then on the hosts that load.
     """
@@ -50,10 +55,12 @@ def plan(
         given.where(is_parallel=True),
         "open",
         offered(first, "first"),
-        "poisson",
+        parameters.one_name(arrivals, "arrivals", ARRIVALS),
         client_count(clients),
+        client_count(callers, "callers"),
         engine=own_engine(engine),
         hosts=there,
     )
     window_s = given.window_s or profile.window_s
-    return replace(given, starts=PROBES + confirming.starts, window_s=window_s).plan("capacity", [case])
+    planned = replace(given, starts=PROBES + confirming.starts, window_s=window_s).plan("capacity", [case])
+    return replace(planned, window_s=estimate.whole_replays_s(case, planned.window_s))

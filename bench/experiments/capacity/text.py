@@ -69,9 +69,10 @@ def _disagreement(run: Run) -> str:
 
 
 def _subject(run: Run) -> str:
-    """Return what the search was of: the system, its transport, and the connections that share the schedule."""
+    """Return what the search was of: the system, its transport, the connections that share the schedule, its gaps."""
     of = run.case(0)
-    return f"**{of.system} {of.transport}**, {counted(of.clients, 'connection')}"
+    gaps = ", at the gaps of its recording, all longer or shorter by one factor" * (of.arrivals == "recorded")
+    return f"**{of.system} {of.transport}**, {counted(of.clients * of.callers, 'connection')}{gaps}"
 
 
 def _kind(run: Run) -> str:

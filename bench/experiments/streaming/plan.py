@@ -11,7 +11,7 @@ from bench.plan.case import MOST_STREAMS, Case
 from bench.plan.plan import Plan
 from bench.validation import support
 from bench.validation.amount import Placed
-from bench.validation.cases import absent_of, chosen_systems
+from bench.validation.cases import absent_of, chosen_systems, own_engine
 
 SYSTEMS = ("sockets", "zeromq", "grpc_sync", "grpc_aio", "http_aiohttp", "wamp_crossbar")
 LOAD = "reply_stream"
@@ -40,11 +40,13 @@ def plan(
     reply_bytes: object = 50,
     payload_bytes: object = 2000,
     options: object = "",
+    engine: object = "library",
 ) -> Plan:
     """Plan paced streams by how many run at once, unpaced ones, and the stacks of the origin; 0 streams leave them out.
 
     Of a user's service the streams are as its file describes them, by the same numbers at once. ``streams`` auto are as
-    many as the profile has time for. ``options`` are those of the one system that is asked for.
+    many as the profile has time for. ``options`` are those of the one system that is asked for. engine: of users'
+    services, and of raw sockets.
     """
     chosen = _chosen(system)
     by = parameters.one_name(transport, "transport", ("ipc", "tcp"))
@@ -56,6 +58,7 @@ def plan(
         "payload_bytes": parameters.count(payload_bytes, "payload_bytes", 1_000_000),
         "placement": given.where(is_parallel=True),
         "load": LOAD,
+        "engine": own_engine(engine),
         "replies": parameters.count(replies, "replies", limits.MOST_REPLIES),
         "reply_bytes": parameters.count(reply_bytes, "reply_bytes", limits.MOST_REPLY_BYTES),
     }
@@ -82,7 +85,7 @@ def plan(
 def _of_service(name: str, streams: int, shared: dict[str, Any]) -> Case:
     """Return the case of a user's service, which says itself what it sends and when."""
     (by,) = systems.constant(name, "TRANSPORTS")
-    given = {part: shared[part] for part in ("payload_bytes", "placement", "load")}
+    given = {part: shared[part] for part in ("payload_bytes", "placement", "load", "engine")}
     return Case(name, by, callers=streams, **given)
 
 
