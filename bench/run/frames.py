@@ -184,8 +184,8 @@ class Run(Tables):
         return slices.numbers_of_calls(sent, self._slices_by_start[start]["begin_ns"].to_numpy()).astype(np.int32)
 
     @cached_property
-    def _slices_by_start(self) -> dict[object, pd.DataFrame]:
-        return dict(iter(self.stored_slices.groupby("start")))
+    def _slices_by_start(self) -> dict[int, pd.DataFrame]:
+        return {number_of(start): rows for start, rows in self.stored_slices.groupby("start")}
 
     @cached_property
     def is_warm(self) -> Array:

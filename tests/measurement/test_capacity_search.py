@@ -223,9 +223,9 @@ def test_each_probe_replays_a_whole_recording_and_the_control_has_poisson_arriva
     run, _ = searched(monkeypatch, {"sockets": 10**6, "shop": 300}, arrivals="recorded", **asked)
     for case, window_s in zip(run.measured, run.windows, strict=True):
         replays = window_s * case.offered_per_s / len(lines)
-        is_whole = replays == pytest.approx(round(replays)) and replays > 0.5
-        assert (case.arrivals, case.callers) == (("recorded", 5) if is_whole else ("poisson", 1))
-        assert is_whole == (case.system == "shop")
+        is_shop = case.system == "shop"
+        assert (case.arrivals, case.callers) == (("recorded", 5) if is_shop else ("poisson", 1))
+        assert not is_shop or (replays == pytest.approx(round(replays)) and replays > 0.5)
     found = run.manifest["capacity"]
     assert found["low_per_s"] <= 300 < found["high_per_s"] and "recording" in text.conclusion(run)
 

@@ -1,6 +1,7 @@
 """Sentences of languages.ipynb: how much of the time per call is Python's, on which side, and what limits the rate."""
 
 import math
+from collections.abc import Callable
 
 from bench.analysis.checks import client_limited
 from bench.experiments.case_ratios import confidence, times
@@ -31,6 +32,7 @@ def servers(run: Run) -> str:
     for of in findings.servers(run):
         if of.callers == 1:
             continue
+        shown: dict[str, Callable[[float], str]]
         shown = {findings.RATE: quantity, findings.CPU["server"]: duration, findings.MEMORY: in_bytes}
         rate, cpu_us, memory = (run.over_starts(of.case, name).words(text) for name, text in shown.items())
         least = " at least, because the client's CPU is the limit" if of.case in limited else ""
