@@ -8,7 +8,7 @@ from bench.experiments.languages import findings
 from bench.experiments.languages.findings import Cross
 from bench.experiments.sentences import absent, limit_of
 from bench.run.frames import Run
-from bench.stats import across_starts
+from bench.stats import Text, across_starts
 from bench.stats.intervals import Interval
 from bench.text import duration, in_bytes, listed, paragraphs, quantity
 
@@ -31,7 +31,7 @@ def servers(run: Run) -> str:
     for of in findings.servers(run):
         if of.callers == 1:
             continue
-        shown = {findings.RATE: quantity, findings.CPU["server"]: duration, findings.MEMORY: in_bytes}
+        shown: dict[str, Text] = {findings.RATE: quantity, findings.CPU["server"]: duration, findings.MEMORY: in_bytes}
         rate, cpu_us, memory = (run.over_starts(of.case, name).words(text) for name, text in shown.items())
         least = " at least, because the client's CPU is the limit" if of.case in limited else ""
         line = f"- **{of.name}**: {rate} calls per second with {of.callers} connections{least}"
