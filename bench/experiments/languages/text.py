@@ -1,7 +1,6 @@
 """Sentences of languages.ipynb: how much of the time per call is Python's, on which side, and what limits the rate."""
 
 import math
-from collections.abc import Callable
 
 from bench.analysis.checks import client_limited
 from bench.experiments.case_ratios import confidence, times
@@ -9,7 +8,7 @@ from bench.experiments.languages import findings
 from bench.experiments.languages.findings import Cross
 from bench.experiments.sentences import absent, limit_of
 from bench.run.frames import Run
-from bench.stats import across_starts
+from bench.stats import Text, across_starts
 from bench.stats.intervals import Interval
 from bench.text import duration, in_bytes, listed, paragraphs, quantity
 
@@ -32,8 +31,7 @@ def servers(run: Run) -> str:
     for of in findings.servers(run):
         if of.callers == 1:
             continue
-        shown: dict[str, Callable[[float], str]]
-        shown = {findings.RATE: quantity, findings.CPU["server"]: duration, findings.MEMORY: in_bytes}
+        shown: dict[str, Text] = {findings.RATE: quantity, findings.CPU["server"]: duration, findings.MEMORY: in_bytes}
         rate, cpu_us, memory = (run.over_starts(of.case, name).words(text) for name, text in shown.items())
         least = " at least, because the client's CPU is the limit" if of.case in limited else ""
         line = f"- **{of.name}**: {rate} calls per second with {of.callers} connections{least}"
