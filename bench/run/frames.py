@@ -440,7 +440,7 @@ class Run(Tables):
         for case in map(number_of, self._ledger_by_case):
             for start, calls in self.described_calls(case):
                 means[start] = (calls.response_ns if time == "response" else calls.rtt_ns).mean() / 1e3
-        return pd.Series(means, dtype=float).sort_index()
+        return pd.Series(means, dtype=float).sort_index().rename_axis("start")
 
     def _first_us(self) -> "pd.Series[float]":
         """Return the median time of the calls after the warm-up that opened their connection, by start, in us."""
