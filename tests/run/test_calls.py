@@ -54,7 +54,9 @@ def test_calls_of_a_closed_loop_take_sixteen_bytes_each_also_while_they_are_read
     finally:
         tracemalloc.stop()
     assert found.calls.size == count * starts
-    assert 16 <= now / found.calls.size < 16.5 and peak / found.calls.size < 26  # a half more, which is not touched, beside one start
+    assert (
+        16 <= now / found.calls.size < 16.5 and peak / found.calls.size < 26
+    )  # a half more, which is not touched, beside one start
 
 
 def test_a_start_is_looked_at_where_its_calls_are():
