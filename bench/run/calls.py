@@ -71,24 +71,56 @@ class AllCalls:
 
 def gathered(parts: Iterable[pa.Table]) -> AllCalls:
     """Return the calls of parts of a table ``samples``; each is read when the one before it has been taken over."""
-    arrays: dict[str, list[Array]] = {name: [] for name in ("start", *COLUMNS)}
+    columns, found = {name: _Column() for name in COLUMNS}, list[tuple[int, slice]]()
     for part in parts:
-        for name, of_parts in arrays.items():
-            of_parts.append(lean(np.array(part[name])))  # a copy: what Arrow read is released
-    starts = joined(arrays.pop("start"))
-    order = np.argsort(starts, kind="stable") if (starts[1:] < starts[:-1]).any() else slice(None)
-    places = _places(starts[order])
-    del starts
-    calls = Calls(*(joined(arrays.pop(name))[order] for name in COLUMNS))
+        starts, begin = np.array(part["start"]), columns["rtt_ns"].count
+        edges = [0, *(np.flatnonzero(starts[1:] != starts[:-1]) + 1).tolist(), len(starts)]
+        found += [(int(starts[at]), slice(begin + at, begin + end)) for at, end in itertools.pairwise(edges) if end]
+        for name, column in columns.items():
+            column.add(np.array(part[name]))
+    calls, in_order = Calls(*(column.taken() for column in columns.values())), sorted(found, key=lambda one: one[0])
+    if found != in_order:
+        calls = calls.where(np.concatenate([np.arange(place.start, place.stop) for _, place in in_order]))
+    places: dict[Any, slice] = {}
+    end = 0
+    for start, place in in_order:
+        begin, end = end, end + place.stop - place.start
+        places[start] = slice(places[start].start if start in places else begin, end)
     for place in places.values():
         _put_in_order(calls, place)
     return AllCalls(calls, places)
 
 
-def _places(starts: Array) -> dict[Any, slice]:
-    """Return where each start's calls are. ``starts``: of each call, sorted."""
-    edges = [0, *(np.flatnonzero(starts[1:] != starts[:-1]) + 1).tolist(), len(starts)]
-    return {int(starts[begin]): slice(begin, end) for begin, end in itertools.pairwise(edges) if end}
+class _Column:
+    """A column to which parts are added in place: a whole beside its parts would take twice the memory."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._values: Array = np.empty(0, np.int64)
+
+    def add(self, values: Array) -> None:
+        """Add values at the end."""
+        begin, self.count, values = self.count, self.count + len(values), lean(values)
+        if not begin:
+            self._values = values
+        elif len(values) and is_lean(values) and is_lean(self._values) and _same(values[0], self._values[0]):
+            self._values = constant(values[0], self.count)
+        elif len(values):
+            self._grow(np.result_type(self._values, values))
+            self._values[begin : self.count] = values
+
+    def _grow(self, kind: "np.dtype[Any]") -> None:
+        """Make room for all values, and more, so that it is seldom made."""
+        if not self._values.flags.owndata or self._values.dtype != kind:
+            self._values = np.array(self._values, kind)
+        if len(self._values) < self.count:
+            self._values.resize(max(self.count, 3 * len(self._values) // 2), refcheck=False)
+
+    def taken(self) -> Array:
+        """Return the values; nothing can be added to them."""
+        if len(self._values) != self.count:
+            self._values.resize(self.count, refcheck=False)
+        return self._values
 
 
 def _put_in_order(calls: Calls, place: slice) -> None:

@@ -194,11 +194,11 @@ class Run(Tables):
         for start, calls in self.calls.by_start():
             warm_up_ns = float(self.ledger.at[start, "warm_up_ns"])
             warm[self.calls.place_of(start)] = start_values.is_warm(calls.t_send_ns, warm_up_ns)
-        for start, rows in self._slices_by_start.items():
-            numbers = self._slice_numbers(start)
+        for sliced, rows in self._slices_by_start.items():
+            numbers = self._slice_numbers(sliced)
             first = int(np.searchsorted(numbers, 0))
             rounds = rows["round"].to_numpy(float, na_value=np.nan)
-            warm[self.calls.place_of(start)][first:] = slices.is_warm(numbers[first:], rounds)
+            warm[self.calls.place_of(sliced)][first:] = slices.is_warm(numbers[first:], rounds)
         return warm
 
     @cached_property
@@ -444,7 +444,7 @@ class Run(Tables):
         for case in map(number_of, self._ledger_by_case):
             for start, calls in self.described_calls(case):
                 means[start] = (calls.response_ns if time == "response" else calls.rtt_ns).mean() / 1e3
-        return pd.Series(means, dtype=float).sort_index()
+        return pd.Series(means, dtype=float).sort_index().rename_axis("start")
 
     def _first_us(self) -> "pd.Series[float]":
         """Return the median time of the calls after the warm-up that opened their connection, by start, in us."""

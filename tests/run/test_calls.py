@@ -44,7 +44,7 @@ def test_a_column_with_one_value_takes_no_memory_in_one_start_only_as_much_as_it
     assert calls.is_lean(found.client) and found.client.dtype == np.int32
 
 
-def test_calls_of_a_closed_loop_take_sixteen_bytes_each_and_twenty_four_while_they_are_read():
+def test_calls_of_a_closed_loop_take_sixteen_bytes_each_also_while_they_are_read():
     count, starts = 20_000, 10
     tables = [part(start, np.arange(1, count + 1)) for start in range(starts)]
     tracemalloc.start()
@@ -54,7 +54,9 @@ def test_calls_of_a_closed_loop_take_sixteen_bytes_each_and_twenty_four_while_th
     finally:
         tracemalloc.stop()
     assert found.calls.size == count * starts
-    assert 16 <= now / found.calls.size < 16.5 and peak / found.calls.size < 28
+    assert (
+        16 <= now / found.calls.size < 16.5 and peak / found.calls.size < 26
+    )  # a half more, which is not touched, beside one start
 
 
 def test_a_start_is_looked_at_where_its_calls_are():
