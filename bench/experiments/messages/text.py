@@ -10,7 +10,7 @@ from bench.text import capitalized, duration, listed, paragraphs, quantity
 
 
 def answer(run: Run) -> str:
-    """Return the smallest and the largest ratio of a call with the message to one with opaque bytes."""
+    """Return the smallest and the largest ratio of calls with the message to those with opaque bytes."""
     compared = {case: findings.of_message(run, base, case) for base, case in findings.by_system(run)}
     ratios = {case: of for case, of in compared.items() if of is not None}
     if not ratios:
