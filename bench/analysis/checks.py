@@ -630,7 +630,7 @@ def turns(run: Run) -> Check:
     False-alarm rate of the levels: at most 5 % of runs, as for ``noise``.
     """
     found, busy = turns_of.interference(run), turns_of.awake(run)
-    finding = f"while they slept, the processes of a case used at most {busy.max():.2%} of a CPU"
+    finding = f"while they slept, the processes of a case used at most {turns_of.most_awake(run)}"
     disturbed = turns_of.beyond(turns_of.interference_logs(run), turns_of.MOST_INTERFERENCE)
     if (worst := disturbed[0] if disturbed else turns_of.most_disturbed(run)) is not None:
         of = found[worst]

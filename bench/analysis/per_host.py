@@ -17,6 +17,7 @@ from bench.text import listed
 CLIENTS = ("load", "latency")
 HEADLINE = 0.99  # the quantile of times that are no round trips, as those of reply streams
 MOST_STEAL, MOST_OTHERS = 0.01, 0.1  # of the CPU time, and of a CPU
+LEAST_S = 0.2  # of a window in which other processes' CPU time is known: the machine's clock ticks at 10 ms
 STALL_S, STALL_PAUSES = 0.5, 20  # no reply for so long, and so many times the mean pause between replies
 MOST_COLLECTIONS = 0.5  # of the calls above a quantile: that fewer are collections moves it little
 
@@ -129,7 +130,7 @@ def disturbances(starts: pd.DataFrame, cpus: int) -> list[str]:
     window_ns, disturbed = starts["window_s"] * 1e9, []
     if (steal := (starts["steal_ns"] / window_ns / cpus).median()) > MOST_STEAL:
         disturbed.append(f"other guests took {steal:.1%} of the CPU time (steal)")
-    if (others := (starts["other_cpu_ns"] / window_ns).where(window_ns > 2e8).median()) > MOST_OTHERS:
+    if (others := (starts["other_cpu_ns"] / window_ns).where(starts["window_s"] > LEAST_S).median()) > MOST_OTHERS:
         disturbed.append(f"other processes used {others:.0%} of a CPU")
     if (throttled_s := starts["throttled_ns"].sum() / 1e9) > 0:
         disturbed.append(f"the control group's CPU limit throttled tasks for {throttled_s:.2f} s")

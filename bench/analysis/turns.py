@@ -64,6 +64,11 @@ def awake(run: Run) -> "pd.Series[float]":
     return (ledger["asleep_cpu_ns"] / 1e9 / ledger["asleep_s"]).groupby(ledger["case"]).median()
 
 
+def most_awake(run: Run) -> str:
+    """Return in words the most that the processes of a case used while they slept, rounded up: it is at most that."""
+    return f"{np.ceil(1e4 * awake(run).max()) / 1e4:.2%} of a CPU"
+
+
 def twins(run: Run) -> list[tuple[int, int]]:
     """Return the pairs of cases that are one case under two names."""
     return [pair for pair in itertools.combinations(run.numbers, 2) if run.case(pair[0]) == run.case(pair[1])]

@@ -9,7 +9,7 @@ import pandas as pd
 from bench import stats
 from bench.analysis import checks, trust_card
 from bench.analysis.resources import Resource, full, resources
-from bench.analysis.turns import awake, interference, most_disturbed
+from bench.analysis.turns import interference, most_awake, most_disturbed
 from bench.experiments.registry import text_of
 from bench.run.frames import Run, column
 from bench.text import counted, duration, few, listed, ratio_ends
@@ -68,7 +68,7 @@ def turns(run: Run) -> str:
     """Return what taking turns did to the cases: interference, and CPU time of those that slept; or that none did."""
     if not len(run.stored_slices):
         return "Every start had a window of its own."
-    asleep = f"While they slept, the processes of a case used at most {awake(run).max():.2%} of a CPU."
+    asleep = f"While they slept, the processes of a case used at most {most_awake(run)}."
     if (worst := most_disturbed(run)) is None:
         return asleep
     found = interference(run)

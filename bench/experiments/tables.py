@@ -423,7 +423,9 @@ def disturbances(run: Run) -> pd.DataFrame:
         "throttled_ns": "throttled by a CPU limit",
         "other_cpu_ns": "other processes",
     }
-    shares = run.starts[[*columns]].div(run.starts["window_s"] * 1e9, axis=0).groupby(run.starts["case"]).median()
+    shares = run.starts[[*columns]].div(run.starts["window_s"] * 1e9, axis=0)
+    shares["other_cpu_ns"] = shares["other_cpu_ns"].where(run.starts["window_s"] > per_host.LEAST_S)
+    shares = shares.groupby(run.starts["case"]).median()
     cases = pd.Index([run.labels[number_of(case)] for case in shares.index], name="case")
     return shares.map(_known, text="{:.1%}".format, otherwise="not known").rename(columns=columns).set_axis(cases)
 

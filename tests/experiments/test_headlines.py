@@ -7,6 +7,7 @@ import pytest
 from handmade import reference
 
 from bench.analysis.comparison import effect
+from bench.experiments import sentences
 from bench.experiments.clients import findings as clients
 from bench.experiments.compare.findings import A, B
 from bench.run.frames import column
@@ -52,3 +53,12 @@ def test_the_medians_of_all_cases(notebook, drawn):
     assert len(lines) == len(cases)
     for line, (_, row) in zip(lines, cases.iterrows(), strict=True):
         assert line.startswith(row["label"]) and last_number(line) == pytest.approx(row[P50], rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", ["streaming", "openload", "retries", "throughput", "nodelay", "wamp", "messages"])
+def test_the_numbers_of_an_answer_are_those_of_the_notebooks_conclusion(notebook):
+    run = reference(notebook)
+    said = sentences.conclusion(run)
+    numbers = re.findall(r"\d[\d.,]*\d", sentences.answer(run))
+    assert len(numbers) >= 3 and [number for number in numbers if number not in said] == []

@@ -221,6 +221,30 @@ def test_the_rate_that_is_asked_about_is_the_highest_up_to_a_share_of_the_capaci
     assert answer.middle == pytest.approx(response_us / 1e3)
 
 
+def test_what_is_answered_is_of_rates_whose_windows_are_long_enough_for_steady_state():
+    run = swept([100, 500, 950], [1100, 2000, 9000], calls=100, scheduled=100)  # 400 ms to settle at 950/s
+    assert "at 500/s is" in _growth(run) and "at 950/s is" not in _growth(run)
+    unsettled = swept([900, 950], [6000, 9000], calls=100, scheduled=100)
+    assert "at 950/s is" in _growth(unsettled)
+
+
+@pytest.mark.parametrize(
+    ("rates", "least_share", "has_capacity"),
+    [([100, 300, 950], 0.8, True), ([10, 20, 50], 0.7, False), ([10, 900], 0.6, True), ([900, 950, 980], 0.3, True),
+     ([100], 0, False), ([950], 0, True)],
+)  # fmt: skip
+def test_the_axis_of_rates_gives_most_of_its_room_to_them(rates, least_share, has_capacity):
+    run = swept(rates, [2000] * len(rates), calls=10, scheduled=10)
+    for name in ("means", "against_load", "pacing"):
+        axes = panels.panel(run, name).axes[0]
+        low, high = axes.get_xlim()
+        assert low <= rates[0] and rates[-1] < high and bool(high > 1000) is has_capacity  # the capacity is 1,000/s
+        to_share = axes.transData + axes.transAxes.inverted()
+        first, last = (to_share.transform((rate, 1))[0] for rate in (rates[0], rates[-1]))
+        assert last - first >= least_share and first >= 0.03 and last <= 0.98
+        assert ("beyond the axis" in axes.get_xlabel()) is not has_capacity
+
+
 def test_the_figure_of_pacing_draws_the_limit_of_each_rate_and_no_p99_of_too_few_requests():
     run = swept([500, 800], [2000, 4000], calls=10, scheduled=10)
     (limit,) = panels.panel(run, "pacing").axes[0].lines

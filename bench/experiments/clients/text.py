@@ -91,8 +91,8 @@ def _predicted(run: Run, single: "pd.Series[float]", most: "pd.Series[float]") -
     return (
         f"{exceeded if over > 1 else ''}The asymptotic prediction is at most {quantity(model.asymptote[-1])} calls/s. "
         f"Measured rates and the MVA prediction differ by at most a factor of {agreement(run, model):.2f}. Both assume "
-        f"a constant CPU time per call. Over all roles it is {then} with {few} and {now} with {many}. At the latter, "
-        f"{name} has time for {quantity(capacity)} calls/s."
+        f"a constant CPU time per call. The median of the starts' sums over all roles is {then} with {few} and {now} "
+        f"with {many}. At the latter, {name} has time for {quantity(capacity)} calls/s."
     )
 
 

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 
 from bench.analysis.quantiles import quantile
-from bench.analysis.resources import cpu_over_starts, total_cpu
+from bench.analysis.resources import cpu_over_starts
 from bench.experiments.claims import above, judged
 from bench.experiments.latency.findings import ratios
 from bench.experiments.sentences import P50, with_range
@@ -60,16 +60,15 @@ def cpu(run: Run) -> str:
     """Return the CPU time per call over all roles, compared with the mean RTT."""
     cases = run.cases.dropna(subset=[P50, "server_cpu_us_per_call"])
     cases = cases[cases["load"] == "closed"]
-    every = total_cpu(cases)
-    share = every / cases["mean_rtt_us"]
+    used = {case: (cpu_over_starts(run, case), run.over_starts(case, "mean_rtt_us")) for case, _ in numbered(cases)}
+    share = {case: cpu_us.middle / rtt_us.middle for case, (cpu_us, rtt_us) in used.items()}
     lines = [
-        f"- {row['label']}: {cpu_over_starts(run, case).words(duration)} CPU time per call, "
-        f"{run.over_starts(case, 'mean_rtt_us').words(duration)} mean RTT, "
+        f"- {run.labels[case]}: {cpu_us.words(duration)} CPU time per call, {rtt_us.words(duration)} mean RTT, "
         f"a ratio of {share[case]:.2f}"
-        for case, row in numbered(cases)
+        for case, (cpu_us, rtt_us) in used.items()
     ]
     text = "\n".join(lines)
-    if over := [str(cases.loc[case, "label"]) for case in cases.index if round(share[case], 2) > 1]:
+    if over := [run.labels[case] for case in used if round(share[case], 2) > 1]:
         which = "all of them" if len(over) == len(lines) else listed(over)
         text += (
             f"\n\nFor {which} the CPU time per call exceeds the RTT. The RTT ends with the reply. The CPU time counts "

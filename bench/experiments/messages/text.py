@@ -9,6 +9,25 @@ from bench.run.frames import Run
 from bench.text import capitalized, duration, listed, paragraphs, quantity
 
 
+def answer(run: Run) -> str:
+    """Return the smallest and the largest ratio of calls with the message to those with opaque bytes."""
+    compared = {case: findings.of_message(run, base, case) for base, case in findings.by_system(run)}
+    ratios = {case: of for case, of in compared.items() if of is not None}
+    if not ratios:
+        return paragraphs(best(run)) or systems(run)
+    ends = dict.fromkeys(choose(ratios, key=lambda case: ratios[case].value) for choose in (min, max))
+    takes = " to ".join(
+        f"{ratios[case].words} times (**{run.case(case).system}, {findings.codec(run, case)}**, {ratios[case].range})"
+        for case in ends
+    )
+    return f"With {_message(run)}, a call takes {'from ' * (len(ends) > 1)}{takes} as long as one with opaque bytes."
+
+
+def _message(run: Run) -> str:
+    of = run.case(findings.by_system(run)[0][1])
+    return f"the message {of.message} ({quantity(findings.middle(run), 'B')} as JSON)"
+
+
 def conclusion(run: Run) -> str:
     """Return the codec's share of the calls, what another codec changes, and the sizes at which the codec dominates."""
     return paragraphs(systems(run), best(run), sizes(run))
@@ -19,9 +38,7 @@ def systems(run: Run) -> str:
     lines = [_system(run, base, case) for base, case in findings.by_system(run)]
     if not lines:
         return ""
-    of = run.case(findings.by_system(run)[0][1])
-    size = quantity(findings.middle(run), "B")
-    title = f"Calls with the message {of.message} ({size} as JSON). Times and shares are medians over the starts:"
+    title = f"Calls with {_message(run)}. Times and shares are medians over the starts:"
     if any(findings.split(run, case).share.high > 1 for _, case in findings.by_system(run)):
         lines.append(ABOVE_ALL)
     return "\n".join([title, *lines])

@@ -10,6 +10,13 @@ from bench.run.frames import Run
 from bench.text import duration, few, paragraphs, plain, quantity
 
 
+def answer(run: Run) -> str:
+    """Say how long a stall is, and what the stalls do to each system."""
+    held = _held(run)
+    added = f"A stall takes {_stall_ms(run, held):.1f} ms (median over the cases)." if held else ""
+    return paragraphs(added, _systems(run))
+
+
 def conclusion(run: Run) -> str:
     """Say what the stalls do to each system, how good the prediction is, and how the origin's numbers compare."""
     return paragraphs(predicted(run), systems(run))
@@ -42,21 +49,30 @@ def _systems(run: Run) -> str:
 
 def predicted(run: Run) -> str:
     """Say how far rates are from 1/(k 40 ms), and what the kernel counted."""
-    held = [combination for combination in combinations(run) if combination.stalls]
+    held = _held(run)
     if not held:
         return ""
-    ratios = [combination.rate_per_s / _rate(run, combination) for combination in held]
-    slower = float(np.median(ratios))
+    stall_ms = _stall_ms(run, held)
     return (
         f"{_counted(run, held)}The predicted rate is 1/(k × {plain(duration(DELAY_S * 1e6))}) for k stalls per call. "
-        f"The measured stall takes {slower * DELAY_S * 1e3:.1f} ms (median over the cases): predicted rates are "
-        f"{slower:.2f} times the measured ones."
+        f"The measured stall takes {stall_ms:.1f} ms (median over the cases): predicted rates are "
+        f"{stall_ms / DELAY_S / 1e3:.2f} times the measured ones."
     )
+
+
+def _held(run: Run) -> list[Combination]:
+    """Return the combinations that should stall."""
+    return [combination for combination in combinations(run) if combination.stalls]
+
+
+def _stall_ms(run: Run, held: list[Combination]) -> float:
+    """Return the median length of a stall over some combinations, from their rates."""
+    return float(np.median([combination.rate_per_s / _rate(run, combination) for combination in held])) * DELAY_S * 1e3
 
 
 def first_calls(run: Run) -> str:
     """Say whether the first call of a connection stalled, where later ones do; the kernel need not delay its ACKs."""
-    held = [combination for combination in combinations(run) if combination.stalls]
+    held = _held(run)
     if not held:
         return ""
     first_ms = [float(run.starts_of(of.case)["first_rtt_ns"].median()) / 1e6 for of in held]

@@ -103,7 +103,7 @@ def _scales(axes: Axes, run: Run) -> None:
     else:
         label_axis(axes.xaxis, quantity)
     axes.set_xlim(ends.low, ends.high)
-    beyond = f" (the capacity, {quantity(limit)}, is beyond the axis)" if limit >= ends.high else ""
+    beyond = f" (the capacity, {limit:,.0f}/s, is beyond the axis)" if limit >= ends.high else ""
     axes.set_xlabel(f"offered requests per second{beyond}")
     log_axis(axes.yaxis)
 

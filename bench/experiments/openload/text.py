@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from bench import stats
 from bench.analysis import comparison, overload
@@ -46,6 +47,7 @@ def _growth(run: Run) -> str:
         most = max(over, key=lambda case: run.case(case).offered_per_s)
         answered = run.over_starts(most, "rate_per_s").words("{:,.0f}/s".format)
         text += f" Overloaded, at {run.case(most).offered_per_s:g}/s offered, it answered {answered}."
+    calm = _in_steady_state(run, calm)
     if len(calm):
         ends = number_of(calm.index[0]), number_of(calm.index[-1])
         medians = (
@@ -66,6 +68,12 @@ def _growth(run: Run) -> str:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)
         text += f" **Overloaded** at {rates}: the queue grows as long as the run lasts, so no response time is shown."
     return text
+
+
+def _in_steady_state(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
+    """Return the cases whose windows are long enough for steady state; all, where fewer than two are known to be."""
+    settled = cases[is_settled(run, cases["offered_per_s"].to_numpy())]
+    return settled if len(settled) > 1 else cases
 
 
 def _model(run: Run) -> str:

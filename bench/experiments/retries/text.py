@@ -6,6 +6,16 @@ from bench.stats import across_starts
 from bench.text import listed, paragraphs
 
 
+def answer(run: Run) -> str:
+    """Say of each policy whether the load recovered from the freeze, with how many attempts."""
+    freeze_ms = run.case(outcomes(run)[0].case).options["freeze_ms"]
+    lines = [
+        f"- **{outcome.name}**: {_attempts(outcome)} attempts per request, {_measured(outcome)}"
+        for outcome in outcomes(run)
+    ]
+    return "\n".join([f"After a freeze of {freeze_ms} ms:", *lines])
+
+
 def conclusion(run: Run) -> str:
     """Say what the load was, what each policy did to the server, and what queueing theory predicts."""
     return paragraphs(offered(run), storm(run), predicted(run))
@@ -45,7 +55,6 @@ def storm(run: Run) -> str:
 
 
 def _line(outcome: Outcome) -> str:
-    made = across_starts(outcome.attempts_per_request).words("{:.2f}".format)
     awaited, met, overtaken, wasted = (
         across_starts(share).words("{:.0%}".format)
         for share in (outcome.awaited, outcome.met, outcome.overtaken, outcome.wasted)
@@ -64,11 +73,15 @@ def _line(outcome: Outcome) -> str:
     overtakes = policy.retries and (outcome.overtaken > 0).any()
     first = f" A retry was answered first for {overtaken} of the requests." if overtakes else ""
     return (
-        f"- **{outcome.name}**: {made} attempts per request. {awaited} of the requests were answered before "
-        f"the attempt was abandoned ({policy.timeout_ms:g} ms), {met} within the deadline "
+        f"- **{outcome.name}**: {_attempts(outcome)} attempts per request. {awaited} of the requests were answered "
+        f"before the attempt was abandoned ({policy.timeout_ms:g} ms), {met} within the deadline "
         f"({policy.deadline_ms:g} ms).{first} {wasted} of the replies came too late for their attempt. "
         f"{ended}."
     )
+
+
+def _attempts(outcome: Outcome) -> str:
+    return across_starts(outcome.attempts_per_request).words("{:.2f}".format)
 
 
 def predicted(run: Run) -> str:

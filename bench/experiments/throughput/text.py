@@ -6,7 +6,12 @@ from bench.experiments.claims import judged, with_verdict
 from bench.experiments.sentences import clients_of, why_not_more
 from bench.experiments.throughput.findings import bits_rise, ends, growth, sweeps
 from bench.run.frames import Run, number_of
-from bench.text import quantity
+from bench.text import paragraphs, quantity
+
+
+def answer(run: Run) -> str:
+    """Return the highest one-way rates, and the highest rate of calls over each transport."""
+    return paragraphs(_streams(run), *(_growth(run, rows) for rows in sweeps(run)))
 
 
 def conclusion(run: Run) -> str:
@@ -31,6 +36,11 @@ def _streams(run: Run) -> str:
 
 def _limit(run: Run, rows: pd.DataFrame) -> str:
     """Return how calls per second grow with the clients, and what limits them at the highest rate."""
+    return f"{_growth(run, rows)} {why_not_more(run, ends(rows)[1])}"
+
+
+def _growth(run: Run, rows: pd.DataFrame) -> str:
+    """Return the calls per second of the fewest clients, and the highest rate."""
     fewest, best = ends(rows)
     least, most = rows.loc[fewest], rows.loc[best]
     few, many = (run.over_starts(case, "rate_per_s").words(quantity) for case in (fewest, best))
@@ -43,4 +53,4 @@ def _limit(run: Run, rows: pd.DataFrame) -> str:
             f" The highest rate over {most['transport']} is {many} calls/s with {clients_of(most)}: "
             f"{growth(run, rows)} the rate of {clients_of(least)}."
         )
-    return f"{text} {why_not_more(run, best)}"
+    return text

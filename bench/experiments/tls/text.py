@@ -55,17 +55,21 @@ def handshakes(run: Run) -> str:
 
 
 def load(run: Run) -> str:
-    """Return how encryption changes the RTT and the CPU time of calls on an open connection."""
+    """Return how encryption changes the RTT and the CPU time of calls on an open connection.
+
+    Of the smallest and the largest payload, and of the one with the largest ratio of RTTs.
+    """
     sizes = findings.sizes(run)
     lines = []
     for pair in pairs(run):
-        ends = [
-            f" With {in_bytes(size)}, the RTT is {times(findings.call_ratio(run, pair, size))} as long and the CPU "
-            f"time {_cpu(run, pair, size)}."
-            for size in (sizes[0], sizes[-1])
+        rtt = {size: findings.call_ratio(run, pair, size) for size in sizes}
+        largest = max(sizes, key=lambda size: rtt[size].middle)
+        shown = [
+            f" With {in_bytes(size)}, the RTT is {times(rtt[size])} as long and the CPU time {_cpu(run, pair, size)}."
+            for size in sorted({sizes[0], largest, sizes[-1]})
         ]
         lines.append(
-            f"- **{name(run, pair)}**, calls on an open connection, encrypted divided by not encrypted.{''.join(ends)}"
+            f"- **{name(run, pair)}**, calls on an open connection, encrypted divided by not encrypted.{''.join(shown)}"
         )
     return "\n".join(lines)
 

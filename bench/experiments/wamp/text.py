@@ -1,6 +1,6 @@
 """Sentences of wamp.ipynb: the effect of each factor, and the router's share of the CPU time."""
 
-from bench.analysis.resources import cpu_over_starts, total_cpu
+from bench.analysis.resources import cpu_over_starts
 from bench.experiments.case_ratios import Ratio
 from bench.experiments.published import wamp_replicas
 from bench.experiments.sentences import P50
@@ -10,6 +10,12 @@ from bench.run.frames import Run
 from bench.text import duration, listed, paragraphs, quantity
 
 ORIGINS_FACTOR = 3.0  # 1.2 ms over 0.4 ms
+
+
+def answer(run: Run) -> str:
+    """Return the ratio to the same echo without a router, and the factor with the largest effect."""
+    without = " ".join(_without(run, ratio) for ratio in findings.without_router(run))
+    return paragraphs(without, _largest(run)) or _factors(run)
 
 
 def conclusion(run: Run) -> str:
@@ -40,31 +46,38 @@ def _factors(run: Run) -> str:
     effects = findings.effects(run)
     if not effects:
         return "No factor has two levels in this run (or a block is incomplete), so no effect is estimated."
-    certain = [effect for effect in effects if effect.is_certain]
     lines = [f"- {_effect(effect)}" for effect in sorted(effects, key=lambda effect: -abs(effect.middle))]
+    head = (
+        "Effect of each factor on the median RTT, averaged over all levels of the others (Hodges-Lehmann estimate over "
+        "blocks):\n"
+    )
+    return paragraphs(head + "\n".join(lines), _largest(run))
+
+
+def _largest(run: Run) -> str:
+    """Return which factor of the origin has the largest effect, or "" where none is distinguishable from zero."""
+    effects = findings.effects(run)
     origin = [effect for effect in effects if effect.level in ("tcp", "websocket", "json")]
     largest = max(origin, key=lambda effect: effect.middle) if origin else None
-    more = ""
-    if largest is not None and largest in certain:
-        equal = [effect for effect in origin if effect is not largest and not findings.is_larger(largest, effect)]
-        sum_us = sum(max(0.0, effect.middle) for effect in origin)
-        more = "\n\n" + (_near(largest, equal, sum_us) if equal else f"The largest effect is {_part(largest, sum_us)}.")
-        quiet = [effect.factor for effect in origin if effect not in certain]
-        more += f" The effect of {listed(quiet)} is not distinguishable from zero in this run." if quiet else ""
-    return (
-        "Effect of each factor on the median RTT, averaged over all levels of the others (Hodges-Lehmann estimate over "
-        "blocks):\n" + "\n".join(lines) + more
-    )
+    if largest is None or not largest.is_certain:
+        return ""
+    equal = [effect for effect in origin if effect is not largest and not findings.is_larger(largest, effect)]
+    part = _part(largest, origin)
+    text = _near(part, equal) if equal else f"The largest effect is that of {part}."
+    quiet = [effect.factor for effect in origin if not effect.is_certain]
+    return text + (f" The effect of {listed(quiet)} is not distinguishable from zero in this run." if quiet else "")
 
 
-def _part(effect: Effect, sum_us: float) -> str:
-    return f"**{effect.factor}**, {max(0.0, effect.middle) / sum_us:.0%} of the sum of the three effects"
+def _part(effect: Effect, every: list[Effect]) -> str:
+    """Return a factor with the share of its effect on the median RTT in the sum of those of several factors."""
+    share = max(0.0, effect.middle) / sum(max(0.0, one.middle) for one in every)
+    return f"**{effect.factor}**, {share:.0%} of the sum of the effects of {listed(one.factor for one in every)}"
 
 
-def _near(largest: Effect, others: list[Effect], sum_us: float) -> str:
+def _near(largest: str, others: list[Effect]) -> str:
     """Return the largest effect, and those that it is not distinguishable from."""
     names = listed(f"**{effect.factor}**" for effect in others)
-    return f"The largest median effect is {_part(largest, sum_us)}, but it is not distinguishable from that of {names}."
+    return f"The largest median effect is that of {largest}, but it is not distinguishable from that of {names}."
 
 
 def _effect(effect: Effect) -> str:
@@ -85,23 +98,20 @@ def router(run: Run) -> str:
     case = findings.quickest(run)
     if case is None:
         return ""
-    best, every = run.cases.loc[case], float(total_cpu(run.cases).loc[case])
-    used, own, controller = (
-        spread.words(duration) if spread.middle else "none"
-        for spread in (
-            cpu_over_starts(run, case),
-            run.over_starts(case, "router_cpu_us_per_call"),
-            run.over_starts(case, "controller_cpu_us_per_call"),
-        )
-    )
+    every = cpu_over_starts(run, case)
+    own, controller = (run.over_starts(case, f"{role}_cpu_us_per_call") for role in ("router", "controller"))
+    used, routed, watched = (spread.words(duration) if spread.middle else "none" for spread in (every, own, controller))
     text = (
-        f"The fastest combination ({best['label']}) uses {used} CPU time per call: the router uses {own} "
-        f"({best['router_cpu_us_per_call'] / every:.0%}), its controller {controller}. Each message passes two "
-        "connections instead of one, and the router reads and writes it once more."
+        f"The fastest combination ({run.labels[case]}) uses {used} CPU time per call: the router uses {routed} "
+        f"({own.middle / every.middle:.0%}), its controller {watched}. Each message passes two connections instead of "
+        "one, and the router reads and writes it once more."
     )
     return " ".join([text, *(_without(run, ratio) for ratio in findings.without_router(run))])
 
 
 def _without(run: Run, ratio: Ratio) -> str:
     median = run.over_starts(ratio.base, P50).words(duration)
-    return f"The median RTT of {run.labels[ratio.base]} is {median}. The routed call takes {ratio} as long."
+    return (
+        f"A call through the router ({run.labels[ratio.other]}) takes {ratio} as long as one of "
+        f"{run.labels[ratio.base]}, whose median RTT is {median}."
+    )
