@@ -215,6 +215,7 @@ def test_mlperfs_rule_is_refused_with_the_estimate_where_it_takes_more_than_an_h
     searched(monkeypatch, {"sockets": 10**6, "zeromq": 280}, goal="p99<=5ms", rule=rule)
 
 
+@pytest.mark.slow
 def test_each_probe_replays_a_whole_recording_and_the_control_has_poisson_arrivals(monkeypatch, tmp_path, own_systems):
     lines = [json.dumps({"at_s": at_s, "path": "/"}) for at_s in (0, 1, 1, 4, 5, 5, 9)]
     (tmp_path / "shop.jsonl").write_text("\n".join(lines))
@@ -222,10 +223,12 @@ def test_each_probe_replays_a_whole_recording_and_the_control_has_poisson_arriva
     asked = {"system": str(tmp_path / "shop.yaml"), "transport": "tcp", "clients": 1, "callers": 5}
     run, _ = searched(monkeypatch, {"sockets": 10**6, "shop": 300}, arrivals="recorded", **asked)
     for case, window_s in zip(run.measured, run.windows, strict=True):
+        if case.system == "sockets":
+            assert (case.arrivals, case.callers) == ("poisson", 1)
+            continue
         replays = window_s * case.offered_per_s / len(lines)
-        is_whole = replays == pytest.approx(round(replays)) and replays > 0.5
-        assert (case.arrivals, case.callers) == (("recorded", 5) if is_whole else ("poisson", 1))
-        assert is_whole == (case.system == "shop")
+        assert replays == pytest.approx(round(replays)) and replays > 0.5
+        assert (case.arrivals, case.callers) == ("recorded", 5)
     found = run.manifest["capacity"]
     assert found["low_per_s"] <= 300 < found["high_per_s"] and "recording" in text.conclusion(run)
 

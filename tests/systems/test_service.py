@@ -825,7 +825,8 @@ def test_a_reply_that_is_no_stream_of_events_is_named_with_its_type(own, engine)
 @pytest.mark.slow
 @ENGINES
 def test_streams_of_events_come_encrypted(own, certified, engine):
-    content = description(requests=[TOKENS | {"expect": {"messages": 10}}], values={"n": [10]})
+    asked = TOKENS | {"expect": {"messages": 10, "end": "[DONE]"}}
+    content = description(requests=[asked], values={"n": [10]})
     file = own(encrypted(content, "certified", authority="certified/authority.pem"), "tokens")
     record, failed = streams(file, engine=engine)
     assert not failed and record.ledger["calls"] == 10 * record.ledger["streams"] > 0
