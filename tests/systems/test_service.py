@@ -808,7 +808,7 @@ def test_a_stream_that_is_not_as_expected_is_a_counted_failure(own, fault, engin
 @pytest.mark.slow
 @ENGINES
 def test_a_stream_that_never_ends_is_a_counted_failure_after_a_limit(own, engine):
-    record, failed = streams(tokens(own, "stall", timeout_s=0.3), engine=engine)
+    record, failed = streams(tokens(own, "stall", timeout_s=2), engine=engine)
     assert failed == {"error_timeout": record.ledger["errors"]} and record.ledger["streams"]
 
 
