@@ -4,8 +4,9 @@ PLACE: a port, or the path of a socket. FOLDER: of the certificate and the key w
 it has a process of its own beside it; early, it ends at once; deaf, it never listens; of every fifth price: wrong,
 it is another one; close, its connection ends; redirect, it is elsewhere; late, it takes half a second; mute, it never
 comes; die, it is the last. Of every fifth stream of events: short, a message is missing; odd, one is another; cut, its
-connection ends; stall, it stops; endless, its end is missing. Of all replies: gzip, they are compressed where the request allows that; chunks, they come
-in pieces with a trailer behind; last, the connection ends behind them. order: users 1, 2 and 0 must come in turn.
+connection ends; stall, it stops; endless, its end is missing. Of all replies: gzip, they are compressed where the
+request allows that; chunks, they come in pieces with a trailer behind; last, the connection ends behind them. order:
+users 1, 2 and 0 must come in turn.
 """
 
 import gzip
