@@ -130,12 +130,16 @@ def _streams(number: int, caller: list[Times], go_ns: int) -> Columns:
 
 
 def _replies(callers: list[list[Times]], sizes: Times) -> Columns:
-    """Return the columns of ``replies`` of every k-th stream."""
+    """Return the columns of ``replies`` of every k-th stream, in the order in which they began.
+
+    In the order of the callers it could be the first stream of each that is kept, and none from behind the warm-up.
+    """
     sent, received, due, handed = (np.concatenate([columns[place] for columns in callers]) for place in (0, 3, 4, 5))
     stream = np.repeat(np.arange(len(sizes), dtype="i4"), sizes)
     is_first = np.append(True, np.diff(stream) > 0)[: len(stream)]
     before = np.where(is_first, sent[stream], np.append(0, received[:-1])[: len(stream)])
-    kept = stream % max(1, -(-len(stream) // MOST_KEPT)) == 0
+    began = np.argsort(np.argsort(sent, kind="stable"), kind="stable")  # the place of each stream in that order
+    kept = began[stream] % max(1, -(-len(stream) // MOST_KEPT)) == 0
     columns = {"stream": stream, "gap_ns": received - before}
     if len(handed):  # a user's service says neither when a message was due nor when it was handed over
         columns |= {"pacing_ns": handed - due, "transit_ns": received - handed}

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 from bench.contract import parse_address
 from bench.errors import TransportError
@@ -72,7 +73,7 @@ class OverHttp1:
         return part
 
 
-def _gone() -> bytes:
+def _gone() -> NoReturn:
     raise TransportError("the server closed the connection in the middle of a stream", "read")
 
 

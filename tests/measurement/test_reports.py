@@ -50,6 +50,14 @@ def test_of_too_many_replies_every_kth_stream_is_kept_whole():
     assert sum(columns["replies"]) == 5000  # the counts are of all
 
 
+def test_streams_are_kept_from_the_whole_window_however_many_each_caller_has():
+    replies_at = [[(begin + 1 + i, 0, 0) for i in range(5)] for begin in (0, 10_000)]
+    callers = [done([(0, 1, replies_at[0]), (10_000, 1, replies_at[1])]) for _ in range(200)]
+    _, replies, _ = reply_streams_of(callers, 0)
+    kept = np.unique(replies["stream"])
+    assert len(kept) == 200 and np.mean(kept % 2) == 0.5  # as many first streams of callers as second ones
+
+
 def test_no_reply_at_all():
     columns, replies, last = reply_streams_of([done([(100, 0, [])])], 100)
     assert columns["first_ns"] == [None] and last == 0 and not len(replies["stream"])

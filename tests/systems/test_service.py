@@ -808,7 +808,7 @@ def test_a_stream_that_is_not_as_expected_is_a_counted_failure(own, fault, engin
 @pytest.mark.slow
 @ENGINES
 def test_a_stream_that_never_ends_is_a_counted_failure_after_a_limit(own, engine):
-    record, failed = streams(tokens(own, "stall", timeout_s=0.3), engine=engine)
+    record, failed = streams(tokens(own, "stall", timeout_s=2), engine=engine)
     assert failed == {"error_timeout": record.ledger["errors"]} and record.ledger["streams"]
 
 
@@ -825,7 +825,8 @@ def test_a_reply_that_is_no_stream_of_events_is_named_with_its_type(own, engine)
 @pytest.mark.slow
 @ENGINES
 def test_streams_of_events_come_encrypted(own, certified, engine):
-    content = description(requests=[TOKENS | {"expect": {"messages": 10}}], values={"n": [10]})
+    asked = TOKENS | {"expect": {"messages": 10, "end": "[DONE]"}}
+    content = description(requests=[asked], values={"n": [10]})
     file = own(encrypted(content, "certified", authority="certified/authority.pem"), "tokens")
     record, failed = streams(file, engine=engine)
     assert not failed and record.ledger["calls"] == 10 * record.ledger["streams"] > 0
