@@ -14,7 +14,7 @@ from aio_pika.abc import AbstractIncomingMessage
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
 from bench.process import event_loops
-from bench.systems import _broker, _broker_ends, _rabbitmq, _tls
+from bench.systems import _amqp_wire, _broker, _broker_ends, _rabbitmq, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.3
@@ -204,3 +204,6 @@ class Receiver(_broker_ends.Receiver, _Connection):
             except FAILURES as reason:
                 raise _broker.lost() from reason
         return message
+
+
+Wire = _amqp_wire.Wire
