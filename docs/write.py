@@ -17,7 +17,7 @@ import pandas as pd
 import yaml
 
 from bench import paths, systems
-from bench.analysis import checks, trust_card
+from bench.analysis import checks, resources, trust_card
 from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
@@ -153,14 +153,35 @@ def origins() -> str:
 
 
 def results() -> str:
-    """Return the systems in tiers, and one run's tables: round trips and CPU time of one client, the limit with two."""
+    """Return the systems in tiers, the limit of each server, and one run's tables of round trips and CPU time."""
     if found := published():
         frames = {f"Tiers over {transport}": tiers.by_system(found, transport) for transport in found.tiers}
         frames["Two clients: calls/s over those of one, a CPU each side"] = tiers.gains(found)
         made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
         intro = [tiers.heading(found), f"{tiers.trust(found)} {tiers.again(found)}"]
-        return "\n\n".join([*intro, *made, "## One run in detail", one_run()])
-    return one_run()
+        return paragraphs(*intro, *made, limits(), "## One run in detail", one_run())
+    return paragraphs(limits(), one_run())
+
+
+LIMITS = "explore.server-limits"  # the scenario whose stored run says how much each server can do
+LIMITS_TEXT = (
+    "Each server has a CPU of its own; a broker shares it with the server behind it where the machine has two CPUs. "
+    "The load generator [wire](glossary.md#wire) sends prepared bytes and verifies every reply. A rate is the server's "
+    "capacity where this CPU is saturated (utilization above {full:.0%}) and the generator's is not, which {known} of "
+    "{all} rows show. Where it says at least, the server can do more: the generator was the limit, or no CPU was "
+    "saturated. `.venv/bin/python -m bench run {scenario}` measures it on your machine."
+)
+
+
+def limits() -> str:
+    """Return how many calls per second each server can answer at most; nothing where no run of it is stored."""
+    if not (paths.reference() / LIMITS / "manifest.json").is_file():
+        return ""
+    run = reference(LIMITS)
+    frame = tables.limits(run)
+    known = (~frame.iloc[:, 0].str.startswith("at least")).sum()
+    text = LIMITS_TEXT.format(full=resources.FULL, known=known, all=len(frame), scenario=LIMITS)
+    return paragraphs("## The limit of each server", text, markdown(frame), panels.caption(run))
 
 
 def one_run() -> str:
@@ -170,7 +191,6 @@ def one_run() -> str:
     frames = {
         "One client: round trips": tables.calls(run).loc[alone],
         "One client: CPU time, context switches, memory": tables.costs(run).loc[alone],
-        "Two clients: rate and limit": tables.limits(run),
         "Ratios to raw sockets, and of two clients to one": tables.ratios(run),
     }
     parts = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items()]

@@ -21,7 +21,7 @@ from bench.apps import notebook as notebook_page
 from bench.experiments import panels
 from bench.run.frames import Run
 
-RUNS = sorted(folder.name for folder in (ROOT / "data" / "reference").iterdir())
+RUNS = sorted(folder.name for folder in (ROOT / "data" / "reference").iterdir() if "." not in folder.name)
 
 KEPT: dict[str, dict[str, Figure]] = {}  # of the notebook that was executed last: the run's id, and what it drew
 

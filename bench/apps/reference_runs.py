@@ -16,7 +16,7 @@ from bench.run.frames import Run
 
 Say = Callable[[str], None]
 TRIES = 3
-WINDOWS_S = {  # in the order in which they are measured; None: the notebook's own. Short ones keep each below 2 MB
+WINDOWS_S = {  # in the order in which they are measured; None: its own. Short ones keep each below 2 MB
     "overview": None,
     "explore": None,
     "latency": None,
@@ -32,6 +32,7 @@ WINDOWS_S = {  # in the order in which they are measured; None: the notebook's o
     "mystery": 0.25,
     "origins": 0.5,
     **dict.fromkeys(("marginal", "fanin", "languages", "network"), None),
+    "explore.server-limits": None,  # a scenario
 }
 MORE: dict[str, dict[str, Any]] = {  # of runs in slices so many blocks as fit into that size
     "overview": {"two_clients": True},
@@ -54,7 +55,7 @@ class Try:
 
 
 def renew(names: Iterable[str], although: bool, say: Say) -> None:
-    """Measure the reference runs of some notebooks (all: none named) anew, and keep them in data/reference.
+    """Measure the reference runs of some notebooks and scenarios (all: none named) anew; keep them in data/reference.
 
     One that is not accepted is measured again; of three the best is kept, and its manifest says what it misses.
     UsageError on a revision that is not clean, whose numbers no checkout can repeat, unless they are kept ``although``.
@@ -84,12 +85,12 @@ def best_of(measure: Callable[[], Run], say: Say) -> Try:
 
 
 def measured(name: str, say: Say) -> Run:
-    """Execute a notebook with the reference run's parameters, and return the run that it made."""
+    """Execute a notebook or scenario with the reference run's parameters, and return the run that it made."""
     before = {folder.id for folder in stored.all_runs()}
     window = {} if WINDOWS_S[name] is None else {"window_s": WINDOWS_S[name]}
     unattended.execute([name], False, window | MORE.get(name, {}), say, is_agreed=True)
     made = [Run(folder) for folder in stored.all_runs() if folder.id not in before]
-    own = [run for run in made if run.plan.notebook == name]
+    own = [run for run in made if run.plan.notebook == name.partition(".")[0]]
     if not own:
         raise DataError(f"{name} was not measured: {paths.shown(paths.executed() / name)}.ipynb says why")
     return own[-1]

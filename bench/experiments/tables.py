@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bench import stats
@@ -24,14 +25,14 @@ from bench.experiments.network import findings as network
 from bench.experiments.origins.findings import replicas
 from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
 from bench.experiments.retries.findings import outcomes, recovery_words
-from bench.experiments.sentences import UNKNOWN, factor, limit_of
+from bench.experiments.sentences import AT_LEAST, EXACTLY, UNKNOWN, factor, limit_of
 from bench.experiments.tls import findings as tls
 from bench.plan.case import MOST_CALLS, Case
 from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
-from bench.stats import Spread, Text, across_starts
+from bench.stats import Spread, Text, across_starts, intervals
 from bench.stats.intervals import Interval
 from bench.text import counted, duration, in_bytes, listed, quantity
 
@@ -95,16 +96,21 @@ def ratios(run: Run) -> Iterator[Row]:
 
 @table("case")
 def limits(run: Run) -> Iterator[Row]:
-    """Return one row for each closed loop of several clients: its rate, the utilization, the limit, the capacity."""
+    """Return one row for each closed loop of several calls at once: the server's capacity, and what limits the rate.
+
+    The interval is that of the Hodges-Lehmann centre of the starts' rates, on logarithms.
+    """
     for case, row in numbered(run.round_trips()):
-        if row["clients"] > 1 and not run.case(case).is_short:
+        of = run.case(case)
+        if of.under_way > 1 and not of.is_short:
             limit = limit_of(run, case)
+            rate = _ranged(intervals.paired_shift(np.log(run.starts_of(case)["rate_per_s"].to_numpy())).exp(), quantity)
+            said = {EXACTLY: rate, AT_LEAST: f"at least {rate}"}
             yield {
                 "case": row["label"],
-                "calls/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
+                "the server's capacity [calls/s, 95 % CI]": said.get(limit.capacity, UNKNOWN),
                 "CPU utilization": limit.utilization,
-                "saturated": limit.names if limit.capacity != UNKNOWN else UNKNOWN,
-                "the server's capacity": limit.capacity,
+                "saturated": limit.names if limit.capacity in said else UNKNOWN,
             }
 
 

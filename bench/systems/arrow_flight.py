@@ -21,7 +21,7 @@ TRANSPORTS = ("ipc", "tcp")
 START_S = 0.5
 RESERVES_BYTES = 1_073_741_824  # by mimalloc, the library's allocator
 CONNECTION_THREADS = 3
-REQUIRES = ("pyarrow",)
+REQUIRES = ("pyarrow", "grpcio", "hpack")  # the last two for the engine wire
 FOR_MESSAGES = {"rpc": "exchange"}  # an action's body is bytes
 ENCRYPTED = ("tcp",)  # over a socket file the library does not encrypt
 
@@ -271,3 +271,12 @@ StreamClient = Client
 def _words(reason: BaseException) -> str:
     """Return the library's text without the details that follow it."""
     return str(reason).split(". gRPC client debug context")[0].split(". Detail:")[0].splitlines()[0]
+
+
+def __getattr__(name: str) -> Any:
+    """Return ``Wire``, which imports grpcio: other clients and the server do without it."""
+    if name != "Wire":
+        raise AttributeError(name)
+    from bench.systems import _flight_wire
+
+    return _flight_wire.Wire

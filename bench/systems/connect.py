@@ -207,3 +207,28 @@ class Client:
 
 
 StreamClient = Client
+
+
+class Wire(_http_wire.Responses):
+    """The same calls for the load generator ``wire``; one instance for each connection: it keeps its position."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        super().__init__(address)
+        if options.compress:
+            raise ValueError("the engine wire sends requests as they are: give compress false")
+        self._codec, self._type = _codec(options), _message_type(options)
+        self._wrap, self._unwrap = _wrapping(options)
+        self.tls = _tls.Layer(self._where) if options.tls else None
+
+    def request(self, payload: bytes) -> bytes:
+        """Return the request of a unary call."""
+        message, host = self._codec.encode(self._wrap(payload)), _http_wire.authority(self._where)
+        return _http_wire.request("POST", f"{_Application.path}/Call", message, host, "application/proto")
+
+    def body(self, response: bytes, payload: bytes) -> bytes:
+        """Return the payload in a whole response; TransportError for any status but 200."""
+        content = _http_wire.content(response)
+        try:
+            return self._unwrap(self._codec.decode(content, self._type))
+        except Exception as reason:  # the codec's own kind
+            raise TransportError(f"a response holds no message: {reason}", "body") from reason

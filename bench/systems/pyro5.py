@@ -1,6 +1,7 @@
 """Pyro5: remote objects of Python, a server with a thread for each connection."""
 
 import logging
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import get_ident
@@ -8,12 +9,12 @@ from typing import Any, Literal
 
 import Pyro5.api
 import serpent
-from Pyro5 import client, errors, serializers, socketutil
+from Pyro5 import client, errors, protocol, serializers, socketutil
 
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _tls
+from bench.systems import _connections, _greeting, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
@@ -167,3 +168,65 @@ class Client:
 
 
 StreamClient = Client
+
+
+HEAD = 40  # bytes of a message before its annotations and data
+
+
+class Wire:
+    """The same calls as bytes, made and read by the library's own protocol, for the load generator ``wire``."""
+
+    last = False
+
+    def __init__(self, address: str, options: Options) -> None:
+        if options.tls:
+            raise ValueError("the engine wire speaks to Pyro5 without encryption: give tls false")
+        self._where, self._serializer = parse_address(address), serializers.serializers[options.serializer]
+
+    def _message(self, kind: int, data: bytes) -> bytes:
+        """Return a message; all have the same number, because a connection has one call under way."""
+        return bytes(protocol.SendingMessage(kind, 0, 0, self._serializer.serializer_id, data).data)
+
+    def connect(self) -> socket.socket:
+        """Return a connection after the handshake; TransportError where that is not possible."""
+        hello = self._serializer.dumps({"handshake": "hello", "object": NAME})
+        with _greeting.connected(self._where) as connection:
+            connection.sendall(self._message(protocol.MSG_CONNECT, hello))
+            head = _greeting.take(connection, HEAD)
+            said = _received(head)
+            rest = _greeting.take(connection, said.annotations_size + said.data_size)
+            if said.type != protocol.MSG_CONNECTOK:
+                raise TransportError(f"the server refused the handshake: {rest[:200]!r}", "connect")
+        return connection
+
+    def request(self, payload: bytes) -> bytes:
+        """Return the call with this payload."""
+        return self._message(protocol.MSG_INVOKE, self._serializer.dumpsCall(NAME, "call", (payload,), {}))
+
+    def end(self, buffer: bytes | bytearray, length: int) -> int:
+        """Return how many bytes the first reply takes, 0 if it is incomplete; TransportError for no message of Pyro."""
+        if length < HEAD:
+            return 0
+        said = _received(bytes(buffer[:HEAD]))
+        stop = HEAD + said.annotations_size + said.data_size
+        return stop if stop <= length else 0
+
+    def body(self, response: bytes, payload: bytes) -> bytes:
+        """Return the payload in a whole reply; TransportError for an error."""
+        said = _received(response[:HEAD])
+        try:
+            said.add_payload(response[HEAD:])
+            value = self._serializer.loads(said.data)
+            if said.type == protocol.MSG_RESULT and not said.flags & protocol.FLAGS_EXCEPTION:
+                return _unpacked(value)
+        except Exception as reason:  # what the serializers raise for what they cannot read
+            raise TransportError(f"a reply holds no value: {reason}", "body") from reason
+        raise TransportError(f"the call failed: {value!r:.200}")
+
+
+def _received(head: bytes) -> Any:
+    """Return what the head of a message says; TransportError for what is none."""
+    try:
+        return protocol.ReceivingMessage(head)
+    except errors.ProtocolError as reason:
+        raise TransportError(f"the server does not speak the protocol of Pyro: {reason}", "read") from reason

@@ -13,7 +13,7 @@ from aio_pika.abc import AbstractIncomingMessage
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
 from bench.process import event_loops
-from bench.systems import _broker, _broker_ends, _rabbitmq, _tls
+from bench.systems import _amqp_wire, _broker, _broker_ends, _rabbitmq, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.3
@@ -185,3 +185,6 @@ class Sender(_broker_ends.Sender, _Connection):
 
 class Receiver(_broker_ends.AcknowledgingReceiver, _Connection):
     """The receiving end of a one-way stream, which acknowledges a message when it is read."""
+
+
+Wire = _amqp_wire.Wire

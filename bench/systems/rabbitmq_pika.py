@@ -10,7 +10,7 @@ from pika.adapters.blocking_connection import BlockingChannel
 
 from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
-from bench.systems import _broker, _rabbitmq, _tls
+from bench.systems import _amqp_wire, _broker, _rabbitmq, _tls
 
 TRANSPORTS = ("tcp",)
 START_S = 0.3
@@ -156,3 +156,6 @@ class Client:
         """Disconnect."""
         with contextlib.suppress(*FAILURES):
             self._connection.close()
+
+
+Wire = _amqp_wire.Wire

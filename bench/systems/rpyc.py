@@ -13,7 +13,7 @@ from rpyc.utils.server import ThreadedServer
 
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _tls
+from bench.systems import _connections, _rpyc_wire, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
@@ -132,3 +132,12 @@ class Client:
 
 
 StreamClient = Client
+
+
+class Wire(_rpyc_wire.Wire):
+    """The same calls for the load generator ``wire``."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        if options.tls:
+            raise ValueError("the engine wire speaks to RPyC without encryption: give tls false")
+        super().__init__(address)

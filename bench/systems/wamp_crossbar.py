@@ -19,7 +19,7 @@ from bench.contract import Binding, RouterService, Service, parse_address
 from bench.errors import TransportError
 from bench.process import event_loops
 from bench.replies import END
-from bench.systems import _crossbar, _tls
+from bench.systems import _crossbar, _tls, _wamp_wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
@@ -285,3 +285,16 @@ def _is_alive(joining: asyncio.Task[_Session]) -> bool:
 
 class Multiplexed(Client):
     """One session on which several calls are awaited at once."""
+
+
+class Wire(_wamp_wire.Wire):
+    """The same calls for the load generator ``wire``."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        if (options.framing, options.serializer, options.tls) != ("rawsocket", "msgpack", False):
+            raise ValueError(
+                "the engine wire calls by raw sockets and MessagePack: give framing rawsocket, serializer msgpack and "
+                "tls false"
+            )
+        router, _, procedure = address.partition("#")
+        super().__init__(router, REALM, procedure or PROCEDURE)

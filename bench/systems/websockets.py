@@ -12,7 +12,7 @@ from bench.contract import Binding, Service, parse_address
 from bench.errors import NotInstalledError, TransportError
 from bench.process import event_loops
 from bench.replies import END
-from bench.systems import _asgi, _connections, _http_wire, _tls
+from bench.systems import _asgi, _connections, _http_wire, _tls, _websocket_wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
@@ -163,3 +163,12 @@ StreamClient = Client
 
 def _failed(reason: Exception) -> TransportError:
     return TransportError(f"the call failed: {str(reason) or type(reason).__name__}", "read")
+
+
+class Wire(_websocket_wire.Wire):
+    """The same messages for the load generator ``wire``."""
+
+    def __init__(self, address: str, options: Options) -> None:
+        if options.compress or options.tls:
+            raise ValueError("the engine wire sends messages as they are: give compress false and tls false")
+        super().__init__(parse_address(address))

@@ -6,6 +6,7 @@ import re
 import pytest
 import yaml
 from conftest import ROOT
+from drawings import RUNS
 from handmade import reference
 
 from bench.analysis import checks
@@ -13,7 +14,6 @@ from bench.apps.teaching import copies, questions, slides
 from bench.apps.teaching.course import EXERCISES
 
 PACK = ROOT / "docs" / "teaching"
-RUNS = sorted(file.parent.name for file in (ROOT / "data" / "reference").glob("*/manifest.json"))
 
 
 def text(name):

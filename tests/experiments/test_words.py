@@ -39,7 +39,10 @@ def test_a_rate_is_the_servers_capacity_only_if_the_server_alone_is_saturated(bu
     found = sentences.limit_of(run, 0)
     assert [one.roles for one in found.saturated] == roles and found.capacity == capacity
     (row,) = tables.limits(run).to_dict("records")
-    assert capacity in row.values() and (capacity == sentences.UNKNOWN or found.names in row.values())
+    said, _, saturated = row.values()
+    begins = {sentences.EXACTLY: r"[\d.]+ k \[", sentences.AT_LEAST: r"at least [\d.]+ k \["}
+    assert re.match(begins.get(capacity, capacity), said)
+    assert saturated == (found.names if capacity != sentences.UNKNOWN else capacity)
     assert capacity == sentences.UNKNOWN or found.names in sentences.why_not_more(run, 0)
 
 

@@ -14,6 +14,7 @@ from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run
 from bench.validation import estimate
+from bench.validation.cases import all_present
 from bench.validation.estimate import described
 from bench.validation.profiles import PROFILES, make_plan
 from bench.validation.support import checked
@@ -197,3 +198,15 @@ def test_what_cannot_be_read_is_quoted_in_part(value):
 def test_no_rates_are_refused_before_measuring():
     with pytest.raises(UsageError, match="rates"):
         registry.plan("openload", rates="[]")
+
+
+def test_explore_plans_a_case_for_each_system_of_a_list_or_for_all_that_a_load_generator_can_load():
+    listed = registry.plan("explore", cases=[{"system": ["sockets", "xmlrpc_stdlib"], "clients": 2}])
+    assert [(case.system, case.clients, case.placement) for case in listed.cases] == [
+        (name, 2, placement.default(parallel=True)) for name in ("sockets", "xmlrpc_stdlib")
+    ]
+    with all_present():
+        every = registry.plan("explore", cases="[{system: all, engine: wire, callers: 8}, {system: pyro5}]").cases
+    named = [case.system for case in every if case.engine == "wire"]
+    assert {"sockets", "http_aiohttp"} <= set(named) <= set(systems.offering("Wire")) - {"oracle", "http_crossbar"}
+    assert [case.system for case in every] == [*named, "pyro5"]

@@ -4,6 +4,7 @@ import struct
 from types import SimpleNamespace
 
 import hiredis
+import msgpack
 import pytest
 from wire_servers import load_of, served
 
@@ -11,7 +12,25 @@ from bench import systems
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.systems import _mqtt_wire, _zmtp_wire, mqtt, nats, nng, redis, thrift, zeromq
+from bench.systems import (
+    _amqp_wire,
+    _mqtt_wire,
+    _wamp_wire,
+    _zmtp_wire,
+    arrow_flight,
+    connect,
+    mqtt,
+    nats,
+    nng,
+    pyro5,
+    rabbitmq,
+    redis,
+    rpyc,
+    thrift,
+    wamp_crossbar,
+    websockets,
+    zeromq,
+)
 from bench.validation.support import checked
 
 pytestmark = pytest.mark.timeout(60)
@@ -81,12 +100,64 @@ def mqtt_broker(connection, asked, answer=mqtt_answer):
             connection.sendall(answer(topic, content[2 + name + 1 + content[2 + name] :]))
 
 
+def wamp_answer(number, payload):
+    return _wamp_wire.framed(msgpack.packb([50, number, {}, [payload]]))
+
+
+def wamp_router(connection, asked, answer=wamp_answer):
+    """Do what a WAMP router and the system's server behind it do; it sends a PING before each result."""
+    received = connection.makefile("rb")
+    assert received.read(4) == b"\x7f\xf2\0\0"
+    connection.sendall(b"\x7f\xf2\0\0")
+    while head := received.read(4):
+        content = received.read(int.from_bytes(head[1:]))
+        if head[:1] == b"\x02":
+            assert content == b"hi"
+            continue
+        kind, number, *rest = msgpack.unpackb(content)
+        if kind == 1:
+            connection.sendall(_wamp_wire.framed(msgpack.packb([2, 7, {}])))
+        else:
+            connection.sendall(_wamp_wire.framed(b"hi", 1) + answer(number, rest[2][0]))
+
+
+def amqp_answer(name, payload):
+    method = _amqp_wire.method(_amqp_wire.DELIVER, _amqp_wire.short("tag"), bytes(9), _amqp_wire.short(""), name)
+    most = _amqp_wire.MOST_BODY
+    bodies = [_amqp_wire.frame(_amqp_wire.BODY, payload[at : at + most]) for at in range(0, len(payload), most)]
+    head = struct.pack("!HHQH", 60, 0, len(payload), 0)
+    return b"".join((_amqp_wire.frame(_amqp_wire.HEARTBEAT, b"", 0), method, _amqp_wire.frame(2, head), *bodies))
+
+
+GREETINGS = {(10, 11): (10, 30), (10, 40): (10, 41), (20, 10): (20, 11), (60, 20): (60, 21)}  # AMQP: asked, answered
+
+
+def amqp_broker(connection, asked, answer=amqp_answer):
+    """Do what a RabbitMQ broker and the system's server behind it do; it sends a heartbeat before each reply."""
+    received, size, payload = connection.makefile("rb"), 0, b""
+    assert received.read(8) == b"AMQP\0\0\x09\x01"
+    connection.sendall(_amqp_wire.method((10, 10), b"about", channel=0))
+    while head := received.read(7):
+        kind, channel, length = struct.unpack("!BHI", head)
+        content = received.read(length + 1)[:-1]
+        if kind == 1 and (name := struct.unpack_from("!HH", content)) in GREETINGS:
+            connection.sendall(_amqp_wire.method(GREETINGS[name], bytes(8), channel=channel))
+        elif kind == 2:
+            size, payload = int.from_bytes(content[4:12]), b""
+        elif kind == 3:
+            payload += content
+            if len(payload) == size:
+                connection.sendall(answer(_amqp_wire.short("name"), payload))
+
+
 BROKERS = [
     (redis, {}, redis_broker),
     (redis, {"pipelining": True}, redis_broker),
     (redis, {"queue": "stream"}, redis_broker),
     (nats, {}, nats_broker),
     (mqtt, {}, mqtt_broker),
+    (wamp_crossbar, {}, wamp_router),
+    (rabbitmq, {}, amqp_broker),
 ]
 NAMES = [f"{module.__name__.rpartition('.')[2]} {options}" for module, options, _ in BROKERS]
 
@@ -136,6 +207,11 @@ BROKEN = [  # module, its broker, what it sends instead of a reply, what is said
     (mqtt, mqtt_broker, b"\xe0\x01\x8e", "no reply.*xe0"),
     (mqtt, mqtt_broker, b"\x30\xff\xff\xff\xff\xff", "four bytes"),
     (mqtt, mqtt_broker, b"\x30\x06\0\x01a\0xy", "no reply"),
+    (wamp_crossbar, wamp_router, _wamp_wire.framed(msgpack.packb([8, 48, 1, {}, "wamp.error"])), r"wamp\.error"),
+    (wamp_crossbar, wamp_router, _wamp_wire.framed(msgpack.packb([50, 9, {}, [b"x"]])), "failed"),
+    (rabbitmq, amqp_broker, _amqp_wire.method((60, 50), bytes(2), _amqp_wire.short("x")), "no server takes requests"),
+    (rabbitmq, amqp_broker, _amqp_wire.method((20, 40), b"\1\x9c", _amqp_wire.short("FULL")), "FULL"),
+    (rabbitmq, amqp_broker, _amqp_wire.frame(3, b"x"), "no reply"),
 ]
 
 
@@ -168,7 +244,11 @@ def test_a_login_that_is_refused_says_where_to_name_it(module, said):
         load_of(f"{address}#name", module)
 
 
-@pytest.mark.parametrize("module", [redis, nats, mqtt, zeromq, nng])
+@pytest.mark.parametrize(
+    "module",
+    [redis, nats, mqtt, zeromq, nng, wamp_crossbar, rabbitmq, websockets, pyro5, rpyc],
+    ids=lambda one: one.__name__,
+)
 def test_a_server_of_another_protocol_is_noticed_in_the_greeting(module):
     def behave(connection, asked):
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n".ljust(64))
@@ -212,6 +292,13 @@ def test_a_reply_is_whole_with_its_last_byte_and_not_before(module, where, size)
         (mqtt, {"qos": 1}, "qos 0"),
         (zeromq, {"curve": True}, "curve false"),
         (nng, {"tls": True}, "tls false"),
+        (wamp_crossbar, {"serializer": "json"}, "serializer msgpack"),
+        (rabbitmq, {"confirms": True}, "confirms false"),
+        (websockets, {"compress": True}, "compress false"),
+        (pyro5, {"tls": True}, "tls false"),
+        (rpyc, {"tls": True}, "tls false"),
+        (connect, {"compress": True}, "compress false"),
+        (arrow_flight, {"rpc": "exchange"}, "rpc action"),
     ],
 )
 def test_options_that_the_wire_cannot_carry_out_are_refused(module, options, instead):
@@ -235,6 +322,15 @@ WITH_TLS = ("sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_syn
         *[(name, by, {}) for name in ("mqtt", "zeromq", "nng", "nng_aio", "thrift") for by in ("ipc", "tcp")],
         ("thrift", "tcp", {"tls": True}),
         ("zeromq_c", "tcp", {}),
+        *[
+            (name, by, {})
+            for name in ("websockets", "pyro5", "rpyc", "arrow_flight", "wamp_crossbar")
+            for by in ("ipc", "tcp")
+        ],
+        ("pyro5", "tcp", {"serializer": "msgpack"}),
+        *[("connect", "tcp", options) for options in ({}, {"serialization": "bytes", "tls": True})],
+        ("arrow_flight", "tcp", {"tls": True}),
+        *[(name, "tcp", {}) for name in ("rabbitmq", "rabbitmq_pika")],
     ],
 )
 def test_real_servers_count_what_the_wire_counts(name, transport, options):

@@ -37,9 +37,10 @@ class Still:
         notebook.trust(self.run)
 
     def numbers(self) -> None:
-        """Show the conclusions from the results, and their tables."""
+        """Show the conclusions from the results, and their tables; of calls side by side the server's capacity."""
         notebook.tell(self.run)
         notebook.table(self.run)
+        notebook.table(self.run, "limits")
 
     def saved(self) -> None:
         """Save the whole figure, and show it."""

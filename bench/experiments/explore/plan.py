@@ -3,13 +3,26 @@
 from dataclasses import replace
 from typing import Any
 
+from bench import systems
 from bench.errors import UsageError, unknown
+from bench.experiments.overview.plan import SLOW_S
 from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.validation.amount import InTurns
-from bench.validation.cases import COMPARED, case_of, client_count, connection_count, offered, payload, placement_of
+from bench.validation.cases import (
+    COMPARED,
+    MADE_UP,
+    absent_of,
+    case_of,
+    chosen_systems,
+    client_count,
+    connection_count,
+    offered,
+    payload,
+    placement_of,
+)
 from bench.validation.profiles import takes_turns
 
 NOT_TAKEN = ("placement", "hosts")  # each case has its own
@@ -23,14 +36,36 @@ def plan(
 ) -> Plan:
     """Plan the cases that mappings spell, and nothing else: neither the baseline nor the instrument itself.
 
-    They take turns if all of them can; else each start has a window, which those need that cannot.
+    A ``system`` that is a list, or ``all``, stands for a case of each: of all that the case's load generator can load,
+    and whose servers start fast. They take turns if all of them can; else each start has a window, which those need
+    that cannot.
     """
-    chosen = [case(spelled) for spelled in parameters.as_list(cases)]
-    if not chosen:
+    absent: dict[str, str] = {}
+    chosen = [case(each) for spelled in parameters.as_list(cases) for each in _each(spelled, absent)]
+    if not chosen and not absent:
         raise UsageError("cases is an empty list: write [{system: sockets, transport: ipc}]")
     if not all(map(takes_turns, chosen)):
         given = replace(given, slice_ms=0)
-    return given.plan("explore", chosen)
+    return given.plan("explore", chosen, absent)
+
+
+def _each(spelled: object, absent: dict[str, str]) -> list[object]:
+    """Return the mapping of each system that one mapping names; what cannot be measured here goes into ``absent``."""
+    given = parameters.mapping(spelled, "a case")
+    named = parameters.as_list(given.get("system"))
+    if len(named) == 1 and named != ["all"]:
+        return [spelled]
+    names = _loadable(str(given.get("engine", "library"))) if named == ["all"] else chosen_systems(named)
+    missing = absent_of(names)
+    absent |= missing
+    return [given | {"system": name} for name in names if name not in missing]
+
+
+def _loadable(engine: str) -> list[str]:
+    """Return the systems that a load generator can load and whose servers start fast, without the laboratory's own."""
+    needed = {"library": "Client", "wire": "Wire"}.get(engine, "url")
+    offering = [name for name in systems.offering(needed) if name not in MADE_UP]
+    return [name for name in offering if systems.constant(name, "START_S", 0.0) <= SLOW_S]
 
 
 def case(spelled: object) -> Case:
