@@ -45,10 +45,10 @@ class Point(Struct, frozen=True):
 
     share: of the capacity at so many connections, which an open load asked for; None of the load that measured it.
     asked_per_s: None of a closed load. delivered_per_s: arrivals. omitted: requests of an open load that were due in
-    its duration and did not arrive. true_us: response times from the arrival. due_us: from when each request was due in the
-    schedule asked for; late_us: from then to its arrival; None of closed loads and of random schedules. cpus: CPUs that
-    the generator used. front_cpus: those of the front, which has one thread. not_held: the checks of its end and its
-    report that are not held.
+    its duration and did not arrive. true_us: response times from the arrival. due_us: from when each request was due
+    in the schedule asked for; late_us: from then to its arrival; None of closed loads and of random schedules. cpus:
+    CPUs that the generator used. front_cpus: those of the front, which has one thread. not_held: the checks of its end
+    and its report that are not held.
     """
 
     load: Literal["closed", "open"]
