@@ -1,8 +1,10 @@
 """An open load of real minutes: whether the load generator's lateness or memory grows with time.
 
-They are quantiles of parts of the window, which a straight line is fitted to: calls that follow each other are correlated,
-parts of many seconds hardly. The load is that of ``python -m bench load``: engine wire, uniform arrivals.
+A straight line is fitted to quantiles of parts of the window: calls that follow each other are correlated, parts of
+many seconds hardly. The load is that of ``python -m bench load``: engine wire, uniform arrivals.
 """
+
+import itertools
 
 import numpy as np
 
@@ -53,7 +55,7 @@ def of_parts(at: Array, values: Array, minutes: float, p: float) -> growth.Line:
     """Return the line through a quantile of each part of the window, the first one, a warm-up, left out."""
     edges = np.linspace(0, minutes, PARTS + 1)
     middles, found = [], []
-    for begin, end in zip(edges[1:-1], edges[2:], strict=True):
+    for begin, end in itertools.pairwise(edges[1:]):
         inside = values[(at >= begin) & (at < end)]
         if len(inside):
             middles.append((begin + end) / 2)
