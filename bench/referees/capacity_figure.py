@@ -26,7 +26,7 @@ def write(found: Capacity, file: Path, kind: str = "png") -> None:
 def whole(found: Capacity) -> Figure:
     """Return the figure: for each number of connections the rates, and below them p99; of closed loads one column."""
     columns = [
-        (f"{counted(connections, 'connection')}: {quantity(found.full(connections).delivered_per_s)}/s", points)
+        (_title(found.full(connections)), points)
         for connections in found.connections
         if (points := found.opened(connections))
     ]
@@ -51,6 +51,10 @@ def whole(found: Capacity) -> Figure:
     return figure
 
 
+def _title(full: Point) -> str:
+    return f"{counted(full.connections, 'connection')}, capacity {quantity(full.delivered_per_s)}/s"
+
+
 def _rows(grid: Any) -> None:
     """Label the axes that all panels of a row share."""
     first = grid[0][0]
@@ -70,6 +74,7 @@ def _open(rates: Axes, times: Axes, points: Sequence[Point]) -> None:
     rates.plot([0, 100 * max(SHARES)], [0, 100 * max(SHARES)], color=GREY, ls="--", lw=1, label="as asked for")
     _rates(rates, asked, points, [100 / per_s for per_s in capacity_per_s])
     ticks_at(times.xaxis, asked)
+    times.set_xlim(left=0)
     times.set_xlabel("rate asked for [% of the capacity]")
 
 
@@ -97,14 +102,14 @@ def _rates(axes: Axes, x: Sequence[float], points: Sequence[Point], scale: Seque
 def _p99(axes: Axes, points: Sequence[Point], found: Capacity) -> None:
     """Draw the true p99, from the arrival and from when requests were due, with what the way adds, and the reported."""
     x, way_us = _x(points), found.path[points[0].load].p99
-    since = "true, from the arrival, and the way"
+    since = "true, from the arrival (with the way)"
     axes.plot(x, [max((point.true_us.p99 or 0) + way_us, LEAST_US) for point in points], color=DELIVERED.colour,
               ls=":", label=since)  # fmt: skip
     due = [(at, point.due_us.p99 + way_us) for at, point in zip(x, points, strict=True)
            if point.due_us and point.due_us.p99 is not None]  # fmt: skip
     if due:
         axes.plot(*zip(*due, strict=True), DELIVERED.marker, ls="-", color=DELIVERED.colour, ms=7,
-                  label="true, from when due, and the way")  # fmt: skip
+                  label="true, from when due (with the way)")  # fmt: skip
     _reported(axes, [(at, max(point.reported_us.p99, LEAST_US)) for at, point in zip(x, points, strict=True)
                      if point.reported_us.p99 is not None])  # fmt: skip
 
