@@ -129,7 +129,7 @@ def measure(
     before = path_times.measure(language)
 
     def seen(scenario: Scenario, share: float | None) -> Point:
-        say(f"{scenario.name}: {scenario.title}")
+        say(f"{scenario.name}: {scenario.title.partition(';')[0]}")
         points.append(point_of(certificate.observe(generator, program, scenario, language), share))
         return points[-1]
 
@@ -147,7 +147,7 @@ def measure(
             continue
         for share in shares:
             rate = max(1.0, round(share * full.delivered_per_s))  # whole: not every generator takes another one
-            seen(_of("open", f"{share:.0%}", count, duration_s, rate), share)
+            seen(_of("open", f"{share:.0%}", count, duration_s, rate, share < 1), share)
     path = {load: path.or_more(before[load]) for load, path in path_times.measure(language).items()}
     machine = f"{platform.system()} {platform.machine()}, {counted(psutil.cpu_count() or 1, 'CPU')}"
     version, language = certificate.version(generator), language or best_language()
@@ -160,8 +160,10 @@ def _full(loads: Sequence[Load], connections: int, duration_s: float) -> Scenari
     return _of(load, "capacity", connections, duration_s, TOO_MUCH if load == "open" else None)
 
 
-def _of(load: Load, name: str, connections: int, duration_s: float, rate: float | None) -> Scenario:
-    return Scenario(name, load, AT_ONCE, duration_s, connections, rate, are_times_judged=False, can_be_delivered=False)
+def _of(
+    load: Load, name: str, connections: int, duration_s: float, rate: float | None, can_be_delivered: bool = False
+) -> Scenario:
+    return Scenario(name, load, AT_ONCE, duration_s, connections, rate, False, can_be_delivered)
 
 
 def point_of(seen: Observation, share: float | None) -> Point:

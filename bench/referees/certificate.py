@@ -84,7 +84,8 @@ def observe(generator: GeneratorFile, program: str, scenario: Scenario, language
         ended = running.run([program, *words[1:]], scenario.duration_s + running.GRACE_S)
         front_cpu_s = front.cpu_s - ready_cpu_s
         whole = front.end()
-    due = scenario.rate_per_s * scenario.duration_s if scenario.rate_per_s else None
+    rate = scenario.rate_per_s if scenario.can_be_delivered else None
+    due = rate * scenario.duration_s if rate else None
     known = scenario.connections * generator.says.warm_up
     record = whole.without_first(known) if known else whole.after_warm_up(scenario.connections, due)
     reported, problem = None, ""
