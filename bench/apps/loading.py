@@ -48,7 +48,10 @@ def _service(url: str) -> str:
 
 
 def report(record: StartRecord, connections: int) -> dict[str, Any]:
-    """Return what a start measured: counts, rate, and response times, of an open load from when each was due."""
+    """Return what a start measured: counts, rate, and response times, of an open load from when each was due.
+
+    not_sent: requests of an open load that were due and could not be sent within a fifth of the duration after it.
+    """
     begun = np.concatenate([times[-1] if len(times) == 3 else times[0] for times in record.calls])
     ended = np.concatenate([times[1] for times in record.calls])
     times_us = (ended - begun) / 1e3

@@ -77,14 +77,14 @@ class Point(Struct, frozen=True):
 
 
 class Capacity(Struct, frozen=True):
-    """All of it. path: what the way to the front and back adds to a response time. left_out: what was not measured."""
+    """All of it. path_us: what the way to the front and back adds to a response time. left_out: what is missing."""
 
     format: int
     generator: str
     version: str
     front: str
     machine: str
-    path: dict[str, PathTimes]
+    path_us: PathTimes
     points: list[Point]
     left_out: list[str]
 
@@ -126,7 +126,7 @@ def measure(
     program, points, left_out = generator.program, list[Point](), list[str]()
     shares = SHARES if "open" in generator.loads else ()
     duration_s = max(LEAST_S, round(seconds / len(connections) / (1 + len(shares))))
-    before = path_times.measure(language)
+    before = path_times.measure(language)["closed"]
 
     def seen(scenario: Scenario, share: float | None) -> Point:
         say(f"{scenario.name}: {scenario.title.partition(';')[0]}")
@@ -148,7 +148,7 @@ def measure(
         for share in shares:
             rate = max(1.0, round(share * full.delivered_per_s))  # whole: not every generator takes another one
             seen(_of("open", f"{share:.0%}", count, duration_s, rate, share < 1), share)
-    path = {load: path.or_more(before[load]) for load, path in path_times.measure(language).items()}
+    path = path_times.measure(language)["closed"].or_more(before)
     machine = f"{platform.system()} {platform.machine()}, {counted(psutil.cpu_count() or 1, 'CPU')}"
     version, language = certificate.version(generator), language or best_language()
     return Capacity(FORMAT, generator.name, version, language, machine, path, points, left_out)

@@ -101,7 +101,7 @@ def _rates(axes: Axes, x: Sequence[float], points: Sequence[Point], scale: Seque
 
 def _p99(axes: Axes, points: Sequence[Point], found: Capacity) -> None:
     """Draw the true p99, from the arrival and from when requests were due, with what the way adds, and the reported."""
-    x, way_us = _x(points), found.path[points[0].load].p99
+    x, way_us = _x(points), found.path_us.p50
     since = "true, from the arrival (with the way)"
     axes.plot(x, [max((point.true_us.p99 or 0) + way_us, LEAST_US) for point in points], color=DELIVERED.colour,
               ls=":", label=since)  # fmt: skip

@@ -9,9 +9,8 @@ import pandas as pd
 from bench import documents
 from bench.errors import DataError
 from bench.referees.capacity import FORMAT, Capacity, Point
-from bench.text import all_harmless, counted, duration, listed, quantity
-
-MOST_WORDS = 200  # letters of a check that is not held
+from bench.referees.certificate import MOST_OF_OTHERS
+from bench.text import all_harmless, counted, duration, quantity
 
 
 def text(found: Capacity) -> str:
@@ -36,11 +35,12 @@ def capacity(found: Capacity) -> str:
 
 def surroundings(found: Capacity) -> str:
     """Return the sentence on what times include, and on what else ran."""
-    ways = [f"{duration(path.p50)} (p99 {duration(path.p99)}) to {load} loads" for load, path in found.path.items()]
     others = max((point.others_cpu_share for point in found.points), default=0.0)
+    again = ": measure again when the machine is quiet" if others > MOST_OF_OTHERS else ""
     return (
-        f"The server answers at once, and the way to it and back adds {listed(ways)}, which true times do not include. "
-        f"{found.machine}; other processes used up to {others:.0%} of the CPU time."
+        f"The server answers at once; the way to it and back adds {duration(found.path_us.p50)} (p99 "
+        f"{duration(found.path_us.p99)}), which true times do not include. {found.machine}; other processes used up to "
+        f"{others:.0%} of the CPU time{again}."
     )
 
 

@@ -3,11 +3,13 @@
 import json
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from matplotlib.image import imread
 from test_certificate_checks import DONE, MS, START, record
 
+from bench.apps import refereeing
 from bench.errors import DataError, SystemFailedError
 from bench.referees import capacity, capacity_comparison, capacity_figure, capacity_report, generator_file
 from bench.referees.capacity import Capacity, Times
@@ -40,7 +42,7 @@ def made(name="mine", loads=("closed", "open"), connections=(8, 64), front_cpu_s
             rate, delivered = share * full, min(share, 1.0) * full
             said = rate if lies else delivered
             points.append(capacity.point_of(seen("open", rate, delivered, said, count, front_cpu_s), share))
-    path = dict.fromkeys(("closed", "open"), PathTimes(50.0, 100.0, 200.0))
+    path = PathTimes(50.0, 100.0, 200.0)
     return Capacity(capacity.FORMAT, name, "1.0", "c", "Linux x86_64, 2 CPUs", path, points, [])
 
 
@@ -87,6 +89,13 @@ def test_the_server_s_saturated_cpu_makes_it_at_least():
     assert "at least 1.00 k requests/s with 8 connections" in capacity_report.capacity(made(front_cpu_s=1.99))
 
 
+def test_a_busy_machine_is_named():
+    busy = replace(seen("closed", None, 1000.0, 1000.0), others_share=0.3)
+    assert "quiet" not in capacity_report.surroundings(made())
+    found = msgspec.structs.replace(made(), points=[capacity.point_of(busy, None)])
+    assert "up to 30% of the CPU time: measure again when the machine is quiet" in capacity_report.surroundings(found)
+
+
 def test_it_is_written_and_read(tmp_path):
     file, found = tmp_path / "mine.json", made()
     file.write_text(capacity_report.as_json(found), "utf-8")
@@ -116,6 +125,20 @@ def test_figures_have_panels_for_rates_and_times(tmp_path, loads):
     assert len(axes) == (4 if "open" in loads else 2)
     compared = capacity_comparison.draw([made(), made("other", loads, front_cpu_s=1.99)])
     assert [text.get_text() for text in compared.axes[0].get_yticklabels()] == ["mine 1.0", "other 1.0"]
+
+
+@pytest.mark.slow
+def test_the_notebook_compares_those_that_are_stored(tmp_path, monkeypatch, capsys):
+    refereeing.capacities(str(tmp_path))
+    assert "No capacity is stored" in capsys.readouterr().out
+    shown = []
+    monkeypatch.setattr(refereeing.notebook, "show_figure", lambda figure, alt: shown.append((figure, alt)))
+    (tmp_path / "capacity").mkdir()
+    for found in (made(), made("other", ("closed",))):
+        (tmp_path / "capacity" / f"{found.generator}.json").write_text(capacity_report.as_json(found), "utf-8")
+    refereeing.capacities(str(tmp_path))
+    ((figure, alt),) = shown
+    assert len(figure.axes) == 3 and "1.0 makes the most requests per second of CPU time" in alt
 
 
 def test_numbers_of_connections_beyond_the_limit_of_open_files_are_left_out(monkeypatch):
