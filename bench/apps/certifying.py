@@ -58,7 +58,7 @@ def measure_capacity(name: str, seconds: float, json_file: str | None, figure: s
     """Measure a generator's capacity and how it behaves near it; print it, and write what is asked for."""
     generator = generator_file.load(name)
     try:
-        found = capacity.measure(generator, seconds, say)
+        found = capacity.measure(generator, capacity.CONNECTIONS, seconds, say)
     except (NotInstalledError, SystemFailedError) as reason:
         raise NotCertifiableError(str(reason)) from reason
     say(f"\n{capacity_report.text(found)}")

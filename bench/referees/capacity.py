@@ -117,10 +117,10 @@ class Capacity(Struct, frozen=True):
 
 def measure(
     generator: GeneratorFile,
+    connections: Sequence[int],
     seconds: float,
     say: Callable[[str], None],
     language: str = "",
-    connections: Sequence[int] = CONNECTIONS,
 ) -> Capacity:
     """Measure it, in about so many seconds; ``say`` gets a line before each load. NotInstalledError without it."""
     program, points, left_out = generator.program, list[Point](), list[str]()
