@@ -37,7 +37,7 @@ from bench.run import integrity, schema, start_record, stored
 from bench.run.frames import Run
 from bench.run.start_record import Times
 from bench.validation.profiles import make_plan
-from benchmarks import growing, wires
+from benchmarks import growing, long_load, wires
 from benchmarks import hosts as conducted
 from benchmarks import per_byte as known_per_byte
 from benchmarks import reply_streams as thousand
@@ -498,6 +498,12 @@ def growth() -> None:
     """What grows with connections, samples, runs, cases and hosts, as a + b n."""
     for part in (growing.connections, growing.samples, growing.runs, growing.cases, growing.hosts):
         part()
+
+
+def minutes() -> None:
+    """Whether lateness or memory grow in an open load of ten minutes; with --minutes=2 in one of two."""
+    asked = [word.removeprefix("--minutes=") for word in sys.argv if word.startswith("--minutes=")]
+    long_load.long_load(*map(float, asked))
 
 
 def hosts() -> None:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.errors import BenchError, NotInstalledError, SystemFailedError, unknown
-from bench.referees import certificate, generator_file, scenarios
+from bench.referees import capacity, capacity_report, certificate, generator_file, scenarios
+from bench.referees.capacity import Capacity
 from bench.referees.certificate import Certificate
 from bench.run.files import writing
 from bench.text import listed
@@ -53,16 +54,33 @@ def _chosen(every: list[scenarios.Scenario], wanted: Sequence[str]) -> list[scen
     return [scenario for scenario in every if not wanted or scenario.name in wanted]
 
 
-def write(found: Certificate, json_file: str | None, figure: str | None) -> None:
+def measure_capacity(name: str, seconds: float, json_file: str | None, figure: str | None, say: Say) -> None:
+    """Measure a generator's capacity and how it behaves near it; print it, and write what is asked for."""
+    generator = generator_file.load(name)
+    try:
+        found = capacity.measure(generator, capacity.CONNECTIONS, seconds, say)
+    except (NotInstalledError, SystemFailedError) as reason:
+        raise NotCertifiableError(str(reason)) from reason
+    say(f"\n{capacity_report.text(found)}")
+    write(found, json_file, figure)
+
+
+def write(found: Certificate | Capacity, json_file: str | None, figure: str | None) -> None:
     """Write the files that are asked for; DataError where that is not possible."""
     if json_file:
         with writing(Path(json_file)) as file:
-            file.write_text(certificate.as_json(found), "utf-8")
+            text = capacity_report.as_json(found) if isinstance(found, Capacity) else certificate.as_json(found)
+            file.write_text(text, "utf-8")
     if figure:
+        from bench.referees import capacity_figure
         from bench.referees import figure as drawing
 
         with writing(Path(figure)) as file:
-            drawing.write(found, file, Path(figure).suffix.removeprefix(".") or "png")
+            kind = Path(figure).suffix.removeprefix(".") or "png"
+            if isinstance(found, Capacity):
+                capacity_figure.write(found, file, kind)
+            else:
+                drawing.write(found, file, kind)
 
 
 def compared(files: Sequence[str]) -> str:

@@ -346,6 +346,7 @@ def calibrate(runs: int) -> int:
 @click.option("--json", "json_file", metavar="FILE", help="Write the certificate as JSON too.")
 @click.option("--figure", metavar="FILE.png", help="Draw reported against true response times.")
 @click.option("--all", "every", is_flag=True, help="Show the checks that are held in full too.")
+@click.option("--capacity", is_flag=True, help="Measure its capacity and how it behaves near it instead.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of generator files, for an editor.")
 def certify(
     generator: str | None,
@@ -355,6 +356,7 @@ def certify(
     json_file: str | None,
     figure: str | None,
     every: bool,
+    capacity: bool,
     schema: bool,
 ) -> int:
     """Test whether a load generator delivers the load that it is asked for, and reports true numbers.
@@ -369,6 +371,9 @@ def certify(
         return 0
     if not generator:
         raise click.UsageError(certifying.missing())
+    if capacity:
+        certifying.measure_capacity(generator, seconds, json_file, figure, echo)
+        return 0
     return certifying.certify(generator, connections, seconds, names, json_file, figure, every, echo)
 
 

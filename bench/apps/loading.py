@@ -11,13 +11,14 @@ import numpy as np
 from bench import stats, systems
 from bench.errors import UsageError
 from bench.measurement import start
-from bench.plan.case import Case
+from bench.plan.case import MOST_CALLS, Case
 from bench.referees.time_checks import QUANTILES
 from bench.run.start_record import StartRecord
 from bench.text import quoted
 from bench.validation.support import checked
 
 NAME = "loaded_url"
+MOST_PER_S, MOST = 250_000, 20_000_000  # requests of a closed load whose times are kept: per second, and in all
 
 
 def load(url: str, rate: float, connections: int, duration_s: float, engine: str) -> dict[str, Any]:
@@ -26,9 +27,14 @@ def load(url: str, rate: float, connections: int, duration_s: float, engine: str
         file = Path(folder, f"{NAME}.yaml")
         file.write_text(_service(url), "utf-8")
         name = systems.adopt(str(file))
-        paced: dict[str, Any] = {"load": "open", "offered_per_s": rate} if rate else {}
+        paced: dict[str, Any] = {"load": "open", "offered_per_s": rate} if rate else {"max_calls": most(duration_s)}
         case = Case(name, "tcp", placement="free", callers=connections, engine=engine, **paced)
         return report(start.measure(checked(case), duration_s, 1), connections)
+
+
+def most(duration_s: float) -> int:
+    """Return how many requests a closed load of that length may make: it ends once it has made so many."""
+    return min(MOST, max(MOST_CALLS, int(MOST_PER_S * duration_s)))
 
 
 def _service(url: str) -> str:
@@ -42,14 +48,19 @@ def _service(url: str) -> str:
 
 
 def report(record: StartRecord, connections: int) -> dict[str, Any]:
-    """Return what a start measured: counts, rate, and response times, of an open load from when each was due."""
+    """Return what a start measured: counts, rate, and response times, of an open load from when each was due.
+
+    not_sent: requests of an open load that were due and could not be sent within a fifth of the duration after it.
+    """
     begun = np.concatenate([times[-1] if len(times) == 3 else times[0] for times in record.calls])
     ended = np.concatenate([times[1] for times in record.calls])
     times_us = (ended - begun) / 1e3
-    duration_s = float(record.ledger["window_s"])
+    duration_s, errors = float(record.ledger["window_s"]), record.ledger.get("errors") or 0
+    scheduled = record.ledger.get("scheduled")
     return {
         "requests": len(times_us),
-        "errors": record.ledger.get("errors") or 0,
+        "errors": errors,
+        "not_sent": 0 if scheduled is None else max(0, scheduled - len(times_us) - errors),
         "rate_per_s": len(times_us) / duration_s,
         "duration_s": duration_s,
         "connections": connections,

@@ -14,11 +14,19 @@ from bench.errors import DataError, NotInstalledError
 from bench.experiments import panels
 from bench.measurement import machine
 from bench.plan import parameters
-from bench.referees import certificate, comparison, comparison_figure, generator_file, scenarios
+from bench.referees import (
+    capacity_comparison,
+    capacity_report,
+    certificate,
+    comparison,
+    comparison_figure,
+    generator_file,
+    scenarios,
+)
 from bench.referees.comparison import GROUPS, Row, of_group
 from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD
 from bench.run.files import make_folder, writing
-from bench.text import counted, harmless, listed, one_line
+from bench.text import counted, harmless, listed, one_line, unmarked
 
 REFERENCE, INSTALLED = "reference", "installed"
 LONGEST_S = 3600.0
@@ -30,7 +38,7 @@ def gather(certificates: str = REFERENCE, generator: object = "", seconds: objec
     certificates: ``reference``, or a folder of files that ``certify --json`` wrote. generator: names or files, or
     ``installed``, each certified now for so many seconds and kept in data/certificates. DataError without any.
     """
-    folder = paths.home() / "data" / "referees" if certificates == REFERENCE else Path(certificates)
+    folder = _folder(certificates)
     stored = {row.document["generator"]: row for row in map(comparison.read, sorted(folder.glob("*.json")))}
     length_s = parameters.positive(seconds, "seconds", LONGEST_S, whole=False)
     made = [_certified(name, length_s) for name in _asked(generator)]
@@ -40,6 +48,25 @@ def gather(certificates: str = REFERENCE, generator: object = "", seconds: objec
     others = counted(len(rows) - len(made), "stored certificate")
     print(f"{counted(len(made), 'load generator')} certified here; {others} read")
     return comparison.in_order(list(rows.values()))
+
+
+def _folder(certificates: str) -> Path:
+    return paths.home() / "data" / "referees" if certificates == REFERENCE else Path(certificates)
+
+
+def capacities(certificates: str = REFERENCE) -> None:
+    """Show the load generators' capacities that ``certify --capacity --json`` wrote into the folder ``capacity`` there.
+
+    Generators without such a file are left out.
+    """
+    folder = _folder(certificates) / "capacity"
+    found = [one for one in map(capacity_report.read, sorted(folder.glob("*.json"))) if one.points]
+    if not found:
+        print(f"No capacity is stored in {paths.shown(folder)}: see python -m bench certify --help, --capacity")
+        return
+    said = capacity_comparison.conclusion(found)
+    notebook.show_figure(capacity_comparison.draw(found), f"Capacity of load generators: {unmarked(said)}")
+    display(Markdown(f"{said} Measured on {listed(dict.fromkeys(one.machine for one in found))}."))
 
 
 def _asked(generator: object) -> list[str]:

@@ -27,6 +27,7 @@ from bench.process.spec import ClientSpec
 EARLY_NS = 150_000  # before a due time waiting becomes spinning
 BATCH = 64  # connections that are made at once, fewer than servers let wait (their backlog is 100 or more)
 MOST_EVENTS = 128  # that one poll takes: what it returns stays in the cache
+MOST_UNREAD = 16  # requests sent between two looks for replies: where all are late, replies wait no longer than that
 
 
 class ConnectionLoop:
@@ -141,21 +142,23 @@ def pace(talks: ConnectionLoop, idle: "deque[Step]", due: "array[int]", limit_ns
     A request that is due while no connection is idle is sent by the next idle one. Requests not sent by ``limit_ns``
     are dropped.
     """
-    clock, senders = time.perf_counter_ns, list[Step]()
+    clock, ahead, senders = time.perf_counter_ns, 0, list[Any]([None]) * len(due)  # memory does not grow meanwhile
     while True:
-        now, ahead = clock(), len(senders)
+        now = clock()
         if ahead < len(due) and now < limit_ns and idle:
             if (early := due[ahead] - now) <= 0:
-                senders.append(step := idle.popleft())
+                senders[ahead] = step = idle.popleft()
+                ahead += 1
                 talks.tell(step)
-                continue
-            if early > EARLY_NS:
+                if ahead % MOST_UNREAD:
+                    continue
+            elif early > EARLY_NS:
                 talks.poller.wait((early - EARLY_NS) / 1e9)
             talks.advance(0)
         elif len(talks) > len(idle):
             talks.advance(None)
         else:
-            return senders
+            return senders[:ahead]
 
 
 def script_of(wire: Any, payloads: Payloads) -> Script:

@@ -80,9 +80,12 @@ def observe(generator: GeneratorFile, program: str, scenario: Scenario, language
         words = generator.words(
             scenario.load, front.url, scenario.rate_per_s, scenario.connections, scenario.duration_s
         )
+        ready_cpu_s = front.cpu_s
         ended = running.run([program, *words[1:]], scenario.duration_s + running.GRACE_S)
+        front_cpu_s = front.cpu_s - ready_cpu_s
         whole = front.end()
-    due = scenario.rate_per_s * scenario.duration_s if scenario.rate_per_s else None
+    rate = scenario.rate_per_s if scenario.can_be_delivered else None
+    due = rate * scenario.duration_s if rate else None
     known = scenario.connections * generator.says.warm_up
     record = whole.without_first(known) if known else whole.after_warm_up(scenario.connections, due)
     reported, problem = None, ""
@@ -91,7 +94,17 @@ def observe(generator: GeneratorFile, program: str, scenario: Scenario, language
     except SystemFailedError as reason:
         problem = capitalized(f"{reason}.")
     warm_up = len(whole.requests) - len(record.requests)
-    return Observation(scenario, generator.says.schedule, record, ended, reported, problem, warm_up, others.share)
+    return Observation(
+        scenario,
+        generator.says.schedule,
+        record,
+        ended,
+        reported,
+        problem,
+        warm_up,
+        others.share,
+        front_cpu_s=front_cpu_s,
+    )
 
 
 def checks(seen: Observation) -> list[Check]:
@@ -169,11 +182,12 @@ def facts(seen: Observation) -> str:
     if not len(record.answered):
         return "No request was answered."
     late = duration(quantile(record.lateness_us, 0.99))
+    used = seen.cpu_us_per_request
+    cpu = f"the generator used {duration(used)} of CPU time per request; " if used is not None else ""
     before = f"{counted(seen.warm_up, 'request')} before the load left out; " if seen.warm_up else ""
     return (
-        f"{before}{len(record.answered):,} answers, {quantity(record.arrivals_per_s)} requests/s; the generator used "
-        f"{duration(seen.cpu_us_per_request)} of CPU time per request; departures were late by {late} (p99); other "
-        f"processes used {seen.others_share:.0%} of the CPU time."
+        f"{before}{len(record.answered):,} answers, {quantity(record.arrivals_per_s)} requests/s; "
+        f"{cpu}departures were late by {late} (p99); other processes used {seen.others_share:.0%} of the CPU time."
     )
 
 
@@ -208,7 +222,7 @@ def _section(section: Section) -> dict[str, Any]:
         "answers_per_s": record.answers_per_s,
         "lateness_p99_us": quantile(record.lateness_us, 0.99) if len(record.answered) else None,
         "others_cpu_share": seen.others_share,
-        "generator_cpu_us_per_request": seen.cpu_us_per_request if len(record.answered) else None,
+        "generator_cpu_us_per_request": seen.cpu_us_per_request,
         "true_us": true,
         "reported": asdict(seen.reported) if seen.reported else None,
         "checks": [asdict(check) for check in section.checks],

@@ -14,6 +14,7 @@ from typing import Literal, Self
 from bench import systems
 from bench.errors import SystemFailedError
 from bench.installation import programs
+from bench.process import cpu_clocks
 from bench.process.pipes import Process, python, with_package
 from bench.referees.record import Record
 from bench.text import counted, duration
@@ -99,6 +100,11 @@ class Front:
     def pid(self) -> int:
         """The number of its process."""
         return self._process.pid
+
+    @property
+    def cpu_s(self) -> float:
+        """The CPU time that it has used so far."""
+        return cpu_clocks.total_ns([self._process.pid]) / 1e9
 
     def end(self) -> Record:
         """End it; return its record."""

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bench.referees.generator_file import Reported
 from bench.referees.record import Record
 from bench.referees.running import Ended
@@ -31,7 +33,8 @@ class Observation:
 
     schedule: gaps of the generator's open loads, constant or poisson. reported: None if there is no report that can be
     read, for which ``problem`` gives the reason. warm_up: requests before the load, which are not in the record.
-    others_share: of the machine's CPU time that other processes used meanwhile. path: of the machine.
+    others_share: of the machine's CPU time that other processes used meanwhile. path: of the machine. front_cpu_s: CPU
+    time of the front.
     """
 
     scenario: Scenario
@@ -43,6 +46,7 @@ class Observation:
     warm_up: int = 0
     others_share: float = 0.0
     path: PathTimes = PathTimes()
+    front_cpu_s: float = 0.0
 
     @property
     def is_open(self) -> bool:
@@ -50,6 +54,24 @@ class Observation:
         return self.scenario.load == "open"
 
     @property
-    def cpu_us_per_request(self) -> float:
-        """The generator's CPU time per answered request, in us; there has to be one."""
-        return 1e6 * self.ended.cpu_s / len(self.record.answered)
+    def cpu_us_per_request(self) -> float | None:
+        """The generator's CPU time per answer while its load lasts, in us: without its start and its report.
+
+        None if the load was too short to read its CPU clocks twice.
+        """
+        found = self._cpu()
+        departed = self.record.answered["departed"]
+        count = np.count_nonzero((departed >= found[0]) & (departed < found[1])) if found else 0
+        return found[2] / 1e3 / float(count) if found and count else None
+
+    @property
+    def cpus(self) -> float | None:
+        """How many CPUs the generator used while its load lasted; None as of ``cpu_us_per_request``."""
+        found = self._cpu()
+        return found[2] / (found[1] - found[0]) if found else None
+
+    def _cpu(self) -> tuple[int, int, int] | None:
+        if not len(self.record.answered):
+            return None
+        begin, end = int(self.record.requests["arrived"][0]), int(self.record.answered["departed"].max())
+        return self.ended.cpu_between(begin, end)

@@ -8,16 +8,18 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from bench.errors import SystemFailedError
+from bench.process import cpu_clocks
 from bench.process.pipes import bound_to_this, with_package
 from bench.referees.generator_file import MOST_REPORT
 
 GRACE_S = 15.0  # beyond the duration: to start, to wait for the last replies, to write the report
 LOOK_S = 0.02
+READ_S = 0.2  # between readings of its CPU clocks, each of which looks through all processes
 PACKAGE = str(Path(__file__).parents[2])  # where {python} -m bench of a command is
 
 
@@ -26,7 +28,8 @@ class Ended:
     """How a program ended. status: its exit status, negative for a signal; None if it was ended for taking too long.
 
     took_s: from its start to its end. cpu_s: CPU time of it and of all processes that it started and waited for.
-    left_processes: whether processes that it had started were still there, and were ended.
+    left_processes: whether processes that it had started were still there, and were ended. clocks: the CPU time that it
+    and its descendants had used by some instants, as pairs (ns of CLOCK_MONOTONIC, ns).
     """
 
     stdout: str
@@ -35,6 +38,39 @@ class Ended:
     took_s: float
     cpu_s: float
     left_processes: bool = False
+    clocks: tuple[tuple[int, int], ...] = ()
+
+    def cpu_between(self, first_ns: int, last_ns: int) -> tuple[int, int, int] | None:
+        """Return the first and the last reading of the CPU clocks between two instants, in ns, and the CPU time used.
+
+        None if there are fewer than two.
+        """
+        inside = [reading for reading in self.clocks if first_ns <= reading[0] <= last_ns]
+        if len(inside) < 2:
+            return None
+        (begin_ns, before_ns), (end_ns, after_ns) = inside[0], inside[-1]
+        return begin_ns, end_ns, after_ns - before_ns
+
+
+@dataclass
+class CpuClocks:
+    """The CPU clocks of a process and its descendants. readings: pairs (ns of CLOCK_MONOTONIC, CPU time in ns)."""
+
+    pid: int
+    readings: list[tuple[int, int]] = field(default_factory=list)
+    _used_ns: dict[int, int] = field(default_factory=dict)  # of those that ended, what they had used when last read
+
+    def read_when_due(self) -> None:
+        """Read them, ``READ_S`` after they were read last."""
+        import psutil
+
+        if self.readings and time.monotonic_ns() < self.readings[-1][0] + READ_S * 1e9:
+            return
+        with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+            for pid in (self.pid, *(child.pid for child in psutil.Process(self.pid).children(recursive=True))):
+                with contextlib.suppress(ProcessLookupError):
+                    self._used_ns[pid] = cpu_clocks.process_ns(pid)
+            self.readings.append((time.monotonic_ns(), sum(self._used_ns.values())))
 
 
 def run(words: Sequence[str], limit_s: float) -> Ended:
@@ -54,7 +90,8 @@ def run(words: Sequence[str], limit_s: float) -> Ended:
         except OSError as reason:
             raise SystemFailedError(f"{words[0]} cannot be started: {reason.strerror}; try it by hand") from reason
         try:
-            in_time = _has_ended(process.pid, began + limit_s)
+            clocks = CpuClocks(process.pid)
+            in_time = _has_ended(process.pid, began + limit_s, clocks)
         finally:  # its number, which is that of its group, cannot be another's while nobody has waited for it
             left = _group_size(process.pid) > 1
             with contextlib.suppress(ProcessLookupError):
@@ -62,14 +99,16 @@ def run(words: Sequence[str], limit_s: float) -> Ended:
             status = process.wait()
         took_s = time.monotonic() - began
         outputs = (_text(said), _text(complained))
-        return Ended(*outputs, status if in_time else None, took_s, _children_cpu_s() - used_s, left and in_time)
+        status_in_time, cpu_s = status if in_time else None, _children_cpu_s() - used_s
+        return Ended(*outputs, status_in_time, took_s, cpu_s, left and in_time, tuple(clocks.readings))
 
 
-def _has_ended(pid: int, until: float) -> bool:
+def _has_ended(pid: int, until: float, clocks: CpuClocks) -> bool:
     """Wait until a child ends, and leave it unwaited-for; return whether it did in time."""
     while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
         if time.monotonic() > until:
             return False
+        clocks.read_when_due()
         time.sleep(LOOK_S)
     return True
 

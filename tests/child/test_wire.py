@@ -4,6 +4,8 @@ import itertools
 import struct
 import threading
 import time
+from array import array
+from collections import deque
 from contextlib import nullcontext
 from socket import MSG_MORE, SHUT_WR, SO_LINGER, SOL_SOCKET, socketpair
 
@@ -267,6 +269,24 @@ def test_what_is_due_while_all_wait_is_late_and_what_is_too_late_is_dropped():
     for sent, received, due in zip(*[iter(blobs)] * 3, strict=True):
         assert all(later >= earlier for earlier, later in zip(received, sent[1:], strict=False))
         assert all(at >= when for at, when in zip(sent, due, strict=True))
+
+
+def test_replies_are_looked_for_also_while_all_requests_are_late():
+    class Talks:
+        sent, unread = 0, []
+
+        def tell(self, step):
+            self.sent += 1
+
+        def advance(self, timeout_s):
+            self.unread.append(self.sent - sum(self.unread))
+
+        def __len__(self):
+            return len(idle)
+
+    idle = deque(range(1000))
+    senders = wire.pace(Talks(), idle, array("q", [0]) * 900, wire.NEVER_NS)
+    assert senders == list(range(900)) and max(Talks.unread) == wire.MOST_UNREAD < 20
 
 
 def test_more_connections_than_requests_are_no_hindrance():

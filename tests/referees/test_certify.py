@@ -84,7 +84,7 @@ def test_json_holds_what_was_found(made):
     assert many["true_us"]["p50"] == pytest.approx(20_000 * 0.693, rel=0.05) and many["true_us"]["since"] == "arrival"
     assert {check["verdict"] for check in many["checks"] if check["name"] == "p99"} == {"not held"}
     assert freeze["service"]["freeze_ms"] == 100 and freeze["true_us"]["since"] == "schedule"
-    assert many["generator_cpu_us_per_request"] == pytest.approx(0.5e6 / 32_000)
+    assert many["generator_cpu_us_per_request"] is None  # a program made by hand has no CPU clocks
 
 
 def test_certificates_side_by_side(made, tmp_path, command):

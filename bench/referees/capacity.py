@@ -1,0 +1,208 @@
+"""The capacity of a load generator, and how it behaves near it: rates, response times, lateness and CPU time.
+
+Its capacity at a number of connections is the rate of a closed load against a front that serves at once; of a generator
+that makes open loads only, the rate delivered where far more is asked for. Open loads then ask for shares of it. That
+is a measurement: nothing is passed or failed, but what is reported is checked as in a certificate.
+"""
+
+import platform
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import psutil
+from msgspec import Struct
+
+from bench.analysis.resources import FULL
+from bench.child.open_files import allow_connections
+from bench.errors import SystemFailedError
+from bench.referees import certificate, path_times
+from bench.referees.front import Service, best_language
+from bench.referees.generator_file import GeneratorFile, Load
+from bench.referees.observation import Observation, PathTimes
+from bench.referees.record import SECOND
+from bench.referees.scenarios import LEAST_S, Scenario
+from bench.referees.verdict import NOT_HELD
+from bench.stats import Array, quantile
+from bench.text import capitalized, counted
+
+FORMAT = 1
+CONNECTIONS = (1, 32, 1000)
+SHARES = (0.1, 0.5, 0.8, 1.0, 1.2)  # of the capacity
+TOO_MUCH = 1_000_000.0  # requests/s that nobody delivers: asked of a generator that makes no closed load
+AT_ONCE = Service("constant", 0.0, workers=0)
+
+
+class Times(Struct, frozen=True):
+    """Quantiles of a time, in us; None if it is not reported."""
+
+    p50: float | None
+    p99: float | None
+
+
+class Point(Struct, frozen=True):
+    """One load. Rates are in requests per second, times in us.
+
+    share: of the capacity at so many connections, which an open load asked for; None of the load that measured it.
+    asked_per_s: None of a closed load. delivered_per_s: arrivals. omitted: requests of an open load that were due in
+    its duration and did not arrive. true_us: response times from the arrival. due_us: from when each request was due
+    in the schedule asked for; late_us: from then to its arrival; None of closed loads and of random schedules. cpus:
+    CPUs that the generator used. front_cpus: those of the front, which has one thread. not_held: the checks of its end
+    and its report that are not held.
+    """
+
+    load: Literal["closed", "open"]
+    connections: int
+    share: float | None
+    asked_per_s: float | None
+    duration_s: float
+    requests: int
+    delivered_per_s: float
+    reported_per_s: float | None
+    omitted: int | None
+    true_us: Times
+    due_us: Times | None
+    late_us: Times | None
+    reported_us: Times
+    cpu_us_per_request: float | None
+    cpus: float | None
+    front_cpus: float
+    others_cpu_share: float
+    not_held: list[str]
+
+    @property
+    def is_front_saturated(self) -> bool:
+        """Whether the front used its one CPU: the generator may be able to do more."""
+        return self.front_cpus > FULL
+
+
+class Capacity(Struct, frozen=True):
+    """All of it. path_us: what the way to the front and back adds to a response time. left_out: what is missing."""
+
+    format: int
+    generator: str
+    version: str
+    front: str
+    machine: str
+    path_us: PathTimes
+    points: list[Point]
+    left_out: list[str]
+
+    @property
+    def name(self) -> str:
+        """The generator, with the number of its version."""
+        return f"{self.generator} {self.version}".strip()
+
+    @property
+    def connections(self) -> list[int]:
+        """The numbers of connections that were measured."""
+        return list(dict.fromkeys(point.connections for point in self.points))
+
+    def full(self, connections: int) -> Point:
+        """Return the load that measured the capacity at a number of connections."""
+        return next(point for point in self.points if point.connections == connections and point.share is None)
+
+    def best(self) -> Point:
+        """Return the load of the highest capacity."""
+        return max(map(self.full, self.connections), key=lambda point: point.delivered_per_s)
+
+    def opened(self, connections: int) -> list[Point]:
+        """Return the open loads that asked for shares of the capacity, in the order of their rates."""
+        return [point for point in self.points if point.connections == connections and point.share is not None]
+
+    def at(self, connections: int, share: float) -> Point | None:
+        """Return the open load that asked for a share of the capacity; None without any."""
+        return next((point for point in self.opened(connections) if point.share == share), None)
+
+
+def measure(
+    generator: GeneratorFile,
+    connections: Sequence[int],
+    seconds: float,
+    say: Callable[[str], None],
+    language: str = "",
+) -> Capacity:
+    """Measure it, in about so many seconds; ``say`` gets a line before each load. NotInstalledError without it."""
+    program, points, left_out = generator.program, list[Point](), list[str]()
+    shares = SHARES if "open" in generator.loads else ()
+    duration_s = max(LEAST_S, round(seconds / len(connections) / (1 + len(shares))))
+    before = path_times.measure(language)["closed"]
+
+    def seen(scenario: Scenario, share: float | None) -> Point:
+        say(f"{scenario.name}: {scenario.title.partition(';')[0]}")
+        points.append(point_of(certificate.observe(generator, program, scenario, language), share))
+        return points[-1]
+
+    for count in connections:
+        try:
+            allow_connections(count)
+        except SystemFailedError as reason:
+            left_out.append(capitalized(f"{reason}."))
+            continue
+        full = seen(_full(generator.loads, count, duration_s), None)
+        if not full.delivered_per_s:
+            left_out.append(
+                f"Open loads of {counted(count, 'connection')}: their capacity is not known, too few requests came."
+            )
+            continue
+        for share in shares:
+            rate = max(1.0, round(share * full.delivered_per_s))  # whole: not every generator takes another one
+            seen(_of("open", f"{share:.0%}", count, duration_s, rate, share < 1), share)
+    path = path_times.measure(language)["closed"].or_more(before)
+    machine = f"{platform.system()} {platform.machine()}, {counted(psutil.cpu_count() or 1, 'CPU')}"
+    version, language = certificate.version(generator), language or best_language()
+    return Capacity(FORMAT, generator.name, version, language, machine, path, points, left_out)
+
+
+def _full(loads: Sequence[Load], connections: int, duration_s: float) -> Scenario:
+    """Return the load that measures the capacity: closed, or open with more than can be delivered."""
+    load: Load = "closed" if "closed" in loads else "open"
+    return _of(load, "capacity", connections, duration_s, TOO_MUCH if load == "open" else None)
+
+
+def _of(
+    load: Load, name: str, connections: int, duration_s: float, rate: float | None, can_be_delivered: bool = False
+) -> Scenario:
+    return Scenario(name, load, AT_ONCE, duration_s, connections, rate, False, can_be_delivered)
+
+
+def point_of(seen: Observation, share: float | None) -> Point:
+    """Return the numbers of one load that was seen."""
+    scenario, record, reported, late_us = seen.scenario, seen.record, seen.reported, None
+    rate, arrived = scenario.rate_per_s, record.requests["arrived"]
+    if rate and seen.schedule == "constant" and len(arrived):
+        late_us = behind_schedule_ns(arrived, rate) / 1e3
+    is_answered = record.requests["departed"] > 0
+    return Point(
+        load=scenario.load,
+        connections=scenario.connections,
+        share=share,
+        asked_per_s=rate,
+        duration_s=scenario.duration_s,
+        requests=len(arrived),
+        delivered_per_s=record.arrivals_per_s,
+        reported_per_s=reported.rate_per_s if reported else None,
+        omitted=max(0, round(rate * scenario.duration_s) - len(arrived)) if rate else None,
+        true_us=_times(record.response_us),
+        due_us=None if late_us is None else _times(record.response_us + late_us[is_answered]),
+        late_us=None if late_us is None else _times(late_us),
+        reported_us=Times(reported.p50_us, reported.p99_us) if reported else Times(None, None),
+        cpu_us_per_request=seen.cpu_us_per_request,
+        cpus=seen.cpus,
+        front_cpus=seen.front_cpu_s / record.answers_s if record.answers_s else 0.0,
+        others_cpu_share=seen.others_share,
+        not_held=[f"{check.name}: {check.text}" for check in certificate.checks(seen) if check.verdict == NOT_HELD],
+    )
+
+
+def _times(values: Array) -> Times:
+    return Times(quantile(values, 0.5), quantile(values, 0.99)) if len(values) else Times(None, None)
+
+
+def behind_schedule_ns(arrived_ns: Array, rate_per_s: float) -> Array:
+    """Return how late each request arrived, in ns, shape (n,), in a schedule of constant gaps.
+
+    The schedule begins anew with each request that comes before its time: a rate a little too high makes none late.
+    """
+    behind = arrived_ns - arrived_ns[0] - np.arange(len(arrived_ns)) * (SECOND / rate_per_s)
+    return np.asarray(behind - np.minimum.accumulate(behind))

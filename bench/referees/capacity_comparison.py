@@ -1,0 +1,121 @@
+"""The figure of several load generators' capacities: a row for each, at the connections of its highest capacity."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bench.drawing.axes import GREY, finish, log_axis, look, name_rows, row_fontsize, style, write_beside
+from bench.referees.capacity import Capacity, Point
+from bench.referees.load_checks import REPORTED_RATE_OFF
+from bench.text import counted, duration, listed, quantity
+
+SHARES = (0.5, 1.0, 1.2)  # of the capacity, whose delivered rates are compared
+
+
+def in_order(found: Sequence[Capacity]) -> list[Capacity]:
+    """Return those with the most requests per second of CPU time first."""
+    return sorted((one for one in found if one.points), key=per_cpu, reverse=True)
+
+
+def per_cpu(found: Capacity) -> float:
+    """Return the capacity divided by the CPUs used for it, in requests per second; 0 if these are not known."""
+    best = found.best()
+    return best.delivered_per_s / best.cpus if best.cpus else 0.0
+
+
+def draw(found: Sequence[Capacity]) -> Figure:
+    """Return the figure: capacity per CPU, rates delivered at shares of the capacity, CPU time per request."""
+    rows = in_order(found)
+    with style():
+        figure = Figure(figsize=(10, (1.8 + 0.36 * len(rows)) * len(PANELS)), layout="constrained")
+        for part, panel in zip(figure.subfigures(len(PANELS), 1, squeeze=False).flat, PANELS, strict=True):
+            axes = part.subplots()
+            panel(axes, rows)
+            name_rows(axes, [row.name for row in rows], row_fontsize(len(rows)))
+            finish(axes)
+    return figure
+
+
+def capacity(axes: Axes, rows: Sequence[Capacity]) -> None:
+    """Draw the capacity divided by the CPUs used; beside it the capacity itself."""
+    for y, row in enumerate(rows):
+        best = row.best()
+        if best.cpus:
+            drawn = look(3 if best.is_front_saturated else 0)
+            label = "at least: the server's CPU was saturated" if best.is_front_saturated else "capacity"
+            axes.plot([per_cpu(row)], [y], drawn.marker, color=drawn.colour, ms=8, label=label, clip_on=False)
+        least = "≥ " if best.is_front_saturated else ""
+        write_beside(axes, y, f"{least}{quantity(best.delivered_per_s)}/s, {counted(best.connections, 'connection')}")
+    log_axis(axes.xaxis, quantity)
+    axes.set_xlabel("capacity divided by the CPUs that the generator used [requests/s]")
+    axes.set_title("Capacity per CPU")
+
+
+def delivered(axes: Axes, rows: Sequence[Capacity]) -> None:
+    """Draw the delivered rate divided by the one asked for, and the reported one, at shares of the capacity."""
+    for place, share in enumerate(SHARES):
+        drawn, dy = look(place), 0.22 * (place - 1)
+        for y, row in enumerate(rows):
+            point = row.at(row.best().connections, share)
+            if point is None or not point.asked_per_s:
+                continue
+            asked = point.asked_per_s / 100
+            axes.plot([point.delivered_per_s / asked], [y + dy], drawn.marker, color=drawn.colour, ms=7,
+                      label=f"delivered, {share:.0%} of the capacity asked for", clip_on=False)  # fmt: skip
+            if point.reported_per_s is not None:
+                axes.plot([point.reported_per_s / asked], [y + dy], "|", ls="", color="black", ms=10, mew=1.6,
+                          label="reported", clip_on=False)  # fmt: skip
+    for y, row in enumerate(rows):
+        if not row.opened(row.best().connections):
+            write_beside(axes, y, "no open load")
+    axes.axvline(100, color=GREY, ls="--", lw=1)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("rate delivered, of the rate asked for [%]")
+    axes.set_title("Does it deliver the rate?")
+
+
+def cost(axes: Axes, rows: Sequence[Capacity]) -> None:
+    """Draw the CPU time per request at the capacity, and of an open load of half of it."""
+    for y, row in enumerate(rows):
+        for place, point in enumerate((row.best(), row.at(row.best().connections, SHARES[0]))):
+            used, drawn = point.cpu_us_per_request if point else None, look(place)
+            label = ("at the capacity", f"open load, {SHARES[0]:.0%} of the capacity")[place]
+            if used and math.isfinite(used):
+                axes.plot([used], [y + 0.16 * (2 * place - 1)], drawn.marker, color=drawn.colour, ms=7, label=label,
+                          clip_on=False)  # fmt: skip
+    log_axis(axes.xaxis, duration)
+    axes.set_xlabel("CPU time of the generator per request")
+    axes.set_title("CPU time")
+
+
+PANELS: tuple[Callable[[Axes, Sequence[Capacity]], None], ...] = (capacity, delivered, cost)
+
+
+def conclusion(found: Sequence[Capacity]) -> str:
+    """Return which generator makes the most requests per CPU, and which rates were not those asked for, or reported."""
+    rows = in_order(found)
+    most = f"**{rows[0].name} makes the most requests per second of CPU time**: {quantity(per_cpu(rows[0]))}."
+    half = [(row.name, row.at(row.best().connections, SHARES[0])) for row in rows]
+    short = [name for name, point in half if point and not _is_delivered(point)]
+    over = [(row.name, row.at(row.best().connections, SHARES[-1])) for row in rows]
+    planned = [name for name, point in over if point and _is_planned(point)]
+    most += f" At half of their capacity these do not deliver the rate asked for: {listed(short)}." if short else ""
+    most += f" Beyond it these report the rate asked for, not the one delivered: {listed(planned)}." if planned else ""
+    return most
+
+
+def _is_delivered(point: Point) -> bool:
+    asked = point.asked_per_s or 0.0
+    return abs(point.delivered_per_s - asked) <= REPORTED_RATE_OFF * asked
+
+
+def _is_planned(point: Point) -> bool:
+    """Return whether the rate asked for is reported, and another one was delivered."""
+    asked = point.asked_per_s or 0.0
+    return (
+        not _is_delivered(point)
+        and point.reported_per_s is not None
+        and abs(point.reported_per_s - asked) <= REPORTED_RATE_OFF * asked
+    )
