@@ -18,7 +18,8 @@ from bench.process.pipes import Process, python, with_package
 from bench.referees.record import Record
 from bench.text import counted, duration
 
-SOURCE = Path(systems.HERE) / "_oracle_http.c"
+SOURCES = Path(systems.HERE)
+HEADERS = tuple(SOURCES / name for name in ("_oracle_front.h", "_oracle_law.h"))
 FLAGS = ("-ffp-contract=off", "-lm")
 SEED = 1
 MOST_REQUESTS = 4_000_000  # 32 bytes each, of which only those used take memory
@@ -89,7 +90,7 @@ class Front:
                 [*_program(self._language), "serve", *map(str, words)],
                 pass_fds=[listener.fileno()],
                 process_group=0,
-                env=with_package(str(Path(systems.HERE).parents[1])),
+                env=with_package(str(SOURCES.parents[1])),
             )
         line = self._process.output.readline().decode().strip()
         if line != "ready":
@@ -118,5 +119,5 @@ class Front:
 def _program(language: str) -> list[str]:
     if language == "python":
         return python("bench.referees.python_front")
-    header = SOURCE.with_name("_oracle_law.h")
-    return [str(programs.ensure(SOURCE, FLAGS, headers=(header,), compiler=programs.C_COMPILER))]
+    source = SOURCES / "_oracle_http.c"
+    return [str(programs.ensure(source, FLAGS, headers=HEADERS, compiler=programs.C_COMPILER))]
