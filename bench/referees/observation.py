@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bench.referees.generator_file import Reported
+from bench.referees.protocols import Name
 from bench.referees.record import Record
 from bench.referees.running import Ended
 from bench.referees.scenarios import Scenario
@@ -31,7 +32,9 @@ class Observation:
 
     schedule: gaps of the generator's open loads, constant or poisson. reported: None if there is no report that can be
     read, for which ``problem`` gives the reason. warm_up: requests before the load, which are not in the record.
-    others_share: of the machine's CPU time that other processes used meanwhile. path: of the machine.
+    others_share: of the machine's CPU time that other processes used meanwhile. path: of the machine. protocol: which
+    it speaks. shares_connections: whether the requests under way share connections. is_counted: whether the load ends
+    after a number of requests, not after its duration.
     """
 
     scenario: Scenario
@@ -43,6 +46,9 @@ class Observation:
     warm_up: int = 0
     others_share: float = 0.0
     path: PathTimes = PathTimes()
+    protocol: Name = "http1"
+    shares_connections: bool = False
+    is_counted: bool = False
 
     @property
     def is_open(self) -> bool:
