@@ -167,7 +167,7 @@ def test_names_and_paths_that_do_not_exist():
 @pytest.mark.parametrize("name", generator_file.names())
 def test_files_of_common_generators(name):
     found = generator_file.load(name)
-    assert found.name == name and ("https://" in found.says.percentiles or name == "roundtrip")
+    assert found.name == name and ("https://" in found.says.percentiles or name.startswith("roundtrip"))
     assert bool(found.says.tried) == (name in TRIED)
     for load in found.loads:
         words = found.words(load, "http://127.0.0.1:54321/", 300, 4, 2, 800)
@@ -187,6 +187,14 @@ READ = {
         2.019327628, 44,
     ),
     "h2load": Reported(400, 200, None, None, None, None, None, 2040, 11_110, 40, 2),
+    "fortio-grpc": Reported(
+        374, 185.82609354831465, 7142.857, 28900.0, 44714.286, 96916.6667, 128142.06383, 13113.536636, 132150.111, 37,
+        2.012634463,
+    ),
+    "roundtrip-grpc": Reported(
+        360, 157.81358577390904, 12946.021, 293789.314, 307826.314, 352076.713, 375930.265, 82855.64430277779, 375930.265, 40,
+        2.281172424, 4,
+    ),
     "ghz": Reported(
         203, 198.00817664133476, 854.746, 2254.27, 3006.626, 5047.756, None, 1191.733, 12078.62, 20,
         1.025210188,
