@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.systems import _http2 as http2
-
 Name = Literal["http1", "http2", "grpc", "resp"]
 FIELDS = b"\x82\x86\x84\x01\x06oracle"  # GET, http, /, and the authority: entries of the static table (RFC 7541, A)
+DATA, HEADERS, SETTINGS = 0, 1, 4  # kinds of frames (RFC 9113, 6)
+END_STREAM, END_HEADERS = 1, 4  # flags
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,22 @@ class Protocol:
     resends: bool = False
 
 
+def _frame(kind: int, flags: int, stream: int, content: bytes = b"") -> bytes:
+    return len(content).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + content
+
+
 def _get(number: int) -> bytes:
-    flags = http2.END_HEADERS | http2.END_STREAM
-    return http2.frame(http2.HEADERS, flags, 2 * number + 1, FIELDS)
+    return _frame(HEADERS, END_HEADERS | END_STREAM, 2 * number + 1, FIELDS)
 
 
 def _call(number: int) -> bytes:
     """Return a call with an empty message: the front reads no header fields, so they are those of any request."""
     stream = 2 * number + 1
-    head = http2.frame(http2.HEADERS, http2.END_HEADERS, stream, FIELDS)
-    return head + http2.frame(http2.DATA, http2.END_STREAM, stream, bytes(5))
+    return _frame(HEADERS, END_HEADERS, stream, FIELDS) + _frame(DATA, END_STREAM, stream, bytes(5))
 
 
 FRAMES = ("_oracle_http2_frames.h",)
-OPENING = http2.PREFACE + http2.settings({})
+OPENING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(SETTINGS, 0, 0)
 PROTOCOLS: dict[str, Protocol] = {
     "http1": Protocol(
         "HTTP/1.1", "http", "_oracle_http.c", lambda _: b"GET / HTTP/1.1\r\nHost: oracle\r\n\r\n", b"ok", resends=True
