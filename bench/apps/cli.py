@@ -392,8 +392,9 @@ def referees(files: tuple[str, ...]) -> None:
 @click.option("--connections", default=1, show_default=True, type=click.IntRange(1), help="Each has one under way.")
 @click.option("--duration", default=10.0, show_default=True, type=click.FloatRange(0.05, 3600), help="In s.")
 @click.option("--engine", default="wire", show_default=True, help="The load generator: wire or library.")
-def load(url: str, rate: float, connections: int, duration: float, engine: str) -> None:
-    """Load URL with GET requests, and print a report as JSON: one window, no intervals.
+@click.option("--proto", type=click.Path(dir_okay=False), help="The .proto file of the method of a URL grpc://...")
+def load(url: str, rate: float, connections: int, duration: float, engine: str, proto: str | None) -> None:
+    """Load URL with GET requests, or a gRPC method, and print a report as JSON: one window, no intervals.
 
     To measure a service, use python -m bench service.
     """
@@ -401,7 +402,7 @@ def load(url: str, rate: float, connections: int, duration: float, engine: str) 
 
     from bench.apps import loading
 
-    echo(json.dumps(loading.load(url, rate, connections, duration, engine), indent=1))
+    echo(json.dumps(loading.load(url, rate, connections, duration, engine, proto), indent=1))
 
 
 @cli.command()

@@ -1,4 +1,4 @@
-"""``python -m bench load URL``: one closed or open load of GET requests, reported as JSON."""
+"""``python -m bench load URL``: one closed or open load of GET requests or gRPC calls, reported as JSON."""
 
 import json
 import tempfile
@@ -21,11 +21,17 @@ NAME = "loaded_url"
 MOST_PER_S, MOST = 250_000, 20_000_000  # requests of a closed load whose times are kept: per second, and in all
 
 
-def load(url: str, rate: float, connections: int, duration_s: float, engine: str) -> dict[str, Any]:
-    """Load a URL, and return the report. rate: of an open load, in requests per second; 0: a closed load."""
+def load(
+    url: str, rate: float, connections: int, duration_s: float, engine: str, proto: str | None = None
+) -> dict[str, Any]:
+    """Load a URL, and return the report.
+
+    rate: of an open load, in requests per second; 0: a closed load. proto: the file with the types of a gRPC method;
+    without it the server is asked for them.
+    """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, f"{NAME}.yaml")
-        file.write_text(_service(url), "utf-8")
+        file.write_text(_service(url, proto), "utf-8")
         name = systems.adopt(str(file))
         paced: dict[str, Any] = {"load": "open", "offered_per_s": rate} if rate else {"max_calls": most(duration_s)}
         case = Case(name, "tcp", placement="free", callers=connections, engine=engine, **paced)
@@ -37,14 +43,22 @@ def most(duration_s: float) -> int:
     return min(MOST, max(MOST_CALLS, int(MOST_PER_S * duration_s)))
 
 
-def _service(url: str) -> str:
+def _service(url: str, proto: str | None) -> str:
     """Return a service file for a URL."""
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{quoted(url)} is no address to load: give one such as http://127.0.0.1:8000/")
+    if parts.scheme not in ("http", "https", "grpc") or not parts.hostname:
+        raise UsageError(
+            f"{quoted(url)} is no address to load: give one such as http://127.0.0.1:8000/, "
+            "or grpc://127.0.0.1:50051/package.Service/Method"
+        )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    request = {"name": "get", "http": {"path": path}, "expect": {"status": 200}}
-    return f"address: {json.dumps(f'{parts.scheme}://{parts.netloc}')}\nrequests: {json.dumps([request])}\n"
+    request: dict[str, Any] = {"name": "get", "http": {"path": path}, "expect": {"status": 200}}
+    scheme = parts.scheme
+    if scheme == "grpc":
+        types = {"proto": str(Path(proto).absolute())} if proto else {}
+        asked = {"method": path.strip("/"), "message": {}} | types
+        scheme, request = "http", {"name": "call", "grpc": asked, "expect": {"status": "OK"}}
+    return f"address: {json.dumps(f'{scheme}://{parts.netloc}')}\nrequests: {json.dumps([request])}\n"
 
 
 def report(record: StartRecord, connections: int) -> dict[str, Any]:

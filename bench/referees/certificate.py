@@ -12,6 +12,7 @@ from bench.referees import arrival_checks, cpu_of_others, load_checks, path_time
 from bench.referees.front import Front
 from bench.referees.generator_file import GeneratorFile
 from bench.referees.observation import Observation, PathTimes
+from bench.referees.protocols import PROTOCOLS
 from bench.referees.scenarios import Scenario
 from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD, Check, outcome
 from bench.stats import quantile
@@ -63,11 +64,13 @@ def certify(
 ) -> Certificate:
     """Run the scenarios; ``say`` gets a line before each. NotInstalledError if the program is missing."""
     program, found = generator.program, []
-    before = path_times.measure(language)
+    protocol = generator.says.protocol
+    before = path_times.measure(language, protocol=protocol)
     for scenario in scenarios:
         say(f"{scenario.name}: {scenario.title}")
         found.append(observe(generator, program, scenario, language))
-    paths = {load: path.or_more(before[load]) for load, path in path_times.measure(language).items()}
+    after = path_times.measure(language, protocol=protocol)
+    paths = {load: path.or_more(before[load]) for load, path in after.items()}
     judged = [replace(seen, path=paths[seen.scenario.load]) for seen in found]
     sections = [Section(seen, checks(seen)) for seen in judged]
     used = found[0].record.language if found else language
@@ -76,17 +79,17 @@ def certify(
 
 def observe(generator: GeneratorFile, program: str, scenario: Scenario, language: str = "") -> Observation:
     """Run one scenario; whatever the generator does, it is over soon after the scenario's duration."""
-    with cpu_of_others.metered() as others, Front(scenario.service, language) as front:
-        words = generator.words(
-            scenario.load, front.url, scenario.rate_per_s, scenario.connections, scenario.duration_s
-        )
+    says = generator.says
+    with cpu_of_others.metered() as others, Front(scenario.service, language, protocol=says.protocol) as front:
+        load = (scenario.connections, scenario.duration_s, scenario.requests)
+        words = generator.words(scenario.load, front.url, scenario.rate_per_s, *load)
         ready_cpu_s = front.cpu_s
         ended = running.run([program, *words[1:]], scenario.duration_s + running.GRACE_S)
         front_cpu_s = front.cpu_s - ready_cpu_s
         whole = front.end()
     rate = scenario.rate_per_s if scenario.can_be_delivered else None
     due = rate * scenario.duration_s if rate else None
-    known = scenario.connections * generator.says.warm_up
+    known = scenario.connections * says.warm_up
     record = whole.without_first(known) if known else whole.after_warm_up(scenario.connections, due)
     reported, problem = None, ""
     try:
@@ -96,7 +99,7 @@ def observe(generator: GeneratorFile, program: str, scenario: Scenario, language
     warm_up = len(whole.requests) - len(record.requests)
     return Observation(
         scenario,
-        generator.says.schedule,
+        says.schedule,
         record,
         ended,
         reported,
@@ -104,6 +107,9 @@ def observe(generator: GeneratorFile, program: str, scenario: Scenario, language
         warm_up,
         others.share,
         front_cpu_s=front_cpu_s,
+        protocol=says.protocol,
+        shares_connections=says.share == "connections",
+        is_counted=generator.is_counted(scenario.load),
     )
 
 
@@ -166,8 +172,9 @@ def text(certificate: Certificate, every: bool = False) -> str:
 
 
 def front(certificate: Certificate) -> str:
-    """Return a sentence on the server: its language, and what the way to it takes."""
-    language = {"c": "The server is the program in C"}.get(
+    """Return a sentence on the server: its protocol and language, and what the way to it takes."""
+    title = PROTOCOLS[certificate.generator.says.protocol].title
+    language = {"c": f"The server for {title} is the program in C"}.get(
         certificate.language, "There is no C compiler here, so the server is written in Python, which is later"
     )
     added = [
@@ -197,6 +204,7 @@ def document(certificate: Certificate) -> dict[str, Any]:
         "format": FORMAT,
         "generator": certificate.generator.name,
         "version": certificate.version,
+        "protocol": certificate.generator.says.protocol,
         "verdict": VERDICTS[certificate.outcome],
         "front": certificate.language,
         "machine": f"{platform.system()} {platform.machine()}",

@@ -19,7 +19,7 @@ GROUPS = {  # kinds of checks, as the figure names them
     "rate delivered": ("rate-delivered",),
     "schedule": ("schedule",),
     "open while frozen": ("open-in-freeze",),
-    "connections": ("connections", "shares"),
+    "connections": ("connections", "shares", "concurrency"),
     "duration": ("window", "window-reported"),
     "requests, rate": ("requests", "rate-reported"),
     "errors": ("errors",),

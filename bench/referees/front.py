@@ -1,7 +1,7 @@
-"""The oracle's HTTP front: a server of known service times that records what a load generator really does.
+"""The oracle's front: a server of known service times that records what a load generator really does.
 
-It is a program in C (``bench/systems/_oracle_http.c``), compiled on first use, or the same in Python where there is no
-compiler. It listens on loopback only.
+It is a program in C for each protocol (``bench/systems/_oracle_front.h``), compiled on first use; for HTTP/1.1 also the
+same in Python where there is no compiler. It listens on loopback only.
 """
 
 import shutil
@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Literal, Self
 
 from bench import systems
-from bench.errors import SystemFailedError
+from bench.errors import NotInstalledError, SystemFailedError
 from bench.installation import programs
 from bench.process import cpu_clocks
 from bench.process.pipes import Process, python, with_package
+from bench.referees.protocols import PROTOCOLS, Name
 from bench.referees.record import Record
 from bench.text import counted, duration
 
-SOURCE = Path(systems.HERE) / "_oracle_http.c"
+SOURCES = Path(systems.HERE)
+HEADERS = ("_oracle_front.h", "_oracle_law.h")
 FLAGS = ("-ffp-contract=off", "-lm")
 SEED = 1
 MOST_REQUESTS = 4_000_000  # 32 bytes each, of which only those used take memory
@@ -32,8 +34,8 @@ class Service:
 
     law: distribution of the service times, as of the system ``oracle``. mean_us: their mean. workers: requests in
     service at once, the others wait in one queue; 0 for no limit. freeze_ms: how long in every second nothing is
-    served. fault: what one request in ``every`` gets instead of its answer: status (500), body (another one), close.
-    spared: so many requests at first get none.
+    served. fault: what one request in ``every`` gets instead of its answer: status (an error), body (another one),
+    close (its connection ends, over HTTP/2 its stream). spared: so many requests at first get none.
     """
 
     law: Literal["constant", "exponential", "bimodal"] = "constant"
@@ -54,9 +56,9 @@ class Service:
 
 
 SUFFERED = {
-    "status": "answered with status 500",
+    "status": "answered with an error",
     "body": "answered with another body",
-    "close": "gets no answer: its connection is closed",
+    "close": "gets no answer: its connection, or stream, is closed",
 }
 
 
@@ -68,15 +70,17 @@ def best_language() -> str:
 class Front:
     """A front that serves. url: where."""
 
-    def __init__(self, service: Service, language: str = "", most: int = MOST_REQUESTS) -> None:
-        """Start it; SystemFailedError if it does not get ready.
+    def __init__(
+        self, service: Service, language: str = "", most: int = MOST_REQUESTS, protocol: Name = "http1"
+    ) -> None:
+        """Start it; SystemFailedError if it does not get ready, NotInstalledError if only C speaks the protocol.
 
         language: c or python; "" for the better one here. most: how many requests are recorded.
         """
         self._language = language or best_language()
         with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as listener:
             listener.setblocking(False)
-            self.url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+            self.url = f"{PROTOCOLS[protocol].scheme}://127.0.0.1:{listener.getsockname()[1]}/"
             words: list[object] = [
                 listener.fileno(),
                 service.law,
@@ -87,10 +91,10 @@ class Front:
             ]
             words += [service.fault, service.every, service.spared, most]
             self._process = Process(
-                [*_program(self._language), "serve", *map(str, words)],
+                [*_program(self._language, protocol), "serve", *map(str, words)],
                 pass_fds=[listener.fileno()],
                 process_group=0,
-                env=with_package(str(Path(systems.HERE).parents[1])),
+                env=with_package(str(SOURCES.parents[1])),
             )
         line = self._process.output.readline().decode().strip()
         if line != "ready":
@@ -121,8 +125,13 @@ class Front:
             self._process.end()
 
 
-def _program(language: str) -> list[str]:
-    if language == "python":
+def _program(language: str, protocol: Name) -> list[str]:
+    spoken = PROTOCOLS[protocol]
+    if language == "c":
+        headers = tuple(SOURCES / name for name in (*spoken.parts, *HEADERS))
+        return [str(programs.ensure(SOURCES / spoken.source, FLAGS, headers=headers, compiler=programs.C_COMPILER))]
+    if protocol == "http1":
         return python("bench.referees.python_front")
-    header = SOURCE.with_name("_oracle_law.h")
-    return [str(programs.ensure(SOURCE, FLAGS, headers=(header,), compiler=programs.C_COMPILER))]
+    raise NotInstalledError(
+        f"the server for {spoken.title} needs gcc, on Linux; install it: apt-get install gcc", ["gcc"]
+    )

@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -18,11 +19,14 @@ from msgspec import Meta, Struct
 from bench import documents
 from bench.errors import NotInstalledError, SystemFailedError, UsageError, unknown
 from bench.plan import yaml_text
+from bench.referees.protocols import Name as ProtocolName
 from bench.text import listed, one_line, quoted
 
 FOLDER = Path(__file__).parent / "generators"
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-PLACEHOLDERS = ("url", "rate", "rate_per_connection", "connections", "duration", "folder", "python")
+PLACEHOLDERS = (
+    "url", "host", "port", "rate", "rate_per_connection", "connections", "duration", "requests", "folder", "python",
+)  # fmt: skip
 TIMES_US = {
     "ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "min": 60e6, "h": 3600e6,
 }  # fmt: skip
@@ -75,14 +79,17 @@ class Says(Struct, forbid_unknown_fields=True, frozen=True):
 class Description(Struct, forbid_unknown_fields=True, frozen=True):
     """A load generator. command: the words that start it; or closed and open: those of each load.
 
-    In the words, {url} is what to load, {connections} how many connections to open, {duration} how long to load in s,
-    {folder} the folder of this file, {python} the interpreter that runs this. Of an open load, {rate} is requests per
-    second of all connections together, {rate_per_connection} of each; of a closed load both are 0. loads: which it can
-    make. schedule: the gaps between requests of an open load. program: what has to be installed, if it is not the first
-    word. install: the command that installs it. version: the words that print its version. tried: the version whose
-    report was read with this file; "" for a file written from documentation. warm_up: requests of each connection that
-    its documentation leaves out of its numbers, where no pause follows them. says: where the values of its report are.
-    percentiles: what its percentiles and its rate count, from its documentation, with the address.
+    In the words, {url} is what to load, {host} and {port} are parts of it, {connections} how many connections to open,
+    {duration} how long to load in s, {folder} the folder of this file, {python} the interpreter that runs this. Of an
+    open load, {rate} is requests per second of all connections together, {rate_per_connection} of each; of a closed
+    load both are 0. {requests}, for a closed load of a program that takes no duration, is how many requests to make.
+    loads: which it can make. protocol: which it speaks, in plain text. share: what the {connections} requests under way
+    at once share: nothing, each has a connection; or connections, of which they are streams. schedule: the gaps between
+    requests of an open load. program: what has to be installed, if it is not the first word. install: the command that
+    installs it. version: the words that print its version. tried: the version whose report was read with this file; ""
+    for a file written from documentation. warm_up: requests of each connection that its documentation leaves out of its
+    numbers, where no pause follows them. says: where the values of its report are. percentiles: what its percentiles
+    and its rate count, from its documentation, with the address.
     """
 
     name: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]*$")]
@@ -93,6 +100,8 @@ class Description(Struct, forbid_unknown_fields=True, frozen=True):
     command: list[Text] = []
     closed: list[Text] = []
     open: list[Text] = []
+    protocol: ProtocolName = "http1"
+    share: Literal["nothing", "connections"] = "nothing"
     schedule: Literal["constant", "poisson"] = "constant"
     program: str = ""
     version: list[Text] = []
@@ -149,8 +158,13 @@ class GeneratorFile:
         """The words that print its version; empty if there are none."""
         return self._filled(self.says.version, {})
 
-    def words(self, load: Load, url: str, rate: float | None, connections: int, duration_s: float) -> list[str]:
-        """Return the words that start it; UsageError for a load that it cannot make. rate: of an open load, in 1/s."""
+    def words(
+        self, load: Load, url: str, rate: float | None, connections: int, duration_s: float, requests: int = 0
+    ) -> list[str]:
+        """Return the words that start it; UsageError for a load that it cannot make.
+
+        rate: of an open load, in 1/s. requests: of a closed load, for a program that takes no duration.
+        """
         if load not in self.loads:
             raise UsageError(f"{self.name} makes no {load} load, only {listed(self.loads)}: choose another one")
         if load == "open" and not rate:
@@ -158,7 +172,14 @@ class GeneratorFile:
         asked = rate if load == "open" and rate else 0.0
         numbers = {"rate": asked, "rate_per_connection": asked / connections, "duration": duration_s}
         filled = {name: _decimal(number) for name, number in numbers.items()}
-        return self._filled(_command(self.says, load), filled | {"url": url, "connections": str(connections)})
+        where = urlsplit(url)
+        filled |= {"url": url, "host": str(where.hostname), "port": str(where.port)}
+        filled |= {"connections": str(connections), "requests": str(requests)}
+        return self._filled(_command(self.says, load), filled)
+
+    def is_counted(self, load: Load) -> bool:
+        """Return whether its load ends after a number of requests, not after a duration."""
+        return "duration" not in _placeholders(_command(self.says, load))
 
     def read(self, stdout: str, stderr: str = "") -> Reported:
         """Return the values of a report; SystemFailedError quotes one that is not as the file describes it.
@@ -216,9 +237,11 @@ def _check(says: Description) -> None:
         if wrong := used - set(PLACEHOLDERS):
             known = listed(f"{{{name}}}" for name in PLACEHOLDERS)
             raise ValueError(f"its command has {{{min(wrong)}}}, which is none of {known}")
-        needed = {"url", "duration"} | ({"rate"} if load == "open" and "rate_per_connection" not in used else set())
-        if missing := needed - used:
-            raise ValueError(f"the command of its {load} load does not have {{{min(missing)}}}")
+        needed = [("url", "port"), ("duration", "requests") if load == "closed" else ("duration",)]
+        needed += [("rate", "rate_per_connection")] if load == "open" else []
+        for names in needed:
+            if not used & set(names):
+                raise ValueError(f"the command of its {load} load does not have {{{'} or {'.join(names)}}}")
     if wrong := _placeholders([*says.version, says.program]) - {"folder", "python"}:
         raise ValueError(f"version and program cannot have {{{min(wrong)}}}, only {{folder}} and {{python}}")
     if not (says.says.requests or says.says.rate):

@@ -5,6 +5,7 @@ import math
 from bench.referees.arrival_checks import NORMAL_99
 from bench.referees.generator_file import Reported
 from bench.referees.observation import Observation
+from bench.referees.protocols import PROTOCOLS
 from bench.referees.verdict import HELD, Check, verdict
 from bench.text import counted, quantity
 
@@ -39,7 +40,8 @@ def arrivals(seen: Observation) -> Check:
     """Requests arrive at all, and can be understood."""
     count, refused = len(seen.record.requests), seen.record.refused
     text = f"{count:,} requests arrived"
-    text += f", and {refused:,} were not understood (chunked, or no HTTP/1.1)." if refused else "."
+    kind = {"http1": "chunked, or no HTTP/1.1", "resp": "no PING, GET or SET"}.get(seen.protocol, "a protocol error")
+    text += f", and {refused:,} were not understood ({kind})." if refused else "."
     if not count and seen.ended.status == 0:
         text += " Yet its exit status is 0."
     return Check("arrivals", verdict(count > 1 and not refused), text, None, count, None, "requests")
@@ -119,6 +121,13 @@ def connections(seen: Observation) -> Check:
     return Check("connections", verdict(holds), text, asked, found, 0, "connections")
 
 
+def concurrency(seen: Observation) -> Check:
+    """A closed load whose requests share connections has as many under way at once as asked for."""
+    asked, found = seen.scenario.connections, seen.record.most_at_once
+    text = f"Up to {counted(found, 'request')} were under way at once; it was asked for {asked:,}."
+    return Check("concurrency", verdict(found == asked), text, asked, found, 0, "requests")
+
+
 def shares(seen: Observation) -> Check:
     """No connection of a closed load is idle while others work: in a fair load each carries an equal share."""
     counts = seen.record.per_connection
@@ -138,21 +147,36 @@ def errors(seen: Observation, reported: Reported) -> Check | None:
     holds = abs(reported.errors - faults) <= tolerance
     text = f"It reports {reported.errors:,.0f} errors; {faults:,} requests failed."
     check = Check("errors", verdict(holds), text, faults, reported.errors, tolerance, "requests")
-    if holds or seen.scenario.service.fault != "close" or reported.errors > faults:
+    resends = seen.scenario.service.fault == "close" and PROTOCOLS[seen.protocol].resends
+    if holds or not resends or reported.errors > faults:
         return check
     return check.undecided("an HTTP library may send them again, which nobody can tell from new ones (RFC 9110, 9.2.2)")
 
 
+def gives_up(seen: Observation) -> bool:
+    """Return whether it ended at the first failures, says so by its exit status, and reports nothing."""
+    faults, status = seen.record.faults, seen.ended.status
+    return not seen.reported and bool(status and status > 0) and 0 < faults <= seen.scenario.connections
+
+
 def of_load(seen: Observation) -> list[Check]:
     """Return all checks of the load of a scenario."""
+    if gives_up(seen):
+        faults = seen.record.faults
+        failed = counted(faults, "failed request")
+        text = f"It ended with exit status {seen.ended.status} after {failed}, without a report."
+        return [ending(seen), arrivals(seen), Check("errors", HELD, text, faults, None, None, "requests")]
     checks = [ending(seen), report(seen), arrivals(seen)]
     if len(seen.record.requests) < 2:
         return checks
     has_faults = bool(seen.record.faults)
     if seen.is_open and seen.scenario.can_be_delivered:
         checks.append(delivered_rate(seen))
-    checks.append(window(seen))
-    if not seen.is_open and not has_faults:  # after a failure a connection may be closed
+    if not seen.is_counted:
+        checks.append(window(seen))
+    if seen.shares_connections and not seen.is_open:
+        checks.append(concurrency(seen))
+    elif not seen.is_open and not has_faults:  # after a failure a connection may be closed
         checks.append(connections(seen))
         if checks[-1].verdict == HELD:
             checks.append(shares(seen))

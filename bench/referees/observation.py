@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.referees.generator_file import Reported
+from bench.referees.protocols import Name
 from bench.referees.record import Record
 from bench.referees.running import Ended
 from bench.referees.scenarios import Scenario
@@ -34,7 +35,8 @@ class Observation:
     schedule: gaps of the generator's open loads, constant or poisson. reported: None if there is no report that can be
     read, for which ``problem`` gives the reason. warm_up: requests before the load, which are not in the record.
     others_share: of the machine's CPU time that other processes used meanwhile. path: of the machine. front_cpu_s: CPU
-    time of the front.
+    time of the front. protocol: which it speaks. shares_connections: whether the requests under way share connections.
+    is_counted: whether the load ends after a number of requests, not after its duration.
     """
 
     scenario: Scenario
@@ -47,6 +49,9 @@ class Observation:
     others_share: float = 0.0
     path: PathTimes = PathTimes()
     front_cpu_s: float = 0.0
+    protocol: Name = "http1"
+    shares_connections: bool = False
+    is_counted: bool = False
 
     @property
     def is_open(self) -> bool:

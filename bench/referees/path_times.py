@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -10,31 +11,31 @@ from bench.errors import SystemFailedError
 from bench.referees.arrival_checks import fitted_schedule
 from bench.referees.front import Front, Service
 from bench.referees.observation import PathTimes
+from bench.referees.protocols import PROTOCOLS, Name
 from bench.stats import Array, quantile
 
 REQUESTS = 500
 RATE = 500.0  # of the open load: its requests find the server idle
-REQUEST = b"GET / HTTP/1.1\r\nHost: oracle\r\n\r\n"
 
 
-def measure(language: str = "", requests: int = REQUESTS) -> dict[str, PathTimes]:
+def measure(language: str = "", requests: int = REQUESTS, protocol: Name = "http1") -> dict[str, PathTimes]:
     """Return it for a closed and an open load of one connection, at a constant service time of 1 ms.
 
     A response time of the closed load counts from the sending, of the open load from when the request was due: a client
     that sleeps until then wakes up late.
     """
-    return {"closed": _closed(language, requests), "open": _open(language, requests)}
+    return {"closed": _closed(language, requests, protocol), "open": _open(language, requests, protocol)}
 
 
-def _closed(language: str, requests: int) -> PathTimes:
-    with Front(Service(), language) as front:
-        times_us = _response_times_us(front.url, (time.perf_counter_ns() for _ in range(requests)))
+def _closed(language: str, requests: int, protocol: Name) -> PathTimes:
+    with Front(Service(), language, protocol=protocol) as front:
+        times_us = _response_times_us(front.url, protocol, (time.perf_counter_ns() for _ in range(requests)))
         return _added(times_us - front.end().response_us)
 
 
-def _open(language: str, requests: int) -> PathTimes:
-    with Front(Service(), language) as front:
-        times_us = _response_times_us(front.url, _instants(requests))
+def _open(language: str, requests: int, protocol: Name) -> PathTimes:
+    with Front(Service(), language, protocol=protocol) as front:
+        times_us = _response_times_us(front.url, protocol, _instants(requests))
         found = front.end().requests
     return _added(times_us - (found["departed"] - fitted_schedule(found["arrived"])) / 1e3)
 
@@ -52,15 +53,20 @@ def _instants(count: int) -> Iterator[int]:
         yield due
 
 
-def _response_times_us(url: str, begins: Iterable[int]) -> Array:
+def _response_times_us(url: str, protocol: Name, begins: Iterable[int]) -> Array:
     """Return the response times of requests that follow each other, each from the instant in ns that begins it."""
-    host, _, port = url.removeprefix("http://").rstrip("/").partition(":")
+    where, spoken = urlsplit(url), PROTOCOLS[protocol]
     times = []
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((where.hostname, where.port), timeout=10) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for begin in begins:
-            connection.sendall(REQUEST)
-            if not connection.recv(1024).endswith(b"ok"):
-                raise SystemFailedError("the oracle's front did not answer a plain client: please report it")
+        connection.sendall(spoken.opening)
+        for number, begin in enumerate(begins):
+            connection.sendall(spoken.request(number))
+            answer = b""
+            while not answer.endswith(spoken.ending):
+                some = connection.recv(1024)
+                if not some:
+                    raise SystemFailedError("the oracle's front did not answer a plain client: please report it")
+                answer += some
             times.append((time.perf_counter_ns() - begin) / 1e3)
     return np.array(times)

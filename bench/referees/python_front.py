@@ -1,4 +1,4 @@
-"""The oracle's HTTP front in Python, for machines without a compiler: the words, rules and record of _oracle_http.c.
+"""The oracle's HTTP front in Python, for machines without a compiler: words, rules and record of _oracle_front.h.
 
 It serves about a tenth of the requests that the program in C can, and its departures are later.
 """

@@ -108,6 +108,13 @@ class Record:
         """How many requests arrived on each connection that had any, sorted."""
         return np.sort(np.unique(self.requests["connection"], return_counts=True)[1])
 
+    @cached_property
+    def most_at_once(self) -> int:
+        """How many answered requests were under way at once, at most."""
+        arrived, departed = self.answered["arrived"], np.sort(self.answered["departed"])
+        before = np.searchsorted(departed, arrived, side="right")
+        return int((np.arange(1, len(arrived) + 1) - before).max(initial=0))
+
     @property
     def span_s(self) -> float:
         """From the first arrival to the last."""

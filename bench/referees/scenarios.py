@@ -41,6 +41,12 @@ class Scenario:
     can_be_delivered: bool = True
 
     @property
+    def requests(self) -> int:
+        """How many requests a closed load makes in its duration, if it takes no time of its own."""
+        at_once = min(self.connections, self.service.workers or self.connections)
+        return round(at_once * self.duration_s * 1e6 / self.service.mean_us)
+
+    @property
     def title(self) -> str:
         """The scenario in words."""
         rate = f", {self.rate_per_s:g} requests/s" if self.rate_per_s else ""

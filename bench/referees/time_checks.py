@@ -65,8 +65,8 @@ def cycle_us(seen: Observation) -> float:
 
     No mean response time can be longer (Little's law), whatever of it the generator itself took.
     """
-    connections = min(seen.scenario.connections, len(seen.record.per_connection))
-    return connections * 1e6 / seen.record.answers_per_s
+    under_way = seen.record.most_at_once if seen.shares_connections else len(seen.record.per_connection)
+    return min(seen.scenario.connections, under_way) * 1e6 / seen.record.answers_per_s
 
 
 def own_us(seen: Observation) -> float:

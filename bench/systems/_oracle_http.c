@@ -1,430 +1,77 @@
-// The oracle's HTTP front: answers after known service times, and records when each request arrived, when its answer
-// was due, and when it departed. Service times are waited for, and only their ends are spun: one thread serves thousands
-// of requests at once.
-//
-//   serve LISTENING_FD LAW MEAN_US FREEZE_MS SEED WORKERS FAULT EVERY SPARED MOST
-//
-// WORKERS: requests in service at once; 0 for no limit. Others wait in one queue, first come, first served.
-// FREEZE_MS: in every second, from half a second after the first request on, for so long nothing is served.
-// FAULT: none, status (500), body (another one than "ok") or close, for one request in EVERY; not for the first SPARED.
-// MOST: how many requests are recorded; later ones are served and counted.
-//
-// Says "ready". At the end of its input it writes its record to its output: a Summary, the Requests, the Connections.
-// HTTP/1.1 and 1.0, pipelined or not, any method and path, bodies with Content-Length. Linux (epoll).
+// The oracle's front for HTTP/1.1 and 1.0, pipelined or not: any method and path, bodies with Content-Length.
+// What it serves, and how it is started: _oracle_front.h.
 
 #define _GNU_SOURCE
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
-#include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "_oracle_law.h"
-
-enum { HEAD = 16384, OUTPUT = 16384, EVENTS = 64, MOST_CONNECTIONS = 1 << 20, MOST_WAITING = 1 << 20, MOST_WORKERS = 4096 };
-static const int64_t SECOND = 1000000000, LEAST_SPIN = 50000, MOST_SPIN = 500000;  // ns
-
-enum Fault { NONE, STATUS, BODY, CLOSE };
-enum { NEVER = -1 };  // departed: its connection was closed before its answer was due
+enum { IS_ORDERED = 1 };
 
 typedef struct {
-    int64_t arrived, due, departed;  // ns of CLOCK_MONOTONIC; departed 0: not before the end
-    int32_t connection, fault;
-} Request;
+    int is_head, leaves, is_old;  // the request that is read: HEAD; ends its connection; HTTP/1.0
+    int in_body;
+    size_t body_left;
+} Reading;
 
 typedef struct {
-    int64_t opened, closed;  // ns; closed 0: open at the end
-} Connection;
+    uint8_t is_head, is_old;
+} Form;
 
-typedef struct {
-    int64_t magic, requests, not_recorded, connections, not_admitted, refused, first_freeze, most;
-} Summary;
-
-typedef struct Client {
-    int fd, number, waiting;       // fd -1: it has left; waiting: its requests without an answer
-    int is_head, leaves, is_old;   // the request that is read: HEAD; ends its connection; HTTP/1.0
-    int in_body, is_last;          // is_last: no further request is read
-    size_t have, body_left;        // bytes of a head that are here; bytes of a body that are still to come
-    int64_t last_due;              // answers depart in the order of their requests
-    size_t output;                 // bytes that the kernel has not taken yet
-    struct Client* next_gone;
-    char head[HEAD], out[OUTPUT];
-} Client;
-
-typedef struct {
-    int64_t due, order;
-    int32_t connection, record;  // record: -1 if it has none
-    uint8_t fault, is_head, leaves, is_old;
-} Departure;
-
-static Request* requests;
-static Connection* connections;
-static Client** clients;
-static Summary summary;
-static Departure* waiting;  // a heap: the one that is due first is at its top
-static int waiting_count, queue, listener;
-static Client* gone;  // those that left: an event of theirs may still be in hand
-
-static const char *law, *fault_name;
-static double mean_us, freeze_ms;
-static int workers, fault_every, spared;
-static int64_t free_at[MOST_WORKERS];  // a heap: when each worker is free
-
-static int64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * SECOND + now.tv_nsec;
-}
-
-static void fail(const char* what) {
-    printf("error %s: %s\n", what, strerror(errno));
-    fflush(stdout);
-    _exit(1);
-}
-
-static void* memory(size_t bytes) {  // zeros, which take room only once they are written
-    void* at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) fail("mmap");
-    return at;
-}
-
-// --- When an answer is due ---
-
-// The instant at which a service of this length ends that may begin at an instant: freezes interrupt it.
-static int64_t served(int64_t start, int64_t service) {
-    int64_t freeze = (int64_t)(freeze_ms * 1e6);
-    if (!freeze) return start + service;
-    for (;;) {
-        int64_t until = summary.first_freeze;
-        if (start >= until) {
-            int64_t phase = (start - until) % SECOND;
-            if (phase < freeze) start += freeze - phase, phase = freeze;
-            until = start + SECOND - phase;
-        }
-        if (start + service < until) return start + service;
-        service -= until - start;
-        start = until;
-    }
-}
-
-static int64_t due_at(int64_t arrived, int64_t service) {
-    if (!workers) return served(arrived, service);
-    int64_t end = served(arrived > free_at[0] ? arrived : free_at[0], service);
-    int at = 0;
-    for (int child; (child = 2 * at + 1) < workers; at = child) {  // the worker that is free first takes it
-        if (child + 1 < workers && free_at[child + 1] < free_at[child]) child++;
-        if (free_at[child] >= end) break;
-        free_at[at] = free_at[child];
-    }
-    free_at[at] = end;
-    return end;
-}
-
-// --- The heap of departures ---
-
-static int before(const Departure* one, const Departure* other) {
-    return one->due < other->due || (one->due == other->due && one->order < other->order);
-}
-
-static void push(Departure added) {
-    int at = waiting_count++;
-    for (int parent; at && before(&added, &waiting[parent = (at - 1) / 2]); at = parent) waiting[at] = waiting[parent];
-    waiting[at] = added;
-}
-
-static Departure pop(void) {
-    Departure first = waiting[0], last = waiting[--waiting_count];
-    int at = 0;
-    for (int child; (child = 2 * at + 1) < waiting_count; at = child) {
-        if (child + 1 < waiting_count && before(&waiting[child + 1], &waiting[child])) child++;
-        if (!before(&waiting[child], &last)) break;
-        waiting[at] = waiting[child];
-    }
-    waiting[at] = last;
-    return first;
-}
-
-// --- Connections ---
-
-static void watch(int fd, uint32_t events, int change, void* of) {
-    struct epoll_event event;
-    event.events = events;
-    event.data.ptr = of;
-    if (epoll_ctl(queue, change, fd, &event)) fail("epoll_ctl");
-}
-
-static void leave(Client* client) {
-    connections[client->number].closed = now_ns();
-    clients[client->number] = NULL;
-    close(client->fd);
-    client->fd = -1;
-    client->next_gone = gone;
-    gone = client;
-}
-
-static void free_gone(void) {
-    while (gone) {
-        Client* next = gone->next_gone;
-        free(gone);
-        gone = next;
-    }
-}
-
-static void admit(void) {
-    for (;;) {
-        int on = 1, fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0) {
-            if (errno == EMFILE || errno == ENFILE) fail("accept");
-            return;
-        }
-        Client* client = summary.connections < MOST_CONNECTIONS ? (Client*)malloc(sizeof *client) : NULL;
-        if (!client) {
-            summary.not_admitted++;
-            close(fd);
-            continue;
-        }
-        memset(client, 0, offsetof(Client, head));
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        client->fd = fd;
-        client->number = (int)summary.connections++;
-        clients[client->number] = client;
-        connections[client->number].opened = now_ns();
-        watch(fd, EPOLLIN, EPOLL_CTL_ADD, client);
-    }
-}
-
-// Send, and keep what the kernel does not take. Whether the connection still stands.
-static int put(Client* client, const char* bytes, size_t count) {
-    ssize_t sent = 0;
-    if (!client->output) {
-        sent = send(client->fd, bytes, count, MSG_NOSIGNAL);
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) return 0;
-        if (sent < 0) sent = 0;
-        if ((size_t)sent == count) return 1;
-        watch(client->fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD, client);
-    }
-    size_t left = count - (size_t)sent;
-    if (client->output + left > OUTPUT) return 0;  // it reads none of its answers
-    memcpy(client->out + client->output, bytes + sent, left);
-    client->output += left;
-    return 1;
-}
-
-static int flush(Client* client) {
-    ssize_t sent = send(client->fd, client->out, client->output, MSG_NOSIGNAL);
-    if (sent < 0) return errno == EAGAIN || errno == EINTR;
-    client->output -= (size_t)sent;
-    memmove(client->out, client->out + sent, client->output);
-    if (client->output) return 1;
-    watch(client->fd, EPOLLIN, EPOLL_CTL_MOD, client);
-    return !client->is_last || client->waiting;
-}
-
-// --- Requests ---
-
-static int fault_of(int64_t number) {
-    if (!fault_every || number <= spared || number % fault_every) return NONE;
-    return !strcmp(fault_name, "status") ? STATUS : !strcmp(fault_name, "body") ? BODY : CLOSE;
-}
-
-static int arrive(Client* client) {
-    static int64_t number;
-    if (waiting_count == MOST_WAITING) return 0;
-    int64_t now = now_ns();
-    if (!number++) summary.first_freeze = now + SECOND / 2;
-    int64_t due = due_at(now, (int64_t)(1000.0 * law_time_us(law, mean_us)));
-    if (due < client->last_due) due = client->last_due;
-    client->last_due = due;
-    Departure departure = {due, number, client->number, -1, (uint8_t)fault_of(number), (uint8_t)client->is_head,
-                           (uint8_t)client->leaves, (uint8_t)client->is_old};
-    if (summary.requests < summary.most) {
-        Request record = {now, due, 0, client->number, departure.fault};
-        departure.record = (int32_t)summary.requests++;
-        requests[departure.record] = record;
-    } else {
-        summary.not_recorded++;
-    }
-    client->waiting++;
-    client->is_last = client->leaves;
-    push(departure);
-    return 1;
-}
-
-static void depart(void) {
-    Departure leaving = pop();
-    Client* client = clients[leaving.connection];
-    if (leaving.record >= 0) requests[leaving.record].departed = client ? now_ns() : NEVER;
-    if (!client) return;
-    client->waiting--;
-    char answer[256];
-    int size = snprintf(answer, sizeof answer, "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n%s\r\n%s",
-                        leaving.fault == STATUS ? "500 Internal Server Error" : "200 OK",
-                        leaving.leaves ? "Connection: close\r\n" : leaving.is_old ? "Connection: keep-alive\r\n" : "",
-                        leaving.is_head ? "" : leaving.fault == BODY ? "no" : "ok");
-    if (leaving.fault == CLOSE || !put(client, answer, (size_t)size) || (leaving.leaves && !client->output)) leave(client);
-}
-
-static void depart_due(void) {
-    while (waiting_count && waiting[0].due <= now_ns()) depart();
-}
+#include "_oracle_front.h"
 
 static int is_header(const char* line, const char* name) {
     return !strncasecmp(line, name, strlen(name));
 }
 
 // Take in a head, from its first byte to the empty line; whether it is one that can be answered.
-static int understand(Client* client, char* head, char* end) {
+static int understand(Reading* request, char* head, char* end) {
     char *line = (char*)memchr(head, '\r', (size_t)(end - head) + 1), *next;
     if (line - head < 12 || memcmp(line - 8, "HTTP/1.", 7)) return 0;
-    client->is_old = client->leaves = line[-1] == '0';
-    client->is_head = !memcmp(head, "HEAD ", 5);
-    client->body_left = 0;
+    request->is_old = request->leaves = line[-1] == '0';
+    request->is_head = !memcmp(head, "HEAD ", 5);
+    request->body_left = 0;
     for (line += 2; line < end; line = next + 2) {
         next = (char*)memchr(line, '\r', (size_t)(end - line) + 1);
         *next = 0;
-        if (is_header(line, "content-length:")) client->body_left = strtoull(line + 15, NULL, 10);
+        if (is_header(line, "content-length:")) request->body_left = strtoull(line + 15, NULL, 10);
         if (is_header(line, "transfer-encoding:")) return 0;
         if (is_header(line, "connection:")) {
-            if (strcasestr(line, "close")) client->leaves = 1;
-            if (strcasestr(line, "keep-alive")) client->leaves = 0;
+            if (strcasestr(line, "close")) request->leaves = 1;
+            if (strcasestr(line, "keep-alive")) request->leaves = 0;
         }
     }
     return 1;
 }
 
-// Read what has come; whether the connection still stands.
-static int hear(Client* client) {
-    ssize_t got = recv(client->fd, client->head + client->have, HEAD - client->have, 0);
-    if (got < 0) return errno == EAGAIN || errno == EINTR;
-    if (!got) return 0;
-    client->have += (size_t)got;
-    char *at = client->head, *until = client->head + client->have;
+static char* take(Client* client, char* at, char* until) {
+    Reading* request = &client->reading;
     while (at < until && !client->is_last) {
-        if (!client->in_body) {
+        if (!request->in_body) {
             char* end = (char*)memmem(at, (size_t)(until - at), "\r\n\r\n", 4);
             if (!end) break;
-            if (!understand(client, at, end)) {
-                summary.refused++;
-                return 0;
-            }
+            if (!understand(request, at, end)) return refuse();
             at = end + 4;
-            client->in_body = 1;
+            request->in_body = 1;
         }
-        size_t some = (size_t)(until - at) < client->body_left ? (size_t)(until - at) : client->body_left;
+        size_t some = (size_t)(until - at) < request->body_left ? (size_t)(until - at) : request->body_left;
         at += some;
-        client->body_left -= some;
-        if (client->body_left) break;
-        client->in_body = 0;
-        if (!arrive(client)) return 0;
+        request->body_left -= some;
+        if (request->body_left) break;
+        request->in_body = 0;
+        Form form = {(uint8_t)request->is_head, (uint8_t)request->is_old};
+        if (!arrive(client, form, request->leaves)) return NULL;
     }
-    client->have = client->is_last ? 0 : (size_t)(until - at);
-    if (client->have == HEAD) {
-        summary.refused++;
-        return 0;
-    }
-    memmove(client->head, at, client->have);
-    return 1;
+    return at;
 }
 
-// --- The loop ---
-
-// How long before a departure waiting becomes spinning: twice as long as this machine's late wake-ups, so that they
-// are over in time; it becomes shorter again by and by.
-static int64_t spin = 50000;
-
-static void adapt_spin(int64_t late) {
-    if (2 * late > spin) spin = 2 * late;
-    else spin -= spin / 1024;
-    if (spin > MOST_SPIN) spin = MOST_SPIN;
-    if (spin < LEAST_SPIN) spin = LEAST_SPIN;
-}
-
-static void await(void) {
-    struct pollfd all = {queue, POLLIN, 0};
-    int64_t wake = waiting_count ? waiting[0].due - spin : 0, left = wake - now_ns();
-    struct timespec patience = {left / SECOND, left % SECOND};
-    if (!waiting_count) ppoll(&all, 1, NULL, NULL);
-    else if (left > 0 && !ppoll(&all, 1, &patience, NULL)) adapt_spin(now_ns() - wake);  // epoll_wait has whole ms only
-}
-
-static void write_all(const void* bytes, size_t count) {
-    for (const char* at = (const char*)bytes; count;) {
-        ssize_t some = write(1, at, count);
-        if (some < 0 && errno == EINTR) continue;
-        if (some <= 0) _exit(1);
-        at += some;
-        count -= (size_t)some;
-    }
-}
-
-static void serve(void) {
-    struct epoll_event ready[EVENTS];
-    for (;;) {
-        depart_due();
-        await();
-        int count = epoll_wait(queue, ready, EVENTS, 0);
-        for (int i = 0; i < count; i++) {
-            void* of = ready[i].data.ptr;
-            Client* client = (Client*)of;
-            if (of == &queue) return;  // the end of its input
-            if (of == &listener) {
-                admit();
-            } else if (client->fd >= 0) {
-                int writes = ready[i].events & EPOLLOUT, reads = ready[i].events & ~(uint32_t)EPOLLOUT;
-                if ((writes && !flush(client)) || (reads && !hear(client))) leave(client);
-            }
-            depart_due();
-        }
-        free_gone();
-    }
-}
-
-int main(int argc, char** argv) {
-    if (argc != 12 || strcmp(argv[1], "serve")) return 2;
-    listener = atoi(argv[2]);
-    law = argv[3];
-    mean_us = atof(argv[4]);
-    freeze_ms = atof(argv[5]);
-    seed_generator((uint32_t)strtoul(argv[6], NULL, 10));
-    workers = atoi(argv[7]);
-    fault_name = argv[8];
-    fault_every = strcmp(fault_name, "none") ? atoi(argv[9]) : 0;
-    spared = atoi(argv[10]);
-    summary.most = atoll(argv[11]);
-    if (workers < 0 || workers > MOST_WORKERS || freeze_ms < 0 || freeze_ms > 990 || summary.most > INT32_MAX) return 2;
-    memcpy(&summary.magic, "ORACLE 1", 8);
-    struct rlimit files;
-    if (!getrlimit(RLIMIT_NOFILE, &files)) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &files);
-    }
-    signal(SIGPIPE, SIG_IGN);
-    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-    requests = (Request*)memory((size_t)summary.most * sizeof *requests);
-    connections = (Connection*)memory(MOST_CONNECTIONS * sizeof *connections);
-    clients = (Client**)memory(MOST_CONNECTIONS * sizeof *clients);
-    waiting = (Departure*)memory(MOST_WAITING * sizeof *waiting);
-    if ((queue = epoll_create1(EPOLL_CLOEXEC)) < 0) fail("epoll_create1");
-    watch(0, EPOLLIN, EPOLL_CTL_ADD, &queue);
-    watch(listener, EPOLLIN, EPOLL_CTL_ADD, &listener);
-    printf("ready\n");
-    fflush(stdout);
-    serve();
-    write_all(&summary, sizeof summary);
-    write_all(requests, (size_t)summary.requests * sizeof *requests);
-    write_all(connections, (size_t)summary.connections * sizeof *connections);
-    return 0;
+static int answer(Client* client, const Departure* leaving, char* bytes) {
+    (void)client;
+    if (leaving->fault == CLOSE) return CLOSES;
+    return snprintf(bytes, ANSWER, "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n%s\r\n%s",
+                    leaving->fault == STATUS ? "500 Internal Server Error" : "200 OK",
+                    leaving->leaves        ? "Connection: close\r\n"
+                    : leaving->form.is_old ? "Connection: keep-alive\r\n"
+                                           : "",
+                    leaving->form.is_head ? "" : leaving->fault == BODY ? "no" : "ok");
 }

@@ -167,11 +167,12 @@ def test_names_and_paths_that_do_not_exist():
 @pytest.mark.parametrize("name", generator_file.names())
 def test_files_of_common_generators(name):
     found = generator_file.load(name)
-    assert found.name == name and ("https://" in found.says.percentiles or name == "roundtrip")
+    assert found.name == name and ("https://" in found.says.percentiles or name.startswith("roundtrip"))
     assert bool(found.says.tried) == (name in TRIED)
     for load in found.loads:
-        words = found.words(load, "http://127.0.0.1:1/", 300, 4, 2)
-        assert "http://127.0.0.1:1/" in " ".join(words) and not any("{" in word for word in words)
+        words = found.words(load, "http://127.0.0.1:54321/", 300, 4, 2, 800)
+        assert "54321" in " ".join(words) and not any("{" in word.replace("{}", "") for word in words)
+        assert found.is_counted(load) == ("800" in words)
 
 
 READ = {
@@ -186,6 +187,20 @@ READ = {
         2.019327628, 44,
     ),
     "h2load": Reported(400, 200, None, None, None, None, None, 2040, 11_110, 40, 2),
+    "fortio-grpc": Reported(
+        374, 185.82609354831465, 7142.857, 28900.0, 44714.286, 96916.6667, 128142.06383, 13113.536636, 132150.111, 37,
+        2.012634463,
+    ),
+    "roundtrip-grpc": Reported(
+        360, 157.81358577390904, 12946.021, 293789.314, 307826.314, 352076.713, 375930.265, 82855.64430277779,
+        375930.265, 40, 2.281172424, 4,
+    ),
+    "ghz": Reported(
+        203, 198.00817664133476, 854.746, 2254.27, 3006.626, 5047.756, None, 1191.733, 12078.62, 20,
+        1.025210188,
+    ),
+    "h2load-http2": Reported(400, 200, None, None, None, None, None, 1100, 4940, 40, 2),
+    "redis-benchmark": Reported(None, 3752.35, 759, None, 3159, 4479, None, 1055, 6711),
     "hey": Reported(2262, 1128.8688, 1700, 7500, 8600, 18_900, None, 3500, 68_200, 223, 2.0038),
     "k6": Reported(
         401, 199.89146860310834, 1299.193, 1525.898, 3512.96, 5954.273, 9760.128, 1545.298556, 10_363.668, 40,
@@ -209,4 +224,6 @@ def test_reports_that_generators_printed_are_read(name):
     found = generator_file.load(name).read((REPORTS / f"{name}.txt").read_text("utf-8"))
     assert {field: pytest.approx(value) for field, value in vars(READ[name]).items()} == vars(found)
     with pytest.raises(SystemFailedError, match=name):
-        generator_file.load(name).read((REPORTS / f"{TRIED[TRIED.index(name) - 1]}.txt").read_text("utf-8"))
+        generator_file.load(name).read(
+            (REPORTS / f"{'ab' if name.startswith('wrk') else 'wrk'}.txt").read_text("utf-8")
+        )

@@ -1,0 +1,97 @@
+"""Load generators that speak RESP, HTTP/2 and gRPC are run and certified, and a false report is caught."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import lying_grpc
+import pytest
+
+from bench.errors import NotInstalledError
+from bench.installation import programs
+from bench.referees import certificate, generator_file, running
+from bench.referees.scenarios import scenarios
+from bench.referees.verdict import HELD, NOT_HELD
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(not shutil.which(programs.C_COMPILER), reason="no gcc; install it: apt-get install gcc"),
+]
+SHORT = {scenario.name: scenario for scenario in scenarios(seconds=12)}
+COUNTED = {"exit", "report", "arrivals"}  # what a busy machine does not change
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    monkeypatch.setattr(running, "GRACE_S", 60.0)
+
+
+def installed(name):
+    """Return the file of a generator that is installed; else skip."""
+    generator = generator_file.load(name)
+    try:
+        assert generator.program
+    except NotInstalledError as reason:
+        pytest.skip(str(reason))
+    return generator
+
+
+def observed(generator, *names):
+    chosen = [SHORT[name] for name in names]
+    return certificate.certify(generator, chosen, lambda line: None).sections
+
+
+def having(section, verdict):
+    return {check.name for check in section.checks if check.verdict == verdict}
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("redis-benchmark", {"connections"}),
+        ("h2load-http2", {"connections", "requests"}),
+        ("oha-http2", {"connections", "requests"}),
+        ("ghz", {"concurrency", "requests"}),
+        ("fortio-grpc", {"connections", "requests"}),
+        ("roundtrip-grpc", {"connections", "requests"}),
+    ],
+)
+def test_a_generator_is_run_over_its_protocol(name, facts):
+    generator = installed(name)
+    many, errors = observed(generator, "many", "errors")
+    assert COUNTED | facts <= having(many, HELD)
+    assert not many.seen.record.refused and many.seen.record.is_whole
+    assert {"exit", "arrivals", "errors"} <= having(errors, HELD) and errors.seen.record.faults
+
+
+def test_a_generator_that_ends_at_the_first_failure_hides_none():
+    (section,) = observed(installed("redis-benchmark"), "closed-connections")
+    assert section.seen.ended.status == 1 and section.seen.reported is None
+    assert having(section, HELD) == {"exit", "arrivals", "errors"} and not having(section, NOT_HELD)
+
+
+FILE = """
+name: lying
+protocol: grpc
+share: connections
+loads: [closed]
+command: [{python}, {program}, "{{host}}:{{port}}", "{{connections}}", "{{duration}}", {lie}]
+install: make lying
+says:
+  requests: {{json: requests}}
+  errors: {{json: errors}}
+  max: {{json: max, unit: ms}}
+percentiles: From the call to the reply.
+"""
+
+
+@pytest.mark.parametrize("lie", ["no", "hides", "fewer"])
+def test_a_false_report_over_grpc_is_caught(tmp_path, lie):
+    text = FILE.format(python=sys.executable, program=Path(lying_grpc.__file__), lie=f"'{lie}'")
+    file = tmp_path / "lying.yaml"
+    file.write_text(text.replace('"{connections}"', '"3"') if lie == "fewer" else text, "utf-8")
+    (section,) = observed(generator_file.load(str(file)), "errors")
+    assert COUNTED | {"requests"} <= having(section, HELD)
+    assert ("errors" in having(section, NOT_HELD)) == (lie == "hides")
+    assert ("concurrency" in having(section, NOT_HELD)) == (lie == "fewer")
