@@ -90,7 +90,7 @@ def test_the_host_that_measures_latency_alone_is_described_whether_others_agree_
         run = far_run([TWO], ["a", "b"], {"a": 100, "b": other, "l": 20}, latency="l")
         assert (run.merged[0].kind, run.merged[0].host) == (LATENCY, "l")
         assert run.starts.loc[0, column(0.5)] == quantile_of(run, ["l"], 0.5) < 22
-        assert run.rtt_us(0).max() < 22 and quantiles.times(run, 0, "rtt").max() < 22
+        assert run.distribution_us(0)[0].max() < 22 and quantiles.times(run, 0, "rtt").max() < 22
         assert checks.hosts(run).verdict == NOTHING
         assert "host l " in tables.calls(run)["quantiles of"].iloc[0] and "host l " in panels.caption(run)
         assert tables.hosts(run)["described"].to_list() == ["no", "no", "yes"]
