@@ -27,8 +27,13 @@ SETTLED_S = listed.SETTLED_NS / 1e9 + 0.1
 def show(title: str, line: growth.Line, unit: str, many: int, wanted: str = "") -> None:
     """Print a line's two parameters, and its prediction for many."""
     each, at = line.each, line.at(many)
-    text = f"{line.base:,.4g} + {each.middle:,.4g} n {unit} (b: {each.low:,.4g} to {each.high:,.4g})"
-    print(f"{title:38} {text}; {many:,}: {at.middle:,.4g} [{at.low:,.4g}, {at.high:,.4g}]{wanted}", flush=True)
+    text = f"{_number(line.base)} + {_number(each.middle)} n {unit} (b: {_number(each.low)} to {_number(each.high)})"
+    predicted = f"{_number(at.middle)} [{_number(at.low)}, {_number(at.high)}]"
+    print(f"{title:38} {text}; {many:,}: {predicted}{wanted}", flush=True)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def fitted(numbers: tuple[int, ...], cost: Callable[[int], float]) -> growth.Line:
@@ -47,10 +52,10 @@ def connections() -> None:
     show("memory of n connections", fitted((1, 500, 1000), mb), "MB", 10_000, " (wanted <= 200 MB more)")
 
 
-def samples() -> None:
+def samples(counts: tuple[int, ...] = (1_000_000, 4_000_000, 16_000_000)) -> None:
     """Time and memory of the review of a stored run."""
     found: dict[int, list[tuple[float, float]]] = {}
-    for count in (1_000_000, 4_000_000, 16_000_000):
+    for count in counts:
         with _folder():
             name = _said(str(count)).strip()
             found[count] = [_seconds_and_mb(_said(name)) for _ in range(REPEATS)]

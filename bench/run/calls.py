@@ -73,11 +73,11 @@ def gathered(parts: Iterable[pa.Table]) -> AllCalls:
     """Return the calls of parts of a table ``samples``; each is read when the one before it has been taken over."""
     columns, found = {name: _Column() for name in COLUMNS}, list[tuple[int, slice]]()
     for part in parts:
-        starts, begin = np.array(part["start"]), columns["rtt_ns"].count
+        starts, begin = part["start"].to_numpy(), columns["rtt_ns"].count
         edges = [0, *(np.flatnonzero(starts[1:] != starts[:-1]) + 1).tolist(), len(starts)]
         found += [(int(starts[at]), slice(begin + at, begin + end)) for at, end in itertools.pairwise(edges) if end]
         for name, column in columns.items():
-            column.add(np.array(part[name]))
+            column.add(part[name].to_numpy())
     calls, in_order = Calls(*(column.taken() for column in columns.values())), sorted(found, key=lambda one: one[0])
     if found != in_order:
         calls = calls.where(np.concatenate([np.arange(place.start, place.stop) for _, place in in_order]))
@@ -102,7 +102,7 @@ class _Column:
         """Add values at the end."""
         begin, self.count, values = self.count, self.count + len(values), lean(values)
         if not begin:
-            self._values = values
+            self._values = values if is_lean(values) else np.array(values)
         elif len(values) and is_lean(values) and is_lean(self._values) and _same(values[0], self._values[0]):
             self._values = constant(values[0], self.count)
         elif len(values):

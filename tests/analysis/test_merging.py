@@ -90,7 +90,7 @@ def test_the_host_that_measures_latency_alone_is_described_whether_others_agree_
         run = far_run([TWO], ["a", "b"], {"a": 100, "b": other, "l": 20}, latency="l")
         assert (run.merged[0].kind, run.merged[0].host) == (LATENCY, "l")
         assert run.starts.loc[0, column(0.5)] == quantile_of(run, ["l"], 0.5) < 22
-        assert quantiles.times(run, 0, "rtt").max() < 22
+        assert run.distribution_us(0)[0].max() < 22 and quantiles.times(run, 0, "rtt").max() < 22
         assert checks.hosts(run).verdict == NOTHING
         assert "host l " in tables.calls(run)["quantiles of"].iloc[0] and "host l " in panels.caption(run)
         assert tables.hosts(run)["described"].to_list() == ["no", "no", "yes"]
@@ -158,17 +158,6 @@ def test_a_host_whose_clients_saturate_its_cpus_is_named_as_the_limit():
     assert checks.client_limited(run) == [0] and "host b" in checks.limit(run).found
     server = next(one for one in resources(run, 0) if one.roles == ("server",))
     assert server.cpus == 4  # of its own host, not of this machine
-
-
-def test_spinning_until_requests_are_due_is_no_use_of_a_host_s_cpus():
-    case, busy = far_case(clients=2, load="open", offered_per_s=10_000), {"a": 40_000_000, "b": 30_000_000}
-    spun = {"a": {"pacing_cpu_ns": 30_000_000}}
-    run = far_run([case], ["a", "b"], {"a": 100, "b": 100}, busy=busy, rows=spun)
-    window_ns = 1e9 * run.ledger["window_s"].mean()
-    assert run.cases["client_cpu_share"].to_numpy() == pytest.approx([30_000_000 / window_ns], rel=0.05)
-    assert per_host.busiest(run, 0) == ("b", pytest.approx(30_000_000 / window_ns, rel=0.05))
-    assert resources(run, 0)[0].busy == pytest.approx(30_000_000 / window_ns, rel=0.05)
-    assert [row["cpu_ns"] for _, row in run.hosts.query("host == 'a'").iterrows()] == [40_000_000] * 6
 
 
 @pytest.mark.parametrize(("latency", "is_kept"), [(None, False), ("l", True)])
