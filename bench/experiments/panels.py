@@ -102,6 +102,8 @@ def caption(run: Run) -> str:
     payload = listed(sizes) if len(sizes) < 8 and not len(run.sessions) else f"{sizes[0]} to {sizes[-1]}"
     if streamed := sorted({case.reply_bytes for case in run.plan.cases if case.reply_bytes}):
         payload = f"of a request {payload}, of a reply {listed(f'{size:,} B' for size in streamed)}"
+    elif run.find(load="reply_stream"):
+        payload = "as the service's file says"
     places = listed(cases["placement"].unique())
     if others := [name for name in cases["engine"].dropna().unique() if name != "library"]:
         places += f"; load generator {listed(others)}"

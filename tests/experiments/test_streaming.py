@@ -242,6 +242,7 @@ def test_streams_of_a_service_are_drawn_and_concluded_without_a_schedule(tmp_pat
     drawn = panels.whole(run)
     drawn.draw_without_rendering()
     assert sum(len(axes.lines) > 0 for axes in drawn.axes) == 3  # and bars of CPU time
+    assert f"{run.case(0).payload_bytes:,} B" not in panels.caption(run)  # the service's requests have other sizes
     said = sentences.conclusion(run)
     assert "1 stream: time to first message 2.00 ms, gap 1.00 ms (p99 7.00 ms)" in said
 
