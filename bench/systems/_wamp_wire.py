@@ -48,7 +48,7 @@ class Wire:
         return connection
 
     def request(self, payload: bytes) -> bytes:
-        """Return the end of a CALL, behind the number of the call."""
+        """Return what follows the number in the message CALL."""
         return bytes(msgpack.packb({}) + msgpack.packb(self._procedure) + msgpack.packb([payload]))
 
     def begin(self, place: int, request: bytes) -> bytes:
