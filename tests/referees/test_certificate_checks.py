@@ -142,6 +142,48 @@ def test_connections_and_their_shares():
     assert load_checks.shares(seen("many", uneven)).verdict == NOT_HELD
 
 
+def test_requests_that_share_connections_are_counted_at_once():
+    arrived = np.repeat(np.arange(800) * 10 * MS, 64)
+    full = record(arrived, 10 * MS - 1000, connections=1)
+    fewer = record(arrived[arrived // MS % 20 == 0][::2], 10 * MS - 1000, connections=1)
+    for recorded, verdict, most in ((full, HELD, 64), (fewer, NOT_HELD, 32)):
+        shared = replace(seen("many", recorded), shares_connections=True)
+        check = one(load_checks.of_load(shared), "concurrency")
+        assert (check.verdict, check.found, check.expected) == (verdict, most, 64)
+        assert not {"connections", "shares"} & {check.name for check in load_checks.of_load(shared)}
+        assert time_checks.cycle_us(shared) == pytest.approx(most * 1e6 / recorded.answers_per_s)
+    assert record([], []).most_at_once == 0
+
+
+def test_a_load_of_a_number_of_requests_has_no_window():
+    slow = record(constant(MANY, 1000)[:8000] * 2, MS)
+    assert one(load_checks.of_load(seen("many", slow)), "window").verdict == NOT_HELD
+    counted = load_checks.of_load(replace(seen("many", slow), is_counted=True))
+    assert "window" not in {check.name for check in counted}
+    assert [BY_NAME[name].requests for name in ("single", "many")] == [8000, 32_000]
+
+
+def test_a_generator_that_ends_at_the_first_failures_hides_none():
+    failed = record(np.arange(40) * MS, MS, 8, fault=np.arange(40) == 39)
+    ended = Observation(BY_NAME["errors"], "constant", failed, replace(DONE, status=1), None, "It printed nothing.")
+    assert [(check.name, check.verdict) for check in load_checks.of_load(ended)] == [
+        ("exit", HELD),
+        ("arrivals", HELD),
+        ("errors", HELD),
+    ]
+    goes_on = record(np.arange(400) * MS, MS, 8, fault=np.arange(400) % 20 == 19)
+    for other in (replace(ended, ended=DONE), replace(ended, record=goes_on), replace(ended, record=CLOSED)):
+        assert one(load_checks.of_load(other), "report").verdict == NOT_HELD
+
+
+def test_only_http_libraries_may_send_a_request_again():
+    faulty = record(constant(BY_NAME["errors"], 800), MS, 8, fault=np.arange(3200) % 20 == 19)
+    closed = seen("closed-connections", faulty)
+    for protocol, verdict in {"http1": NOT_DECIDED, "http2": NOT_DECIDED, "grpc": NOT_HELD, "resp": NOT_HELD}.items():
+        check = load_checks.errors(replace(closed, protocol=protocol), Reported(errors=0))
+        assert check.verdict == verdict
+
+
 def test_errors():
     faulty = record(constant(BY_NAME["errors"], 800), MS, 8, fault=np.arange(3200) % 20 == 19)
     for reported, verdict in ((160, HELD), (152, HELD), (0, NOT_HELD), (None, NOT_HELD)):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from matplotlib.image import imread
 from test_certificate_checks import BY_NAME, CLOSED, DONE, OPEN, quantiles_of, record
 
 from bench.errors import SystemFailedError
+from bench.installation import programs
 from bench.referees import certificate, comparison, cpu_of_others, figure, generator_file, running, time_checks
 from bench.referees.certificate import Certificate, Section
 from bench.referees.front import Front, Service
@@ -234,6 +236,19 @@ def test_ours_reports_what_it_did(tmp_path, process):
         verdicts = {check["name"]: check["verdict"] for check in section["checks"]}
         assert {verdicts[name] for name in ("exit", "report", "arrivals", "requests", "errors")} == {"held"}
         assert section["warm_up"] in (0, section["connections"])  # a busy machine may hide the pause behind it
+
+
+@pytest.mark.slow
+def test_a_grpc_method_is_loaded_and_reported(process):
+    if not shutil.which(programs.C_COMPILER):
+        pytest.skip("there is no gcc; install it: apt-get install gcc")
+    proto = generator_file.FOLDER / "oracle.proto"
+    with Front(Service(workers=0, fault="status", every=10, spared=4), protocol="grpc") as front:
+        url = f"{front.url}oracle.Oracle/Ask"
+        finished = process("load", url, "--proto", str(proto), "--rate", "100", "--connections", "4", "--duration", "1")
+        found, record = json.loads(finished.stdout), front.end().after_warm_up(4)
+    assert found["requests"] + found["errors"] == pytest.approx(len(record.requests), abs=4)
+    assert found["errors"] == pytest.approx(record.faults, abs=1) and found["response_us"]["p50"] > 900
 
 
 @pytest.mark.parametrize("url", ["nowhere", "ftp://127.0.0.1/", "http://192.0.2.1/"])
