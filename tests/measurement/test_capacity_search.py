@@ -31,7 +31,7 @@ def server(limit, moody=()):
     def probe(rate):
         asked.append(rate)
         kept = rate <= limit and len(asked) not in moody
-        return Probe(rate, 1.0, 1.0, 1.0, kept)
+        return Probe(rate, 1.0, 1.0, kept)
 
     return probe, asked
 
@@ -64,7 +64,7 @@ def test_starts_that_chose_a_rate_do_not_confirm_it():
     def probe(rate):  # of the starts at a rate around 1000/s the first two meet the objective, and then every third
         asked.append(rate)
         number = asked.count(rate)
-        return Probe(rate, 1.0, 1.0, 1.0, rate < 900 or (rate < 1000 and (number <= 2 or number % 3 == 0)))
+        return Probe(rate, 1.0, 1.0, rate < 900 or (rate < 1000 and (number <= 2 or number % 3 == 0)))
 
     found = search(probe, 100)
     assert found.confirmed and found.low < 900
@@ -78,7 +78,7 @@ def test_fresh_starts_that_never_agree_end_the_search():
 
     def probe(rate):  # the first two starts at each rate keep what the next do not
         asked.append(rate)
-        return Probe(rate, 1.0, 1.0, 1.0, rate <= 1000 and asked.count(rate) <= 2)
+        return Probe(rate, 1.0, 1.0, rate <= 1000 and asked.count(rate) <= 2)
 
     found = search(probe, 100)
     assert not found.ended and not found.confirmed and len(found.probes) == MOST_PROBES
