@@ -12,6 +12,7 @@ from bench import paths
 from bench.apps import notebook
 from bench.errors import DataError, NotInstalledError
 from bench.experiments import panels
+from bench.experiments.sentences import finding
 from bench.measurement import machine
 from bench.plan import parameters
 from bench.referees import (
@@ -103,7 +104,7 @@ def show(rows: Sequence[Row], *names: str) -> None:
     """Show panels of the figure, named as the functions in ``bench.referees.comparison_figure``."""
     for name in names:
         drawn = comparison_figure.draw(rows, name)
-        notebook.show_figure(drawn, f"{drawn.axes[0].get_title(loc='left')}: {conclusion(rows)}")
+        notebook.show_figure(drawn, f"{drawn.axes[0].get_title(loc='left')}: {finding(conclusion(rows))}")
 
 
 def tell(rows: Sequence[Row]) -> None:
@@ -150,7 +151,9 @@ def save(rows: Sequence[Row]) -> None:
     """Save the whole figure as SVG and PNG, and show it."""
     drawn = panels.framed(comparison_figure.whole(rows), comparison_figure.TITLE, caption(rows))
     metadata = panels.origin("referees", comparison_figure.TITLE, "certificates", "", machine.git_revision())
-    notebook.show_saved(panels.write(drawn, "referees", metadata), f"{comparison_figure.TITLE} {conclusion(rows)}")
+    notebook.show_saved(
+        panels.write(drawn, "referees", metadata), f"{comparison_figure.TITLE} {finding(conclusion(rows))}"
+    )
 
 
 def caption(rows: Sequence[Row]) -> str:
