@@ -32,7 +32,7 @@ def test_an_open_load_is_dealt_to_processes_and_connections(name):
     ("system", "rest", "text"),
     [
         (
-            "rpyc",
+            "zenoh",
             {},
             "wire: .*grpc_aio, .*grpc_sync, .*http_aiohttp, .*http_crossbar, http_stdlib, .*nng, .*oracle, .*sockets, "
             ".*thrift, .*xmlrpc_stdlib, .*zeromq",
