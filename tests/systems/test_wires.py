@@ -307,6 +307,7 @@ def test_options_that_the_wire_cannot_carry_out_are_refused(module, options, ins
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)  # a node of RabbitMQ takes ten seconds to start, and more on a busy machine
 @pytest.mark.parametrize(
     ("name", "transport", "options"),
     [
