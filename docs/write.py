@@ -180,7 +180,8 @@ def limits() -> str:
         return ""
     run = reference(LIMITS)
     frame = tables.limits(run)
-    others = sorted({*reference("overview").cases["system"]} - {*run.cases["system"], "loopback"})
+    asked = {case.system for case in run.plan.cases} | run.plan.absent.keys() | {"loopback"}
+    others = sorted({*reference("overview").cases["system"]} - asked)
     text = LIMITS_TEXT.format(
         connections=run.case(run.numbers[0]).callers,
         full=resources.FULL,
