@@ -166,10 +166,11 @@ def results() -> str:
 LIMITS = "explore.server-limits"  # the scenario whose stored run says how much each server can do
 LIMITS_TEXT = (
     "Each server has a CPU of its own; a broker shares it with the server behind it where the machine has two CPUs. "
-    "The load generator [wire](glossary.md#wire) sends prepared bytes and verifies every reply. A rate is the server's "
-    "capacity where this CPU is saturated (utilization above {full:.0%}) and the generator's is not, which {known} of "
-    "{all} rows show. Where it says at least, the server can do more: the generator was the limit, or no CPU was "
-    "saturated. `.venv/bin/python -m bench run {scenario}` measures it on your machine."
+    "The load generator [wire](glossary.md#wire) sends prepared bytes on {connections} connections, and verifies every "
+    "reply. A rate is the server's capacity where the server's CPU is saturated (utilization above {full:.0%}) and the "
+    "generator's is not, which {known} of {all} rows show. Where it says at least, the server can do more: the "
+    "generator was the limit, or no CPU was saturated. `.venv/bin/python -m bench run {scenario}` measures it on your "
+    "machine."
 )
 
 
@@ -179,9 +180,17 @@ def limits() -> str:
         return ""
     run = reference(LIMITS)
     frame = tables.limits(run)
-    known = (~frame.iloc[:, 0].str.startswith("at least")).sum()
-    text = LIMITS_TEXT.format(full=resources.FULL, known=known, all=len(frame), scenario=LIMITS)
-    return paragraphs("## The limit of each server", text, markdown(frame), panels.caption(run))
+    asked = {case.system for case in run.plan.cases} | run.plan.absent.keys() | {"loopback"}
+    others = sorted({*reference("overview").cases["system"]} - asked)
+    text = LIMITS_TEXT.format(
+        connections=run.case(run.numbers[0]).callers,
+        full=resources.FULL,
+        known=(~frame.iloc[:, 0].str.startswith("at least")).sum(),
+        all=len(frame),
+        scenario=LIMITS,
+    )
+    absent = f"Without this load generator, and so not in the table: {listed(f'`{name}`' for name in others)}."
+    return paragraphs("## The limit of each server", text, absent * bool(others), markdown(frame), panels.caption(run))
 
 
 def one_run() -> str:

@@ -310,6 +310,7 @@ WITH_TLS = ("sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_syn
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)  # a node of RabbitMQ takes ten seconds to start, and more on a busy machine
 @pytest.mark.parametrize(
     ("name", "transport", "options"),
     [
