@@ -48,7 +48,9 @@ def _bottleneck(run: Run) -> str:
         return ""
     claim = f"the CPU time per call of one client predicts which resource is saturated ({model.limit})"
     if not found:
-        return f"Not decided by this run, because nothing is saturated from the highest rate on: {claim}."
+        return (
+            f"Not decided by this run: {claim}. With {_count(best(run))} or more, clients and server saturated no CPU."
+        )
     text = judged(claim, {_count(one.clients): one.holds for one in found})
     against = next((one for one in found if one.holds is False), None)
     if against is None:
