@@ -66,7 +66,7 @@ def _growth(run: Run) -> str:
         )
     if over:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)
-        text += f" **Overloaded** at {rates}: the queue grows as long as the run lasts, so its response times depend on the window."
+        text += f" **Overloaded** at {rates}: the queue grows as long as the run lasts, and response times with it."
     return text
 
 
