@@ -8,8 +8,7 @@ from handmade import PAIR, file_by_file, handmade, in_order, in_turns, moody, no
 
 from bench.analysis import checks, earlier, rankings, speed, stationarity, trust_card
 from bench.analysis.checks import CAUTION, INVALID, NOTHING, PASS
-from bench.analysis.resources import Resource
-from bench.analysis.resources import crowded
+from bench.analysis.resources import Resource, crowded
 from bench.analysis.trust_card import tally
 from bench.experiments import panels
 from bench.measurement import kernel_counters
