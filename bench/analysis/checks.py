@@ -22,7 +22,7 @@ from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio, ratios
 from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.pacing import lateness, latest, limit_us
-from bench.analysis.resources import full, resources, stuck
+from bench.analysis.resources import crowded, full, resources, stuck
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.run import start_values
@@ -37,6 +37,7 @@ from bench.text import few, listed, percent_beside
 MOST_FAILED = 0.001  # share of a run's requests that may fail before the result is invalid
 APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
 COLLECTED = "collections are part of what the client's library costs, and can move the quantile: no other work did"
+OTHERS = "end other work and measure again; see python -m bench doctor"
 ALARM = 0.05  # chance of a false alarm of the checks that are tests
 MOST_AA = 0.02  # A/A ratio of a case in slices that is accepted, less 1
 HEADLINE = 0.99  # the highest quantile that every case must have enough calls for
@@ -314,19 +315,30 @@ def limit(run: Run) -> Check:
     """5. Which resource was saturated (more than 90 % busy): the bottleneck of each rate.
 
     Saturated clients are no capacity: where only they were saturated, the server's capacity is at least the rate.
-    CAUTION if twice the callers make less than 1.1 times the calls and no CPU is saturated: the cause is not known.
+    CAUTION if twice the callers make less than 1.1 times the calls and no CPU is saturated, or if other processes left
+    no CPU of the machine idle: the cause is not known.
     """
     windows = [*windowed_cases(run), *run.find(load="retry")]
     if not windows:
         return Check("limit", NOTHING, "no case whose calls fill a window")
     names = dict.fromkeys(resource.name for case in windows for resource in full(resources(run, case)))
-    finding = f"saturated in at least one case: {listed(names)}" if names else "no CPU was saturated in any case"
+    finding = (
+        f"saturated in at least one case: {listed(names)}"
+        if names
+        else "clients and servers saturated no CPU in any case"
+    )
     if limited := client_limited(run):
         finding += f"; {_capacity_at_least(run, limited)}"
-    if unexplained := [case for case in stuck(run) if not full(resources(run, case))]:
+    if unexplained := [case for case in stuck(run) if not full(resources(run, case)) and not crowded(run, case)]:
         finding += f"; {run.labels[unexplained[0]]} makes no more calls/s than half as many callers do, and no CPU is "
         finding += "saturated there"
         return Check("limit", CAUTION, finding, "look for a wait: a lock, a timer, a limit on connections")
+    if taken := [case for case in windows if crowded(run, case)]:
+        finding += (
+            f"; other processes left no CPU of the machine idle in {_and_others(run, taken)}: what limited these "
+        )
+        finding += "rates is not known"
+        return Check("limit", CAUTION, finding, OTHERS)
     return Check("limit", PASS, finding)
 
 
@@ -425,8 +437,10 @@ def samples(run: Run) -> Check:
         return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
     finding = f"enough {what} for every quantile of the cases whose calls fill a window (p99.9 needs {needed:,})"
     if counts.min() < needed:
-        finding = f"enough {what} for p99; p99.9 needs {needed:,} and is left out in {(counts < needed).sum()} cases"
-        finding += f" (fewest {what}: {counts.min():,})"
+        finding = (
+            f"of the cases whose {what} fill a window each has enough for p99; p99.9 needs {needed:,} and is left "
+        )
+        finding += f"out in {(counts < needed).sum():,} of these {len(counts)}"
     if not (worth := _worth(run)):
         return Check("samples", PASS, finding)
     least = min(worth, key=lambda case: worth[case])
@@ -528,7 +542,7 @@ def speed(run: Run) -> Check:
         return Check("speed", NOTHING, "the machine's speed was not probed in two blocks or more")
     each = ", ".join(f"{words} {found[work]:.0%}" for work, words in speeds.WORK.items())
     varied = percent_beside(found["all"], speeds.STEADY)
-    finding = f"between parts of the run the machine's speed varied by {varied} (mean of three works: {each})"
+    finding = f"between parts of the run the mean time of three works varied by {varied} (each by itself: {each})"
     if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
         finding += f", with two levels: the slower takes {two.high / two.low:.2f} times as long"
     advice = "times of different parts are of different speeds: compare cases by their ratios, measure in slices, set "
@@ -556,7 +570,7 @@ def machine(run: Run) -> Check:
 def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
     """Return the outcome of the check ``machine`` for starts of this machine alone."""
     disturbed = per_host.disturbances(ledger, int(run.manifest["machine"]["cpus_allowed"]))
-    advice = ["end other work and measure again; see python -m bench doctor"] if disturbed else []
+    advice = [OTHERS] if disturbed else []
     collections = int(ledger["gc_collections"].sum())
     if moved := per_host.moved_by_collections(run, ledger):
         case, share, p = moved

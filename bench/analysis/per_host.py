@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
+from bench.analysis.resources import LEAST_S, MOST_OTHERS
 from bench.analysis.trust_card import CAUTION, NOTHING, PASS, Check
 from bench.run.frames import Run, column, number_of
 from bench.run.merging import ALONE, LATENCY, POOLED, Merged
@@ -16,8 +17,7 @@ from bench.text import listed
 
 CLIENTS = ("load", "latency")
 HEADLINE = 0.99  # the quantile of times that are no round trips, as those of reply streams
-MOST_STEAL, MOST_OTHERS = 0.01, 0.1  # of the CPU time, and of a CPU
-LEAST_S = 0.2  # of a window in which other processes' CPU time is known: the machine's clock ticks at 10 ms
+MOST_STEAL = 0.01  # of the CPU time
 STALL_S, STALL_PAUSES = 0.5, 20  # no reply for so long, and so many times the mean pause between replies
 MOST_COLLECTIONS = 0.5  # of the calls above a quantile: that fewer are collections moves it little
 

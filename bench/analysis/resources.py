@@ -11,6 +11,9 @@ from bench.text import listed, percent_beside
 
 WORDS = {"client": "clients", "server": "server", "router": "router", "controller": "controller"}
 FULL = 0.9  # utilization above which a resource is saturated
+CROWDED = 0.95  # utilization of a machine's CPUs by all processes from which on none is idle
+MOST_OTHERS = 0.1  # of a CPU that other processes may use
+LEAST_S = 0.2  # of a window in which the time of all processes is known: the machine's clock ticks at 10 ms
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,21 @@ def _threads(starts: pd.DataFrame, workers: int) -> Resource:
 def full(found: list[Resource]) -> list[Resource]:
     """Return the resources that are saturated."""
     return [resource for resource in found if resource.busy > FULL]
+
+
+def crowded(run: Run, case: int) -> float | None:
+    """Return the utilization of the machine's CPUs by all processes, where others left none idle; median over starts.
+
+    None where a CPU was idle, where the case's own processes saturate a resource or others used at most a tenth of a
+    CPU, and where that is not known. What the calls of a crowded case waited for is not known: for a CPU, perhaps.
+    """
+    starts, machine = run.ledger_of(case), run.manifest["machine"]
+    starts = starts[starts["window_s"] > LEAST_S]
+    cpus = int(machine.get("cpus") or machine["cpus_allowed"])
+    used = starts[["machine_busy_ns", "other_cpu_ns"]].div(1e9 * starts["window_s"], axis=0).median()
+    busy, others = used["machine_busy_ns"] / cpus, used["other_cpu_ns"]
+    is_crowded = busy >= CROWDED and others > MOST_OTHERS and not full(resources(run, case))
+    return min(float(busy), 1.0) if is_crowded else None
 
 
 GROWN = 1.1  # twice the callers make more than this times the calls per second, or they add none

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis import checks, trust_card
-from bench.analysis.resources import Resource, full, resources
+from bench.analysis.resources import Resource, crowded, full, resources
 from bench.analysis.turns import interference, most_awake, most_disturbed
 from bench.experiments.registry import text_of
 from bench.run.frames import Run, column
@@ -88,17 +88,25 @@ class Limit:
 
     utilization: of the CPUs of each role, in words. saturated: the resources without idle time, none where that is not
     known. capacity: what the rate says of the server's capacity: it is this rate only if the server was saturated and
-    the clients were not.
+    the clients were not. crowded: the utilization of the machine's CPUs where other processes left none idle.
     """
 
     utilization: str
     saturated: tuple[Resource, ...]
     capacity: str
+    crowded: float | None = None
 
     @property
     def names(self) -> str:
         """The saturated resources in words."""
+        if self.crowded:
+            return f"not known: with other processes the machine's CPUs were {self.crowded:.0%} busy"
         return listed(resource.name for resource in self.saturated) if self.saturated else "no CPU is saturated"
+
+    @property
+    def sentence(self) -> str:
+        """The saturated resources, or that there are none, as a sentence without its full stop."""
+        return f"The limit is {self.names}" if self.saturated or self.crowded else f"At this rate {self.names}"
 
 
 def limit_of(run: Run, case: int) -> Limit:
@@ -109,7 +117,7 @@ def limit_of(run: Run, case: int) -> Limit:
         return Limit(utilization, (), UNKNOWN)
     busy = tuple(full(measured))
     asking, serving = (any(role in resource.roles for resource in busy) for role in ("client", "server"))
-    return Limit(utilization, busy, EXACTLY if serving and not asking else AT_LEAST)
+    return Limit(utilization, busy, EXACTLY if serving and not asking else AT_LEAST, crowded(run, case))
 
 
 def why_not_more(run: Run, case: int) -> str:
@@ -118,12 +126,7 @@ def why_not_more(run: Run, case: int) -> str:
     text = f"CPU utilization: {limit.utilization}."
     if limit.capacity == UNKNOWN:
         return f"{text} The server's CPU time is not known, and neither is the limit."
-    if not limit.saturated:
-        return (
-            f"{text} At this rate no CPU is saturated: calls wait for wake-ups and for each other. The server's "
-            "capacity is at least this rate."
-        )
-    text += f" The limit is {limit.names}."
+    text += f" {limit.sentence}."
     if limit.capacity == EXACTLY:
         return f"{text} The clients are not saturated: this rate is the server's capacity for this load."
     return f"{text} The server's capacity is at least this rate."

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis import overload, per_host, quantiles, stationarity
+from bench.analysis import overload, per_host, quantiles, resources, stationarity
 from bench.analysis.checks import level_changes
 from bench.analysis.comparison import compare_cases
 from bench.analysis.prediction import capacity_at, predict
@@ -430,7 +430,7 @@ def disturbances(run: Run) -> pd.DataFrame:
         "other_cpu_ns": "other processes",
     }
     shares = run.starts[[*columns]].div(run.starts["window_s"] * 1e9, axis=0)
-    shares["other_cpu_ns"] = shares["other_cpu_ns"].where(run.starts["window_s"] > per_host.LEAST_S)
+    shares["other_cpu_ns"] = shares["other_cpu_ns"].where(run.starts["window_s"] > resources.LEAST_S)
     shares = shares.groupby(run.starts["case"]).median()
     cases = pd.Index([run.labels[number_of(case)] for case in shares.index], name="case")
     return shares.map(_known, text="{:.1%}".format, otherwise="not known").rename(columns=columns).set_axis(cases)

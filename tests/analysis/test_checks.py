@@ -8,7 +8,7 @@ from handmade import PAIR, file_by_file, handmade, in_order, in_turns, moody, no
 
 from bench.analysis import checks, earlier, rankings, speed, stationarity, trust_card
 from bench.analysis.checks import CAUTION, INVALID, NOTHING, PASS
-from bench.analysis.resources import Resource
+from bench.analysis.resources import Resource, crowded
 from bench.analysis.trust_card import tally
 from bench.experiments import panels
 from bench.measurement import kernel_counters
@@ -352,6 +352,13 @@ def test_callers_that_bring_nothing_where_no_cpu_is_saturated_are_a_caution():
     assert riddle.verdict == CAUTION and riddle.advice
     explained = outcome(handmade(cases, [100, 210], server_cpu_ns=10**9), "limit")
     assert explained.verdict == PASS and "server" in explained.found
+
+
+@pytest.mark.parametrize(("own_ns", "verdict"), [(10**7, CAUTION), (480_000_000, PASS)])
+def test_where_others_left_no_cpu_idle_the_limit_is_known_only_if_a_role_saturated_its_own(own_ns, verdict):
+    run = handmade([Case("zeromq", "ipc")], [100], server_cpu_ns=own_ns, machine_busy_ns=10**9)
+    assert outcome(run, "limit").verdict == verdict
+    assert (crowded(run, 0) is not None) == (verdict == CAUTION)
 
 
 def test_an_incomplete_run_says_so():

@@ -48,7 +48,8 @@ def _bottleneck(run: Run) -> str:
         return ""
     claim = f"the CPU time per call of one client predicts which resource is saturated ({model.limit})"
     if not found:
-        return f"Not decided by this run, because nothing is saturated from the highest rate on: {claim}."
+        most = _count(best(run))
+        return f"Not decided by this run: {claim}. With {most}, the best number, no role saturated its CPU."
     text = judged(claim, {_count(one.clients): one.holds for one in found})
     against = next((one for one in found if one.holds is False), None)
     if against is None:

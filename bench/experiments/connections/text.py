@@ -120,8 +120,7 @@ def depths(run: Run) -> str:
 
 def _limit(run: Run, case: int) -> str:
     limit = limit_of(run, case)
-    at = f"The limit is {limit.names}." if limit.saturated else "No CPU is saturated."
-    return f"CPU utilization: {limit.utilization}. {at}"
+    return f"CPU utilization: {limit.utilization}. {limit.sentence}."
 
 
 def head_of_line(run: Run) -> str:

@@ -63,8 +63,7 @@ def growths(run: Run) -> str:
         text += f" {'The' if rate else 'the'} highest rate is {highest} calls/s, with {_clients(run, top)}."
         if (after := peak(run, name)) is not None:
             text += f" With {_clients(run, after.other)} it is {after} that{after.doubt}."
-        verdict = f"The limit is {limit.names}" if limit.saturated else "No CPU is saturated: calls wait for each other"
-        lines.append(f"{text} {verdict} (CPU utilization: {limit.utilization}).")
+        lines.append(f"{text} {limit.sentence} (CPU utilization: {limit.utilization}).")
     found = {name: above(of) for name in systems(run) if (of := growth(run, name))}
     claim = "the most clients make more calls per second than the fewest"
     return with_verdict(judged(claim, found), "\n".join(lines))

@@ -66,7 +66,7 @@ def _growth(run: Run) -> str:
         )
     if over:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)
-        text += f" **Overloaded** at {rates}: the queue grows as long as the run lasts, so no response time is shown."
+        text += f" **Overloaded** at {rates}: the queue grows as long as the run lasts, and response times with it."
     return text
 
 
@@ -167,7 +167,8 @@ def freeze(run: Run) -> str:
     due = round(of.offered_per_s * of.options["freeze_ms"] / 1e3)
     frozen = (rows["closed"]["rtt_ns"] >= 1e6 * of.options["freeze_ms"]).groupby(rows["closed"]["start"]).sum()
     return (
-        f"{_share(run)}\n\np99 of the frozen server over whole windows, warm-up included:\n- closed loop: {p99[0]}\n"
+        f"{_share(run)}\n\np99 of the frozen server over whole windows, warm-up included (the tables leave it "
+        f"out):\n- closed loop: {p99[0]}\n"
         f"- users, from the scheduled send time: {p99[1]}\n- closed loop corrected for coordinated omission at one "
         f"request each {duration(every_us)}: {p99[2]}. The correction knows nothing of the queue that the freeze "
         "leaves.\n\nThe closed loop waits for a reply during the freeze and sends nothing else: no start recorded more "

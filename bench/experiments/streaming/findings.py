@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis.resources import full, resources
+from bench.analysis.resources import crowded, full, resources
 from bench.experiments.case_ratios import Ratio, ratio
 from bench.experiments.nodelay.findings import DELAY_S
 from bench.run import reply_streams
@@ -86,7 +86,7 @@ def held(run: Run, case: int) -> Held | None:
     """
     of = run.case(case)
     due_every_ns = 1e3 * of.gap_us / of.callers
-    if of.transport != "tcp" or due_every_ns > DELAY_NS / 2 or full(resources(run, case)):
+    if of.transport != "tcp" or due_every_ns > DELAY_NS / 2 or full(resources(run, case)) or crowded(run, case):
         return None
     silent = {start: _silences_ns(run, start) for start in run.ledger_of(case).index}
     acks = run.ledger_of(case)["tcp_delayed_acks"]
