@@ -421,7 +421,8 @@ def samples(run: Run) -> Check:
         return Check("samples", NOTHING, "no windows of calls in this run")
     needed, headline = stats.needed_samples(max(stats.QUANTILES)), stats.needed_samples(HEADLINE)
     if counts.min() < headline:
-        finding = f"the smallest case has {counts.min():,} {what}; p99 needs {headline:,}, and is left out there"
+        finding = f"the smallest case has {counts.min():,} {what} after the warm-up; p99 needs {headline:,}, "
+        finding += "and is left out there"
         return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
     finding = f"enough {what} for every quantile of the cases whose calls fill a window (p99.9 needs {needed:,})"
     if counts.min() < needed:

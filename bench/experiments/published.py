@@ -102,7 +102,8 @@ def wamp_lines(run: Run) -> str:
 def zeromq_lines(run: Run) -> str:
     """Return each case as the ZeroMQ project's own tools print it, with the RTT beside their RTT/2.
 
-    Those tools call half a round trip "average latency". All calls count here, the warm-up too, as there.
+    Those tools call half a round trip "average latency". All calls count here, the warm-up too, as there. The elapsed
+    time also contains what the client does between two calls.
     """
     blocks = []
     for case, row in numbered(run.cases_with(load="closed")):
@@ -112,7 +113,7 @@ def zeromq_lines(run: Run) -> str:
             f"{row['label']} (all {len(starts)} starts together)",
             f"message size: {row['payload_bytes']} [B]",
             f"roundtrip count: {starts['calls'].sum()}",
-            f"elapsed time: {starts['window_s'].sum():.3f} [s]",
+            f"elapsed time: {starts['window_s'].sum():.3f} [s]   <- includes the time between calls",
             f"average RTT: {rtt_us:.3f} [us]",
             f"average latency: {rtt_us / 2:.3f} [us]   <- RTT/2",
         ]
