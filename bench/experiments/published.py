@@ -110,10 +110,10 @@ def zeromq_lines(run: Run) -> str:
         starts = run.ledger_of(case)
         rtt_us = run.samples_of(case)["rtt_ns"].mean() / 1e3
         lines = [
-            f"{row['label']} (all {len(starts)} starts together)",
+            f"{row['label']} (all {len(starts)} starts together; the elapsed time includes the time between calls)",
             f"message size: {row['payload_bytes']} [B]",
             f"roundtrip count: {starts['calls'].sum()}",
-            f"elapsed time: {starts['window_s'].sum():.3f} [s]   <- includes the time between calls",
+            f"elapsed time: {starts['window_s'].sum():.3f} [s]",
             f"average RTT: {rtt_us:.3f} [us]",
             f"average latency: {rtt_us / 2:.3f} [us]   <- RTT/2",
         ]
