@@ -40,13 +40,13 @@ def systems(run: Run) -> str:
     if not lines:
         return ""
     title = f"Calls with {_message(run)}. Times and shares are medians over the starts:"
-    if any(findings.split(run, case).share.high > 1 for _, case in findings.by_system(run)):
+    if any(findings.split(run, case).share.high > 1 for case in run.numbers if findings.is_message(run, case)):
         lines.append(ABOVE_ALL)
     return "\n".join([title, *lines])
 
 
 ABOVE_ALL = (
-    "\nA share above 100 %: in that start the codec took longer, timed alone, than the calls that contain it, as "
+    "\nA share above 100 %, here or in the table: in that start the codec took longer, timed alone, than the calls that contain it, as "
     "happens where the machine's speed changes in between. The median over the starts counts."
 )
 
