@@ -46,8 +46,8 @@ def systems(run: Run) -> str:
 
 
 ABOVE_ALL = (
-    "\nA share above 100 %, here or in the table: in that start the codec took longer, timed alone, than the calls that contain it, as "
-    "happens where the machine's speed changes in between. The median over the starts counts."
+    "\nA share above 100 %, here or in the table: in that start the codec took longer, timed alone, than the calls "
+    "that contain it, as happens where the machine's speed changes in between. The median over the starts counts."
 )
 
 
