@@ -178,12 +178,20 @@ def all_harmless(value: Any) -> Any:
 def ratio_ends(middle: float, low: float, high: float) -> tuple[str, str, str]:
     """Return a ratio and the ends of its interval in words, the same everywhere: at most three digits each.
 
-    More only where an end would read as the ratio itself, up to four decimals. Ends that are not known are "n/a".
+    More only where an end would read as the ratio itself, or as 1 without being 1, up to four decimals. Ends that are
+    not known are "n/a".
     """
-    first, *others = words = [_three(end) for end in (middle, low, high)]
-    for decimals in range(len(first.partition(".")[2]) + 1, 5 * (first in others and low < middle < high)):
-        closer = [f"{end:,.{decimals}f}" for end in (middle, low, high)]
-        if closer[0] not in closer[1:]:
+    ends = (middle, low, high)
+    first, *others = words = [_three(end) for end in ends]
+    is_close = first in others and low < middle < high
+    like_one = any(_reads_as_one(end, word) for end, word in zip(ends[1:], others, strict=True))
+    for decimals in range(len(first.partition(".")[2]) + 1, 5 * (is_close or like_one)):
+        closer = [f"{end:,.{decimals}f}" for end in ends]
+        if closer[0] not in closer[1:] and not any(map(_reads_as_one, ends[1:], closer[1:])):
             words = closer
             break
     return words[0], words[1], words[2]
+
+
+def _reads_as_one(value: float, word: str) -> bool:
+    return value != 1 and word != "n/a" and float(word.replace(",", "")) == 1

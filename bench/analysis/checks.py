@@ -32,7 +32,7 @@ from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.run.start_values import BUSY
 from bench.stats import intervals
 from bench.stats.levels import Levels, two_levels
-from bench.text import few, listed, percent_beside
+from bench.text import duration, few, listed, percent_beside, quantity
 
 MOST_FAILED = 0.001  # share of a run's requests that may fail before the result is invalid
 APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
@@ -403,7 +403,9 @@ def levels(run: Run) -> Check:
     worst = max(sure, key=lambda case: found[case].high / found[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
     finding += f" with no start between them, the upper {found[worst].high / found[worst].low:.2f} times the lower"
-    finding += f"{' there' if len(sure) > 1 else ''}; cases looked at: {looked_at}"
+    finding += f"{' there' if len(sure) > 1 else ''} "
+    text = quantity if _level_of(run, worst) == "rate_per_s" else duration
+    finding += f"({text(found[worst].low)} and {text(found[worst].high)}); cases looked at: {looked_at}"
     advice = "read both levels, not a median between them; compare cases by their ratios in slices, or take more starts"
     return Check("levels", CAUTION, finding, advice)
 
@@ -433,7 +435,8 @@ def samples(run: Run) -> Check:
         return Check("samples", NOTHING, "no windows of calls in this run")
     needed, headline = stats.needed_samples(max(stats.QUANTILES)), stats.needed_samples(HEADLINE)
     if counts.min() < headline:
-        finding = f"the smallest case has {counts.min():,} {what}; p99 needs {headline:,}, and is left out there"
+        finding = f"the smallest case has {counts.min():,} {what} after the warm-up; p99 needs {headline:,}, "
+        finding += "and is left out there"
         return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
     finding = f"enough {what} for every quantile of the cases whose calls fill a window (p99.9 needs {needed:,})"
     if counts.min() < needed:

@@ -102,14 +102,15 @@ def wamp_lines(run: Run) -> str:
 def zeromq_lines(run: Run) -> str:
     """Return each case as the ZeroMQ project's own tools print it, with the RTT beside their RTT/2.
 
-    Those tools call half a round trip "average latency". All calls count here, the warm-up too, as there.
+    Those tools call half a round trip "average latency". All calls count here, the warm-up too, as there. The elapsed
+    time also contains what the client does between two calls.
     """
     blocks = []
     for case, row in numbered(run.cases_with(load="closed")):
         starts = run.ledger_of(case)
         rtt_us = run.samples_of(case)["rtt_ns"].mean() / 1e3
         lines = [
-            f"{row['label']} (all {len(starts)} starts together)",
+            f"{row['label']} (all {len(starts)} starts together; the elapsed time includes the time between calls)",
             f"message size: {row['payload_bytes']} [B]",
             f"roundtrip count: {starts['calls'].sum()}",
             f"elapsed time: {starts['window_s'].sum():.3f} [s]",

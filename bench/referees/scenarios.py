@@ -11,6 +11,7 @@ FEW = 8  # connections of a scenario whose subject they are not
 CONNECTIONS = 64  # enough for all requests that are due while a server of these is frozen
 RATE = 500.0  # requests per second of open loads: half of the capacity at a service time of 1 ms
 OVERLOADED = 4  # connections of a load that asks for twice what they can carry
+MOST_PER_S = 200_000  # requests of a closed load that is counted, however short the service time
 LEAST_S = 2.0  # of a scenario: two freezes are in it
 
 SINGLE = Service("constant", 1000)
@@ -44,7 +45,7 @@ class Scenario:
     def requests(self) -> int:
         """How many requests a closed load makes in its duration, if it takes no time of its own."""
         at_once = min(self.connections, self.service.workers or self.connections)
-        return round(at_once * self.duration_s * 1e6 / self.service.mean_us)
+        return round(self.duration_s * at_once * 1e6 / max(self.service.mean_us, at_once * 1e6 / MOST_PER_S))
 
     @property
     def title(self) -> str:

@@ -73,6 +73,27 @@ def test_the_cost_at_two_rates_is_that_of_the_runs_cases():
         assert cost.cpu_us == tuple(run.over_starts(case, f"{cost.role}_cpu_us_per_call") for case in cases)
 
 
+def test_a_search_without_a_stated_rate_compares_the_lowest_with_the_highest(monkeypatch):
+    run = reference("capacity")
+    rates = run.cases["offered_per_s"]
+    monkeypatch.setattr(findings, "bracket", lambda run: (0.0, float(rates.min())))
+    assert findings.costs(run)[:2] == (rates.min(), rates.max())
+
+
+@pytest.mark.parametrize(
+    ("tried", "found"),
+    [
+        ([(10, False)] * 2 + [(20, True)] * 2, (10, 20)),
+        ([(10, True)] * 2 + [(20, False)] * 2, None),
+        ([(10, False)] + [(20, True)] * 2, None),  # one start may meet a stall of the machine
+        ([(10, False), (10, True)] + [(20, True)] * 2, None),
+    ],
+)
+def test_a_lower_rate_that_violates_below_one_that_meets_is_found(monkeypatch, tried, found):
+    monkeypatch.setattr(findings, "probes", lambda run: pd.DataFrame(tried, columns=["rate", "met"]))
+    assert findings.reversed_rates(None) == found
+
+
 def test_the_plan_of_a_search_is_what_it_measured():
     run = reference("capacity")
     assert tables.plan(run)["starts"].sum() == len(run.manifest["capacity"]["probes"])

@@ -170,9 +170,11 @@ def test_the_steps_of_the_origin_change_one_factor_each():
     assert sorted(found) == pytest.approx([0.5, 100 / 110, 110 / 90, 4], rel=1e-4)
     assert "450 ms" in text.origin(run)
     both = findings.stack_ratio(run)
-    high_us = (both.interval.high - 1) * run.cases.loc[both.base, findings.FIRST]
+    here = findings.stack_difference_us(run)
+    medians_us = [run.cases.loc[case, findings.FIRST] for case in (both.base, both.other)]
+    assert here.middle == pytest.approx(medians_us[1] - medians_us[0], rel=1e-3) and here.low <= here.middle
     assert both.value == pytest.approx(4, rel=1e-4) and text.origin(run).count(f"is {both.words} (") == 1
-    assert f"{duration(high_us)} longer" in text.origin(run)
+    assert f"is {duration(here.middle)} (95 % CI" in text.origin(run)
 
 
 def test_the_answer_is_this_runs_before_the_origins():

@@ -128,10 +128,11 @@ def test_the_ends_of_an_interval_have_the_unit_of_its_value_and_three_digits(tex
         ((1.062, 1.041, 1.08), ("1.06", "1.04", "1.08")),
         ((2.0, 1.9977, 2.0007), ("2.000", "1.998", "2.001")),
         ((2.0, 2.0 - 1e-9, 2.0 + 1e-9), ("2.00", "2.00", "2.00")),
+        ((1.1261, 1.00096, 1.19106), ("1.126", "1.001", "1.191")),
         ((353.2, 352.9, 353.4), ("353.2", "352.9", "353.4")),
         ((1353.2, 120.4, 2001), ("1,350", "120", "2,000")),
         ((2.0, math.nan, math.nan), ("2.00", "n/a", "n/a")),
     ],
 )
-def test_ratios_have_three_digits_and_more_only_where_an_end_would_read_as_the_ratio(ends, shown):
+def test_ratios_have_three_digits_and_more_only_where_an_end_would_read_as_the_ratio_or_as_one(ends, shown):
     assert ratio_ends(*ends) == shown

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from bench.apps.notebook import show_figure
 from bench.apps.teaching import predictions, questions
 from bench.apps.teaching.predictions import Prediction
-from bench.apps.teaching.questions import Answer, Question
+from bench.apps.teaching.questions import RATIO, Answer, Question
 from bench.drawing.axes import log_axis, style
 from bench.errors import UsageError
 from bench.run.frames import Run
@@ -46,7 +46,9 @@ class Score(NamedTuple):
         assert self.measured
         if math.isnan(self.measured.low):
             return f"no {self.asked.spread} from fewer than six blocks"
-        return "{0} {2} to {3}".format(self.asked.spread, *self.asked.shown(self.measured))
+        is_equal = self.asked.unit == RATIO and self.measured.low <= 1 <= self.measured.high
+        doubt = ", not distinguishable" if is_equal else ""
+        return "{0} {2} to {3}".format(self.asked.spread, *self.asked.shown(self.measured)) + doubt
 
 
 def scores(run: Run, *names: str) -> list[Score]:

@@ -18,7 +18,7 @@ from bench.drawing.axes import (
 )
 from bench.experiments.capacity.findings import bracket, case_at, is_at_least, probes, response_us, searched
 from bench.run.frames import Run
-from bench.text import counted, quantity
+from bench.text import counted, listed, quantity
 
 TITLE = "What is the highest rate that meets a service level objective?"
 
@@ -70,10 +70,10 @@ def in_order(run: Run, axes: Axes) -> None:
 
 
 def at_the_edge(run: Run, axes: Axes) -> None:
-    """Draw the empirical CDF of all response times of each start at both ends of the interval, by its outcome."""
+    """Draw the empirical CDF of all response times of each start at the ends of the bracket, by its outcome."""
     ends = [(rate, case_at(run, rate)) for rate in bracket(run)]
     if not any(case is not None and run.count(case) for _, case in ends):
-        return say_why_empty(axes, "neither end of the interval was measured")
+        return say_why_empty(axes, "neither end of the bracket was measured")
     for (rate, case), line in zip(ends, ("-", "--"), strict=True):
         if case is None:
             continue
@@ -88,7 +88,8 @@ def at_the_edge(run: Run, axes: Axes) -> None:
     axes.plot(limit, tail_scale(p), "x", ms=10, mew=2, color="black", label=f"SLO {objective}")
     distribution_axes(axes, "requests")
     axes.set_xlabel("response time (from the scheduled send time)")
-    axes.set_title("Response times of each start at both ends of the interval")
+    at = listed(quantity(rate) for rate, case in ends if case is not None)
+    axes.set_title(f"Response times of each start at {at} requests/s")
     return None
 
 

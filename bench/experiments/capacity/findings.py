@@ -76,7 +76,7 @@ def response_us(run: Run, case: int) -> dict[int, Array]:
 
 
 class Cost(NamedTuple):
-    """What a role uses for each call at two offered rates, the lowest that was tried and the stated one.
+    """What a role uses for each call at two offered rates: the lowest that was tried, and one that ``costs`` chooses.
 
     cpu_us, switches: at both, CPU time and voluntary context switches. switch_us: what one switch between two threads
     costs on this machine, probed beside the windows; NaN if it was not.
@@ -105,11 +105,14 @@ class Cost(NamedTuple):
 
 
 def costs(run: Run) -> tuple[float, float, list[Cost]] | None:
-    """Return the lowest rate, the stated one, and each role's cost at both; None without two rates to compare."""
-    low = bracket(run)[0] or bracket(run)[1]
-    least = float(run.cases["offered_per_s"].min())
-    cases = [case_at(run, rate) for rate in (least, low)]
-    if least >= low or None in cases:
+    """Return the lowest rate, a higher one, and each role's cost at both; None without two rates to compare.
+
+    The higher rate is the stated one, or the highest that was tried where none is stated or the lowest is.
+    """
+    least, most = run.cases["offered_per_s"].min(), run.cases["offered_per_s"].max()
+    higher = bracket(run)[0] if bracket(run)[0] > least else float(most)
+    cases = [case_at(run, rate) for rate in (least, higher)]
+    if least >= higher or None in cases:
         return None
     probed = run.starts["switch_ns"] / 1e3 if "switch_ns" in run.starts else pd.Series([math.nan])
     found = []
@@ -120,7 +123,17 @@ def costs(run: Run) -> tuple[float, float, list[Cost]] | None:
         )
         if not any(math.isnan(spread.middle) for spread in (*cpu, *sleeps)):
             found.append(Cost(role, (cpu[0], cpu[1]), (sleeps[0], sleeps[1]), float(probed.median())))
-    return least, low, found
+    return float(least), higher, found
+
+
+def reversed_rates(run: Run) -> tuple[float, float] | None:
+    """Return the lowest rate that no start met and the highest, above it, that every start met; None if there is none.
+
+    Of at least two starts each.
+    """
+    of_rates = probes(run).groupby("rate")["met"].agg(["mean", "size"]).query("size > 1")
+    violated, met = (of_rates.index[of_rates["mean"] == share] for share in (0, 1))
+    return (violated[0], met[-1]) if len(violated) and len(met) and violated[0] < met[-1] else None
 
 
 def counts_pacing(run: Run) -> bool:

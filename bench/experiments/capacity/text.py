@@ -14,6 +14,7 @@ from bench.experiments.capacity.findings import (
     is_at_least,
     machine_shows,
     probes,
+    reversed_rates,
     searched,
 )
 from bench.plan.case import LEAST_ACHIEVED
@@ -41,7 +42,10 @@ def conclusion(run: Run) -> str:
         return f"After {len(rows)} starts it is not certain whether the {goal} is met near {quantity(high)}/s."
     if not low:
         beside = ", where raw sockets meet it" if len(control(run)) else ""
-        return f"The {goal} is violated at all rates down to {quantity(high)}/s{beside}: relax it, or find the cause."
+        down = f"down to {quantity(high)}/s{beside}"
+        if rows["met"].any():
+            return f"The {goal} is met at no rate that could be confirmed, {down}.{_disagreement(run)}{_reversed(run)}"
+        return f"The {goal} is violated at all rates {down}: relax it, or find the cause."
     if not search["confirmed"]:
         return f"The {goal} is met even at {quantity(low)}/s, the highest rate searched: use a stricter one."
     met = int(confirming(run)["met"].sum())
@@ -51,7 +55,7 @@ def conclusion(run: Run) -> str:
         f"(in {met} of {evidence(run)} {_kind(run)} starts{_requests(run)}) and violated at **{high:,.0f} requests/s**"
         f"{', where the clients may be the limit' * is_least}. {_limit(run)}The search took {len(rows)} starts."
     )
-    text += _disagreement(run)
+    text += _disagreement(run) + _reversed(run)
     violated = rows[~rows["met"] & (rows["achieved"] > 0)]
     if (violated["achieved"] < LEAST_ACHIEVED).any():
         text += " At some higher rates, not all requests could be sent on time."
@@ -66,6 +70,17 @@ def _disagreement(run: Run) -> str:
         if met.nunique() > 1
     ]
     return f" Starts at the same rate disagree: the SLO was met by {listed(found)}." if found else ""
+
+
+def _reversed(run: Run) -> str:
+    """Say that a higher rate met the SLO where a lower one violated it; "" if there are none."""
+    if (found := reversed_rates(run)) is None:
+        return ""
+    low, high = map(quantity, found)
+    return (
+        f" All starts violated the SLO at {low}/s, and all starts met it at {high}/s: here response times are not "
+        "shorter at every lower rate."
+    )
 
 
 def _subject(run: Run) -> str:
@@ -91,7 +106,7 @@ def _of_machine(run: Run) -> str:
     return (
         f"This machine could not show **{searched(run)['objective']}** when this was measured: raw sockets violated it "
         f"at {quantity(tried['rate'].iloc[0])}/s in {violated} of {len(tried)} starts. Nothing follows about the "
-        "system: use a quieter machine, or a looser objective."
+        f"system: use a quieter machine, or a looser objective.{_reversed(run)}"
     )
 
 
@@ -128,8 +143,8 @@ def cpu(run: Run) -> str:
     """Say whether the CPU time per call falls with the rate, and whether saved context switches explain that."""
     if (found := costs(run)) is None:
         return "Only one rate was measured: nothing is known of CPU time per call at others."
-    least, stated, of_roles = found
-    lines = [f"From {quantity(least)} to {quantity(stated)} requests/s:", *(_role(cost) for cost in of_roles)]
+    least, higher, of_roles = found
+    lines = [f"From {quantity(least)} to {quantity(higher)} requests/s:", *(_role(cost) for cost in of_roles)]
     spins = (
         "The clients' spinning until a request is due was counted apart, and is not in these numbers."
         if counts_pacing(run)

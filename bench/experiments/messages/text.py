@@ -17,7 +17,8 @@ def answer(run: Run) -> str:
         return paragraphs(best(run)) or systems(run)
     ends = dict.fromkeys(choose(ratios, key=lambda case: ratios[case].value) for choose in (min, max))
     takes = " to ".join(
-        f"{ratios[case].words} times (**{run.case(case).system}, {findings.codec(run, case)}**, {ratios[case].range})"
+        f"{ratios[case].words} times (**{run.case(case).system}, {findings.codec(run, case)}**, "
+        f"{ratios[case].range}{ratios[case].doubt})"
         for case in ends
     )
     return f"With {_message(run)}, a call takes {'from ' * (len(ends) > 1)}{takes} as long as one with opaque bytes."
@@ -39,14 +40,14 @@ def systems(run: Run) -> str:
     if not lines:
         return ""
     title = f"Calls with {_message(run)}. Times and shares are medians over the starts:"
-    if any(findings.split(run, case).share.high > 1 for _, case in findings.by_system(run)):
+    if any(findings.split(run, case).share.high > 1 for case in run.numbers if findings.is_message(run, case)):
         lines.append(ABOVE_ALL)
     return "\n".join([title, *lines])
 
 
 ABOVE_ALL = (
-    "\nA share above 100 %: in that start the codec took longer, timed alone, than the calls that contain it, as "
-    "happens where the machine's speed changes in between. The median over the starts counts."
+    "\nA share above 100 %, here or in the table: in that start the codec took longer, timed alone, than the calls "
+    "that contain it, as happens where the machine's speed changes in between. The median over the starts counts."
 )
 
 
@@ -85,11 +86,18 @@ def best(run: Run) -> str:
     there, back = findings.encoded_bytes(run, last)
     few, less = findings.encoded_bytes(run, first)
     return (
-        f"{text} With **{findings.codec(run, last)}**, the slowest, {part} is the larger part "
-        f"({slow.share.middle:.0%} codec), and the median RTT is {ratio(run, first, last, P50)} as long. On the wire, "
-        f"request and reply take {quantity(there + back, 'B')} with {findings.codec(run, last)} and "
-        f"{quantity(few + less, 'B')} with {findings.codec(run, first)}."
+        f"{text} With **{findings.codec(run, last)}**, whose median RTT is the largest{_alike(run, last)}, "
+        f"{part} is the larger part ({slow.share.middle:.0%} codec), and the median RTT is "
+        f"{ratio(run, first, last, P50)} as long. On the wire, request and reply take {quantity(there + back, 'B')} "
+        f"with {findings.codec(run, last)} and {quantity(few + less, 'B')} with {findings.codec(run, first)}."
     )
+
+
+def _alike(run: Run, last: int) -> str:
+    """Return the codecs whose median RTT is not distinguishable from the largest one; "" if there are none."""
+    rest = [case for case in findings.by_codec(run) if case != last]
+    alike = [findings.codec(run, case) for case in rest if not ratio(run, case, last, P50).is_certain]
+    return f" (not distinguishable from {listed(alike)})" if alike else ""
 
 
 def sizes(run: Run) -> str:

@@ -46,7 +46,8 @@ def conclusion(run: Run) -> str:
 def span(run: Run) -> str:
     """Return the smallest and the largest ratio of an RPC system's median RTT to that of raw sockets; "" of none."""
     ends = [
-        f"{ratio.words} times (**{run.case(ratio.other).system}**, {ratio.range}{_unsteady(run, ratio.other, ', ')})"
+        f"{ratio.words} times (**{run.case(ratio.other).system}**, {ratio.range}{ratio.doubt}"
+        f"{_unsteady(run, ratio.other, ', ')})"
         for ratio in extremes(run)
     ]
     if not ends:
@@ -79,7 +80,7 @@ def _compared(run: Run, case: int) -> str:
 
 
 def cpu(run: Run) -> str:
-    """Return the CPU time per call divided by the mean RTT, and for which systems that leaves time of waiting.
+    """Return the CPU time per call divided by the mean RTT, and for how many systems that is below 100 % or above it.
 
     A ratio above 1 has several possible causes, which a run does not distinguish.
     """
@@ -90,7 +91,7 @@ def cpu(run: Run) -> str:
     waits, over = systems[share < 1], systems[share > 1]
     text = f"The CPU time per call over all roles divided by the mean RTT is {share.min():.0%} to {share.max():.0%}."
     if len(waits):
-        text += f" It is below 100% for {_named(waits, len(systems))}: at least the rest of the round trip is waiting."
+        text += f" It is below 100% for {_named(waits, len(systems))}."
     if len(over):
         text += f" It is above 100% for {_named(over, len(systems))}."
     if len(run.stored_slices):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
+from bench.analysis.comparison import values
 from bench.analysis.resources import crowded, full, resources
 from bench.experiments.case_ratios import Ratio, ratio
 from bench.experiments.nodelay.findings import DELAY_S
@@ -16,6 +17,7 @@ from bench.run import reply_streams
 from bench.run.frames import Run, number_of, numbered, once
 from bench.run.reply_streams import FIRST as FIRST
 from bench.run.reply_streams import column
+from bench.stats.intervals import Interval, paired_shift
 
 UNEVEN = column("uneven", 0.9)
 GAP, LARGE_GAP = column("gap", 0.5), column("gap", 0.99)
@@ -205,6 +207,24 @@ def stack_ratio(run: Run) -> Ratio | None:
     return next((step.ratio for step in steps(run) if step.factor == "stack" and step.ratio.name == FIRST), None)
 
 
+def stack_difference_us(run: Run) -> Interval | None:
+    """Return the time to first message with gRPC minus that with ZeroMQ, by block as their ratio; None without both."""
+    if (of := stack_ratio(run)) is None:
+        return None
+    later = values(run, of.other, FIRST) - values(run, of.base, FIRST)
+    return paired_shift(later.dropna().to_numpy(), run.confidence)
+
+
+def longer_with_fewest(run: Run) -> list[Ratio]:
+    """Return the time to first message with the fewest streams over that with the most, of systems where it is longer.
+
+    Only where the two are distinguishable.
+    """
+    ends = [rows["callers"].agg(["idxmax", "idxmin"]) for _, rows in paced(run).groupby("system", sort=False)]
+    compared = [ratio(run, number_of(most), number_of(least), FIRST) for most, least in ends if most != least]
+    return [of for of in compared if of.is_certain and of.value > 1]
+
+
 def _changes(run: Run) -> Iterator[tuple[str, str, int, int]]:
     """Yield factor, change in words, and the two cases, where both were measured."""
     zeromq = {"system": "zeromq", "token_codec": "protobuf", "transport": "tcp"}
@@ -257,12 +277,12 @@ def ratios(run: Run) -> list[Ratio]:
     """Return the ratios that the notebook reports.
 
     The time to first message of each system over that of raw sockets, at the number of ``common`` and with the fewest
-    paced streams; then the steps of the origin's choice.
+    paced streams; the steps of the origin's choice; then ``longer_with_fewest``.
     """
     rows = paced(run)
     fewest = rows[rows["callers"] == rows["callers"].min()]
     compared = [*_over_sockets(run, at_common(run)), *_over_sockets(run, fewest)]
-    compared += [step.ratio for step in steps(run)]
+    compared += [*(step.ratio for step in steps(run)), *longer_with_fewest(run)]
     return list(dict.fromkeys(compared))
 
 

@@ -27,7 +27,9 @@ def answer(run: Run) -> str:
 
 def arrival(run: Run) -> str:
     """Return the time to first message and the gaps, against the number of streams."""
-    return paragraphs(_first(run), _gaps(run), _schedule(run), _held(run, findings.paced(run)), _services(run))
+    return paragraphs(
+        _first(run), _longer(run), _gaps(run), _schedule(run), _held(run, findings.paced(run)), _services(run)
+    )
 
 
 def _streams(count: int | None) -> str:
@@ -47,7 +49,17 @@ def _first(run: Run) -> str:
     of = ratio(run, low, high, FIRST)
     return (
         f"{at} median time to first message is {first} with {run.case(low).system}, the smallest, and {last} with "
-        f"{run.case(high).system}, the largest. The largest divided by the smallest is {of.words} ({of.range})."
+        f"{run.case(high).system}, the largest. The largest divided by the smallest is {of.words} "
+        f"({of.range}){of.doubt}."
+    )
+
+
+def _longer(run: Run) -> str:
+    """Return which systems' first message takes longer with fewer streams, which no queue of streams explains."""
+    return " ".join(
+        f"With {run.case(of.other).system}, the first message takes longer with "
+        f"{_streams(run.case(of.other).callers)} than with {run.case(of.base).callers:,}: {of}."
+        for of in findings.longer_with_fewest(run)
     )
 
 
@@ -209,10 +221,10 @@ def _both_ratios(run: Run) -> str:
     ttft = VLLM["ttft_ms"]
     return (
         f"With {_streams(findings.origin_streams(run))}, the median time to first message with gRPC divided by that "
-        f"with ZeroMQ, both with protobuf over tcp, is {of.words} ({of.range}). In the origin's table the mean time to "
-        f"first token with gRPC is {ttft['gRPC']} ms and that with ZeroMQ {ttft['ZeroMQ + protobuf']} ms: their ratio "
-        f"is {quantity(ttft['gRPC'] / ttft['ZeroMQ + protobuf'])}. Each of these two means is one measurement, with a "
-        "model and its load."
+        f"with ZeroMQ, both with protobuf over tcp, is {of.words} ({of.range}){of.doubt}. "
+        f"In the origin's table the mean time to first token with gRPC is {ttft['gRPC']} ms and that with ZeroMQ "
+        f"{ttft['ZeroMQ + protobuf']} ms: their ratio is {quantity(ttft['gRPC'] / ttft['ZeroMQ + protobuf'])}. Each of "
+        "these two means is one measurement, with a model and its load."
     )
 
 
@@ -242,15 +254,16 @@ def _whats(whats: list[str]) -> str:
 
 
 def _difference(run: Run) -> str:
-    """Return how much later gRPC's first message is at most, beside the origin's difference."""
-    of = findings.stack_ratio(run)
-    if of is None or not of.interval.has_ends or of.interval.high <= 1:
+    """Return how much later gRPC's first message is, and its upper end beside the origin's difference."""
+    here = findings.stack_difference_us(run)
+    if here is None or not here.has_ends or here.high <= 0:
         return ""
-    here_us = (of.interval.high - 1) * run.cases.loc[of.base, FIRST]
+    middle, low, high = (duration(us, like=here.middle) for us in (here.middle, here.low, here.high))
+    doubt = "" if here.excludes(0) else ", not distinguishable"
     ttft = VLLM["ttft_ms"]
     theirs_us = 1e3 * (ttft["gRPC"] - ttft["ZeroMQ + protobuf"])
     return (
-        f"At the upper end of the interval, the median time to first message with gRPC is {duration(here_us)} longer "
-        f"than that with ZeroMQ. This is {here_us / theirs_us:.1%} of the origin's difference, {duration(theirs_us)}, "
+        f"The median time to first message with gRPC minus that with ZeroMQ is {middle} (95 % CI {low} to {high})"
+        f"{doubt}. The upper end is {here.high / theirs_us:.1%} of the origin's difference, {duration(theirs_us)}, "
         "which includes the model, its queue, and the CPU time that both processes compete for."
     )
