@@ -51,7 +51,6 @@ def having(section, verdict):
     [
         ("redis-benchmark", {"connections"}),
         ("h2load-http2", {"connections", "requests"}),
-        ("oha-http2", {"connections", "requests"}),
         ("ghz", {"concurrency", "requests"}),
         ("fortio-grpc", {"connections", "requests"}),
         ("roundtrip-grpc", {"connections", "requests"}),
