@@ -11,6 +11,7 @@ from bench.referees.capacity import Capacity, Point
 from bench.referees.load_checks import REPORTED_RATE_OFF
 from bench.text import counted, duration, listed, quantity
 
+ALIKE = 0.8  # of the largest capacity per CPU: one load of some seconds decides no smaller difference
 SHARES = (0.5, 1.0, 1.2)  # of the capacity, whose delivered rates are compared
 
 
@@ -94,9 +95,12 @@ PANELS: tuple[Callable[[Axes, Sequence[Capacity]], None], ...] = (capacity, deli
 
 
 def conclusion(found: Sequence[Capacity]) -> str:
-    """Return which generator makes the most requests per CPU, and which rates were not those asked for, or reported."""
+    """Return which generators make the most requests per CPU, and which rates were not those asked for, or reported."""
     rows = in_order(found)
-    most = f"**{rows[0].name} makes the most requests per second of CPU time**: {quantity(per_cpu(rows[0]))}."
+    largest = per_cpu(rows[0])
+    alike = listed([row.name for row in rows if per_cpu(row) >= ALIKE * largest])
+    most = f"**The most requests per second of CPU time, {ALIKE:.0%} of {quantity(largest)} or more: {alike}.** "
+    most += "Each capacity is that of one load, so smaller differences decide nothing."
     half = [(row.name, row.at(row.best().connections, SHARES[0])) for row in rows]
     short = [name for name, point in half if point and not _is_delivered(point)]
     over = [(row.name, row.at(row.best().connections, SHARES[-1])) for row in rows]

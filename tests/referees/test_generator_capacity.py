@@ -112,7 +112,7 @@ def test_generators_are_ordered_by_requests_per_cpu():
     assert [one.generator for one in capacity_comparison.in_order([slow, fast])] == ["fast", "slow"]
     assert capacity_comparison.per_cpu(fast) == pytest.approx(5000)
     said = capacity_comparison.conclusion([slow, made("liar", lies=True)])
-    assert "liar 1.0 makes the most" in said and "report the rate asked for, not the one delivered: liar 1.0" in said
+    assert "or more: liar 1.0." in said and "report the rate asked for, not the one delivered: liar 1.0" in said
     assert "At half" not in said
 
 
@@ -138,7 +138,7 @@ def test_the_notebook_compares_those_that_are_stored(tmp_path, monkeypatch, caps
         (tmp_path / "capacity" / f"{found.generator}.json").write_text(capacity_report.as_json(found), "utf-8")
     refereeing.capacities(str(tmp_path))
     ((figure, alt),) = shown
-    assert len(figure.axes) == 3 and "1.0 makes the most requests per second of CPU time" in alt
+    assert len(figure.axes) == 3 and "or more: " in alt
 
 
 def test_numbers_of_connections_beyond_the_limit_of_open_files_are_left_out(monkeypatch):
