@@ -126,7 +126,8 @@ def measure(
     program, points, left_out = generator.program, list[Point](), list[str]()
     shares = SHARES if "open" in generator.loads else ()
     duration_s = max(LEAST_S, round(seconds / len(connections) / (1 + len(shares))))
-    before = path_times.measure(language)["closed"]
+    protocol = generator.says.protocol
+    before = path_times.closed(language, protocol=protocol)
 
     def seen(scenario: Scenario, share: float | None) -> Point:
         say(f"{scenario.name}: {scenario.title.partition(';')[0]}")
@@ -148,7 +149,7 @@ def measure(
         for share in shares:
             rate = max(1.0, round(share * full.delivered_per_s))  # whole: not every generator takes another one
             seen(_of("open", f"{share:.0%}", count, duration_s, rate, share < 1), share)
-    path = path_times.measure(language)["closed"].or_more(before)
+    path = path_times.closed(language, protocol=protocol).or_more(before)
     machine = f"{platform.system()} {platform.machine()}, {counted(psutil.cpu_count() or 1, 'CPU')}"
     version, language = certificate.version(generator), language or best_language()
     return Capacity(FORMAT, generator.name, version, language, machine, path, points, left_out)

@@ -24,10 +24,11 @@ def measure(language: str = "", requests: int = REQUESTS, protocol: Name = "http
     A response time of the closed load counts from the sending, of the open load from when the request was due: a client
     that sleeps until then wakes up late.
     """
-    return {"closed": _closed(language, requests, protocol), "open": _open(language, requests, protocol)}
+    return {"closed": closed(language, requests, protocol), "open": _open(language, requests, protocol)}
 
 
-def _closed(language: str, requests: int, protocol: Name) -> PathTimes:
+def closed(language: str = "", requests: int = REQUESTS, protocol: Name = "http1") -> PathTimes:
+    """Return what ``measure`` returns of a closed load."""
     with Front(Service(), language, protocol=protocol) as front:
         times_us = _response_times_us(front.url, protocol, (time.perf_counter_ns() for _ in range(requests)))
         return _added(times_us - front.end().response_us)

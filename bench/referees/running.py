@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import resource
 import signal
 import subprocess
 import tempfile
@@ -27,16 +26,15 @@ PACKAGE = str(Path(__file__).parents[2])  # where {python} -m bench of a command
 class Ended:
     """How a program ended. status: its exit status, negative for a signal; None if it was ended for taking too long.
 
-    took_s: from its start to its end. cpu_s: CPU time of it and of all processes that it started and waited for.
-    left_processes: whether processes that it had started were still there, and were ended. clocks: the CPU time that it
-    and its descendants had used by some instants, as pairs (ns of CLOCK_MONOTONIC, ns).
+    took_s: from its start to its end. left_processes: whether processes that it had started were still there, and were
+    ended. clocks: the CPU time that it and its descendants had used by some instants, as pairs (ns of CLOCK_MONOTONIC,
+    ns).
     """
 
     stdout: str
     stderr: str
     status: int | None
     took_s: float
-    cpu_s: float
     left_processes: bool = False
     clocks: tuple[tuple[int, int], ...] = ()
 
@@ -76,7 +74,7 @@ class CpuClocks:
 def run(words: Sequence[str], limit_s: float) -> Ended:
     """Run a program, from the process's main thread; SystemFailedError if it cannot be started."""
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
-        began, used_s = time.monotonic(), _children_cpu_s()
+        began = time.monotonic()
         try:
             process = subprocess.Popen(
                 words,
@@ -98,9 +96,8 @@ def run(words: Sequence[str], limit_s: float) -> Ended:
                 os.killpg(process.pid, signal.SIGKILL)
             status = process.wait()
         took_s = time.monotonic() - began
-        outputs = (_text(said), _text(complained))
-        status_in_time, cpu_s = status if in_time else None, _children_cpu_s() - used_s
-        return Ended(*outputs, status_in_time, took_s, cpu_s, left and in_time, tuple(clocks.readings))
+        outputs, status_in_time = (_text(said), _text(complained)), status if in_time else None
+        return Ended(*outputs, status_in_time, took_s, left and in_time, tuple(clocks.readings))
 
 
 def _has_ended(pid: int, until: float, clocks: CpuClocks) -> bool:
@@ -122,11 +119,6 @@ def _group_size(group: int) -> int:
         with contextlib.suppress(ProcessLookupError):
             count += os.getpgid(pid) == group
     return count
-
-
-def _children_cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _text(file: IO[bytes]) -> str:

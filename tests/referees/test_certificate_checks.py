@@ -17,7 +17,7 @@ from bench.stats import corrected, quantile
 BY_NAME = {scenario.name: scenario for scenario in scenarios()}
 MS = 1_000_000  # ns
 START = 10**15
-DONE = Ended("", "", 0, 10.1, 0.5)
+DONE = Ended("", "", 0, 10.1)
 
 
 def record(arrived, response, connections=64, late=0, fault=None, **more):

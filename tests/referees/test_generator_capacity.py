@@ -29,7 +29,7 @@ def seen(load, rate, delivered, reported, connections=8, front_cpu_s=0.5):
     clocks = tuple((START + n * SECOND // 2, n * 100 * MS) for n in range(-2, 4))
     scenario = capacity._of(load, "hand-made", connections, SECONDS, rate)
     report = Reported(rate_per_s=reported, p50_us=1000.0, p99_us=1100.0)
-    ended = Ended("", "", 0, 2.5, 3.0, clocks=clocks)
+    ended = Ended("", "", 0, 2.5, clocks=clocks)
     return Observation(scenario, "constant", recorded, ended, report, front_cpu_s=front_cpu_s)
 
 
@@ -146,13 +146,15 @@ def test_numbers_of_connections_beyond_the_limit_of_open_files_are_left_out(monk
         if count > 8:
             raise SystemFailedError("a process may open 64 files here")
 
+    asked = []
     monkeypatch.setattr(capacity, "allow_connections", allow)
-    monkeypatch.setattr(capacity.path_times, "measure", lambda language: {"closed": PathTimes()})
+    monkeypatch.setattr(capacity.path_times, "closed", lambda _, protocol: asked.append(protocol) or PathTimes())
     monkeypatch.setattr(capacity.certificate, "observe", lambda *_: seen("closed", None, 1000.0, 1000.0))
     monkeypatch.setattr(capacity.certificate, "version", lambda _: "1")
     monkeypatch.setattr(generator_file.GeneratorFile, "program", "wrk")
-    found = capacity.measure(generator_file.load("wrk"), (8, 1000), 10, lambda _: None, "c")
+    found = capacity.measure(generator_file.load("ghz"), (8, 1000), 10, lambda _: None, "c")
     assert found.connections == [8] and found.left_out == ["A process may open 64 files here."]
+    assert asked == ["grpc", "grpc"]  # the way to the front, in the generator's protocol
 
 
 @pytest.mark.slow
