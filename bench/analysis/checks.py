@@ -322,22 +322,19 @@ def limit(run: Run) -> Check:
     if not windows:
         return Check("limit", NOTHING, "no case whose calls fill a window")
     names = dict.fromkeys(resource.name for case in windows for resource in full(resources(run, case)))
-    finding = (
-        f"saturated in at least one case: {listed(names)}"
-        if names
-        else "clients and servers saturated no CPU in any case"
-    )
+    finding = "clients and servers saturated no CPU in any case"
+    if names:
+        finding = f"saturated in at least one case: {listed(names)}"
     if limited := client_limited(run):
         finding += f"; {_capacity_at_least(run, limited)}"
-    if unexplained := [case for case in stuck(run) if not full(resources(run, case)) and not crowded(run, case)]:
+    taken = [case for case in windows if crowded(run, case)]
+    if unexplained := [case for case in stuck(run) if not full(resources(run, case)) and case not in taken]:
         finding += f"; {run.labels[unexplained[0]]} makes no more calls/s than half as many callers do, and no CPU is "
         finding += "saturated there"
         return Check("limit", CAUTION, finding, "look for a wait: a lock, a timer, a limit on connections")
-    if taken := [case for case in windows if crowded(run, case)]:
-        finding += (
-            f"; other processes left no CPU of the machine idle in {_and_others(run, taken)}: what limited these "
-        )
-        finding += "rates is not known"
+    if taken:
+        finding += f"; other processes left no CPU of the machine idle in {_and_others(run, taken)}: what limited "
+        finding += "these rates is not known"
         return Check("limit", CAUTION, finding, OTHERS)
     return Check("limit", PASS, finding)
 
@@ -440,10 +437,8 @@ def samples(run: Run) -> Check:
         return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
     finding = f"enough {what} for every quantile of the cases whose calls fill a window (p99.9 needs {needed:,})"
     if counts.min() < needed:
-        finding = (
-            f"of the cases whose {what} fill a window each has enough for p99; p99.9 needs {needed:,} and is left "
-        )
-        finding += f"out in {(counts < needed).sum():,} of these {len(counts)}"
+        finding = f"of the cases whose {what} fill a window each has enough for p99; p99.9 needs {needed:,} and is "
+        finding += f"left out in {(counts < needed).sum():,} of these {len(counts)}"
     if not (worth := _worth(run)):
         return Check("samples", PASS, finding)
     least = min(worth, key=lambda case: worth[case])

@@ -55,10 +55,8 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections)."""
     if generator := run.case(case).generator:
         return _reported(run, case, p, time, generator)
-    needed, of_starts = (
-        stats.needed_samples(p),
-        [(stats.carried(us, p), len(us)) for _, us in by_start(run, case, time)],
-    )
+    needed = stats.needed_samples(p)
+    of_starts = [(stats.carried(us, p), len(us)) for _, us in by_start(run, case, time)]
     values, has = [value for value, _ in of_starts], sum(count for _, count in of_starts)
     if values and not any(map(math.isnan, values)):
         return _over_starts(stats.across_starts(values), needed, has)

@@ -101,7 +101,7 @@ class Flow:
         return True
 
     def broke(self, error: TransportError) -> None:
-        """Count a stream that broke, keep its replies apart, and connect anew; the error is raised if that fails."""
+        """Count a stream that broke, record it as incomplete, and connect anew; the error is raised if that fails."""
         self.record.end(self.sent_ns, self._before, False)
         self.failures.add(error)
         run_plain(renew(lambda: self, self, error))

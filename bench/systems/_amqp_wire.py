@@ -9,7 +9,7 @@ import struct
 from typing import Any
 
 from bench.errors import TransportError
-from bench.systems import _broker, _greeting, _rabbitmq
+from bench.systems import _broker, _broker_wire, _greeting, _rabbitmq
 
 METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8  # kinds of frames
 END = b"\xce"  # of each frame
@@ -50,10 +50,8 @@ def method(name: tuple[int, int], *parts: bytes, channel: int = CHANNEL) -> byte
 PROPERTIES_OF_CLIENT = long(short("capabilities") + b"F" + long(short("authentication_failure_close") + b"t\x01"))
 
 
-class Wire:
+class Wire(_broker_wire.Wire):
     """A conversation: a request is published with the pseudo-queue to reply to, whence its reply is delivered."""
-
-    last = False
 
     def __init__(self, address: str, options: _rabbitmq.Options) -> None:
         if options.tls or options.confirms or options.queue != "classic":
@@ -124,13 +122,6 @@ class Wire:
         if name in (CLOSE, CHANNEL_CLOSE):
             return TransportError(f"the broker ends the connection: {_reason(content)}", "read")
         return TransportError(f"a frame of kind {kind} is no reply: it begins with {content[:20]!r}")
-
-    def known(self, place: int) -> None:
-        """Do nothing: replies are recognized by their payload."""
-
-    def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload of a reply."""
-        return response
 
 
 DELIVERED = struct.pack("!HH", *DELIVER)

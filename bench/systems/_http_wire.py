@@ -2,7 +2,7 @@
 
 Stricter than many parsers, because a benchmark needs no tolerance: lines end with CRLF, a length is given once, and
 too large a message is refused before it is stored. A response that only its connection's end would delimit is an error,
-but of a stream of events.
+except a stream of events.
 Source: RFC 9112, sections 2 to 7.
 """
 

@@ -8,7 +8,7 @@ import socket
 import struct
 
 from bench.errors import TransportError
-from bench.systems import _broker, _greeting
+from bench.systems import _broker, _broker_wire, _greeting
 
 CONNECT, CONNACK, PUBLISH, SUBSCRIBE, SUBACK = b"\x10", b"\x20", b"\x30", b"\x82", b"\x90"
 RESPONSE_TOPIC = b"\x08"
@@ -51,10 +51,8 @@ def size_of(buffer: bytes | bytearray) -> tuple[int, int]:
     return 0, 0
 
 
-class Wire:
+class Wire(_broker_wire.Wire):
     """A conversation: a request is published with a response topic, where its reply comes."""
-
-    last = False
 
     def __init__(self, address: str) -> None:
         self._where, self._name = _broker.split(address)
@@ -116,10 +114,3 @@ class Wire:
         payload = bytes(memoryview(buffer)[first:end])
         buffer.clear()
         return payload
-
-    def known(self, place: int) -> None:
-        """Do nothing: replies are recognized by their payload."""
-
-    def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload of a reply."""
-        return response

@@ -9,17 +9,15 @@ import secrets
 import socket
 
 from bench.errors import TransportError
-from bench.systems import _broker, _greeting
+from bench.systems import _broker, _broker_wire, _greeting
 
 END = b"\r\n"
 MOST_DIGITS = 8  # of the size of a message
 MOST_LINE = 65_536  # bytes: the INFO of a large cluster is the longest
 
 
-class Wire:
+class Wire(_broker_wire.Wire):
     """A conversation: a request is published with the inbox as its reply subject, and its reply comes there."""
-
-    last = False
 
     def __init__(self, address: str) -> None:
         self._where, self._name = _broker.split(address)
@@ -87,13 +85,6 @@ class Wire:
             raise TransportError(f"the broker ends the connection: {line[5:].decode(errors='replace')}", "read")
         elif not line.startswith((b"INFO ", b"+OK", b"PONG")):
             raise TransportError(f"the server does not speak the protocol of NATS: {line[:60]!r}")
-
-    def known(self, place: int) -> None:
-        """Do nothing: replies are recognized by their payload."""
-
-    def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload of a reply."""
-        return response
 
 
 def _line(connection: socket.socket) -> bytes:

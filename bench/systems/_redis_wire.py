@@ -10,18 +10,16 @@ from typing import Any
 import hiredis
 
 from bench.errors import TransportError
-from bench.systems import _broker, _greeting
+from bench.systems import _broker, _broker_wire, _greeting
 
 packed: Any = hiredis.pack_command  # its annotation allows one word only
 
 
-class Wire:
+class Wire(_broker_wire.Wire):
     """A conversation: a request is pushed or appended, then its reply is popped from the connection's list.
 
     ask: the command that pushes a request, up to the message. pipelined: the pop leaves with the push.
     """
-
-    last = False
 
     def __init__(self, address: str, ask: tuple[bytes, ...], key_bytes: int, pipelined: bool) -> None:
         self._where, name = _broker.split(address)
@@ -83,10 +81,3 @@ class Wire:
         if not (isinstance(reply, list) and len(reply) == 2 and reply[0] == self._key):
             raise TransportError(f"a reply is not of this connection's list: {reply!r:.80}")
         return bytes(reply[1])
-
-    def known(self, place: int) -> None:
-        """Do nothing: replies are recognized by their payload."""
-
-    def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload of a reply."""
-        return response

@@ -11,7 +11,7 @@ import msgpack
 
 from bench.contract import parse_address
 from bench.errors import TransportError
-from bench.systems import _greeting
+from bench.systems import _broker_wire, _greeting
 
 MAGIC, LARGEST, MSGPACK = 0x7F, 0xF0, 2  # of a handshake: its first byte; messages up to 16 MiB; the serializer
 HELLO, WELCOME, CALL, RESULT = 1, 2, 48, 50
@@ -24,10 +24,8 @@ def framed(message: bytes, kind: int = 0) -> bytes:
     return PREFIX.pack(kind << 24 | len(message)) + message
 
 
-class Wire:
+class Wire(_broker_wire.Wire):
     """A conversation: a request is a CALL with the payload as its argument, whose RESULT has one argument, too."""
-
-    last = False
 
     def __init__(self, address: str, realm: str, procedure: str) -> None:
         self._where, self._realm, self._procedure = parse_address(address), realm, procedure
@@ -82,13 +80,6 @@ class Wire:
         if message[:2] == [RESULT, self._number] and len(message) == 4 and len(message[3]) == 1:
             return bytes(message[3][0])
         raise TransportError(f"the call of {self._procedure} failed: {message!r:.200}")
-
-    def known(self, place: int) -> None:
-        """Do nothing: replies are recognized by their payload."""
-
-    def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload of a reply."""
-        return response
 
 
 def _message(content: bytes) -> list[Any]:
