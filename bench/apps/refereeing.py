@@ -61,7 +61,7 @@ def capacities(certificates: str = REFERENCE) -> None:
     Generators without such a file are left out.
     """
     folder = _folder(certificates) / "capacity"
-    found = [one for one in map(capacity_report.read, sorted(folder.glob("*.json"))) if one.points]
+    found = [capacity_report.read(file) for file in sorted(folder.glob("*.json"))]
     if not found:
         print(f"No capacity is stored in {paths.shown(folder)}: see python -m bench certify --help, --capacity")
         return

@@ -30,6 +30,7 @@ FORMAT = 1
 CONNECTIONS = (1, 32, 1000)
 SHARES = (0.1, 0.5, 0.8, 1.0, 1.2)  # of the capacity
 TOO_MUCH = 1_000_000.0  # requests/s that nobody delivers: asked of a generator that makes no closed load
+NEEDED = ("exit", "arrivals")  # checks of the load that measures a capacity
 AT_ONCE = Service("constant", 0.0, workers=0)
 
 
@@ -122,7 +123,10 @@ def measure(
     say: Callable[[str], None],
     language: str = "",
 ) -> Capacity:
-    """Measure it, in about so many seconds; ``say`` gets a line before each load. NotInstalledError without it."""
+    """Measure it, in about so many seconds; ``say`` gets a line before each load.
+
+    NotInstalledError without the program, SystemFailedError if at no number of connections it made a load to its end.
+    """
     program, points, left_out = generator.program, list[Point](), list[str]()
     shares = SHARES if "open" in generator.loads else ()
     duration_s = max(LEAST_S, round(seconds / len(connections) / (1 + len(shares))))
@@ -131,8 +135,7 @@ def measure(
 
     def seen(scenario: Scenario, share: float | None) -> Point:
         say(f"{scenario.name}: {scenario.title.partition(';')[0]}")
-        points.append(point_of(certificate.observe(generator, program, scenario, language), share))
-        return points[-1]
+        return point_of(certificate.observe(generator, program, scenario, language), share)
 
     for count in connections:
         try:
@@ -141,14 +144,15 @@ def measure(
             left_out.append(capitalized(f"{reason}."))
             continue
         full = seen(_full(generator.loads, count, duration_s), None)
-        if not full.delivered_per_s:
-            left_out.append(
-                f"Open loads of {counted(count, 'connection')}: their capacity is not known, too few requests came."
-            )
+        if failed := [words for words in full.not_held if words.startswith(NEEDED)]:
+            left_out.append(f"{counted(count, 'connection')}: {'; '.join(failed)}")
             continue
+        points.append(full)
         for share in shares:
             rate = max(1.0, round(share * full.delivered_per_s))  # whole: not every generator takes another one
-            seen(_of("open", f"{share:.0%}", count, duration_s, rate, share < 1), share)
+            points.append(seen(_of("open", f"{share:.0%}", count, duration_s, rate, share < 1), share))
+    if not points:
+        raise SystemFailedError(f"no capacity of {generator.name} was measured: {' '.join(left_out)}")
     path = path_times.closed(language, protocol=protocol).or_more(before)
     machine = f"{platform.system()} {platform.machine()}, {counted(psutil.cpu_count() or 1, 'CPU')}"
     version, language = certificate.version(generator), language or best_language()

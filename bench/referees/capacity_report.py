@@ -23,8 +23,6 @@ def text(found: Capacity) -> str:
 
 def capacity(found: Capacity) -> str:
     """Return the sentence on its capacity: the rate, at how many connections, on how many CPUs."""
-    if not found.points:
-        return "its capacity was not measured."
     best = found.best()
     used = f", for which it used {best.cpus:.2f} CPUs" if best.cpus is not None else ""
     rate = f"{quantity(best.delivered_per_s)} requests/s with {counted(best.connections, 'connection')}{used}"

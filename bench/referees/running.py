@@ -16,7 +16,7 @@ from bench.process import cpu_clocks
 from bench.process.pipes import bound_to_this, with_package
 from bench.referees.generator_file import MOST_REPORT
 
-GRACE_S = 15.0  # beyond the duration: to start, to wait for the last replies, to write the report
+GRACE_S = 30.0  # beyond the duration: to start, to wait for the last replies, to write the report
 LOOK_S = 0.02
 READ_S = 0.2  # between readings of its CPU clocks, each of which looks through all processes
 PACKAGE = str(Path(__file__).parents[2])  # where {python} -m bench of a command is

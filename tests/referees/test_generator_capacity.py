@@ -11,7 +11,7 @@ from test_certificate_checks import DONE, MS, START, record
 
 from bench.apps import refereeing
 from bench.errors import DataError, SystemFailedError
-from bench.referees import capacity, capacity_comparison, capacity_figure, capacity_report, generator_file
+from bench.referees import capacity, capacity_comparison, capacity_figure, capacity_report, generator_file, running
 from bench.referees.capacity import Capacity, Times
 from bench.referees.generator_file import Reported
 from bench.referees.observation import Observation, PathTimes
@@ -157,8 +157,26 @@ def test_numbers_of_connections_beyond_the_limit_of_open_files_are_left_out(monk
     assert asked == ["grpc", "grpc"]  # the way to the front, in the generator's protocol
 
 
+def test_a_load_that_does_not_end_measures_no_capacity(monkeypatch):
+    monkeypatch.setattr(capacity.path_times, "closed", lambda _, protocol: PathTimes())
+    monkeypatch.setattr(generator_file.GeneratorFile, "program", "wrk")
+    monkeypatch.setattr(capacity, "SHARES", ())
+    whole = seen("closed", None, 1000.0, 1000.0, 1)
+    ended_by_force = replace(whole, ended=Ended("", "", None, 33.0))
+    observed = iter([whole, ended_by_force, ended_by_force])
+    monkeypatch.setattr(capacity.certificate, "observe", lambda *_: next(observed))
+    monkeypatch.setattr(capacity.certificate, "version", lambda _: "1")
+    found = capacity.measure(generator_file.load("ghz"), (1, 8), 10, lambda _: None, "c")
+    assert found.connections == [1] and found.left_out == [
+        "8 connections: exit: It still ran 33.0 s after its start, 31.0 s beyond its duration, and was ended."
+    ]
+    with pytest.raises(SystemFailedError, match="no capacity of ghz was measured: 8 connections: exit: It still ran"):
+        capacity.measure(generator_file.load("ghz"), (8,), 10, lambda _: None, "c")
+
+
 @pytest.mark.slow
 def test_ours_is_measured(command, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "GRACE_S", 60.0)  # beside other tests
     monkeypatch.setattr(capacity, "CONNECTIONS", (4,))
     monkeypatch.setattr(capacity, "SHARES", (0.5, 1.2))
     words = ("--capacity", "--seconds", "10", "--json", tmp_path / "a.json", "--figure", tmp_path / "a.svg")
