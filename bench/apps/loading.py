@@ -22,19 +22,28 @@ MOST_PER_S, MOST = 250_000, 20_000_000  # requests of a closed load whose times 
 
 
 def load(
-    url: str, rate: float, connections: int, duration_s: float, engine: str, proto: str | None = None
+    url: str,
+    rate: float,
+    connections: int,
+    duration_s: float,
+    engine: str,
+    proto: str | None = None,
+    clients: int = 1,
 ) -> dict[str, Any]:
     """Load a URL, and return the report.
 
     rate: of an open load, in requests per second; 0: a closed load. proto: the file with the types of a gRPC method;
-    without it the server is asked for them.
+    without it the server is asked for them. clients: processes that share the connections and the rate equally.
     """
+    if connections % clients:
+        raise UsageError(f"{clients} clients cannot share {connections} connections equally: give a multiple")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, f"{NAME}.yaml")
         file.write_text(_service(url, proto), "utf-8")
         name = systems.adopt(str(file))
         paced: dict[str, Any] = {"load": "open", "offered_per_s": rate} if rate else {"max_calls": most(duration_s)}
-        case = Case(name, "tcp", placement="free", callers=connections, engine=engine, **paced)
+        shares: dict[str, Any] = {"clients": clients, "callers": connections // clients}
+        case = Case(name, "tcp", placement="free", engine=engine, **shares, **paced)
         return report(start.measure(checked(case), duration_s, 1), connections)
 
 

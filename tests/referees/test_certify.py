@@ -214,13 +214,15 @@ def test_a_record_without_answers_has_a_document(written):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rate", [0, 200])
-def test_a_url_is_loaded_and_reported(process, rate):
+@pytest.mark.parametrize(("rate", "clients"), [(0, 1), (0, 2), (200, 2)])
+def test_a_url_is_loaded_and_reported(process, rate, clients):
     with Front(Service("exponential", 2000, workers=0, fault="status", every=10, spared=4)) as front:
-        finished = process("load", front.url, "--rate", str(rate), "--connections", "4", "--duration", "1")
+        asked = {"rate": rate, "connections": 4, "duration": 1, "clients": clients}
+        finished = process("load", front.url, *(f"--{name}={value}" for name, value in asked.items()))
         found, record = json.loads(finished.stdout), front.end().after_warm_up(4)
     assert found["requests"] + found["errors"] == pytest.approx(len(record.requests), abs=4)
-    assert found["errors"] == pytest.approx(record.faults, abs=1) and found["connections"] == 4
+    assert found["errors"] == pytest.approx(record.faults, abs=1)
+    assert found["connections"] == 4
     assert found["response_us"]["p50"] >= 0.9 * time_checks.quantile(record.response_us, 0.5)
     assert found["response_us"]["p50"] <= found["response_us"]["p99"] <= found["response_us"]["max"]
 
@@ -254,4 +256,9 @@ def test_a_grpc_method_is_loaded_and_reported(process):
 @pytest.mark.parametrize("url", ["nowhere", "ftp://127.0.0.1/", "http://192.0.2.1/"])
 def test_what_cannot_be_loaded_is_refused(command, url):
     finished = command("load", url)
+    assert finished.returncode and finished.stderr.count("\n") == 1
+
+
+def test_connections_are_shared_equally(command):
+    finished = command("load", "http://127.0.0.1:1/", "--connections", "3", "--clients", "2")
     assert finished.returncode and finished.stderr.count("\n") == 1
