@@ -1,4 +1,4 @@
-"""The rate of closed loops: calls that the edges of the time cut count by their shares, so that few calls bias nothing."""
+"""The rate of closed loops: a call that an edge of the time cuts counts by its share, so few calls do not bias it."""
 
 import math
 
