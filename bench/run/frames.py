@@ -411,9 +411,9 @@ class Run(Tables):
         frame["p50_first_us"] = self._first_us()
         marks = start_values.warm_marks(self.marks, frame["warm_up_ns"])
         rates = {
-            start: start_values.call_rate(calls)
+            start: start_values.call_rate(self.calls.of(start), int(warm.t_send_ns[0]))
             for case in self._ledger_by_case
-            for start, calls in self.calls_of(case, warm=True)
+            for start, warm in self.calls_of(case, warm=True)
         }
         rates |= start_values.stream_rates(marks, "server")
         if len(self.stored_slices):

@@ -50,9 +50,9 @@ def values(slices: pd.DataFrame, calls: AllCalls, ledger: pd.DataFrame) -> pd.Da
     """
     frame = slices.join(ledger[["block", "case", "turns_with"]], on="start")
     of_calls = {
-        (start, number): (stats.quantile(kept.rtt_ns, 0.5) / 1e3, call_rate(kept))
+        (start, number): _p50_and_rate(made, dropped)
         for start, rows in slices.groupby("start")
-        for number, kept in _settled(calls.of(start), rows)
+        for number, made, dropped in _by_slice(calls.of(start), rows)
     }
     index = pd.MultiIndex.from_arrays(np.array([*of_calls], int).reshape(-1, 2).T, names=["start", "number"])
     found = pd.DataFrame([*of_calls.values()], index, ["p50_rtt_us", "rate_per_s"], dtype=float)
@@ -62,13 +62,18 @@ def values(slices: pd.DataFrame, calls: AllCalls, ledger: pd.DataFrame) -> pd.Da
     return frame.assign(cpu_us_per_call=cpu_us_per_call(frame))
 
 
-def _settled(calls: Calls, rows: pd.DataFrame) -> Iterator[tuple[int, Calls]]:
-    """Yield the number of each slice of a start with its calls that have settled."""
+def _by_slice(calls: Calls, rows: pd.DataFrame) -> Iterator[tuple[int, Calls, int]]:
+    """Yield the number of each slice of a start, its calls, and how many of them are left out at its beginning."""
     numbers = numbers_of_calls(calls.t_send_ns, rows["begin_ns"].to_numpy())
     begins, sizes = _slices(numbers)
     for begin, size, dropped in zip(begins, sizes, _dropped(sizes), strict=True):
         if numbers[begin] >= 0:
-            yield int(numbers[begin]), calls.where(slice(begin + dropped, begin + size))
+            yield int(numbers[begin]), calls.where(slice(begin, begin + size)), int(dropped)
+
+
+def _p50_and_rate(calls: Calls, dropped: int) -> tuple[float, float]:
+    """Return the p50 RTT in us and the calls per second of a slice, once the first calls are left out."""
+    return stats.quantile(calls.rtt_ns[dropped:], 0.5) / 1e3, call_rate(calls, int(calls.t_send_ns[dropped]))
 
 
 class Levels(NamedTuple):

@@ -1,7 +1,8 @@
 """Values of each start, from the frames of a run: warm-up, use of CPUs, rates, pacing of open loads.
 
-One rule for the warm-up: quantiles, means and rates of a start describe the calls that were sent after the cut. The CPU
-time since then is divided by the calls that were answered since then: it pays for those that were under way.
+One rule for the warm-up: quantiles and means of a start describe the calls that were sent after the cut, its rate the
+time since the first of them. The CPU time since the cut is divided by the calls that were answered since then: it pays
+for those that were under way.
 Where that cannot be, the CPU time is that of the whole window, and ``cpu_from_ns`` says so: see ``warm_use``.
 In slices the CPU time also counts the first calls of each slice, which all else leaves out.
 """
@@ -185,9 +186,12 @@ def was_waiting(calls: Calls) -> Array:
     return waiting
 
 
-def call_rate(calls: Calls) -> float:
-    """Return calls per second of a start while all of its callers ran."""
-    return stats.closed_rate(calls.t_send_ns, calls.received_ns, calls.client)
+def call_rate(calls: Calls, from_ns: int = 0) -> float:
+    """Return calls per second of a start while all of its callers ran; see ``stats.closed_rate``.
+
+    calls: all of the start. from_ns: when the first one was sent after the warm-up.
+    """
+    return stats.closed_rate(calls.t_send_ns, calls.received_ns, calls.client, from_ns)
 
 
 def stream_rates(marks: pd.DataFrame, role: str) -> dict[int, float]:

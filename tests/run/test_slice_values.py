@@ -1,6 +1,7 @@
 """Slices: the pauses between them are left out, their first calls do not count, and a drift of the machine cancels."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from handmade import PAIR, calls_of, handmade, in_turns
 
@@ -9,7 +10,9 @@ from bench.experiments import panels, sentences, tables
 from bench.experiments.overview import findings, text
 from bench.measurement.slices import without_pauses
 from bench.plan.case import Case
-from bench.run import slices
+from bench.run import slices, start_record
+from bench.run.calls import gathered
+from bench.run.start_record import StartRecord
 
 
 def test_pauses_are_left_out_and_calls_belong_to_their_slices():
@@ -25,6 +28,15 @@ def test_pauses_are_left_out_and_calls_belong_to_their_slices():
 def test_a_slice_of_several_callers_begins_with_the_first_of_them():
     (one, two), rows = without_pauses([calls_of(100, 10, 2), calls_of(105, 10, 2)], [{"at_ns": 90}])
     assert one[0].tolist() == [0, 10] and two[0].tolist() == [5, 15] and rows[0]["length_ns"] == 25
+
+
+def test_the_rate_of_a_slice_of_few_calls_in_step_counts_those_under_way_at_its_edges():
+    callers, rows = without_pauses([calls_of(late, 1_000_000, 3) for late in range(4)], [{"at_ns": 0, "round": 1}])
+    known = {"start": 0, "client_cpu_ns": 1, "server_cpu_ns": 1, "router_cpu_ns": 1, "controller_cpu_ns": 1}
+    tables = [start_record.tables(0, 0, 0, PAIR[0], StartRecord({}, callers))["samples"]]
+    ledger = pd.DataFrame({"block": [0], "case": [0], "turns_with": [0]})
+    found = slices.values(pd.DataFrame(rows).assign(**known), gathered(tables), ledger)
+    assert found["rate_per_s"].tolist() == pytest.approx([4e3], rel=1e-5)
 
 
 def test_warm_calls_are_those_of_the_rounds_without_the_first_of_each_slice():

@@ -81,3 +81,11 @@ def test_a_start_reads_its_cpu_clocks_as_the_warm_up_ends():
     assert set(read.groups) == {"client", "server"} and (read["t_ns"].min() >= 0.1e9).all()
     total = {role: record.ledger[f"{role}_cpu_ns"] for role in read.groups}
     assert all(0 < used <= total[role] for role, used in read["cpu_ns"].max().items())
+
+
+def test_the_rate_of_few_calls_in_step_counts_those_under_way_at_the_cut_and_at_the_end():
+    rtt_ns = np.full(6, 40_000_000)
+    record = StartRecord(usual(24, 0.25), [in_order(rtt_ns) + late * 500_000 for late in range(4)])
+    run = recorded("mystery", [Case("sockets", "tcp", callers=4)], lambda *_: record, window_s=0.23)
+    assert 0.04e9 < run.ledger["warm_up_ns"].iloc[0] < 0.08e9
+    assert run.starts["rate_per_s"].tolist() == pytest.approx([4 / 0.04] * 6)

@@ -77,16 +77,6 @@ def test_warm_up_is_a_fifth_of_short_windows_and_at_most_200_ms():
     assert stats.warm_up_ns(60) == 200_000_000
 
 
-def test_closed_rate_counts_only_while_all_clients_run():
-    send = np.array([0, 100, 0, 100, 200, 300]) * 1_000_000
-    recv = np.array([100, 200, 100, 200, 300, 400]) * 1_000_000
-    client = np.array([0, 0, 1, 1, 1, 1])
-    assert stats.closed_rate(send, recv, client) == pytest.approx(4 / 0.2)  # client 0 stopped at 200 ms
-    late = send + np.where(client == 1, 50_000_000, 0)  # client 1 began at 50 ms: from there on it counts
-    assert stats.closed_rate(late, late + 100_000_000, client) == pytest.approx(3 / 0.15)
-    assert math.isnan(stats.closed_rate(send[:0], recv[:0], client[:0]))
-
-
 def test_stream_rate_has_one_interval_less_than_messages():
     assert stats.stream_rate(np.array([0, 10**9]), np.array([1, 101])) == 100
     assert math.isnan(stats.stream_rate(np.array([5]), np.array([1])))
