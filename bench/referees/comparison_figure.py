@@ -85,7 +85,7 @@ def times(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def frozen(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw how many of the requests that were due while the server was frozen were sent then."""
+    """Draw how many of the requests that were due while the server was frozen arrived then."""
     for y, row in enumerate(rows):
         check = row.check("freeze", FROZEN)
         if check is None:
@@ -95,8 +95,8 @@ def frozen(axes: Axes, rows: Sequence[Row]) -> None:
         axes.barh(y, share, color=look(0).colour, height=0.6, alpha=0.4 if row.is_stored else 1)
         write_beside(axes, y, f"{share:.0f} %")
     axes.axvline(100, color=GREY, ls="--", lw=1)
-    axes.set_xlabel("requests sent while the server was frozen, of those due [%]")
-    axes.set_title("An open load stays open")
+    axes.set_xlabel("requests that arrived while the server was frozen, of those due [%]")
+    axes.set_title("Requests during the freeze, with 64 connections")
 
 
 def cost(axes: Axes, rows: Sequence[Row]) -> None:

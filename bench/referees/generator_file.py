@@ -25,13 +25,14 @@ from bench.text import listed, one_line, quoted
 FOLDER = Path(__file__).parent / "generators"
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 PLACEHOLDERS = (
-    "url", "host", "port", "rate", "rate_per_connection", "connections", "duration", "requests", "folder", "python",
+    "url", "host", "port", "rate", "rate_per_connection", "connections", "duration", "requests", "resolution", "folder", "python",
 )  # fmt: skip
 TIMES_US = {
     "ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "min": 60e6, "h": 3600e6,
 }  # fmt: skip
 RATES = {"1/s": 1.0, "1/min": 1 / 60}
 NUMBER = re.compile(r"(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?|\.\d+", re.ASCII)
+LEAST_SERVICE_US, TENTH = 100.0, 10e6  # of a server that answers at once; from us to tenths in s
 MOST_REPORT = 10_000_000  # characters of a report, bytes of each output
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -59,7 +60,8 @@ class Value(Struct, forbid_unknown_fields=True, frozen=True):
 class Says(Struct, forbid_unknown_fields=True, frozen=True):
     """What a report holds. requests: how many were answered. rate: of these, per second. errors: requests that failed.
 
-    p50 to p99.9, mean and max are response times; duration: how long it counted; connections: how many it opened.
+    dropped: requests of an open load that it did not send. p50 to p99.9, mean and max are response times; duration: how
+    long it counted; connections: how many it opened.
     """
 
     requests: Value | None = None
@@ -72,6 +74,7 @@ class Says(Struct, forbid_unknown_fields=True, frozen=True):
     mean: Value | None = None
     max: Value | None = None
     errors: Value | None = None
+    dropped: Value | None = None
     duration: Value | None = None
     connections: Value | None = None
 
@@ -82,7 +85,7 @@ class Description(Struct, forbid_unknown_fields=True, frozen=True):
     In the words, {url} is what to load, {host} and {port} are parts of it, {connections} how many connections to open,
     {duration} how long to load in s, {folder} the folder of this file, {python} the interpreter that runs this. Of an
     open load, {rate} is requests per second of all connections together, {rate_per_connection} of each; of a closed
-    load both are 0. {requests}, for a closed load of a program that takes no duration, is how many requests to make.
+    load both are 0. {resolution} is a tenth of the server's mean service time, in s. {requests}, for a closed load of a program that takes no duration, is how many requests to make.
     loads: which it can make. protocol: which it speaks, in plain text. share: what the {connections} requests under way
     at once share: nothing, each has a connection; or connections, of which they are streams. schedule: the gaps between
     requests of an open load. program: what has to be installed, if it is not the first word. install: the command that
@@ -123,6 +126,7 @@ class Reported:
     mean_us: float | None = None
     max_us: float | None = None
     errors: float | None = None
+    dropped: float | None = None
     duration_s: float | None = None
     connections: float | None = None
 
@@ -159,11 +163,19 @@ class GeneratorFile:
         return self._filled(self.says.version, {})
 
     def words(
-        self, load: Load, url: str, rate: float | None, connections: int, duration_s: float, requests: int = 0
+        self,
+        load: Load,
+        url: str,
+        rate: float | None,
+        connections: int,
+        duration_s: float,
+        requests: int = 0,
+        service_us: float = 0.0,
     ) -> list[str]:
         """Return the words that start it; UsageError for a load that it cannot make.
 
-        rate: of an open load, in 1/s. requests: of a closed load, for a program that takes no duration.
+        rate: of an open load, in 1/s. requests: of a closed load, for a program that takes no duration. service_us: the
+        mean service time, for one that takes a resolution.
         """
         if load not in self.loads:
             raise UsageError(f"{self.name} makes no {load} load, only {listed(self.loads)}: choose another one")
@@ -171,6 +183,7 @@ class GeneratorFile:
             raise UsageError(f"an open load of {self.name} needs a rate: give requests per second")
         asked = rate if load == "open" and rate else 0.0
         numbers = {"rate": asked, "rate_per_connection": asked / connections, "duration": duration_s}
+        numbers["resolution"] = max(service_us, LEAST_SERVICE_US) / TENTH
         filled = {name: _decimal(number) for name, number in numbers.items()}
         where = urlsplit(url)
         filled |= {"url": url, "host": str(where.hostname), "port": str(where.port)}
@@ -282,7 +295,7 @@ def _check_value(name: str, wanted: Value, scales: dict[str, float] | None) -> N
 
 def _kind(name: str) -> tuple[str, dict[str, float] | None]:
     """Return the field of ``Reported`` of a value of ``Says``, and the scales of its units; None if it has none."""
-    if name in ("requests", "errors", "connections"):
+    if name in ("requests", "errors", "dropped", "connections"):
         return name, None
     if name == "rate":
         return "rate_per_s", RATES
