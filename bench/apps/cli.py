@@ -393,8 +393,13 @@ def referees(files: tuple[str, ...]) -> None:
 @click.option("--duration", default=10.0, show_default=True, type=click.FloatRange(0.05, 3600), help="In s.")
 @click.option("--engine", default="wire", show_default=True, help="The load generator: wire or library.")
 @click.option("--proto", type=click.Path(dir_okay=False), help="The .proto file of the method of a URL grpc://...")
-def load(url: str, rate: float, connections: int, duration: float, engine: str, proto: str | None) -> None:
+@click.option("--stream", type=click.Choice(["sse"]), help="Replies are streams of server-sent events to [DONE].")
+def load(
+    url: str, rate: float, connections: int, duration: float, engine: str, proto: str | None, stream: str | None
+) -> None:
     """Load URL with GET requests, or a gRPC method, and print a report as JSON: one window, no intervals.
+
+    Of streams it holds the time to first token and the times between tokens (inter-token latency).
 
     To measure a service, use python -m bench service.
     """
@@ -402,7 +407,7 @@ def load(url: str, rate: float, connections: int, duration: float, engine: str, 
 
     from bench.apps import loading
 
-    echo(json.dumps(loading.load(url, rate, connections, duration, engine, proto), indent=1))
+    echo(json.dumps(loading.load(url, rate, connections, duration, engine, proto, stream), indent=1))
 
 
 @cli.command()
