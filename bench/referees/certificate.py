@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bench.errors import BenchError, SystemFailedError
-from bench.referees import arrival_checks, cpu_of_others, load_checks, path_times, running, time_checks
+from bench.referees import arrival_checks, cpu_of_others, load_checks, path_times, running, stream_checks, time_checks
 from bench.referees.front import Front
 from bench.referees.generator_file import GeneratorFile
 from bench.referees.observation import Observation, PathTimes
@@ -20,7 +20,8 @@ from bench.text import capitalized, counted, duration, listed, one_line, quantit
 
 FORMAT = 1
 MOST_OF_OTHERS = 0.05  # share of the CPU time of a machine that is quiet enough to blame a generator for long times
-LATE = ("schedule", *time_checks.QUANTILES)  # checks whose found values are larger where a machine is busy
+TIMES = (*time_checks.QUANTILES, *stream_checks.NAMES["ttft"], *stream_checks.NAMES["gap"])
+LATE = ("schedule", *TIMES)  # checks whose found values are larger where a machine is busy
 VERSION = re.compile(r"(?<![\w.])v?(\d+(?:\.\d+)+)")  # of a program; not of go1.22, with which it was built
 VERSION_S = 20.0  # for a program to print its version
 VERDICTS = {HELD: "certified", NOT_HELD: "not certified", NOT_DECIDED: "not decided"}
@@ -116,6 +117,7 @@ def observe(generator: GeneratorFile, program: str, scenario: Scenario, language
 def checks(seen: Observation) -> list[Check]:
     """Return all checks of a scenario; none is decided by a record that is not whole."""
     found = [*load_checks.of_load(seen), *arrival_checks.of_arrivals(seen), *time_checks.of_times(seen)]
+    found += stream_checks.of_streams(seen)
     if seen.record.is_whole:
         return [unless_disturbed(check, seen) for check in found]
     why = f"the front's record has no more room than {quantity(len(seen.record.requests))} requests"

@@ -9,6 +9,7 @@ import pandas as pd
 
 from bench import documents
 from bench.errors import DataError
+from bench.referees import stream_checks
 from bench.referees.certificate import FORMAT
 from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD, worst
 from bench.text import all_harmless
@@ -27,6 +28,8 @@ GROUPS = {  # kinds of checks, as the figure names them
     "mean": ("mean",),
     "tail": ("p90", "p95", P99, "p99.9", "max"),
     "resolution": ("resolution",),
+    "first token": tuple(stream_checks.NAMES["ttft"]),
+    "between tokens": tuple(stream_checks.NAMES["gap"]),
 }
 
 

@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +20,7 @@ from msgspec import Meta, Struct
 from bench import documents
 from bench.errors import NotInstalledError, SystemFailedError, UsageError, unknown
 from bench.plan import yaml_text
+from bench.referees.protocols import PROTOCOLS
 from bench.referees.protocols import Name as ProtocolName
 from bench.text import listed, one_line, quoted
 
@@ -33,6 +35,7 @@ TIMES_US = {
 RATES = {"1/s": 1.0, "1/min": 1 / 60}
 NUMBER = re.compile(r"(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?|\.\d+", re.ASCII)
 LEAST_SERVICE_US, TENTH = 100.0, 10e6  # of a server that answers at once; from us to tenths in s
+STREAM_TIMES = ("ttft", "gap")
 MOST_REPORT = 10_000_000  # characters of a report, bytes of each output
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -57,11 +60,22 @@ class Value(Struct, forbid_unknown_fields=True, frozen=True):
     optional: bool = False
 
 
+class SaysTimes(Struct, forbid_unknown_fields=True, frozen=True):
+    """What a report holds of the times in a stream: their quantiles and their mean."""
+
+    p50: Value | None = None
+    p90: Value | None = None
+    p95: Value | None = None
+    p99: Value | None = None
+    mean: Value | None = None
+
+
 class Says(Struct, forbid_unknown_fields=True, frozen=True):
     """What a report holds. requests: how many were answered. rate: of these, per second. errors: requests that failed.
 
     dropped: requests of an open load that it did not send. p50 to p99.9, mean and max are response times; duration: how
-    long it counted; connections: how many it opened.
+    long it counted; connections: how many it opened. Of streams: ttft, times to first token; gap, times between tokens
+    (inter-token latency), of each token or averaged over each stream.
     """
 
     requests: Value | None = None
@@ -77,6 +91,8 @@ class Says(Struct, forbid_unknown_fields=True, frozen=True):
     dropped: Value | None = None
     duration: Value | None = None
     connections: Value | None = None
+    ttft: SaysTimes | None = None
+    gap: SaysTimes | None = None
 
 
 class Description(Struct, forbid_unknown_fields=True, frozen=True):
@@ -113,6 +129,17 @@ class Description(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 @dataclass(frozen=True)
+class ReportedTimes:
+    """The times in a stream that a generator reports; None as of ``Reported``."""
+
+    p50_us: float | None = None
+    p90_us: float | None = None
+    p95_us: float | None = None
+    p99_us: float | None = None
+    mean_us: float | None = None
+
+
+@dataclass(frozen=True)
 class Reported:
     """What a generator reports; None for a value that its file does not describe or that it leaves out."""
 
@@ -129,6 +156,8 @@ class Reported:
     dropped: float | None = None
     duration_s: float | None = None
     connections: float | None = None
+    ttft: ReportedTimes | None = None
+    gap: ReportedTimes | None = None
 
 
 @dataclass(frozen=True)
@@ -200,12 +229,14 @@ class GeneratorFile:
         Patterns are looked for in both outputs, JSON is the whole of stdout.
         """
         report = _Report(self, stdout, stderr)
-        found: dict[str, float | None] = {}
-        for field in msgspec.structs.fields(Says):
-            if wanted := getattr(self.says.says, field.name):
-                name, scales = _kind(field.name)
-                found[name] = report.value(field.encode_name, wanted, scales)
-        return Reported(**found)
+        found: dict[str, Any] = {}
+        ttft, gap = dict[str, Any](), dict[str, Any]()
+        places = {"": found, "ttft": ttft, "gap": gap}
+        for group, name, wanted in _values(self.says.says):
+            place, scales = _kind(name)
+            places[group][place] = report.value(_named(group, name), wanted, scales)
+        of_streams = [ReportedTimes(**times) if times else None for times in (ttft, gap)]
+        return Reported(**found, ttft=of_streams[0], gap=of_streams[1])
 
     def _filled(self, words: list[str], values: dict[str, str]) -> list[str]:
         known = values | {"folder": str(Path(self.file).parent), "python": sys.executable}
@@ -259,9 +290,25 @@ def _check(says: Description) -> None:
         raise ValueError(f"version and program cannot have {{{min(wrong)}}}, only {{folder}} and {{python}}")
     if not (says.says.requests or says.says.rate):
         raise ValueError("says has neither requests nor rate: a certificate needs at least one of them")
-    for field in msgspec.structs.fields(Says):
-        if wanted := getattr(says.says, field.name):
-            _check_value(field.encode_name, wanted, _kind(field.name)[1])
+    if not PROTOCOLS[says.protocol].has_streams and (says.says.ttft or says.says.gap):
+        raise ValueError(f"says has times of streams, and over {PROTOCOLS[says.protocol].title} there are none here")
+    for group, name, wanted in _values(says.says):
+        _check_value(_named(group, name), wanted, _kind(name)[1])
+
+
+def _values(says: Says | SaysTimes, group: str = "") -> Iterator[tuple[str, str, Value]]:
+    """Yield each value that is described: ttft or gap, or "" for one of no stream; its field; where it is."""
+    for field in msgspec.structs.fields(says):
+        wanted = getattr(says, field.name)
+        if isinstance(wanted, SaysTimes):
+            yield from _values(wanted, field.name)
+        elif wanted is not None:
+            yield group, field.name, wanted
+
+
+def _named(group: str, name: str) -> str:
+    """Return the name of a value as files write it."""
+    return f"{group}.{name}" if group else name.replace("p99_9", "p99.9")
 
 
 def _placeholders(words: list[str]) -> set[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bench.referees.arrival_checks import known_schedule, unless_late
-from bench.referees.generator_file import Reported
+from bench.referees.generator_file import Reported, ReportedTimes
 from bench.referees.load_checks import RATE_OFF
 from bench.referees.observation import Observation
 from bench.referees.record import SECOND
@@ -25,15 +25,15 @@ NOT_KNOWN = "its requests do not show when they were due, and from then on their
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
-def reported_quantiles(reported: Reported) -> dict[str, float]:
+def reported_quantiles(reported: Reported | ReportedTimes) -> dict[str, float]:
     """Return the quantiles that are reported, in us, by their names."""
-    found = {name: getattr(reported, f"{name.replace('.', '_')}_us") for name in QUANTILES}
+    found = {name: getattr(reported, f"{name.replace('.', '_')}_us", None) for name in QUANTILES}
     return {name: value for name, value in found.items() if value is not None}
 
 
 @functools.lru_cache(maxsize=1)
-def from_schedule_us(seen: Observation) -> Array | None:
-    """Return the response times from the instants at which requests were due, in us, in the order of arrival.
+def due_ns(seen: Observation) -> Array | None:
+    """Return when each answered request was due in the schedule of the load, in ns, and not after its arrival.
 
     None where the instants are not known: closed loads, random schedules, loads whose rate is not the one asked for
     (``RATE_OFF``), or neither as a whole nor on each connection with constant gaps.
@@ -45,8 +45,13 @@ def from_schedule_us(seen: Observation) -> Array | None:
         return None
     if (due := known_schedule(record.requests, SECOND / asked)) is None:
         return None
-    is_answered = record.requests["departed"] > 0
-    return np.asarray((record.requests["departed"] - np.minimum(due, record.requests["arrived"]))[is_answered] / 1e3)
+    return np.asarray(np.minimum(due, record.requests["arrived"])[record.requests["departed"] > 0])
+
+
+def from_schedule_us(seen: Observation) -> Array | None:
+    """Return the response times from the instants at which requests were due, in us; None as of ``due_ns``."""
+    due = due_ns(seen)
+    return None if due is None else (seen.record.answered["departed"] - due) / 1e3
 
 
 def true_times_us(seen: Observation) -> tuple[Array, str]:
@@ -57,7 +62,7 @@ def true_times_us(seen: Observation) -> tuple[Array, str]:
 
 def is_due_known(seen: Observation) -> bool:
     """Return whether true times count from when requests were due; else those of an open load may be longer ones."""
-    return not seen.is_open or from_schedule_us(seen) is not None
+    return not seen.is_open or due_ns(seen) is not None
 
 
 def cycle_us(seen: Observation) -> float:
@@ -74,25 +79,29 @@ def own_us(seen: Observation) -> float:
     return 0.0 if seen.is_open else max(0.0, cycle_us(seen) - float(seen.record.response_us.mean()))
 
 
-def allowed(values: Array, p: float, seen: Observation) -> tuple[float, float, float] | None:
+def allowed(values: Array, p: float, more_us: float) -> tuple[float, float, float] | None:
     """Return the true quantile in us and the ends of what may be reported; None of too few requests.
 
     The ends are those of the 95 % interval of the quantile of a random part of the requests, in case that not all of
-    them are counted; ``BELOW`` and ``ABOVE`` farther, and above also by what the way to the front and back takes, and
-    in a closed load by what the generator itself does.
+    them are counted; ``BELOW`` and ``ABOVE`` farther, and above also by ``more_us``.
     """
     interval = quantile_interval(np.random.default_rng(0).permutation(values), p)
     if interval is None:
         return None
     true = quantile(values, p)
-    return true, interval[0] * (1 - BELOW), interval[1] * (1 + ABOVE) + seen.path.at(p) + own_us(seen)
+    return true, interval[0] * (1 - BELOW), interval[1] * (1 + ABOVE) + more_us
+
+
+def added_us(p: float, seen: Observation) -> float:
+    """Return what a response time may have more: the way to the front, in a closed load the generator's own time."""
+    return seen.path.at(p) + own_us(seen)
 
 
 def quantile_check(name: str, reported: float, seen: Observation) -> Check | None:
     """A reported quantile is the true one; None if too few requests were answered for one."""
     p = QUANTILES[name]
     values, since = true_times_us(seen)
-    if (ends := allowed(values, p, seen)) is None:
+    if (ends := allowed(values, p, added_us(p, seen))) is None:
         return None
     true, low, high = ends
     holds = low <= reported <= high
@@ -123,7 +132,7 @@ def _explanation(p: float, reported: float, seen: Observation) -> str:
 
 
 def _fits(p: float, reported: float, values: Array, seen: Observation) -> bool:
-    ends = allowed(values, p, seen)
+    ends = allowed(values, p, added_us(p, seen))
     return ends is not None and ends[1] <= reported <= ends[2]
 
 
