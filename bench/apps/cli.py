@@ -341,7 +341,7 @@ def calibrate(runs: int) -> int:
 @cli.command()
 @click.argument("generator", metavar="FILE.yaml|NAME", required=False)
 @click.option("--connections", default=64, show_default=True, type=click.IntRange(2, 1000), help="Of the large loads.")
-@click.option("--seconds", default=60.0, show_default=True, type=click.FloatRange(10, 3600), help="Of all scenarios.")
+@click.option("--seconds", default=70.0, show_default=True, type=click.FloatRange(10, 3600), help="Of all scenarios.")
 @click.option("--scenario", "names", multiple=True, metavar="NAME", help="Only this scenario; repeatable.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the certificate as JSON too.")
 @click.option("--figure", metavar="FILE.png", help="Draw reported against true response times.")

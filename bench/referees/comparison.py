@@ -67,9 +67,9 @@ class Row:
         """Return the checks with this verdict: scenario and check."""
         return [f"{scenario}: {check['name']}" for scenario, check in self.checks() if check["verdict"] == word]
 
-    def p99_ratio(self, scenario: str) -> float | None:
-        """Return the reported p99 divided by the true one; None where it is not reported."""
-        check = self.check(scenario, P99)
+    def ratio(self, scenario: str, name: str) -> float | None:
+        """Return a reported quantile divided by the true one; None where it is not reported."""
+        check = self.check(scenario, name)
         return check["found"] / check["expected"] if check and check["found"] and check["expected"] else None
 
 
@@ -107,7 +107,7 @@ def _cells(row: Row) -> dict[str, Any]:
     ratios = {
         f"{one['name']} {P99} reported/true": ratio
         for one in row.document["scenarios"]
-        if (ratio := row.p99_ratio(one["name"])) is not None
+        if (ratio := row.ratio(one["name"], P99)) is not None
     }
     counts = {word: row.count(word) for word in (HELD, NOT_HELD, NOT_DECIDED)}
     return {

@@ -27,7 +27,8 @@ from bench.text import listed, one_line, quoted
 FOLDER = Path(__file__).parent / "generators"
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 PLACEHOLDERS = (
-    "url", "host", "port", "rate", "rate_per_connection", "connections", "duration", "requests", "resolution", "folder", "python",
+    "url", "host", "port", "rate", "rate_per_connection", "connections", "duration", "requests", "resolution",
+    "folder", "python",
 )  # fmt: skip
 TIMES_US = {
     "ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "min": 60e6, "h": 3600e6,
@@ -88,9 +89,9 @@ class Says(Struct, forbid_unknown_fields=True, frozen=True):
     mean: Value | None = None
     max: Value | None = None
     errors: Value | None = None
-    dropped: Value | None = None
     duration: Value | None = None
     connections: Value | None = None
+    dropped: Value | None = None
     ttft: SaysTimes | None = None
     gap: SaysTimes | None = None
 
@@ -101,14 +102,15 @@ class Description(Struct, forbid_unknown_fields=True, frozen=True):
     In the words, {url} is what to load, {host} and {port} are parts of it, {connections} how many connections to open,
     {duration} how long to load in s, {folder} the folder of this file, {python} the interpreter that runs this. Of an
     open load, {rate} is requests per second of all connections together, {rate_per_connection} of each; of a closed
-    load both are 0. {resolution} is a tenth of the server's mean service time, in s. {requests}, for a closed load of a program that takes no duration, is how many requests to make.
-    loads: which it can make. protocol: which it speaks, in plain text. share: what the {connections} requests under way
-    at once share: nothing, each has a connection; or connections, of which they are streams. schedule: the gaps between
-    requests of an open load. program: what has to be installed, if it is not the first word. install: the command that
-    installs it. version: the words that print its version. tried: the version whose report was read with this file; ""
-    for a file written from documentation. warm_up: requests of each connection that its documentation leaves out of its
-    numbers, where no pause follows them. says: where the values of its report are. percentiles: what its percentiles
-    and its rate count, from its documentation, with the address.
+    load both are 0. {resolution} is a tenth of the server's mean service time, in s. {requests}, for a closed load of a
+    program that takes no duration, is how many requests to make. loads: which it can make. protocol: which it speaks,
+    in plain text. share: what the {connections} requests under way at once share: nothing, each has a connection; or
+    connections, of which they are streams. schedule: the gaps between requests of an open load. program: what has to be
+    installed, if it is not the first word. install: the command that installs it. version: the words that print its
+    version. tried: the version whose report was read with this file; "" for a file written from documentation. warm_up:
+    requests of each connection that its documentation leaves out of its numbers, where no pause follows them. says:
+    where the values of its report are. percentiles: what its percentiles and its rate count, from its documentation,
+    with the address.
     """
 
     name: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]*$")]
@@ -153,9 +155,9 @@ class Reported:
     mean_us: float | None = None
     max_us: float | None = None
     errors: float | None = None
-    dropped: float | None = None
     duration_s: float | None = None
     connections: float | None = None
+    dropped: float | None = None
     ttft: ReportedTimes | None = None
     gap: ReportedTimes | None = None
 

@@ -52,6 +52,11 @@ class Scenario:
     can_be_delivered: bool = True
 
     @property
+    def can_stay_open(self) -> bool:
+        """Whether there are connections for all requests that are due while the server is frozen."""
+        return self.connections >= (self.rate_per_s or 0.0) * self.service.freeze_ms / 1e3
+
+    @property
     def requests(self) -> int:
         """How many requests a closed load makes in its duration, if it takes no time of its own."""
         at_once = min(self.connections, self.service.workers or self.connections)
@@ -66,7 +71,7 @@ class Scenario:
         return f"{load}; {self.service.words}"
 
 
-def scenarios(connections: int = CONNECTIONS, seconds: float = 60.0, protocol: Name = "http1") -> list[Scenario]:
+def scenarios(connections: int = CONNECTIONS, seconds: float = 70.0, protocol: Name = "http1") -> list[Scenario]:
     """Return all scenarios, which together take so many seconds; ``connections`` where these are the subject."""
     found = _of_streams(connections) if PROTOCOLS[protocol].has_streams else _of_calls(connections)
     scale = seconds / sum(scenario.duration_s for scenario in found)
@@ -82,6 +87,7 @@ def _of_calls(connections: int) -> list[Scenario]:
         Scenario("closed-connections", "closed", CLOSING, 4, FEW, are_times_judged=False),
         Scenario("half-load", "open", QUEUE, 15, connections, RATE),
         Scenario("freeze", "open", FREEZING, 10, max(connections, CONNECTIONS), RATE),
+        Scenario("freeze-few", "open", FREEZING, 10, FEW, RATE),
         Scenario("overload", "open", PARALLEL, 5, OVERLOADED, too_much, False, False),
         Scenario("open-errors", "open", FAILING, 4, 4 * FEW, RATE, are_times_judged=False),
     ]

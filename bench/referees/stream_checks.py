@@ -20,6 +20,7 @@ from bench.referees.time_checks import (
     due_ns,
     is_due_known,
     reported_quantiles,
+    sent_late_us,
 )
 from bench.referees.verdict import NOT_HELD, Check, verdict
 from bench.stats import Array, quantile
@@ -45,7 +46,7 @@ def true_times_us(time: str, seen: Observation) -> Array:
 def quantile_check(time: str, name: str, reported: float, seen: Observation) -> Check | None:
     """A reported quantile is the true one; None if too few requests were answered for one."""
     p = QUANTILES[name]
-    if (ends := allowed(true_times_us(time, seen), p, seen.path.at(p))) is None:
+    if (ends := allowed(true_times_us(time, seen), p, seen.path.at(p) + sent_late_us(seen))) is None:
         return None
     return _compared(time, name, reported, ends, quantile(_lateness_us(time, seen), p), seen)
 
@@ -54,7 +55,7 @@ def mean_check(time: str, reported: float, seen: Observation) -> Check:
     """The reported mean is the true one."""
     values = true_times_us(time, seen)
     true, chance = float(values.mean()), NORMAL_95 * float(values.std()) / math.sqrt(len(values))
-    ends = true, (true - chance) * (1 - BELOW), (true + chance) * (1 + ABOVE) + seen.path.p99
+    ends = true, (true - chance) * (1 - BELOW), (true + chance) * (1 + ABOVE) + seen.path.p99 + sent_late_us(seen)
     return _compared(time, MEAN, reported, ends, float(_lateness_us(time, seen).mean()), seen)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bench.referees.arrival_checks import known_schedule, unless_late
+from bench.referees.arrival_checks import known_schedule, sent_late_ns, unless_late
 from bench.referees.generator_file import Reported, ReportedTimes
 from bench.referees.load_checks import RATE_OFF
 from bench.referees.observation import Observation
@@ -18,6 +18,7 @@ from bench.text import duration
 
 BELOW, ABOVE = 0.05, 0.10  # shares: of a histogram of two digits; of what a true open loop may be off (make calibrate)
 NORMAL_95 = 1.96  # standard errors of a two-sided 95 % interval
+MS = 1000.0  # us
 COARSEST = 0.10  # a step of the reported times, divided by the true median: they are then off by up to 5 %
 STEPS_US = (1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0)
 CYCLE_OFF = 0.02  # share: of a mean that is reported in three digits, over a window whose ends cut some requests
@@ -32,8 +33,8 @@ def reported_quantiles(reported: Reported | ReportedTimes) -> dict[str, float]:
 
 
 @functools.lru_cache(maxsize=1)
-def due_ns(seen: Observation) -> Array | None:
-    """Return when each answered request was due in the schedule of the load, in ns, and not after its arrival.
+def fitted_ns(seen: Observation) -> Array | None:
+    """Return when each request was due in the schedule that fits the load, in ns.
 
     None where the instants are not known: closed loads, random schedules, loads whose rate is not the one asked for
     (``RATE_OFF``), or neither as a whole nor on each connection with constant gaps.
@@ -43,9 +44,13 @@ def due_ns(seen: Observation) -> Array | None:
         return None
     if abs(record.arrivals_per_s - asked) > RATE_OFF * asked:
         return None
-    if (due := known_schedule(record.requests, SECOND / asked)) is None:
-        return None
-    return np.asarray(np.minimum(due, record.requests["arrived"])[record.requests["departed"] > 0])
+    return known_schedule(record.requests, SECOND / asked)
+
+
+def due_ns(seen: Observation) -> Array | None:
+    """Return when each answered request was due, in ns, and not after its arrival; None as of ``fitted_ns``."""
+    due, requests = fitted_ns(seen), seen.record.requests
+    return None if due is None else np.minimum(due, requests["arrived"])[requests["departed"] > 0]
 
 
 def from_schedule_us(seen: Observation) -> Array | None:
@@ -93,8 +98,17 @@ def allowed(values: Array, p: float, more_us: float) -> tuple[float, float, floa
 
 
 def added_us(p: float, seen: Observation) -> float:
-    """Return what a response time may have more: the way to the front, in a closed load the generator's own time."""
-    return seen.path.at(p) + own_us(seen)
+    """Return what a response time may have more: the way to the front, and what the generator itself takes.
+
+    In a closed load that is its own time, in an open one how late it sends: it counts from its own schedule.
+    """
+    return seen.path.at(p) + own_us(seen) + sent_late_us(seen)
+
+
+def sent_late_us(seen: Observation) -> float:
+    """Return how late requests of an open load are sent in the middle, in us; 0 where they are due is not known."""
+    due = fitted_ns(seen)
+    return 0.0 if due is None else sent_late_ns(seen.record.requests["arrived"], due) / 1e3
 
 
 def quantile_check(name: str, reported: float, seen: Observation) -> Check | None:
@@ -115,20 +129,33 @@ def quantile_check(name: str, reported: float, seen: Observation) -> Check | Non
     check = unless_late(check, quantile(seen.record.lateness_us, p), max(low - reported, reported - high))
     if check.verdict != NOT_HELD:
         return check
-    why = _explanation(p, reported, seen) or f"It is {reported / true:.2f} times the true one."
+    why = _explanation(p, reported, seen) or _off(reported, true)
     return replace(check, text=f"{text} {why}")
+
+
+def _off(reported: float, true: float) -> str:
+    """Return how far a reported time is from the true one: below 1 ms the difference, else the ratio."""
+    off = abs(reported - true)
+    if off < MS:
+        return f"It is {duration(off)} {'longer' if reported > true else 'shorter'} than the true one."
+    return f"It is {reported / true:.2f} times the true one."
 
 
 def _explanation(p: float, reported: float, seen: Observation) -> str:
     """Return what a wrong quantile counts, if other times than the true ones fit it."""
     sent = seen.record.response_us
     if seen.is_open and _fits(p, reported, sent, seen):
-        return "It counts from the sending, not from the schedule: coordinated omission."
+        return f"It counts from the sending, not from the schedule: {_omission(seen)}."
     mean_us = seen.reported.mean_us if seen.reported else None
     can_be_true = mean_us is not None and mean_us <= cycle_us(seen) * (1 + CYCLE_OFF)  # nothing was added to the times
     if not seen.is_open and not can_be_true and _fits(p, reported, corrected(sent, cycle_us(seen)), seen):
         return "It fits times corrected for coordinated omission at the mean pace, not those of the requests made."
     return ""
+
+
+def _omission(seen: Observation) -> str:
+    """Return the name of what is left out: only replies that hold requests back are coordinated with them."""
+    return "coordinated omission" if seen.scenario.service.freeze_ms else "how late it sent is left out"
 
 
 def _fits(p: float, reported: float, values: Array, seen: Observation) -> bool:
@@ -140,7 +167,7 @@ def mean_check(reported: float, seen: Observation) -> Check:
     """The reported mean is the true one; of a closed load it is not beyond what Little's law allows."""
     values, since = true_times_us(seen)
     true, chance = float(values.mean()), NORMAL_95 * float(values.std()) / math.sqrt(len(values))
-    low, high = (true - chance) * (1 - BELOW), (true + chance) * (1 + ABOVE) + seen.path.p99 + own_us(seen)
+    low, high = (true - chance) * (1 - BELOW), (true + chance) * (1 + ABOVE) + added_us(0.99, seen)
     text = f"It reports a mean of {duration(reported)}; counted from the {since} it is {duration(true)}."
     if not seen.is_open:
         longest = cycle_us(seen) * (1 + CYCLE_OFF)
@@ -148,7 +175,7 @@ def mean_check(reported: float, seen: Observation) -> Check:
         if reported > longest:
             text += f" None can be longer than connections divided by rate, {duration(cycle_us(seen))} (Little's law)."
     if seen.is_open and not low <= reported <= high and abs(reported / seen.record.response_us.mean() - 1) <= BELOW:
-        text += " It counts from the sending, not from the schedule: coordinated omission."
+        text += f" It counts from the sending, not from the schedule: {_omission(seen)}."
     check = Check("mean", verdict(low <= reported <= high), text, true, reported, max(true - low, high - true), "us")
     if reported > high and not is_due_known(seen):
         return check.undecided(NOT_KNOWN)

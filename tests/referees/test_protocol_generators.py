@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(not shutil.which(programs.C_COMPILER), reason="no gcc; install it: apt-get install gcc"),
 ]
-SHORT = {scenario.name: scenario for scenario in scenarios(seconds=12)}
+SHORT = {scenario.name: scenario for scenario in scenarios(seconds=14)}
 COUNTED = {"exit", "report", "arrivals"}  # what a busy machine does not change
 
 
