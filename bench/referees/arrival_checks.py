@@ -15,6 +15,7 @@ from bench.text import duration
 PER_WINDOW = 20.0  # requests expected in each window in which arrivals are counted
 CONFIDENCE = 0.99  # of the interval of the index of dispersion: one honest load in 100 is outside
 LEAST_IN_FREEZE = 0.9  # share of the requests that are due while the server is frozen
+BURST = 0.5  # of the mean gap: where half of the gaps are shorter, requests come in bursts
 EARLIEST = 0.01  # share of the requests that are sent when they are due, at least
 FITS = 5  # times that a schedule is fitted to the arrivals that were not late by the one before
 LATE = 4.0  # standard deviations from the schedule; an arrival beyond them is late, and does not move the schedule
@@ -131,7 +132,7 @@ def stays_open(seen: Observation) -> Check:
     holds = abs(found - due) <= tolerance
     text = f"{found:,} requests arrived while the server was frozen; {due:,.0f} were due."
     check = Check("open-in-freeze", verdict(holds), text, due, found, tolerance, "requests")
-    if not holds and known_schedule(record.requests, SECOND / record.arrivals_per_s) is None:
+    if not holds and float(np.median(np.diff(record.requests["arrived"]))) < BURST * SECOND / record.arrivals_per_s:
         return check.undecided("it sends in bursts")
     if found < due - tolerance:
         return replace(check, text=f"{text} The load closed: it waited for replies before it sent what was due.")
