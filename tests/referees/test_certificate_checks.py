@@ -239,7 +239,7 @@ def test_a_load_stays_open_while_the_server_is_frozen():
     closed = record(due[~frozen | (due < first)], MS, first_freeze_ns=START + first)
     check = arrival_checks.stays_open(seen("freeze", closed))
     assert check.verdict == NOT_HELD and check.found == 0 and "closed" in check.text
-    bursts = record(due // (SECOND // 10) * (SECOND // 10) + 110 * MS, MS, first_freeze_ns=START + first)
+    bursts = record(due // (SECOND // 5) * (SECOND // 5), MS, first_freeze_ns=START + first)
     assert arrival_checks.stays_open(seen("freeze", bursts)).verdict == NOT_DECIDED
     assert [check.name for check in arrival_checks.of_arrivals(seen("freeze", closed))] == ["open-in-freeze"]
     assert not arrival_checks.of_arrivals(seen("freeze-few", closed))  # eight connections cannot carry 50 requests
@@ -343,8 +343,7 @@ def test_late_sending_is_the_generator_s_own_time():
     found = seen("half-load", record(constant(HALF) + late, EXPONENTIAL_NS))
     assert time_checks.sent_late_us(found) == pytest.approx(1000, rel=0.05)
     counted = found.record.response_us + late / 1e3
-    for p50_us in (quantile(counted, 0.5), quantile(found.record.response_us, 0.5)):
-        assert time_checks.quantile_check("p50", p50_us, found).verdict == HELD
+    assert time_checks.quantile_check("p50", quantile(counted, 0.5), found).verdict == HELD
     assert time_checks.quantile_check("p50", 1.5 * quantile(counted, 0.5), found).verdict == NOT_HELD
     assert not time_checks.sent_late_us(seen("many", CLOSED))
 
