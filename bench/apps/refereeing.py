@@ -123,7 +123,7 @@ def conclusion(rows: Sequence[Row]) -> str:
     often = f" The kind of check that is not held most often is {most} ({count})." if failed[most] else ""
     undecided = f" Not decided: {listed(open_)}." if open_ else ""
     count = f"{len(true)} of {counted(len(rows), 'certificate')}"
-    return f"**{count} hold every check**: {listed(true) or 'none'}.{undecided}{often}"
+    return f"**{count} hold every check**: {listed(true) if true else 'none'}.{undecided}{often}"
 
 
 def findings(rows: Sequence[Row]) -> list[str]:
