@@ -74,7 +74,9 @@ def _compared(
     check = Check(f"{time}-{name}", verdict(low <= reported <= high), text, true, reported, tolerance, "us")
     if time == "ttft" and reported > high and not is_due_known(seen):
         return check.undecided(NOT_KNOWN)
-    check = unless_late(check, late_us, max(low - reported, reported - high))
+    beyond_us = max(low - reported, reported - high)
+    if time == "ttft" or beyond_us > 0:  # an event that was late leaves the mean of its stream, the true time, as it is
+        check = unless_late(check, late_us, beyond_us)
     if check.verdict != NOT_HELD:
         return check
     return replace(check, text=f"{text} It {'adds' if reported > true else 'omits'} {duration(abs(reported - true))}.")
