@@ -47,7 +47,7 @@ def quantile_check(time: str, name: str, reported: float, seen: Observation) -> 
     p = QUANTILES[name]
     if (ends := allowed(true_times_us(time, seen), p, seen.path.at(p))) is None:
         return None
-    return _compared(time, name, reported, ends, quantile(_lateness_us(time, seen), p), seen)
+    return _compared(time, name, reported, ends, quantile(_lateness_us(time, seen), p), seen.path.at(p), seen)
 
 
 def mean_check(time: str, reported: float, seen: Observation) -> Check:
@@ -55,7 +55,7 @@ def mean_check(time: str, reported: float, seen: Observation) -> Check:
     values = true_times_us(time, seen)
     true, chance = float(values.mean()), NORMAL_95 * float(values.std()) / math.sqrt(len(values))
     ends = true, (true - chance) * (1 - BELOW), (true + chance) * (1 + ABOVE) + seen.path.p99
-    return _compared(time, MEAN, reported, ends, float(_lateness_us(time, seen).mean()), seen)
+    return _compared(time, MEAN, reported, ends, float(_lateness_us(time, seen).mean()), seen.path.p99, seen)
 
 
 def _lateness_us(time: str, seen: Observation) -> Array:
@@ -65,8 +65,15 @@ def _lateness_us(time: str, seen: Observation) -> Array:
 
 
 def _compared(
-    time: str, name: str, reported: float, ends: tuple[float, float, float], late_us: float, seen: Observation
+    time: str,
+    name: str,
+    reported: float,
+    ends: tuple[float, float, float],
+    late_us: float,
+    way_us: float,
+    seen: Observation,
 ) -> Check:
+    """Return the check of a time: what is true and the ends of what is allowed, how late the front was, and the way."""
     true, low, high = ends
     text = f"It reports {duration(reported)}; the true {WORDS[time]} ({name}) is {duration(true)}"
     text += f", and {duration(low, like=true)} to {duration(high, like=true)} are within the tolerance."
@@ -74,6 +81,8 @@ def _compared(
     check = Check(f"{time}-{name}", verdict(low <= reported <= high), text, true, reported, tolerance, "us")
     if time == "ttft" and reported > high and not is_due_known(seen):
         return check.undecided(NOT_KNOWN)
+    if way_us > true and high - way_us < reported <= high:
+        return check.undecided(f"the way to the server takes {duration(way_us)} here, longer than what is measured")
     beyond_us = max(low - reported, reported - high)
     if time == "ttft" or beyond_us > 0:  # an event that was late leaves the mean of its stream, the true time, as it is
         check = unless_late(check, late_us, beyond_us)

@@ -75,6 +75,8 @@ def test_the_way_to_the_server_is_allowed_for_in_times_of_streams():
     slow = seen(ttft=times_of(FIRST_NS / 1e3 + 10_000))
     assert verdicts(slow)["ttft-p50"] == NOT_HELD
     assert verdicts(replace(slow, path=PathTimes(10_000, 10_000, 10_000)))["ttft-p50"] == HELD
+    far = replace(slow, path=PathTimes(50_000, 50_000, 50_000))  # longer than the median time itself
+    assert verdicts(far)["ttft-p50"] == NOT_DECIDED
 
 
 def test_times_between_tokens():
