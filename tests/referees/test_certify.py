@@ -108,6 +108,7 @@ def test_figure_has_panels_for_times_and_arrivals(made, tmp_path):
     assert imread(tmp_path / "a.png").std() > 0.01
     labels = [[text.get_text() for text in axes.get_legend().get_texts()] for axes in figure.whole(made(p99_us=1)).axes]
     assert len(labels) == 3 and "reported, not held" in labels[0] and "server frozen" in labels[2]
+    assert len(figure.whole(replace(made(), sections=made().sections[:1] * 2)).axes) == 2
 
 
 @pytest.mark.parametrize(
