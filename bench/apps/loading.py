@@ -106,7 +106,8 @@ def report_of_streams(record: StartRecord, connections: int) -> dict[str, Any]:
     """Return what a start of streams measured: counts, rate, and times from the sending of each request.
 
     ttft_us: to the first event (time to first token). gap_us: from each event to the next in its stream (inter-token
-    latency). response_us: to the last event. Streams that broke are errors, and their times are left out.
+    latency); of more than 1,000 events, those of every k-th stream. response_us: to the last event. Streams that
+    broke are errors, and their times are left out.
     """
     streams, events = (pd.DataFrame(record.tables[name]) for name in ("streams", "replies"))
     complete = streams[streams["is_complete"]]

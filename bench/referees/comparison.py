@@ -22,7 +22,7 @@ GROUPS = {  # kinds of checks, as the figure names them
     "open while frozen": ("open-in-freeze",),
     "connections": ("connections", "shares", "concurrency"),
     "duration": ("window", "window-reported"),
-    "requests, rate": ("requests", "rate-reported"),
+    "requests, rate": ("requests", "rate-reported", "streams-read"),
     "errors": ("errors",),
     "median": ("p50",),
     "mean": ("mean",),

@@ -62,7 +62,8 @@ class Service:
         words = f"{self.law} service times, mean {duration(self.mean_us)}, {queue}"
         words += f", then {counted(self.events - 1, 'event')}, one every {duration(self.gap_us)}" if self.gap_us else ""
         words += f", frozen for {self.freeze_ms:g} ms in every second" if self.freeze_ms else ""
-        return words + (f", one request in {self.every} {SUFFERED[self.fault]}" if self.every else "")
+        suffered = BROKEN if self.fault == "close" and self.events > 1 else SUFFERED.get(self.fault)
+        return words + (f", one request in {self.every} {suffered}" if self.every else "")
 
 
 SUFFERED = {
@@ -70,6 +71,9 @@ SUFFERED = {
     "body": "answered with another body",
     "close": "gets no answer: its connection, or stream, is closed",
 }
+
+
+BROKEN = "answered with a stream that breaks off behind its first event"
 
 
 def best_language() -> str:

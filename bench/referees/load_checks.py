@@ -139,6 +139,14 @@ def shares(seen: Observation) -> Check:
     return Check("shares", verdict(least >= LEAST_SHARE), text, 1.0, least, 1 - LEAST_SHARE, "share")
 
 
+def streams_read(seen: Observation) -> Check:
+    """Streams are read to their end, but for those under way at the end of the load: else their times are not whole."""
+    asked, found = len(seen.record.requests), len(seen.record.answered)
+    text = f"{found:,} of {counted(asked, 'stream')} were read to their end."
+    holds = asked - found <= seen.scenario.connections
+    return Check("streams-read", verdict(holds), text, asked, found, seen.scenario.connections, "requests")
+
+
 def errors(seen: Observation, reported: Reported) -> Check | None:
     """As many errors are reported as requests failed; None where none failed and errors are not reported."""
     faults, tolerance = seen.record.faults, seen.scenario.connections if seen.record.faults else 0
@@ -183,6 +191,8 @@ def of_load(seen: Observation) -> list[Check]:
         checks.append(connections(seen))
         if checks[-1].verdict == HELD:
             checks.append(shares(seen))
+    if PROTOCOLS[seen.protocol].has_streams:
+        checks.append(streams_read(seen))
     if reported := seen.reported:
         if reported.requests is not None:
             checks.append(requests(seen, reported.requests))

@@ -92,7 +92,7 @@ static Client* gone;  // those that left: an event of theirs may still be in han
 
 static const char *law, *fault_name;
 static double mean_us, freeze_ms;
-static int workers, fault_every, spared, events;
+static int workers, fault_every, spared, most_events;
 static int64_t gap;  // ns
 static int64_t free_at[MOST_WORKERS];  // a heap: when each worker is free
 
@@ -274,7 +274,7 @@ static int arrive(Client* client, Form form, int leaves) {
     if (!number++) summary.first_freeze = now + SECOND / 2;
     int64_t due = due_at(now, (int64_t)(1000.0 * law_time_us(law, mean_us)));
     if (IS_ORDERED && due < client->last_due) due = client->last_due;
-    int fault = fault_of(number), parts = fault == STATUS ? 1 : events;
+    int fault = fault_of(number), parts = fault == STATUS ? 1 : most_events;
     client->last_due = due + (parts - 1) * gap;
     Departure departure = {due, number, client->number, -1, 0, parts, (uint8_t)fault, (uint8_t)leaves, form};
     if (summary.requests < summary.most) {
@@ -410,10 +410,10 @@ int main(int argc, char** argv) {
     fault_every = strcmp(fault_name, "none") ? atoi(argv[9]) : 0;
     spared = atoi(argv[10]);
     summary.most = atoll(argv[11]);
-    events = atoi(argv[12]);
+    most_events = atoi(argv[12]);
     gap = (int64_t)(1000.0 * atof(argv[13]));
     if (workers < 0 || workers > MOST_WORKERS || freeze_ms < 0 || freeze_ms > 990 || summary.most > INT32_MAX) return 2;
-    if (events < 1 || gap < 0) return 2;
+    if (most_events < 1 || gap < 0) return 2;
     memcpy(&summary.magic, "ORACLE 2", 8);
     struct rlimit files;
     if (!getrlimit(RLIMIT_NOFILE, &files)) {

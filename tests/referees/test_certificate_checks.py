@@ -25,6 +25,7 @@ def record(arrived, response, connections=64, late=0, fault=None, **more):
     requests = np.zeros(len(arrived), REQUEST)
     requests["arrived"] = START + np.asarray(arrived)
     requests["departed"] = requests["arrived"] + np.asarray(response)
+    requests["first"], requests["late"] = requests["departed"], late
     requests["due"] = requests["departed"] - late
     requests["connection"] = np.arange(len(arrived)) % connections
     if fault is not None:
