@@ -32,7 +32,9 @@ def certify(
 ) -> int:
     """Certify a generator, write what is asked for; return the exit status. every: show what is held in full too."""
     generator = generator_file.load(name)
-    chosen = scenarios.of(generator.loads, _chosen(scenarios.scenarios(connections, seconds), wanted))
+    chosen = scenarios.of(
+        generator.loads, _chosen(scenarios.scenarios(connections, seconds, generator.says.protocol), wanted)
+    )
     if not chosen:
         raise NotCertifiableError(
             f"{generator.name} makes {listed(generator.loads)} loads only: choose other scenarios"

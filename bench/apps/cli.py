@@ -341,7 +341,7 @@ def calibrate(runs: int) -> int:
 @cli.command()
 @click.argument("generator", metavar="FILE.yaml|NAME", required=False)
 @click.option("--connections", default=64, show_default=True, type=click.IntRange(2, 1000), help="Of the large loads.")
-@click.option("--seconds", default=60.0, show_default=True, type=click.FloatRange(10, 3600), help="Of all scenarios.")
+@click.option("--seconds", default=70.0, show_default=True, type=click.FloatRange(10, 3600), help="Of all scenarios.")
 @click.option("--scenario", "names", multiple=True, metavar="NAME", help="Only this scenario; repeatable.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the certificate as JSON too.")
 @click.option("--figure", metavar="FILE.png", help="Draw reported against true response times.")
@@ -394,10 +394,20 @@ def referees(files: tuple[str, ...]) -> None:
 @click.option("--engine", default="wire", show_default=True, help="The load generator: wire or library.")
 @click.option("--proto", type=click.Path(dir_okay=False), help="The .proto file of the method of a URL grpc://...")
 @click.option("--clients", default=1, show_default=True, type=click.IntRange(1), help="Processes that share the load.")
+@click.option("--stream", type=click.Choice(["sse"]), help="Replies are streams of server-sent events to [DONE].")
 def load(
-    url: str, rate: float, connections: int, duration: float, engine: str, proto: str | None, clients: int
+    url: str,
+    rate: float,
+    connections: int,
+    duration: float,
+    engine: str,
+    proto: str | None,
+    clients: int,
+    stream: str | None,
 ) -> None:
     """Load URL with GET requests, or a gRPC method, and print a report as JSON: one window, no intervals.
+
+    Of streams it holds the time to first token and the times between tokens (inter-token latency).
 
     To measure a service, use python -m bench service.
     """
@@ -405,7 +415,7 @@ def load(
 
     from bench.apps import loading
 
-    echo(json.dumps(loading.load(url, rate, connections, duration, engine, proto, clients), indent=1))
+    echo(json.dumps(loading.load(url, rate, connections, duration, engine, proto, clients, stream), indent=1))
 
 
 @cli.command()

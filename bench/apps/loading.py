@@ -1,4 +1,4 @@
-"""``python -m bench load URL``: one closed or open load of GET requests or gRPC calls, reported as JSON."""
+"""``python -m bench load URL``: a load of GET requests, gRPC calls or streams of events, reported as JSON."""
 
 import json
 import tempfile
@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+import pandas as pd
 
 from bench import stats, systems
 from bench.errors import UsageError
@@ -14,6 +15,7 @@ from bench.measurement import start
 from bench.plan.case import MOST_CALLS, Case
 from bench.referees.time_checks import QUANTILES
 from bench.run.start_record import StartRecord
+from bench.stats import Array
 from bench.text import quoted
 from bench.validation.support import checked
 
@@ -29,22 +31,29 @@ def load(
     engine: str,
     proto: str | None = None,
     clients: int = 1,
+    stream: str | None = None,
 ) -> dict[str, Any]:
     """Load a URL, and return the report.
 
     rate: of an open load, in requests per second; 0: a closed load. proto: the file with the types of a gRPC method;
-    without it the server is asked for them. clients: processes that share the connections and the rate equally.
+    without it the server is asked for them. clients: processes that share the connections and the rate equally. stream:
+    sse, for a closed load of requests that are answered by streams of server-sent events with [DONE] at their end.
     """
     if connections % clients:
         raise UsageError(f"{clients} clients cannot share {connections} connections equally: give a multiple")
+    if stream and rate:
+        raise UsageError("an open load of streams is not made here: leave out rate")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, f"{NAME}.yaml")
-        file.write_text(_service(url, proto), "utf-8")
+        file.write_text(_service(url, proto, stream), "utf-8")
         name = systems.adopt(str(file))
         paced: dict[str, Any] = {"load": "open", "offered_per_s": rate} if rate else {"max_calls": most(duration_s)}
+        if stream:
+            paced = {"load": "reply_stream"}
         shares: dict[str, Any] = {"clients": clients, "callers": connections // clients}
         case = Case(name, "tcp", placement="free", engine=engine, **shares, **paced)
-        return report(start.measure(checked(case), duration_s, 1), connections)
+        record = start.measure(checked(case), duration_s, 1)
+        return report_of_streams(record, connections) if stream else report(record, connections)
 
 
 def most(duration_s: float) -> int:
@@ -52,7 +61,7 @@ def most(duration_s: float) -> int:
     return min(MOST, max(MOST_CALLS, int(MOST_PER_S * duration_s)))
 
 
-def _service(url: str, proto: str | None) -> str:
+def _service(url: str, proto: str | None, stream: str | None) -> str:
     """Return a service file for a URL."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https", "grpc") or not parts.hostname:
@@ -62,6 +71,8 @@ def _service(url: str, proto: str | None) -> str:
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     request: dict[str, Any] = {"name": "get", "http": {"path": path}, "expect": {"status": 200}}
+    if stream:
+        request["http"]["stream"], request["expect"]["end"] = stream, "[DONE]"
     scheme = parts.scheme
     if scheme == "grpc":
         types = {"proto": str(Path(proto).absolute())} if proto else {}
@@ -87,6 +98,37 @@ def report(record: StartRecord, connections: int) -> dict[str, Any]:
         "rate_per_s": len(times_us) / duration_s,
         "duration_s": duration_s,
         "connections": connections,
-        "response_us": {name: stats.quantile(times_us, p) for name, p in QUANTILES.items()}
-        | {"mean": float(times_us.mean()), "max": float(times_us.max())},
+        "response_us": _summary(times_us),
     }
+
+
+def report_of_streams(record: StartRecord, connections: int) -> dict[str, Any]:
+    """Return what a start of streams measured: counts, rate, and times from the sending of each request.
+
+    ttft_us: to the first event (time to first token). gap_us: from each event to the next in its stream (inter-token
+    latency); of more than 1,000 events, those of every k-th stream. response_us: to the last event. Streams that
+    broke are errors, and their times are left out.
+    """
+    streams, events = (pd.DataFrame(record.tables[name]) for name in ("streams", "replies"))
+    complete = streams[streams["is_complete"]]
+    is_later = events["stream"].duplicated() & events["stream"].isin(complete["stream"])  # the first has no gap
+    duration_s = float(record.ledger["window_s"])
+    return {
+        "requests": len(complete),
+        "errors": record.ledger.get("errors") or 0,
+        "rate_per_s": len(complete) / duration_s,
+        "duration_s": duration_s,
+        "connections": connections,
+        "events": int(complete["replies"].sum()),
+        "ttft_us": _summary(complete["first_ns"].to_numpy(float) / 1e3),
+        "gap_us": _summary(events.loc[is_later, "gap_ns"].to_numpy(float) / 1e3),
+        "response_us": _summary(complete["last_ns"].to_numpy(float) / 1e3),
+    }
+
+
+def _summary(times_us: Array) -> dict[str, float | None]:
+    """Return the quantiles, the mean and the maximum of times, in us; None without any."""
+    if not len(times_us):
+        return dict.fromkeys((*QUANTILES, "mean", "max"))
+    found: dict[str, float | None] = {name: stats.quantile(times_us, p) for name, p in QUANTILES.items()}
+    return found | {"mean": float(times_us.mean()), "max": float(times_us.max())}

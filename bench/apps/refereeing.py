@@ -33,7 +33,7 @@ REFERENCE, INSTALLED = "reference", "installed"
 LONGEST_S = 3600.0
 
 
-def gather(certificates: str = REFERENCE, generator: object = "", seconds: object = 60.0) -> list[Row]:
+def gather(certificates: str = REFERENCE, generator: object = "", seconds: object = 70.0) -> list[Row]:
     """Return the certificates in a folder, those of some generators made now in their place.
 
     certificates: ``reference``, or a folder of files that ``certify --json`` wrote. generator: names or files, or
@@ -67,7 +67,8 @@ def capacities(certificates: str = REFERENCE) -> None:
         return
     said = capacity_comparison.conclusion(found)
     notebook.show_figure(capacity_comparison.draw(found), f"Capacity of load generators: {unmarked(said)}")
-    display(Markdown(f"{said} Measured on {listed(dict.fromkeys(one.machine for one in found))}."))
+    said += f" Measured on {listed(dict.fromkeys(one.machine for one in found))}."
+    display(Markdown("\n".join([said, "", *(f"- {line}" for line in capacity_comparison.findings(found))])))
 
 
 def _asked(generator: object) -> list[str]:
@@ -91,7 +92,7 @@ def installed() -> list[str]:
 def _certified(name: str, seconds: float) -> Row:
     """Certify a generator, keep its certificate; return its row."""
     generator = generator_file.load(name)
-    chosen = scenarios.of(generator.loads, scenarios.scenarios(seconds=seconds))
+    chosen = scenarios.of(generator.loads, scenarios.scenarios(seconds=seconds, protocol=generator.says.protocol))
     found = certificate.certify(generator, chosen, lambda line: print(f"{generator.name}, {line}"))
     folder = paths.workplace() / "data" / "certificates"
     make_folder(folder, "ROUNDTRIP_HOME")
@@ -118,10 +119,11 @@ def conclusion(rows: Sequence[Row]) -> str:
     open_ = [row.name for row in rows if row.count(NOT_DECIDED) and not row.count(NOT_HELD)]
     failed = {name: sum(of_group(row, names) == NOT_HELD for row in rows) for name, names in GROUPS.items()}
     most = max(failed, key=failed.__getitem__)
-    count = f"{failed[most]} of {len(rows)}"
+    count = f"{failed[most]} of {sum(bool(of_group(row, GROUPS[most])) for row in rows)} that have it"
     often = f" The kind of check that is not held most often is {most} ({count})." if failed[most] else ""
     undecided = f" Not decided: {listed(open_)}." if open_ else ""
-    return f"**{len(true)} of {len(rows)} load generators are certified**: {listed(true) or 'none'}.{undecided}{often}"
+    count = f"{len(true)} of {counted(len(rows), 'certificate')}"
+    return f"**{count} hold every check**: {listed(true) if true else 'none'}.{undecided}{often}"
 
 
 def findings(rows: Sequence[Row]) -> list[str]:
@@ -159,7 +161,7 @@ def save(rows: Sequence[Row]) -> None:
 def caption(rows: Sequence[Row]) -> str:
     """Return what the reader must know to judge the figure."""
     here, stored = ([row for row in rows if row.is_stored is kept] for kept in (False, True))
-    machines = listed(dict.fromkeys(row.document["machine"] for row in stored))
+    machines = listed(dict.fromkeys(f"{row.document['machine']}, {row.document.get('date', '')}" for row in stored))
     hollow = f" Hollow: stored certificates, of other times or machines ({machines})." if here and stored else ""
     words = ", ".join(f"{row.name} {row.document['verdict']}" for row in rows)
     return (

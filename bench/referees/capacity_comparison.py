@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from bench.drawing.axes import GREY, finish, log_axis, look, name_rows, row_fontsize, style, write_beside
 from bench.referees.capacity import Capacity, Point
+from bench.referees.capacity_report import name
 from bench.referees.load_checks import REPORTED_RATE_OFF
-from bench.text import counted, duration, listed, quantity
+from bench.text import counted, duration, harmless, listed, one_line, quantity
 
 ALIKE = 0.8  # of the largest capacity per CPU: one load of some seconds decides no smaller difference
 SHARES = (0.5, 1.0, 1.2)  # of the capacity, whose delivered rates are compared
@@ -107,7 +108,20 @@ def conclusion(found: Sequence[Capacity]) -> str:
     planned = [name for name, point in over if point and _is_planned(point)]
     most += f" At half of their capacity these do not deliver the rate asked for: {listed(short)}." if short else ""
     most += f" Beyond it these report the rate asked for, not the one delivered: {listed(planned)}." if planned else ""
+    drawn = [point for row in rows for point in row.opened(row.best().connections)]
+    off = [abs(point.reported_per_s / point.delivered_per_s - 1) for point in drawn if point.reported_per_s]
+    most += f" The rates that open loads report differ from those that arrived by up to {max(off):.0%}." if off else ""
     return most
+
+
+def findings(found: Sequence[Capacity]) -> list[str]:
+    """Return a sentence for each check that is not held, of the loads that are drawn."""
+    return [
+        f"**{row.name}**, {name(point)}: {one_line(harmless(words), 400)}"
+        for row in in_order(found)
+        for point in (row.best(), *row.opened(row.best().connections))
+        for words in point.not_held
+    ]
 
 
 def _is_delivered(point: Point) -> bool:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from bench import documents
 from bench.errors import DataError
+from bench.referees import stream_checks
 from bench.referees.certificate import FORMAT
 from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD, worst
 from bench.text import all_harmless
@@ -21,12 +22,14 @@ GROUPS = {  # kinds of checks, as the figure names them
     "open while frozen": ("open-in-freeze",),
     "connections": ("connections", "shares", "concurrency"),
     "duration": ("window", "window-reported"),
-    "requests, rate": ("requests", "rate-reported"),
+    "requests, rate": ("requests", "rate-reported", "streams-read"),
     "errors": ("errors",),
     "median": ("p50",),
     "mean": ("mean",),
     "tail": ("p90", "p95", P99, "p99.9", "max"),
     "resolution": ("resolution",),
+    "first token": tuple(stream_checks.NAMES["ttft"]),
+    "between tokens": tuple(stream_checks.NAMES["gap"]),
 }
 
 
@@ -64,9 +67,9 @@ class Row:
         """Return the checks with this verdict: scenario and check."""
         return [f"{scenario}: {check['name']}" for scenario, check in self.checks() if check["verdict"] == word]
 
-    def p99_ratio(self, scenario: str) -> float | None:
-        """Return the reported p99 divided by the true one; None where it is not reported."""
-        check = self.check(scenario, P99)
+    def ratio(self, scenario: str, name: str) -> float | None:
+        """Return a reported quantile divided by the true one; None where it is not reported."""
+        check = self.check(scenario, name)
         return check["found"] / check["expected"] if check and check["found"] and check["expected"] else None
 
 
@@ -104,7 +107,7 @@ def _cells(row: Row) -> dict[str, Any]:
     ratios = {
         f"{one['name']} {P99} reported/true": ratio
         for one in row.document["scenarios"]
-        if (ratio := row.p99_ratio(one["name"])) is not None
+        if (ratio := row.ratio(one["name"], P99)) is not None
     }
     counts = {word: row.count(word) for word in (HELD, NOT_HELD, NOT_DECIDED)}
     return {

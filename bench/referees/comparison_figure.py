@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.drawing.axes import (
-    GREY,
     SMALL,
     finish,
     log_axis,
@@ -21,13 +20,16 @@ from bench.drawing.axes import (
     ticks_at,
     write_beside,
 )
-from bench.referees.comparison import GROUPS, Row, of_group
+from bench.referees.comparison import GROUPS, P99, Row, of_group
 from bench.referees.figure import MARKERS
+from bench.referees.scenarios import FEW
+from bench.referees.verdict import NOT_HELD
 from bench.text import duration
 
 TITLE = "Do load generators tell the truth?"
 TIMES = ("single", "many", "half-load", "freeze")  # scenarios whose times are compared
-FROZEN = "open-in-freeze"
+FROZEN, P90 = "freeze-few", "p90"
+SINCE = {True: "true times from the schedule", False: "the schedule was not kept: from the arrival"}
 
 
 def draw(rows: Sequence[Row], *panels: str) -> Figure:
@@ -76,27 +78,37 @@ def times(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw the reported p99 divided by the true one, in each scenario whose times are compared."""
     for place, name in enumerate(TIMES):
         for y, row in enumerate(rows):
-            if ratio := row.p99_ratio(name):
-                drawn = look(place)
-                _mark(axes, ratio, y + 0.12 * (place - 1.5), drawn.colour, drawn.marker, name, row)
+            if ratio := row.ratio(name, P99):
+                drawn, at = look(place), y + 0.12 * (place - 1.5)
+                _mark(axes, ratio, at, drawn.colour, drawn.marker, name, row)
+                _ring(axes, ratio, at, row, name, P99)
+    for y, row in enumerate(rows):
+        if not any(row.check(name, P99) for name in TIMES):
+            write_beside(axes, y, "no p99 reported")
     ratio_axis(axes)
     axes.set_xlabel("reported p99 divided by the true p99, in four scenarios")
     axes.set_title("Reported times")
 
 
 def frozen(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw how many of the requests that were due while the server was frozen were sent then."""
+    """Draw the reported p90 divided by the true one before a server that freezes, with fewer connections than are due.
+
+    True times count from the schedule; where the load did not keep it, from the arrival, and the rate stands beside.
+    """
     for y, row in enumerate(rows):
-        check = row.check("freeze", FROZEN)
-        if check is None:
-            write_beside(axes, y, "no open load")
-            continue
-        share = 100 * (check["found"] or 0) / check["expected"]
-        axes.barh(y, share, color=look(0).colour, height=0.6, alpha=0.4 if row.is_stored else 1)
-        write_beside(axes, y, f"{share:.0f} %")
-    axes.axvline(100, color=GREY, ls="--", lw=1)
-    axes.set_xlabel("requests sent while the server was frozen, of those due [%]")
-    axes.set_title("An open load stays open")
+        found = row.scenario(FROZEN)
+        if found and (ratio := row.ratio(FROZEN, P90)):
+            is_kept = found["true_us"]["since"] != "arrival"
+            drawn = look(0 if is_kept else 1)
+            _mark(axes, ratio, y, drawn.colour, drawn.marker, SINCE[is_kept], row)
+            _ring(axes, ratio, y, row, FROZEN, P90)
+            asked = "" if is_kept else f"{found['arrivals_per_s'] / found['rate_per_s']:.0%} of the rate arrived"
+            write_beside(axes, y, asked)
+        else:
+            write_beside(axes, y, "no p90 reported" if found else "no open load")
+    ratio_axis(axes)
+    axes.set_xlabel("reported p90 divided by the true p90")
+    axes.set_title(f"A server that freezes, {FEW} connections")
 
 
 def cost(axes: Axes, rows: Sequence[Row]) -> None:
@@ -117,5 +129,14 @@ PANELS = (verdicts, times, frozen, cost)
 
 
 def _mark(axes: Axes, x: float, y: float, colour: str, marker: str, label: str, row: Row) -> None:
+    """Draw a marker: hollow of a stored row beside one that was made here."""
     face = "white" if row.is_stored else colour
     axes.plot([x], [y], ls="", marker=marker, color=colour, mfc=face, ms=7, label=label, clip_on=False)
+
+
+def _ring(axes: Axes, x: float, y: float, row: Row, scenario: str, name: str) -> None:
+    """Draw a ring around a time whose check is not held."""
+    check = row.check(scenario, name)
+    if check and check["verdict"] == NOT_HELD:
+        axes.plot([x], [y], ls="", marker="o", color=MARKERS[NOT_HELD][0], mfc="none", ms=13, label=NOT_HELD,
+                  clip_on=False)  # fmt: skip

@@ -43,7 +43,8 @@ def whole(certificate: Certificate) -> Figure:
     figure.suptitle(f"{named(certificate)}: {VERDICTS[certificate.outcome]}")
     grid = figure.add_gridspec(rows, min(count, 2))
     panels = [figure.add_subplot(grid[divmod(place, 2)]) for place in range(count - count % 2)]
-    panels += [figure.add_subplot(grid[-1, :])] * (count % 2)  # the last one takes the whole row
+    if count % 2:
+        panels.append(figure.add_subplot(grid[-1, :]))  # the last one takes the whole row
     for axes, section in zip(panels, judged, strict=False):
         times(axes, section)
     for axes, section in zip(panels[len(judged) :], frozen, strict=False):

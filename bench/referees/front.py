@@ -24,7 +24,7 @@ SOURCES = Path(systems.HERE)
 HEADERS = ("_oracle_front.h", "_oracle_law.h")
 FLAGS = ("-ffp-contract=off", "-lm")
 SEED = 1
-MOST_REQUESTS = 4_000_000  # 32 bytes each, of which only those used take memory
+MOST_REQUESTS = 4_000_000  # 48 bytes each, of which only those used take memory
 BACKLOG = 4096
 
 
@@ -35,7 +35,9 @@ class Service:
     law: distribution of the service times, as of the system ``oracle``. mean_us: their mean. workers: requests in
     service at once, the others wait in one queue; 0 for no limit. freeze_ms: how long in every second nothing is
     served. fault: what one request in ``every`` gets instead of its answer: status (an error), body (another one),
-    close (its connection ends, over HTTP/2 its stream). spared: so many requests at first get none.
+    close (its connection ends, over HTTP/2 its stream). spared: so many requests at first get none. events, gap_us: of
+    a protocol with streams, the events of an answer, of which the first is sent when the service ends, and the time
+    between two of them.
     """
 
     law: Literal["constant", "exponential", "bimodal"] = "constant"
@@ -45,14 +47,23 @@ class Service:
     fault: Literal["none", "status", "body", "close"] = "none"
     every: int = 0
     spared: int = 0
+    events: int = 1
+    gap_us: float = 0.0
+
+    @property
+    def stream_us(self) -> float:
+        """The time from the first event of an answer to the last."""
+        return (self.events - 1) * self.gap_us
 
     @property
     def words(self) -> str:
         """It in words."""
         queue = "all requests served at once" if not self.workers else f"{counted(self.workers, 'request')} at a time"
         words = f"{self.law} service times, mean {duration(self.mean_us)}, {queue}"
+        words += f", then {counted(self.events - 1, 'event')}, one every {duration(self.gap_us)}" if self.gap_us else ""
         words += f", frozen for {self.freeze_ms:g} ms in every second" if self.freeze_ms else ""
-        return words + (f", one request in {self.every} {SUFFERED[self.fault]}" if self.every else "")
+        suffered = BROKEN if self.fault == "close" and self.events > 1 else SUFFERED.get(self.fault)
+        return words + (f", one request in {self.every} {suffered}" if self.every else "")
 
 
 SUFFERED = {
@@ -60,6 +71,9 @@ SUFFERED = {
     "body": "answered with another body",
     "close": "gets no answer: its connection, or stream, is closed",
 }
+
+
+BROKEN = "answered with a stream that breaks off behind its first event"
 
 
 def best_language() -> str:
@@ -89,7 +103,7 @@ class Front:
                 SEED,
                 service.workers,
             ]
-            words += [service.fault, service.every, service.spared, most]
+            words += [service.fault, service.every, service.spared, most, service.events, service.gap_us]
             self._process = Process(
                 [*_program(self._language, protocol), "serve", *map(str, words)],
                 pass_fds=[listener.fileno()],

@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,19 +20,23 @@ from msgspec import Meta, Struct
 from bench import documents
 from bench.errors import NotInstalledError, SystemFailedError, UsageError, unknown
 from bench.plan import yaml_text
+from bench.referees.protocols import PROTOCOLS
 from bench.referees.protocols import Name as ProtocolName
 from bench.text import listed, one_line, quoted
 
 FOLDER = Path(__file__).parent / "generators"
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 PLACEHOLDERS = (
-    "url", "host", "port", "rate", "rate_per_connection", "connections", "duration", "requests", "folder", "python",
+    "url", "host", "port", "rate", "rate_per_connection", "connections", "duration", "requests", "resolution",
+    "folder", "python",
 )  # fmt: skip
 TIMES_US = {
     "ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "min": 60e6, "h": 3600e6,
 }  # fmt: skip
 RATES = {"1/s": 1.0, "1/min": 1 / 60}
 NUMBER = re.compile(r"(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?|\.\d+", re.ASCII)
+LEAST_SERVICE_US, TENTH = 100.0, 10e6  # of a server that answers at once; from us to tenths in s
+STREAM_TIMES = ("ttft", "gap")
 MOST_REPORT = 10_000_000  # characters of a report, bytes of each output
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -56,10 +61,22 @@ class Value(Struct, forbid_unknown_fields=True, frozen=True):
     optional: bool = False
 
 
+class SaysTimes(Struct, forbid_unknown_fields=True, frozen=True):
+    """What a report holds of the times in a stream: their quantiles and their mean."""
+
+    p50: Value | None = None
+    p90: Value | None = None
+    p95: Value | None = None
+    p99: Value | None = None
+    mean: Value | None = None
+
+
 class Says(Struct, forbid_unknown_fields=True, frozen=True):
     """What a report holds. requests: how many were answered. rate: of these, per second. errors: requests that failed.
 
-    p50 to p99.9, mean and max are response times; duration: how long it counted; connections: how many it opened.
+    dropped: requests of an open load that it did not send. p50 to p99.9, mean and max are response times; duration: how
+    long it counted; connections: how many it opened. Of streams: ttft, times to first token; gap, times between tokens
+    (inter-token latency), of each token or averaged over each stream.
     """
 
     requests: Value | None = None
@@ -74,6 +91,9 @@ class Says(Struct, forbid_unknown_fields=True, frozen=True):
     errors: Value | None = None
     duration: Value | None = None
     connections: Value | None = None
+    dropped: Value | None = None
+    ttft: SaysTimes | None = None
+    gap: SaysTimes | None = None
 
 
 class Description(Struct, forbid_unknown_fields=True, frozen=True):
@@ -82,14 +102,15 @@ class Description(Struct, forbid_unknown_fields=True, frozen=True):
     In the words, {url} is what to load, {host} and {port} are parts of it, {connections} how many connections to open,
     {duration} how long to load in s, {folder} the folder of this file, {python} the interpreter that runs this. Of an
     open load, {rate} is requests per second of all connections together, {rate_per_connection} of each; of a closed
-    load both are 0. {requests}, for a closed load of a program that takes no duration, is how many requests to make.
-    loads: which it can make. protocol: which it speaks, in plain text. share: what the {connections} requests under way
-    at once share: nothing, each has a connection; or connections, of which they are streams. schedule: the gaps between
-    requests of an open load. program: what has to be installed, if it is not the first word. install: the command that
-    installs it. version: the words that print its version. tried: the version whose report was read with this file; ""
-    for a file written from documentation. warm_up: requests of each connection that its documentation leaves out of its
-    numbers, where no pause follows them. says: where the values of its report are. percentiles: what its percentiles
-    and its rate count, from its documentation, with the address.
+    load both are 0. {resolution} is a tenth of the server's mean service time, in s. {requests}, for a closed load of a
+    program that takes no duration, is how many requests to make. loads: which it can make. protocol: which it speaks,
+    in plain text. share: what the {connections} requests under way at once share: nothing, each has a connection; or
+    connections, of which they are streams. schedule: the gaps between requests of an open load. program: what has to be
+    installed, if it is not the first word. install: the command that installs it. version: the words that print its
+    version. tried: the version whose report was read with this file; "" for a file written from documentation. warm_up:
+    requests of each connection that its documentation leaves out of its numbers, where no pause follows them. says:
+    where the values of its report are. percentiles: what its percentiles and its rate count, from its documentation,
+    with the address.
     """
 
     name: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]*$")]
@@ -110,6 +131,17 @@ class Description(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 @dataclass(frozen=True)
+class ReportedTimes:
+    """The times in a stream that a generator reports; None as of ``Reported``."""
+
+    p50_us: float | None = None
+    p90_us: float | None = None
+    p95_us: float | None = None
+    p99_us: float | None = None
+    mean_us: float | None = None
+
+
+@dataclass(frozen=True)
 class Reported:
     """What a generator reports; None for a value that its file does not describe or that it leaves out."""
 
@@ -125,6 +157,9 @@ class Reported:
     errors: float | None = None
     duration_s: float | None = None
     connections: float | None = None
+    dropped: float | None = None
+    ttft: ReportedTimes | None = None
+    gap: ReportedTimes | None = None
 
 
 @dataclass(frozen=True)
@@ -159,11 +194,19 @@ class GeneratorFile:
         return self._filled(self.says.version, {})
 
     def words(
-        self, load: Load, url: str, rate: float | None, connections: int, duration_s: float, requests: int = 0
+        self,
+        load: Load,
+        url: str,
+        rate: float | None,
+        connections: int,
+        duration_s: float,
+        requests: int = 0,
+        service_us: float = 0.0,
     ) -> list[str]:
         """Return the words that start it; UsageError for a load that it cannot make.
 
-        rate: of an open load, in 1/s. requests: of a closed load, for a program that takes no duration.
+        rate: of an open load, in 1/s. requests: of a closed load, for a program that takes no duration. service_us: the
+        mean service time, for one that takes a resolution.
         """
         if load not in self.loads:
             raise UsageError(f"{self.name} makes no {load} load, only {listed(self.loads)}: choose another one")
@@ -171,6 +214,7 @@ class GeneratorFile:
             raise UsageError(f"an open load of {self.name} needs a rate: give requests per second")
         asked = rate if load == "open" and rate else 0.0
         numbers = {"rate": asked, "rate_per_connection": asked / connections, "duration": duration_s}
+        numbers["resolution"] = max(service_us, LEAST_SERVICE_US) / TENTH
         filled = {name: _decimal(number) for name, number in numbers.items()}
         where = urlsplit(url)
         filled |= {"url": url, "host": str(where.hostname), "port": str(where.port)}
@@ -187,12 +231,14 @@ class GeneratorFile:
         Patterns are looked for in both outputs, JSON is the whole of stdout.
         """
         report = _Report(self, stdout, stderr)
-        found: dict[str, float | None] = {}
-        for field in msgspec.structs.fields(Says):
-            if wanted := getattr(self.says.says, field.name):
-                name, scales = _kind(field.name)
-                found[name] = report.value(field.encode_name, wanted, scales)
-        return Reported(**found)
+        found: dict[str, Any] = {}
+        ttft, gap = dict[str, Any](), dict[str, Any]()
+        places = {"": found, "ttft": ttft, "gap": gap}
+        for group, name, wanted in _values(self.says.says):
+            place, scales = _kind(name)
+            places[group][place] = report.value(_named(group, name), wanted, scales)
+        of_streams = [ReportedTimes(**times) if times else None for times in (ttft, gap)]
+        return Reported(**found, ttft=of_streams[0], gap=of_streams[1])
 
     def _filled(self, words: list[str], values: dict[str, str]) -> list[str]:
         known = values | {"folder": str(Path(self.file).parent), "python": sys.executable}
@@ -246,9 +292,25 @@ def _check(says: Description) -> None:
         raise ValueError(f"version and program cannot have {{{min(wrong)}}}, only {{folder}} and {{python}}")
     if not (says.says.requests or says.says.rate):
         raise ValueError("says has neither requests nor rate: a certificate needs at least one of them")
-    for field in msgspec.structs.fields(Says):
-        if wanted := getattr(says.says, field.name):
-            _check_value(field.encode_name, wanted, _kind(field.name)[1])
+    if not PROTOCOLS[says.protocol].has_streams and (says.says.ttft or says.says.gap):
+        raise ValueError(f"says has times of streams, and over {PROTOCOLS[says.protocol].title} there are none here")
+    for group, name, wanted in _values(says.says):
+        _check_value(_named(group, name), wanted, _kind(name)[1])
+
+
+def _values(says: Says | SaysTimes, group: str = "") -> Iterator[tuple[str, str, Value]]:
+    """Yield each value that is described: ttft or gap, or "" for one of no stream; its field; where it is."""
+    for field in msgspec.structs.fields(says):
+        wanted = getattr(says, field.name)
+        if isinstance(wanted, SaysTimes):
+            yield from _values(wanted, field.name)
+        elif wanted is not None:
+            yield group, field.name, wanted
+
+
+def _named(group: str, name: str) -> str:
+    """Return the name of a value as files write it."""
+    return f"{group}.{name}" if group else name.replace("p99_9", "p99.9")
 
 
 def _placeholders(words: list[str]) -> set[str]:
@@ -282,7 +344,7 @@ def _check_value(name: str, wanted: Value, scales: dict[str, float] | None) -> N
 
 def _kind(name: str) -> tuple[str, dict[str, float] | None]:
     """Return the field of ``Reported`` of a value of ``Says``, and the scales of its units; None if it has none."""
-    if name in ("requests", "errors", "connections"):
+    if name in ("requests", "errors", "dropped", "connections"):
         return name, None
     if name == "rate":
         return "rate_per_s", RATES

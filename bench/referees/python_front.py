@@ -57,7 +57,7 @@ class Front:
     """The server, its clients and its record."""
 
     def __init__(self, listener: socket.socket, words: list[str]) -> None:
-        law, mean_us, freeze_ms, seed, workers, fault, every, spared, most = words
+        law, mean_us, freeze_ms, seed, workers, fault, every, spared, most, *_ = words  # one event: it has no streams
         oracle: Any = systems.load("oracle")
         options = oracle.Options(law=law, mean_us=max(1, round(float(mean_us))))
         scale = 1000 * float(mean_us) / options.mean_us
@@ -171,7 +171,7 @@ class Front:
         record = -1
         if self._used < len(self._requests):
             record, self._used = self._used, self._used + 1
-            self._requests[record] = (now, due, 0, client.number, fault)
+            self._requests[record] = (now, due, 0, 0, 0, client.number, fault)
         else:
             self._not_recorded += 1
         heapq.heappush(self._waiting, Departure(due, number, client, record, fault, is_head, leaves, is_old))
@@ -203,7 +203,10 @@ class Front:
     def _depart(self, leaving: Departure) -> None:
         client, is_there = leaving.client, leaving.client.number in self._clients
         if leaving.record >= 0:
-            self._requests[leaving.record]["departed"] = time.monotonic_ns() if is_there else -1
+            now, record = time.monotonic_ns(), self._requests[leaving.record]
+            record["departed"] = now if is_there else -1
+            if is_there:
+                record["first"], record["late"] = now, now - leaving.due
         if not is_there:
             return
         fault = FAULTS[leaving.fault]

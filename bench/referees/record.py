@@ -14,10 +14,11 @@ SUMMARY = np.dtype(
     + [("first_freeze", "<i8"), ("most", "<i8")]
 )
 REQUEST = np.dtype(
-    [(name, "<i8") for name in ("arrived", "due", "departed")] + [("connection", "<i4"), ("fault", "<i4")]
+    [(name, "<i8") for name in ("arrived", "due", "first", "departed", "late")]
+    + [("connection", "<i4"), ("fault", "<i4")]
 )
 CONNECTION = np.dtype([("opened", "<i8"), ("closed", "<i8")])
-MAGIC = b"ORACLE 1"
+MAGIC = b"ORACLE 2"
 FAULTS = ("none", "status", "body", "close")
 SECOND = 1_000_000_000  # ns
 PAUSE_NS, PAUSE_GAPS = 5_000_000, 3  # the shortest pause after a warm-up: so long, and so many gaps between requests
@@ -27,10 +28,12 @@ PAUSE_NS, PAUSE_GAPS = 5_000_000, 3  # the shortest pause after a warm-up: so lo
 class Record:
     """The requests in the order of their arrival, and the connections in the order in which they were accepted.
 
-    requests: shape (n,), ns of CLOCK_MONOTONIC: ``arrived``, once all of it was read; ``due``; ``departed``, as its
-    answer was sent, 0 if it was not before the end, -1 if its connection had been closed by then; ``connection``, its
-    place in ``connections``; ``fault``, a place in ``FAULTS``. connections: ``opened`` and ``closed`` in ns, 0 if not
-    closed before the end. not_recorded: requests that were answered and for which there was no more room.
+    requests: shape (n,), ns of CLOCK_MONOTONIC: ``arrived``, once all of it was read; ``due``, its answer or the first
+    event of it; ``first``, as that was sent; ``departed``, as all of its answer was sent, 0 if it was not before the
+    end, -1 if its connection had been closed by then; ``late``, how long after it was due its latest event was sent;
+    ``connection``, its place in ``connections``; ``fault``, a place in ``FAULTS``. connections: ``opened`` and
+    ``closed`` in ns, 0 if not closed before the end. not_recorded: requests that were answered and for which there was
+    no more room.
     not_admitted: connections that were closed at once, for want of memory. refused: requests that were not understood.
     first_freeze_ns: when the first freeze begins; one follows in every second. language: of the front.
     """
@@ -99,9 +102,14 @@ class Record:
         return (self.answered["departed"] - self.answered["arrived"]) / 1e3
 
     @cached_property
+    def first_us(self) -> Array:
+        """From arrival to the departure of the first event, of each answered request."""
+        return (self.answered["first"] - self.answered["arrived"]) / 1e3
+
+    @cached_property
     def lateness_us(self) -> Array:
-        """From when an answer was due to its departure: what the front added to the service time."""
-        return (self.answered["departed"] - self.answered["due"]) / 1e3
+        """From when an answer, or the latest event of it, was due to its departure: what the front added."""
+        return self.answered["late"] / 1e3
 
     @cached_property
     def per_connection(self) -> Array:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bench.referees.arrival_checks import known_schedule, unless_late
-from bench.referees.generator_file import Reported
+from bench.referees.arrival_checks import known_schedule, sent_late_ns, unless_late
+from bench.referees.generator_file import Reported, ReportedTimes
 from bench.referees.load_checks import RATE_OFF
 from bench.referees.observation import Observation
 from bench.referees.record import SECOND
@@ -18,6 +18,7 @@ from bench.text import duration
 
 BELOW, ABOVE = 0.05, 0.10  # shares: of a histogram of two digits; of what a true open loop may be off (make calibrate)
 NORMAL_95 = 1.96  # standard errors of a two-sided 95 % interval
+MS = 1000.0  # us
 COARSEST = 0.10  # a step of the reported times, divided by the true median: they are then off by up to 5 %
 STEPS_US = (1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0)
 CYCLE_OFF = 0.02  # share: of a mean that is reported in three digits, over a window whose ends cut some requests
@@ -25,15 +26,15 @@ NOT_KNOWN = "its requests do not show when they were due, and from then on their
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
-def reported_quantiles(reported: Reported) -> dict[str, float]:
+def reported_quantiles(reported: Reported | ReportedTimes) -> dict[str, float]:
     """Return the quantiles that are reported, in us, by their names."""
-    found = {name: getattr(reported, f"{name.replace('.', '_')}_us") for name in QUANTILES}
+    found = {name: getattr(reported, f"{name.replace('.', '_')}_us", None) for name in QUANTILES}
     return {name: value for name, value in found.items() if value is not None}
 
 
 @functools.lru_cache(maxsize=1)
-def from_schedule_us(seen: Observation) -> Array | None:
-    """Return the response times from the instants at which requests were due, in us, in the order of arrival.
+def fitted_ns(seen: Observation) -> Array | None:
+    """Return when each request was due in the schedule that fits the load, in ns.
 
     None where the instants are not known: closed loads, random schedules, loads whose rate is not the one asked for
     (``RATE_OFF``), or neither as a whole nor on each connection with constant gaps.
@@ -43,10 +44,19 @@ def from_schedule_us(seen: Observation) -> Array | None:
         return None
     if abs(record.arrivals_per_s - asked) > RATE_OFF * asked:
         return None
-    if (due := known_schedule(record.requests, SECOND / asked)) is None:
-        return None
-    is_answered = record.requests["departed"] > 0
-    return np.asarray((record.requests["departed"] - np.minimum(due, record.requests["arrived"]))[is_answered] / 1e3)
+    return known_schedule(record.requests, SECOND / asked)
+
+
+def due_ns(seen: Observation) -> Array | None:
+    """Return when each answered request was due, in ns, and not after its arrival; None as of ``fitted_ns``."""
+    due, requests = fitted_ns(seen), seen.record.requests
+    return None if due is None else np.minimum(due, requests["arrived"])[requests["departed"] > 0]
+
+
+def from_schedule_us(seen: Observation) -> Array | None:
+    """Return the response times from the instants at which requests were due, in us; None as of ``due_ns``."""
+    due = due_ns(seen)
+    return None if due is None else (seen.record.answered["departed"] - due) / 1e3
 
 
 def true_times_us(seen: Observation) -> tuple[Array, str]:
@@ -57,7 +67,7 @@ def true_times_us(seen: Observation) -> tuple[Array, str]:
 
 def is_due_known(seen: Observation) -> bool:
     """Return whether true times count from when requests were due; else those of an open load may be longer ones."""
-    return not seen.is_open or from_schedule_us(seen) is not None
+    return not seen.is_open or due_ns(seen) is not None
 
 
 def cycle_us(seen: Observation) -> float:
@@ -74,25 +84,38 @@ def own_us(seen: Observation) -> float:
     return 0.0 if seen.is_open else max(0.0, cycle_us(seen) - float(seen.record.response_us.mean()))
 
 
-def allowed(values: Array, p: float, seen: Observation) -> tuple[float, float, float] | None:
+def allowed(values: Array, p: float, more_us: float) -> tuple[float, float, float] | None:
     """Return the true quantile in us and the ends of what may be reported; None of too few requests.
 
     The ends are those of the 95 % interval of the quantile of a random part of the requests, in case that not all of
-    them are counted; ``BELOW`` and ``ABOVE`` farther, and above also by what the way to the front and back takes, and
-    in a closed load by what the generator itself does.
+    them are counted; ``BELOW`` and ``ABOVE`` farther, and above also by ``more_us``.
     """
     interval = quantile_interval(np.random.default_rng(0).permutation(values), p)
     if interval is None:
         return None
     true = quantile(values, p)
-    return true, interval[0] * (1 - BELOW), interval[1] * (1 + ABOVE) + seen.path.at(p) + own_us(seen)
+    return true, interval[0] * (1 - BELOW), interval[1] * (1 + ABOVE) + more_us
+
+
+def added_us(p: float, seen: Observation) -> float:
+    """Return what a response time may have more: the way to the front, and what the generator itself takes.
+
+    In a closed load that is its own time, in an open one how late it sends: it counts from its own schedule.
+    """
+    return seen.path.at(p) + own_us(seen) + sent_late_us(seen)
+
+
+def sent_late_us(seen: Observation) -> float:
+    """Return how late requests of an open load are sent in the middle, in us; 0 where they are due is not known."""
+    due = fitted_ns(seen)
+    return 0.0 if due is None else sent_late_ns(seen.record.requests["arrived"], due) / 1e3
 
 
 def quantile_check(name: str, reported: float, seen: Observation) -> Check | None:
     """A reported quantile is the true one; None if too few requests were answered for one."""
     p = QUANTILES[name]
     values, since = true_times_us(seen)
-    if (ends := allowed(values, p, seen)) is None:
+    if (ends := allowed(values, p, added_us(p, seen))) is None:
         return None
     true, low, high = ends
     holds = low <= reported <= high
@@ -106,15 +129,23 @@ def quantile_check(name: str, reported: float, seen: Observation) -> Check | Non
     check = unless_late(check, quantile(seen.record.lateness_us, p), max(low - reported, reported - high))
     if check.verdict != NOT_HELD:
         return check
-    why = _explanation(p, reported, seen) or f"It is {reported / true:.2f} times the true one."
+    why = _explanation(p, reported, seen) or _off(reported, true)
     return replace(check, text=f"{text} {why}")
+
+
+def _off(reported: float, true: float) -> str:
+    """Return how far a reported time is from the true one: below 1 ms the difference, else the ratio."""
+    off = abs(reported - true)
+    if off < MS:
+        return f"It is {duration(off)} {'longer' if reported > true else 'shorter'} than the true one."
+    return f"It is {reported / true:.2f} times the true one."
 
 
 def _explanation(p: float, reported: float, seen: Observation) -> str:
     """Return what a wrong quantile counts, if other times than the true ones fit it."""
     sent = seen.record.response_us
     if seen.is_open and _fits(p, reported, sent, seen):
-        return "It counts from the sending, not from the schedule: coordinated omission."
+        return f"It counts from the sending, not from the schedule: {_omission(seen)}."
     mean_us = seen.reported.mean_us if seen.reported else None
     can_be_true = mean_us is not None and mean_us <= cycle_us(seen) * (1 + CYCLE_OFF)  # nothing was added to the times
     if not seen.is_open and not can_be_true and _fits(p, reported, corrected(sent, cycle_us(seen)), seen):
@@ -122,8 +153,13 @@ def _explanation(p: float, reported: float, seen: Observation) -> str:
     return ""
 
 
+def _omission(seen: Observation) -> str:
+    """Return the name of what is left out: only replies that hold requests back are coordinated with them."""
+    return "coordinated omission" if seen.scenario.service.freeze_ms else "how late it sent is left out"
+
+
 def _fits(p: float, reported: float, values: Array, seen: Observation) -> bool:
-    ends = allowed(values, p, seen)
+    ends = allowed(values, p, added_us(p, seen))
     return ends is not None and ends[1] <= reported <= ends[2]
 
 
@@ -131,7 +167,7 @@ def mean_check(reported: float, seen: Observation) -> Check:
     """The reported mean is the true one; of a closed load it is not beyond what Little's law allows."""
     values, since = true_times_us(seen)
     true, chance = float(values.mean()), NORMAL_95 * float(values.std()) / math.sqrt(len(values))
-    low, high = (true - chance) * (1 - BELOW), (true + chance) * (1 + ABOVE) + seen.path.p99 + own_us(seen)
+    low, high = (true - chance) * (1 - BELOW), (true + chance) * (1 + ABOVE) + added_us(0.99, seen)
     text = f"It reports a mean of {duration(reported)}; counted from the {since} it is {duration(true)}."
     if not seen.is_open:
         longest = cycle_us(seen) * (1 + CYCLE_OFF)
@@ -139,7 +175,7 @@ def mean_check(reported: float, seen: Observation) -> Check:
         if reported > longest:
             text += f" None can be longer than connections divided by rate, {duration(cycle_us(seen))} (Little's law)."
     if seen.is_open and not low <= reported <= high and abs(reported / seen.record.response_us.mean() - 1) <= BELOW:
-        text += " It counts from the sending, not from the schedule: coordinated omission."
+        text += f" It counts from the sending, not from the schedule: {_omission(seen)}."
     check = Check("mean", verdict(low <= reported <= high), text, true, reported, max(true - low, high - true), "us")
     if reported > high and not is_due_known(seen):
         return check.undecided(NOT_KNOWN)

@@ -2,12 +2,15 @@
 // one thread serves thousands of requests at once; and a record of when each request arrived, when its answer was due,
 // and when it departed. How a request is taken from bytes, and what bytes answer it, is in a file for each protocol.
 //
-//   serve LISTENING_FD LAW MEAN_US FREEZE_MS SEED WORKERS FAULT EVERY SPARED MOST
+//   serve LISTENING_FD LAW MEAN_US FREEZE_MS SEED WORKERS FAULT EVERY SPARED MOST EVENTS GAP_US
 //
 // WORKERS: requests in service at once; 0 for no limit. Others wait in one queue, first come, first served.
 // FREEZE_MS: in every second, from half a second after the first request on, for so long nothing is served.
 // FAULT: none, status (an error), body (another one) or close, for one request in EVERY; not for the first SPARED.
 // MOST: how many requests are recorded; later ones are served and counted.
+// EVENTS, GAP_US: into how many events an answer is divided, and the time between two of them. The first is due when the
+// service ends; a worker is free by then, and neither it nor a freeze delays the events behind it. 1 and 0 for an answer
+// of one piece. An error is one event.
 //
 // Says "ready". At the end of its input it writes its record to its output: a Summary, the Requests, the Connections.
 // Linux (epoll).
@@ -39,15 +42,16 @@
 
 #include "_oracle_law.h"
 
-enum { INPUT = 16384, OUTPUT = 16384, ANSWER = 256, EVENTS = 64 };
+enum { INPUT = 16384, OUTPUT = 16384, ANSWER = 1024, EVENTS = 64 };
 enum { MOST_CONNECTIONS = 1 << 20, MOST_WAITING = 1 << 20, MOST_WORKERS = 4096 };
 static const int64_t SECOND = 1000000000, AGAIN = 1000000, LEAST_SPIN = 50000, MOST_SPIN = 500000;  // ns
 
 enum Fault { NONE, STATUS, BODY, CLOSE };
-enum { NEVER = -1 };  // departed: its connection was closed, or it was cancelled, before its answer was due
+enum { NEVER = -1 };  // departed: its connection was closed, or it was cancelled, before the end of its answer was due
 
 typedef struct {
-    int64_t arrived, due, departed;  // ns of CLOCK_MONOTONIC; departed 0: not before the end
+    int64_t arrived, due, first, departed;  // ns of CLOCK_MONOTONIC; due, first: of the first event; departed: of the last
+    int64_t late;                           // ns, of the latest of its events
     int32_t connection, fault;
 } Request;
 
@@ -63,7 +67,7 @@ typedef struct Client {
     int fd, number, waiting;  // fd -1: it has left; waiting: its requests without an answer
     int is_last;              // no further request is read
     size_t have;              // bytes that are here and not yet taken
-    int64_t last_due;
+    int64_t last_due;  // when the last event of its answers is
     size_t output;  // bytes that the kernel has not taken yet
     struct Client* next_gone;
     Reading reading;
@@ -73,6 +77,7 @@ typedef struct Client {
 typedef struct {
     int64_t due, order;
     int32_t connection, record;  // record: -1 if it has none
+    int32_t event, events;       // event: the number of the one that is due, from 0
     uint8_t fault, leaves;       // leaves: its connection ends with the answer
     Form form;
 } Departure;
@@ -87,7 +92,8 @@ static Client* gone;  // those that left: an event of theirs may still be in han
 
 static const char *law, *fault_name;
 static double mean_us, freeze_ms;
-static int workers, fault_every, spared;
+static int workers, fault_every, spared, most_events;
+static int64_t gap;  // ns
 static int64_t free_at[MOST_WORKERS];  // a heap: when each worker is free
 
 static int64_t now_ns(void) {
@@ -251,7 +257,7 @@ static int fault_of(int64_t number) {
 // more has to come, or NULL if the connection has to end.
 static char* take(Client* client, char* at, char* until);
 
-// Write the answer, at most ANSWER bytes; return how many.
+// Write the answer, or the event of it that is due, at most ANSWER bytes; return how many.
 static int answer(Client* client, const Departure* leaving, char* bytes);
 enum { CLOSES = -1, CANCELLED = -2, NO_ROOM = -3 };  // what it may return instead; NO_ROOM: ask again later
 
@@ -268,10 +274,11 @@ static int arrive(Client* client, Form form, int leaves) {
     if (!number++) summary.first_freeze = now + SECOND / 2;
     int64_t due = due_at(now, (int64_t)(1000.0 * law_time_us(law, mean_us)));
     if (IS_ORDERED && due < client->last_due) due = client->last_due;
-    client->last_due = due;
-    Departure departure = {due, number, client->number, -1, (uint8_t)fault_of(number), (uint8_t)leaves, form};
+    int fault = fault_of(number), parts = fault == STATUS ? 1 : most_events;
+    client->last_due = due + (parts - 1) * gap;
+    Departure departure = {due, number, client->number, -1, 0, parts, (uint8_t)fault, (uint8_t)leaves, form};
     if (summary.requests < summary.most) {
-        Request record = {now, due, 0, client->number, departure.fault};
+        Request record = {now, due, 0, 0, 0, client->number, fault};
         departure.record = (int32_t)summary.requests++;
         requests[departure.record] = record;
     } else {
@@ -281,6 +288,16 @@ static int arrive(Client* client, Form form, int leaves) {
     client->is_last = leaves;
     push(departure);
     return 1;
+}
+
+// Record when an event departs; is_last: none follows it.
+static void note(const Departure* leaving, int64_t now, int is_last) {
+    if (leaving->record < 0) return;
+    Request* record = &requests[leaving->record];
+    int64_t late = now - record->due - leaving->event * gap;
+    if (late > record->late) record->late = late;
+    if (!leaving->event) record->first = now;
+    if (is_last) record->departed = now;
 }
 
 static void depart(void) {
@@ -293,11 +310,22 @@ static void depart(void) {
         push(leaving);
         return;
     }
-    if (leaving.record >= 0) requests[leaving.record].departed = size == CANCELLED ? NEVER : now_ns();
-    if (!client) return;
-    client->waiting--;
-    if (size == CANCELLED) return;
-    if (size == CLOSES || !put(client, bytes, (size_t)size) || (leaving.leaves && !client->output)) leave(client);
+    if (size == CANCELLED) {
+        if (leaving.record >= 0) requests[leaving.record].departed = NEVER;
+        if (client) client->waiting--;
+        return;
+    }
+    int is_last = size == CLOSES || leaving.event + 1 == leaving.events;
+    note(&leaving, now_ns(), is_last);
+    if (is_last) {
+        client->waiting--;
+    } else {
+        leaving.event++;
+        leaving.due += gap;
+        push(leaving);
+    }
+    int is_over = is_last && leaving.leaves;
+    if (size == CLOSES || !put(client, bytes, (size_t)size) || (is_over && !client->output)) leave(client);
 }
 
 static void depart_due(void) {
@@ -371,7 +399,7 @@ static void serve(void) {
 }
 
 int main(int argc, char** argv) {
-    if (argc != 12 || strcmp(argv[1], "serve")) return 2;
+    if (argc != 14 || strcmp(argv[1], "serve")) return 2;
     listener = atoi(argv[2]);
     law = argv[3];
     mean_us = atof(argv[4]);
@@ -382,8 +410,11 @@ int main(int argc, char** argv) {
     fault_every = strcmp(fault_name, "none") ? atoi(argv[9]) : 0;
     spared = atoi(argv[10]);
     summary.most = atoll(argv[11]);
+    most_events = atoi(argv[12]);
+    gap = (int64_t)(1000.0 * atof(argv[13]));
     if (workers < 0 || workers > MOST_WORKERS || freeze_ms < 0 || freeze_ms > 990 || summary.most > INT32_MAX) return 2;
-    memcpy(&summary.magic, "ORACLE 1", 8);
+    if (most_events < 1 || gap < 0) return 2;
+    memcpy(&summary.magic, "ORACLE 2", 8);
     struct rlimit files;
     if (!getrlimit(RLIMIT_NOFILE, &files)) {
         files.rlim_cur = files.rlim_max;

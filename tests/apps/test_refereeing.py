@@ -43,7 +43,7 @@ def test_the_notebook_reads_the_stored_certificates(tmp_path, rows):
     text = outputs(tmp_path / "out.ipynb")
     assert "referees.svg" in text and not stored.all_runs() and found(text) == []
     certified = [row for row in rows if row.document["verdict"] == "certified"]
-    assert f"{len(certified)} of {len(rows)} load generators are certified" in text
+    assert f"{len(certified)} of {len(rows)} certificates hold every check" in text
     assert all(row.document["generator"] in text for row in rows)
     assert (tmp_path / "figures" / "referees.png").stat().st_size > 50_000
 

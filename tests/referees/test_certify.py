@@ -108,6 +108,7 @@ def test_figure_has_panels_for_times_and_arrivals(made, tmp_path):
     assert imread(tmp_path / "a.png").std() > 0.01
     labels = [[text.get_text() for text in axes.get_legend().get_texts()] for axes in figure.whole(made(p99_us=1)).axes]
     assert len(labels) == 3 and "reported, not held" in labels[0] and "server frozen" in labels[2]
+    assert len(figure.whole(replace(made(), sections=made().sections[:1] * 2)).axes) == 2
 
 
 @pytest.mark.parametrize(
@@ -251,6 +252,26 @@ def test_a_grpc_method_is_loaded_and_reported(process):
         found, record = json.loads(finished.stdout), front.end().after_warm_up(4)
     assert found["requests"] + found["errors"] == pytest.approx(len(record.requests), abs=4)
     assert found["errors"] == pytest.approx(record.faults, abs=1) and found["response_us"]["p50"] > 900
+
+
+@pytest.mark.slow
+def test_streams_are_loaded_and_reported(process):
+    if not shutil.which(programs.C_COMPILER):
+        pytest.skip("there is no gcc; install it: apt-get install gcc")
+    service = Service(mean_us=20_000, workers=0, fault="close", every=10, spared=4, events=5, gap_us=5000)
+    with Front(service, protocol="sse") as front:
+        finished = process("load", front.url, "--stream", "sse", "--connections", "4", "--duration", "1")
+        found, record = json.loads(finished.stdout), front.end().without_first(4)
+    complete = record.answered[record.answered["fault"] == 0]
+    assert found["requests"] == len(complete) and found["errors"] == record.faults
+    assert found["events"] == 5 * len(complete) and found["connections"] == 4
+    assert found["ttft_us"]["p50"] >= time_checks.quantile((complete["first"] - complete["arrived"]) / 1e3, 0.5)
+    assert found["ttft_us"]["max"] < found["response_us"]["max"] and 4500 < found["gap_us"]["mean"] < 7500
+
+
+def test_an_open_load_of_streams_is_refused(command):
+    finished = command("load", "http://127.0.0.1:1/", "--stream", "sse", "--rate", "10")
+    assert finished.returncode == 2 and "rate" in finished.stderr and finished.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("url", ["nowhere", "ftp://127.0.0.1/", "http://192.0.2.1/"])

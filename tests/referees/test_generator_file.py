@@ -6,7 +6,7 @@ import pytest
 
 from bench.errors import NotInstalledError, SystemFailedError, UsageError
 from bench.referees import generator_file
-from bench.referees.generator_file import Reported
+from bench.referees.generator_file import Reported, ReportedTimes
 
 REPORTS = Path(__file__).parent / "reports"  # printed by the versions that the files name, of a server with faults
 TRIED = sorted(file.stem for file in REPORTS.glob("*.txt"))
@@ -124,6 +124,26 @@ def test_a_program_may_be_beside_its_file(tmp_path):
     assert mine.program == str(tmp_path / "mine") == mine.words("closed", "u", None, 1, 1)[0]
 
 
+STREAMS = GOOD.replace("loads:", "protocol: sse\nloads:").replace(
+    "percentiles",
+    "  ttft: {p50: {pattern: 'first (\\S+) ms', unit: ms}, p99: {pattern: 'late (\\S+)', unit: s}}\npercentiles",
+)
+
+
+def test_times_of_streams_are_read_and_belong_to_a_protocol_that_has_streams(tmp_path):
+    mine = generator_file.load(written(tmp_path, STREAMS))
+    found = mine.read(f"{REPORT}first 50 ms\nlate 0.2\n")
+    assert found.ttft == ReportedTimes(p50_us=50_000, p99_us=200_000) and found.gap is None and found.p50_us == 1500
+    with pytest.raises(SystemFailedError, match=r"no ttft\.p99"):
+        mine.read(f"{REPORT}first 50 ms\n")
+    for was, then, fact in (
+        ("protocol: sse", "protocol: http2", "streams"),
+        ("unit: ms}, p99", "unit: fs}, p99", "ttft.p50"),
+    ):
+        with pytest.raises(UsageError, match=fact):
+            generator_file.load(written(tmp_path, STREAMS.replace(was, then)))
+
+
 @pytest.mark.parametrize(
     ("was", "then", "fact"),
     [
@@ -178,9 +198,9 @@ def test_files_of_common_generators(name):
 READ = {
     "roundtrip": Reported(
         360, 180.3487983633595, 787.033, 2504.289, 3214.421, 4458.421, 8115.994, 1134.0453805555555, 8115.994, 40,
-        1.996131958, 4,
+        1.996131958, 4, dropped=0,
     ),
-    "ab": Reported(3547, 1769.01, 1000, 4000, 7000, 14_000, None, 2261, 36_000, 352, 2.005),
+    "ab": Reported(3675, 1837.37, 1560, 4961, 6520, 9397, None, 2177, 15000, 367, 2),
     "autocannon": Reported(78, 39, 58_000, 192_000, None, 374_000, 421_000, 83_840, 429_000, 6, 2.59),
     "fortio": Reported(
         400, 198.0857362884553, 1880, 10_800, 18_800, 54_179.7464, 69_226.83344, 4675.59182, 70_898.732, 40,
@@ -193,7 +213,7 @@ READ = {
     ),
     "roundtrip-grpc": Reported(
         360, 157.81358577390904, 12946.021, 293789.314, 307826.314, 352076.713, 375930.265, 82855.64430277779,
-        375930.265, 40, 2.281172424, 4,
+        375930.265, 40, 2.281172424, 4, dropped=12,
     ),
     "ghz": Reported(
         203, 198.00817664133476, 854.746, 2254.27, 3006.626, 5047.756, None, 1191.733, 12078.62, 20,
@@ -215,6 +235,20 @@ READ = {
         2_973_416.066, 36,
     ),
     "wrk": Reported(3172, 1575.71, 1350, 6780, None, 12_930, None, 3040, 20_550, 316, 2.01),
+    "aiperf": Reported(
+        256, 126.61208891671048, 26089.5395, 29427.113999999998, 31483.181249999998, 36539.916999999965, None,
+        27025.413265624997, 39480.094000000005, 28,
+        ttft=ReportedTimes(11182.582499999999, 13685.271, 15183.37575, 18327.676749999973, 11726.50621875),
+        gap=ReportedTimes(
+            4984.947166666666, 5964.1771666666655, 6275.540416666667, 7456.850649999989, 5099.635682291667
+        ),
+    ),
+    "roundtrip-sse": Reported(
+        287, 141.86860026140906, 25056.132, 26597.932, 27511.692, 29296.08, 30386.121, 25406.87544947735, 30386.121, 32,
+        2.022998743, 4,
+        ttft=ReportedTimes(10052.063, 10927.153, 12152.575, 14258.716, 10330.21656097561),
+        gap=ReportedTimes(4999.777, 5301.254, 6550.275, 8153.941, 5024.573752083334),
+    ),
     "wrk2": Reported(2401, 200.02, 2220, 5370, None, 10_810, 18_030, 2890, 18_020, 240, 12),
 }  # fmt: skip
 

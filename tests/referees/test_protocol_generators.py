@@ -1,4 +1,4 @@
-"""Load generators that speak RESP, HTTP/2 and gRPC are run and certified, and a false report is caught."""
+"""Load generators over RESP, HTTP/2, gRPC and server-sent events are certified, and a false report is caught."""
 
 import shutil
 import sys
@@ -18,7 +18,8 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(not shutil.which(programs.C_COMPILER), reason="no gcc; install it: apt-get install gcc"),
 ]
-SHORT = {scenario.name: scenario for scenario in scenarios(seconds=12)}
+SHORT = {scenario.name: scenario for scenario in scenarios(seconds=14)}
+STREAMS = {scenario.name: scenario for scenario in scenarios(seconds=12, protocol="sse")}
 COUNTED = {"exit", "report", "arrivals"}  # what a busy machine does not change
 
 
@@ -38,7 +39,8 @@ def installed(name):
 
 
 def observed(generator, *names):
-    chosen = [SHORT[name] for name in names]
+    known = STREAMS if generator.says.protocol == "sse" else SHORT
+    chosen = [known[name] for name in names]
     return certificate.certify(generator, chosen, lambda line: None).sections
 
 
@@ -54,6 +56,8 @@ def having(section, verdict):
         ("ghz", {"concurrency", "requests"}),
         ("fortio-grpc", {"connections", "requests"}),
         ("roundtrip-grpc", {"connections", "requests"}),
+        ("roundtrip-sse", {"connections", "requests", "streams-read"}),
+        ("aiperf", {"requests", "streams-read"}),
     ],
 )
 def test_a_generator_is_run_over_its_protocol(name, facts):
