@@ -105,7 +105,8 @@ def frozen(axes: Axes, rows: Sequence[Row]) -> None:
             asked = "" if is_kept else f"{found['arrivals_per_s'] / found['rate_per_s']:.0%} of the rate arrived"
             write_beside(axes, y, asked)
         else:
-            write_beside(axes, y, "no p90 reported" if found else "no open load")
+            has_open = any(one["load"] == "open" for one in row.document["scenarios"])
+            write_beside(axes, y, "no p90 reported" if found else "not measured" if has_open else "no open load")
     ratio_axis(axes)
     axes.set_xlabel("reported p90 divided by the true p90")
     axes.set_title(f"A server that freezes, {FEW} connections")
