@@ -22,7 +22,7 @@ from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio, ratios
 from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.pacing import lateness, latest, limit_us
-from bench.analysis.resources import crowded, full, resources, stuck
+from bench.analysis.resources import LEAST_S, crowded, full, is_use_known, resources, stuck, used_by_all
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.run import start_values
@@ -316,7 +316,8 @@ def limit(run: Run) -> Check:
 
     Saturated clients are no capacity: where only they were saturated, the server's capacity is at least the rate.
     CAUTION if twice the callers make less than 1.1 times the calls and no CPU is saturated, or if other processes left
-    no CPU of the machine idle: the cause is not known.
+    no CPU of the machine idle: the cause is not known. N/A if no CPU of a case is saturated, and what other processes
+    used is not known.
     """
     windows = [*windowed_cases(run), *run.find(load="retry")]
     if not windows:
@@ -336,7 +337,17 @@ def limit(run: Run) -> Check:
         finding += f"; other processes left no CPU of the machine idle in {_and_others(run, taken)}: what limited "
         finding += "these rates is not known"
         return Check("limit", CAUTION, finding, OTHERS)
+    if dark := [case for case in windows if not full(resources(run, case)) and not is_use_known(run, case)]:
+        finding += f"; whether other processes left a CPU idle is not known in {_and_others(run, dark)}: {_dark(run)}"
+        return Check("limit", NOTHING, finding)
     return Check("limit", PASS, finding)
+
+
+def _dark(run: Run) -> str:
+    """Return why the CPU time of all processes is not known."""
+    if run.ledger["machine_busy_ns"].isna().all() and run.hosts["machine_busy_ns"].isna().all():
+        return "their CPU time was not recorded"
+    return f"the machine's CPU time ticks at 10 ms, and the windows of a case are {LEAST_S:g} s together or shorter"
 
 
 @of_samples
@@ -579,7 +590,7 @@ def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
         return Check("machine", CAUTION, "; ".join(disturbed), "; ".join(advice))
     few = f", {collections} garbage collections, too few to move a printed quantile" if collections else ""
     few = few or ", no garbage collection"
-    quiet = ", little other work" if ledger["other_cpu_ns"].notna().any() else "; other processes were not recorded"
+    quiet = ", little other work" if len(used_by_all(ledger)) else f"; other processes: not known, {_dark(run)}"
     stolen = "steal at most 1 % (median over starts)" if ledger["steal_ns"].notna().any() else "steal was not recorded"
     return Check("machine", PASS, f"{stolen}, no throttling{few}{quiet}")
 
