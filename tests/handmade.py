@@ -145,7 +145,8 @@ def in_turns(
             glued, slices = without_pauses([np.concatenate(times[place], axis=1)], rows[place])
             window_s = sum(row["length_ns"] for row in slices) / 1e9
             asleep = {"turns_with": starts[0][0], "asleep_s": 0.1, "asleep_cpu_ns": int(1e8 * awake)}
-            asleep |= {} if busy is None else {"machine_busy_ns": int(1e9 * busy * window_s)}
+            if busy is not None:
+                asleep |= {"machine_busy_ns": int(1e9 * busy * window_s), "metered_ns": int(1e9 * window_s)}
             record = StartRecord(usual(glued[0].shape[1], window_s, **asleep), glued, {"slices": slices})
             folder.append(start, start_record.tables(start, block, case, plan.cases[case], record))
     folder.update(finished=True)

@@ -128,8 +128,8 @@ def disturbances(starts: pd.DataFrame, cpus: int) -> list[str]:
 
     starts: ``steal_ns`` and ``throttled_ns`` of each, and what ``used_by_all`` reads.
     """
-    window_ns, disturbed = starts["window_s"] * 1e9, []
-    if (steal := (starts["steal_ns"] / window_ns / cpus).median()) > MOST_STEAL:
+    disturbed = []
+    if (steal := (starts["steal_ns"] / starts["metered_ns"] / cpus).median()) > MOST_STEAL:
         disturbed.append(f"other guests took {steal:.1%} of the CPU time (steal)")
     if (others := used_by_all(starts)["others"].median()) > MOST_OTHERS:
         disturbed.append(f"other processes used {others:.0%} of a CPU")

@@ -142,13 +142,13 @@ def _use_of_machines(run: Run, case: int) -> list[tuple[pd.DataFrame, int]]:
 
 
 def starts_of_host(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the starts of one host, from its rows of ``run.hosts``, with the columns that a ledger has of a machine."""
+    """Return the starts of one host, from its rows of ``run.hosts``, with what a ledger says of a machine."""
     starts = rows.groupby("start").agg(
         {"machine_busy_ns": "first", "steal_ns": "first", "throttled_ns": "first", "cpu_ns": "sum"}
     )
     return starts.assign(
         case=run.ledger["case"].reindex(starts.index),
-        window_s=run.ledger["window_s"].reindex(starts.index),
+        metered_ns=1e9 * run.ledger["window_s"].reindex(starts.index),
         other_cpu_ns=starts["machine_busy_ns"] - starts["cpu_ns"],
     )
 
@@ -156,15 +156,15 @@ def starts_of_host(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
 def used_by_all(starts: pd.DataFrame) -> pd.DataFrame:
     """Return how many CPUs of a machine all processes used (``busy``), and those of no role (``others``); one row each.
 
-    starts: ``case``, ``window_s``, ``machine_busy_ns`` and ``other_cpu_ns`` of each. A start with a window longer than
+    starts: ``case``, ``metered_ns``, ``machine_busy_ns`` and ``other_cpu_ns`` of each. A start metered for longer than
     ``LEAST_S`` has a row. The shorter windows of a case, as those in slices are, have one together; where they are too
     short even so, or the machine's CPU time was not recorded, there is none.
     """
     known = starts.dropna(subset=["machine_busy_ns", "other_cpu_ns"])
-    alone = np.where(known["window_s"] > LEAST_S, known.index, -1)
-    sums = known.groupby([known["case"], alone])[["window_s", "machine_busy_ns", "other_cpu_ns"]].sum()
-    sums = sums[sums["window_s"] > LEAST_S]
-    used = sums[["machine_busy_ns", "other_cpu_ns"]].div(1e9 * sums["window_s"], axis=0)
+    alone = np.where(known["metered_ns"] > 1e9 * LEAST_S, known.index, -1)
+    sums = known.groupby([known["case"], alone])[["metered_ns", "machine_busy_ns", "other_cpu_ns"]].sum()
+    sums = sums[sums["metered_ns"] > 1e9 * LEAST_S]
+    used = sums[["machine_busy_ns", "other_cpu_ns"]].div(sums["metered_ns"], axis=0)
     return used.clip(lower=0).set_axis(["busy", "others"], axis=1)
 
 

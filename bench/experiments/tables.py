@@ -431,7 +431,7 @@ def disturbances(run: Run) -> pd.DataFrame:
         "pressure_ns": "CPU pressure (some task waited)",
         "throttled_ns": "throttled by a CPU limit",
     }
-    shares = run.starts[[*columns]].div(run.starts["window_s"] * 1e9, axis=0).groupby(run.starts["case"]).median()
+    shares = run.starts[[*columns]].div(run.starts["metered_ns"], axis=0).groupby(run.starts["case"]).median()
     shares["others"] = resources.used_by_all(run.ledger)["others"].groupby(level="case").median()
     columns["others"] = "other processes"
     cases = pd.Index([run.labels[number_of(case)] for case in shares.index], name="case")

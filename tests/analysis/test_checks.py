@@ -382,7 +382,7 @@ def test_slices_are_too_short_to_know_what_others_used_and_those_of_a_case_toget
 
 
 def test_what_all_processes_used_is_a_median_of_windows_that_are_long_enough():
-    long, short = {"case": 0, "window_s": 1.0}, {"case": 1, "window_s": 0.1}
+    long, short = {"case": 0, "metered_ns": 1e9}, {"case": 1, "metered_ns": 1e8}
     of_long = [(0.5e9, 0.0), (1.5e9, 1e9), (0.6e9, -1e7)]
     of_short = [(0.1e9, -2e7), (0.1e9, 3e7), (0.2e9, 5e7)]
     rows = [long | {"machine_busy_ns": busy, "other_cpu_ns": others} for busy, others in of_long]
