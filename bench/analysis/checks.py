@@ -392,33 +392,46 @@ def levels(run: Run) -> Check:
     are adjusted (false discovery rate). Of open loads the response times, without overloaded cases, whose times depend
     on the window; of reply streams the times to first message. Throughputs where cases have no median.
     """
-    found: dict[int, Levels] = {}
-    looked_at, over = 0, overloaded(run)
-    for case in [*windowed_cases(run), *run.find(load="stream")]:
-        if case in over:
-            continue
-        values = run.starts_of(case)[_level_of(run, case)].dropna().to_numpy()
-        looked_at += len(values) >= stats.LEAST_STARTS
-        if two := two_levels(values[values > 0]):
-            found[case] = two
+    looked_at, sure = len(_with_a_level(run)), divided(run)
     if not looked_at:
         return Check("levels", NOTHING, f"no case with {stats.LEAST_STARTS} starts or more")
-    chances = np.array([found[case].chance for case in found] + [1.0] * (looked_at - len(found)))
-    sure = [case for case, chance in zip(found, intervals.false_discovery(chances), strict=False) if chance <= ALARM]
     if not sure:
         finding = f"no gap divides the starts of a case into two levels (cases looked at: {looked_at})"
         return Check("levels", PASS, finding)
-    worst = max(sure, key=lambda case: found[case].high / found[case].low)
+    worst = max(sure, key=lambda case: sure[case].high / sure[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
-    finding += f" with no start between them, the upper {found[worst].high / found[worst].low:.2f} times the lower"
+    finding += f" with no start between them, the upper {sure[worst].high / sure[worst].low:.2f} times the lower"
     finding += f"{' there' if len(sure) > 1 else ''} "
-    text = quantity if _level_of(run, worst) == "rate_per_s" else duration
-    finding += f"({text(found[worst].low)} and {text(found[worst].high)}); cases looked at: {looked_at}"
+    text = level_text(run, worst)
+    finding += f"({text(sure[worst].low)} and {text(sure[worst].high)}); cases looked at: {looked_at}"
     advice = "read both levels, not a median between them; compare cases by their ratios in slices, or take more starts"
     return Check("levels", CAUTION, finding, advice)
 
 
-def _level_of(run: Run, case: int) -> str:
+@once
+def divided(run: Run) -> dict[int, Levels]:
+    """Return the two levels of each case whose starts have them, by the check ``levels``."""
+    of_cases = _with_a_level(run)
+    found = {case: two for case, values in of_cases.items() if (two := two_levels(values))}
+    chances = np.array([two.chance for two in found.values()] + [1.0] * (len(of_cases) - len(found)))
+    adjusted = intervals.false_discovery(chances)
+    return {case: two for (case, two), chance in zip(found.items(), adjusted, strict=False) if chance <= ALARM}
+
+
+def _with_a_level(run: Run) -> dict[int, stats.Array]:
+    """Return the levels of the starts of each case that has starts enough."""
+    over = overloaded(run)
+    cases = [case for case in [*windowed_cases(run), *run.find(load="stream")] if case not in over]
+    found = {case: run.starts_of(case)[level_of(run, case)].dropna().to_numpy() for case in cases}
+    return {case: values[values > 0] for case, values in found.items() if len(values) >= stats.LEAST_STARTS}
+
+
+def level_text(run: Run, case: int) -> stats.Text:
+    """Return the function that puts a level of a case in words."""
+    return quantity if level_of(run, case) == "rate_per_s" else duration
+
+
+def level_of(run: Run, case: int) -> str:
     """Return the column of ``Run.starts`` whose level a case has."""
     of_load = {"open": RESPONSE, REPLY_STREAM: FIRST}.get(run.case(case).load, column(0.5))
     return of_load if run.starts_of(case)[of_load].notna().any() else "rate_per_s"
