@@ -1,6 +1,7 @@
 """What the figure of open loads says."""
 
 import math
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from bench.experiments.openload.findings import (
     mean_response_us,
     predicted,
     settling_s,
+    slow_request,
     sweep,
 )
 from bench.run.frames import Run, number_of, numbered
@@ -34,13 +36,31 @@ def conclusion(run: Run) -> str:
 
 def growth(run: Run) -> str:
     """Say how response times grow with the load, and how good the prediction is."""
-    return paragraphs(_growth(run), _model(run))
+    return paragraphs(_growth(run), *map(partial(_slow, run), _calm(run).index), _model(run))
+
+
+def _calm(run: Run) -> pd.DataFrame:
+    """Return the cases of ``sweep`` that are not overloaded."""
+    cases = sweep(run)
+    return cases[~cases.index.isin(overload.overloaded(run))]
+
+
+def _slow(run: Run, case: int) -> str:
+    """Say which slow request, and the wait for it, made most of a case's longest response times; "" where none did."""
+    found = slow_request(run, case)
+    if found is None:
+        return ""
+    return (
+        f"At {run.case(case).offered_per_s:g}/s, {found.of_tail:.0%} of the longest response times of all starts (1 % "
+        f"of the requests) are of one slow request and of those behind it. It is request {found.number:,} of start "
+        f"{found.start}: no reply came for {duration(found.pause_us)} until its own did, and "
+        f"{counted(found.behind, 'later request')} waited until the queue was empty again."
+    )
 
 
 def _growth(run: Run) -> str:
-    cases = sweep(run)
-    over = [case for case in overload.overloaded(run) if case in cases.index]
-    calm = cases[~cases.index.isin(over)]
+    cases, calm = sweep(run), _calm(run)
+    over = [case for case in cases.index if case not in calm.index]
     source = "1 / mean service time" if run.case(alone(run).name).options.get("mean_us") else "1 / server CPU per call"
     text = f"The upper limit of the server's rate is {capacity(run):,.0f} requests/s ({source})."
     if over:
@@ -77,8 +97,7 @@ def _in_steady_state(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
 
 
 def _model(run: Run) -> str:
-    cases = sweep(run)
-    calm = cases[~cases.index.isin(overload.overloaded(run))]
+    calm = _calm(run)
     model = predicted(run, calm["offered_per_s"].to_numpy()) if len(calm) else None
     if model is None:
         return ""
