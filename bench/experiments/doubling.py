@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from bench.analysis.resources import total_cpu
+from bench.analysis.resources import crowded, total_cpu
 from bench.experiments.case_ratios import Ratio
 from bench.experiments.claims import above
 from bench.run.frames import Run
@@ -43,21 +43,22 @@ def doubled(run: Run, gain: Ratio) -> str:
     fewer = found.sleeps[1] < found.sleeps[0]
     why = "no part of its calls becomes shorter, so this run does not explain the gain."
     if shorter:
-        wakes = "sleeps less often, so fewer" if fewer else "sleeps no less often, so not fewer but cheaper"
-        why = (
-            f"with two clients a call needs less {listed(shorter)}. It {wakes} wake-ups may be the reason; how deeply "
-            "an idle CPU sleeps is not recorded."
-        )
+        why = f"with two clients a call needs less {listed(shorter)}."
+        if any(crowded(run, case) for case in (gain.base, gain.other)):
+            why += " Other processes left no CPU of the machine idle, and that may be the reason."
+        else:
+            wakes = "sleeps less often, so fewer" if fewer else "sleeps no less often, so not fewer but cheaper"
+            why += f" It {wakes} wake-ups may be the reason; how deeply an idle CPU sleeps is not recorded."
     who = run.case(gain.base).system
     text = f"Two clients of {who} make more than twice as many calls/s as one: {why}"
-    return f"{text} {parts(found, 'One client', 'two clients')}"
+    return f"{text} {parts(found, 'one client', 'two clients')}"
 
 
 def parts(found: Waiting, one: str, other: str) -> str:
     """Return what two cases' calls consist of: CPU time, waiting, voluntary context switches of both sides."""
     said = [
-        f"{who} has {duration(found.cpu_us[place])} of CPU time, {duration(found.waits_us[place])} of waiting and "
+        f"with {who} {duration(found.cpu_us[place])} of CPU time, {duration(found.waits_us[place])} of waiting and "
         f"{found.sleeps[place]:.2f} voluntary context switches"
         for place, who in enumerate((one, other))
     ]
-    return f"Per call, {said[0]}, and {said[1]}."
+    return f"A call needs {said[0]}, and {said[1]}."

@@ -96,6 +96,7 @@ def cpus(run: Run, clients: int) -> int:
 def room(run: Run, clients: int, as_with: int) -> Interval:
     """Return how many times one client's calls per second the CPUs of some clients and their server have time for.
 
+    It is without other work on these CPUs.
     By block, at the CPU time per call of all roles with ``as_with`` clients; NaN where that is not known. A gain cannot
     be above it at the CPU time per call of the same number of clients (the utilization law).
     """

@@ -9,7 +9,7 @@ from bench import stats
 from bench.analysis.prediction import agreement, capacity_at, predict
 from bench.analysis.resources import Resource, cpu_over_starts, resources
 from bench.experiments import published
-from bench.experiments.case_ratios import Ratio
+from bench.experiments.case_ratios import Ratio, beside_medians
 from bench.experiments.claims import above, judged, with_verdict
 from bench.experiments.clients.findings import (
     best,
@@ -39,6 +39,7 @@ def conclusion(run: Run) -> str:
             f" The highest rate is {_rate(run, most)} calls/s with {clients_of(most)}: "
             f"{gain(run, cases, best(run))} the rate of one."
         )
+        text += f" {beside_medians(run, [gain(run, cases, best(run))])}".rstrip()
     if alike := level_with_best(run):
         text += f" Not distinguishable from the highest: the rate with {listed(map(_count, alike))}."
     text += f" {why_not_more(run, number_of(most.name))}"
@@ -146,8 +147,9 @@ def _beside_cpus(run: Run) -> str:
     words = {True: "above", False: "below", None: "not shown to be above or below"}[is_above]
     text = (
         f"The largest gain, {reached} with {_count(most)}, is {words} {count}, the number of CPUs. One client and its "
-        f"server use {count / alone.middle:.2f} CPUs on average. At their CPU time per call, {count} CPUs have time "
-        f"for {alone.middle:.2f} times one client's calls, and at that with {_count(most)} for {then.middle:.2f} times."
+        f"server use {count / alone.middle:.2f} CPUs on average. At their CPU time per call, {count} CPUs without "
+        f"other work have time for {alone.middle:.2f} times one client's calls, and at that with {_count(most)} for "
+        f"{then.middle:.2f} times."
     )
     reasons = ["one client leaves CPU time unused"] * (alone.middle > count)
     reasons += ["calls become cheaper with more clients"] * (then.middle > alone.middle)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis import comparison, overload
+from bench.analysis.resources import crowded
 from bench.experiments.case_ratios import times
 from bench.experiments.openload.findings import (
     MOST_UNSETTLED,
@@ -87,7 +88,21 @@ def _growth(run: Run) -> str:
     if over:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)
         text += f" **Overloaded** at {rates}: the queue grows as long as the run lasts, and response times with it."
+        text += _below_the_limit(run, over)
     return text
+
+
+def _below_the_limit(run: Run, over: list[int]) -> str:
+    """Say which overloaded rates are below the upper limit, and whether other processes may be why; "" if none is."""
+    below = [case for case in over if run.case(case).offered_per_s < capacity(run)]
+    if not below:
+        return ""
+    rates, busy = listed(f"{run.case(case).offered_per_s:g}/s" for case in below), [crowded(run, one) for one in below]
+    shares = [share for share in busy if share]
+    why = "the upper limit does not explain that."
+    if shares:
+        why = f"with other processes the machine's CPUs were up to {max(shares):.0%} busy, which may be the reason."
+    return f" Below the upper limit, at {rates}: {why}"
 
 
 def _in_steady_state(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
@@ -202,6 +217,6 @@ def _share(run: Run) -> str:
     set_by = f"quantiles above p{100 * (1 - delayed):.0f} depend" if delayed < 1 else "all quantiles depend"
     return (
         f"The freeze lasts {duration(1e3 * of.options['freeze_ms'])}, {freeze_share(run):.0%} of each window, in both "
-        f"cases. {delayed:.0%} of users arrive during the freeze or while its queue drains, so {set_by} on the freeze "
-        "and the window that we chose."
+        f"cases. By the service time, at least {delayed:.0%} of users are expected during the freeze or while its "
+        f"queue drains, so {set_by} on the freeze and the window that we chose."
     )

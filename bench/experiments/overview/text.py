@@ -3,6 +3,7 @@
 import pandas as pd
 
 from bench.analysis.resources import cpu_over_starts
+from bench.experiments.case_ratios import beside_medians
 from bench.experiments.doubling import doubled, parts, waiting
 from bench.experiments.overview.findings import (
     FLOOR,
@@ -30,7 +31,7 @@ ASKED = (FLOOR, "grpc_sync", "wamp_crossbar")
 def conclusion(run: Run) -> str:
     """Return the span of the ratios to raw sockets, each system's RTT and CPU time, and the gain of a second client."""
     cases, shown = ranked(run), _in_words(run)
-    rest = f"\nThe other {len(cases) - len(shown)} systems are in the tables." if len(shown) < len(cases) else ""
+    rest = [f"The other {len(cases) - len(shown)} systems are in the tables."] if len(shown) < len(cases) else []
     lines = [
         f"- **{row['system']}** ({group_of(run, case)}, {row['transport']}): "
         f"median RTT {run.over_starts(case, P50).words(duration)}{_compared(run, case)}, "
@@ -38,7 +39,9 @@ def conclusion(run: Run) -> str:
         for case, row in numbered(cases)
         if case in shown
     ]
-    text = "\n".join([*lines, rest, f"{cpu(run)} {_second_client(run)}", *absent(run)])
+    said = [over_sockets(run, case) for case, row in numbered(cases) if case in shown and row["system"] != FLOOR]
+    rest += [words] if (words := beside_medians(run, said)) else []
+    text = "\n".join([*lines, "", *rest, f"{cpu(run)} {_second_client(run)}", *absent(run)])
     return paragraphs(span(run), text)
 
 
@@ -133,4 +136,4 @@ def native(run: Run) -> str:
 def _gain(run: Run, system: str) -> str:
     gain = rates(run).loc[system, "ratio"]
     one, two = (run.over_starts(case, gain.name).words(quantity) for case in (gain.base, gain.other))
-    return f"**{system}**: {gain}{gain.doubt}, from {one} to {two} calls/s"
+    return f"**{system}**: {gain}{gain.doubt} (median rates: {one} and {two} calls/s)"

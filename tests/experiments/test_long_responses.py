@@ -1,6 +1,7 @@
-"""One slow request whose delay later ones inherit is named where it explains the longest response times."""
+"""Why response times of an open load are long: one slow request that later ones inherit, or an overload."""
 
 import itertools
+from dataclasses import replace
 
 import nbformat
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from conftest import ROOT
 from handmade import recorded, usual
 
+from bench.apps.teaching import questions
 from bench.experiments.openload import text
 from bench.experiments.openload.findings import slow_request
 from bench.plan.case import Case
@@ -34,6 +36,29 @@ def stalled(stall_us, starts=()):
         return StartRecord(usual(REQUESTS, 1.2, scheduled=REQUESTS), calls)
 
     return recorded("openload", CASES, record)
+
+
+def overloaded_at(offered_per_s, busy_ns, service_us=3000.0):
+    """Return a run of an open load of a server that takes so long for a request, and was to take 1 ms."""
+    cases = [CASES[0], replace(CASES[1], offered_per_s=offered_per_s)]
+
+    def record(start, block, index):
+        if not index:
+            calls = virtual_time.closed([service_us] * REQUESTS, 50.0, 0.6)
+            return StartRecord(usual(calls.shape[1], 0.6), [calls])
+        known = usual(REQUESTS, 1.2, scheduled=REQUESTS, machine_busy_ns=busy_ns)
+        dues = [int(1e9 / offered_per_s) * number for number in range(REQUESTS)]
+        return StartRecord(known, virtual_time.opened(itertools.repeat(service_us), 50.0, dues, 8, 3.0))
+
+    return recorded("openload", cases, record)
+
+
+@pytest.mark.parametrize(("busy_ns", "why"), [(2_400_000_000, "100% busy"), (10**9, "limit does not explain that")])
+def test_an_overload_below_the_upper_limit_is_said_to_be_one(busy_ns, why):
+    run = overloaded_at(450.0, busy_ns)
+    assert "Below the upper limit, at 450/s: " in text.growth(run) and why in text.growth(run)
+    assert questions.measured(run, questions.find("openload q1")) is None  # no mean, as in the table
+    assert "Below the upper limit" not in text.growth(overloaded_at(1100.0, busy_ns))
 
 
 @pytest.fixture(scope="module")
