@@ -157,7 +157,7 @@ def _limit(run: Run) -> str:
     return f"At these rates the clients {used}{spins}: the server's capacity may be higher. "
 
 
-LITTLE, MOST = 0.5, 1.5  # shares of a fall between which the cost of the saved switches explains it
+LITTLE, MOST = 0.8, 1.5  # shares of a fall between which the cost of the saved switches explains it
 
 
 def cpu(run: Run) -> str:
@@ -186,7 +186,7 @@ def _role(cost: Cost) -> str:
     share, switch = cost.by_switches, duration(cost.switch_us)
     each = f"a switch between two threads takes {switch} in the speed probe. At that cost the saved switches are"
     if math.isnan(share):
-        why = "the cost of a switch was not measured beside this run, so the cause is not known"
+        why = "the cost of a switch beside this run is not known, so the cause is not known either"
     elif share < LITTLE:
         why = f"{each} **{max(0.0, share):.0%}** of the fall. What explains the rest is not measured here"
     else:
