@@ -120,12 +120,13 @@ def calls_of(begin_ns, rtt_ns, count):
 
 def in_turns(
     levels_us, drift=0.0, blocks=8, rounds=4, calls=100, interference=1.0, awake=0.0, cases=PAIR, groups=(),
-    notebook="compare", alternate=1.0, wobble=0.0,
+    notebook="compare", alternate=1.0, wobble=0.0, busy=None,
 ):  # fmt: skip
     """Return a run of cases in turns, the machine slower by ``drift`` from one slice to the next.
 
     interference: what a slice after another's adds to a level. awake: share of a CPU that those use that sleep.
-    alternate: factor of the odd rounds. wobble: standard deviation of ln(level) of a slice.
+    alternate: factor of the odd rounds. wobble: standard deviation of ln(level) of a slice. busy: CPUs of the machine
+    that all processes use; None: not known.
     """
     chance = np.random.default_rng(1)
     plan = Plan(notebook, tuple(cases), blocks, 0.1, 1, "class", slice_s=0.1 / rounds, groups=groups)
@@ -144,6 +145,8 @@ def in_turns(
             glued, slices = without_pauses([np.concatenate(times[place], axis=1)], rows[place])
             window_s = sum(row["length_ns"] for row in slices) / 1e9
             asleep = {"turns_with": starts[0][0], "asleep_s": 0.1, "asleep_cpu_ns": int(1e8 * awake)}
+            if busy is not None:
+                asleep |= {"machine_busy_ns": int(1e9 * busy * window_s), "metered_ns": int(1e9 * window_s)}
             record = StartRecord(usual(glued[0].shape[1], window_s, **asleep), glued, {"slices": slices})
             folder.append(start, start_record.tables(start, block, case, plan.cases[case], record))
     folder.update(finished=True)

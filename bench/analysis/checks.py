@@ -22,7 +22,7 @@ from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio, ratios
 from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.pacing import lateness, latest, limit_us
-from bench.analysis.resources import crowded, full, resources, stuck
+from bench.analysis.resources import LEAST_S, crowded, full, is_use_known, resources, stuck, used_by_all
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.run import start_values
@@ -316,7 +316,8 @@ def limit(run: Run) -> Check:
 
     Saturated clients are no capacity: where only they were saturated, the server's capacity is at least the rate.
     CAUTION if twice the callers make less than 1.1 times the calls and no CPU is saturated, or if other processes left
-    no CPU of the machine idle: the cause is not known.
+    no CPU of the machine idle: the cause is not known. N/A if no CPU of a case is saturated, and what other processes
+    used is not known.
     """
     windows = [*windowed_cases(run), *run.find(load="retry")]
     if not windows:
@@ -336,7 +337,17 @@ def limit(run: Run) -> Check:
         finding += f"; other processes left no CPU of the machine idle in {_and_others(run, taken)}: what limited "
         finding += "these rates is not known"
         return Check("limit", CAUTION, finding, OTHERS)
+    if dark := [case for case in windows if not full(resources(run, case)) and not is_use_known(run, case)]:
+        finding += f"; whether other processes left a CPU idle is not known in {_and_others(run, dark)}: {_dark(run)}"
+        return Check("limit", NOTHING, finding)
     return Check("limit", PASS, finding)
+
+
+def _dark(run: Run) -> str:
+    """Return why the CPU time of all processes is not known."""
+    if run.ledger["machine_busy_ns"].isna().all() and run.hosts["machine_busy_ns"].isna().all():
+        return "their CPU time was not recorded"
+    return f"the machine's CPU time ticks at 10 ms, and the windows of a case are {LEAST_S:g} s together or shorter"
 
 
 @of_samples
@@ -381,33 +392,46 @@ def levels(run: Run) -> Check:
     are adjusted (false discovery rate). Of open loads the response times, without overloaded cases, whose times depend
     on the window; of reply streams the times to first message. Throughputs where cases have no median.
     """
-    found: dict[int, Levels] = {}
-    looked_at, over = 0, overloaded(run)
-    for case in [*windowed_cases(run), *run.find(load="stream")]:
-        if case in over:
-            continue
-        values = run.starts_of(case)[_level_of(run, case)].dropna().to_numpy()
-        looked_at += len(values) >= stats.LEAST_STARTS
-        if two := two_levels(values[values > 0]):
-            found[case] = two
+    looked_at, sure = len(_with_a_level(run)), divided(run)
     if not looked_at:
         return Check("levels", NOTHING, f"no case with {stats.LEAST_STARTS} starts or more")
-    chances = np.array([found[case].chance for case in found] + [1.0] * (looked_at - len(found)))
-    sure = [case for case, chance in zip(found, intervals.false_discovery(chances), strict=False) if chance <= ALARM]
     if not sure:
         finding = f"no gap divides the starts of a case into two levels (cases looked at: {looked_at})"
         return Check("levels", PASS, finding)
-    worst = max(sure, key=lambda case: found[case].high / found[case].low)
+    worst = max(sure, key=lambda case: sure[case].high / sure[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
-    finding += f" with no start between them, the upper {found[worst].high / found[worst].low:.2f} times the lower"
+    finding += f" with no start between them, the upper {sure[worst].high / sure[worst].low:.2f} times the lower"
     finding += f"{' there' if len(sure) > 1 else ''} "
-    text = quantity if _level_of(run, worst) == "rate_per_s" else duration
-    finding += f"({text(found[worst].low)} and {text(found[worst].high)}); cases looked at: {looked_at}"
+    text = level_text(run, worst)
+    finding += f"({text(sure[worst].low)} and {text(sure[worst].high)}); cases looked at: {looked_at}"
     advice = "read both levels, not a median between them; compare cases by their ratios in slices, or take more starts"
     return Check("levels", CAUTION, finding, advice)
 
 
-def _level_of(run: Run, case: int) -> str:
+@once
+def divided(run: Run) -> dict[int, Levels]:
+    """Return the two levels of each case whose starts have them, by the check ``levels``."""
+    of_cases = _with_a_level(run)
+    found = {case: two for case, values in of_cases.items() if (two := two_levels(values))}
+    chances = np.array([two.chance for two in found.values()] + [1.0] * (len(of_cases) - len(found)))
+    adjusted = intervals.false_discovery(chances)
+    return {case: two for (case, two), chance in zip(found.items(), adjusted, strict=False) if chance <= ALARM}
+
+
+def _with_a_level(run: Run) -> dict[int, stats.Array]:
+    """Return the levels of the starts of each case that has starts enough."""
+    over = overloaded(run)
+    cases = [case for case in [*windowed_cases(run), *run.find(load="stream")] if case not in over]
+    found = {case: run.starts_of(case)[level_of(run, case)].dropna().to_numpy() for case in cases}
+    return {case: values[values > 0] for case, values in found.items() if len(values) >= stats.LEAST_STARTS}
+
+
+def level_text(run: Run, case: int) -> stats.Text:
+    """Return the function that puts a level of a case in words."""
+    return quantity if level_of(run, case) == "rate_per_s" else duration
+
+
+def level_of(run: Run, case: int) -> str:
     """Return the column of ``Run.starts`` whose level a case has."""
     of_load = {"open": RESPONSE, REPLY_STREAM: FIRST}.get(run.case(case).load, column(0.5))
     return of_load if run.starts_of(case)[of_load].notna().any() else "rate_per_s"
@@ -579,7 +603,7 @@ def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
         return Check("machine", CAUTION, "; ".join(disturbed), "; ".join(advice))
     few = f", {collections} garbage collections, too few to move a printed quantile" if collections else ""
     few = few or ", no garbage collection"
-    quiet = ", little other work" if ledger["other_cpu_ns"].notna().any() else "; other processes were not recorded"
+    quiet = ", little other work" if len(used_by_all(ledger)) else f"; other processes: not known, {_dark(run)}"
     stolen = "steal at most 1 % (median over starts)" if ledger["steal_ns"].notna().any() else "steal was not recorded"
     return Check("machine", PASS, f"{stolen}, no throttling{few}{quiet}")
 

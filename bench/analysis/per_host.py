@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis.resources import LEAST_S, MOST_OTHERS
+from bench.analysis.resources import MOST_OTHERS, starts_of_host, used_by_all
 from bench.analysis.trust_card import CAUTION, NOTHING, PASS, Check
 from bench.run import reply_streams
 from bench.run.frames import Run, column, number_of
@@ -126,12 +126,12 @@ def stalls(run: Run) -> Check:
 def disturbances(starts: pd.DataFrame, cpus: int) -> list[str]:
     """Return what disturbed the starts of a machine: steal, other processes, a CPU limit.
 
-    starts: ``window_s``, ``steal_ns``, ``other_cpu_ns`` and ``throttled_ns`` of each.
+    starts: ``steal_ns`` and ``throttled_ns`` of each, and what ``used_by_all`` reads.
     """
-    window_ns, disturbed = starts["window_s"] * 1e9, []
-    if (steal := (starts["steal_ns"] / window_ns / cpus).median()) > MOST_STEAL:
+    disturbed = []
+    if (steal := (starts["steal_ns"] / starts["metered_ns"] / cpus).median()) > MOST_STEAL:
         disturbed.append(f"other guests took {steal:.1%} of the CPU time (steal)")
-    if (others := (starts["other_cpu_ns"] / window_ns).where(starts["window_s"] > LEAST_S).median()) > MOST_OTHERS:
+    if (others := used_by_all(starts)["others"].median()) > MOST_OTHERS:
         disturbed.append(f"other processes used {others:.0%} of a CPU")
     if (throttled_s := starts["throttled_ns"].sum() / 1e9) > 0:
         disturbed.append(f"the control group's CPU limit throttled tasks for {throttled_s:.2f} s")
@@ -142,14 +142,8 @@ def disturbances_of_hosts(run: Run) -> list[str]:
     """Return what disturbed which host."""
     disturbed = []
     for host, rows in run.hosts.groupby("host", sort=False):
-        starts = rows.groupby("start").agg({"machine_busy_ns": "first", "steal_ns": "first", "throttled_ns": "first",
-                                            "cpu_ns": "sum"})  # fmt: skip
-        starts = starts.assign(
-            window_s=run.ledger["window_s"].reindex(starts.index),
-            other_cpu_ns=starts["machine_busy_ns"] - starts["cpu_ns"],
-        )
         cpus = int(run.machine_of(str(host))["cpus_allowed"])
-        disturbed += [f"host {host}: {words}" for words in disturbances(starts, cpus)]
+        disturbed += [f"host {host}: {words}" for words in disturbances(starts_of_host(run, rows), cpus)]
     return disturbed
 
 

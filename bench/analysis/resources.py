@@ -13,7 +13,7 @@ WORDS = {"client": "clients", "server": "server", "router": "router", "controlle
 FULL = 0.9  # utilization above which a resource is saturated
 CROWDED = 0.95  # utilization of a machine's CPUs by all processes from which on none is idle
 MOST_OTHERS = 0.1  # of a CPU that other processes may use
-LEAST_S = 0.2  # of a window in which the time of all processes is known: the machine's clock ticks at 10 ms
+LEAST_S = 0.2  # of windows in which the time of all processes is known: the machine's clock ticks at 10 ms
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,51 @@ def crowded(run: Run, case: int) -> float | None:
     None where a CPU was idle, where the case's own processes saturate a resource or others used at most a tenth of a
     CPU, and where that is not known. What the calls of a crowded case waited for is not known: for a CPU, perhaps.
     """
+    used = [(of.median(), cpus) for of, cpus in _use_of_machines(run, case)]
+    busy = max((of["busy"] / cpus for of, cpus in used if of["others"] > MOST_OTHERS), default=0.0)
+    return min(float(busy), 1.0) if busy >= CROWDED and not full(resources(run, case)) else None
+
+
+def is_use_known(run: Run, case: int) -> bool:
+    """Return whether the CPU time of all processes is known, of each machine of a case: whether others crowded it."""
+    return all(len(of) for of, _ in _use_of_machines(run, case))
+
+
+def _use_of_machines(run: Run, case: int) -> list[tuple[pd.DataFrame, int]]:
+    """Return of each machine of a case what all processes used (``used_by_all``), and how many CPUs it has."""
     starts, machine = run.ledger_of(case), run.manifest["machine"]
-    starts = starts[starts["window_s"] > LEAST_S]
-    cpus = int(machine.get("cpus") or machine["cpus_allowed"])
-    used = starts[["machine_busy_ns", "other_cpu_ns"]].div(1e9 * starts["window_s"], axis=0).median()
-    busy, others = used["machine_busy_ns"] / cpus, used["other_cpu_ns"]
-    is_crowded = busy >= CROWDED and others > MOST_OTHERS and not full(resources(run, case))
-    return min(float(busy), 1.0) if is_crowded else None
+    found = [(starts, machine)]
+    if case in run.merged:
+        rows = run.hosts[run.hosts["start"].isin(starts.index)].groupby("host")
+        found = [(starts_of_host(run, of_host), run.machine_of(str(host))) for host, of_host in rows]
+    return [(used_by_all(of), int(record.get("cpus") or record["cpus_allowed"])) for of, record in found]
+
+
+def starts_of_host(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the starts of one host, from its rows of ``run.hosts``, with what a ledger says of a machine."""
+    starts = rows.groupby("start").agg(
+        {"machine_busy_ns": "first", "steal_ns": "first", "throttled_ns": "first", "cpu_ns": "sum"}
+    )
+    return starts.assign(
+        case=run.ledger["case"].reindex(starts.index),
+        metered_ns=1e9 * run.ledger["window_s"].reindex(starts.index),
+        other_cpu_ns=starts["machine_busy_ns"] - starts["cpu_ns"],
+    )
+
+
+def used_by_all(starts: pd.DataFrame) -> pd.DataFrame:
+    """Return how many CPUs of a machine all processes used (``busy``), and those of no role (``others``); one row each.
+
+    starts: ``case``, ``metered_ns``, ``machine_busy_ns`` and ``other_cpu_ns`` of each. A start metered for longer than
+    ``LEAST_S`` has a row. The shorter windows of a case, as those in slices are, have one together; where they are too
+    short even so, or the machine's CPU time was not recorded, there is none.
+    """
+    known = starts.dropna(subset=["machine_busy_ns", "other_cpu_ns"])
+    alone = np.where(known["metered_ns"] > 1e9 * LEAST_S, known.index, -1)
+    sums = known.groupby([known["case"], alone])[["metered_ns", "machine_busy_ns", "other_cpu_ns"]].sum()
+    sums = sums[sums["metered_ns"] > 1e9 * LEAST_S]
+    used = sums[["machine_busy_ns", "other_cpu_ns"]].div(sums["metered_ns"], axis=0)
+    return used.clip(lower=0).set_axis(["busy", "others"], axis=1)
 
 
 GROWN = 1.1  # twice the callers make more than this times the calls per second, or they add none

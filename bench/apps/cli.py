@@ -141,12 +141,15 @@ def show(run: str, unverified: bool, as_json: bool) -> None:
 def capacity(objective: str, **given: Any) -> None:
     """Find the highest open-loop rate at which SYSTEM meets an objective (SLO)."""
     from bench import paths
-    from bench.experiments import registry
+    from bench.experiments import registry, sentences
     from bench.measurement import capacity_search
     from bench.plan import objective as objectives
+    from bench.run.frames import Run
+    from bench.text import unmarked
 
     plan = registry.plan("capacity", **given, objective=objective)
     folder = capacity_search.find(plan, objectives.objective(objective), echo)
+    echo(unmarked(sentences.conclusion(Run(folder))))
     echo(f"Stored in {paths.shown(folder.path)}")
 
 

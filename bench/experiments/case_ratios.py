@@ -1,6 +1,7 @@
 """Ratios of two cases of a run: one estimator for sentences, tables, figures, scores and expected results."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -8,7 +9,7 @@ import pandas as pd
 from bench.analysis.comparison import QUANTITIES, effect
 from bench.run.frames import Run, column, number_of
 from bench.stats.intervals import Interval
-from bench.text import ratio_ends
+from bench.text import few, ratio_ends
 
 P50, RATE = column(0.5), "rate_per_s"
 
@@ -86,6 +87,26 @@ def ratio(run: Run, base: int, other: int, name: str) -> Ratio:
 def across(run: Run, rows: pd.DataFrame, name: str) -> Ratio | None:
     """Return the ratio of the last case of some rows of ``Run.cases`` over the first; None of fewer than two."""
     return ratio(run, number_of(rows.index[0]), number_of(rows.index[-1]), name) if len(rows) > 1 else None
+
+
+def beside_medians(run: Run, found: Iterable[Ratio | None]) -> str:
+    """Say of which ratios the medians that stand beside them have another ratio, outside the interval; "" if of none.
+
+    A machine that changes its speed between blocks moves medians, and no ratio of one block.
+    """
+    others = [run.labels[one.other] for one in found if one and _is_beyond(run, one)]
+    if not others:
+        return ""
+    return (
+        f"The medians have another ratio, outside the interval, for {few(others)}: ratios are Hodges-Lehmann medians "
+        "of the blocks' ratios."
+    )
+
+
+def _is_beyond(run: Run, of: Ratio) -> bool:
+    """Return whether the ratio of two medians is outside the interval of their cases' ratio, by more than 1 %."""
+    medians = run.cases.loc[of.other, of.name] / run.cases.loc[of.base, of.name]
+    return bool(medians < 0.99 * of.interval.low or medians > 1.01 * of.interval.high)
 
 
 def load_of(run: Run, case: int) -> str:

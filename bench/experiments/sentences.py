@@ -10,9 +10,10 @@ from bench import stats
 from bench.analysis import checks, trust_card
 from bench.analysis.resources import Resource, crowded, full, resources
 from bench.analysis.turns import interference, most_awake, most_disturbed
+from bench.experiments import two_levels
 from bench.experiments.registry import text_of
 from bench.run.frames import Run, column
-from bench.text import counted, duration, few, listed, ratio_ends
+from bench.text import counted, duration, few, listed, paragraphs, ratio_ends
 
 P50 = column(0.5)
 
@@ -138,9 +139,13 @@ def conclusion(run: Run) -> str:
 
 
 def answer(run: Run) -> str:
-    """Return the answer to a notebook's question: its text's ``answer``, or the first sentence with an interval."""
+    """Return the answer to a notebook's question: its text's ``answer``, or the first sentence with an interval.
+
+    Where a value in it is of starts with two levels, both follow.
+    """
     has_own = hasattr(text_of(run.plan.notebook), "answer")
-    return text(run, "answer") if has_own else with_interval(conclusion(run))
+    said = text(run, "answer") if has_own else with_interval(conclusion(run))
+    return paragraphs(said, two_levels.of_answer(run, said))
 
 
 def finding(conclusion: str) -> str:

@@ -422,16 +422,18 @@ def _per_second(rate: float, *, like: float | None = None) -> str:
 
 
 def disturbances(run: Run) -> pd.DataFrame:
-    """Return one row for each case: disturbances in its windows, as shares of one CPU (median of its starts)."""
+    """Return one row for each case: disturbances in its windows, as shares of one CPU (median of its starts).
+
+    Of other processes, where the windows of its starts are too short for that, over all of them.
+    """
     columns = {
         "steal_ns": "steal (other guests)",
         "pressure_ns": "CPU pressure (some task waited)",
         "throttled_ns": "throttled by a CPU limit",
-        "other_cpu_ns": "other processes",
     }
-    shares = run.starts[[*columns]].div(run.starts["window_s"] * 1e9, axis=0)
-    shares["other_cpu_ns"] = shares["other_cpu_ns"].where(run.starts["window_s"] > resources.LEAST_S)
-    shares = shares.groupby(run.starts["case"]).median()
+    shares = run.starts[[*columns]].div(run.starts["metered_ns"], axis=0).groupby(run.starts["case"]).median()
+    shares["others"] = resources.used_by_all(run.ledger)["others"].groupby(level="case").median()
+    columns["others"] = "other processes"
     cases = pd.Index([run.labels[number_of(case)] for case in shares.index], name="case")
     return shares.map(_known, text="{:.1%}".format, otherwise="not known").rename(columns=columns).set_axis(cases)
 

@@ -21,9 +21,8 @@ from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.plan.confirmation import USUAL, Rule
 from bench.plan.objective import Objective
 from bench.plan.plan import Plan
-from bench.run import start_record, start_values, stored
+from bench.run import start_record, stored
 from bench.run.folder import Folder
-from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 from bench.validation import estimate
 from bench.validation.profiles import PROFILES
@@ -37,6 +36,7 @@ Say = Callable[[str], None]
 def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Folder:
     """Search the highest rate at which the plan's one case meets an objective; return the run's folder.
 
+    What follows from it, the conclusion of capacity.ipynb says. say: is given a line for the control and each probe.
     rule: how the lower end is confirmed; None: by most of as many starts as the profile has. UsageError where that
     takes more than an hour and nobody agreed; what was measured until then is kept.
 
@@ -58,8 +58,6 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
         if not bracket.low:
             prober.try_machine(bracket.high)
         folder.update(finished=True, capacity=_record(goal, bracket, prober.control, rule))
-    share = start_values.client_share(Run(folder).cases, (bracket.low, bracket.high))
-    say(closing(goal, bracket, prober.control, share))
     return folder
 
 
@@ -205,34 +203,3 @@ def of_machine(control: Sequence[Probe], goal: Objective) -> str:
 def machine_shows(control: Sequence[Probe]) -> bool:
     """Return whether most starts of raw sockets met the objective, or none was made."""
     return 2 * sum(probe.kept for probe in control) >= len(control)
-
-
-def closing(goal: Objective, found: Bracket, control: Sequence[Probe] = (), client_share: float = nan) -> str:
-    """Return a sentence on the bracket that the search found.
-
-    control: the last probes of raw sockets. client_share: of their CPUs that the clients used at the bracket's ends.
-    """
-    if not (found.low and found.ended) and not machine_shows(control):
-        return (
-            f"{of_machine(control, goal)}; nothing follows about the system: use a quieter machine "
-            f"(python -m bench doctor), or a looser objective"
-        )
-    if not found.ended:
-        return (
-            f"after {len(found.probes)} starts it is still not known whether the SLO {goal} is met around "
-            f"{found.high:,.0f}/s: fresh starts disagree; use a looser objective, or a quieter machine "
-            f"(python -m bench doctor)"
-        )
-    if not found.low:
-        text = f"the SLO {goal} is violated at all rates down to {found.high:,.0f}/s"
-        return f"{text}{', where raw sockets meet it' if control else ''}: loosen it, or find the bottleneck"
-    if not found.confirmed:
-        return f"the SLO {goal} is met at {found.low:,.0f}/s, the highest rate searched: use a stricter objective"
-    kept, fresh = found.votes(found.low)
-    text = (
-        f"the SLO {goal} is met at {found.low:,.0f} requests/s ({kept} of {fresh} further starts) and violated at "
-        f"{found.high:,.0f}/s"
-    )
-    if client_share > start_values.BUSY:
-        text += f"; the clients used {client_share:.0%} of their CPUs: the server's capacity is at least the lower rate"
-    return text

@@ -365,6 +365,7 @@ class Run(Tables):
         DataError for a run without any complete start.
         """
         frame = self.stored_ledger.copy()
+        frame["metered_ns"] = frame["metered_ns"].fillna(1e9 * frame["window_s"])  # of an older version
         cases = frame["case"].map(self.case)
         cuts_ns = {start: int(self.calls.of(start).t_send_ns[of.cut]) for start, of in self.settlings.items()}
         frame["warm_up_ns"] = start_values.warm_up_ns(frame, cases, cuts_ns, self.settlings)

@@ -277,6 +277,7 @@ LEDGER = _schema(
             "ns",
             "CPU time of all processes of the machine in the window but the conductor's",
         ),
+        _field("metered_ns", pa.int64(), "ns", "how long the machine was metered: the window, with its edges"),
         _field("steal_ns", pa.int64(), "ns", "steal: CPU time that the hypervisor gave to other guests"),
         _field("pressure_ns", pa.int64(), "ns", "time in which some task of the machine waited for a CPU"),
         _field("throttled_ns", pa.int64(), "ns", "time in which the control group's CPU limit throttled tasks"),

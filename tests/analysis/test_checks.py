@@ -3,12 +3,13 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from handmade import PAIR, file_by_file, handmade, in_order, in_turns, moody, noisy, recorded, reference, usual
 
 from bench.analysis import checks, earlier, rankings, speed, stationarity, trust_card
 from bench.analysis.checks import CAUTION, INVALID, NOTHING, PASS
-from bench.analysis.resources import Resource, crowded
+from bench.analysis.resources import Resource, crowded, used_by_all
 from bench.analysis.trust_card import tally
 from bench.experiments import panels
 from bench.measurement import kernel_counters
@@ -19,7 +20,7 @@ from bench.run.start_record import StartRecord
 from bench.simulation import virtual_time
 from bench.validation.profiles import make_plan
 
-STEADY = {"spin_ns": 2e5, "syscall_ns": 200.0, "switch_ns": 3e3}  # of every start
+STEADY = {"spin_ns": 2e5, "syscall_ns": 200.0, "switch_ns": 3e3, "machine_busy_ns": 150_000_000}  # of every start
 LOOPBACK = Case("loopback", "inproc")
 CAPACITY = r"capacity .*at least ([\d,]+)/s"  # of a server whose clients are the limit
 
@@ -359,6 +360,36 @@ def test_where_others_left_no_cpu_idle_the_limit_is_known_only_if_a_role_saturat
     run = handmade([Case("zeromq", "ipc")], [100], server_cpu_ns=own_ns, machine_busy_ns=10**9)
     assert outcome(run, "limit").verdict == verdict
     assert (crowded(run, 0) is not None) == (verdict == CAUTION)
+
+
+@pytest.mark.parametrize(
+    ("busy", "calls", "verdict", "said"),
+    [
+        (2.0, 100, CAUTION, "other processes left no CPU of the machine idle in zeromq ipc and 1 other case"),
+        (1.0, 100, PASS, "saturated no CPU"),
+        (2.0, 2, NOTHING, "ticks at 10 ms"),
+        (None, 100, NOTHING, "not recorded"),
+    ],
+)
+def test_slices_are_too_short_to_know_what_others_used_and_those_of_a_case_together_are_not(busy, calls, verdict, said):
+    run = in_turns([100, 50], busy=busy, calls=calls)
+    assert run.ledger["window_s"].max() < 0.2
+    limit, machine = (outcome(run, name) for name in ("limit", "machine"))
+    assert limit.verdict == verdict and said in limit.found
+    assert ("little other work" in machine.found) is False  # others use 70 % of a CPU, or it is not known
+    assert (machine.verdict == CAUTION) is ("ticks" not in said and "recorded" not in said)
+    assert "little other work" in outcome(in_turns([100, 50], busy=0.3), "machine").found
+
+
+def test_what_all_processes_used_is_a_median_of_windows_that_are_long_enough():
+    long, short = {"case": 0, "metered_ns": 1e9}, {"case": 1, "metered_ns": 1e8}
+    of_long = [(0.5e9, 0.0), (1.5e9, 1e9), (0.6e9, -1e7)]
+    of_short = [(0.1e9, -2e7), (0.1e9, 3e7), (0.2e9, 5e7)]
+    rows = [long | {"machine_busy_ns": busy, "other_cpu_ns": others} for busy, others in of_long]
+    rows += [short | {"machine_busy_ns": busy, "other_cpu_ns": others} for busy, others in of_short]
+    used = used_by_all(pd.DataFrame(rows))
+    assert used.loc[0].to_numpy().tolist() == [[0.5, 0], [1.5, 1], [0.6, 0]]  # not below 0, though that clock ticks
+    assert used.loc[1].to_numpy() == pytest.approx(np.array([[0.4 / 0.3, 0.06 / 0.3]]))
 
 
 def test_an_incomplete_run_says_so():

@@ -50,6 +50,7 @@ def spread(value):
     [
         ((100, 30), (4.0, 3.0), 3.5, True, 0.05),  # fewer switches, and yet something else makes calls cheaper
         ((20, 13), (3.0, 1.0), 3.5, True, 1.0),
+        ((20, 10), (3.0, 1.0), 2.75, True, 0.55),  # half of it is not an explanation
         ((30, 30), (4.0, 1.0), 3.5, False, math.nan),
         ((100, 30), (4.0, 3.0), math.nan, True, math.nan),
     ],
@@ -59,8 +60,15 @@ def test_fewer_switches_explain_cheaper_calls_only_as_far_as_switches_cost(cpu_u
     assert cost.falls == falls and cost.by_switches == pytest.approx(share, nan_ok=True)
     said = text._role(cost)
     assert ("does **not** fall" in said) == (not falls)
-    assert ("not measured here" in said) == (share == 0.05) and ("and explain it" in said) == (share == 1.0)
+    assert ("not measured here" in said) == (share < 0.8) and ("and explain it" in said) == (share == 1.0)
     assert ("not known" in said) == (falls and math.isnan(share))
+
+
+def test_beside_a_crowd_the_cost_of_a_switch_is_not_known(monkeypatch):
+    run = reference("capacity")
+    assert all(cost.switch_us > 0 for cost in findings.costs(run)[2])
+    monkeypatch.setattr(findings, "crowded", lambda run, case: 1.0)
+    assert all(math.isnan(cost.switch_us) for cost in findings.costs(run)[2])
 
 
 def test_the_cost_at_two_rates_is_that_of_the_runs_cases():

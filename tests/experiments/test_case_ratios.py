@@ -4,17 +4,18 @@ import re
 
 import numpy as np
 import pytest
-from handmade import handmade, reference
+from handmade import PAIR, handmade, in_order, recorded, reference, usual
 
 from bench.analysis.comparison import effect
 from bench.analysis.resources import total_cpu
 from bench.apps.teaching import predictions, questions, scores
 from bench.experiments import published, registry, tables
 from bench.experiments import sentences as words
-from bench.experiments.case_ratios import times
+from bench.experiments.case_ratios import P50, beside_medians, ratio, times
 from bench.experiments.clients.findings import gain, grown
 from bench.experiments.overview.findings import over_sockets
 from bench.plan.case import Case
+from bench.run.start_record import StartRecord
 from bench.stats.intervals import Interval
 
 BARE = times(Interval(1.11, 1.11, 1.11, 0.95)).replace(" times", "")  # told as "A divided by B is 1.11"
@@ -105,3 +106,16 @@ def test_overview_measures_raw_sockets_over_every_transport_that_a_system_uses()
     planned = registry.plan("overview", system="[sockets, http_stdlib]").cases
     assert {case.transport for case in planned if case.system == "sockets"} == {"ipc", "tcp"}
     assert {case.transport for case in registry.plan("overview", system="zeromq").cases} == {"ipc", "inproc"}
+
+
+@pytest.mark.parametrize(("slow_blocks", "is_said"), [(4, False), (5, True)])
+def test_medians_whose_ratio_is_outside_the_interval_of_the_ratio_are_said_to_be(slow_blocks, is_said):
+    """Raw sockets take twice as long in four of nine blocks, zeromq in these or in one more."""
+
+    def record(start, block, index):
+        us = (50 + 50 * (block < 4)) if index else (100 + 100 * (block < slow_blocks))
+        rtt_ns = np.full(1000, 1000 * us + block, "i8")
+        return StartRecord(usual(1000, rtt_ns.sum() / 1e9), [in_order(rtt_ns)])
+
+    run = recorded("latency", PAIR, record, starts=9)
+    assert ("zeromq ipc" in beside_medians(run, [ratio(run, 1, 0, P50)])) is is_said

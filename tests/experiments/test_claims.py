@@ -1,5 +1,7 @@
 """Claims that a run contradicts: the text says so, and first."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from handmade import PAIR, handmade, in_order, noisy, recorded, usual
@@ -56,6 +58,7 @@ def test_a_contradiction_is_first_and_is_shown_with_the_answer():
 
 
 GROWN = [Case("zeromq", "tcp", clients=count, placement="split") for count in (1, 2, 4)]
+BURSTS = [replace(case, max_calls=100 * case.clients) for case in GROWN[:2]]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +78,33 @@ def test_a_gain_above_the_ceiling_of_one_client_is_named():
     assert clients.ceiling(cheaper)[1] == pytest.approx(100 / 80, rel=0.03) and clients_text._room(cheaper).count("**")
     below = measured("clients", GROWN, (100, 90, 85), (30, 30, 30), (80, 80, 80))
     assert not clients_text._room(below).count("**")
+
+
+@pytest.mark.parametrize(
+    ("each_us", "cpu_us", "verdict", "reason"),
+    [
+        ((100, 50, 25), (10, 10, 10), "above", "because one client leaves CPU time unused."),
+        ((100, 60, 45), (60, 50, 42), "above", "because calls become cheaper with more clients."),
+        ((100, 40, 30), (40, 30, 29), "above", "one client leaves CPU time unused and calls become cheaper"),
+        ((100, 90, 85), (60, 60, 60), "below", ""),
+    ],
+)
+def test_clients_say_whether_the_largest_gain_is_above_the_number_of_cpus_and_why_it_can_be(
+    each_us, cpu_us, verdict, reason
+):
+    run = measured("clients", GROWN + BURSTS, (*each_us, 100, 90), (*cpu_us, 9, 9), (*cpu_us, 9, 9))
+    said = clients_text.answers(run)
+    assert f"is {verdict} 2, the number of CPUs" in said and reason in said and ("because" in said) is bool(reason)
+    gain, most = clients.gain(run, clients.grown(run), 4), clients.room(run, 4, 4)
+    assert gain.value <= most.middle and f"{gain} with 4 clients" in said and f"for {most.middle:.2f} times" in said
+
+
+@pytest.mark.parametrize(
+    ("two_us", "said"), [(40, "make more than twice as many"), (60, "less than twice as many"), (50, "not shown")]
+)
+def test_clients_say_whether_two_make_more_than_twice_the_calls_of_one(two_us, said):
+    run = measured("clients", GROWN + BURSTS, (100, two_us, 30, 100, 90), [9] * 5, [9] * 5)
+    assert said in clients_text.answers(run)
 
 
 PLACED = [Case("zeromq", "ipc", placement=where) for where in ("same", "split", "free")]

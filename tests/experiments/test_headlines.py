@@ -3,7 +3,9 @@
 import re
 
 import nbformat
+import pandas as pd
 import pytest
+from conftest import ROOT
 from handmade import reference
 
 from bench.analysis.comparison import effect
@@ -20,6 +22,10 @@ def printed(notebook, drawn):
     """Return what the cell of the reader's own computation prints in a notebook drawn from its reference run."""
     (cell,) = [cell for cell in nbformat.read(drawn(notebook) / "out.ipynb", 4).cells if cell.id == "byhand"]
     return "".join(output["text"] for output in cell.outputs)
+
+
+def cells(notebook):
+    return nbformat.read(ROOT / "notebooks" / f"{notebook}.ipynb", 4).cells
 
 
 def last_number(line):
@@ -39,6 +45,18 @@ def test_the_largest_gain_of_clients(drawn):
     run = reference("clients")
     gain = clients.gain(run, clients.grown(run), clients.best(run))
     assert last_number(printed("clients", drawn)) == pytest.approx(gain.value, rel=1e-3)
+
+
+def test_the_growth_that_clients_draws_is_the_gain_that_it_prints():
+    run = reference("clients")
+    (source,) = [cell.source for cell in cells("clients") if "threads above" in cell.source]
+    inside = {"run": run, "pd": pd, "mine": pd.Series({1: 1.0, 2: 2.0})}
+    exec(source, inside)
+    (processes,) = [line for line in inside["axes"].lines if line.get_label() == "processes"]
+    of_several = dict(zip(processes.get_xdata(), processes.get_ydata(), strict=True))
+    assert of_several.pop(1) == 1 and len(of_several) > 2
+    for count, value in of_several.items():
+        assert value == pytest.approx(clients.gain(run, clients.grown(run), int(count)).value)
 
 
 def test_the_ratio_of_compare(drawn):

@@ -1,13 +1,18 @@
 """A median between two levels of the starts is printed as both of them: in sentences, tables, figures and scores."""
 
+import re
+
+import numpy as np
 import pytest
-from handmade import PAIR, handmade
+from handmade import PAIR, handmade, in_order, recorded, usual
 from matplotlib.figure import Figure
 
 from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions, scores
-from bench.experiments import sentences, tables
+from bench.experiments import sentences, tables, two_levels
 from bench.experiments.explore.figure import medians
+from bench.run.start_record import StartRecord
+from bench.text import duration
 
 CPU = {"client_cpu_ns": 50_000_000}  # the same in each start
 
@@ -32,6 +37,32 @@ def test_sentences_and_tables_give_both_levels(run):
         assert both in shown and bare not in shown
     assert "two middle" in tables.calls(run)["calls/s [range over starts]"].iloc[0]
     assert "two middle" not in tables.costs(run)["client CPU/call"].iloc[0]
+
+
+def slower_in(blocks, us=160):
+    """Return a run in which a call of zeromq takes 100 us, in some blocks longer, and one of raw sockets 50 us."""
+
+    def record(start, block, index):
+        level_us = 50 if index else us if block in blocks else 100
+        rtt_ns = np.full(2000, 1000 * level_us * (1 + block / 1000), "i8")
+        return StartRecord(usual(2000, rtt_ns.sum() / 1e9), [in_order(rtt_ns)])
+
+    return recorded("latency", PAIR, record, starts=10)
+
+
+def test_an_answer_of_a_case_with_two_levels_gives_both():
+    answer = sentences.answer(slower_in((2, 5, 8)))
+    assert "The starts of zeromq ipc have two levels, 100 µs and 161 µs." in answer
+    assert re.search(r"At the lower one the ratio, 2\.\d\d times, is 2\.00, and at the upper one 3\.20\.", answer)
+    assert "levels" not in sentences.answer(slower_in(()))
+    below = sentences.answer(slower_in((2, 5, 8), us=35))  # the contrary, with another ratio
+    assert "is 0.70, and at the upper one 2.00" in below
+
+
+def test_levels_of_cases_that_an_answer_does_not_name_are_not_in_it():
+    run = slower_in((2, 5, 8))
+    assert two_levels.of_answer(run, "A call of sockets takes 2.00 times as long.") == ""
+    assert "zeromq" in two_levels.of_answer(run, f"zeromq has {run.over_starts(0, 'p50_rtt_us').values(duration)}.")
 
 
 def test_a_quantile_has_them_too(run):

@@ -35,6 +35,8 @@ def test_cases_take_turns_and_every_call_is_counted_and_belongs_to_a_slice():
     assert all(sorted(cases) == sorted([0, 1, 2] * slicing.WARM_UPS) for cases in warm_ups)
     assert all(rounds[block, 2] == rounds[block, 1][::-1] for block in range(2))
     assert run.stored_slices.groupby("start")["calls"].sum().equals(run.ledger["calls"].astype("i8"))
+    of_slices = run.ledger.dropna(subset="asleep_s")
+    assert (of_slices["metered_ns"] > 1e9 * of_slices["window_s"]).all()  # what others used is of this time
     assert (run.ledger["asleep_s"] > 0).all() and run.stored_slices["server_cpu_ns"].gt(0).all()
     for _, calls in run.samples.groupby("start"):
         sent, rtt = calls["t_send_ns"].to_numpy(), calls["rtt_ns"].to_numpy()

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from bench.analysis.resources import full, resources
+from bench.analysis.resources import crowded, full, resources
 from bench.contract import PACING
 from bench.run.frames import Run, once
 from bench.run.start_values import BUSY, client_share
@@ -79,7 +79,8 @@ class Cost(NamedTuple):
     """What a role uses for each call at two offered rates: the lowest that was tried, and one that ``costs`` chooses.
 
     cpu_us, switches: at both, CPU time and voluntary context switches. switch_us: what one switch between two threads
-    costs on this machine, probed beside the windows; NaN if it was not.
+    costs on this machine, probed beside the windows; NaN if it was not, or if others left no CPU idle at one of the
+    rates: a switch then takes as long as the wait for a CPU.
     """
 
     role: str
@@ -115,6 +116,8 @@ def costs(run: Run) -> tuple[float, float, list[Cost]] | None:
     if least >= higher or None in cases:
         return None
     probed = run.starts["switch_ns"] / 1e3 if "switch_ns" in run.starts else pd.Series([math.nan])
+    if any(crowded(run, case) for case in cases if case is not None):
+        probed = pd.Series([math.nan])
     found = []
     for role in ("server", "client"):
         cpu, sleeps = (

@@ -2,6 +2,7 @@
 
 import math
 
+from bench.analysis.resources import crowded
 from bench.experiments.capacity.findings import (
     Cost,
     bracket,
@@ -42,10 +43,10 @@ def conclusion(run: Run) -> str:
         return f"After {len(rows)} starts it is not certain whether the {goal} is met near {quantity(high)}/s."
     if not low:
         beside = ", where raw sockets meet it" if len(control(run)) else ""
-        down = f"down to {quantity(high)}/s{beside}"
         if rows["met"].any():
-            return f"The {goal} is met at no rate that could be confirmed, {down}.{_disagreement(run)}{_reversed(run)}"
-        return f"The {goal} is violated at all rates {down}: relax it, or find the cause."
+            text = f"The {goal} is met at no rate that could be confirmed, down to {quantity(high)}/s{beside}."
+            return f"{text}{_disagreement(run)}{_reversed(run)}{_crowded(run)}"
+        return f"The {goal} is violated at {_tried(run)}{beside}.{_crowded(run) or ' Relax it, or find the cause.'}"
     if not search["confirmed"]:
         return f"The {goal} is met even at {quantity(low)}/s, the highest rate searched: use a stricter one."
     met = int(confirming(run)["met"].sum())
@@ -55,11 +56,31 @@ def conclusion(run: Run) -> str:
         f"(in {met} of {evidence(run)} {_kind(run)} starts{_requests(run)}) and violated at **{high:,.0f} requests/s**"
         f"{', where the clients may be the limit' * is_least}. {_limit(run)}The search took {len(rows)} starts."
     )
-    text += _disagreement(run) + _reversed(run)
+    text += _crowded(run) + _disagreement(run) + _reversed(run)
     violated = rows[~rows["met"] & (rows["achieved"] > 0)]
     if (violated["achieved"] < LEAST_ACHIEVED).any():
         text += " At some higher rates, not all requests could be sent on time."
     return " ".join(filter(None, [text, _cost(run, low)]))
+
+
+def _tried(run: Run) -> str:
+    """Return the rates that were tried, where all of them violated the SLO."""
+    rates = sorted(set(probes(run)["rate"]))
+    if len(rates) == 1:
+        return f"{quantity(rates[0])}/s, the only rate tried"
+    return f"each of the {len(rates)} rates tried, {quantity(rates[-1])}/s down to {quantity(rates[0])}/s"
+
+
+def _crowded(run: Run) -> str:
+    """Say that others left no CPU idle at the upper end, which may be why it violated the SLO; "" if one was idle."""
+    case = case_at(run, bracket(run)[1])
+    busy = None if case is None else crowded(run, case)
+    if busy is None:
+        return ""
+    return (
+        f" With other processes the machine's CPUs were {busy:.0%} busy at {quantity(bracket(run)[1])}/s. That may be "
+        "why the SLO is violated there: end other work, and search again."
+    )
 
 
 def _disagreement(run: Run) -> str:
@@ -136,7 +157,7 @@ def _limit(run: Run) -> str:
     return f"At these rates the clients {used}{spins}: the server's capacity may be higher. "
 
 
-LITTLE, MOST = 0.5, 1.5  # shares of a fall between which the cost of the saved switches explains it
+LITTLE, MOST = 0.8, 1.5  # shares of a fall between which the cost of the saved switches explains it
 
 
 def cpu(run: Run) -> str:
@@ -165,7 +186,7 @@ def _role(cost: Cost) -> str:
     share, switch = cost.by_switches, duration(cost.switch_us)
     each = f"a switch between two threads takes {switch} in the speed probe. At that cost the saved switches are"
     if math.isnan(share):
-        why = "the cost of a switch was not measured beside this run, so the cause is not known"
+        why = "the cost of a switch beside this run is not known, so the cause is not known either"
     elif share < LITTLE:
         why = f"{each} **{max(0.0, share):.0%}** of the fall. What explains the rest is not measured here"
     else:

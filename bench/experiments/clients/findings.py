@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from bench.analysis.prediction import predict
 from bench.analysis.resources import Resource, full, resources
 from bench.experiments.case_ratios import RATE, Ratio, ratio
 from bench.run.frames import Run, number_of, numbered
+from bench.run.start_values import cpu_us_per_call
+from bench.stats.intervals import Interval, paired_shift
 
 
 def bursts(run: Run) -> pd.DataFrame:
@@ -82,6 +85,24 @@ def ceiling(run: Run) -> tuple[Resource, float] | None:
     """Return the resource that saturates first at one client's CPU time per call, and the gain at which it does."""
     model = predict(run)
     return (model.bottleneck, model.asymptote[-1] / float(grown(run)["rate_per_s"].iloc[0])) if model else None
+
+
+def cpus(run: Run, clients: int) -> int:
+    """Return how many CPUs all roles together can use with some clients."""
+    case = next(case for case, row in numbered(grown(run)) if row["clients"] == clients)
+    return sum(resource.cpus for resource in resources(run, case) if not resource.is_thread)
+
+
+def room(run: Run, clients: int, as_with: int) -> Interval:
+    """Return how many times one client's calls per second the CPUs of some clients and their server have time for.
+
+    It is without other work on these CPUs.
+    By block, at the CPU time per call of all roles with ``as_with`` clients; NaN where that is not known. A gain cannot
+    be above it at the CPU time per call of the same number of clients (the utilization law).
+    """
+    cases = {int(row["clients"]): run.starts_of(case).set_index("block") for case, row in numbered(grown(run))}
+    most_per_s = 1e6 * cpus(run, clients) / cpu_us_per_call(cases[as_with])
+    return paired_shift(np.log(most_per_s / cases[1]["rate_per_s"]).dropna().to_numpy()).exp()
 
 
 def ratios(run: Run) -> list[Ratio]:

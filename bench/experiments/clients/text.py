@@ -1,5 +1,7 @@
 """Sentences of clients.ipynb: the greeter exercise's questions, growth with clients, the prediction, the limit."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -7,17 +9,21 @@ from bench import stats
 from bench.analysis.prediction import agreement, capacity_at, predict
 from bench.analysis.resources import Resource, cpu_over_starts, resources
 from bench.experiments import published
+from bench.experiments.case_ratios import Ratio, beside_medians
 from bench.experiments.claims import above, judged, with_verdict
 from bench.experiments.clients.findings import (
     best,
     bursts,
     ceiling,
+    cpus,
     first_calls_us,
     gain,
     grown,
     level_with_best,
     limits,
+    room,
 )
+from bench.experiments.doubling import doubled
 from bench.experiments.sentences import P50, clients_of, why_not_more, with_range
 from bench.run.frames import Run, number_of
 from bench.text import counted, duration, listed, paragraphs, quantity
@@ -33,6 +39,7 @@ def conclusion(run: Run) -> str:
             f" The highest rate is {_rate(run, most)} calls/s with {clients_of(most)}: "
             f"{gain(run, cases, best(run))} the rate of one."
         )
+        text += f" {beside_medians(run, [gain(run, cases, best(run))])}".rstrip()
     if alike := level_with_best(run):
         text += f" Not distinguishable from the highest: the rate with {listed(map(_count, alike))}."
     text += f" {why_not_more(run, number_of(most.name))}"
@@ -113,12 +120,40 @@ def answers(run: Run) -> str:
     theirs = {clients: sum(rates) for clients, rates in lab["calls_per_s"].items()}
     second = "**Throughput: calls/s of two clients divided by calls/s of one.** "
     second += (
-        f"In whole windows {window}. In bursts of 100 calls per client, which are another load, {burst}."
+        f"In whole windows {window}{_beside_two(run, window)} In bursts of 100 calls per client, which are another "
+        f"load, {burst}."
         if window
         else (f"In bursts of 100 calls per client {burst}.")
     )
     second += f" In the greeter exercise's bursts {theirs[2] / theirs[1]:.2f} (sums of clients' rates, measured once)."
-    return paragraphs(text, f"{second} {_room(run)}".strip())
+    return paragraphs(text, f"{second} {_room(run)}".strip(), _beside_cpus(run))
+
+
+def _beside_two(run: Run, gain: Ratio) -> str:
+    """Return the rest of a sentence with the gain of two clients: whether it is above 2, and then why it can be."""
+    if why := doubled(run, gain):
+        return f". {why}"
+    return ", less than twice as many." if above(gain, 2) is False else ", not shown to be above or below 2."
+
+
+def _beside_cpus(run: Run) -> str:
+    """Say whether the largest gain is above the number of CPUs, and how much the CPU times allow."""
+    most = best(run)
+    reached = gain(run, grown(run), most) if most > 1 else None
+    if reached is None or math.isnan(run.cases.loc[reached.other, "server_cpu_us_per_call"]):
+        return ""
+    count, alone, then = cpus(run, most), room(run, most, 1), room(run, most, most)
+    is_above = above(reached, count)
+    words = {True: "above", False: "below", None: "not shown to be above or below"}[is_above]
+    text = (
+        f"The largest gain, {reached} with {_count(most)}, is {words} {count}, the number of CPUs. One client and its "
+        f"server use {count / alone.middle:.2f} CPUs on average. At their CPU time per call, {count} CPUs without "
+        f"other work have time for {alone.middle:.2f} times one client's calls, and at that with {_count(most)} for "
+        f"{then.middle:.2f} times."
+    )
+    reasons = ["one client leaves CPU time unused"] * (alone.middle > count)
+    reasons += ["calls become cheaper with more clients"] * (then.middle > alone.middle)
+    return f"{text} The gain can be above {count}, because {listed(reasons)}." if is_above and reasons else text
 
 
 def _room(run: Run) -> str:

@@ -1,6 +1,7 @@
 """What the figure of open loads says."""
 
 import math
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +9,7 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis import comparison, overload
+from bench.analysis.resources import crowded
 from bench.experiments.case_ratios import times
 from bench.experiments.openload.findings import (
     MOST_UNSETTLED,
@@ -21,6 +23,7 @@ from bench.experiments.openload.findings import (
     mean_response_us,
     predicted,
     settling_s,
+    slow_request,
     sweep,
 )
 from bench.run.frames import Run, number_of, numbered
@@ -34,13 +37,31 @@ def conclusion(run: Run) -> str:
 
 def growth(run: Run) -> str:
     """Say how response times grow with the load, and how good the prediction is."""
-    return paragraphs(_growth(run), _model(run))
+    return paragraphs(_growth(run), *map(partial(_slow, run), _calm(run).index), _model(run))
+
+
+def _calm(run: Run) -> pd.DataFrame:
+    """Return the cases of ``sweep`` that are not overloaded."""
+    cases = sweep(run)
+    return cases[~cases.index.isin(overload.overloaded(run))]
+
+
+def _slow(run: Run, case: int) -> str:
+    """Say which slow request, and the wait for it, made most of a case's longest response times; "" where none did."""
+    found = slow_request(run, case)
+    if found is None:
+        return ""
+    return (
+        f"At {run.case(case).offered_per_s:g}/s, {found.of_tail:.0%} of the longest response times of all starts (1 % "
+        f"of the requests) are of one slow request and of those behind it. It is request {found.number:,} of start "
+        f"{found.start}: no reply came for {duration(found.pause_us)} until its own did, and "
+        f"{counted(found.behind, 'later request')} waited until the queue was empty again."
+    )
 
 
 def _growth(run: Run) -> str:
-    cases = sweep(run)
-    over = [case for case in overload.overloaded(run) if case in cases.index]
-    calm = cases[~cases.index.isin(over)]
+    cases, calm = sweep(run), _calm(run)
+    over = [case for case in cases.index if case not in calm.index]
     source = "1 / mean service time" if run.case(alone(run).name).options.get("mean_us") else "1 / server CPU per call"
     text = f"The upper limit of the server's rate is {capacity(run):,.0f} requests/s ({source})."
     if over:
@@ -67,7 +88,21 @@ def _growth(run: Run) -> str:
     if over:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)
         text += f" **Overloaded** at {rates}: the queue grows as long as the run lasts, and response times with it."
+        text += _below_the_limit(run, over)
     return text
+
+
+def _below_the_limit(run: Run, over: list[int]) -> str:
+    """Say which overloaded rates are below the upper limit, and whether other processes may be why; "" if none is."""
+    below = [case for case in over if run.case(case).offered_per_s < capacity(run)]
+    if not below:
+        return ""
+    rates, busy = listed(f"{run.case(case).offered_per_s:g}/s" for case in below), [crowded(run, one) for one in below]
+    shares = [share for share in busy if share]
+    why = "the upper limit does not explain that."
+    if shares:
+        why = f"with other processes the machine's CPUs were up to {max(shares):.0%} busy, which may be the reason."
+    return f" Below the upper limit, at {rates}: {why}"
 
 
 def _in_steady_state(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
@@ -77,8 +112,7 @@ def _in_steady_state(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
 
 
 def _model(run: Run) -> str:
-    cases = sweep(run)
-    calm = cases[~cases.index.isin(overload.overloaded(run))]
+    calm = _calm(run)
     model = predicted(run, calm["offered_per_s"].to_numpy()) if len(calm) else None
     if model is None:
         return ""
@@ -183,6 +217,6 @@ def _share(run: Run) -> str:
     set_by = f"quantiles above p{100 * (1 - delayed):.0f} depend" if delayed < 1 else "all quantiles depend"
     return (
         f"The freeze lasts {duration(1e3 * of.options['freeze_ms'])}, {freeze_share(run):.0%} of each window, in both "
-        f"cases. {delayed:.0%} of users arrive during the freeze or while its queue drains, so {set_by} on the freeze "
-        "and the window that we chose."
+        f"cases. By the service time, at least {delayed:.0%} of users are expected during the freeze or while its "
+        f"queue drains, so {set_by} on the freeze and the window that we chose."
     )

@@ -1,13 +1,12 @@
 """The systems by their round trip, each compared with raw sockets, and what a second client adds."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from bench import systems
 from bench.analysis import stationarity
 from bench.analysis.checks import level_changes
-from bench.analysis.resources import total_cpu
 from bench.contract import GROUPS
 from bench.errors import BenchError
 from bench.experiments.case_ratios import RATE, Ratio, ratio
@@ -86,31 +85,6 @@ def cpu_share(run: Run) -> "pd.Series[float]":
     """
     rows = ranked(run)
     return cpu_us_per_call(rows) / rows["mean_rtt_us"]
-
-
-class Waiting(NamedTuple):
-    """The mean RTT of two cases in us, their CPU time per call over all roles, and how often both sides sleep per call.
-
-    What is not CPU time is waiting: for another process, for a wake-up of an idle CPU, for a timer.
-    """
-
-    rtt_us: tuple[float, float]
-    cpu_us: tuple[float, float]
-    sleeps: tuple[float, float]
-
-    @property
-    def waits_us(self) -> tuple[float, float]:
-        """The mean RTT less the CPU time per call, of both; at least 0."""
-        first, second = (max(0.0, rtt - cpu) for rtt, cpu in zip(self.rtt_us, self.cpu_us, strict=True))
-        return first, second
-
-
-def waiting(run: Run, base: int, other: int) -> Waiting:
-    """Return how much of the round trips of two cases with client and server on CPUs of their own is waiting."""
-    rows = run.cases.loc[[base, other]]
-    (rtt, rtt_other), (cpu, cpu_other) = rows["mean_rtt_us"], total_cpu(rows)
-    sleeps, sleeps_other = rows[["client_sleeps_per_call", "server_sleeps_per_call"]].sum(axis=1)
-    return Waiting((float(rtt), float(rtt_other)), (float(cpu), float(cpu_other)), (float(sleeps), float(sleeps_other)))
 
 
 def native_baseline(run: Run) -> Ratio | None:

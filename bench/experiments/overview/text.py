@@ -3,11 +3,12 @@
 import pandas as pd
 
 from bench.analysis.resources import cpu_over_starts
+from bench.experiments.case_ratios import beside_medians
+from bench.experiments.doubling import doubled, parts, waiting
 from bench.experiments.overview.findings import (
     FLOOR,
     NATIVE,
     P50,
-    Waiting,
     cpu_share,
     extremes,
     group_of,
@@ -17,7 +18,6 @@ from bench.experiments.overview.findings import (
     ranked,
     rates,
     unsteady,
-    waiting,
 )
 from bench.experiments.sentences import absent, why_not_more
 from bench.run.frames import Run, number_of, numbered
@@ -31,7 +31,7 @@ ASKED = (FLOOR, "grpc_sync", "wamp_crossbar")
 def conclusion(run: Run) -> str:
     """Return the span of the ratios to raw sockets, each system's RTT and CPU time, and the gain of a second client."""
     cases, shown = ranked(run), _in_words(run)
-    rest = f"\nThe other {len(cases) - len(shown)} systems are in the tables." if len(shown) < len(cases) else ""
+    rest = [f"The other {len(cases) - len(shown)} systems are in the tables."] if len(shown) < len(cases) else []
     lines = [
         f"- **{row['system']}** ({group_of(run, case)}, {row['transport']}): "
         f"median RTT {run.over_starts(case, P50).words(duration)}{_compared(run, case)}, "
@@ -39,7 +39,9 @@ def conclusion(run: Run) -> str:
         for case, row in numbered(cases)
         if case in shown
     ]
-    text = "\n".join([*lines, rest, f"{cpu(run)} {_second_client(run)}", *absent(run)])
+    said = [over_sockets(run, case) for case, row in numbered(cases) if case in shown and row["system"] != FLOOR]
+    rest += [words] if (words := beside_medians(run, said)) else []
+    text = "\n".join([*lines, "", *rest, f"{cpu(run)} {_second_client(run)}", *absent(run)])
     return paragraphs(span(run), text)
 
 
@@ -111,31 +113,12 @@ def _second_client(run: Run) -> str:
     if both.empty:
         return "A second client was not measured: give `-p two_clients true`, or a group (`-p groups broker`)."
     least, most = both.index[0], both.index[-1]
-    case = both.loc[most, "ratio"].other
+    gain = both.loc[most, "ratio"]
     text = f"The gain of a second client (placement `{both['placement'].iloc[0]}`) is "
     if least == most:
-        return f"{text}{_gain(run, most)}. {why_not_more(run, case)}"
+        return " ".join(filter(None, [f"{text}{_gain(run, most)}.", doubled(run, gain), why_not_more(run, gain.other)]))
     text += f"largest for {_gain(run, most)}, and smallest for {_gain(run, least)}."
-    return " ".join(filter(None, [text, doubled(run), native(run)]))
-
-
-def doubled(run: Run) -> str:
-    """Say of the largest gain, where it is above 2, which part of its calls became shorter with the second client."""
-    gain = rates(run).sort_values("gain")["ratio"].iloc[-1]
-    if not gain.interval.low > 2:
-        return ""
-    found = waiting(run, gain.base, gain.other)
-    parts = (("CPU time", found.cpu_us), ("waiting", found.waits_us))
-    shorter = [words for words, (one, two) in parts if two < one]
-    fewer = found.sleeps[1] < found.sleeps[0]
-    why = "no part of its calls becomes shorter, so this run does not explain the gain."
-    if shorter:
-        wakes = "sleeps less often, so fewer" if fewer else "sleeps no less often, so not fewer but cheaper"
-        why = (
-            f"with two clients a call needs less {listed(shorter)}. It {wakes} wake-ups may be the reason; how deeply "
-            "an idle CPU sleeps is not recorded."
-        )
-    return f"That is more than twice as many: {why} {_parts(found, 'One client', 'two clients')}"
+    return " ".join(filter(None, [text, doubled(run, gain), native(run)]))
 
 
 def native(run: Run) -> str:
@@ -145,22 +128,12 @@ def native(run: Run) -> str:
         return ""
     return (
         f"With one client and a CPU each side **{NATIVE}** makes fewer calls/s than {FLOOR}, {found} as many. "
-        f"{_parts(waiting(run, found.base, found.other), FLOOR, NATIVE)} The cost of waking an idle CPU may be the "
+        f"{parts(waiting(run, found.base, found.other), FLOOR, NATIVE)} The cost of waking an idle CPU may be the "
         "reason; how deeply it sleeps is not recorded."
     )
-
-
-def _parts(found: Waiting, one: str, other: str) -> str:
-    """Return what two cases' calls consist of: CPU time, waiting, voluntary context switches of both sides."""
-    parts = [
-        f"{who} has {duration(found.cpu_us[place])} of CPU time, {duration(found.waits_us[place])} of waiting and "
-        f"{found.sleeps[place]:.2f} voluntary context switches"
-        for place, who in enumerate((one, other))
-    ]
-    return f"Per call, {parts[0]}, and {parts[1]}."
 
 
 def _gain(run: Run, system: str) -> str:
     gain = rates(run).loc[system, "ratio"]
     one, two = (run.over_starts(case, gain.name).words(quantity) for case in (gain.base, gain.other))
-    return f"**{system}**: {gain}{gain.doubt}, from {one} to {two} calls/s"
+    return f"**{system}**: {gain}{gain.doubt} (median rates: {one} and {two} calls/s)"

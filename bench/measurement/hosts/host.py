@@ -64,14 +64,16 @@ class WindowMeter:
 
 
 def counters(pids: Mapping[str, list[int]], network: Path = kernel_counters.NETWORK) -> dict[str, int]:
-    """Return CPU time and context switches of the processes that are not clients, and the kernel's counters.
+    """Return CPU time and context switches of the processes that are not clients, the kernel's counters, and when.
 
-    The machine's CPU time is without that of this process, which conducts: reading these takes milliseconds.
+    The machine's CPU time is without that of this process, which conducts: reading these takes milliseconds, by which
+    a slice is shorter than the time between two readings (``metered_ns``).
     """
     others = {role: ids for role, ids in pids.items() if not role.startswith("client")}
     counts = {f"{role}_cpu_ns": cpu_clocks.total_ns(ids) for role, ids in others.items()}
     if "server" in others and (switches := cpu_clocks.switches(others["server"])):
         counts["server_voluntary_switches"], counts["server_involuntary_switches"] = switches
+    counts["metered_ns"] = time.perf_counter_ns()
     of_kernel = kernel_counters.read(network=network)
     if "machine_busy_ns" in of_kernel:
         of_kernel["machine_busy_ns"] -= time.process_time_ns()

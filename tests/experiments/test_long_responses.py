@@ -1,0 +1,105 @@
+"""Why response times of an open load are long: one slow request that later ones inherit, or an overload."""
+
+import itertools
+from dataclasses import replace
+
+import nbformat
+import pandas as pd
+import pytest
+from conftest import ROOT
+from handmade import recorded, usual
+
+from bench.apps.teaching import questions
+from bench.experiments.openload import text
+from bench.experiments.openload.findings import slow_request
+from bench.plan.case import Case
+from bench.run.start_record import StartRecord
+from bench.simulation import virtual_time
+
+PACED = {"load": "open", "offered_per_s": 500.0, "clients": 8, "arrivals": "uniform"}
+CASES = [Case("oracle", "ipc", options={"mean_us": 1000}), Case("oracle", "ipc", options={"mean_us": 1000}, **PACED)]
+REQUESTS, NUMBER = 600, 200  # of each start; the one that is slow
+
+
+def stalled(stall_us, starts=()):
+    """Return a run of a server that takes 1 ms, but ``stall_us`` for one request of some starts."""
+
+    def record(start, block, index):
+        times_us = [1000.0] * REQUESTS
+        if not index:
+            calls = [virtual_time.closed(times_us, 50.0, 0.6)]
+            return StartRecord(usual(calls[0].shape[1], 0.6), calls)
+        if start in starts:
+            times_us[NUMBER - 1] = stall_us
+        dues = [2_000_000 * number for number in range(REQUESTS)]
+        calls = virtual_time.opened(iter(times_us), 50.0, dues, 8, 1.2)
+        return StartRecord(usual(REQUESTS, 1.2, scheduled=REQUESTS), calls)
+
+    return recorded("openload", CASES, record)
+
+
+def overloaded_at(offered_per_s, busy_ns, service_us=3000.0):
+    """Return a run of an open load of a server that takes so long for a request, and was to take 1 ms."""
+    cases = [CASES[0], replace(CASES[1], offered_per_s=offered_per_s)]
+
+    def record(start, block, index):
+        if not index:
+            calls = virtual_time.closed([service_us] * REQUESTS, 50.0, 0.6)
+            return StartRecord(usual(calls.shape[1], 0.6), [calls])
+        known = usual(REQUESTS, 1.2, scheduled=REQUESTS, machine_busy_ns=busy_ns)
+        dues = [int(1e9 / offered_per_s) * number for number in range(REQUESTS)]
+        return StartRecord(known, virtual_time.opened(itertools.repeat(service_us), 50.0, dues, 8, 3.0))
+
+    return recorded("openload", cases, record)
+
+
+@pytest.mark.parametrize(("busy_ns", "why"), [(2_400_000_000, "100% busy"), (10**9, "limit does not explain that")])
+def test_an_overload_below_the_upper_limit_is_said_to_be_one(busy_ns, why):
+    run = overloaded_at(450.0, busy_ns)
+    assert "Below the upper limit, at 450/s: " in text.growth(run) and why in text.growth(run)
+    assert questions.measured(run, questions.find("openload q1")) is None  # no mean, as in the table
+    assert "Below the upper limit" not in text.growth(overloaded_at(1100.0, busy_ns))
+
+
+@pytest.fixture(scope="module")
+def paced_starts():
+    """Return the numbers of the starts of the open load."""
+    return [int(start) for start in stalled(1000.0).ledger_of(1).index]
+
+
+def test_a_slow_request_is_named_with_its_pause_and_those_behind_it(paced_starts):
+    run = stalled(100_000.0, paced_starts[2:3])
+    found = slow_request(run, 1)
+    assert (found.start, found.number, found.of_tail) == (paced_starts[2], NUMBER, 1.0)
+    assert found.pause_us == pytest.approx(100_000, rel=0.01)
+    assert found.behind == pytest.approx(98, abs=1)  # each of them has 1 ms less to wait than the one before
+    said = text.growth(run)
+    assert f"request {NUMBER} of start {paced_starts[2]}" in said and f"{found.behind} later requests" in said
+
+
+def test_where_no_single_request_explains_the_tail_none_is_named(paced_starts):
+    for run in (stalled(1000.0), stalled(5000.0, paced_starts[2:3]), stalled(100_000.0, paced_starts)):
+        assert slow_request(run, 1) is None and "slow request" not in text.growth(run)
+
+
+def test_a_queue_that_grows_by_itself_has_no_slow_request():
+    options = {"law": "exponential", "mean_us": 1000}
+    cases = [Case("oracle", "ipc", options=options, **PACED | {"arrivals": "poisson", "offered_per_s": 850.0})]
+
+    def record(start, block, index):
+        return virtual_time.measured(cases[0], 0.6, start, start, 50.0)
+
+    assert slow_request(recorded("openload", cases, record), 0) is None
+
+
+def test_the_readers_own_instrument_says_how_many_waited_behind_its_slow_request(capsys):
+    cells = nbformat.read(ROOT / "notebooks" / "openload.ipynb", 4).cells
+    (source,) = [cell.source for cell in cells if cell.source.startswith("from_due =")]
+    due_s = pd.Series(itertools.accumulate([0.002] * 399, initial=0.0))
+    sent_s = due_s.copy()
+    sent_s[200:230] += 0.05
+    took_s = pd.Series(0.0001, index=due_s.index)
+    took_s[199] = 0.1
+    rows = pd.DataFrame({"due_s": due_s, "sent_s": sent_s, "done_s": sent_s + took_s})
+    exec(source, {"pd": pd, "rows": rows, "from_sending": took_s * 1e3})
+    assert "request 200 took 100.0 ms; the next 30 left more than 1 ms late behind it" in capsys.readouterr().out
