@@ -34,11 +34,6 @@ def test_list_shows_every_system_with_transports_and_options(process):
     assert "inproc, ipc, tcp" in text and "nodelay=true" in text and "bytes, record, items, tree, numbers" in text
 
 
-def test_list_tells_how_to_install_what_is_missing(command, with_systems):
-    with_systems()
-    assert "python -m pip install a-library-that-is-not-installed" in command("list").stdout
-
-
 def test_runs_and_show(command, one_run):
     assert one_run.id in command("runs").stdout
     text = command("show", "latest").stdout

@@ -262,15 +262,6 @@ def test_modules_in_the_users_folder_do_not_reach_servers(tmp_path, monkeypatch)
     assert measure(Case("sockets", "tcp"), 0.05, seed=1).ledger["calls"] > 0
 
 
-def test_serving_at_an_address_in_use_is_one_line(command):
-    taken = _connections.listen(sockets.parse_address("tcp://127.0.0.1:0"))
-    address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-    finished = command("serve", "zeromq", address)
-    taken.close()
-    assert finished.returncode == 1 and finished.stderr.count("\n") == 1
-    assert address in finished.stderr and os.strerror(errno.EADDRINUSE) in finished.stderr
-
-
 def test_a_child_whose_parent_dies_before_it_speaks_leaves_too(tmp_path):
     code = (
         "import os, subprocess, sys\n"
