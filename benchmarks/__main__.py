@@ -366,14 +366,6 @@ def _lateness(calls: Times) -> Times:
     return (sent - due)[free]
 
 
-def reviewing() -> None:
-    """How long a run's review takes: all checks, quantiles with intervals, warm-up, dependence."""
-    for samples, wanted in ((1_000_000, "2 s, 500 MB"), (10_000_000, "20 s")):
-        words = [sys.executable, "-m", "benchmarks.review", str(samples)]
-        seconds, mb = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
-        print(f"{f'review of {samples:,} samples':38} {seconds} s, {mb} MB at most (wanted <= {wanted})", flush=True)
-
-
 def notebook() -> None:
     """`papermill latency.ipynb out.ipynb -p transport ipc`, in slices and in starts, and what is not measuring."""
     took, _ = _papermill("20")
@@ -484,7 +476,7 @@ def hosts() -> None:
 
 PARTS = (
     loops, round_trips, native, frameworks, routed, brokered, streams, reply_streams, readiness, engines,
-    load_generators, connections, grpc_wire, tls_wire, per_byte, pacing, storing, loading, hashing, reviewing, memory,
+    load_generators, connections, grpc_wire, tls_wire, per_byte, pacing, storing, loading, hashing, memory,
     growth, notebook,
 )  # fmt: skip
 
