@@ -1,6 +1,5 @@
 """What goes wrong is said in one line with a remedy; nothing is lost, nothing is left running."""
 
-import errno
 import os
 import re
 import resource
@@ -15,7 +14,7 @@ from conftest import ROOT, descendants, is_gone, wait_for
 from specs import server_spec
 
 from bench.analysis import checks
-from bench.errors import DataError, SystemFailedError, TransportError
+from bench.errors import DataError, SystemFailedError
 from bench.experiments import registry
 from bench.measurement import runner, start
 from bench.measurement.start import measure
@@ -164,14 +163,6 @@ def test_a_place_that_cannot_be_written_is_named(monkeypatch):
     monkeypatch.setenv("ROUNDTRIP_RUNS", "/proc/nowhere")
     with pytest.raises(DataError, match=r"/proc/nowhere.*ROUNDTRIP_RUNS"):
         runner.run(registry.plan("latency", transport="ipc", profile="smoke"))
-
-
-def test_an_address_in_use_is_reported(tmp_path):
-    taken = _connections.listen(sockets.parse_address("tcp://127.0.0.1:0"))
-    address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-    with pytest.raises(TransportError, match=f"{address}.*{os.strerror(errno.EADDRINUSE)}"):
-        sockets.serve(sockets.Binding("tcp", str(tmp_path), address), sockets.Options(), None)
-    taken.close()
 
 
 def test_a_target_that_does_not_answer(monkeypatch):

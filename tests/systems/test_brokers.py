@@ -160,7 +160,7 @@ def own_path(monkeypatch):
     monkeypatch.setattr(systems, "__path__", list(systems.__path__))
 
 
-@pytest.mark.parametrize("name", [*BROKERS, "wamp_crossbar", "zeromq"])
+@pytest.mark.parametrize("name", [*BROKERS, "wamp_crossbar", "zeromq", "sockets"])
 def test_a_port_that_is_taken_is_named(name, command, private_parent):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"

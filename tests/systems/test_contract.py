@@ -271,12 +271,6 @@ def test_load_and_memory_are_recorded_for_each_role():
     assert any((row["cpu_percent"] or 0) > 0 for row in load)
 
 
-def test_an_awaited_client_goes_through_the_same_pipeline(with_systems):
-    with_systems()
-    measured = measure(Case("aio", "tcp", 100, max_calls=20), window_s=20.0, seed=1)
-    assert measured.ledger["calls"] == measured.ledger["server_calls"] == 20
-
-
 def test_a_further_system_is_one_file_and_no_edits(tmp_path, with_systems, command):
     (tmp_path / "pair.py").write_text(
         textwrap.dedent('''
