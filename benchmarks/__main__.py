@@ -41,7 +41,6 @@ from benchmarks import growing, long_load, wires
 from benchmarks import hosts as conducted
 from benchmarks import per_byte as known_per_byte
 from benchmarks import reply_streams as thousand
-from benchmarks import two_generators as conducted_loads
 
 FAST = Path(__file__).parents[1] / "tests" / "fast_http.c"
 NATIVE = Path(__file__).with_name("bare_sockets.c")
@@ -101,6 +100,11 @@ def compare(title: str, lab: Callable[[], float], other: Callable[[], float], un
     )
 
 
+def compare_rtt(title: str, case: Case, routers: Routers | None = None, place: str | None = None) -> None:
+    """Compare the median round trip of the laboratory with that of a bare loop."""
+    compare(f"{title}, p50 RTT", lambda: lab_rtt(case, routers), lambda: bare("calls", case, place), "us", 1e-3)
+
+
 def loops() -> None:
     """What the timed loop adds to a call, by the loopback system."""
     spans, costs = [], []
@@ -123,8 +127,7 @@ def routed() -> None:
             if transport == "ipc":
                 print(f"{'router ready':38} {time.perf_counter() - began:.1f} s (wanted <= 15)")
             place = router.addresses[f"{transport} rawsocket"]
-            title = f"wamp {transport} same, p50 RTT"
-            compare(title, lambda c=case: lab_rtt(c, routers), lambda c=case, p=place: bare("calls", c, p), "us", 1e-3)  # type: ignore[misc]
+            compare_rtt(f"wamp {transport} same", case, routers, place)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ROUNDTRIP_RUNS"] = folder
         began = time.perf_counter()
@@ -144,9 +147,7 @@ def brokered() -> None:
             case = Case(system, transport)
             router = routers.of(case)
             assert router
-            place = router.addresses[transport]
-            title = f"{system} {transport} same, p50 RTT"
-            compare(title, lambda c=case: lab_rtt(c, routers), lambda c=case, p=place: bare("calls", c, p), "us", 1e-3)  # type: ignore[misc]
+            compare_rtt(f"{system} {transport} same", case, routers, router.addresses[transport])
 
 
 def readiness() -> None:
@@ -346,20 +347,9 @@ def load_generators() -> None:
     with beside_wrk() as case:
         if case is None:
             return
-        compare(
-            "32 connections: wrk by lab, by hand",
-            lambda: lab_engine_rate(case, "wrk"),
-            lambda: by_hand(case),
-            "k/s",
-            1e-3,
-        )
-        compare(
-            "32 connections: wire, wrk (bare)",
-            lambda: lab_engine_rate(case, "wire"),
-            lambda: lab_engine_rate(case, "wrk"),
-            "k/s",
-            1e-3,
-        )
+        by_wrk = partial(lab_engine_rate, case, "wrk")
+        compare("32 connections: wrk by lab, by hand", by_wrk, partial(by_hand, case), "k/s", 1e-3)
+        compare("32 connections: wire, wrk (bare)", partial(lab_engine_rate, case, "wire"), by_wrk, "k/s", 1e-3)
 
 
 def connections() -> None:
@@ -374,14 +364,6 @@ def _lateness(calls: Times) -> Times:
     sent, received, due = calls
     free = np.concatenate([[0], received[:-1]]) <= due
     return (sent - due)[free]
-
-
-def reviewing() -> None:
-    """How long a run's review takes: all checks, quantiles with intervals, warm-up, dependence."""
-    for samples, wanted in ((1_000_000, "2 s, 500 MB"), (10_000_000, "20 s")):
-        words = [sys.executable, "-m", "benchmarks.review", str(samples)]
-        seconds, mb = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
-        print(f"{f'review of {samples:,} samples':38} {seconds} s, {mb} MB at most (wanted <= {wanted})", flush=True)
 
 
 def notebook() -> None:
@@ -410,23 +392,17 @@ def round_trips() -> None:
     for where in ("same", "split"):
         for system in ("zeromq", "sockets"):
             for transport in ("ipc", "tcp"):
-                case = Case(system, transport, placement=where)
-                title = f"{system} {transport} {where}, p50 RTT"
-                compare(title, lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3)  # type: ignore[misc]
+                compare_rtt(f"{system} {transport} {where}", Case(system, transport, placement=where))
     for transport in ("ipc", "tcp"):
         case = Case("grpc_sync", transport, options={"serialization": "bytes"})
-        title = f"grpc_sync {transport} same, p50 RTT"
-        compare(title, lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3)  # type: ignore[misc]
+        compare_rtt(f"grpc_sync {transport} same", case)
     http()
 
 
 def http() -> None:
     """The median round trip of HTTP by aiohttp: the laboratory's client loop and a bare one (wanted within 3 %)."""
     for where in ("same", "split"):
-        case = Case("http_aiohttp", "tcp", placement=where)
-        compare(
-            f"http_aiohttp tcp {where}, p50 RTT", lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3
-        )  # type: ignore[misc]
+        compare_rtt(f"http_aiohttp tcp {where}", Case("http_aiohttp", "tcp", placement=where))
 
 
 def frameworks() -> None:
@@ -436,9 +412,7 @@ def frameworks() -> None:
         if reason := systems.missing(system):
             print(f"{system:38} skipped: {reason}")
             continue
-        case = Case(system, transport, placement="same")
-        title = f"{system} {transport} same, p50 RTT"
-        compare(title, lambda c=case: lab_rtt(c), lambda c=case: bare("calls", c), "us", 1e-3)  # type: ignore[misc]
+        compare_rtt(f"{system} {transport} same", Case(system, transport, placement="same"))
 
 
 def native() -> None:
@@ -449,13 +423,8 @@ def native() -> None:
         for where in ("same", "split"):
             for transport in ("ipc", "tcp"):
                 case = Case("sockets_c", transport, options={"client": "c", "server": "c"}, placement=where)
-                compare(
-                    f"sockets_c {transport} {where}, p50 RTT",
-                    lambda c=case: lab_rtt(c),
-                    lambda c=case: bare_native(program, c),
-                    "us",
-                    1e-3,
-                )  # type: ignore[misc]
+                title, other = f"sockets_c {transport} {where}, p50 RTT", partial(bare_native, program, case)
+                compare(title, partial(lab_rtt, case), other, "us", 1e-3)
 
 
 def bare_native(program: str, case: Case) -> float:
@@ -471,7 +440,7 @@ def streams() -> None:
     for transport in ("ipc", "tcp"):
         case = Case("zeromq", transport, 100, placement="split", load="stream")
         title = f"zeromq {transport} one way, 100 B"
-        compare(title, lambda c=case: lab_rate(c), lambda c=case: bare("streams", c), "k/s", 1e-3)  # type: ignore[misc]
+        compare(title, partial(lab_rate, case), partial(bare, "streams", case), "k/s", 1e-3)
 
 
 def reply_streams() -> None:
@@ -507,14 +476,13 @@ def minutes() -> None:
 
 
 def hosts() -> None:
-    """What hosts cost and bring. With --write, docs/hosts.md tells it."""
+    """What hosts cost. With --write, docs/hosts.md tells it."""
     conducted.hosts(max(3, BLOCKS // 3), is_written="--write" in sys.argv)
-    conducted_loads.two_generators(BLOCKS)
 
 
 PARTS = (
     loops, round_trips, native, frameworks, routed, brokered, streams, reply_streams, readiness, engines,
-    load_generators, connections, grpc_wire, tls_wire, per_byte, pacing, storing, loading, hashing, reviewing, memory,
+    load_generators, connections, grpc_wire, tls_wire, per_byte, pacing, storing, loading, hashing, memory,
     growth, notebook,
 )  # fmt: skip
 

@@ -146,19 +146,15 @@ async def http_client(place, size, seconds):
     """Do what ``client`` does, by one session of aiohttp with the settings that the laboratory chooses."""
     import aiohttp
 
-    url, payload, clock, times = f"http://127.0.0.1:{place}/echo", os.urandom(size), time.perf_counter_ns, []
+    url, payload = f"http://127.0.0.1:{place}/echo", os.urandom(size)
     settings = {"timeout": aiohttp.ClientTimeout(total=None), "auto_decompress": False}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), **settings) as session:
-        end = clock() + int(seconds * 1e9)
-        now = 0
-        while now < end:
-            began = clock()
+
+        async def call():
             async with session.post(url, data=payload, allow_redirects=False) as reply:
                 await reply.read()
-            now = clock()
-            times.append((now, now - began))
-    print(median(times, end, seconds), flush=True)
-    os._exit(0)
+
+        await timed(call, seconds)
 
 
 def login():
@@ -263,8 +259,7 @@ def client(system, transport, place, size, seconds):
     elif system == "http_asgi":
         import uvloop
 
-        times, end = uvloop.run(frameworks.http_asgi_times(place, payload, seconds))
-        return print(median(times, end, seconds))
+        uvloop.run(http_client(place, size, seconds))
     elif system in frameworks.CALLERS:
         call = frameworks.CALLERS[system](transport, place)
     elif system == "grpc_sync":

@@ -6,7 +6,6 @@ A server prints where it listens and answers for ever; a caller returns what mak
 import asyncio
 import socket
 import tempfile
-import time
 from pathlib import Path
 
 IDL = "service Echo { binary call(1: binary data) }"
@@ -100,22 +99,6 @@ def http_asgi_server(transport, place):
         await serving
 
     uvloop.run(serve())
-
-
-async def http_asgi_times(place, payload, seconds):
-    """Call by a client of aiohttp until the time is over; return when each call ended, and what it took, in ns."""
-    import aiohttp
-
-    url, clock, times = f"http://127.0.0.1:{place}/echo", time.perf_counter_ns, []
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as client:
-        now, end = 0, clock() + int(seconds * 1e9)
-        while now < end:
-            began = clock()
-            async with client.post(url, data=payload) as response:
-                await response.read()
-            now = clock()
-            times.append((now, now - began))
-    return times, end
 
 
 SERVERS = {"thrift": thrift_server, "nng": nng_server, "http_asgi": http_asgi_server}

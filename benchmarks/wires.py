@@ -50,13 +50,8 @@ def grpc(blocks: int) -> None:
         for callers in (1, 8):
             case = Case(system, "tcp", 100, placement="split", callers=callers, engine="wire")
             own = dataclasses.replace(case, engine="library")
-            _compare(
-                f"{system} tcp, {callers} callers: wire, grpcio",
-                lambda c=case: _calls_per_cpu_second(c),  # type: ignore[misc]
-                lambda c=own: _calls_per_cpu_second(c),  # type: ignore[misc]
-                blocks,
-                "wanted >= 3",
-            )
+            by_wire, by_own = (functools.partial(_calls_per_cpu_second, by) for by in (case, own))
+            _compare(f"{system} tcp, {callers} callers: wire, grpcio", by_wire, by_own, blocks, "wanted >= 3")
 
 
 def tls(blocks: int) -> None:
@@ -66,13 +61,9 @@ def tls(blocks: int) -> None:
         return
     for is_encrypted in (True, False):
         with _served(is_encrypted) as case:
-            _compare(
-                f"http{'s' * is_encrypted}, {CONNECTIONS} connections: wire, wrk",
-                lambda c=case: _calls_per_cpu_second(c),  # type: ignore[misc]
-                lambda c=case: _wrk(c),  # type: ignore[misc]
-                blocks,
-                "wanted >= 0.8" if is_encrypted else "for comparison",
-            )
+            title = f"http{'s' * is_encrypted}, {CONNECTIONS} connections: wire, wrk"
+            by_wire, by_wrk = functools.partial(_calls_per_cpu_second, case), functools.partial(_wrk, case)
+            _compare(title, by_wire, by_wrk, blocks, "wanted >= 0.8" if is_encrypted else "for comparison")
 
 
 @contextlib.contextmanager
@@ -132,12 +123,7 @@ def connections(case: Case, blocks: int) -> None:
         return float(1e9 * ledger["calls"] / ledger["client_cpu_ns"])
 
     for count in MANY:
-        _compare(
-            f"http, {count:,} connections: wire, wrk",
-            functools.partial(by, "wire", count),
-            functools.partial(by, "wrk", count),
-            blocks,
-            "wanted >= 0.9",
-        )
+        engines = (functools.partial(by, engine, count) for engine in ("wire", "wrk"))
+        _compare(f"http, {count:,} connections: wire, wrk", *engines, blocks, "wanted >= 0.9")
     each = (memory[MANY[-1]] - memory[MANY[0]]) / (MANY[-1] - MANY[0])
     print(f"{'memory of a connection by the wire':38} {each / 1e3:.1f} kB (wanted <= 20 kB)")

@@ -85,6 +85,17 @@ def requests(connection):
         yield _xmlrpc.read(connection.recv(size, MSG_WAITALL))[0][0]
 
 
+def posted(connection):
+    """Return the body of the next request over HTTP, "" where it has none; None where the client has left."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        if not (more := connection.recv(1)):
+            return None
+        head += more
+    size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0] or 0)
+    return connection.recv(size, MSG_WAITALL) if size else b""
+
+
 def load_of(address, system=sockets, window_s=FOREVER_S, options=None, **spec):
     """Make the calls of a load in this process; return it, and what it reports."""
     load = WireLoad(system, options or system.Options(), address, client_spec(window_s=window_s, **spec))

@@ -15,6 +15,7 @@ from bench.child import event_loop, timed_loops
 from bench.child.caller import Failures, failed
 from bench.child.loads import begin, schedule
 from bench.child.outstanding import SharedClient, SharedClients, from_place
+from bench.child.reconnects import begin_async
 from bench.contract import LoadReport
 from bench.errors import TransportError
 from bench.process.spec import ClientSpec
@@ -113,17 +114,8 @@ class OpenOutstanding(SharedClients):
 
     def first(self) -> int:
         """Connect and make one verified call over each connection; return the time of the first in ns."""
-        times = [connection.run(self._first(connection.client)) for connection in self._connections]
-        return times[0]
-
-    async def _first(self, client: Any) -> int:
-        await client.open()
-        payload, began = self._payloads.items[0], time.perf_counter_ns()
-        reply = await client.call(payload)
-        took = time.perf_counter_ns() - began
-        if payload != reply:
-            raise timed_loops.wrong_answer(payload, reply, 0)
-        return took
+        begun = [each.run(begin_async(each.client, self._payloads.items)) for each in self._connections]
+        return begun[0][1] - begun[0][0]
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Send the requests of the schedule; some may be sent late, by a fifth of the window."""

@@ -28,7 +28,7 @@ class Reconnects:
         self._times = timed_loops.zeros(most), timed_loops.zeros(most)
         is_async = inspect.iscoroutinefunction(system.Client.call)
         self._loop: Any = timed_loops.closed_async if is_async else timed_loops.closed
-        self._begin: Any = _begin_async if is_async else _begin
+        self._begin: Any = begin_async if is_async else _begin
         self._run = runner_of(is_async, options)
         self._done: list[Session] = []
         self._at_ns = 0
@@ -103,7 +103,7 @@ def _begin(client: Any, payloads: list[bytes]) -> tuple[int, int]:
     return opened_ns, answered_ns
 
 
-async def _begin_async(client: Any, payloads: list[bytes]) -> tuple[int, int]:
+async def begin_async(client: Any, payloads: list[bytes]) -> tuple[int, int]:
     """Do what ``_begin`` does, for a client whose methods are awaited."""
     await client.open()
     opened_ns = time.perf_counter_ns()

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
@@ -107,14 +108,32 @@ def finish(axes: Axes) -> None:
     axes.set_title(axes.get_title(loc="left"), wrap=True)
     axes.set_xlabel(axes.get_xlabel(), wrap=True)
     axes.set_ylabel(axes.get_ylabel(), wrap=True)
-    entries: dict[str, Any] = {}
-    for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-        entries.setdefault(str(label), handle)
-    if entries:
+    if entries := legend_entries(axes):
         figure: Any = axes.get_figure()
         letters = max(len(line) for label in entries for line in label.splitlines()) + 9  # with the handle
         columns = max(1, int(figure.bbox.width / figure.dpi * 72 / (5.6 * letters)))
         figure.legend(entries.values(), entries, loc="outside lower left", ncols=min(columns, len(entries)))
+
+
+def legend_entries(*panels: Axes) -> dict[str, Any]:
+    """Return what some panels draw by its label, the first of each label."""
+    entries: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(str(label), handle)
+    return entries
+
+
+def sheet(size: tuple[float, float], rows: int, draws: Sequence[Callable[[Axes], object]]) -> Figure:
+    """Return a figure of some panels, in so many rows; each is drawn by a function of its axes. size: in inches."""
+    with style():
+        figure = Figure(figsize=size, layout="constrained")
+        parts = figure.subfigures(rows, len(draws) // rows, squeeze=False)
+        for part, draw in zip(parts.flat, draws, strict=True):
+            axes = part.subplots()
+            draw(axes)
+            finish(axes)
+    return figure
 
 
 DECADES = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3))  # ticks of each decade, from 1 on

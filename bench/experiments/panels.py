@@ -4,18 +4,17 @@ A panel is a function of a run and an Axes, in the file of the notebook that it 
 and no style is set at import.
 """
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure, FigureBase
+from matplotlib.figure import Figure
 
 from bench import paths
 from bench.analysis import acceptance, checks, per_host
 from bench.drawing import borrowed
-from bench.drawing.axes import finish, style
+from bench.drawing.axes import finish, sheet, style
 from bench.experiments import sentences
 from bench.experiments.registry import figure_of
 from bench.run.files import writing
@@ -46,34 +45,22 @@ def panel(run: Run, name: str) -> Figure:
     """Return a figure that shows one panel, named as its function."""
     with style():
         figure = Figure(figsize=(10, 4.2 + taller(run) / 2), layout="constrained")
-        _draw(run, figure, getattr(figure_of(run.plan.notebook), name))
+        axes = figure.subplots()
+        getattr(figure_of(run.plan.notebook), name)(run, axes)
+        finish(axes)
     return figure
 
 
 def pair(run: Run, *names: str) -> Figure:
     """Return a figure of some panels beside each other, each named as its function, with title and caption."""
-    drawn = figure_of(run.plan.notebook)
-    with style():
-        figure = Figure(figsize=(14, 5.2 + taller(run) / 2), layout="constrained")
-        for part, name in zip(figure.subfigures(1, len(names), squeeze=False).flat, names, strict=True):
-            _draw(run, part, getattr(drawn, name))
-    return framed(figure, title_of(run), caption(run))
+    draws = [partial(getattr(figure_of(run.plan.notebook), name), run) for name in names]
+    return framed(sheet((14, 5.2 + taller(run) / 2), 1, draws), title_of(run), caption(run))
 
 
 def whole(run: Run) -> Figure:
     """Return the notebook's figure: four panels, title and caption."""
-    drawn = figure_of(run.plan.notebook)
-    with style():
-        figure = Figure(figsize=(14, 10.4 + taller(run)), layout="constrained")
-        for part, draw in zip(figure.subfigures(2, 2, squeeze=False).flat, drawn.PANELS, strict=True):
-            _draw(run, part, draw)
-    return framed(figure, title_of(run), caption(run))
-
-
-def _draw(run: Run, figure: FigureBase, draw: Callable[[Run, Axes], None]) -> None:
-    axes = figure.subplots()
-    draw(run, axes)
-    finish(axes)
+    draws = [partial(draw, run) for draw in figure_of(run.plan.notebook).PANELS]
+    return framed(sheet((14, 10.4 + taller(run)), 2, draws), title_of(run), caption(run))
 
 
 def framed(figure: Figure, title: str, below: str) -> Figure:

@@ -13,23 +13,20 @@ from bench.errors import NotInstalledError
 EventLoop = Literal["asyncio", "uvloop"]
 
 
-def check(event_loop: str) -> None:
-    """Raise NotInstalledError, with the command that installs it, for a loop that is not installed."""
-    if event_loop == "asyncio":
-        return
-    from importlib.util import find_spec
-
-    if find_spec(event_loop) is None:
-        raise NotInstalledError(f"{event_loop} is not installed; install it: python -m pip install {event_loop}")
-
-
 def factory(options: Any) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what makes the event loop that a system's options name; None for asyncio's own."""
-    if getattr(options, "event_loop", "asyncio") == "asyncio":
+    """Return what makes the event loop that a system's options name; None for asyncio's own, or without the option.
+
+    NotInstalledError, with the command that installs it, for a loop that is not installed.
+    """
+    if (name := getattr(options, "event_loop", "asyncio")) == "asyncio":
         return None
     from importlib import import_module
 
-    made: Callable[[], asyncio.AbstractEventLoop] = import_module(options.event_loop).new_event_loop
+    try:
+        made: Callable[[], asyncio.AbstractEventLoop] = import_module(name).new_event_loop
+    except ImportError as absent:
+        text = f"{name} is not installed; install it: python -m pip install {name}"
+        raise NotInstalledError(text) from absent
     return made
 
 

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.drawing.axes import GREY, finish, log_axis, look, name_rows, row_fontsize, style, write_beside
+from bench.drawing.axes import GREY, log_axis, look, sheet, write_beside
 from bench.referees.capacity import Capacity, Point
 from bench.referees.capacity_report import name
+from bench.referees.comparison_figure import panel_of_rows
 from bench.referees.load_checks import REPORTED_RATE_OFF
 from bench.text import counted, duration, harmless, listed, one_line, quantity
 
@@ -30,14 +32,8 @@ def per_cpu(found: Capacity) -> float:
 def draw(found: Sequence[Capacity]) -> Figure:
     """Return the figure: capacity per CPU, rates delivered at shares of the capacity, CPU time per request."""
     rows = in_order(found)
-    with style():
-        figure = Figure(figsize=(10, (1.8 + 0.36 * len(rows)) * len(PANELS)), layout="constrained")
-        for part, panel in zip(figure.subfigures(len(PANELS), 1, squeeze=False).flat, PANELS, strict=True):
-            axes = part.subplots()
-            panel(axes, rows)
-            name_rows(axes, [row.name for row in rows], row_fontsize(len(rows)))
-            finish(axes)
-    return figure
+    size = (10, (1.8 + 0.36 * len(rows)) * len(PANELS))
+    return sheet(size, len(PANELS), [partial(panel_of_rows, panel, rows) for panel in PANELS])
 
 
 def capacity(axes: Axes, rows: Sequence[Capacity]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.drawing.axes import GREY, label_axis, log_axis, look, style, ticks_at
+from bench.drawing.axes import GREY, label_axis, legend_entries, log_axis, look, style, ticks_at
 from bench.referees.capacity import SHARES, Capacity, Point
 from bench.referees.capacity_report import capacity
 from bench.text import capitalized, counted, quantity
@@ -43,10 +43,7 @@ def whole(found: Capacity) -> Figure:
         _p99(times, points, found)
         rates.set_title(title)
     _rows(grid)
-    entries: dict[str, Any] = {}
-    for axes in grid.flat:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            entries.setdefault(str(label), handle)
+    entries = legend_entries(*grid.flat)
     figure.legend(entries.values(), entries, loc="outside lower left", ncols=max(2, len(columns) + 1))
     return figure
 

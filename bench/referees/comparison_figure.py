@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -10,13 +11,12 @@ from matplotlib.figure import Figure
 
 from bench.drawing.axes import (
     SMALL,
-    finish,
     log_axis,
     look,
     name_rows,
     ratio_axis,
     row_fontsize,
-    style,
+    sheet,
     ticks_at,
     write_beside,
 )
@@ -34,20 +34,14 @@ SINCE = {True: "true times from the schedule", False: "the schedule was not kept
 
 def draw(rows: Sequence[Row], *panels: str) -> Figure:
     """Return a figure of some panels, named as their functions, one below the other."""
-    with style():
-        figure = Figure(figsize=(10, (1.6 + 0.34 * len(rows)) * len(panels)), layout="constrained")
-        for part, name in zip(figure.subfigures(len(panels), 1, squeeze=False).flat, panels, strict=True):
-            _panel(part, _filled(rows), globals()[name])
-    return figure
+    size = (10, (1.6 + 0.34 * len(rows)) * len(panels))
+    return sheet(size, len(panels), [partial(panel_of_rows, globals()[name], _filled(rows)) for name in panels])
 
 
 def whole(rows: Sequence[Row]) -> Figure:
     """Return the figure: all panels."""
-    with style():
-        figure = Figure(figsize=(14, 5.4 + 0.6 * len(rows)), layout="constrained")
-        for part, panel in zip(figure.subfigures(2, 2, squeeze=False).flat, PANELS, strict=True):
-            _panel(part, _filled(rows), panel)
-    return figure
+    draws = [partial(panel_of_rows, panel, _filled(rows)) for panel in PANELS]
+    return sheet((14, 5.4 + 0.6 * len(rows)), 2, draws)
 
 
 def _filled(rows: Sequence[Row]) -> Sequence[Row]:
@@ -55,11 +49,10 @@ def _filled(rows: Sequence[Row]) -> Sequence[Row]:
     return rows if any(not row.is_stored for row in rows) else [replace(row, is_stored=False) for row in rows]
 
 
-def _panel(part: Any, rows: Sequence[Row], panel: Callable[[Axes, Sequence[Row]], None]) -> None:
-    axes = part.subplots()
+def panel_of_rows(panel: Callable[[Axes, Sequence[Any]], None], rows: Sequence[Any], axes: Axes) -> None:
+    """Draw a panel that has a row for each load generator, and name its rows."""
     panel(axes, rows)
     name_rows(axes, [row.name for row in rows], row_fontsize(len(rows)))
-    finish(axes)
 
 
 def verdicts(axes: Axes, rows: Sequence[Row]) -> None:

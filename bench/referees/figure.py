@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.drawing.axes import GREY, log_axis, look, style
+from bench.drawing.axes import GREY, legend_entries, log_axis, look, style
 from bench.referees import arrival_checks, time_checks
 from bench.referees.certificate import VERDICTS, Certificate, Section, named
 from bench.referees.observation import Observation
@@ -108,7 +108,5 @@ def _odds(fractions: Any) -> Any:
 
 
 def _legend(axes: Axes) -> None:
-    entries: dict[str, Any] = {}
-    for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-        entries.setdefault(str(label), handle)
+    entries = legend_entries(axes)
     axes.legend(entries.values(), entries, loc="best", frameon=True)

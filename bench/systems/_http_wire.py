@@ -8,7 +8,7 @@ Source: RFC 9112, sections 2 to 7.
 
 import re
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from bench.contract import Address, parse_address
@@ -18,7 +18,6 @@ from bench.systems import _connections
 MOST_HEAD = 1 << 16  # bytes of status line and header fields together; of trailer fields as well
 MOST_BODY = 256_000_000  # bytes of a body, with what delimits its chunks
 MOST_LINE = 1 << 10  # bytes of a line that says how long a chunk is
-WRONG_END = "malformed HTTP chunk: it does not end where it says"
 
 STATUS = re.compile(rb"HTTP/1\.([01]) ([2-5]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?")
 FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*")
@@ -129,19 +128,6 @@ def _fits(size: int) -> int:
     return size
 
 
-def chunks(buffer: Buffer, at: int, length: int) -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) of the data of each complete chunk; the last one is empty."""
-    size = -1
-    while size and (line := _line(buffer, at, length, MOST_LINE)) is not None:
-        size, start = _fits(_chunk_size(line)), at + len(line) + 2
-        at = start + size + 2 * (size > 0)
-        if at > length:
-            return
-        if size and buffer[at - 2 : at] != b"\r\n":
-            raise TransportError(WRONG_END)
-        yield start, start + size
-
-
 def _chunk_size(line: bytes) -> int:
     match = CHUNK.fullmatch(line)
     if match is None:
@@ -150,26 +136,34 @@ def _chunk_size(line: bytes) -> int:
 
 
 class Body:
-    """A body of any length, taken in as its bytes come; ``is_over`` once it is whole. size: as in ``Head``."""
+    """A body of any length, taken in as its bytes come; size: as in ``Head``.
+
+    is_over: whether it is whole. rest: bytes that came and were not read yet, behind a whole body what follows it.
+    """
 
     def __init__(self, size: int | None) -> None:
         self._is_chunked, self._is_last = size is None, False
         self._left = size or 0  # bytes of the body, or of the chunk under way with its delimiter
-        self._rest = b""
+        self.rest = b""
         self.is_over = size == 0
 
     def feed(self, data: bytes) -> bytes:
+        """Do what ``take`` does; TransportError also where something follows a whole body."""
+        part = self.take(data)
+        if self.is_over and self.rest:
+            raise TransportError(f"{len(self.rest)} bytes came after a response, without a request")
+        return part
+
+    def take(self, data: bytes) -> bytes:
         """Return what has come of the body, without what delimits its chunks; TransportError if that is malformed."""
         if self._left == TO_END:
             return data
-        data = self._rest + data
+        data = self.rest + data
         part, at = self._of_chunks(data) if self._is_chunked else (data[: self._left], min(self._left, len(data)))
         if not self._is_chunked:
             self._left -= at
             self.is_over = not self._left
-        self._rest = data[at:]
-        if self.is_over and self._rest:
-            raise TransportError(f"{len(self._rest)} bytes came after a response, without a request")
+        self.rest = data[at:]
         return part
 
     def end(self) -> bytes:
@@ -194,7 +188,7 @@ class Body:
                 if length - at < 2:
                     break
                 if data[at : at + 2] != b"\r\n":
-                    raise TransportError(WRONG_END)
+                    raise TransportError("malformed HTTP chunk: it does not end where it says")
                 at, self._left = at + 2, 0
             elif self._is_last:
                 stop = _after_trailers(data, at, length)
@@ -205,7 +199,7 @@ class Body:
                 break
             else:
                 at += len(line) + 2
-                size = _chunk_size(line)
+                size = _fits(_chunk_size(line))
                 self._left, self._is_last = size + 2 * (size > 0), not size
         return b"".join(parts), at
 
@@ -239,7 +233,7 @@ class Responses:
         self._where, self._nodelay = parse_address(address), nodelay
         self.last = False
         self._head: Head | None = None
-        self._at = 0  # where the first chunk begins that was not all there
+        self._body, self._at = Body(None), 0  # of chunks: what has been taken in of it, and where the rest begins
 
     def connect(self) -> socket.socket:
         """Return a connection to the server; TransportError where that is not possible."""
@@ -254,7 +248,7 @@ class Responses:
             self._head = read_head(buffer, length)
             if self._head is None:
                 return 0
-            self._at = self._head.start
+            self._body, self._at = Body(None), self._head.start
         stop = self._chunked(buffer, length) if self._head.size is None else self._head.start + self._head.size
         if not 0 < stop <= length:
             return 0
@@ -263,12 +257,10 @@ class Responses:
 
     def _chunked(self, buffer: Buffer, length: int) -> int:
         assert self._head
-        for start, stop in chunks(buffer, self._at, length):
-            if start == stop:
-                return _after_trailers(buffer, start, length)
-            self._at = stop + 2
-            _fits(self._at - self._head.start)
-        return 0
+        self._body.take(bytes(buffer[self._at : length]))
+        self._at = length
+        _fits(length - self._head.start)
+        return length - len(self._body.rest) if self._body.is_over else 0
 
 
 def content(response: bytes) -> bytes:
@@ -284,6 +276,4 @@ def content(response: bytes) -> bytes:
 
 def body_of(response: bytes, head: Head) -> bytes:
     """Return the body of a whole response with this head, whatever its status."""
-    if head.size is not None:
-        return response[head.start :]
-    return b"".join(response[start:stop] for start, stop in chunks(response, head.start, len(response)))
+    return response[head.start :] if head.size is not None else Body(None).take(response[head.start :])

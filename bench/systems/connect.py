@@ -57,9 +57,6 @@ class Options:
     codec: str = "protobuf"
     tls: bool = False
 
-    def __post_init__(self) -> None:
-        event_loops.check(self.event_loop)
-
 
 class _Unchanged:
     """A codec that leaves bytes as they are."""

@@ -28,10 +28,6 @@ class Options(_grpc.Options):
 
     event_loop: event_loops.EventLoop = "asyncio"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        event_loops.check(self.event_loop)
-
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""

@@ -54,9 +54,6 @@ class Options:
     tls: bool = False
     event_loop: event_loops.EventLoop = "asyncio"
 
-    def __post_init__(self) -> None:
-        event_loops.check(self.event_loop)
-
 
 class Codec(ProtoCodec):
     """The library's own codec, which leaves messages of the type ``bytes`` as they are."""

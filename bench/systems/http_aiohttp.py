@@ -74,7 +74,6 @@ class Options:
     event_loop: event_loops.EventLoop = "asyncio"
 
     def __post_init__(self) -> None:
-        event_loops.check(self.event_loop)
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"workers must be 1 to {MOST_WORKERS}, not {self.workers}")
         if not 0 <= self.pool < 2**31:

@@ -46,9 +46,6 @@ class Options:
     codec: str = "json"
     tls: bool = False
 
-    def __post_init__(self) -> None:
-        event_loops.check(self.event_loop)
-
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""

@@ -62,9 +62,6 @@ class Options:
     structured: bool = True
     event_loop: event_loops.EventLoop = "asyncio"
 
-    def __post_init__(self) -> None:
-        event_loops.check(self.event_loop)
-
 
 def _server(options: Options, service: Service) -> Any:
     """Return the server with its tool."""

@@ -82,9 +82,6 @@ class Options:
     event_loop: event_loops.EventLoop = "asyncio"
     tls: bool = False
 
-    def __post_init__(self) -> None:
-        event_loops.check(self.event_loop)
-
 
 def route(binding: Binding, options: Options, service: RouterService) -> None:
     """Run a NATS server until it ends."""

@@ -26,9 +26,6 @@ class Options(_nng.Options):
 
     event_loop: event_loops.EventLoop = "asyncio"
 
-    def __post_init__(self) -> None:
-        event_loops.check(self.event_loop)
-
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer requests in one event loop, with one REP socket: one after another, whoever sent them."""

@@ -67,10 +67,6 @@ class Options(_rabbitmq.Options):
 
     event_loop: event_loops.EventLoop = "asyncio"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        event_loops.check(self.event_loop)
-
 
 def route(binding: Binding, options: Options, service: RouterService) -> None:
     """Run a RabbitMQ broker until it ends."""

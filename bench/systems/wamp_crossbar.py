@@ -63,9 +63,6 @@ class Options:
     event_loop: event_loops.EventLoop = "asyncio"
     tls: bool = False
 
-    def __post_init__(self) -> None:
-        event_loops.check(self.event_loop)
-
 
 def coder(options: Options, kind: str) -> codecs.Coder:
     """Return how autobahn's serializer encodes and decodes a value, without the WAMP message around it."""

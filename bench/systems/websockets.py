@@ -57,7 +57,6 @@ class Options:
     event_loop: event_loops.EventLoop = "asyncio"
 
     def __post_init__(self) -> None:
-        event_loops.check(self.event_loop)
         if self.library == "picows" and importlib.util.find_spec("picows") is None:
             raise NotInstalledError("picows is not installed; install it: python -m pip install picows")
 

@@ -29,6 +29,7 @@ from bench.plan.case import (
 )
 from bench.plan.placement import PLACEMENTS
 from bench.plan.retry_policy import RetryPolicy
+from bench.process import event_loops
 from bench.text import quoted
 from bench.validation import connection_use, message_support, reply_streams, sources
 
@@ -265,7 +266,10 @@ def _check_generator(case: Case, module: Any) -> None:
 
 
 def options_of(kind: type[Any], given: Mapping[str, Any], system: str) -> dict[str, Any]:
-    """Return all options of a system with their values; UsageError lists the known options or values."""
+    """Return all options of a system with their values; UsageError lists the known options or values.
+
+    NotInstalledError for a library that an option asks for, an event loop for example.
+    """
     by_name = {field.name: field for field in fields(kind)}
     if not by_name and given:
         raise UsageError(f"{system} has no options, so {', '.join(given)} cannot be set")
@@ -278,7 +282,7 @@ def options_of(kind: type[Any], given: Mapping[str, Any], system: str) -> dict[s
             _one_of(value, allowed[name], what) if name in allowed else _typed(value, type(values[name]), what)
         )
     try:
-        kind(**values)
+        event_loops.factory(kind(**values))
     except ValueError as reason:
         raise UsageError(f"option of {system}: {reason}") from reason
     return values

@@ -8,14 +8,12 @@ import sys
 
 import pytest
 from conftest import ROOT
-from papermilling import papermill_here
 
 from bench import systems
 from bench.apps.cli import outside
 from bench.apps.doctor import EXAMINATIONS, Finding
 from bench.measurement import runner
 from bench.plan.case import Case
-from bench.run import stored
 from bench.validation.profiles import make_plan
 
 LONG = "x" * 5000
@@ -32,11 +30,6 @@ def test_list_shows_every_system_with_transports_and_options(process):
     for name in systems.names():
         assert f"{name}: {systems.describe(name)}" in text
     assert "inproc, ipc, tcp" in text and "nodelay=true" in text and "bytes, record, items, tree, numbers" in text
-
-
-def test_list_tells_how_to_install_what_is_missing(command, with_systems):
-    with_systems()
-    assert "python -m pip install a-library-that-is-not-installed" in command("list").stdout
 
 
 def test_runs_and_show(command, one_run):
@@ -150,17 +143,6 @@ def test_a_folder_that_cannot_be_made_is_named_with_its_variable(command, monkey
     words = ["-p", "source", "reference"] if variable != "ROUNDTRIP_RUNS" else ["-p", "profile", "smoke"]
     finished = command("run", "latency", *words)
     assert finished.returncode == 1 and variable in finished.stderr and finished.stderr.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_one_cpu_skips_placement_politely(tmp_path):
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(before)})
-    try:
-        papermill_here("placement.ipynb", str(tmp_path / "out.ipynb"))
-    finally:
-        os.sched_setaffinity(0, before)
-    assert not stored.all_runs()
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import contextlib
 import io
 import random
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -17,6 +16,7 @@ import endless
 import papermill
 import trying
 from mutations import within
+from wire_servers import served
 
 from bench import paths, systems
 from bench.apps import cli, unattended
@@ -183,31 +183,9 @@ SERVERS: dict[str, Callable[[socket.socket], None]] = {
 ASKED = ("sockets", "zeromq", "http_stdlib", "xmlrpc_stdlib", "xmlrpc_pstream", "grpc_sync")
 
 
-@contextlib.contextmanager
-def server(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Yield the address of a server, on the loopback interface only, which answers so on each connection."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def one(peer: socket.socket) -> None:
-        with contextlib.suppress(OSError), peer:
-            answer(peer)
-
-    def serve() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                threading.Thread(target=one, args=(listener.accept()[0],), daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
-    try:
-        yield f"tcp://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-
-
 def asked(system: str, answer: Callable[[socket.socket], None]) -> str:
     """Call a bad server by a system's client; return what is wrong with how that ends, or nothing."""
-    with server(answer) as address:
+    with served(lambda peer, _: answer(peer)) as address:
         try:
             with within(60), endless.peak_of_clients() as peak:
                 found = measure(Case(system, "tcp", 64, target=address), 0.05, seed=1)

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from conftest import ROOT
 from handmade import file_by_file, handmade
@@ -98,29 +97,6 @@ def lost(path: Path, chance: random.Random) -> str:
     for file in gone:
         file.unlink()
     return f"lost {', '.join(str(file.relative_to(path)) for file in gone)}"
-
-
-VERSION = b'"version": 2'
-
-
-def version_bits(path: Path) -> list[tuple[str, Callable[[Path], None]]]:
-    """Return every way to flip a bit of the version, of a run whose round trips were halved."""
-
-    def flip(path: Path, bit: int) -> None:
-        halved(path)
-        file = path / "manifest.json"
-        content = bytearray(file.read_bytes())
-        content[content.index(VERSION) + bit // 8] ^= 1 << bit % 8
-        file.write_bytes(bytes(content))
-
-    return [(f"bit {bit} of the version", functools.partial(flip, bit=bit)) for bit in range(8 * len(VERSION))]
-
-
-def halved(path: Path) -> None:
-    """Halve the round trips of the first start; its digest stays as it was."""
-    file = path / "samples" / "00000.parquet"
-    table = pq.ParquetFile(file).read()
-    pq.write_table(_with(table, "rtt_ns", pc.divide(table["rtt_ns"], 2)), file)
 
 
 def asked(path: Path) -> str:
@@ -396,8 +372,8 @@ def fault(look: Callable[[Path], str], path: Path, expected: str | None = None) 
 def tries(count: int, seed: int) -> Iterator[tuple[str, str]]:
     """Alter copies of a run in ``count`` ways; yield each with what was wrong with the answer, or nothing.
 
-    A third are of the manifest's values, a sixth of tables, a tenth each bits of the version, lost files, and links
-    and other special files, the others of bytes; those that there are not enough of are replaced by more of bytes.
+    A third are of the manifest's values, a sixth of tables, a tenth each lost files, and links and other special
+    files, the others of bytes; those that there are not enough of are replaced by more of bytes.
     """
     chance, path = random.Random(seed), original().folder.path
     expected = whole(path)
@@ -408,11 +384,6 @@ def tries(count: int, seed: int) -> Iterator[tuple[str, str]]:
             edit(copy)
             yield what, fault(everything, copy)
     done, tenth = len(edits), count // 10
-    for what, edit in chance.sample(found := version_bits(path), min(len(found), tenth)):
-        done += 1
-        with copied(path) as copy:
-            edit(copy)
-            yield what, fault(whole, copy, expected) or fault(asked, copy, expected)
     for number in range(tenth):
         done += 1
         with copied(path) as copy:

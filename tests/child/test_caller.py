@@ -6,7 +6,7 @@ import time
 
 import pytest
 from specs import client_spec
-from wire_servers import framed, leaving, served
+from wire_servers import framed, http, leaving, posted, served
 
 from bench.analysis import checks
 from bench.child import caller
@@ -18,8 +18,6 @@ from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.systems import http_aiohttp, http_stdlib, sockets
 from bench.validation.profiles import make_plan
-
-OK, REFUSED = b"200 OK", b"500 Internal Server Error"
 
 
 def callers(system, address, **spec):
@@ -39,36 +37,20 @@ def fourth(fault):
 
     def behave(connection, asked):
         for _ in range(3):
-            if payload := post(connection):
-                connection.sendall(http_answer(OK, payload))
-        if payload := post(connection):
+            if payload := posted(connection):
+                connection.sendall(http(payload))
+        if payload := posted(connection):
             fault(connection, payload)
 
     return behave
 
 
-def post(connection):
-    """Read one posted body, which comes in the same piece as its header or behind it."""
-    head = b""
-    while b"\r\n\r\n" not in head:
-        more = connection.recv(1)
-        if not more:
-            return b""
-        head += more
-    size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
-    return connection.recv(size, socket.MSG_WAITALL)
-
-
-def http_answer(status, body, promised=None):
-    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status, promised or len(body), body)
-
-
 def refuse(connection, payload):
-    connection.sendall(http_answer(REFUSED, b"no"))
+    connection.sendall(http(b"no", b"500 Internal Server Error"))
 
 
 def truncate(connection, payload):
-    connection.sendall(http_answer(OK, payload[:10], promised=len(payload)))
+    connection.sendall(http(payload)[: 10 - len(payload)])
 
 
 def reset(connection, payload):

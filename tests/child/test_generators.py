@@ -1,16 +1,15 @@
 """Load generators as engines: their report is stored and told as theirs, and they end with what started them."""
 
+import itertools
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager, suppress
-from socket import create_server
 
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
+from wire_servers import posted, served
 
 from bench.analysis import checks, quantiles
 from bench.child import generators
@@ -87,28 +86,16 @@ def test_beside_samples_the_checks_say_what_was_left_out():
     assert run.count(0) > 0 and run.count(1) == 0
 
 
-@contextmanager
 def answering(responses):
     """Answer the requests of each connection by these, then by the last of them; yield the address."""
-    with create_server(("127.0.0.1", 0), backlog=64) as listener:
 
-        def serve(connection):
-            number = 0
-            with connection, suppress(OSError):
-                while connection.recv(8192):
-                    connection.sendall(responses[min(number, len(responses) - 1)])
-                    number += 1
+    def behave(connection, _):
+        for response in itertools.chain(responses, itertools.repeat(responses[-1])):
+            if posted(connection) is None:
+                return
+            connection.sendall(response)
 
-        def accept():
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                threading.Thread(target=serve, args=(connection,), daemon=True).start()
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+    return served(behave)
 
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n\0\1"

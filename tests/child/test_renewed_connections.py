@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from handmade import FACTS, finished
 from specs import client_spec, library_load
-from wire_servers import echo, framed, served
+from wire_servers import echo, framed, http, posted, served
 
 from bench.analysis import checks
 from bench.measurement import runner
@@ -46,14 +46,8 @@ def counting(behave):
 
 def http_echo(connection, asked):
     """Answer posted bodies over HTTP until the client leaves."""
-    head = b""
-    while more := connection.recv(1):
-        head += more
-        if head.endswith(b"\r\n\r\n"):
-            size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
-            body = connection.recv(size, 0x100)  # MSG_WAITALL
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (size, body))
-            head = b""
+    while body := posted(connection):
+        connection.sendall(http(body))
 
 
 @pytest.mark.parametrize(("system", "behave"), [(sockets, echo), (http_aiohttp, http_echo)])

@@ -12,14 +12,22 @@ from bench.errors import SystemFailedError
 FOREVER = 2**62
 
 
-def run_closed(call, size=100, calls=50, until=FOREVER):
-    sent, received = timed_loops.zeros(calls), timed_loops.zeros(calls)
-    done = timed_loops.closed(call, timed_loops.make_payloads(size, seed=1), sent, received, until)
-    return done, sent, received
+def run_closed(call, is_async=False, until=FOREVER):
+    async def awaited(payload):
+        return call(payload)
+
+    sent, received, payloads = timed_loops.zeros(50), timed_loops.zeros(50), timed_loops.make_payloads(100, seed=1)
+    if is_async:
+        return asyncio.run(timed_loops.closed_async(awaited, payloads, sent, received, until)), sent, received
+    return timed_loops.closed(call, payloads, sent, received, until), sent, received
 
 
-def test_closed_fills_its_buffers_in_order():
-    done, sent, received = run_closed(lambda payload: payload)
+both_loops = pytest.mark.parametrize("is_async", [False, True])
+
+
+@both_loops
+def test_closed_fills_its_buffers_in_order(is_async):
+    done, sent, received = run_closed(lambda payload: payload, is_async)
     assert done == 50
     times = [t for pair in zip(sent, received, strict=True) for t in pair]
     assert times == sorted(times) and times[0] > 0
@@ -28,16 +36,6 @@ def test_closed_fills_its_buffers_in_order():
 def test_closed_stops_when_time_is_up_after_the_call_under_way():
     done, sent, received = run_closed(lambda payload: payload, until=time.perf_counter_ns())
     assert done == 1 and sent[0] > 0 and received[1] == 0
-
-
-def test_closed_async_does_the_same():
-    async def call(payload):
-        return payload
-
-    sent, received = timed_loops.zeros(20), timed_loops.zeros(20)
-    work = timed_loops.closed_async(call, timed_loops.make_payloads(8, 1), sent, received, FOREVER)
-    assert asyncio.run(work) == 20
-    assert list(sent) == sorted(sent) and sent[0] > 0
 
 
 def test_the_cpu_time_of_spinning_is_counted_and_late_requests_do_not_spin():
@@ -59,21 +57,14 @@ def test_the_reply_to_an_earlier_request_is_noticed():
         run_closed(call)
 
 
+@both_loops
 @pytest.mark.parametrize(
     ("answer", "text"),
     [(lambda p: p[:-1], "99 bytes .*100"), (lambda p: p[:50] + bytes(50), "request 0 .*100 bytes .*50")],
 )
-def test_a_wrong_answer_ends_the_loop(answer, text):
+def test_a_wrong_answer_ends_the_loop(answer, text, is_async):
     with pytest.raises(SystemFailedError, match=text):
-        run_closed(answer)
-
-
-def test_a_wrong_answer_ends_the_async_loop_too():
-    async def call(payload):
-        return payload + b"x"
-
-    with pytest.raises(SystemFailedError, match=r"9 bytes .*8"):
-        asyncio.run(timed_loops.closed_async(call, [bytes(8)], timed_loops.zeros(3), timed_loops.zeros(3), FOREVER))
+        run_closed(answer, is_async)
 
 
 def test_payloads_have_their_size_differ_and_repeat_with_the_seed():

@@ -1,11 +1,11 @@
 """Stalls by Nagle's algorithm and delayed ACKs: predicted rates, the kernel's count, and the plain HTTP server."""
 
 import math
-import socket
 import sys
 
 import pytest
 from handmade import handmade
+from wire_servers import posted, served
 
 from bench.errors import TransportError, UsageError
 from bench.experiments import registry, sentences
@@ -70,16 +70,12 @@ ANSWERS = {
 
 @pytest.mark.parametrize("said", ANSWERS.values(), ids=ANSWERS)
 def test_a_server_that_fails_is_an_error(said):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = http_stdlib.Client(f"tcp://127.0.0.1:{listener.getsockname()[1]}", http_stdlib.Options())
+    with served(lambda connection, _: (posted(connection), connection.sendall(said))) as address:
+        client = http_stdlib.Client(address, http_stdlib.Options())
         client.open()
-        connection, _ = listener.accept()
-        connection.sendall(said)
-        connection.shutdown(socket.SHUT_WR)
         with pytest.raises(TransportError):
             client.call(b"hello")
         client.close()
-        connection.close()
 
 
 @pytest.mark.parametrize(("acks", "words"), [(20, "fails in 1 of 3"), (0, "fails in 3 of 3")])

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from conftest import is_gone, wait_for
+from wire_servers import served
 
 from bench.child import clock_server
 from bench.errors import SystemFailedError, UsageError
@@ -29,18 +30,9 @@ def listening(host="127.0.0.1"):
         child.stop()
 
 
-@contextlib.contextmanager
 def peer(behave):
-    """Something that listens at an address and does with the first connection what ``behave`` does."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve():
-            connection, _ = listener.accept()
-            with connection:
-                behave(connection)
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+    """Something that listens at an address and does with each connection what ``behave`` does."""
+    return served(lambda connection, _: behave(connection))
 
 
 def answering(tick):

@@ -1,6 +1,5 @@
 """What goes wrong is said in one line with a remedy; nothing is lost, nothing is left running."""
 
-import errno
 import os
 import re
 import resource
@@ -15,7 +14,7 @@ from conftest import ROOT, descendants, is_gone, wait_for
 from specs import server_spec
 
 from bench.analysis import checks
-from bench.errors import DataError, SystemFailedError, TransportError
+from bench.errors import DataError, SystemFailedError
 from bench.experiments import registry
 from bench.measurement import runner, start
 from bench.measurement.start import measure
@@ -166,14 +165,6 @@ def test_a_place_that_cannot_be_written_is_named(monkeypatch):
         runner.run(registry.plan("latency", transport="ipc", profile="smoke"))
 
 
-def test_an_address_in_use_is_reported(tmp_path):
-    taken = _connections.listen(sockets.parse_address("tcp://127.0.0.1:0"))
-    address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-    with pytest.raises(TransportError, match=f"{address}.*{os.strerror(errno.EADDRINUSE)}"):
-        sockets.serve(sockets.Binding("tcp", str(tmp_path), address), sockets.Options(), None)
-    taken.close()
-
-
 def test_a_target_that_does_not_answer(monkeypatch):
     monkeypatch.setattr(start, "READY_S", 1.0)
     with pytest.raises(SystemFailedError, match=r"client .*tcp://127\.0\.0\.1:1: .*Connection refused"):
@@ -260,15 +251,6 @@ def test_modules_in_the_users_folder_do_not_reach_servers(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTHONPATH", raising=False)
     assert measure(Case("sockets", "tcp"), 0.05, seed=1).ledger["calls"] > 0
-
-
-def test_serving_at_an_address_in_use_is_one_line(command):
-    taken = _connections.listen(sockets.parse_address("tcp://127.0.0.1:0"))
-    address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-    finished = command("serve", "zeromq", address)
-    taken.close()
-    assert finished.returncode == 1 and finished.stderr.count("\n") == 1
-    assert address in finished.stderr and os.strerror(errno.EADDRINUSE) in finished.stderr
 
 
 def test_a_child_whose_parent_dies_before_it_speaks_leaves_too(tmp_path):

