@@ -58,7 +58,7 @@ def known_schedule(requests: Array, gap_ns: float) -> Array | None:
 
 
 def sent_late_ns(arrived_ns: Array, due_ns: Array) -> float:
-    """Return how long after the earliest requests of its schedule a generator sends one in the middle, in ns.
+    """Return how long after the earliest requests of its schedule a generator sends the median one, in ns.
 
     The fitted schedule lies in the middle of requests that are sent late; a generator counts from its own.
     """

@@ -64,7 +64,7 @@ def mean_check(time: str, reported: float, seen: Observation) -> Check:
 
 
 def _sent_late_us(time: str, seen: Observation) -> float:
-    """Return how late requests are sent in the middle, in us, which a time to first token may include."""
+    """Return how late the median request is sent, in us, which a time to first token may include."""
     return sent_late_us(seen) if time == "ttft" else 0.0
 
 

@@ -106,7 +106,7 @@ def added_us(p: float, seen: Observation) -> float:
 
 
 def sent_late_us(seen: Observation) -> float:
-    """Return how late requests of an open load are sent in the middle, in us; 0 where they are due is not known."""
+    """Return how late the median request of an open load is sent, in us; 0 where it is not known when each was due."""
     due = fitted_ns(seen)
     return 0.0 if due is None else sent_late_ns(seen.record.requests["arrived"], due) / 1e3
 
