@@ -219,7 +219,7 @@ def pacing(run: Run) -> Check:
         finding = f"{lost['label'].iloc[0]}: only {lost['achieved'].iloc[0]:.1%} of the requests were sent, though "
         finding += "connections were idle"
         return Check("pacing", INVALID, finding, "these clients cannot send that fast: lower the rate, or add clients")
-    omitted = f"; overloaded, so no quantile is reported: {listed(cases.loc[over, 'label'])}" if over.any() else ""
+    omitted = f"; overloaded, so their lateness is not judged: {listed(cases.loc[over, 'label'])}" if over.any() else ""
     if calm.empty:
         return Check("pacing", INVALID, f"every offered rate exceeds the server's capacity{omitted}", "lower the rates")
     late = lateness(run, map(number_of, calm.index))
@@ -302,7 +302,7 @@ def _capacity_at_least(run: Run, limited: list[int]) -> str:
     server_share = f" ({busiest.name} at {busiest.percent}{there})" if busiest else ""
     rate = run.over_starts(case, "rate_per_s").words("{:,.0f}/s".format)
     where = _and_others(run, [case, *(other for other in limited if other != case)])
-    return f"the limit of {where} is the clients' CPU{server_share}: the server's capacity is at least {rate}{there}"
+    return f"the limit of {where} is the clients' CPU{server_share}: {rate}{there} need not be the server's capacity"
 
 
 def _and_others(run: Run, cases: list[int]) -> str:
@@ -400,6 +400,7 @@ def levels(run: Run) -> Check:
         return Check("levels", PASS, finding)
     worst = max(sure, key=lambda case: sure[case].high / sure[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
+    finding += f" of the {LEVELS[level_of(run, worst)]},"
     finding += f" with no start between them, the upper {sure[worst].high / sure[worst].low:.2f} times the lower"
     finding += f"{' there' if len(sure) > 1 else ''} "
     text = level_text(run, worst)
@@ -424,6 +425,14 @@ def _with_a_level(run: Run) -> dict[int, stats.Array]:
     cases = [case for case in [*windowed_cases(run), *run.find(load="stream")] if case not in over]
     found = {case: run.starts_of(case)[level_of(run, case)].dropna().to_numpy() for case in cases}
     return {case: values[values > 0] for case, values in found.items() if len(values) >= stats.LEAST_STARTS}
+
+
+LEVELS = {  # what each column whose level a case may have is
+    column(0.5): "median RTT",
+    RESPONSE: "median response time",
+    FIRST: "median time to first message",
+    "rate_per_s": "rate",
+}
 
 
 def level_text(run: Run, case: int) -> stats.Text:
@@ -461,14 +470,14 @@ def samples(run: Run) -> Check:
         return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
     finding = f"enough {what} for every quantile of the cases whose calls fill a window (p99.9 needs {needed:,})"
     if counts.min() < needed:
-        finding = f"of the cases whose {what} fill a window each has enough for p99; p99.9 needs {needed:,} and is "
-        finding += f"left out in {(counts < needed).sum():,} of these {len(counts)}"
+        finding = f"of the cases whose {what} fill a window each has the {headline:,} that p99 needs; p99.9 needs "
+        finding += f"{needed:,} and is left out in {(counts < needed).sum():,} of these {len(counts)}"
     if not (worth := _worth(run)):
         return Check("samples", PASS, finding)
     least = min(worth, key=lambda case: worth[case])
     needed = stats.needed_samples(0.9)
     finding += f"; the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent ones"
-    finding += f": p90 needs {needed:,}"
+    finding += f": p90 needs {needed:,}, p99 {headline:,}"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
     return outcome("samples", worth[least] >= needed, finding, advice)
 
@@ -545,7 +554,7 @@ def _of_alternate_starts(run: Run) -> str:
     }
     found = {case: ratio for case, ratio in found.items() if not math.isnan(ratio)}
     if not found:
-        return "no case was measured twice, and none has starts enough for two halves"
+        return "no case was measured twice, and none has median RTTs of enough starts for two halves"
     worst = max(found, key=lambda case: found[case])
     finding = "no case was measured twice; by chance alone every other start differs from the rest by "
     if len(found) == 1:
@@ -633,7 +642,7 @@ def instrument(run: Run) -> Check:
     cases = cases[cases["n"] > 0]
     loopback, measured = cases[cases["system"] == "loopback"], cases[cases["system"] != "loopback"]
     if measured.empty:
-        return Check("instrument", NOTHING, "no calls in this run")
+        return Check("instrument", NOTHING, "no call of this run has an RTT")
     least = float(measured[column(0.5)].min())
     clock_us = 2e-3 * float(run.manifest["machine"].get("clock_cost_ns") or 0)
     spread = (

@@ -23,11 +23,11 @@ from bench.text import counted, listed
 
 
 def alt_text(run: Run, drawn: Figure | None = None) -> str:
-    """Return a title and the run's finding, for readers who cannot see a figure; the panel's title of a drawn one."""
+    """Return a title and the run's answer, for readers who cannot see a figure; the panel's title of a drawn one."""
     title = title_of(run)
     if drawn is not None:
         title = " ".join(drawn.axes[0].get_title(loc="left").split()) + ":"
-    return f"{title} {sentences.finding(sentences.conclusion(run))}"
+    return f"{title} {sentences.finding(sentences.answer(run))}"
 
 
 def title_of(run: Run) -> str:

@@ -52,7 +52,7 @@ def conclusion(run: Run) -> str:
     met = int(confirming(run)["met"].sum())
     is_least = is_at_least(run)
     text = (
-        f"{_subject(run)}: the {goal} is met at **{'at least ' * is_least}{low:,.0f} requests/s** "
+        f"{_subject(run)}: the {goal} is met at **{low:,.0f} requests/s{' or more' * is_least}** "
         f"(in {met} of {evidence(run)} {_kind(run)} starts{_requests(run)}) and violated at **{high:,.0f} requests/s**"
         f"{', where the clients may be the limit' * is_least}. {_limit(run)}The search took {len(rows)} starts."
     )

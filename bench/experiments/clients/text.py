@@ -167,8 +167,9 @@ def _room(run: Run) -> str:
         f"By the CPU time per call of one client, {busiest.name} would saturate first. If calls do not become cheaper, "
         f"the ceiling is then {limit:.2f} times one client's rate."
     )
-    if other := next((listed(one.name for one in at.saturated) for at in limits(run) if at.holds is False), ""):
-        text += f" In this run {other} was saturated instead."
+    if other := next((at for at in limits(run) if at.holds is False), None):
+        saturated = listed(one.name for one in other.saturated)
+        text += f" With {_count(other.clients)} {saturated} was saturated instead."
     if not above(reached, limit):
         return text
     now = next((one for one in resources(run, _case(run, most)) if one.roles == busiest.roles), None)

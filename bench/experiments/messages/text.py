@@ -119,5 +119,5 @@ def _sizes(run: Run, name: str, cases: list[int]) -> str:
 def _crossing(run: Run, cases: list[int], shares: list[float], level: float, words: str) -> str:
     at = findings.crossing_bytes(run, cases, level)
     if math.isnan(at):
-        return f"{'more' if min(shares) > level else 'less'} than {words} at every size"
+        return f"{words} or {'more' if min(shares) > level else 'less'} at every size"
     return f"{words} of the call at about {quantity(at, 'B')}"

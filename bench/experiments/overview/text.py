@@ -39,7 +39,7 @@ def conclusion(run: Run) -> str:
         for case, row in numbered(cases)
         if case in shown
     ]
-    said = [over_sockets(run, case) for case, row in numbered(cases) if case in shown and row["system"] != FLOOR]
+    said = [over_sockets(run, case) for case, row in numbered(cases) if row["system"] != FLOOR]
     rest += [words] if (words := beside_medians(run, said)) else []
     text = "\n".join([*lines, "", *rest, f"{cpu(run)} {_second_client(run)}", *absent(run)])
     return paragraphs(span(run), text)
