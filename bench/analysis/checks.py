@@ -468,7 +468,7 @@ def samples(run: Run) -> Check:
         finding = f"the smallest case has {counts.min():,} {what} after the warm-up; p99 needs {headline:,}, "
         finding += "and is left out there"
         return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
-    finding = f"enough {what} for every quantile of the cases whose calls fill a window (p99.9 needs {needed:,})"
+    finding = f"of the cases whose {what} fill a window each has the {needed:,} that p99.9 needs"
     if counts.min() < needed:
         finding = f"of the cases whose {what} fill a window each has the {headline:,} that p99 needs; p99.9 needs "
         finding += f"{needed:,} and is left out in {(counts < needed).sum():,} of these {len(counts)}"

@@ -104,9 +104,9 @@ def beside_medians(run: Run, found: Iterable[Ratio | None]) -> str:
 
 
 def _is_beyond(run: Run, of: Ratio) -> bool:
-    """Return whether the ratio of two medians is outside the interval of their cases' ratio."""
+    """Return whether the ratio of two medians is outside the interval of their cases' ratio, by more than 0.1 %."""
     medians = run.cases.loc[of.other, of.name] / run.cases.loc[of.base, of.name]
-    return bool(medians < of.interval.low or medians > of.interval.high)
+    return bool(medians < 0.999 * of.interval.low or medians > 1.001 * of.interval.high)
 
 
 def load_of(run: Run, case: int) -> str:

@@ -149,10 +149,11 @@ def answer(run: Run) -> str:
 
 
 def finding(conclusion: str) -> str:
-    """Return the first sentence with a number of a conclusion, or its first one, without Markdown."""
+    """Return the first sentence with a number of a conclusion, or its first one, without Markdown and headings."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", conclusion)  # a link's words
     text = text.replace("[", "(").replace("]", ")")  # an interval; alt texts end at brackets
-    plain = [re.sub(r"[*`]", "", sentence).rstrip(" :.") for sentence in _split(text)]
+    whole = [sentence for sentence in _split(text) if not sentence.endswith(":")] or _split(text)
+    plain = [re.sub(r"[*`]", "", sentence).rstrip(" :.") for sentence in whole]
     first = next((sentence for sentence in plain if re.search(r"\d", sentence)), next(iter(plain), ""))
     return f"{first}."
 

@@ -32,6 +32,11 @@ GROUPS = {  # kinds of checks, as the figure names them
     "between tokens": tuple(stream_checks.NAMES["gap"]),
 }
 
+LOAD = frozenset({  # checks of the load that was delivered; the others are of what is reported
+    "exit", "arrivals", "rate-delivered", "schedule", "open-in-freeze", "connections", "shares", "concurrency",
+    "window", "streams-read",
+})  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Row:
@@ -58,6 +63,15 @@ class Row:
         for scenario in self.document["scenarios"]:
             for check in scenario["checks"]:
                 yield scenario["name"], check
+
+    @property
+    def is_of_this_version(self) -> bool:
+        """Whether a scenario with a check that is not held was run twice, and one was a freeze with few connections."""
+        return "date" in self.document
+
+    def holds(self, of_load: bool) -> bool:
+        """Return whether every check of the load is held, or every check of the report."""
+        return all(check["verdict"] == HELD for _, check in self.checks() if (check["name"] in LOAD) is of_load)
 
     def count(self, word: str) -> int:
         """Return how many checks have this verdict."""

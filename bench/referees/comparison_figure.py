@@ -22,6 +22,7 @@ from bench.drawing.axes import (
 )
 from bench.referees.comparison import GROUPS, P99, Row, of_group
 from bench.referees.figure import MARKERS
+from bench.referees.protocols import PROTOCOLS
 from bench.referees.scenarios import FEW
 from bench.referees.verdict import NOT_HELD
 from bench.text import duration
@@ -29,7 +30,6 @@ from bench.text import duration
 TITLE = "Do load generators tell the truth?"
 TIMES = ("single", "many", "half-load", "freeze")  # scenarios whose times are compared
 FROZEN, P90 = "freeze-few", "p90"
-SINCE = {True: "true times from the schedule", False: "the schedule was not kept: from the arrival"}
 
 
 def draw(rows: Sequence[Row], *panels: str) -> Figure:
@@ -84,39 +84,51 @@ def times(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def frozen(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw the reported p90 divided by the true one before a server that freezes, with fewer connections than are due.
+    """Draw the reported p90, or mean, divided by the true one, before a server that freezes, with few connections.
 
-    True times count from the schedule; where the load did not keep it, from the arrival, and the rate stands beside.
+    True times count from the schedule; of a load that did not keep it, they are not known to the server.
     """
     for y, row in enumerate(rows):
         found = row.scenario(FROZEN)
-        if found and (ratio := row.ratio(FROZEN, P90)):
-            is_kept = found["true_us"]["since"] != "arrival"
-            drawn = look(0 if is_kept else 1)
-            _mark(axes, ratio, y, drawn.colour, drawn.marker, SINCE[is_kept], row)
-            _ring(axes, ratio, y, row, FROZEN, P90)
-            asked = "" if is_kept else f"{found['arrivals_per_s'] / found['rate_per_s']:.0%} of the rate arrived"
-            write_beside(axes, y, asked)
-        else:
+        if not found:
             has_open = any(one["load"] == "open" for one in row.document["scenarios"])
-            write_beside(axes, y, "no p90 reported" if found else "not measured" if has_open else "no open load")
+            write_beside(axes, y, "not measured" if has_open else "no open load")
+        elif found["true_us"]["since"] == "arrival":
+            arrived = found["arrivals_per_s"] / found["rate_per_s"]
+            write_beside(axes, y, f"no schedule kept, {arrived:.0%} of the rate")
+        else:
+            for place, name in enumerate((P90, "mean")):
+                if ratio := row.ratio(FROZEN, name):
+                    drawn = look(place)
+                    _mark(axes, ratio, y, drawn.colour, drawn.marker, name, row)
+                    _ring(axes, ratio, y, row, FROZEN, name)
     ratio_axis(axes)
-    axes.set_xlabel("reported p90 divided by the true p90")
+    axes.set_xlabel("reported p90 and mean divided by the true ones, from when each request was due")
     axes.set_title(f"A server that freezes, {FEW} connections")
 
 
 def cost(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw the generator's CPU time per request: of a closed load of many connections, and of an open load."""
+    """Draw the generator's CPU time per request: of a closed load of many connections, and of an open load.
+
+    Not of streams, each of which is many replies.
+    """
+    for y, row in enumerate(rows):
+        if _has_streams(row):
+            write_beside(axes, y, "streams")
     for place, (name, load) in enumerate((("many", "closed load"), ("half-load", "open load"))):
         for y, row in enumerate(rows):
             used = row.scenario(name).get("generator_cpu_us_per_request")
-            if used and math.isfinite(used):
+            if used and not _has_streams(row) and math.isfinite(used):
                 drawn = look(place)
                 _mark(axes, used, y + 0.16 * (place - 0.5), drawn.colour, drawn.marker, load, row)
     log_axis(axes.xaxis)
     axes.set_xlabel("CPU time of the generator per request")
     axes.xaxis.set_major_formatter(lambda value, _: duration(value))
     axes.set_title("CPU time")
+
+
+def _has_streams(row: Row) -> bool:
+    return PROTOCOLS[row.document["protocol"]].has_streams
 
 
 PANELS = (verdicts, times, frozen, cost)

@@ -129,9 +129,9 @@ def test_panels_do_not_run_into_each_other_or_out_of_the_figure(figure):
 
 @pytest.mark.parametrize("stem", RUNS)
 def test_alt_texts_say_the_finding(stem):
-    found = sentences.finding(sentences.conclusion(reference(stem)))
+    found = sentences.finding(sentences.answer(reference(stem)))
     assert panels.alt_text(reference(stem)).endswith(found) and not re.search(r"[*`]", found)
-    assert re.sub(r"\W", "", found) in re.sub(r"\W", "", sentences.conclusion(reference(stem)))
+    assert re.sub(r"\W", "", found) in re.sub(r"\W", "", sentences.answer(reference(stem)))
 
 
 def test_systems_and_roles_have_palettes_of_their_own():

@@ -183,7 +183,7 @@ def test_ours_is_measured(command, tmp_path, monkeypatch):
     finished = command("certify", "roundtrip", *map(str, words))
     assert finished.returncode == 0 and "its capacity is" in finished.stdout, finished.stderr
     found = capacity_report.read(tmp_path / "a.json")
-    assert [point.share for point in found.points] == [None, 0.5, 1.2] and not found.left_out
+    assert [point.share for point in found.points] == [None, 0.5, 1.2] and not found.left_out, found
     for point in found.points:
         refused = [words for words in point.not_held if words.partition(":")[0] in ("exit", "report", "errors")]
         assert point.requests > 1 and point.reported_per_s and not refused

@@ -63,9 +63,10 @@ def having(section, verdict):
 def test_a_generator_is_run_over_its_protocol(name, facts):
     generator = installed(name)
     many, errors = observed(generator, "many", "errors")
-    assert COUNTED | facts <= having(many, HELD)
+    assert COUNTED | facts <= having(many, HELD), many.checks
     assert not many.seen.record.refused and many.seen.record.is_whole
-    assert {"exit", "arrivals", "errors"} <= having(errors, HELD) and errors.seen.record.faults
+    assert {"exit", "arrivals", "errors"} <= having(errors, HELD), errors.checks
+    assert errors.seen.record.faults
 
 
 def test_a_generator_that_ends_at_the_first_failure_hides_none():
