@@ -263,7 +263,7 @@ def client(run: Run) -> Check:
         advice = "times include the clients' own queueing: use a lower rate, fewer streams, or a faster load generator"
         return Check("client", CAUTION, _used(run, late), advice)
     limited = client_limited(run)
-    least = _capacity_at_least(run, limited) if limited else "their rates are what the servers can do at least"
+    least = _clients_are_the_limit(run, limited) if limited else "their rates are what the servers can do at least"
     return Check("client", PASS, f"{_used(run, busy)}; {least}")
 
 
@@ -293,8 +293,8 @@ def _limits_clients(run: Run, case: int) -> bool:
     return saturated == {("client",)}
 
 
-def _capacity_at_least(run: Run, limited: list[int]) -> str:
-    """Return that the clients were the limit, and the rate that the server's capacity is at least."""
+def _clients_are_the_limit(run: Run, limited: list[int]) -> str:
+    """Return that the clients were the limit of these cases, and the highest rate among them."""
     case = max(limited, key=lambda number: float(run.cases.loc[number, "rate_per_s"]))
     serving = [resource for resource in resources(run, case) if "server" in resource.roles]
     busiest = max(serving, key=lambda resource: resource.busy, default=None)
@@ -327,7 +327,7 @@ def limit(run: Run) -> Check:
     if names:
         finding = f"saturated in at least one case: {listed(names)}"
     if limited := client_limited(run):
-        finding += f"; {_capacity_at_least(run, limited)}"
+        finding += f"; {_clients_are_the_limit(run, limited)}"
     taken = [case for case in windows if crowded(run, case)]
     if unexplained := [case for case in stuck(run) if not full(resources(run, case)) and case not in taken]:
         finding += f"; {run.labels[unexplained[0]]} makes no more calls/s than half as many callers do, and no CPU is "

@@ -152,7 +152,8 @@ def finding(conclusion: str) -> str:
     """Return the first sentence with a number of a conclusion, or its first one, without Markdown and headings."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", conclusion)  # a link's words
     text = text.replace("[", "(").replace("]", ")")  # an interval; alt texts end at brackets
-    whole = [sentence for sentence in _split(text) if not sentence.endswith(":")] or _split(text)
+    split = _split(text)
+    whole = [sentence for sentence in split if not sentence.endswith(":")] or split
     plain = [re.sub(r"[*`]", "", sentence).rstrip(" :.") for sentence in whole]
     first = next((sentence for sentence in plain if re.search(r"\d", sentence)), next(iter(plain), ""))
     return f"{first}."

@@ -60,7 +60,7 @@ def known_schedule(requests: Array, gap_ns: float) -> Array | None:
 def sent_late_ns(arrived_ns: Array, due_ns: Array) -> float:
     """Return how long after the earliest requests of its schedule a generator sends the median one, in ns.
 
-    The fitted schedule lies in the middle of requests that are sent late; a generator counts from its own.
+    The fitted schedule is later than the generator's own, from which the generator counts.
     """
     return max(0.0, -quantile((arrived_ns - due_ns).astype(float), EARLIEST))
 

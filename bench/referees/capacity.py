@@ -5,12 +5,10 @@ that makes open loads only, the rate delivered where far more is asked for. Open
 is a measurement: nothing is passed or failed, but what is reported is checked as in a certificate.
 """
 
-import platform
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-import psutil
 from msgspec import Struct
 
 from bench.analysis.resources import FULL
@@ -154,9 +152,8 @@ def measure(
     if not points:
         raise SystemFailedError(f"no capacity of {generator.name} was measured: {' '.join(left_out)}")
     path = path_times.closed(language, protocol=protocol).or_more(before)
-    machine = f"{platform.system()} {platform.machine()}, {counted(psutil.cpu_count() or 1, 'CPU')}"
     version, language = certificate.version(generator), language or best_language()
-    return Capacity(FORMAT, generator.name, version, language, machine, path, points, left_out)
+    return Capacity(FORMAT, generator.name, version, language, certificate.machine(), path, points, left_out)
 
 
 def _full(loads: Sequence[Load], connections: int, duration_s: float) -> Scenario:

@@ -100,21 +100,21 @@ def conclusion(found: Sequence[Capacity]) -> str:
     most += "Each capacity is that of one load, so smaller differences decide nothing."
     half = [(row.name, row.at(row.best().connections, SHARES[0])) for row in rows]
     short = [
-        f"{name} ({counted(point.connections, 'connection')})"
-        for name, point in half
+        f"{whose} ({counted(point.connections, 'connection')})"
+        for whose, point in half
         if point and not _is_delivered(point)
     ]
     over = [(row.name, row.at(row.best().connections, SHARES[-1])) for row in rows]
-    planned = [name for name, point in over if point and _is_planned(point)]
+    planned = [whose for whose, point in over if point and _is_planned(point)]
     most += f" At half of their capacity these do not deliver the rate asked for: {listed(short)}." if short else ""
     most += f" Beyond it these report the rate asked for, not the one delivered: {listed(planned)}." if planned else ""
     drawn = [(row.name, point) for row in rows for point in row.opened(row.best().connections)]
     off = [
-        (abs(point.reported_per_s / point.delivered_per_s - 1), name) for name, point in drawn if point.reported_per_s
+        (abs(point.reported_per_s / point.delivered_per_s - 1), whose) for whose, point in drawn if point.reported_per_s
     ]
     if off:
-        share, name = max(off)
-        most += f" The rates that open loads report differ from those that arrived by up to {share:.0%} ({name})."
+        share, whose = max(off)
+        most += f" The rates that open loads report differ from those that arrived by up to {share:.0%} ({whose})."
     return most
 
 

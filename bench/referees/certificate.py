@@ -78,13 +78,17 @@ def certify(
         found.append(observe(generator, program, scenario, language))
     after = path_times.measure(language, protocol=protocol)
     paths = {load: path.or_more(before[load]) for load, path in after.items()}
-    judged = [replace(seen, path=paths[seen.scenario.load]) for seen in found]
-    sections = [Section(seen, checks(seen)) for seen in judged]
-    for place, (seen, first) in enumerate((section.seen, section.checks) for section in sections):
-        if any(check.verdict == NOT_HELD for check in first):
-            say(f"{seen.scenario.name}, again: {seen.scenario.title}")
-            again = replace(observe(generator, program, seen.scenario, language), path=seen.path)
-            sections[place] = Section(seen, unless_held_again(first, checks(again)))
+
+    def judged(seen: Observation) -> Section:
+        seen = replace(seen, path=paths[seen.scenario.load])
+        first = checks(seen)
+        if all(check.verdict != NOT_HELD for check in first):
+            return Section(seen, first)
+        say(f"{seen.scenario.name}, again: {seen.scenario.title}")
+        again = replace(observe(generator, program, seen.scenario, language), path=seen.path)
+        return Section(seen, unless_held_again(first, checks(again)))
+
+    sections = [judged(seen) for seen in found]
     used = found[0].record.language if found else language
     return Certificate(generator, version(generator), used, paths, sections)
 
@@ -156,6 +160,11 @@ def unless_disturbed(check: Check, seen: Observation) -> Check:
     if check.verdict != NOT_HELD or not is_late or seen.others_share <= MOST_OF_OTHERS:
         return check
     return check.undecided(f"other processes used {seen.others_share:.0%} of the machine's CPU time")
+
+
+def machine() -> str:
+    """Return this machine in words: system, architecture and number of CPUs."""
+    return f"{platform.system()} {platform.machine()}, {counted(psutil.cpu_count() or 1, 'CPU')}"
 
 
 def version(generator: GeneratorFile) -> str:
@@ -231,7 +240,7 @@ def document(certificate: Certificate) -> dict[str, Any]:
         "protocol": certificate.generator.says.protocol,
         "verdict": VERDICTS[certificate.outcome],
         "front": certificate.language,
-        "machine": f"{platform.system()} {platform.machine()}, {counted(psutil.cpu_count() or 1, 'CPU')}",
+        "machine": machine(),
         "date": datetime.now(UTC).date().isoformat(),
         "path_us": {load: asdict(path) for load, path in certificate.paths.items()},
         "percentiles": certificate.generator.says.percentiles,
