@@ -524,13 +524,14 @@ def elsewhere(occasions: Sequence[Occasion]) -> Against | None:
 
 
 def elsewhere_text(occasions: Sequence[Occasion]) -> str:
-    """Return in a sentence how well one machine predicts another; "" of one machine."""
+    """Return in a sentence how well the machines predict each other; "" of one machine."""
     found = elsewhere(occasions)
     if found is None:
         return ""
     return (
-        f"How well one of these machines predicts the other: {found.order_share:.0%} of the pairs of systems that one "
-        f"orders have this order on the other, and {found.share:.0%} of the ratios lie inside the intervals of the one."
+        f"Each of these machines was also predicted without its own occasions: {found.order_share:.0%} of the "
+        f"predicted orders of two systems hold there, and {found.share:.0%} of the ratios lie inside the predicted "
+        "intervals."
     )
 
 

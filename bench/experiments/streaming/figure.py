@@ -33,7 +33,7 @@ from bench.text import duration, listed, quantity
 
 TITLE = "When does the first reply of a stream arrive, and how evenly do the others follow?"
 
-MARKERS = (*SYSTEM_MARKERS, "v", "P")  # of the six systems: in print they differ by marker alone
+MARKERS = (*SYSTEM_MARKERS, "v", "<")  # of six systems: in print they differ by marker alone; all can be hollow
 
 PACING, TRANSIT = Look(ROLE_COLOURS["router"], "s"), Look(SYSTEM_COLOURS[0], "o")
 LEAST_US = 1.0  # a deviation that is drawn on the logarithmic axis, at least
