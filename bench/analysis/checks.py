@@ -394,17 +394,18 @@ def levels(run: Run) -> Check:
     """
     looked_at, sure = len(_with_a_level(run)), divided(run)
     if not looked_at:
-        return Check("levels", NOTHING, f"no case with {stats.LEAST_STARTS} starts or more")
+        loads = "no closed loop, open load below its capacity or stream"
+        return Check("levels", NOTHING, f"{loads} with {stats.LEAST_STARTS} starts or more")
     if not sure:
         finding = f"no gap divides the starts of a case into two levels (cases looked at: {looked_at})"
         return Check("levels", PASS, finding)
     worst = max(sure, key=lambda case: sure[case].high / sure[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
-    finding += f" of the {LEVELS[level_of(run, worst)]},"
-    finding += f" with no start between them, the upper {sure[worst].high / sure[worst].low:.2f} times the lower"
-    finding += f"{' there' if len(sure) > 1 else ''} "
-    text = level_text(run, worst)
-    finding += f"({text(sure[worst].low)} and {text(sure[worst].high)}); cases looked at: {looked_at}"
+    text, two = level_text(run, worst), sure[worst]
+    where = f" of {run.labels[worst]}" if len(sure) > 1 else ""
+    finding += f" of the {LEVELS[level_of(run, worst)]}; those{where}: {text(two.low)} and {text(two.high)}, the upper "
+    finding += f"{two.high / two.low:.2f} times the lower, with no start between {' and '.join(map(text, two.gap))}"
+    finding += f"; cases looked at: {looked_at}"
     advice = "read both levels, not a median between them; compare cases by their ratios in slices, or take more starts"
     return Check("levels", CAUTION, finding, advice)
 
@@ -476,10 +477,18 @@ def samples(run: Run) -> Check:
         return Check("samples", PASS, finding)
     least = min(worth, key=lambda case: worth[case])
     needed = stats.needed_samples(0.9)
-    finding += f"; the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent ones"
-    finding += f": p90 needs {needed:,}, p99 {headline:,}"
+    finding += f", if neighbouring calls are independent; the {run.count(least):,} calls of {run.labels[least]} are "
+    finding += f"worth {worth[least]:,.0f} independent ones: {_enough(worth[least])}"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
     return outcome("samples", worth[least] >= needed, finding, advice)
+
+
+def _enough(worth: float) -> str:
+    """Return for which of p90 and p99 so many independent calls are enough, in words."""
+    p90, p99 = (stats.needed_samples(p) for p in (0.9, HEADLINE))
+    if worth >= p99:
+        return f"enough for p99 ({p99:,})"
+    return f"enough for p90 ({p90:,}), too few for p99 ({p99:,})" if worth >= p90 else f"too few for p90 ({p90:,})"
 
 
 def _complete(run: Run, case: int) -> int:
@@ -510,7 +519,7 @@ def starts(run: Run) -> Check:
         low, rates = search["low_per_s"], [probe["rate"] for probe in search["probes"]]
         confirming = sum(probe.get("confirms", False) for probe in search["probes"] if probe["rate"] == low)
         fewest = confirming or rates.count(low) if low else len(rates)
-        where = f"at the highest rate that met the SLO ({rates.count(low)} there, " if low else "of all rates ("
+        where = f"at the highest confirmed rate ({rates.count(low)} there, " if low else "of all rates ("
         finding = f"{fewest} {'further ' * bool(confirming)}starts {where}{len(rates)} in all)"
     advice = f"draw no conclusion: use at least {stats.LEAST_STARTS} starts (profile class)"
     return outcome("starts", fewest >= stats.LEAST_STARTS, finding, advice)
@@ -543,6 +552,7 @@ def noise(run: Run) -> Check:
     ratio = found[worst].exp()
     finding = f"A/A ratio of {run.labels[worst]}: {ratio.middle:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
     finding += f", the furthest from 1 of {len(found)} cases" if len(found) > 1 else ""
+    finding += "" if apart else f", not shown to be beyond {MOST_AA:.0%}"
     advice = "smaller differences than this A/A ratio mean nothing: measure again on a quieter machine"
     return outcome("noise", not apart, finding, advice)
 
@@ -573,7 +583,7 @@ def speed(run: Run) -> Check:
         return Check("speed", NOTHING, "the machine's speed was not probed in two blocks or more")
     each = ", ".join(f"{words} {found[work]:.0%}" for work, words in speeds.WORK.items())
     varied = percent_beside(found["all"], speeds.STEADY)
-    finding = f"between parts of the run the mean time of three works varied by {varied} (each by itself: {each})"
+    finding = f"between parts of the run (p10 to p90) three works together took up to {varied} longer (each: {each})"
     if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
         finding += f", with two levels: the slower takes {two.high / two.low:.2f} times as long"
     advice = "times of different parts are of different speeds: compare cases by their ratios, measure in slices, set "

@@ -97,6 +97,11 @@ def by_start(run: Run, case: int, time: str) -> Iterator[tuple[int, stats.Array]
         yield start, {"rtt": calls.rtt_ns, "lag": calls.lag_ns}.get(time, calls.response_ns) / 1e3
 
 
+def of_all_calls(quantiles: Iterable[tuple[float, Quantile]]) -> list[str]:
+    """Return the names of the quantiles that are of all calls together, such as "p99.9", in ascending order."""
+    return [f"p{100 * p:g}" for p in sorted({p for p, of in quantiles if of.over == CALLS})]
+
+
 def crossed(quantiles: Iterable[tuple[float, Quantile]]) -> str:
     """Return the words for quantiles that are out of order: over starts or over all calls they may be."""
     finite = [(p, quantile) for p, quantile in quantiles if not math.isnan(quantile.value)]

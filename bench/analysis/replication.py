@@ -531,7 +531,19 @@ def elsewhere_text(occasions: Sequence[Occasion]) -> str:
     return (
         f"Each of these machines was also predicted without its own occasions: {found.order_share:.0%} of the "
         f"predicted orders of two systems hold there, and {found.share:.0%} of the ratios lie inside the predicted "
-        "intervals."
+        f"intervals.{_between_machines(occasions)}"
+    )
+
+
+def _between_machines(occasions: Sequence[Occasion]) -> str:
+    """Return by how much RTT ratios differ between machines with enough occasions; "" if that is one machine."""
+    middles = [[of.middle for of in row.predictions] for row in rows(occasions) if row.quantity == RTT_RATIO]
+    apart = [max(of_row) - min(of_row) for of_row in middles if len(of_row) > 1]
+    if not apart:
+        return ""
+    return (
+        " The RTT ratio of a system on the machine where it is largest, divided by that where it is smallest, is "
+        f"{times(float(np.median(apart))):.2f} in the median and {times(max(apart)):.2f} at most."
     )
 
 

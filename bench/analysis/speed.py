@@ -24,9 +24,9 @@ def by_part(run: Run) -> pd.DataFrame:
     logs = np.log(ledger[list(WORK)].astype(float))
     cpus = ledger[["client_cpus", "server_cpus", "router_cpus"]].fillna("").agg(" ".join, axis=1)
     relative = logs - logs.groupby(cpus).transform("median")
-    relative["all"] = relative.mean(axis=1)
     blocks = np.unique(ledger["block"], return_inverse=True)[1]
-    return relative.groupby(blocks * PARTS // max(PARTS, blocks.max() + 1)).median()
+    parts = relative.groupby(blocks * PARTS // max(PARTS, blocks.max() + 1)).median()
+    return parts.assign(all=parts.mean(axis=1))
 
 
 def ranges(run: Run) -> "pd.Series[float]":

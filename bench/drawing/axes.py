@@ -20,7 +20,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from bench import stats
-from bench.analysis.quantiles import CALLS, Quantile, crossed, quantile
+from bench.analysis.quantiles import CALLS, Quantile, crossed, of_all_calls, quantile
 from bench.analysis.resources import cpu_over_starts, total_cpu
 from bench.run.frames import Run, number_of, numbered
 from bench.stats.intervals import Interval
@@ -451,6 +451,10 @@ def draw_cdfs(axes: Axes, shown: Sequence[Distribution]) -> None:
                     axes, of.points, of.quantiles.items(), of.drawn, BAR_APART * (place - (len(shown) - 1) / 2)
                 )
         distribution_axes(axes)
+        label = "RTT (marker: quantile; bar and |: range and median over starts)"
+        if pooled := of_all_calls(item for of in shown for item in of.quantiles.items()):
+            label += f"\n{listed(pooled)} where a start has too few calls: of all calls, bar: 95 % CI"
+        axes.set_xlabel(label)
         return
     for y, of in enumerate(shown):
         with hollow(axes, of.is_hollow):
@@ -524,7 +528,6 @@ def distribution_axes(axes: Axes, of: str = "calls") -> None:
     axes.set_ylim(0, tail_scale(TAIL_TOP))
     axes.tick_params("x", pad=7)  # below the label of 0 %
     axes.axhline(2, color="#999999", lw=1, zorder=0.9)
-    axes.set_xlabel("RTT (marker: quantile; bar and |: range and median over starts)")
     axes.set_ylabel(f"empirical CDF: share of {of}")
 
 

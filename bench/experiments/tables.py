@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from bench import stats
@@ -32,7 +31,7 @@ from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
-from bench.stats import Spread, Text, across_starts, intervals
+from bench.stats import Spread, Text, across_starts
 from bench.stats.intervals import Interval
 from bench.text import counted, duration, in_bytes, listed, quantity
 
@@ -96,19 +95,16 @@ def ratios(run: Run) -> Iterator[Row]:
 
 @table("case")
 def limits(run: Run) -> Iterator[Row]:
-    """Return one row for each closed loop of several calls at once: the server's capacity, and what limits the rate.
-
-    The interval is that of the Hodges-Lehmann centre of the starts' rates, on logarithms.
-    """
+    """Return one row for each closed loop of several calls at once: the server's capacity, and what limits the rate."""
     for case, row in numbered(run.round_trips()):
         of = run.case(case)
         if of.under_way > 1 and not of.is_short:
             limit = limit_of(run, case)
-            rate = _ranged(intervals.paired_shift(np.log(run.starts_of(case)["rate_per_s"].to_numpy())).exp(), quantity)
+            rate = _of_case(run, case, "rate_per_s", quantity)
             said = {EXACTLY: rate, AT_LEAST: f"at least {rate}"}
             yield {
                 "case": row["label"],
-                "the server's capacity [calls/s, 95 % CI]": said.get(limit.capacity, UNKNOWN),
+                "the server's capacity for this load [calls/s, range over starts]": said.get(limit.capacity, UNKNOWN),
                 "CPU utilization": limit.utilization,
                 "saturated": limit.names if limit.capacity in said else UNKNOWN,
             }

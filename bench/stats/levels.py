@@ -15,13 +15,13 @@ SIMULATED = 20_000
 class Levels(NamedTuple):
     """The medians of two groups of repetitions, and the probability of so large a gap between them by chance.
 
-    between: a value in the gap.
+    gap: the largest value of the lower group and the smallest of the upper one.
     """
 
     low: float
     high: float
     chance: float
-    between: float
+    gap: tuple[float, float]
 
 
 def two_levels(values: Array) -> Levels | None:
@@ -42,7 +42,8 @@ def two_levels(values: Array) -> Levels | None:
     chance = (1 + np.count_nonzero(null >= gaps[place] / deviation)) / (1 + len(null))
     groups = np.split(logs, [least + place])
     low, high = (math.exp(float(np.median(group))) for group in groups)
-    return Levels(low, high, chance, math.exp(float(logs[least + place - 1 : least + place + 1].mean())))
+    below, above = logs[least + place - 1 : least + place + 1]
+    return Levels(low, high, chance, (math.exp(float(below)), math.exp(float(above))))
 
 
 def _least(count: int) -> int:

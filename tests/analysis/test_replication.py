@@ -153,6 +153,11 @@ def test_what_one_machine_predicts_of_another_is_counted():
     assert replication.elsewhere([occasion(number, {"a": 1.0}) for number in range(3)]) is None
 
 
+def test_how_far_ratios_differ_between_machines_is_said():
+    text = replication.elsewhere_text(on_two_machines({"a": 1.0, "b": 1.0, "c": 1.0}, {"a": 1.5, "b": 0.8, "c": 1.2}))
+    assert f"{math.exp(0.2):.2f} in the median and {math.exp(0.5):.2f} at most" in text
+
+
 def test_what_limits_a_prediction_is_said():
     other = Machine("2", "Intel", 4, "Linux", "6")
     here = [occasion(number, {"a": 1.0}) for number in range(3)]

@@ -29,8 +29,8 @@ OUTCOMES = ((True, MET, "o", "SLO met"), (False, VIOLATED, "s", "SLO violated"))
 def _band(run: Run, span: Any) -> None:
     low, high = bracket(run)
     if low:
-        why = "the clients may be the limit" if is_at_least(run) else "the capacity is in this interval"
-        label = f"between met and violated; {why}"
+        why = "; the clients may be the limit" if is_at_least(run) else ""
+        label = f"from the highest confirmed rate to the one that violated the SLO{why}"
         span(low, high, color="#bbbbbb", alpha=0.45, lw=0, zorder=0.5, label=label)
 
 

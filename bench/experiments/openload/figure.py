@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from bench import stats
 from bench.analysis import overload
 from bench.analysis.pacing import MOST_LATE, lateness, limit_us
-from bench.analysis.quantiles import CALLS, STARTS, crossed, quantile
+from bench.analysis.quantiles import CALLS, STARTS, crossed, of_all_calls, quantile
 from bench.drawing.axes import (
     GREY,
     SYSTEM_COLOURS,
@@ -28,7 +28,7 @@ from bench.experiments.openload.findings import (
     sweep,
 )
 from bench.run.frames import Run, numbered
-from bench.text import duration, quantity
+from bench.text import duration, listed, quantity
 
 TITLE = "What do users experience under open-loop load?"
 
@@ -52,8 +52,18 @@ def against_load(run: Run, axes: Axes) -> None:
             if out_of_order := crossed([(p, quantile(run, case, p, name)) for p in (0.5, 0.99)]):
                 axes.plot([], [], " ", label=f"{quantity(rate)}/s{out_of_order}")
     _scales(axes, run)
+    pooled = {rate: found for case, rate in rates.items() if (found := _pooled(run, case))}
+    if pooled:
+        names = listed(sorted({name for found in pooled.values() for name in found}))
+        where = listed(map(quantity, pooled))
+        axes.set_xlabel(f"{axes.get_xlabel()}\n{names} at {where}/s: of all calls; band: 95 % CI, where they are enough")
     axes.set_ylabel("time per request; band: range over starts")
     axes.set_title("RTT and response time against offered rate")
+
+
+def _pooled(run: Run, case: int) -> list[str]:
+    """Return which quantiles of a case are of all calls together, because a start has too few."""
+    return of_all_calls((p, quantile(run, case, p, name)) for name in ("rtt", "response") for p in (0.5, 0.99))
 
 
 def _below_capacity(run: Run) -> dict[int, float]:

@@ -21,7 +21,7 @@ from bench.experiments.overview.findings import (
 )
 from bench.experiments.sentences import absent, why_not_more
 from bench.run.frames import Run, number_of, numbered
-from bench.text import duration, listed, paragraphs, quantity
+from bench.text import duration, listed, paragraphs, percent_beside, quantity
 
 MOST_LINES = 12  # one line for each of so many systems; of more, some of each group
 OF_EACH_GROUP = 3
@@ -91,7 +91,8 @@ def cpu(run: Run) -> str:
         return ""
     systems = run.cases.loc[share.index, "system"]
     waits, over = systems[share < 1], systems[share > 1]
-    text = f"The CPU time per call over all roles divided by the mean RTT is {share.min():.0%} to {share.max():.0%}."
+    low, high = (percent_beside(end, 1) for end in (share.min(), share.max()))
+    text = f"The CPU time per call over all roles divided by the mean RTT is {low} to {high}."
     if len(waits):
         text += f" It is below 100% for {_named(waits, len(systems))}."
     if len(over):

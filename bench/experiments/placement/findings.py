@@ -46,6 +46,6 @@ def _all_above_same(run: Run, name: str) -> dict[str, bool | None]:
 
 
 def free_in_turns(run: Run) -> dict[int, float]:
-    """Return for each case of `free` its median RTT in slices over that alone, where both were measured."""
+    """Return for each case of `free` its median RTT in slices over that alone, where blocks enough have both."""
     found = interference(run) if len(run.stored_slices) else {}
-    return {case: of.middle for case, of in found.items() if run.case(case).placement == "free"}
+    return {case: of.middle for case, of in found.items() if run.case(case).placement == "free" and of.has_ends}

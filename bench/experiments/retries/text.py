@@ -31,7 +31,7 @@ def offered(run: Run) -> str:
     return (
         f"{of.offered_per_s:g} requests/s to {server}: utilization {utilization(run):.0%}. {who} stops once for "
         f"{of.options['freeze_ms']} ms, {share:.0%} of each window. An attempt is abandoned after "
-        f"{of.retry['timeout_ms']:g} ms, a request has failed after {of.retry['deadline_ms']:g} ms. "
+        f"{of.retry['timeout_ms']:g} ms, and the deadline of a request is {of.retry['deadline_ms']:g} ms. "
         f"{_order(of.callers)}"
     )
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from bench import stats
-from bench.analysis.resources import total_cpu
+from bench.analysis.resources import cpu_over_starts
 from bench.experiments.case_ratios import ratio
 from bench.experiments.published import VLLM
 from bench.experiments.streaming import findings
@@ -186,13 +186,15 @@ def _cost(run: Run) -> str:
     rows = findings.at_common(run)
     if rows.empty:
         return ""
-    every = total_cpu(rows).sort_values()
-    low, high = number_of(every.index[0]), number_of(every.index[-1])
-    if len(rows) == 1:
-        return f"A message costs {_cpu(run, low)} CPU time with {run.case(low).system}.{_left_out(run)}"
+    spent = {number_of(case): cpu_over_starts(run, number_of(case)) for case in rows.index}
+    in_order = sorted(spent, key=lambda case: spent[case].middle)
+    low, high = in_order[0], in_order[-1]
+    least, most = (spent[case].values(duration) for case in (low, high))
+    if len(spent) == 1:
+        return f"A message costs {least} CPU time, of all roles, with {run.case(low).system}.{_left_out(run)}"
     return (
-        f"The smallest CPU time per message is {_cpu(run, low)}, with {run.case(low).system}, and the largest is "
-        f"{_cpu(run, high)}, with {run.case(high).system}.{_left_out(run)}"
+        f"The smallest CPU time per message, of all roles, is {least}, with {run.case(low).system}, and the largest is "
+        f"{most}, with {run.case(high).system}.{_left_out(run)}"
     )
 
 
