@@ -56,7 +56,8 @@ def against_load(run: Run, axes: Axes) -> None:
     if pooled:
         names = listed(sorted({name for found in pooled.values() for name in found}))
         where = listed(map(quantity, pooled))
-        axes.set_xlabel(f"{axes.get_xlabel()}\n{names} at {where}/s: of all calls; band: 95 % CI, where they are enough")
+        of_calls = f"{names} at {where}/s: of all calls; band: 95 % CI, where they are enough"
+        axes.set_xlabel(f"{axes.get_xlabel()}\n{of_calls}")
     axes.set_ylabel("time per request; band: range over starts")
     axes.set_title("RTT and response time against offered rate")
 
