@@ -101,6 +101,8 @@ def answers(run: Run) -> Check:
     if targets:
         outside += f"; {targets} starts called a target, whose server's count is unknown: any echo of bytes passes"
     same = "servers counted the same" if len(counted) else "no server's count to compare with"
+    if "retry" in set(counted["load"]):
+        same += ", but for attempts whose reply was not waited for"
     if not (generators != "").any():
         return Check("answers", PASS, f"all {count:,} messages verified; {same}{outside}")
     by = f"{listed(dict.fromkeys(generators[generators != '']))} did not verify its "
@@ -325,7 +327,7 @@ def limit(run: Run) -> Check:
     names = dict.fromkeys(resource.name for case in windows for resource in full(resources(run, case)))
     finding = "clients and servers saturated no CPU in any case"
     if names:
-        finding = f"saturated in at least one case: {listed(names)}"
+        finding = f"of the cases whose calls fill a window, saturated in at least one: {listed(names)}"
     if limited := client_limited(run):
         finding += f"; {_clients_are_the_limit(run, limited)}"
     taken = [case for case in windows if crowded(run, case)]
@@ -478,17 +480,9 @@ def samples(run: Run) -> Check:
     least = min(worth, key=lambda case: worth[case])
     needed = stats.needed_samples(0.9)
     finding += f", if neighbouring calls are independent; the {run.count(least):,} calls of {run.labels[least]} are "
-    finding += f"worth {worth[least]:,.0f} independent ones: {_enough(worth[least])}"
+    finding += f"worth {worth[least]:,.0f} independent ones; p90 needs {needed:,}"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
     return outcome("samples", worth[least] >= needed, finding, advice)
-
-
-def _enough(worth: float) -> str:
-    """Return for which of p90 and p99 so many independent calls are enough, in words."""
-    p90, p99 = (stats.needed_samples(p) for p in (0.9, HEADLINE))
-    if worth >= p99:
-        return f"enough for p99 ({p99:,})"
-    return f"enough for p90 ({p90:,}), too few for p99 ({p99:,})" if worth >= p90 else f"too few for p90 ({p90:,})"
 
 
 def _complete(run: Run, case: int) -> int:

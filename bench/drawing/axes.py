@@ -218,18 +218,27 @@ def lines(run: Run, axes: Axes, cases: pd.DataFrame, x: str, y: str) -> None:
 def draw_line(
     run: Run, axes: Axes, rows: pd.DataFrame, x: str, y: str, drawn: Look, label: str, line: str = "-"
 ) -> None:
-    """Draw a column of ``Run.cases`` against another, with the range over starts as a band.
+    """Draw a column of ``Run.cases`` against another, as ``draw_spreads`` does."""
+    levels = [run.over_starts(number_of(case), y).levels if y in run.starts else None for case in rows.index]
+    ends = zip(rows[y], rows[f"{y}_low"], rows[f"{y}_high"], levels, strict=True)
+    spreads = [stats.Spread(*of) for of in ends]
+    draw_spreads(axes, rows[x], spreads, drawn, label, line)
+
+
+def draw_spreads(
+    axes: Axes, x: Iterable[float], spreads: Sequence[stats.Spread], drawn: Look, label: str, line: str = "-"
+) -> None:
+    """Draw medians as a line, with the range over starts as a band.
 
     Where the starts have two levels, each has a marker, and there is none between them.
     """
-    levels = [run.over_starts(number_of(case), y).levels if y in run.starts else None for case in rows.index]
-    alone = [place for place, both in enumerate(levels) if both is None]
-    axes.plot(rows[x], rows[y], line, color=drawn.colour, marker=drawn.marker, markevery=alone, ms=6, lw=1.8,
-              label=label)  # fmt: skip
-    for at, both in zip(rows[x], levels, strict=True):
-        if both is not None:
-            axes.plot([at, at], both, drawn.marker, color=drawn.colour, ms=6)
-    band(axes, rows[x], rows[f"{y}_low"], rows[f"{y}_high"], drawn.colour)
+    at, alone = list(x), [place for place, of in enumerate(spreads) if of.levels is None]
+    axes.plot(at, [of.middle for of in spreads], line, color=drawn.colour, marker=drawn.marker, markevery=alone, ms=6,
+              lw=1.8, label=label)  # fmt: skip
+    for place, of in zip(at, spreads, strict=True):
+        if of.levels is not None:
+            axes.plot([place, place], of.levels, drawn.marker, color=drawn.colour, ms=6)
+    band(axes, at, [of.low for of in spreads], [of.high for of in spreads], drawn.colour)
 
 
 def band(axes: Axes, x: Any, low: Any, high: Any, colour: str) -> None:

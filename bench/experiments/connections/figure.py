@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -12,8 +11,8 @@ from bench.drawing.axes import (
     LINE_STYLES,
     Look,
     RangeRow,
-    band,
     draw_line,
+    draw_spreads,
     label_axis,
     log_axis,
     look,
@@ -69,11 +68,9 @@ def _against_churn(run: Run, axes: Axes, of: Callable[[Run, int], "pd.Series[flo
     if rows.empty:
         return say_why_empty(axes, "no connections were renewed in this run")
     for system, cases in rows.groupby("system", sort=False):
-        colour, marker = _look_of(run, str(system))
         places = [order.index(int(calls)) for calls in cases["calls_per_connection"]]
-        times_us = np.array([stats.across_starts(of(run, number_of(case)))[:3] for case in cases.index])
-        axes.plot(places, times_us[:, 0], marker=marker, ms=6, lw=1.8, color=colour, label=str(system))
-        band(axes, places, times_us[:, 1], times_us[:, 2], colour)
+        times_us = [stats.across_starts(of(run, number_of(case))) for case in cases.index]
+        draw_spreads(axes, places, times_us, _look_of(run, str(system)), str(system))
     log_axis(axes.yaxis)
     axes.set_xticks(range(len(order)), [f"{calls:,}" if calls else "persistent" for calls in order])
     axes.set_xlabel("calls per connection, before a new one is opened")

@@ -30,7 +30,7 @@ def plan(
     budget: object = 0.1,
     workers: object = 2,
 ) -> Plan:
-    """Plan the same requests, service times and freeze for no retries, and for three ways to retry.
+    """Plan the same rate, service times and freeze for no retries, and for three ways to retry.
 
     There is a connection to each of the server's workers, and a retry uses another one than the attempt before it: with
     one worker no retry could be answered before the attempt that it repeats.

@@ -27,7 +27,8 @@ TITLE = "How many messages and calls per second are possible?"
 def stream_messages(run: Run, axes: Axes) -> None:
     """Draw one-way messages per second against the payload: as received, and as sent."""
     for case, row in numbered(_stream_lines(run, axes, "rate_per_s")):
-        axes.plot(row["payload_bytes"], row["send_rate_per_s"], "_", ms=20, mew=1.8, color=looks(run)[case].colour,
+        sent = run.over_starts(case, "send_rate_per_s").medians
+        axes.plot([row["payload_bytes"]] * len(sent), sent, "_", ms=20, mew=1.8, color=looks(run)[case].colour,
                   zorder=1.5)  # fmt: skip
         axes.plot([], [], "_", ms=20, mew=1.8, color=GREY, label="sent")
     axes.set_ylabel("messages per second; band: range over starts")

@@ -28,8 +28,8 @@ def _streams(run: Run) -> str:
     rate = run.over_starts(number_of(most.name), "rate_per_s")
     bits = run.over_starts(number_of(widest.name), "rate_mbit_per_s")
     return (
-        f"One-way: the highest message rate is {rate.words(quantity)} messages/s ({most['transport']}, "
-        f"{most['payload_bytes']:,} B). The highest bit rate is {bits.words('{:,.0f}'.format)} Mb/s "
+        f"One-way: the highest median message rate is {rate.words(quantity)} messages/s ({most['transport']}, "
+        f"{most['payload_bytes']:,} B). The highest median bit rate is {bits.words('{:,.0f}'.format)} Mb/s "
         f"({widest['transport']}, {widest['payload_bytes']:,} B)."
     )
 
