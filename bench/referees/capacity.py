@@ -6,6 +6,7 @@ is a measurement: nothing is passed or failed, but what is reported is checked a
 """
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Literal
 
 import numpy as np
@@ -43,11 +44,12 @@ class Point(Struct, frozen=True):
     """One load. Rates are in requests per second, times in us.
 
     share: of the capacity at so many connections, which an open load asked for; None of the load that measured it.
-    asked_per_s: None of a closed load. delivered_per_s: arrivals. omitted: requests of an open load that were due in
-    its duration and did not arrive. true_us: response times from the arrival. due_us: from when each request was due
-    in the schedule asked for; late_us: from then to its arrival; None of closed loads and of random schedules. cpus:
-    CPUs that the generator used. front_cpus: those of the front, which has one thread. not_held: the checks of its end
-    and its report that are not held.
+    asked_per_s: None of a closed load. delivered_per_s: the slope of the arrivals. omitted: requests of an open load
+    that were due in its duration and did not arrive. true_us: response times from the arrival. due_us: from when each
+    request was due in the schedule asked for; late_us: from then to its arrival; None of closed loads and of random
+    schedules. cpus: CPUs that the generator used. front_cpus: those of the front, which has one thread. not_held: the
+    checks of its end and its report that are not held. answers_per_s: answers divided by the time from the first
+    arrival to the last departure; None in documents of before it was stored.
     """
 
     load: Literal["closed", "open"]
@@ -68,6 +70,19 @@ class Point(Struct, frozen=True):
     front_cpus: float
     others_cpu_share: float
     not_held: list[str]
+    answers_per_s: float | None = None
+
+    @property
+    def mean_per_s(self) -> float:
+        """Requests divided by the time that they took, which a report's rate is.
+
+        Without that number, of the time between the first and the last reading of the CPU clocks, each at most a tenth
+        of a second from an end of the load; without these, the slope of the arrivals.
+        """
+        if self.answers_per_s is not None:
+            return self.answers_per_s
+        used = self.cpu_us_per_request
+        return self.cpus * 1e6 / used if self.cpus and used else self.delivered_per_s
 
     @property
     def is_front_saturated(self) -> bool:
@@ -76,7 +91,10 @@ class Point(Struct, frozen=True):
 
 
 class Capacity(Struct, frozen=True):
-    """All of it. path_us: what the way to the front and back adds to a response time. left_out: what is missing."""
+    """All of it. path_us: what the way to the front and back adds to a response time. left_out: what is missing.
+
+    date: of the measurement; "" in documents of before it was stored.
+    """
 
     format: int
     generator: str
@@ -86,6 +104,7 @@ class Capacity(Struct, frozen=True):
     path_us: PathTimes
     points: list[Point]
     left_out: list[str]
+    date: str = ""
 
     @property
     def name(self) -> str:
@@ -153,7 +172,8 @@ def measure(
         raise SystemFailedError(f"no capacity of {generator.name} was measured: {' '.join(left_out)}")
     path = path_times.closed(language, protocol=protocol).or_more(before)
     version, language = certificate.version(generator), language or best_language()
-    return Capacity(FORMAT, generator.name, version, language, certificate.machine(), path, points, left_out)
+    date, machine = datetime.now(UTC).date().isoformat(), certificate.machine()
+    return Capacity(FORMAT, generator.name, version, language, machine, path, points, left_out, date)
 
 
 def _full(loads: Sequence[Load], connections: int, duration_s: float) -> Scenario:
@@ -194,6 +214,7 @@ def point_of(seen: Observation, share: float | None) -> Point:
         front_cpus=seen.front_cpu_s / record.answers_s if record.answers_s else 0.0,
         others_cpu_share=seen.others_share,
         not_held=[f"{check.name}: {check.text}" for check in certificate.checks(seen) if check.verdict == NOT_HELD],
+        answers_per_s=record.answers_per_s,
     )
 
 

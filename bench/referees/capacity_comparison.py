@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -45,7 +46,8 @@ def capacity(axes: Axes, rows: Sequence[Capacity]) -> None:
             label = "at least: the server's CPU was saturated" if best.is_front_saturated else "capacity"
             axes.plot([per_cpu(row)], [y], drawn.marker, color=drawn.colour, ms=8, label=label, clip_on=False)
         least = "≥ " if best.is_front_saturated else ""
-        write_beside(axes, y, f"{least}{quantity(best.delivered_per_s)}/s, {counted(best.connections, 'connection')}")
+        beside = (f"{least}{quantity(best.delivered_per_s)}/s", counted(best.connections, "connection"), length(best))
+        write_beside(axes, y, ", ".join(filter(None, (*beside, row.date))))
     log_axis(axes.xaxis, quantity)
     axes.set_xlabel("capacity divided by the CPUs that the generator used [requests/s]")
     axes.set_title("Capacity per CPU")
@@ -60,7 +62,7 @@ def delivered(axes: Axes, rows: Sequence[Capacity]) -> None:
             if point is None or not point.asked_per_s:
                 continue
             asked = point.asked_per_s / 100
-            axes.plot([point.delivered_per_s / asked], [y + dy], drawn.marker, color=drawn.colour, ms=7,
+            axes.plot([point.mean_per_s / asked], [y + dy], drawn.marker, color=drawn.colour, ms=7,
                       label=f"delivered, {share:.0%} of the capacity asked for", clip_on=False)  # fmt: skip
             if point.reported_per_s is not None:
                 axes.plot([point.reported_per_s / asked], [y + dy], "|", ls="", color="black", ms=10, mew=1.6,
@@ -109,13 +111,41 @@ def conclusion(found: Sequence[Capacity]) -> str:
     most += f" At half of their capacity these do not deliver the rate asked for: {listed(short)}." if short else ""
     most += f" Beyond it these report the rate asked for, not the one delivered: {listed(planned)}." if planned else ""
     drawn = [(row.name, point) for row in rows for point in row.opened(row.best().connections)]
-    off = [
-        (abs(point.reported_per_s / point.delivered_per_s - 1), whose) for whose, point in drawn if point.reported_per_s
-    ]
-    if off:
-        share, whose = max(off)
-        most += f" The rates that open loads report differ from those that arrived by up to {share:.0%} ({whose})."
-    return most
+    if any(point.answers_per_s is None for _, point in drawn):
+        most += " Delivered is the number of answers divided by their time, here from the first to the last reading"
+        most += " of the generator's CPU clocks: the whole time is not stored."
+    if not any(point.reported_per_s for _, point in drawn):
+        return most
+    off = dict.fromkeys(whose for whose, point in drawn if any(map(_is_of_rate, point.not_held)))
+    whose = f"not held of {listed(off)}" if off else "held of all"
+    return f"{most} The check `rate-reported` compares the rates that open loads report with those delivered: {whose}."
+
+
+def _is_of_rate(words: str) -> bool:
+    """Return whether a check that is not held, as a point has it, is the one of the reported rate."""
+    return words.startswith("rate-reported")
+
+
+def length(point: Point) -> str:
+    """Return how long a load lasted, as it was asked for."""
+    return f"{point.duration_s:g} s"
+
+
+def table(found: Sequence[Capacity]) -> pd.DataFrame:
+    """Return a row for each generator, at the connections of its highest capacity: version, date, seconds, rates."""
+    rows = []
+    for one in in_order(found):
+        best = one.best()
+        rows.append({
+            "generator": one.generator,
+            "version": one.version or "not stored",
+            "date": one.date or "not stored",
+            "connections": f"{best.connections:,}",
+            "seconds of each load": f"{best.duration_s:g}",
+            "capacity": f"{'at least ' if best.is_front_saturated else ''}{quantity(best.delivered_per_s)}/s",
+            "CPUs": f"{best.cpus:.2f}" if best.cpus else "",
+        })  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def findings(found: Sequence[Capacity]) -> list[str]:
@@ -130,7 +160,7 @@ def findings(found: Sequence[Capacity]) -> list[str]:
 
 def _is_delivered(point: Point) -> bool:
     asked = point.asked_per_s or 0.0
-    return abs(point.delivered_per_s - asked) <= REPORTED_RATE_OFF * asked
+    return abs(point.mean_per_s - asked) <= REPORTED_RATE_OFF * asked
 
 
 def _is_planned(point: Point) -> bool:

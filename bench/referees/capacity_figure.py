@@ -89,10 +89,11 @@ def _x(points: Sequence[Point]) -> list[float]:
 
 
 def _rates(axes: Axes, x: Sequence[float], points: Sequence[Point], scale: Sequence[float]) -> None:
-    delivered = [point.delivered_per_s * by for point, by in zip(points, scale, strict=True)]
+    delivered = [point.mean_per_s * by for point, by in zip(points, scale, strict=True)]
     reported = [(at, point.reported_per_s * by) for at, point, by in zip(x, points, scale, strict=True)
                 if point.reported_per_s is not None]  # fmt: skip
-    axes.plot(x, delivered, DELIVERED.marker, ls="-", color=DELIVERED.colour, ms=7, label="delivered: what arrived")
+    label = "delivered: answers divided by their time"
+    axes.plot(x, delivered, DELIVERED.marker, ls="-", color=DELIVERED.colour, ms=7, label=label)
     _reported(axes, reported)
 
 

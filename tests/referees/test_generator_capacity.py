@@ -70,6 +70,25 @@ def test_cpu_time_is_that_of_the_load():
     assert capacity.point_of(short, None).cpu_us_per_request is None
 
 
+def test_the_delivered_rate_is_answers_divided_by_their_time():
+    observed = seen("open", 1000.0, 1000.0, 1000.0)
+    late = observed.record.requests.copy()
+    late["arrived"][1000:] += SECOND  # the load stalls for a second: the slope of its arrivals is another number
+    late["departed"][1000:] += SECOND
+    point = capacity.point_of(replace(observed, record=replace(observed.record, requests=late)), 1.0)
+    assert point.mean_per_s == point.answers_per_s == pytest.approx(2000 / 3, rel=0.01)
+    assert abs(point.delivered_per_s / point.mean_per_s - 1) > 0.05
+    before = msgspec.structs.replace(point, answers_per_s=None, cpus=0.2, cpu_us_per_request=250.0)
+    assert before.mean_per_s == pytest.approx(800)  # answers between two readings of the CPU clocks
+    assert msgspec.structs.replace(before, cpus=None).mean_per_s == point.delivered_per_s
+
+
+def test_the_generator_whose_reported_rate_is_not_the_delivered_one_is_named():
+    said = capacity_comparison.conclusion([made(), made("liar", lies=True)])
+    assert said.endswith("those delivered: not held of liar 1.0.")
+    assert capacity_comparison.conclusion([made()]).endswith("those delivered: held of all.")
+
+
 def test_a_load_in_which_nothing_arrived():
     point = capacity.point_of(replace(seen("open", 10.0, 1000, None), record=record([], [])), 0.1)
     assert point.requests == point.delivered_per_s == 0 and point.omitted == 20 and point.true_us == Times(None, None)
