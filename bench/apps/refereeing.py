@@ -24,7 +24,7 @@ from bench.referees import (
     generator_file,
     scenarios,
 )
-from bench.referees.comparison import GROUPS, Row, of_group
+from bench.referees.comparison import ALL_SENT, GROUPS, NOT_JUDGED, OWN, Row, of_group
 from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD
 from bench.run.files import make_folder, writing
 from bench.text import counted, harmless, listed, one_line, unmarked
@@ -66,6 +66,7 @@ def capacities(certificates: str = REFERENCE) -> None:
         print(f"No capacity is stored in {paths.shown(folder)}: see python -m bench certify --help, --capacity")
         return
     said = capacity_comparison.conclusion(found)
+    notebook.show_frame(capacity_comparison.table(found).set_index("generator"))
     notebook.show_figure(capacity_comparison.draw(found), f"Capacity of load generators: {unmarked(said)}")
     said += f" Measured on {listed(dict.fromkeys(one.machine for one in found))}."
     display(Markdown("\n".join([said, "", *(f"- {line}" for line in capacity_comparison.findings(found))])))
@@ -119,6 +120,7 @@ def conclusion(rows: Sequence[Row]) -> str:
     if not rows:
         return f"**No certificate is of this version** of the scenarios: {listed(row.name for row in older)}."
     true = [row for row in rows if row.holds(of_load=False)]
+    resent = [row.name for row in true if row.has_resent]
     frozen = [row.name for row in true if row.scenario(comparison_figure.FROZEN)]
     as_asked = [row.name for row in rows if row.holds(of_load=True)]
     failed = {name: sum(of_group(row, names) == NOT_HELD for row in rows) for name, names in GROUPS.items()}
@@ -127,21 +129,72 @@ def conclusion(rows: Sequence[Row]) -> str:
     often = f" The kind of check that is not held most often is {most} ({count})." if failed[most] else ""
     said = f"**All checks of the report are held in {len(true)} of {counted(len(rows), 'certificate')}**"
     said += f": {listed(row.name for row in true)}." if true else "."
+    said += f" These {len(true)} are of {_tools(true)}, all {len(rows)} of {_tools(rows)}." if true else ""
+    said += (
+        f" Left out, as no server can decide it: whether {listed(resent)} sent failed requests again." if resent else ""
+    )
     said += " Only an open load before a server that freezes shows coordinated omission: of these "
     said += f"{listed(frozen) if frozen else 'none'} made one. **All checks of the load are held in {len(as_asked)}**"
     said += f": {listed(as_asked)}." if as_asked else "."
-    left_out = f" Not counted, of an earlier version and one run: {listed(row.name for row in older)}." if older else ""
+    left_out = f" Not counted: {listed(row.name for row in older)} ({NOT_JUDGED})." if older else ""
     return f"{said}{often}{left_out}"
+
+
+def _tools(rows: Sequence[Row]) -> str:
+    """Return of how many tools some certificates are, and how many certificates are this project's own."""
+    own = sum(row.tool == OWN for row in rows)
+    return f"{counted(len({row.tool for row in rows}), 'tool')} ({counted(own, 'certificate')} of this project's own)"
 
 
 def findings(rows: Sequence[Row]) -> list[str]:
     """Return a sentence for each check that is not held, below its generator's name."""
-    return [
+    said = [
         f"**{row.name}**, {scenario}, {check['name']}: {one_line(harmless(check['text']), 400)}"
         for row in rows
+        if row.is_of_this_version
         for scenario, check in row.checks()
         if check["verdict"] == NOT_HELD
     ]
+    return said + [f"**{row.name}**: {NOT_JUDGED}" for row in rows if not row.is_of_this_version]
+
+
+def unsent(rows: Sequence[Row]) -> None:
+    """Show which generators report how many requests they did not send, where they could not send all."""
+    display(Markdown(not_sent(rows)))
+
+
+def not_sent(rows: Sequence[Row]) -> str:
+    """Return which generators report how many requests of ``overload`` they did not send, and which do not."""
+    late = [(row, found) for row in rows if (found := row.scenario("overload")) and row.is_of_this_version]
+    due = {row.name: round(found["rate_per_s"] * found["duration_s"]) for row, found in late}
+    said, silent, all_sent = list[str](), list[Row](), list[str]()
+    for row, found in late:
+        dropped = (found["reported"] or {}).get("dropped")
+        if dropped:
+            said.append(f"{row.name} ({dropped:,.0f} of {due[row.name]:,})")
+        elif found["requests"] < ALL_SENT * due[row.name]:
+            silent.append(row)
+        else:
+            all_sent.append(row.name)
+    older = [row for row in rows if not row.is_of_this_version and row.scenario("overload")]
+    words = [
+        "An open load of twice what its connections can carry (`overload`) shows it.",
+        f"**{listed(said) if said else 'No generator'} report{'s' * (len(said) < 2)} how many requests of it "
+        f"{'it' if len(said) < 2 else 'they'} did not send.**",
+    ]
+    if silent:
+        names = listed(row.name for row in silent)
+        words.append(f"These send fewer than are due, and no number of those left out is read: {names}.")
+        checks = [row.check("overload", "rate-reported") for row in silent]
+        if all(check and check["verdict"] == HELD for check in checks):
+            words.append("The rate that each of them reports is the one delivered: only that shows it.")
+    words += [f"These send all that are due, if need be late: {listed(all_sent)}."] if all_sent else []
+    words += [
+        f"{row.name} prints the iterations that it dropped; its stored certificate is older than the reading of them."
+        for row in older
+        if row.document["generator"] == "k6"
+    ]
+    return " ".join(words)
 
 
 def table(rows: Sequence[Row]) -> None:
@@ -171,8 +224,9 @@ def caption(rows: Sequence[Row]) -> str:
     here, stored = ([row for row in rows if row.is_stored is kept] for kept in (False, True))
     machines = listed(dict.fromkeys(f"{row.document['machine']}, {row.document.get('date', '')}" for row in stored))
     hollow = f" Hollow: stored certificates, of other times or machines ({machines})." if here and stored else ""
-    words = ", ".join(f"{row.name} {row.document['verdict']}" for row in rows)
+    words = ", ".join(f"{row.name} {row.verdict}" for row in rows)
     return (
         f"{counted(len(rows), 'certificate')}, each of scenarios against a server that records every arrival and "
-        f"departure: {words}.{hollow} An empty place: the generator cannot make that load, or reports no such number."
+        f"departure: {words}.{hollow} An empty place: the generator cannot make that load, or reports no such number, "
+        "or it was not measured."
     )

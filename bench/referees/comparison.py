@@ -10,11 +10,17 @@ import pandas as pd
 from bench import documents
 from bench.errors import DataError
 from bench.referees import stream_checks
-from bench.referees.certificate import FORMAT
+from bench.referees.certificate import FORMAT, VERDICTS
+from bench.referees.load_checks import RESENT
+from bench.referees.protocols import PROTOCOLS
 from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD, worst
 from bench.text import all_harmless
 
 P99 = "p99"
+NOT_JUDGED = "earlier certificate, not judged"
+RESENT_ONLY = f"{VERDICTS[NOT_DECIDED]}: only whether failed requests were sent again"
+OWN = "roundtrip"  # this project's load generator
+ALL_SENT = 0.98  # of the requests due, that a load sends although its connections cannot carry so many
 GROUPS = {  # kinds of checks, as the figure names them
     "ends, reports": ("exit", "report", "arrivals"),
     "rate delivered": ("rate-delivered",),
@@ -69,9 +75,35 @@ class Row:
         """Whether a scenario with a check that is not held was run twice, and one was a freeze with few connections."""
         return "date" in self.document
 
+    @property
+    def verdict(self) -> str:
+        """The verdict in words; that a certificate of an earlier version is not judged; what alone is not decided."""
+        if not self.is_of_this_version:
+            return NOT_JUDGED
+        undecided = [check for _, check in self.checks() if check["verdict"] != HELD]
+        return RESENT_ONLY if undecided and all(map(is_of_resent, undecided)) else str(self.document["verdict"])
+
+    @property
+    def tool(self) -> str:
+        """The name of the program, which may have a certificate for each of several protocols."""
+        name = str(self.document["generator"])
+        return next((name.removesuffix(f"-{one}") for one in PROTOCOLS if name.endswith(f"-{one}")), name)
+
     def holds(self, of_load: bool) -> bool:
-        """Return whether every check of the load is held, or every check of the report."""
-        return all(check["verdict"] == HELD for _, check in self.checks() if (check["name"] in LOAD) is of_load)
+        """Return whether every check of the load is held, or every check of the report that a server can decide."""
+        chosen = (check for _, check in self.checks() if (check["name"] in LOAD) is of_load)
+        return all(check["verdict"] == HELD or is_of_resent(check) for check in chosen)
+
+    @property
+    def has_resent(self) -> bool:
+        """Whether the check of errors is not decided because a library may have sent failed requests again."""
+        return any(is_of_resent(check) for _, check in self.checks())
+
+    @property
+    def needs_no_connection(self) -> bool:
+        """Whether an open load sent all requests due, though its connections cannot carry so many one at a time."""
+        found = self.scenario("overload")
+        return bool(found) and found["arrivals_per_s"] >= ALL_SENT * found["rate_per_s"]
 
     def count(self, word: str) -> int:
         """Return how many checks have this verdict."""
@@ -85,6 +117,11 @@ class Row:
         """Return a reported quantile divided by the true one; None where it is not reported."""
         check = self.check(scenario, name)
         return check["found"] / check["expected"] if check and check["found"] and check["expected"] else None
+
+
+def is_of_resent(check: dict[str, Any]) -> bool:
+    """Return whether a check is not decided because a library may have sent failed requests again."""
+    return check["name"] == "errors" and check["verdict"] == NOT_DECIDED and RESENT in check["text"]
 
 
 def of_group(row: Row, names: Sequence[str]) -> str:
@@ -108,8 +145,10 @@ def read(file: Path) -> Row:
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows, those with the most checks that are not held last."""
-    return sorted(rows, key=lambda row: (row.count(NOT_HELD), row.count(NOT_DECIDED), row.name))
+    """Return the rows, those with the most checks that are not held last, behind them those that are not judged."""
+    return sorted(
+        rows, key=lambda row: (not row.is_of_this_version, row.count(NOT_HELD), row.count(NOT_DECIDED), row.name)
+    )
 
 
 def table(rows: Sequence[Row]) -> pd.DataFrame:
@@ -123,11 +162,12 @@ def _cells(row: Row) -> dict[str, Any]:
         for one in row.document["scenarios"]
         if (ratio := row.ratio(one["name"], P99)) is not None
     }
-    counts = {word: row.count(word) for word in (HELD, NOT_HELD, NOT_DECIDED)}
+    is_judged = row.is_of_this_version
+    counts = {word: row.count(word) if is_judged else "" for word in (HELD, NOT_HELD, NOT_DECIDED)}
     return {
         "generator": row.name,
-        "verdict": row.document["verdict"],
+        "verdict": row.verdict,
         **counts,
-        "which": ", ".join(row.which(NOT_HELD)),
+        "which": ", ".join(row.which(NOT_HELD)) if is_judged else "",
         **ratios,
     }

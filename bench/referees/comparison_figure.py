@@ -20,16 +20,17 @@ from bench.drawing.axes import (
     ticks_at,
     write_beside,
 )
-from bench.referees.comparison import GROUPS, P99, Row, of_group
+from bench.referees.comparison import GROUPS, NOT_JUDGED, P99, Row, of_group
 from bench.referees.figure import MARKERS
 from bench.referees.protocols import PROTOCOLS
 from bench.referees.scenarios import FEW
-from bench.referees.verdict import NOT_HELD
-from bench.text import duration
+from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD
+from bench.text import duration, listed
 
 TITLE = "Do load generators tell the truth?"
 TIMES = ("single", "many", "half-load", "freeze")  # scenarios whose times are compared
 FROZEN, P90 = "freeze-few", "p90"
+RINGS = {NOT_HELD: ("o", 13), NOT_DECIDED: ("D", 12)}  # around times: marker and size
 
 
 def draw(rows: Sequence[Row], *panels: str) -> Figure:
@@ -58,6 +59,9 @@ def panel_of_rows(panel: Callable[[Axes, Sequence[Any]], None], rows: Sequence[A
 def verdicts(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw what the checks of each kind found."""
     for y, row in enumerate(rows):
+        if not row.is_of_this_version:
+            axes.text(0, y, NOT_JUDGED, va="center", fontsize=SMALL, backgroundcolor="white")
+            continue
         for x, names in enumerate(GROUPS.values()):
             if found := of_group(row, names):
                 _mark(axes, x, y, *MARKERS[found], found, row)
@@ -76,11 +80,36 @@ def times(axes: Axes, rows: Sequence[Row]) -> None:
                 _mark(axes, ratio, at, drawn.colour, drawn.marker, name, row)
                 _ring(axes, ratio, at, row, name, P99)
     for y, row in enumerate(rows):
-        if not any(row.check(name, P99) for name in TIMES):
-            write_beside(axes, y, "no p99 reported")
+        if not row.is_of_this_version:
+            write_beside(axes, y, NOT_JUDGED)
+        elif not any(row.check(name, P99) for name in TIMES):
+            version = row.document["version"]
+            write_beside(axes, y, f"no p99 reported{f' by {version}' if version else ''}")
     ratio_axis(axes)
-    axes.set_xlabel("reported p99 divided by the true p99, in four scenarios")
+    axes.set_xlabel(f"reported p99 divided by the true p99, in four scenarios\n{times_note(rows)}", fontsize=10)
     axes.set_title("Reported times")
+
+
+def times_note(rows: Sequence[Row]) -> str:
+    """Return what a difference in ``single`` is, and which true times count from the arrival."""
+    said = [f"{name} of {listed(found)}" for name in TIMES if (found := _from_arrival(rows, name))]
+    since = f", in {' and in '.join(said)}" if said else ""
+    return (
+        "single: the service takes 1 ms (of streams 0.2 s), so 0.1 is 0.1 ms of the way and of the client's own time. "
+        f"True times count from the arrival in the closed loads single and many{since}; in other open loads from when "
+        "each request was due."
+    )
+
+
+def _from_arrival(rows: Sequence[Row], name: str) -> list[str]:
+    """Return the generators that report p99 of an open load whose true times count from the arrival."""
+    return [
+        str(row.document["generator"])
+        for row in rows
+        if (found := row.scenario(name)).get("load") == "open"
+        and row.check(name, P99)
+        and found["true_us"]["since"] == "arrival"
+    ]
 
 
 def frozen(axes: Axes, rows: Sequence[Row]) -> None:
@@ -92,7 +121,8 @@ def frozen(axes: Axes, rows: Sequence[Row]) -> None:
         found = row.scenario(FROZEN)
         if not found:
             has_open = any(one["load"] == "open" for one in row.document["scenarios"])
-            write_beside(axes, y, "not measured" if has_open else "no open load")
+            words = "not measured" if row.is_of_this_version else f"not measured: {NOT_JUDGED.partition(',')[0]}"
+            write_beside(axes, y, words if has_open else "no open load")
         elif found["true_us"]["since"] == "arrival":
             arrived = found["arrivals_per_s"] / found["rate_per_s"]
             write_beside(axes, y, f"no schedule kept, {arrived:.0%} of the rate")
@@ -102,9 +132,24 @@ def frozen(axes: Axes, rows: Sequence[Row]) -> None:
                     drawn = look(place)
                     _mark(axes, ratio, y, drawn.colour, drawn.marker, name, row)
                     _ring(axes, ratio, y, row, FROZEN, name)
+            if row.needs_no_connection:
+                write_beside(axes, y, "waits for no connection")
     ratio_axis(axes)
-    axes.set_xlabel("reported p90 and mean divided by the true ones, from when each request was due")
+    what = "reported p90 and mean divided by the true ones, from when each request was due"
+    axes.set_xlabel("\n".join([what, *frozen_notes(rows)]), fontsize=10)
     axes.set_title(f"A server that freezes, {FEW} connections")
+
+
+def frozen_notes(rows: Sequence[Row]) -> list[str]:
+    """Return a sentence on the generators without a marker that did not send all, and on those that never wait."""
+    left_out = []
+    for row in rows:
+        found, check = row.scenario(FROZEN), row.check(FROZEN, "rate-delivered")
+        if row.is_of_this_version and check and check["verdict"] == NOT_HELD and found["true_us"]["since"] == "arrival":
+            left_out.append(f"{row.document['generator']} {1 - check['found'] / check['expected']:.0%}")
+    free = [row.document["generator"] for row in rows if row.needs_no_connection and row.scenario(FROZEN)]
+    said = [f"No marker is no acquittal: of the requests, {listed(left_out)} were not sent."] if left_out else []
+    return said + ([f"Of {listed(free)} no request waits for a connection."] if free else [])
 
 
 def cost(axes: Axes, rows: Sequence[Row]) -> None:
@@ -141,8 +186,9 @@ def _mark(axes: Axes, x: float, y: float, colour: str, marker: str, label: str, 
 
 
 def _ring(axes: Axes, x: float, y: float, row: Row, scenario: str, name: str) -> None:
-    """Draw a ring around a time whose check is not held."""
-    check = row.check(scenario, name)
-    if check and check["verdict"] == NOT_HELD:
-        axes.plot([x], [y], ls="", marker="o", color=MARKERS[NOT_HELD][0], mfc="none", ms=13, label=NOT_HELD,
+    """Draw a ring around a time whose check is not held, a hollow diamond around one whose check is not decided."""
+    check = row.check(scenario, name) if row.is_of_this_version else None
+    if check and check["verdict"] != HELD:
+        found, (marker, size) = check["verdict"], RINGS[check["verdict"]]
+        axes.plot([x], [y], ls="", marker=marker, color=MARKERS[found][0], mfc="none", ms=size, mew=1.4, label=found,
                   clip_on=False)  # fmt: skip

@@ -12,6 +12,8 @@ from bench.text import counted, quantity
 RATE_OFF = 0.01  # share: at half of the capacity of a queue M/M/1, response times are then off by 1 % too
 REPORTED_RATE_OFF = 0.02  # share: of a window that is divided by a whole number of seconds, or by its end without edges
 WINDOW_OFF = 0.05  # share of the duration: a rate over the duration asked for is then wrong by as much
+# Why fewer reported errors than failed requests are not decided: no server can know whether a library sent one again.
+RESENT = "an HTTP library may send them again, which nobody can tell from new ones (RFC 9110, 9.2.2)"
 START_S = 0.5  # of a duration, for the start of a program's threads
 LEAST_SHARE = 0.5  # of an equal share of the requests, for each connection
 
@@ -161,7 +163,7 @@ def errors(seen: Observation, reported: Reported) -> Check | None:
     resends = seen.scenario.service.fault == "close" and PROTOCOLS[seen.protocol].resends
     if holds or not resends or reported.errors > faults:
         return check
-    return check.undecided("an HTTP library may send them again, which nobody can tell from new ones (RFC 9110, 9.2.2)")
+    return check.undecided(RESENT)
 
 
 def gives_up(seen: Observation) -> bool:

@@ -9,7 +9,8 @@ from papermilling import outputs, papermill_here
 from bench.apps import refereeing
 from bench.errors import DataError
 from bench.referees import comparison, generator_file
-from bench.referees.comparison import GROUPS, Row, of_group
+from bench.referees.comparison import GROUPS, NOT_JUDGED, RESENT_ONLY, Row, of_group
+from bench.referees.load_checks import RESENT
 from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD
 from bench.run import stored
 from lint.words import found
@@ -56,6 +57,27 @@ def test_the_worst_verdict_of_a_kind_is_shown(rows):
         document["scenarios"][0]["checks"][0]["verdict"] = verdict
         name = document["scenarios"][0]["checks"][0]["name"]
         assert of_group(Row(document), (name,)) == verdict
+
+
+def test_requests_that_a_library_may_have_sent_again_keep_no_report_from_being_true():
+    document = json.loads(next(file for file in STORED if file.stem == "roundtrip").read_text("utf-8"))
+    check = next(check for one in document["scenarios"] for check in one["checks"] if check["name"] == "errors")
+    check |= {"verdict": NOT_DECIDED, "text": f"It reports 0 errors. Not decided: {RESENT}."}
+    assert Row(document).holds(of_load=False) and Row(document).verdict == RESENT_ONLY
+    assert "whether roundtrip sent failed requests again" in refereeing.conclusion([Row(document)])
+    check["text"] = "Not decided: other processes used the CPU."
+    assert not Row(document).holds(of_load=False) and Row(document).verdict == document["verdict"]
+
+
+def test_a_certificate_of_an_earlier_version_is_not_judged(rows):
+    document = json.loads(STORED[0].read_text("utf-8"))
+    document["scenarios"][0]["checks"][0]["verdict"] = NOT_HELD
+    document.pop("date", None)
+    row = Row(document)
+    assert refereeing.findings([row]) == [f"**{row.name}**: {NOT_JUDGED}"]
+    assert f"{row.name} {NOT_JUDGED}" in refereeing.caption([row])
+    assert comparison.table([row])[[HELD, NOT_HELD, NOT_DECIDED]].iloc[0].tolist() == ["", "", ""]
+    assert not comparison.in_order([row, *rows])[-1].is_of_this_version
 
 
 def test_a_folder_without_certificates_is_named(tmp_path):
