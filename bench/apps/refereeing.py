@@ -171,7 +171,7 @@ def not_sent(rows: Sequence[Row]) -> str:
     for row, found in late:
         dropped = (found["reported"] or {}).get("dropped")
         if dropped:
-            said.append(f"{row.name} ({dropped:,.0f} of {due[row.name]:,})")
+            said.append(f"{row.name} ({dropped:,.0f} of {due[row.name]:,} requests)")
         elif found["requests"] < ALL_SENT * due[row.name]:
             silent.append(row)
         else:
@@ -179,7 +179,7 @@ def not_sent(rows: Sequence[Row]) -> str:
     older = [row for row in rows if not row.is_of_this_version and row.scenario("overload")]
     words = [
         "An open load of twice what its connections can carry (`overload`) shows it.",
-        f"**{listed(said) if said else 'No generator'} report{'s' * (len(said) < 2)} how many requests of it "
+        f"**{listed(said) if said else 'No generator'} report{'s' * (len(said) < 2)} how many "
         f"{'it' if len(said) < 2 else 'they'} did not send.**",
     ]
     if silent:
@@ -187,7 +187,7 @@ def not_sent(rows: Sequence[Row]) -> str:
         words.append(f"These send fewer than are due, and no number of those left out is read: {names}.")
         checks = [row.check("overload", "rate-reported") for row in silent]
         if all(check and check["verdict"] == HELD for check in checks):
-            words.append("The rate that each of them reports is the one delivered: only that shows it.")
+            words.append("Each of them reports the rate that it delivered, which is below the one asked for.")
     words += [f"These send all that are due, if need be late: {listed(all_sent)}."] if all_sent else []
     words += [
         f"{row.name} prints the iterations that it dropped; its stored certificate is older than the reading of them."
