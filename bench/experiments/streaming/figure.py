@@ -175,7 +175,7 @@ def cpu(run: Run, axes: Axes) -> None:
     if findings.paced(run).empty and not (rows := findings.services(run)).empty:
         cpu_bars(run, axes, rows)
         name_rows(axes, [f"{row['system']}, {_streams(int(row['callers']))}" for _, row in numbered(rows)])
-        axes.set_xlabel("CPU time per message [µs]: each role; line, right: their sum")
+        axes.set_xlabel("CPU time per message [µs]: each role; line, right: range and median of the starts' totals")
         axes.set_title("CPU time per message")
         return None
     rows = findings.at_common(run)
@@ -183,7 +183,7 @@ def cpu(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, NOT_ON_SCHEDULE)
     cpu_bars(run, axes, rows)
     name_rows(axes, rows["system"])
-    axes.set_xlabel(f"CPU time per message [µs]: each role; line, right: their sum{_left_out(run)}")
+    axes.set_xlabel(f"CPU time per message [µs]: each role; line, right: range and median of the starts' totals{_left_out(run)}")
     axes.set_title(f"CPU time per message, {_streams(findings.common(run))}")
     return None
 
