@@ -148,8 +148,8 @@ def _beside_cpus(run: Run) -> str:
     text = (
         f"The gain at the highest rate, {reached} with {_count(most)}, is {words} {count}, the number of CPUs. "
         f"One client and its server use {count / alone.middle:.2f} CPUs on average. At their CPU time per call, "
-        f"{count} CPUs without other work have time for {alone.middle:.2f} times one client's calls. At the CPU time per "
-        f"call with {_count(most)}, they have time for {then.middle:.2f} times as many."
+        f"{count} CPUs without other work have time for {alone.middle:.2f} times one client's calls. At the CPU time "
+        f"per call with {_count(most)}, they have time for {then.middle:.2f} times as many."
     )
     reasons = ["one client leaves CPU time unused"] * (alone.middle > count)
     reasons += ["calls become cheaper with more clients"] * (then.middle > alone.middle)
