@@ -471,16 +471,20 @@ def samples(run: Run) -> Check:
         finding = f"the smallest case has {counts.min():,} {what} after the warm-up; p99 needs {headline:,}, "
         finding += "and is left out there"
         return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
-    finding = f"of the cases whose {what} fill a window each has the {needed:,} that p99.9 needs"
+    finding = f"of the cases whose {what} fill a window each has the {needed:,} that p99.9 of independent ones needs"
     if counts.min() < needed:
-        finding = f"of the cases whose {what} fill a window each has the {headline:,} that p99 needs; p99.9 needs "
-        finding += f"{needed:,} and is left out in {(counts < needed).sum():,} of these {len(counts)}"
+        finding = (
+            f"of the cases whose {what} fill a window each has the {headline:,} that p99 of independent ones needs; "
+        )
+        finding += f"p99.9 needs {needed:,} and is left out in {(counts < needed).sum():,} of these {len(counts)}"
     if not (worth := _worth(run)):
         return Check("samples", PASS, finding)
     least = min(worth, key=lambda case: worth[case])
     needed = stats.needed_samples(0.9)
-    finding += f", if neighbouring calls are independent; the {run.count(least):,} calls of {run.labels[least]} are "
-    finding += f"worth {worth[least]:,.0f} independent ones; p90 needs {needed:,}"
+    finding += (
+        f"; the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent ones, "
+    )
+    finding += f"and p90 needs {needed:,}"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
     return outcome("samples", worth[least] >= needed, finding, advice)
 

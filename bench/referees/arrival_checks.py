@@ -20,6 +20,7 @@ EARLIEST = 0.01  # share of the requests that are sent when they are due, at lea
 FITS = 5  # times that a schedule is fitted to the arrivals that were not late by the one before
 LATE = 4.0  # standard deviations from the schedule; an arrival beyond them is late, and does not move the schedule
 NORMAL_99 = 2.576  # standard errors of a two-sided 99 % interval
+CLEARLY = 0.5  # of the deviation from one schedule, so that those of the connections fit clearly better
 SCALE = 1.4826  # a normal distribution's standard deviation divided by its median absolute deviation
 
 
@@ -41,20 +42,31 @@ def fitted_schedule(arrived_ns: Array) -> Array:
     return arrived_ns[0] + np.rint(line).astype(np.int64)
 
 
-def known_schedule(requests: Array, gap_ns: float) -> Array | None:
-    """Return when each request was due, in ns: by a constant schedule of the whole load, or of each connection.
+def schedules_of_connections(requests: Array) -> Array:
+    """Return when each request was due in the constant schedule of its connection, in ns, shape (n,).
 
-    None if most requests are farther than a gap of the load from either: then nobody but the generator knows it.
+    Requests of connections with fewer than three are due when the schedule of the whole load has them.
     """
     arrived = requests["arrived"]
-    if is_on_schedule(arrived, gap_ns):
-        return fitted_schedule(arrived)
-    due = arrived.copy()
+    due = fitted_schedule(arrived)
     for connection in np.unique(requests["connection"]):
         is_its = requests["connection"] == connection
         if np.count_nonzero(is_its) > 2:
             due[is_its] = fitted_schedule(arrived[is_its])
-    return due if float(np.median(np.abs(arrived - due))) <= gap_ns else None
+    return due
+
+
+def known_schedule(requests: Array, gap_ns: float) -> Array | None:
+    """Return when each request was due, in ns: by a constant schedule of the whole load, or of each connection.
+
+    That of the whole load, unless the others fit clearly better. None if most requests are farther than a gap of the
+    load from it: then nobody but the generator knows when they were due.
+    """
+    arrived = requests["arrived"]
+    whole, each = fitted_schedule(arrived), schedules_of_connections(requests)
+    whole_off, each_off = (float(np.median(np.abs(arrived - due))) for due in (whole, each))
+    due, off = (each, each_off) if each_off < CLEARLY * whole_off else (whole, whole_off)
+    return due if off <= gap_ns else None
 
 
 def sent_late_ns(arrived_ns: Array, due_ns: Array) -> float:
@@ -65,17 +77,21 @@ def sent_late_ns(arrived_ns: Array, due_ns: Array) -> float:
     return max(0.0, -quantile((arrived_ns - due_ns).astype(float), EARLIEST))
 
 
-def is_on_schedule(arrived_ns: Array, gap_ns: float) -> bool:
-    """Return whether most requests arrived within a gap of the constant schedule: if not, they are not due then."""
-    return float(np.median(np.abs(arrived_ns - fitted_schedule(arrived_ns)))) <= gap_ns
-
-
 def constant_gaps(seen: Observation) -> Check:
-    """Requests arrive when a schedule with constant gaps has them: p99 of the deviation is below one gap."""
-    arrived = seen.record.requests["arrived"]
-    gap_us = 1e6 / seen.record.arrivals_per_s
-    off_us = quantile(np.abs(arrived - fitted_schedule(arrived)), 0.99) / 1e3
+    """Requests arrive when a schedule with constant gaps has them: p99 of the deviation is below one gap of the load.
+
+    The schedule is that of the whole load, or of each connection where the generator promises no more.
+    """
+    requests = seen.record.requests
+    arrived = requests["arrived"]
+    whole, gap_us = fitted_schedule(arrived), 1e6 / seen.record.arrivals_per_s
+    is_each = seen.schedule == "connections"
+    due = schedules_of_connections(requests) if is_each else whole
+    off_us, whole_us = (quantile(np.abs(arrived - of), 0.99) / 1e3 for of in (due, whole))
     text = f"99 % of the requests arrived within {duration(off_us)} of a constant schedule of gap {duration(gap_us)}."
+    if is_each:
+        text = f"99 % of the requests arrived within {duration(off_us)} of the constant schedule of their connection, "
+        text += f"and within {duration(whole_us)} of one of the whole load, whose gap is {duration(gap_us)}."
     check = Check("schedule", verdict(off_us <= gap_us), text, 0.0, off_us, gap_us, "us")
     return unless_late(check, quantile(seen.record.lateness_us, 0.99), off_us - gap_us)
 

@@ -192,7 +192,7 @@ def point_of(seen: Observation, share: float | None) -> Point:
     """Return the numbers of one load that was seen."""
     scenario, record, reported, late_us = seen.scenario, seen.record, seen.reported, None
     rate, arrived = scenario.rate_per_s, record.requests["arrived"]
-    if rate and seen.schedule == "constant" and len(arrived):
+    if rate and seen.schedule != "poisson" and len(arrived):
         late_us = behind_schedule_ns(arrived, rate) / 1e3
     is_answered = record.requests["departed"] > 0
     return Point(

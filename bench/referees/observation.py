@@ -32,10 +32,11 @@ class PathTimes:
 class Observation:
     """One run of one scenario.
 
-    schedule: gaps of the generator's open loads, constant or poisson. reported: None if there is no report that can be
-    read, for which ``problem`` gives the reason. warm_up: requests before the load, which are not in the record.
-    others_share: of the machine's CPU time that other processes used meanwhile. path: of the machine. front_cpu_s: CPU
-    time of the front. protocol: which it speaks. shares_connections: whether the requests under way share connections.
+    schedule: gaps of the generator's open loads: constant, "connections" (constant on each), or poisson. reported: None
+    if there is no report that can be read, for which ``problem`` gives the reason. warm_up: requests before the load,
+    which are not in the record. others_share: of the machine's CPU time that other processes used meanwhile. path: of
+    the machine. front_cpu_s: CPU time of the front. protocol: which it speaks. shares_connections: whether the requests
+    under way share connections.
     is_counted: whether the load ends after a number of requests, not after its duration.
     """
 

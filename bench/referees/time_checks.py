@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.referees.arrival_checks import known_schedule, sent_late_ns, unless_late
 from bench.referees.generator_file import Reported, ReportedTimes
-from bench.referees.load_checks import RATE_OFF
+from bench.referees.load_checks import delivered_rate
 from bench.referees.observation import Observation
 from bench.referees.record import SECOND
 from bench.referees.verdict import NOT_HELD, Check, verdict
@@ -36,13 +36,13 @@ def reported_quantiles(reported: Reported | ReportedTimes) -> dict[str, float]:
 def fitted_ns(seen: Observation) -> Array | None:
     """Return when each request was due in the schedule that fits the load, in ns.
 
-    None where the instants are not known: closed loads, random schedules, loads whose rate is not the one asked for
-    (``RATE_OFF``), or neither as a whole nor on each connection with constant gaps.
+    None where the instants are not known: closed loads, random schedules, loads whose rate is not the one asked for,
+    or neither as a whole nor on each connection with constant gaps.
     """
     record, asked = seen.record, seen.scenario.rate_per_s
-    if not asked or seen.schedule != "constant" or len(record.requests) < 2:
+    if not asked or seen.schedule == "poisson" or len(record.requests) < 2:
         return None
-    if abs(record.arrivals_per_s - asked) > RATE_OFF * asked:
+    if delivered_rate(seen).verdict == NOT_HELD:
         return None
     return known_schedule(record.requests, SECOND / asked)
 

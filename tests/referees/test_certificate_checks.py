@@ -300,6 +300,32 @@ def test_connections_may_have_schedules_of_their_own():
     assert load_checks.delivered_rate(found).verdict == HELD
 
 
+def test_threads_with_schedules_of_their_own_are_not_late_where_together_they_look_so():
+    number, thread = np.divmod(np.arange(117 * 64), 64)
+    due = thread * 2 * MS + number * (128 * MS * 117 // 116)  # the 117 requests of a thread span its whole duration
+    in_order = np.argsort(due, kind="stable")
+    recorded = record(due[in_order], EXPONENTIAL_NS[: len(due)])
+    recorded.requests["connection"] = thread[in_order]
+    arrived = recorded.requests["arrived"]
+    assert np.abs(arrived - arrival_checks.fitted_schedule(arrived)).max() > MS // 2
+    found = seen("half-load", recorded)
+    assert time_checks.from_schedule_us(found) == pytest.approx(recorded.response_us, abs=1)
+
+
+def test_a_load_whose_connections_begin_one_after_another_is_on_the_schedule_that_it_promises():
+    number, connection = np.divmod(np.arange(len(constant(HALF))), 64)
+    due = number * 128 * MS + connection * 5 * MS  # the next begins 5 ms later, so that gaps of the load are not even
+    in_order = np.argsort(due, kind="stable")
+    recorded = record(due[in_order], MS)
+    recorded.requests["connection"] = connection[in_order]
+    assert arrival_checks.constant_gaps(seen("half-load", recorded)).verdict == NOT_HELD
+    own = arrival_checks.constant_gaps(seen("half-load", recorded, schedule="connections"))
+    assert own.verdict == HELD and "of their connection" in own.text
+    late = recorded.requests["arrived"] + np.random.default_rng(1).integers(0, 40 * MS, len(due))
+    recorded.requests["arrived"] = np.sort(late)
+    assert arrival_checks.constant_gaps(seen("half-load", recorded, schedule="connections")).verdict == NOT_HELD
+
+
 def test_times_above_those_from_the_arrival_may_be_true_where_due_instants_are_not_known():
     bursts = seen("half-load", record(constant(HALF) // (100 * MS) * (100 * MS), EXPONENTIAL_NS))
     true = quantile(bursts.record.response_us, 0.5)

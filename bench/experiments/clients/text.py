@@ -137,7 +137,7 @@ def _beside_two(run: Run, gain: Ratio) -> str:
 
 
 def _beside_cpus(run: Run) -> str:
-    """Say whether the largest gain is above the number of CPUs, and how much the CPU times allow."""
+    """Say whether the gain at the highest rate is above the number of CPUs, and how much the CPU times allow."""
     most = best(run)
     reached = gain(run, grown(run), most) if most > 1 else None
     if reached is None or math.isnan(run.cases.loc[reached.other, "server_cpu_us_per_call"]):
@@ -146,10 +146,10 @@ def _beside_cpus(run: Run) -> str:
     is_above = above(reached, count)
     words = {True: "above", False: "below", None: "not shown to be above or below"}[is_above]
     text = (
-        f"The largest gain, {reached} with {_count(most)}, is {words} {count}, the number of CPUs. One client and its "
-        f"server use {count / alone.middle:.2f} CPUs on average. At their CPU time per call, {count} CPUs without "
-        f"other work have time for {alone.middle:.2f} times one client's calls. At the CPU time per call with "
-        f"{_count(most)}, they have time for {then.middle:.2f} times as many."
+        f"The gain at the highest rate, {reached} with {_count(most)}, is {words} {count}, the number of CPUs. "
+        f"One client and its server use {count / alone.middle:.2f} CPUs on average. At their CPU time per call, "
+        f"{count} CPUs without other work have time for {alone.middle:.2f} times one client's calls. At the CPU time "
+        f"per call with {_count(most)}, they have time for {then.middle:.2f} times as many."
     )
     reasons = ["one client leaves CPU time unused"] * (alone.middle > count)
     reasons += ["calls become cheaper with more clients"] * (then.middle > alone.middle)

@@ -41,7 +41,7 @@ def calls(run: Run, axes: Axes) -> None:
         write_beside(axes, y, f"{split.rtt.values(duration)}{bytes_us}")
     name_rows(axes, [f"{run.case(case).system}\n{findings.codec(run, case)}" for _, case in pairs])
     axes.set_xlim(0, 100)
-    axes.set_xlabel("share of the median RTT [%]; beside it: the median RTT")
+    axes.set_xlabel("share of the median RTT [%], each part by its own median; beside it: the median RTT")
     axes.set_title(f"Call by system, {run.case(pairs[0][1]).message} of {quantity(findings.middle(run), 'B')}")
 
 

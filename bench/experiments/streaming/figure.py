@@ -38,6 +38,7 @@ MARKERS = (*SYSTEM_MARKERS, "v", "<")  # of six systems: in print they differ by
 PACING, TRANSIT = Look(ROLE_COLOURS["router"], "s"), Look(SYSTEM_COLOURS[0], "o")
 LEAST_US = 1.0  # a deviation that is drawn on the logarithmic axis, at least
 NOT_ON_SCHEDULE = "no number of streams at which most systems are on schedule"
+PER_MESSAGE = "CPU time per message [µs], by role; line, right: range and median of the starts' totals"
 WIDE = 0.16  # of a bar of gaps, in decades of the number of streams
 
 
@@ -175,7 +176,7 @@ def cpu(run: Run, axes: Axes) -> None:
     if findings.paced(run).empty and not (rows := findings.services(run)).empty:
         cpu_bars(run, axes, rows)
         name_rows(axes, [f"{row['system']}, {_streams(int(row['callers']))}" for _, row in numbered(rows)])
-        axes.set_xlabel("CPU time per message [µs]: each role; line, right: their sum")
+        axes.set_xlabel(PER_MESSAGE)
         axes.set_title("CPU time per message")
         return None
     rows = findings.at_common(run)
@@ -183,7 +184,7 @@ def cpu(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, NOT_ON_SCHEDULE)
     cpu_bars(run, axes, rows)
     name_rows(axes, rows["system"])
-    axes.set_xlabel(f"CPU time per message [µs]: each role; line, right: their sum{_left_out(run)}")
+    axes.set_xlabel(f"{PER_MESSAGE}{_left_out(run)}")
     axes.set_title(f"CPU time per message, {_streams(findings.common(run))}")
     return None
 
