@@ -394,7 +394,7 @@ def limits(occasions: Sequence[Occasion]) -> list[str]:
     if len(occasions) < LEAST_OCCASIONS:
         found.append(f"A prediction needs at least {LEAST_OCCASIONS} occasions.")
     machines = {occasion.machine.machine_id: occasion.machine for occasion in occasions}
-    close = [of.cpu_model for machine, of in machines.items() if _are_close(occasions, machine)]
+    close = [f"{of.cpu_model} with {of.kernel}" for machine, of in machines.items() if _are_close(occasions, machine)]
     if close:
         where = "They" if len(machines) == 1 else f"Those on {listed(close)}"
         found.append(

@@ -13,35 +13,42 @@ from bench.experiments.panels import framed
 from bench.stats.meta_analysis import times
 from bench.text import quantity
 
-EACH = 0.28  # inches of a system's row
-MACHINES_APART = 0.36  # rows between the marks of two machines
+FIRST, EACH = 0.12, 0.08  # inches of a system's row: beside its marks, and for each machine's
+MOST_APART, ALL_APART = 0.36, 0.48  # rows between the marks of two machines, and of the first and the last
 LOOKS = {APART: (look(0).colour, "o", "a CPU each (split)"), SHARED: (GREY, "D", "on one CPU (same)")}
 
 
 def picture(published: Published) -> Figure:
     """Return a figure with a panel for each transport, its systems in tiers from the shortest RTT on."""
     counts = [sum(map(len, tiers)) for tiers in published.tiers.values()]
+    each = FIRST + EACH * max(2, len(_machines(published)))
     with style():
-        figure = Figure(figsize=(11, 2.4 + EACH * sum(counts)), layout="constrained")
+        figure = Figure(figsize=(11, 2.4 + each * sum(counts)), layout="constrained")
         axes = figure.subplots(len(counts), 1, height_ratios=counts, sharex=True, squeeze=False)[:, 0]
         for part, (transport, tiers) in zip(axes, published.tiers.items(), strict=True):
             _panel(published, part, tiers)
             part.set_title(f"{transport}: median RTT divided by that of raw sockets")
         axes[-1].set_xlabel(
             "× raw sockets; bar: 95 % prediction interval of another occasion; numbers: split; shades: tiers"
-            + _machines(published)
+            + _order(published)
         )
         handles, labels = axes[0].get_legend_handles_labels()
         axes[0].legend(handles[::-1], labels[::-1], loc="upper right", title="client and server")
     return framed(figure, TITLE, trust(published))
 
 
-def _machines(published: Published) -> str:
+def _machines(published: Published) -> dict[str, str]:
+    """Return the machines in words, by their numbers."""
+    machines = {of.machine.machine_id: of.machine for of in published.occasions}
+    return {number: f"{of.cpu_model} with {of.kernel}" for number, of in machines.items()}
+
+
+def _order(published: Published) -> str:
     """Return which machine each of a system's marks is from; "" of one machine."""
-    models = list({of.machine.machine_id: of.machine.cpu_model for of in published.occasions}.values())
-    if len(models) < 2:
+    machines = _machines(published).values()
+    if len(machines) < 2:
         return ""
-    return f"\nmarks of a system from top to bottom: {', '.join(models)}; a single mark: one of them alone"
+    return f"\nmarks of a system from top to bottom: {', '.join(machines)}\nfewer marks: it was not measured on all"
 
 
 def _panel(published: Published, axes: Axes, tiers: list[list[Row]]) -> None:
@@ -68,8 +75,9 @@ def _panel(published: Published, axes: Axes, tiers: list[list[Row]]) -> None:
 
 def _ratio(axes: Axes, y: int, row: Row, colour: str, marker: str, placement: str) -> None:
     """Draw a ratio on each machine, one below the other."""
+    apart = min(MOST_APART, ALL_APART / max(1, len(row.predictions) - 1))
     for place, of in enumerate(row.predictions):
-        at = y + MACHINES_APART * (place - (len(row.predictions) - 1) / 2)
+        at = y + apart * (place - (len(row.predictions) - 1) / 2)
         if of.has_ends:
             axes.plot([times(of.low), times(of.high)], [at, at], color=colour, lw=3, alpha=0.45, solid_capstyle="round")
         axes.plot(times(of.middle), at, marker, ms=5, color=colour, mfc="white" if placement == SHARED else colour)
