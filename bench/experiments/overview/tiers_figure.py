@@ -1,6 +1,7 @@
 """The picture of several occasions of overview: each system's ratio to raw sockets with its prediction interval."""
 
 import hashlib
+import textwrap
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,6 +15,7 @@ from bench.stats.meta_analysis import times
 from bench.text import quantity
 
 FIRST, EACH = 0.12, 0.08  # inches of a system's row: beside its marks, and for each machine's
+LINE = 100  # characters
 MOST_APART, ALL_APART = 0.36, 0.48  # rows between the marks of two machines, and of the first and the last
 LOOKS = {APART: (look(0).colour, "o", "a CPU each (split)"), SHARED: (GREY, "D", "on one CPU (same)")}
 
@@ -48,7 +50,8 @@ def _order(published: Published) -> str:
     machines = _machines(published).values()
     if len(machines) < 2:
         return ""
-    return f"\nmarks of a system from top to bottom: {', '.join(machines)}\nfewer marks: it was not measured on all"
+    words = f"marks of a system from top to bottom: {', '.join(machines)}; fewer marks: it was not measured on all"
+    return f"\n{textwrap.fill(words, LINE)}"
 
 
 def _panel(published: Published, axes: Axes, tiers: list[list[Row]]) -> None:
