@@ -34,9 +34,9 @@ def test_every_check_belongs_to_one_kind(rows):
     assert len(kinds) == len(set(kinds)) and {check["name"] for row in rows for _, check in row.checks()} <= set(kinds)
 
 
-def test_ours_is_certified(rows):
+def test_nothing_that_ours_reports_is_wrong(rows):
     (ours,) = (row for row in rows if row.document["generator"] == "roundtrip")
-    assert ours.count(NOT_HELD) == ours.count(NOT_DECIDED) == 0 and ours.count(HELD) > 50
+    assert ours.count(NOT_HELD) == 0 and ours.count(NOT_DECIDED) <= 1 and ours.count(HELD) > 100
 
 
 def test_the_notebook_reads_the_stored_certificates(tmp_path, rows):
@@ -60,11 +60,11 @@ def test_the_worst_verdict_of_a_kind_is_shown(rows):
 
 
 def test_requests_that_a_library_may_have_sent_again_keep_no_report_from_being_true():
-    document = json.loads(next(file for file in STORED if file.stem == "roundtrip").read_text("utf-8"))
+    document = json.loads(next(file for file in STORED if file.stem == "oha").read_text("utf-8"))
     check = next(check for one in document["scenarios"] for check in one["checks"] if check["name"] == "errors")
     check |= {"verdict": NOT_DECIDED, "text": f"It reports 0 errors. Not decided: {RESENT}."}
     assert Row(document).holds(of_load=False) and Row(document).verdict == RESENT_ONLY
-    assert "whether roundtrip sent failed requests again" in refereeing.conclusion([Row(document)])
+    assert "whether oha 1.16.0 sent failed requests again" in refereeing.conclusion([Row(document)])
     check["text"] = "Not decided: other processes used the CPU."
     assert not Row(document).holds(of_load=False) and Row(document).verdict == document["verdict"]
 
