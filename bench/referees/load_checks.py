@@ -7,7 +7,7 @@ from bench.referees.generator_file import Reported
 from bench.referees.observation import Observation
 from bench.referees.protocols import PROTOCOLS
 from bench.referees.verdict import HELD, Check, verdict
-from bench.text import counted, quantity
+from bench.text import counted, one_line, quantity
 
 RATE_OFF = 0.01  # share: at half of the capacity of a queue M/M/1, response times are then off by 1 % too
 REPORTED_RATE_OFF = 0.02  # share: of a window that is divided by a whole number of seconds, or by its end without edges
@@ -30,6 +30,8 @@ def ending(seen: Observation) -> Check:
     may_fail = seen.scenario.service.fault != "none" and ended.status >= 0
     holds = (ended.status == 0 or may_fail) and not left
     text = f"It ended after {ended.took_s:.1f} s with {how}{left}."
+    if not holds and (said := ended.stderr.strip().splitlines()):
+        text += f" Its last words: {one_line(said[-1])}"
     return Check("exit", verdict(holds), text, 0, ended.status, 0)
 
 

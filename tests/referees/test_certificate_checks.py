@@ -415,3 +415,9 @@ def test_one_check_that_is_not_held_decides_the_outcome():
     held, undecided, not_held = (Check("a", verdict, "") for verdict in (HELD, NOT_DECIDED, NOT_HELD))
     assert outcome([held]) == HELD and outcome([held, undecided]) == NOT_DECIDED == outcome([])
     assert outcome([undecided, not_held, held]) == NOT_HELD
+
+
+def test_the_last_words_of_a_generator_that_failed_are_repeated():
+    failed = replace(DONE, status=1, stderr="loading\ncannot connect: no file descriptor is left\n")
+    assert "no file descriptor is left" in load_checks.ending(seen("many", CLOSED, ended=failed)).text
+    assert "Its last words" not in load_checks.ending(seen("many", CLOSED)).text
