@@ -76,6 +76,11 @@ class Machine(Struct, frozen=True):
     virtual: bool | None = None
 
     @property
+    def name(self) -> str:
+        """The processor and the kernel, which tell it from others."""
+        return f"{self.cpu_model} with {self.kernel}"
+
+    @property
     def words(self) -> str:
         """The machine in words."""
         virtual = "virtual, " if self.virtual else ""
@@ -394,7 +399,7 @@ def limits(occasions: Sequence[Occasion]) -> list[str]:
     if len(occasions) < LEAST_OCCASIONS:
         found.append(f"A prediction needs at least {LEAST_OCCASIONS} occasions.")
     machines = {occasion.machine.machine_id: occasion.machine for occasion in occasions}
-    close = [f"{of.cpu_model} with {of.kernel}" for machine, of in machines.items() if _are_close(occasions, machine)]
+    close = [of.name for machine, of in machines.items() if _are_close(occasions, machine)]
     if close:
         where = "They" if len(machines) == 1 else f"Those on {listed(close)}"
         found.append(

@@ -190,9 +190,9 @@ def not_sent(rows: Sequence[Row]) -> str:
             words.append("Each of them reports the rate that it delivered, which is below the one asked for.")
     words += [f"These send all that are due, if need be late: {listed(all_sent)}."] if all_sent else []
     words += [
-        f"{row.name} prints the iterations that it dropped; its stored certificate is older than the reading of them."
+        f"{row.name} reports it too; its stored certificate is older than the reading of it."
         for row in older
-        if row.document["generator"] == "k6"
+        if (name := row.document["generator"]) in generator_file.names() and generator_file.load(name).says.says.dropped
     ]
     return " ".join(words)
 

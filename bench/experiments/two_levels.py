@@ -1,6 +1,5 @@
 """An answer whose value is of starts with two levels: what it is at each."""
 
-import math
 import re
 
 import numpy as np
@@ -49,7 +48,6 @@ def _at_both(run: Run, of: Ratio, case: int, two: Levels) -> str:
     """Say what a ratio is at the lower and at the upper level of one of its cases."""
     logs = ratios(run, of.base, of.other, of.name)
     level = run.starts_of(case).set_index("block")[checks.level_of(run, case)].reindex(logs.index)
-    below = math.sqrt(math.prod(two.gap))
-    ends = [paired_shift(logs[group].to_numpy()).middle for group in (level <= below, level > below)]
+    ends = [paired_shift(logs[group].to_numpy()).middle for group in (level < two.between, level > two.between)]
     value, lower, upper = ratio_ends(of.value, *np.exp(ends))
     return f"At the lower one the ratio, {value} times, is {lower}, and at the upper one {upper}."

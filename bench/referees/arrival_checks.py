@@ -42,13 +42,12 @@ def fitted_schedule(arrived_ns: Array) -> Array:
     return arrived_ns[0] + np.rint(line).astype(np.int64)
 
 
-def schedules_of_connections(requests: Array) -> Array:
+def schedules_of_connections(requests: Array, of_load: Array) -> Array:
     """Return when each request was due in the constant schedule of its connection, in ns, shape (n,).
 
-    Requests of connections with fewer than three are due when the schedule of the whole load has them.
+    of_load: the schedule of the whole load, which those of connections with fewer than three requests keep.
     """
-    arrived = requests["arrived"]
-    due = fitted_schedule(arrived)
+    arrived, due = requests["arrived"], of_load.copy()
     for connection in np.unique(requests["connection"]):
         is_its = requests["connection"] == connection
         if np.count_nonzero(is_its) > 2:
@@ -63,7 +62,8 @@ def known_schedule(requests: Array, gap_ns: float) -> Array | None:
     load from it: then nobody but the generator knows when they were due.
     """
     arrived = requests["arrived"]
-    whole, each = fitted_schedule(arrived), schedules_of_connections(requests)
+    whole = fitted_schedule(arrived)
+    each = schedules_of_connections(requests, whole)
     whole_off, each_off = (float(np.median(np.abs(arrived - due))) for due in (whole, each))
     due, off = (each, each_off) if each_off < CLEARLY * whole_off else (whole, whole_off)
     return due if off <= gap_ns else None
@@ -77,19 +77,22 @@ def sent_late_ns(arrived_ns: Array, due_ns: Array) -> float:
     return max(0.0, -quantile((arrived_ns - due_ns).astype(float), EARLIEST))
 
 
-def constant_gaps(seen: Observation) -> Check:
-    """Requests arrive when a schedule with constant gaps has them: p99 of the deviation is below one gap of the load.
+def promised_schedule(seen: Observation, of_load: Array) -> Array:
+    """Return when each request was due in the schedule with constant gaps that its generator promises, in ns.
 
-    The schedule is that of the whole load, or of each connection where the generator promises no more.
+    It is that of the whole load, ``of_load``, or of each connection where the generator promises no more.
     """
-    requests = seen.record.requests
-    arrived = requests["arrived"]
-    whole, gap_us = fitted_schedule(arrived), 1e6 / seen.record.arrivals_per_s
     is_each = seen.schedule == "connections"
-    due = schedules_of_connections(requests) if is_each else whole
-    off_us, whole_us = (quantile(np.abs(arrived - of), 0.99) / 1e3 for of in (due, whole))
+    return schedules_of_connections(seen.record.requests, of_load) if is_each else of_load
+
+
+def constant_gaps(seen: Observation) -> Check:
+    """Requests arrive when the promised schedule has them: p99 of the deviation is below one gap of the load."""
+    arrived = seen.record.requests["arrived"]
+    whole, gap_us = fitted_schedule(arrived), 1e6 / seen.record.arrivals_per_s
+    off_us, whole_us = (quantile(np.abs(arrived - due), 0.99) / 1e3 for due in (promised_schedule(seen, whole), whole))
     text = f"99 % of the requests arrived within {duration(off_us)} of a constant schedule of gap {duration(gap_us)}."
-    if is_each:
+    if seen.schedule == "connections":
         text = f"99 % of the requests arrived within {duration(off_us)} of the constant schedule of their connection, "
         text += f"and within {duration(whole_us)} of one of the whole load, whose gap is {duration(gap_us)}."
     check = Check("schedule", verdict(off_us <= gap_us), text, 0.0, off_us, gap_us, "us")

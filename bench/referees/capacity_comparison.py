@@ -46,7 +46,11 @@ def capacity(axes: Axes, rows: Sequence[Capacity]) -> None:
             label = "at least: the server's CPU was saturated" if best.is_front_saturated else "capacity"
             axes.plot([per_cpu(row)], [y], drawn.marker, color=drawn.colour, ms=8, label=label, clip_on=False)
         least = "≥ " if best.is_front_saturated else ""
-        beside = (f"{least}{quantity(best.delivered_per_s)}/s", counted(best.connections, "connection"), length(best))
+        beside = (
+            f"{least}{quantity(best.delivered_per_s)}/s",
+            counted(best.connections, "connection"),
+            f"{best.duration_s:g} s",
+        )
         write_beside(axes, y, ", ".join(filter(None, (*beside, row.date))))
     log_axis(axes.xaxis, quantity)
     axes.set_xlabel("capacity divided by the CPUs that the generator used [requests/s]")
@@ -124,11 +128,6 @@ def conclusion(found: Sequence[Capacity]) -> str:
 def _is_of_rate(words: str) -> bool:
     """Return whether a check that is not held, as a point has it, is the one of the reported rate."""
     return words.startswith("rate-reported")
-
-
-def length(point: Point) -> str:
-    """Return how long a load lasted, as it was asked for."""
-    return f"{point.duration_s:g} s"
 
 
 def table(found: Sequence[Capacity]) -> pd.DataFrame:

@@ -86,10 +86,7 @@ def lateness(axes: Axes, seen: Observation) -> None:
     seconds = (arrived - arrived[0]) / SECOND
     thin = slice(None, None, max(1, len(arrived) // DRAWN))
     if seen.schedule != "poisson":
-        is_each = seen.schedule == "connections"
-        requests = seen.record.requests
-        due = arrival_checks.schedules_of_connections(requests) if is_each else arrival_checks.fitted_schedule(arrived)
-        late_ms = (arrived - due) / 1e6
+        late_ms = (arrived - arrival_checks.promised_schedule(seen, arrival_checks.fitted_schedule(arrived))) / 1e6
         axes.plot(seconds[thin], late_ms[thin], ".", ms=2, color=look(0).colour, label="request")
         axes.set_ylabel("arrival behind schedule (ms)")
     else:

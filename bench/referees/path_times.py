@@ -14,20 +14,18 @@ from bench.referees.observation import PathTimes
 from bench.referees.protocols import PROTOCOLS, Name
 from bench.stats import Array, quantile
 
-REQUESTS = 4000  # enough for p99.9 (needed_samples), whose tolerance has the longest of them
-OPEN_REQUESTS = 500
+REQUESTS = 500
+CLOSED_REQUESTS = 4000  # of a certificate: enough for p99.9 (needed_samples), whose tolerance has the longest of them
 RATE = 500.0  # of the open load: its requests find the server idle
 
 
-def measure(
-    language: str = "", requests: int = REQUESTS, protocol: Name = "http1", open_requests: int = OPEN_REQUESTS
-) -> dict[str, PathTimes]:
+def measure(language: str = "", requests: int = CLOSED_REQUESTS, protocol: Name = "http1") -> dict[str, PathTimes]:
     """Return it for a closed and an open load of one connection, at a constant service time of 1 ms.
 
     A response time of the closed load counts from the sending, of the open load from when the request was due: a client
     that sleeps until then wakes up late.
     """
-    return {"closed": closed(language, requests, protocol), "open": _open(language, open_requests, protocol)}
+    return {"closed": closed(language, requests, protocol), "open": _open(language, min(requests, REQUESTS), protocol)}
 
 
 def closed(language: str = "", requests: int = REQUESTS, protocol: Name = "http1") -> PathTimes:

@@ -23,6 +23,11 @@ class Levels(NamedTuple):
     chance: float
     gap: tuple[float, float]
 
+    @property
+    def between(self) -> float:
+        """A value in the gap."""
+        return math.sqrt(math.prod(self.gap))
+
 
 def two_levels(values: Array) -> Levels | None:
     """Return the groups on both sides of the largest gap; None if it is below a tenth, or of fewer than 6 values.

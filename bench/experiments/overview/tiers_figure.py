@@ -39,15 +39,14 @@ def picture(published: Published) -> Figure:
     return framed(figure, TITLE, trust(published))
 
 
-def _machines(published: Published) -> dict[str, str]:
-    """Return the machines in words, by their numbers."""
-    machines = {of.machine.machine_id: of.machine for of in published.occasions}
-    return {number: f"{of.cpu_model} with {of.kernel}" for number, of in machines.items()}
+def _machines(published: Published) -> list[str]:
+    """Return the name of each machine."""
+    return [of.name for of in {of.machine.machine_id: of.machine for of in published.occasions}.values()]
 
 
 def _order(published: Published) -> str:
     """Return which machine each of a system's marks is from; "" of one machine."""
-    machines = _machines(published).values()
+    machines = _machines(published)
     if len(machines) < 2:
         return ""
     words = f"marks of a system from top to bottom: {', '.join(machines)}; fewer marks: it was not measured on all"

@@ -187,8 +187,7 @@ def _cost(run: Run) -> str:
     if rows.empty:
         return ""
     spent = {number_of(case): cpu_over_starts(run, number_of(case)) for case in rows.index}
-    in_order = sorted(spent, key=lambda case: spent[case].middle)
-    low, high = in_order[0], in_order[-1]
+    low, high = (choose(spent, key=lambda case: spent[case].middle) for choose in (min, max))
     least, most = (spent[case].values(duration) for case in (low, high))
     if len(spent) == 1:
         return f"A message costs {least} CPU time, of all roles, with {run.case(low).system}.{_left_out(run)}"
