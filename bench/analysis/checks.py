@@ -471,20 +471,17 @@ def samples(run: Run) -> Check:
         finding = f"the smallest case has {counts.min():,} {what} after the warm-up; p99 needs {headline:,}, "
         finding += "and is left out there"
         return Check("samples", CAUTION, finding, "use longer windows (window_s) or more starts")
-    finding = f"of the cases whose {what} fill a window each has the {needed:,} that p99.9 of independent ones needs"
+    filled = f"each case whose {what} fill a window has as many as"
+    finding = f"{filled} p99.9 needs ({needed:,}, if they are independent)"
     if counts.min() < needed:
-        finding = (
-            f"of the cases whose {what} fill a window each has the {headline:,} that p99 of independent ones needs; "
-        )
+        finding = f"{filled} p99 needs ({headline:,}, if they are independent); "
         finding += f"p99.9 needs {needed:,} and is left out in {(counts < needed).sum():,} of these {len(counts)}"
     if not (worth := _worth(run)):
         return Check("samples", PASS, finding)
     least = min(worth, key=lambda case: worth[case])
     needed = stats.needed_samples(0.9)
-    finding += (
-        f"; the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent ones, "
-    )
-    finding += f"and p90 needs {needed:,}"
+    finding += f"; the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent "
+    finding += f"ones, and p90 needs {needed:,}"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
     return outcome("samples", worth[least] >= needed, finding, advice)
 
@@ -581,7 +578,7 @@ def speed(run: Run) -> Check:
         return Check("speed", NOTHING, "the machine's speed was not probed in two blocks or more")
     each = ", ".join(f"{words} {found[work]:.0%}" for work, words in speeds.WORK.items())
     varied = percent_beside(found["all"], speeds.STEADY)
-    finding = f"between parts of the run (p10 to p90) three works together took up to {varied} longer (each: {each})"
+    finding = f"the mean time of three works differed by {varied} between parts of the run, p10 to p90 (each: {each})"
     if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
         finding += f", with two levels: the slower takes {two.high / two.low:.2f} times as long"
     advice = "times of different parts are of different speeds: compare cases by their ratios, measure in slices, set "

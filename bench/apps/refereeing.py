@@ -129,7 +129,7 @@ def conclusion(rows: Sequence[Row]) -> str:
     often = f" The kind of check that is not held most often is {most} ({count})." if failed[most] else ""
     said = f"**All checks of the report are held in {len(true)} of {counted(len(rows), 'certificate')}**"
     said += f": {listed(row.name for row in true)}." if true else "."
-    said += f" They are of {_tools(true)}, and all {len(rows)} of {_tools(rows)}." if true else ""
+    said += f" These are certificates of {_tools(true)}, and all {len(rows)} are of {_tools(rows)}." if true else ""
     said += (
         f" Left out, as no server can decide it: whether {listed(resent)} sent failed requests again." if resent else ""
     )

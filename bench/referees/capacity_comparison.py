@@ -121,7 +121,7 @@ def conclusion(found: Sequence[Capacity]) -> str:
     if not any(point.reported_per_s for _, point in drawn):
         return most
     off = dict.fromkeys(whose for whose, point in drawn if any(map(_is_of_rate, point.not_held)))
-    whose = f"not held of {listed(off)}" if off else "held of all"
+    whose = f"it is not held for {listed(off)}" if off else "it is held for all"
     return f"{most} The check `rate-reported` compares the rates that open loads report with those delivered: {whose}."
 
 

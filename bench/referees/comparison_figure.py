@@ -148,7 +148,9 @@ def frozen_notes(rows: Sequence[Row]) -> list[str]:
         if row.is_of_this_version and check and check["verdict"] == NOT_HELD and found["true_us"]["since"] == "arrival":
             left_out.append(f"{row.document['generator']} {1 - check['found'] / check['expected']:.0%}")
     free = [row.document["generator"] for row in rows if row.needs_no_connection and row.scenario(FROZEN)]
-    said = [f"No marker is no acquittal. Requests that were not sent: {', '.join(left_out)}."] if left_out else []
+    said = (
+        [f"Without a marker nothing is shown to be true. Requests not sent: {', '.join(left_out)}."] if left_out else []
+    )
     return said + ([f"With {listed(free)}, no request waits for a connection."] if free else [])
 
 

@@ -31,7 +31,7 @@ def ending(seen: Observation) -> Check:
     holds = (ended.status == 0 or may_fail) and not left
     text = f"It ended after {ended.took_s:.1f} s with {how}{left}."
     if not holds and (said := ended.stderr.strip().splitlines()):
-        text += f" Its last words: {one_line(said[-1])}"
+        text += f" The last line of its errors: {one_line(said[-1])}"
     return Check("exit", verdict(holds), text, 0, ended.status, 0)
 
 

@@ -417,7 +417,7 @@ def test_one_check_that_is_not_held_decides_the_outcome():
     assert outcome([undecided, not_held, held]) == NOT_HELD
 
 
-def test_the_last_words_of_a_generator_that_failed_are_repeated():
+def test_the_last_line_of_a_generator_that_failed_is_repeated():
     failed = replace(DONE, status=1, stderr="loading\ncannot connect: no file descriptor is left\n")
     assert "no file descriptor is left" in load_checks.ending(seen("many", CLOSED, ended=failed)).text
-    assert "Its last words" not in load_checks.ending(seen("many", CLOSED)).text
+    assert "The last line" not in load_checks.ending(seen("many", CLOSED)).text

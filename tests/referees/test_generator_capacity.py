@@ -85,8 +85,8 @@ def test_the_delivered_rate_is_answers_divided_by_their_time():
 
 def test_the_generator_whose_reported_rate_is_not_the_delivered_one_is_named():
     said = capacity_comparison.conclusion([made(), made("liar", lies=True)])
-    assert said.endswith("those delivered: not held of liar 1.0.")
-    assert capacity_comparison.conclusion([made()]).endswith("those delivered: held of all.")
+    assert said.endswith("those delivered: it is not held for liar 1.0.")
+    assert capacity_comparison.conclusion([made()]).endswith("those delivered: it is held for all.")
 
 
 def test_a_load_in_which_nothing_arrived():

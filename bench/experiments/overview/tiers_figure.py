@@ -49,7 +49,7 @@ def _order(published: Published) -> str:
     machines = _machines(published)
     if len(machines) < 2:
         return ""
-    words = f"marks of a system from top to bottom: {', '.join(machines)}; fewer marks: it was not measured on all"
+    words = f"marks of a system from top to bottom: {', '.join(machines)}; fewer marks: not measured on all machines"
     return f"\n{textwrap.fill(words, LINE)}"
 
 
