@@ -285,7 +285,7 @@ def with_systems(monkeypatch):
 
 
 @pytest.fixture
-def command(capfd, monkeypatch):
+def command(capfd, monkeypatch, own_systems):
     """Return a function that does in this process what ``python -m bench`` does, and returns what that would return.
 
     Whatever is written to the files 1 and 2 counts as output, as of a process: of libraries and children too.

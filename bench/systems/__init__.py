@@ -104,7 +104,8 @@ def file_of(name: str) -> str:
             file = os.path.join(folder, name + ending)  # noqa: PTH118 - asked for at every turn
             if os.path.isfile(file) and (ending == ".py" or is_service(file)):  # noqa: PTH113
                 return file
-    if own := next((place for place in OWN if os.path.basename(place) == name + SERVICE), None):  # noqa: PTH119
+    named = (place for place in OWN if os.path.basename(place) == name + SERVICE)  # noqa: PTH119
+    if own := next(filter(is_service, named), None):  # one that is gone stands in the way of none
         return own
     error = unknown("system", name, names())
     raise UsageError("; ".join(filter(None, [str(error), absent_folders()])))

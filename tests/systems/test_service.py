@@ -900,6 +900,14 @@ def test_two_services_of_one_name_are_refused(own, tmp_path):
         systems.adopt(str(other))
 
 
+def test_a_service_file_that_is_gone_stands_in_the_way_of_none(own, tmp_path):
+    gone, other = Path(own(description())), tmp_path / "other" / "prices.yaml"
+    assert systems.adopt(str(gone)) == "prices"
+    other.parent.mkdir()
+    gone.rename(other)
+    assert systems.file_of(systems.adopt(str(other))) == str(other)
+
+
 def test_raw_sockets_are_measured_beside_systems_and_not_beside_services_alone(own):
     file = own(description())
     both = registry.plan("latency", system=f"[{file}, zeromq]", transport="tcp")
