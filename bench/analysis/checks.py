@@ -364,10 +364,11 @@ def settled(run: Run) -> Check:
     """
     levels = level_changes(run)
     if not levels:
-        return Check("settled", NOTHING, "no windows of calls whose level should be the same")
+        return Check("settled", NOTHING, "no case whose level should stay the same")
     of_cases = run.ledger[run.ledger["case"].isin(levels)]
     whole = " (not from the CPU time per call)" if (of_cases["cpu_from_ns"] == 0).any() else ""
-    finding = f"warm-up cut at {run.ledger['warm_up_ns'].max() / 1e9:.2f} s{whole}; after it "
+    cut_s = " to ".join(dict.fromkeys(f"{end / 1e9:.2f}" for end in of_cases["warm_up_ns"].quantile([0, 1])))
+    finding = f"warm-up cut at {cut_s} s{whole}; after it "
     moved = {run.labels[case]: of_case for case, of_case in levels.items() if of_case.drift or of_case.step}
     if moved:
         worst = max(moved, key=lambda label: max(abs(moved[label].drift), abs(moved[label].step)))
@@ -465,7 +466,7 @@ def samples(run: Run) -> Check:
             "samples", CAUTION, finding, "shorter windows (window_s) and more starts give the same information"
         )
     if counts.empty:
-        return Check("samples", NOTHING, "no windows of calls in this run")
+        return Check("samples", NOTHING, "no quantiles of calls in this run")
     needed, headline = stats.needed_samples(max(stats.QUANTILES)), stats.needed_samples(HEADLINE)
     if counts.min() < headline:
         finding = f"the smallest case has {counts.min():,} {what} after the warm-up; p99 needs {headline:,}, "
@@ -647,7 +648,7 @@ def instrument(run: Run) -> Check:
     cases = cases[cases["n"] > 0]
     loopback, measured = cases[cases["system"] == "loopback"], cases[cases["system"] != "loopback"]
     if measured.empty:
-        return Check("instrument", NOTHING, "no call of this run has an RTT")
+        return Check("instrument", NOTHING, "no median RTT in this run")
     least = float(measured[column(0.5)].min())
     clock_us = 2e-3 * float(run.manifest["machine"].get("clock_cost_ns") or 0)
     spread = (

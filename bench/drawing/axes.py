@@ -242,8 +242,12 @@ def draw_spreads(
 
 
 def band(axes: Axes, x: Any, low: Any, high: Any, colour: str) -> None:
-    """Draw a range over starts as a band."""
+    """Draw a range over starts as a band; where both neighbours have none, as a short one."""
     axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
+    at, ends = np.asarray(x, float), np.array([low, high], float)
+    is_known = np.pad(np.isfinite(ends).all(axis=0), 1)
+    is_alone = is_known[1:-1] & ~is_known[:-2] & ~is_known[2:]
+    axes.vlines(at[is_alone], *ends[:, is_alone], color=colour, alpha=0.2, lw=6)
 
 
 def say_why_empty(axes: Axes, why: str) -> None:

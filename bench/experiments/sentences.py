@@ -12,6 +12,7 @@ from bench.analysis.resources import Resource, crowded, full, resources
 from bench.analysis.turns import interference, most_awake, most_disturbed
 from bench.experiments import two_levels
 from bench.experiments.registry import text_of
+from bench.plan import slicing
 from bench.run.frames import Run, column
 from bench.text import counted, duration, few, listed, paragraphs, ratio_ends
 
@@ -43,16 +44,24 @@ def measured(run: Run) -> str:
     if (run.cases["load"] == "session").all():
         return "Each start of a case had a fresh server, and its client processes ran one after another."
     if not len(run.stored_slices):
-        return f"Each start of a case had fresh processes, and a window of its own ({windows(run)})."
+        text = f"Each start of a case had fresh processes, and a window of its own ({windows(run)})."
+        return f"{text} {_routers(run)}".strip()
     blocks, groups = run.plan.starts, run.ledger["turns_with"].value_counts()
     each = "their" if groups.max() == len(run.plan.cases) else f"up to {groups.max()} cases at once had their"
     text = (
         f"In each of {counted(blocks, 'block')} {each} processes started anew and took turns: {run.plan.slices} of "
-        "each case. A ratio compares neighbouring slices."
+        f"each case are counted, {slicing.WARM_UPS} before them are warm-up. A ratio compares neighbouring slices."
     )
     if alone := [run.labels[case] for case in run.plan.apart if run.case(case).system != "loopback"]:
         text += f" Measured in starts of their own, because they take no turns: {few(alone)}."
-    return f"{text} {turns(run)}".strip()
+    return " ".join(filter(None, [text, turns(run), _routers(run)]))
+
+
+def _routers(run: Run) -> str:
+    """Return that routers outlive starts; "" without any, or where each start had a fresh one."""
+    routed = run.ledger.loc[run.ledger["router_cpu_ns"].notna(), "case"].unique()
+    kept = any(not run.case(case).fresh_router for case in routed)
+    return "Each router was started once, for the whole run." if kept else ""
 
 
 def windows(run: Run) -> str:

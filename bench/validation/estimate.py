@@ -126,7 +126,8 @@ def described(plan: Plan) -> str:
             amount.append(f"{counted(len(alone), 'case')} in starts with {plan.windows}")
     else:
         amount = [counted(plan.starts, "start"), windows]
-    starts = f"{len(plan.cases)} cases x {', '.join(filter(None, amount))}"
+    taking_turns = len(plan.cases) - len(plan.apart) if plan.slice_s else len(plan.cases)
+    starts = f"{taking_turns} cases x {', '.join(filter(None, amount))}"
     return "; ".join([f"{starts}, profile {plan.profile}: about {expected_s(plan):.0f} s", *hosts.each(plan)])
 
 

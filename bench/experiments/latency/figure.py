@@ -1,4 +1,4 @@
-"""Panels of single round trips: every call, their distribution, medians, CPU time."""
+"""Panels of single round trips: calls in order, their distribution, medians, CPU time."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,31 +29,37 @@ MOST_DOTS = 60_000
 
 
 def calls_in_order(run: Run, axes: Axes) -> None:
-    """Draw the RTT of every call against time: the starts of all cases, end to end; pauses between slices left out."""
-    shown, in_slices = first_size(run), len(run.stored_slices) > 0
+    """Draw the RTT of calls against time: the starts of all cases, end to end; pauses between slices left out."""
+    shown, in_slices, dots, calls = first_size(run), len(run.stored_slices) > 0, 0, 0
     for case, start, begin in end_to_end(run, shown):
         if not in_slices:
             axes.axvline(begin + run.ledger.loc[start, "warm_up_ns"] / 1e9, 0.965, 1, color="black", lw=1)
-        _start(run, axes, start, begin, looks(run)[case].colour)
+        dots += _start(run, axes, start, begin, looks(run)[case].colour)
+        calls += run.calls.of(start).size
     for case in shown:
         axes.plot([], [], "o", ms=5, color=looks(run)[case].colour, label=run.labels[case])
     log_axis(axes.yaxis)
     axes.set_xlabel(f"time [s]: the {'slices' if in_slices else 'starts'} of each case, end to end")
     axes.set_ylabel("RTT; line: running median")
     pale = "pale: not counted" if in_slices else "marks on top: end of warm-up"
-    axes.set_title(f"Every call{of_first_size(run)}; {pale}")
+    drawn = "Every call" if dots == calls else f"{dots:,} of {calls:,} calls, in order"
+    axes.set_title(f"{drawn}{of_first_size(run)}; {pale}")
 
 
-def _start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -> None:
-    """Draw one start's calls as dots and their running median as a line; those that do not count are pale."""
+def _start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -> int:
+    """Draw one start's calls as dots, how many it returns, and the running median of all of them as a line.
+
+    Those that do not count are pale.
+    """
     calls, is_warm = run.calls.of(start), run.is_warm[run.calls.place_of(start)]
-    shown = slice(None, None, max(1, calls.size * len(run.ledger) // MOST_DOTS) if calls.size > 400 else 1)
-    time_s, rtt, is_warm = begin_s + calls.t_send_ns[shown] / 1e9, calls.rtt_ns[shown] / 1e3, is_warm[shown]
+    time_s, rtt = begin_s + calls.t_send_ns / 1e9, calls.rtt_ns / 1e3
+    is_dot = np.arange(calls.size) % (max(1, calls.size * len(run.ledger) // MOST_DOTS) if calls.size > 400 else 1) == 0
     for warm, alpha in ((False, 0.12), (True, 0.35)):
-        of = is_warm == warm
+        of = is_dot & (is_warm == warm)
         axes.plot(time_s[of], rtt[of], ".", ms=1.6, mew=0, color=colour, alpha=alpha, rasterized=True)
-    bins = np.array_split(np.arange(len(time_s)), min(25, len(time_s)))
+    bins = np.array_split(np.arange(calls.size), min(25, calls.size))
     axes.plot([time_s[part].mean() for part in bins], [np.median(rtt[part]) for part in bins], color="black", lw=1)
+    return int(is_dot.sum())
 
 
 def distribution(run: Run, axes: Axes) -> None:

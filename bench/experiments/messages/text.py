@@ -88,7 +88,7 @@ def best(run: Run) -> str:
     return (
         f"{text} With **{findings.codec(run, last)}**, whose median RTT is the largest{_alike(run, last)}, "
         f"{part} is the larger part ({slow.share.middle:.0%} codec), and the median RTT is "
-        f"{ratio(run, first, last, P50)} as long. On the wire, request and reply take {quantity(there + back, 'B')} "
+        f"{ratio(run, first, last, P50)} as long. Encoded, request and reply take {quantity(there + back, 'B')} "
         f"with {findings.codec(run, last)} and {quantity(few + less, 'B')} with {findings.codec(run, first)}."
     )
 

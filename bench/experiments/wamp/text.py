@@ -71,7 +71,8 @@ def _largest(run: Run) -> str:
 def _part(effect: Effect, every: list[Effect]) -> str:
     """Return a factor with the share of its effect on the median RTT in the sum of those of several factors."""
     share = max(0.0, effect.middle) / sum(max(0.0, one.middle) for one in every)
-    return f"**{effect.factor}**, {share:.0%} of the sum of the effects of {listed(one.factor for one in every)}"
+    effects = listed(f"{one.factor} ({one.level})" for one in every)
+    return f"**{effect.factor}**, {share:.0%} of the sum of the effects of {effects}"
 
 
 def _near(largest: str, others: list[Effect]) -> str:
