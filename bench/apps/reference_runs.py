@@ -32,7 +32,7 @@ WINDOWS_S = {  # in the order in which they are measured; None: its own. Short o
     "mystery": 0.25,
     "origins": 0.5,
     **dict.fromkeys(("marginal", "fanin", "languages", "network"), None),
-    "explore.server-limits": None,  # a scenario
+    **dict.fromkeys(("explore.server-limits", "languages.servers")),  # scenarios
 }
 MORE: dict[str, dict[str, Any]] = {  # of runs in slices so many blocks as fit into that size
     "overview": {"two_clients": True},
