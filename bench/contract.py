@@ -234,6 +234,7 @@ class Service(Protocol):
 
     answer: Callable[[Any], Any]  # from bytes to bytes; with ``coder`` and a structured message, of its objects
     is_streaming: bool  # whether requests are answered by streams of replies
+    clients_warm_up: bool  # whether a service's warm-up requests come from its clients
 
     def replies(self, payload: bytes, gaps_ns: Iterator[int] | None = None) -> Iterator[bytes]:
         """Yield the replies to a request, each when it is due; TransportError for bytes that are no request."""

@@ -43,7 +43,7 @@ class Echo:
         self._asked = 0
         self._counts: Callable[[], Sequence[int] | None] = tuple  # of workers elsewhere, if there are any
         self.answer = self._make_answer(apply)
-        self.is_streaming = False
+        self.is_streaming = self.clients_warm_up = False
 
     def _make_answer(self, apply: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
         calls = self._calls
@@ -131,6 +131,7 @@ def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Bindin
     if spec.case.load == "reply_stream":
         echo.is_streaming = True
         punctual()
+    echo.clients_warm_up = spec.case.clients_warm_up
     channel.on_count = echo.count
     system.serve(binding, options, echo)
     raise SystemFailedError(f"serve() of {spec.case.system} returned instead of answering")

@@ -24,6 +24,7 @@ AGREED = "ROUNDTRIP_YES"  # set by `bench run --yes`
 MOST_HOURS = 24
 STREAM_S = 0.0015  # for each stream of replies: connecting, and its last replies behind the window's end
 CALL_S = 0.0004  # per call, to estimate how long client processes take
+WIRE_CALL_S = 0.0001
 CONNECTION_S = 0.004
 
 
@@ -75,7 +76,7 @@ def _start_s(case: Case, window_s: float) -> float:
 
 def _warm_up_s(case: Case) -> float:
     with contextlib.suppress(UsageError, SystemFileError):
-        return CALL_S * systems.warm_up(case.system)
+        return (WIRE_CALL_S if case.clients_warm_up else CALL_S) * systems.warm_up(case.system)
     return 0.0
 
 
