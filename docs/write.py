@@ -163,6 +163,7 @@ def results() -> str:
     return paragraphs(limits(), one_run())
 
 
+LANGUAGES = "languages.servers"  # the scenario whose stored run compares servers in other languages
 LIMITS = "explore.server-limits"  # the scenario whose stored run says how much each server can do
 LIMITS_TEXT = (
     "Each server has a CPU of its own; a broker shares it with the server behind it where the machine has two CPUs. "
@@ -191,6 +192,12 @@ def limits() -> str:
     )
     absent = f"Without this load generator, and so not in the table: {listed(f'`{name}`' for name in others)}."
     return paragraphs("## The limit of each server", text, absent * bool(others), markdown(frame), panels.caption(run))
+
+
+def servers() -> str:
+    """Return the capacity, CPU time per call and memory of servers in other languages."""
+    run = reference(LANGUAGES)
+    return paragraphs(text(run, "servers"), panels.caption(run))
 
 
 def one_run() -> str:
@@ -304,6 +311,7 @@ FROM_RUNS: dict[str, Makers] = {
     "docs/results.md": {"results": results},
     "docs/choosing.md": {"choosing": choosing},
     "docs/fairness.md": {"fairness": deviations},
+    "docs/services.md": {"servers": servers},
     "docs/data.md": {"tables": stored_tables},
     "docs/guarantees.md": {"guarantees": guarantees},
     "docs/hosts.md": {"cost": lambda: _of_frame(*hosts_cost.cost())},

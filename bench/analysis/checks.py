@@ -265,7 +265,8 @@ def client(run: Run) -> Check:
         advice = "times include the clients' own queueing: use a lower rate, fewer streams, or a faster load generator"
         return Check("client", CAUTION, _used(run, late), advice)
     limited = client_limited(run)
-    least = _clients_are_the_limit(run, limited) if limited else "their rates are what the servers can do at least"
+    least = "unless only the server was saturated, it can do these rates at least"
+    least = _clients_are_the_limit(run, limited) if limited else least
     return Check("client", PASS, f"{_used(run, busy)}; {least}")
 
 

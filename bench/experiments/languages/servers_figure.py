@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from matplotlib.axes import Axes
 
-from bench.analysis.checks import client_limited
 from bench.drawing.axes import RangeRow, log_axis, look, name_rows, range_row, ratio_text
 from bench.experiments.languages import findings
 from bench.experiments.languages.findings import Server
+from bench.experiments.sentences import AT_LEAST, limit_of
 from bench.run.frames import Run
 from bench.text import counted, duration, quantity
 
@@ -59,10 +59,10 @@ def _rows(
 ) -> None:
     """Draw a row for each server, in the colour of its protocol: the first part of its name."""
     protocols = list(dict.fromkeys(of.system.partition("_")[0] for of in shown))
-    limited = client_limited(run) if name == findings.RATE else []
     for y, of in enumerate(shown):
         more = f", {ratio_text(findings.ratio(run, of, name))}" if of.case != of.first else ""
-        least = "\n(limit: the client's CPU)" if of.case in limited else ""
+        is_least = name == findings.RATE and of.callers > 1 and limit_of(run, of.case).capacity == AT_LEAST
+        least = " (at least)" if is_least else ""
         drawn = look(protocols.index(of.system.partition("_")[0]))
         values = factor * run.starts_of(of.case)[name]
         range_row(axes, y, RangeRow(values, drawn.colour, more + least, marker=drawn.marker), text)

@@ -2,11 +2,10 @@
 
 import math
 
-from bench.analysis.checks import client_limited
 from bench.experiments.case_ratios import confidence, times
 from bench.experiments.languages import findings
 from bench.experiments.languages.findings import Cross
-from bench.experiments.sentences import absent, limit_of
+from bench.experiments.sentences import AT_LEAST, absent, limit_of
 from bench.run.frames import Run
 from bench.stats import Text, across_starts
 from bench.stats.intervals import Interval
@@ -27,13 +26,14 @@ def conclusion(run: Run) -> str:
 
 def servers(run: Run) -> str:
     """Return of each server the calls per second of several callers, its CPU time per call, and its memory."""
-    limited, lines = client_limited(run), []
+    lines = []
     for of in findings.servers(run):
         if of.callers == 1:
             continue
         shown: dict[str, Text] = {findings.RATE: quantity, findings.CPU["server"]: duration, findings.MEMORY: in_bytes}
         rate, cpu_us, memory = (run.over_starts(of.case, name).words(text) for name, text in shown.items())
-        least = " at least, because the client's CPU is the limit" if of.case in limited else ""
+        limit = limit_of(run, of.case)
+        least = f" at least (saturated: {limit.names})" if limit.saturated and limit.capacity == AT_LEAST else ""
         line = f"- **{of.name}**: {rate} calls per second with {of.callers} connections{least}"
         if of.case != of.first:
             ratio = times(findings.ratio(run, of, findings.RATE))
