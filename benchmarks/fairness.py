@@ -176,7 +176,7 @@ def table() -> tuple[pd.DataFrame, str] | None:
 
 def main() -> None:
     """Measure each pair, print the table; pairs that cannot be measured here are named with the reason."""
-    parser = argparse.ArgumentParser(description="Measure what deviations from libraries' own defaults cost: 13 minutes.")
+    parser = argparse.ArgumentParser(description="Measure what each deviation costs: 13 minutes.")
     parser.add_argument("--write", action="store_true", help=f"keep what was found in {FILE}")
     is_kept, parts = parser.parse_args().write, []
     with tempfile.TemporaryDirectory() as folder:
