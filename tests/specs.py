@@ -31,6 +31,13 @@ def client_spec(**more) -> ClientSpec:
     return ClientSpec(case=Case(**of_case), **rest | others)
 
 
+def run_load(load, at_ns, until_ns):
+    """Make a load's calls of a window, as a client's process does."""
+    if hasattr(load, "schedule_from"):
+        load.schedule_from(at_ns)
+    load.load(at_ns, until_ns)
+
+
 def library_load(system, options, address, spec):
     """Return the load that a client's process makes of a specification."""
     return make_load(system, options, Connect(address=address), spec)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from socket import IPPROTO_TCP, MSG_WAITALL, SHUT_RDWR, SHUT_WR, TCP_NODELAY
 
 import hpack
-from specs import client_spec
+from specs import client_spec, run_load
 
 from bench.child.wire import WireLoad
 from bench.contract import parse_address
@@ -102,7 +102,7 @@ def load_of(address, system=sockets, window_s=FOREVER_S, options=None, **spec):
     try:
         assert load.first() > 0
         now = time.perf_counter_ns()
-        load.load(now, now + int(window_s * 1e9))
+        run_load(load, now, now + int(window_s * 1e9))
         report = load.report()
         return load, report, report.times
     finally:

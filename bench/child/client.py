@@ -204,6 +204,8 @@ def make_calls(go: Go, load: Any, server_thread: ServerThread | None) -> Meter:
     A slice is as long as it was to be even if the order came late.
     """
     meter = Meter(server_thread, getattr(load, "pids", ()))
+    if hasattr(load, "schedule_from"):
+        load.schedule_from(go.at_ns)
     timed_loops.wait_until(go.at_ns)
     late_ns = time.perf_counter_ns() - go.at_ns if isinstance(go, GoOn) else 0
     meter.start()

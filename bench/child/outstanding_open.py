@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.child import event_loop, timed_loops
 from bench.child.caller import Failures, failed
-from bench.child.loads import begin, schedule
+from bench.child.loads import limit_ns, put_after, schedule
 from bench.child.outstanding import SharedClient, SharedClients, from_place
 from bench.child.reconnects import begin_async
 from bench.contract import LoadReport
@@ -117,12 +117,16 @@ class OpenOutstanding(SharedClients):
         begun = [each.run(begin_async(each.client, self._payloads.items)) for each in self._connections]
         return begun[0][1] - begun[0][0]
 
+    def schedule_from(self, at_ns: int) -> None:
+        """Put the schedule after *go*."""
+        put_after(self._due, at_ns)
+
     def load(self, at_ns: int, until_ns: int) -> None:
         """Send the requests of the schedule; some may be sent late, by a fifth of the window."""
-        self._runner.run(self._side_by_side(begin(self._due, at_ns, until_ns)))
+        self._runner.run(self._side_by_side(limit_ns(at_ns, until_ns)))
 
-    async def _side_by_side(self, limit_ns: int) -> None:
-        requests = Schedule(self._due, limit_ns)
+    async def _side_by_side(self, until_ns: int) -> None:
+        requests = Schedule(self._due, until_ns)
         await asyncio.gather(*(slot.run(requests) for slot in self._slots))
 
     def report(self) -> LoadReport:

@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.child import timed_loops
 from bench.child.handshake import secure
-from bench.child.loads import begin, schedule
+from bench.child.loads import put_after, schedule
 from bench.child.retry_attempts import Requests, connection_of
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -41,9 +41,12 @@ class RetryLoad:
         times = [connection.first() for connection in self._connections]
         return times[0]
 
+    def schedule_from(self, at_ns: int) -> None:
+        """Put the schedule after *go*."""
+        put_after(self._due, at_ns)
+
     def load(self, at_ns: int, until_ns: int) -> None:
         """Send each request when it is due, and its retries; return when all are answered or given up."""
-        begin(self._due, at_ns, until_ns)
         requests, clock = self._requests, time.perf_counter_ns
         while (wake := requests.wake_ns) is not None or clock() < until_ns:
             self._wait((until_ns if wake is None else wake) - clock())

@@ -14,7 +14,7 @@ from typing import Any
 from bench import credentials, systems
 from bench.child import timed_loops
 from bench.child.caller import failed
-from bench.child.loads import begin, schedule
+from bench.child.loads import limit_ns, put_after, schedule
 from bench.child.open_files import allow_connections
 from bench.child.polling import Epoll, Poller, Selector
 from bench.child.structured_messages import Payloads
@@ -136,13 +136,15 @@ class ConnectionLoop:
             self._end(fd)
 
 
-def pace(talks: ConnectionLoop, idle: "deque[Step]", due: "array[int]", limit_ns: int) -> list[Step]:
+def pace(
+    talks: ConnectionLoop, idle: "deque[Step]", due: "array[int]", senders: list[Any], limit_ns: int
+) -> list[Step]:
     """Send each request when it is due on the connection that has been idle longest; return the sender of each request.
 
-    A request that is due while no connection is idle is sent by the next idle one. Requests not sent by ``limit_ns``
+    senders: a list as long as ``due``, to keep them: memory does not grow meanwhile. A request that is due while no connection is idle is sent by the next idle one. Requests not sent by ``limit_ns``
     are dropped.
     """
-    clock, ahead, senders = time.perf_counter_ns, 0, list[Any]([None]) * len(due)  # memory does not grow meanwhile
+    clock, ahead = time.perf_counter_ns, 0
     while True:
         now = clock()
         if ahead < len(due) and now < limit_ns and idle:
@@ -192,7 +194,8 @@ class WireLoad:
         self._due = schedule(spec) if spec.case.load == "open" else None
         sizes = [spec.case.calls_per_caller] * len(self.connections) if self._due is None else [max(1, len(self._due))]
         self._times = [(timed_loops.zeros(size), timed_loops.zeros(size)) for size in sizes]
-        self._senders: list[Step] = []
+        self._senders: list[Any] = []
+        self._idle = deque[Step]()
         warm_up = systems.warm_up(spec.case.system) if spec.case.clients_warm_up else 0
         self._warm_up = -(-warm_up // spec.case.under_way)  # of each connection
 
@@ -234,10 +237,22 @@ class WireLoad:
             connection.calls = 0
         return received[0] - sent[0]
 
+    def schedule_from(self, at_ns: int) -> None:
+        """Put the schedule of an open load after *go*, and let all connections wait for what is due."""
+        if self._due is None:
+            return
+        put_after(self._due, at_ns)
+        self._senders = [None] * len(self._due)
+        turns = self._script.turns(len(self._due))
+        pairs = ((one, one.talk(turns, *self._times[0], NEVER_NS, self._idle)) for one in self.connections)
+        self._talks = ConnectionLoop(self._poller, pairs, timer=self._timer)
+        self._talks.advance(0)  # connections that ended since the first call are opened again before anything is due
+
     def load(self, at_ns: int, until_ns: int) -> None:
         """Make the calls of the window, or more in another slice of it; an open load's may be late by a fifth of it."""
         if self._due is not None:
-            return self._opened(self._due, begin(self._due, at_ns, until_ns))
+            self._senders = pace(self._talks, self._idle, self._due, self._senders, limit_ns(at_ns, until_ns))
+            return self._talks.stop()
         pairs = list(zip(self.connections, self._times, strict=True))
         turns = self._script.turns
         for connection in self.connections:
@@ -245,16 +260,6 @@ class WireLoad:
         return ConnectionLoop(
             self._poller, ((a, a.talk(turns(len(b[0]), a.calls), *b, until_ns)) for a, b in pairs), timer=self._timer
         ).run()
-
-    def _opened(self, due: "array[int]", limit_ns: int) -> None:
-        idle, turns = deque[Step](), self._script.turns(len(due))
-        pairs = (
-            (connection, connection.talk(turns, *self._times[0], NEVER_NS, idle)) for connection in self.connections
-        )
-        talks = ConnectionLoop(self._poller, pairs, timer=self._timer)
-        talks.advance(0)  # connections that ended since the first call are opened again before anything is due
-        self._senders = pace(talks, idle, due, limit_ns)
-        talks.stop()
 
     def report(self) -> LoadReport:
         """Return the calls, the failures, and each connection's send and receive times (open load: also due times)."""

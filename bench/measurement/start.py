@@ -64,6 +64,8 @@ KINDS = {"server", "router", "controller"}  # of processes that a server announc
 FAR_AHEAD_NS = (20_000_000, 1_000_000_000)  # more where orders go to other machines, and if one arrived too late
 FAR_AHEAD = 3  # and so many times as long as the orders before took to be carried out
 GO_AHEAD_NS = 2_000_000  # for each client, and twice more: from the order to go until all begin, at one instant
+SCHEDULED_NS = 200  # more for each request that a client puts after that instant
+TALK_NS = 10_000  # more for each connection that then waits for one
 
 
 class LateOrderError(SystemFailedError):
@@ -351,6 +353,9 @@ class Start:
             meter.begun()
         now_ns = time.perf_counter_ns()
         ahead_ns = GO_AHEAD_NS * (2 + len(spawned.clients))
+        if self.case.is_paced:
+            scheduled = self.case.offered_per_s * self.window_s / self.case.processes
+            ahead_ns += int(SCHEDULED_NS * scheduled) + TALK_NS * self.case.callers
         ahead_ns += 0 if self.hosts.is_here else self.far_ahead_ns + FAR_AHEAD * (now_ns - asked_ns)
         go_of = {
             id(host): now_ns + ahead_ns + clock.offset_ns

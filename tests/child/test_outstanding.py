@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from specs import client_spec, library_load
+from specs import client_spec, library_load, run_load
 from wire_servers import framed, served
 
 from bench.child import event_loop, payload_sizes
@@ -30,7 +30,7 @@ def made(system, address="", make=library_load, **spec):
     try:
         assert load.first() > 0
         now = time.perf_counter_ns()
-        load.load(now, now + FOREVER_NS)
+        run_load(load, now, now + FOREVER_NS)
         report = load.report()
     finally:
         load.close()
@@ -217,7 +217,7 @@ def test_what_is_unsent_at_the_limit_is_dropped():
     load = library_load(system, sockets.Options(), "", given)
     load.first()
     now = time.perf_counter_ns()
-    load.load(now - 10**9, now - 9 * 10**8)  # a window that is over
+    run_load(load, now - 10**9, now - 9 * 10**8)  # a window that is over
     report = load.report()
     load.close()
     assert report.calls == 0 and report.scheduled == 100

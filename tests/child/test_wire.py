@@ -301,7 +301,7 @@ def test_replies_are_looked_for_also_while_all_requests_are_late():
             return len(idle)
 
     idle = deque(range(1000))
-    senders = wire.pace(Talks(), idle, array("q", [0]) * 900, wire.NEVER_NS)
+    senders = wire.pace(Talks(), idle, array("q", [0]) * 900, [None] * 900, wire.NEVER_NS)
     assert senders == list(range(900)) and max(Talks.unread) == wire.MOST_UNREAD < 20
 
 
