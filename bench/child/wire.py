@@ -141,8 +141,8 @@ def pace(
 ) -> list[Step]:
     """Send each request when it is due on the connection that has been idle longest; return the sender of each request.
 
-    senders: a list as long as ``due``, to keep them: memory does not grow meanwhile. A request that is due while no connection is idle is sent by the next idle one. Requests not sent by ``limit_ns``
-    are dropped.
+    senders: a list as long as ``due``, to keep them: memory does not grow meanwhile. A request that is due while no
+    connection is idle is sent by the next idle one. Requests not sent by ``limit_ns`` are dropped.
     """
     clock, ahead = time.perf_counter_ns, 0
     while True:

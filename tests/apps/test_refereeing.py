@@ -36,9 +36,7 @@ def test_every_check_belongs_to_one_kind(rows):
 
 def test_nothing_that_ours_reports_is_wrong(rows):
     (ours,) = (row for row in rows if row.document["generator"] == "roundtrip")
-    undecided = [(scenario, check) for scenario, check in ours.checks() if check["verdict"] != HELD]
-    assert [(scenario, check["name"]) for scenario, check in undecided] == [("single", "p99.9")]
-    assert "the way to the server takes" in undecided[0][1]["text"] and ours.count(HELD) > 100
+    assert {check["verdict"] for _, check in ours.checks()} == {HELD} and ours.count(HELD) > 100
 
 
 def test_the_notebook_reads_the_stored_certificates(tmp_path, rows):
