@@ -228,5 +228,5 @@ def caption(rows: Sequence[Row]) -> str:
     return (
         f"{counted(len(rows), 'certificate')}, each of scenarios against a server that records every arrival and "
         f"departure: {words}.{hollow} An empty place: the generator cannot make that load, or reports no such number, "
-        "or it was not measured."
+        "it was not measured, or in too few requests."
     )

@@ -20,6 +20,7 @@ EARLIEST = 0.01  # share of the requests that are sent when they are due, at lea
 FITS = 5  # times that a schedule is fitted to the arrivals that were not late by the one before
 LATE = 4.0  # standard deviations from the schedule; an arrival beyond them is late, and does not move the schedule
 NORMAL_99 = 2.576  # standard errors of a two-sided 99 % interval
+OF_EACH = ("connections", "workers")  # promise a schedule for each connection, or for each of those that share them
 CLEARLY = 0.5  # of the deviation from one schedule, so that those of the connections fit clearly better
 SCALE = 1.4826  # a normal distribution's standard deviation divided by its median absolute deviation
 
@@ -82,7 +83,7 @@ def promised_schedule(seen: Observation, of_load: Array) -> Array:
 
     It is that of the whole load, ``of_load``, or of each connection where the generator promises no more.
     """
-    is_each = seen.schedule == "connections"
+    is_each = seen.schedule in OF_EACH
     return schedules_of_connections(seen.record.requests, of_load) if is_each else of_load
 
 
@@ -92,10 +93,12 @@ def constant_gaps(seen: Observation) -> Check:
     whole, gap_us = fitted_schedule(arrived), 1e6 / seen.record.arrivals_per_s
     off_us, whole_us = (quantile(np.abs(arrived - due), 0.99) / 1e3 for due in (promised_schedule(seen, whole), whole))
     text = f"99 % of the requests arrived within {duration(off_us)} of a constant schedule of gap {duration(gap_us)}."
-    if seen.schedule == "connections":
+    if seen.schedule in OF_EACH:
         text = f"99 % of the requests arrived within {duration(off_us)} of the constant schedule of their connection, "
         text += f"and within {duration(whole_us)} of one of the whole load, whose gap is {duration(gap_us)}."
     check = Check("schedule", verdict(off_us <= gap_us), text, 0.0, off_us, gap_us, "us")
+    if seen.schedule == "workers" and off_us > gap_us:
+        return check.undecided("its workers share connections, so that nobody can tell which of them sent a request")
     return unless_late(check, quantile(seen.record.lateness_us, 0.99), off_us - gap_us)
 
 

@@ -30,6 +30,12 @@ def per_cpu(found: Capacity) -> float:
     return best.delivered_per_s / best.cpus if best.cpus else 0.0
 
 
+def _most_per_cpu(found: Capacity) -> float:
+    """Return the most requests per second of CPU time in an open load with the connections of the capacity."""
+    used = (point.cpu_us_per_request for point in found.opened(found.best().connections))
+    return max((1e6 / each for each in used if each), default=0.0)
+
+
 def draw(found: Sequence[Capacity]) -> Figure:
     """Return the figure: capacity per CPU, rates delivered at shares of the capacity, CPU time per request."""
     rows = in_order(found)
@@ -102,8 +108,10 @@ def conclusion(found: Sequence[Capacity]) -> str:
     rows = in_order(found)
     largest = per_cpu(rows[0])
     alike = listed([row.name for row in rows if per_cpu(row) >= ALIKE * largest])
-    most = f"**The most requests per second of CPU time, {ALIKE:.0%} of {quantity(largest)} or more: {alike}.** "
-    most += "Each capacity is that of one load, so smaller differences decide nothing."
+    most = f"**In closed loads the most requests per second of CPU time, {ALIKE:.0%} of {quantity(largest)} or more, "
+    most += f"are made by {alike}.** Each capacity is that of one load, so smaller differences decide nothing."
+    if near := [row.name for row in rows if _most_per_cpu(row) >= ALIKE * largest > per_cpu(row)]:
+        most += f" In an open load {listed(near)} did as much."
     half = [(row.name, row.at(row.best().connections, SHARES[0])) for row in rows]
     short = [
         f"{whose} ({counted(point.connections, 'connection')})"

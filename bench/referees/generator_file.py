@@ -105,12 +105,12 @@ class Description(Struct, forbid_unknown_fields=True, frozen=True):
     load both are 0. {resolution} is a tenth of the server's mean service time, in s. {requests}, for a closed load of a
     program that takes no duration, is how many requests to make. loads: which it can make. protocol: which it speaks,
     in plain text. share: what the {connections} requests under way at once share: nothing, each has a connection; or
-    connections, of which they are streams. schedule: the gaps between requests of an open load. program: what has to be
-    installed, if it is not the first word. install: the command that installs it. version: the words that print its
-    version. tried: the version whose report was read with this file; "" for a file written from documentation. warm_up:
-    requests of each connection that its documentation leaves out of its numbers, where no pause follows them. says:
-    where the values of its report are. percentiles: what its percentiles and its rate count, from its documentation,
-    with the address.
+    connections, of which they are streams. schedule: what has constant gaps in an open load, the load, each of its
+    connections, or each of its workers, which share them; or poisson. program: what has to be installed, if it is not
+    the first word. install: the command that installs it. version: the words that print its version. tried: the version
+    whose report was read with this file; "" for a file written from documentation. warm_up: requests of each connection
+    that its documentation leaves out of its numbers, where no pause follows them. says: where the values of its report
+    are. percentiles: what its percentiles and its rate count, from its documentation, with the address.
     """
 
     name: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]*$")]
@@ -123,7 +123,7 @@ class Description(Struct, forbid_unknown_fields=True, frozen=True):
     open: list[Text] = []
     protocol: ProtocolName = "http1"
     share: Literal["nothing", "connections"] = "nothing"
-    schedule: Literal["constant", "connections", "poisson"] = "constant"
+    schedule: Literal["constant", "connections", "workers", "poisson"] = "constant"
     program: str = ""
     version: list[Text] = []
     tried: str = ""

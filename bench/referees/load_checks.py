@@ -1,6 +1,9 @@
 """Checks of the load that was delivered and of its report: requests, rates, window, connections, errors."""
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from bench.referees.arrival_checks import NORMAL_99
 from bench.referees.generator_file import Reported
@@ -124,7 +127,9 @@ def connections(seen: Observation) -> Check:
     holds = found == asked
     text = f"Requests came on {counted(found, 'connection')}; it was asked for {asked:,}."
     if found > asked:
-        text += " It closes connections and opens others: response times then include set-up."
+        opened, last = seen.record.connections, seen.record.requests["arrived"].max()
+        closed = np.count_nonzero((opened["closed"] > 0) & (opened["closed"] < last))
+        text += f" {closed:,} of them were closed before the last request. Some response times include set-up."
     return Check("connections", verdict(holds), text, asked, found, 0, "connections")
 
 
@@ -165,6 +170,9 @@ def errors(seen: Observation, reported: Reported) -> Check | None:
     resends = seen.scenario.service.fault == "close" and PROTOCOLS[seen.protocol].resends
     if holds or not resends or reported.errors > faults:
         return check
+    if reported.errors < (final := seen.record.surely_final):
+        text += f" {final:,} of them were not sent again: fewer requests arrived after them."
+        return replace(check, text=text)
     return check.undecided(RESENT)
 
 

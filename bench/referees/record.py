@@ -91,6 +91,13 @@ class Record:
         """The requests whose answers departed; of a closed connection, the fault is the answer."""
         return self.requests[self.requests["departed"] > 0]
 
+    @property
+    def surely_final(self) -> int:
+        """How many failed requests, at least, were not sent again: fewer requests arrived after them than they are."""
+        failed = np.sort(self.answered["departed"][self.answered["fault"] > 0])
+        later = len(self.requests) - np.searchsorted(self.requests["arrived"], failed, side="right")
+        return int((np.arange(len(failed), 0, -1) - later).max(initial=0))
+
     @cached_property
     def faults(self) -> int:
         """How many requests were answered by a fault."""

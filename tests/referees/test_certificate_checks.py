@@ -178,7 +178,7 @@ def test_a_generator_that_ends_at_the_first_failures_hides_none():
 
 
 def test_only_http_libraries_may_send_a_request_again():
-    faulty = record(constant(BY_NAME["errors"], 800), MS, 8, fault=np.arange(3200) % 20 == 19)
+    faulty = record(constant(BY_NAME["errors"], 800), MS, 8, fault=np.arange(3200) % 20 == 10)
     closed = seen("closed-connections", faulty)
     for protocol, verdict in {"http1": NOT_DECIDED, "http2": NOT_DECIDED, "grpc": NOT_HELD, "resp": NOT_HELD}.items():
         check = load_checks.errors(replace(closed, protocol=protocol), Reported(errors=0))
@@ -186,13 +186,15 @@ def test_only_http_libraries_may_send_a_request_again():
 
 
 def test_errors():
-    faulty = record(constant(BY_NAME["errors"], 800), MS, 8, fault=np.arange(3200) % 20 == 19)
+    faulty = record(constant(BY_NAME["errors"], 800), MS, 8, fault=np.arange(3200) % 20 == 10)
     for reported, verdict in ((160, HELD), (152, HELD), (0, NOT_HELD), (None, NOT_HELD)):
         assert load_checks.errors(seen("errors", faulty), Reported(errors=reported)).verdict == verdict
     assert load_checks.errors(seen("many", CLOSED), Reported()) is None
     for reported, verdict in ((160, HELD), (0, NOT_DECIDED), (320, NOT_HELD)):  # a library may send a request again
         assert load_checks.errors(seen("closed-connections", faulty), Reported(errors=reported)).verdict == verdict
     assert load_checks.errors(seen("many", CLOSED), Reported(errors=1)).verdict == NOT_HELD
+    last = record(constant(BY_NAME["errors"], 800), MS, 8, fault=np.arange(3200) == 3199)  # nothing arrives after it
+    assert load_checks.errors(seen("closed-connections", last), Reported(errors=0)).verdict == NOT_HELD
     few = record(constant(BY_NAME["errors"], 800), MS, 8, fault=np.arange(3200) % 400 == 399)  # one per connection
     assert load_checks.errors(seen("errors", few), Reported(errors=0)).verdict == NOT_HELD
 

@@ -131,7 +131,10 @@ def test_generators_are_ordered_by_requests_per_cpu():
     assert [one.generator for one in capacity_comparison.in_order([slow, fast])] == ["fast", "slow"]
     assert capacity_comparison.per_cpu(fast) == pytest.approx(5000)
     said = capacity_comparison.conclusion([slow, made("liar", lies=True)])
-    assert "or more: liar 1.0." in said and "report the rate asked for, not the one delivered: liar 1.0" in said
+    assert (
+        "or more, are made by liar 1.0." in said
+        and "report the rate asked for, not the one delivered: liar 1.0" in said
+    )
     assert "At half" not in said
 
 
