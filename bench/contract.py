@@ -234,7 +234,6 @@ class Service(Protocol):
 
     answer: Callable[[Any], Any]  # from bytes to bytes; with ``coder`` and a structured message, of its objects
     is_streaming: bool  # whether requests are answered by streams of replies
-    clients_warm_up: bool  # whether a service's warm-up requests come from its clients
 
     def replies(self, payload: bytes, gaps_ns: Iterator[int] | None = None) -> Iterator[bytes]:
         """Yield the replies to a request, each when it is due; TransportError for bytes that are no request."""
@@ -244,6 +243,9 @@ class Service(Protocol):
 
     def adopt(self, pid: int) -> None:
         """End the process group that this process leads when the server's process ends."""
+
+    def is_warmed_up(self, address: str, requests: int) -> bool:
+        """Make requests of a service by the engine wire, several at once; return False where wire cannot make them."""
 
     def announce(
         self,

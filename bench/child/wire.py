@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bench import credentials, systems
+from bench import credentials
 from bench.child import timed_loops
 from bench.child.caller import failed
 from bench.child.loads import limit_ns, put_after, schedule
@@ -196,15 +196,12 @@ class WireLoad:
         self._times = [(timed_loops.zeros(size), timed_loops.zeros(size)) for size in sizes]
         self._senders: list[Any] = []
         self._idle = deque[Step]()
-        warm_up = systems.warm_up(spec.case.system) if spec.case.clients_warm_up else 0
-        self._warm_up = -(-warm_up // spec.case.under_way)  # of each connection
 
     def first(self) -> int:
         """Connect and make one verified call with each connection; return the time of the first in ns."""
         try:
             first_ns = self._first(self.connections[:1])
             self._others()
-            self._uncounted(self.connections, self._warm_up)
         except TransportError as error:
             if error.kind == "read" and self._is_plain:
                 raise TransportError(f"{error}{credentials.IF}", error.kind) from error
@@ -226,12 +223,8 @@ class WireLoad:
         """Connect and make one verified call with each of some connections; return the time of the last one's in ns."""
         for connection in connections:
             connection.open()
-        return self._uncounted(connections, 1)
-
-    def _uncounted(self, connections: list[Connection], count: int) -> int:
-        """Make so many verified calls on each of some connections; return the time of one of the first in ns."""
-        sent, received, turns = timed_loops.zeros(max(1, count)), timed_loops.zeros(max(1, count)), self._script.turns
-        talks = ((connection, connection.talk(turns(count), sent, received, NEVER_NS)) for connection in connections)
+        sent, received, turns = timed_loops.zeros(1), timed_loops.zeros(1), self._script.turns
+        talks = ((connection, connection.talk(turns(1), sent, received, NEVER_NS)) for connection in connections)
         ConnectionLoop(self._poller, talks, persistent=False, timer=self._timer).run()
         for connection in connections:
             connection.calls = 0

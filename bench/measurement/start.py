@@ -276,10 +276,10 @@ class Start:
     def get_ready(self, spawned: Spawned) -> Prepared:
         """Return when the server listens and every client has made a verified call."""
         helpers: Mapping[str, int] = {}
-        address, ready_s, warm_up_s = self.case.target or "", None, WARM_UP_CALL_S * systems.warm_up(self.case.system)
+        address, ready_s = self.case.target or "", None
         if spawned.server:
             patience_s = READY_S + 5 * systems.constant(self.case.system, "START_S", 0.0)
-            patience_s += 0 if self.case.clients_warm_up else warm_up_s
+            patience_s += WARM_UP_CALL_S * systems.warm_up(self.case.system)
             (listening,) = collect(Listening, spawned.server, patience_s, spawned.watched)
             ready_s = time.perf_counter() - spawned.asked_s
             address, helpers = listening.address, listening.pids
@@ -291,7 +291,6 @@ class Start:
             patience_s += 0.05 * self.case.processes * self.case.callers
             patience_s += systems.timeout_s(self.case.system) * -(-self.case.callers // AT_ONCE)
         patience_s += CONNECTION_S * self.case.processes * self.case.callers
-        patience_s += warm_up_s if self.case.clients_warm_up else 0
         try:
             ready = tuple(collect(Ready, spawned.clients, patience_s, spawned.watched))
         except SystemFailedError as error:

@@ -96,12 +96,6 @@ class Case:
         return next((self.options[name] for name in credentials.OPTIONS if name in self.options), None)
 
     @property
-    def clients_warm_up(self) -> bool:
-        """Whether clients make a service's warm-up requests, on the connections that are measured; else the server."""
-        is_wire = self.engine == "wire" and self.outstanding == 1 and not self.calls_per_connection
-        return is_wire and self.load in ("closed", "open") and self.target is None
-
-    @property
     def under_way(self) -> int:
         """How many calls are under way at once, at most, in all client processes together."""
         return self.processes * self.callers * self.outstanding

@@ -116,9 +116,8 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     requests: what it is asked; or instead recording: a file of requests, .har or .jsonl, that are sent in its order.
     headers: of all requests. ready: a path that answers with a status below 400 when it is ready; without it, a
     connection is enough. warm_up: how many requests it gets when it has started, before anything counts: for a server
-    that compiles while it runs; with the engine wire on the connections that are measured. timeout_s: a call that has
-    no reply by then has failed. values: for ``{name}``: a list, ``{uniform: [low, high]}``, or a file of
-    comma-separated values with that column.
+    that compiles while it runs. timeout_s: a call that has no reply by then has failed. values: for ``{name}``: a list,
+    ``{uniform: [low, high]}``, or a file of comma-separated values with that column.
     """
 
     requests: list[Request] = []

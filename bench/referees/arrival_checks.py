@@ -98,7 +98,7 @@ def constant_gaps(seen: Observation) -> Check:
         text += f"and within {duration(whole_us)} of one of the whole load, whose gap is {duration(gap_us)}."
     check = Check("schedule", verdict(off_us <= gap_us), text, 0.0, off_us, gap_us, "us")
     if seen.schedule == "workers" and off_us > gap_us:
-        return check.undecided("its workers share connections, so that nobody can tell which of them sent a request")
+        return check.undecided("its workers share connections, so that it is not known which of them sent a request")
     return unless_late(check, quantile(seen.record.lateness_us, 0.99), off_us - gap_us)
 
 

@@ -24,7 +24,7 @@ AGREED = "ROUNDTRIP_YES"  # set by `bench run --yes`
 MOST_HOURS = 24
 STREAM_S = 0.0015  # for each stream of replies: connecting, and its last replies behind the window's end
 CALL_S = 0.0004  # per call, to estimate how long client processes take
-WIRE_CALL_S = 0.0001
+WARM_UP_CALL_S = 0.0001  # several at once
 CONNECTION_S = 0.004
 
 
@@ -76,7 +76,7 @@ def _start_s(case: Case, window_s: float) -> float:
 
 def _warm_up_s(case: Case) -> float:
     with contextlib.suppress(UsageError, SystemFileError):
-        return (WIRE_CALL_S if case.clients_warm_up else CALL_S) * systems.warm_up(case.system)
+        return WARM_UP_CALL_S * systems.warm_up(case.system)
     return 0.0
 
 

@@ -5,7 +5,7 @@ import struct
 import threading
 import time
 from array import array
-from collections import Counter, deque
+from collections import deque
 from contextlib import nullcontext
 from socket import MSG_MORE, SHUT_WR, SO_LINGER, SOL_SOCKET, socketpair
 
@@ -52,22 +52,6 @@ def test_the_call_under_way_at_the_end_is_the_last():
     with served(echo) as address:
         _, report, _ = load_of(address, callers=3, window_s=0)
     assert (report.calls, report.errors, report.scheduled) == (3, 0, None)
-
-
-def test_a_service_is_warmed_up_on_the_connections_that_are_measured(monkeypatch):
-    monkeypatch.setattr(systems, "warm_up", lambda name: 20)
-    answered = []
-
-    def noted(peer, asked):
-        for payload in asked:
-            answered.append(peer.fileno())
-            peer.sendall(framed(payload))
-
-    with served(noted) as address:
-        _, report, _ = load_of(address, callers=4, engine="wire")
-    first, warm_up, measured = 1, 5, 20
-    assert report.calls == 4 * measured
-    assert sorted(Counter(answered).values()) == [first + warm_up + measured] * 4
 
 
 def echo_as_it_comes(wire_connection, asked):

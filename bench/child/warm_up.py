@@ -1,0 +1,51 @@
+"""The requests that warm a service up before it is announced, by the engine ``wire``: several at once.
+
+One after another, they would not warm what calls side by side use: a server whose code is compiled while it runs then
+answered a third of what it can.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from bench.child.wire import WireLoad
+from bench.errors import TransportError
+from bench.plan.case import Case
+from bench.process.spec import ClientSpec, ServerSpec
+
+CONNECTIONS = 16
+
+
+def is_made(spec: ServerSpec, system: Any, options: Any, address: str, requests: int) -> bool:
+    """Make the requests; return False where their bytes cannot be prepared; TransportError where a reply is wrong."""
+    measured = spec.case
+    case = Case(measured.system, measured.transport, measured.payload_bytes, measured.options, engine="wire",
+                callers=CONNECTIONS, max_calls=max(CONNECTIONS, requests))  # fmt: skip
+    given = ClientSpec(case=case, seed=spec.seed, window_s=0.0, cpus=None, server_cpus=None, share=(0, 1),
+                       schedule_seed=spec.seed)  # fmt: skip
+    try:
+        load = WireLoad(system, options, address, given)
+    except ValueError:
+        return False
+    with contextlib.closing(load), _unpinned():
+        load.first()
+        load.load(0, time.perf_counter_ns() + 10**15)
+        if errors := load.report().errors:
+            raise TransportError(f"{errors} of the {requests} requests that warm it up failed")
+    return True
+
+
+@contextlib.contextmanager
+def _unpinned() -> Iterator[None]:
+    """Let this process use all CPUs, also those that the service has not."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,47 @@
+"""The requests that warm a service up: several at once, all of them checked."""
+
+import os
+from collections import Counter
+
+import pytest
+from specs import server_spec
+from wire_servers import framed, served
+
+from bench.child import warm_up
+from bench.errors import TransportError
+from bench.systems import sockets
+
+SPEC = server_spec("sockets", payload_bytes=100)
+
+
+def test_requests_come_on_several_connections_and_the_process_stays_on_its_cpus():
+    before, answered = os.sched_getaffinity(0), []
+
+    def noted(peer, asked):
+        for payload in asked:
+            answered.append(peer.fileno())
+            peer.sendall(framed(payload))
+
+    with served(noted) as address:
+        assert warm_up.is_made(SPEC, sockets, sockets.Options(), address, 5 * warm_up.CONNECTIONS)
+    connected = 1  # the first verified call of each
+    assert list(Counter(answered).values()) == [connected + 5] * warm_up.CONNECTIONS
+    assert os.sched_getaffinity(0) == before
+
+
+def test_a_service_that_fails_while_it_warms_up_is_not_measured():
+    def leaving(peer, asked):
+        for _, payload in zip(range(3), asked, strict=False):
+            peer.sendall(framed(payload))
+
+    with served(leaving) as address, pytest.raises(TransportError):
+        warm_up.is_made(SPEC, sockets, sockets.Options(), address, 100 * warm_up.CONNECTIONS)
+
+
+def test_requests_that_have_no_bytes_are_left_to_the_service():
+    class Without:
+        @staticmethod
+        def Wire(address, options):  # noqa: N802 - as the contract calls it
+            raise ValueError("no bytes")
+
+    assert not warm_up.is_made(SPEC, Without, sockets.Options(), "tcp://127.0.0.1:1", 10)
