@@ -24,7 +24,7 @@ AGREED = "ROUNDTRIP_YES"  # set by `bench run --yes`
 MOST_HOURS = 24
 STREAM_S = 0.0015  # for each stream of replies: connecting, and its last replies behind the window's end
 CALL_S = 0.0004  # per call, to estimate how long client processes take
-WARM_UP_CALL_S = 0.0001  # several at once
+WARM_UP_CALL_S = 0.00008  # several at once
 CONNECTION_S = 0.004
 
 
