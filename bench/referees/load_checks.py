@@ -171,7 +171,7 @@ def errors(seen: Observation, reported: Reported) -> Check | None:
     if holds or not resends or reported.errors > faults:
         return check
     if reported.errors < (final := seen.record.surely_final):
-        text += f" {final:,} of them were not sent again: fewer requests arrived after them."
+        text += f" At least {final:,} cannot have been sent again: fewer requests arrived after them."
         return replace(check, text=text)
     return check.undecided(RESENT)
 
