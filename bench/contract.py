@@ -244,8 +244,8 @@ class Service(Protocol):
     def adopt(self, pid: int) -> None:
         """End the process group that this process leads when the server's process ends."""
 
-    def is_warmed_up(self, address: str, requests: int) -> bool:
-        """Make requests of a service by the engine wire, several at once; return False where wire cannot make them."""
+    def warm_up(self, address: str, requests: int) -> bool:
+        """Make requests of a service by the engine wire, several at once; return whether wire can make them."""
 
     def announce(
         self,

@@ -45,7 +45,7 @@ class Echo:
         self._counts: Callable[[], Sequence[int] | None] = tuple  # of workers elsewhere, if there are any
         self.answer = self._make_answer(apply)
         self.is_streaming = False
-        self.is_warmed_up: Callable[[str, int], bool] = lambda address, requests: False
+        self.warm_up: Callable[[str, int], bool] = lambda address, requests: False
 
     def _make_answer(self, apply: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
         calls = self._calls
@@ -133,17 +133,17 @@ def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Bindin
     if spec.case.load == "reply_stream":
         echo.is_streaming = True
         punctual()
-    echo.is_warmed_up = functools.partial(_is_warmed_up, spec, system, options)
+    echo.warm_up = functools.partial(_warm_up, spec, system, options)
     channel.on_count = echo.count
     system.serve(binding, options, echo)
     raise SystemFailedError(f"serve() of {spec.case.system} returned instead of answering")
 
 
-def _is_warmed_up(spec: ServerSpec, system: Any, options: Any, address: str, requests: int) -> bool:
-    """Do what ``Service.is_warmed_up`` says for a specification."""
+def _warm_up(spec: ServerSpec, system: Any, options: Any, address: str, requests: int) -> bool:
+    """Do what ``Service.warm_up`` says for a specification."""
     from bench.child import warm_up  # a client, which few servers need
 
-    return spec.case.load != "reply_stream" and warm_up.is_made(spec, system, options, address, requests)
+    return spec.case.load != "reply_stream" and warm_up.by_wire(spec, system, options, address, requests)
 
 
 def serve_stream(channel: Channel, spec: ServerSpec, system: Any, binding: Binding, options: Any) -> None:

@@ -21,8 +21,8 @@ ROUNDS = 8  # of new connections
 LONG_NS = 10**15
 
 
-def is_made(spec: ServerSpec, system: Any, options: Any, address: str, requests: int) -> bool:
-    """Make the requests; return False where their bytes cannot be prepared; TransportError where a reply is wrong."""
+def by_wire(spec: ServerSpec, system: Any, options: Any, address: str, requests: int) -> bool:
+    """Make the requests; return whether their bytes can be prepared; TransportError where a reply is wrong."""
     measured, of_round = spec.case, max(CONNECTIONS, requests // ROUNDS)
     case = Case(measured.system, measured.transport, measured.payload_bytes, measured.options, engine="wire",
                 callers=CONNECTIONS, max_calls=of_round)  # fmt: skip

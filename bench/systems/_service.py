@@ -131,7 +131,7 @@ def _serve(
         raise TransportError(f"{described.name} cannot be started ({words[0]}: {reason.strerror})") from reason
     service.adopt(process.pid)
     _wait_until_ready(described, process, where)
-    if described.says.warm_up and not service.is_warmed_up(str(where), described.says.warm_up):
+    if described.says.warm_up and not service.warm_up(str(where), described.says.warm_up):
         client = system.StreamClient if service.is_streaming else system.Client
         asyncio.run(_warm(client(str(where), options), described.says.warm_up))
     service.announce(str(where), {"server": process.pid}, lambda: None)

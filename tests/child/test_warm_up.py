@@ -23,7 +23,7 @@ def test_requests_come_on_several_connections_and_the_process_stays_on_its_cpus(
             peer.sendall(framed(payload))
 
     with served(noted) as address:
-        assert warm_up.is_made(SPEC, sockets, sockets.Options(), address, 5 * warm_up.ROUNDS * warm_up.CONNECTIONS)
+        assert warm_up.by_wire(SPEC, sockets, sockets.Options(), address, 5 * warm_up.ROUNDS * warm_up.CONNECTIONS)
     connected = 1  # the first verified call of each
     assert [len(each) for each in answered] == [connected + 5] * warm_up.ROUNDS * warm_up.CONNECTIONS
     assert os.sched_getaffinity(0) == before
@@ -35,7 +35,7 @@ def test_a_service_that_fails_while_it_warms_up_is_not_measured():
             peer.sendall(framed(payload))
 
     with served(leaving) as address, pytest.raises(TransportError):
-        warm_up.is_made(SPEC, sockets, sockets.Options(), address, 100 * warm_up.CONNECTIONS)
+        warm_up.by_wire(SPEC, sockets, sockets.Options(), address, 100 * warm_up.CONNECTIONS)
 
 
 def test_requests_that_have_no_bytes_are_left_to_the_service():
@@ -44,4 +44,4 @@ def test_requests_that_have_no_bytes_are_left_to_the_service():
         def Wire(address, options):  # noqa: N802 - as the contract calls it
             raise ValueError("no bytes")
 
-    assert not warm_up.is_made(SPEC, Without, sockets.Options(), "tcp://127.0.0.1:1", 10)
+    assert not warm_up.by_wire(SPEC, Without, sockets.Options(), "tcp://127.0.0.1:1", 10)
