@@ -160,7 +160,7 @@ def test_the_notebook_compares_those_that_are_stored(tmp_path, monkeypatch, caps
         (tmp_path / "capacity" / f"{found.generator}.json").write_text(capacity_report.as_json(found), "utf-8")
     refereeing.capacities(str(tmp_path))
     ((figure, alt),) = shown
-    assert len(figure.axes) == 3 and "or more: " in alt
+    assert len(figure.axes) == 3 and "are made by mine" in alt
 
 
 def test_numbers_of_connections_beyond_the_limit_of_open_files_are_left_out(monkeypatch):
