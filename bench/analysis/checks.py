@@ -265,9 +265,11 @@ def client(run: Run) -> Check:
         advice = "times include the clients' own queueing: use a lower rate, fewer streams, or a faster load generator"
         return Check("client", CAUTION, _used(run, late), advice)
     limited = client_limited(run)
-    least = "unless only the server was saturated, it can do these rates at least"
-    least = _clients_are_the_limit(run, limited) if limited else least
+    least = _clients_are_the_limit(run, limited) if limited else IS_LEAST
     return Check("client", PASS, f"{_used(run, busy)}; {least}")
+
+
+IS_LEAST = "unless only the server was saturated, its capacity is at least these rates"
 
 
 def _has_schedule(case: Case) -> bool:

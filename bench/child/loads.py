@@ -67,7 +67,8 @@ class Callers:
 
     def schedule_from(self, at_ns: int) -> None:
         """Put the schedule of an open load after *go*."""
-        put_after(self._due or array("q"), at_ns)
+        if self._due is not None:
+            put_after(self._due, at_ns)
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Run the timed loops."""

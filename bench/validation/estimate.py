@@ -24,7 +24,7 @@ AGREED = "ROUNDTRIP_YES"  # set by `bench run --yes`
 MOST_HOURS = 24
 STREAM_S = 0.0015  # for each stream of replies: connecting, and its last replies behind the window's end
 CALL_S = 0.0004  # per call, to estimate how long client processes take
-WARM_UP_CALL_S = 0.00008  # several at once
+WIRED_CALL_S = 0.00008  # of a warm-up by wire, several at once
 CONNECTION_S = 0.004
 
 
@@ -76,7 +76,7 @@ def _start_s(case: Case, window_s: float) -> float:
 
 def _warm_up_s(case: Case) -> float:
     with contextlib.suppress(UsageError, SystemFileError):
-        return WARM_UP_CALL_S * systems.warm_up(case.system)
+        return WIRED_CALL_S * systems.warm_up(case.system)
     return 0.0
 
 

@@ -33,8 +33,9 @@ def servers(run: Run) -> str:
         shown: dict[str, Text] = {findings.RATE: quantity, findings.CPU["server"]: duration, findings.MEMORY: in_bytes}
         rate, cpu_us, memory = (run.over_starts(of.case, name).words(text) for name, text in shown.items())
         limit = limit_of(run, of.case)
-        least = f" at least (saturated: {limit.names})" if limit.saturated and limit.capacity == AT_LEAST else ""
-        line = f"- **{of.name}**: {rate} calls per second with {of.callers} connections{least}"
+        is_least = limit.saturated and limit.capacity == AT_LEAST
+        line = f"- **{of.name}**: {'at least ' * bool(is_least)}{rate} calls per second with {of.callers} connections"
+        line += f" (saturated: {limit.names})" if is_least else ""
         if of.case != of.first:
             ratio = times(findings.ratio(run, of, findings.RATE))
             line += f", {ratio} the rate of {run.case(of.first).system}"

@@ -21,6 +21,7 @@ from bench.drawing.axes import (
     payload_axis,
 )
 from bench.run.frames import Run, column
+from bench.stats import Array
 from bench.text import duration
 
 TITLE = "How long is one round trip?"
@@ -30,12 +31,14 @@ MOST_DOTS = 60_000
 
 def calls_in_order(run: Run, axes: Axes) -> None:
     """Draw the RTT of calls against time: the starts of all cases, end to end; pauses between slices left out."""
-    shown, in_slices, dots, calls = first_size(run), len(run.stored_slices) > 0, 0, 0
+    shown, in_slices = first_size(run), len(run.stored_slices) > 0
+    dots = calls = 0
     for case, start, begin in end_to_end(run, shown):
         if not in_slices:
             axes.axvline(begin + run.ledger.loc[start, "warm_up_ns"] / 1e9, 0.965, 1, color="black", lw=1)
-        dots += _start(run, axes, start, begin, looks(run)[case].colour)
-        calls += run.calls.of(start).size
+        of_start = _start(run, axes, start, begin, looks(run)[case].colour)
+        dots += int(np.count_nonzero(of_start))
+        calls += len(of_start)
     for case in shown:
         axes.plot([], [], "o", ms=5, color=looks(run)[case].colour, label=run.labels[case])
     log_axis(axes.yaxis)
@@ -46,10 +49,10 @@ def calls_in_order(run: Run, axes: Axes) -> None:
     axes.set_title(f"{drawn}{of_first_size(run)}; {pale}")
 
 
-def _start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -> int:
-    """Draw one start's calls as dots, how many it returns, and the running median of all of them as a line.
+def _start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -> Array:
+    """Draw one start's calls as dots, those that do not count pale, and the running median of all of them as a line.
 
-    Those that do not count are pale.
+    Return for each call whether it is a dot, shape (n,).
     """
     calls, is_warm = run.calls.of(start), run.is_warm[run.calls.place_of(start)]
     time_s, rtt = begin_s + calls.t_send_ns / 1e9, calls.rtt_ns / 1e3
@@ -59,7 +62,7 @@ def _start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -> int
         axes.plot(time_s[of], rtt[of], ".", ms=1.6, mew=0, color=colour, alpha=alpha, rasterized=True)
     bins = np.array_split(np.arange(calls.size), min(25, calls.size))
     axes.plot([time_s[part].mean() for part in bins], [np.median(rtt[part]) for part in bins], color="black", lw=1)
-    return int(is_dot.sum())
+    return is_dot
 
 
 def distribution(run: Run, axes: Axes) -> None:
