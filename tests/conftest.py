@@ -56,8 +56,10 @@ def compiler():
         pytest.skip(str(missing))
 
 
+REFEREES = "referees"  # their tests wait for loads, and disturb each other's: one process, beside which others work
 LONG = (  # in one piece: begun last, one would end alone
-    "test_browser", "test_remote", "test_documents", "test_contract", "test_routers", "test_faults", "test_encryption",
+    REFEREES, "test_browser", "test_remote", "test_documents", "test_contract", "test_routers", "test_faults",
+    "test_encryption",
 )  # fmt: skip
 BUILT = "test_site"  # compares its figures with those that the tests of the reference runs draw: begun after them
 NODES = (
@@ -107,6 +109,8 @@ def group(nodeid):
         return f"{EACH} {test}"
     if stem == "test_document_blocks":
         return "overview"  # the run of which it quotes most
+    if Path(file).parent.name == REFEREES:
+        return REFEREES
     given = re.search(r"\[(?:.*/)?(\w+)", test)
     for name in (stem.removeprefix("test_"), given and given[1]):
         if name in _runs() and stem != BUILT:

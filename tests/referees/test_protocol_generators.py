@@ -6,10 +6,11 @@ from pathlib import Path
 
 import lying_grpc
 import pytest
+from certifying import having, sections
 
 from bench.errors import NotInstalledError
 from bench.installation import programs
-from bench.referees import certificate, generator_file, running
+from bench.referees import generator_file, running
 from bench.referees.scenarios import scenarios
 from bench.referees.verdict import HELD, NOT_HELD
 
@@ -40,12 +41,7 @@ def installed(name):
 
 def observed(generator, *names):
     known = STREAMS if generator.says.protocol == "sse" else SHORT
-    chosen = [known[name] for name in names]
-    return certificate.certify(generator, chosen, lambda line: None).sections
-
-
-def having(section, verdict):
-    return {check.name for check in section.checks if check.verdict == verdict}
+    return sections(generator, *(known[name] for name in names))
 
 
 @pytest.mark.parametrize(
