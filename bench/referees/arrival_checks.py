@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 
 from bench.referees.observation import Observation
-from bench.referees.record import SECOND
+from bench.referees.record import SECOND, Record
 from bench.referees.verdict import Check, verdict
 from bench.stats import Array, quantile
 from bench.text import duration
@@ -15,6 +15,7 @@ from bench.text import duration
 PER_WINDOW = 20.0  # requests expected in each window in which arrivals are counted
 CONFIDENCE = 0.99  # of the interval of the index of dispersion: one honest load in 100 is outside
 LEAST_IN_FREEZE = 0.9  # share of the requests that are due while the server is frozen
+BY_CHANCE = 0.1  # of the arrivals in the emptiest other part of a second, at least, can be in freezes by chance
 BURST = 0.5  # of the mean gap: where half of the gaps are shorter, requests come in bursts
 EARLIEST = 0.01  # share of the requests that are sent when they are due, at least
 FITS = 5  # times that a schedule is fitted to the arrivals that were not late by the one before
@@ -139,10 +140,21 @@ def in_freezes(arrived_ns: Array, first_ns: int, freeze_ns: int) -> tuple[int, f
     return int(np.count_nonzero((since >= 0) & (since % SECOND < freeze_ns))), float(frozen_ns) / SECOND
 
 
+def _least_beside(record: Record, freeze_ns: int) -> float:
+    """Return the arrivals per second in that part of each second in which the fewest arrive, the freezes left out.
+
+    A part is as long as a freeze.
+    """
+    first, arrived = record.first_freeze_ns, record.requests["arrived"]
+    parts = (in_freezes(arrived, first + part * freeze_ns, freeze_ns) for part in range(1, SECOND // freeze_ns))
+    return min(count / seconds for count, seconds in parts if seconds)
+
+
 def stays_open(seen: Observation) -> Check:
     """Requests arrive while the server is frozen too, at the rate that was asked for.
 
-    Not decided of bursts: by chance a freeze meets more of them, or fewer.
+    Not decided of bursts: by chance a freeze meets more of them, or fewer. It is no chance if far more arrive in every
+    other part of a second, each as long as a freeze.
     """
     record, asked = seen.record, seen.scenario.rate_per_s or math.nan
     freeze_ns = int(seen.scenario.service.freeze_ms * 1e6)
@@ -154,7 +166,8 @@ def stays_open(seen: Observation) -> Check:
     holds = abs(found - due) <= tolerance
     text = f"{found:,} requests arrived while the server was frozen; {due:,.0f} were due."
     check = Check("open-in-freeze", verdict(holds), text, due, found, tolerance, "requests")
-    if not holds and float(np.median(np.diff(record.requests["arrived"]))) < BURST * SECOND / record.arrivals_per_s:
+    in_bursts = float(np.median(np.diff(record.requests["arrived"]))) < BURST * SECOND / record.arrivals_per_s
+    if not holds and in_bursts and found / frozen_s >= BY_CHANCE * _least_beside(record, freeze_ns):
         return check.undecided("it sends in bursts")
     if found < due - tolerance:
         return replace(check, text=f"{text} The load closed: it waited for replies before it sent what was due.")

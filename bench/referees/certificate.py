@@ -141,13 +141,15 @@ def checks(seen: Observation) -> list[Check]:
 
 def unless_held_again(first: Sequence[Check], second: Sequence[Check]) -> list[Check]:
     """Return the checks of a first run, those as not decided that are not held in it only."""
-    refused = {check.name for check in second if check.verdict == NOT_HELD}
-    return [
-        check.undecided("in a second run it was held")
-        if check.verdict == NOT_HELD and check.name not in refused
-        else check
-        for check in first
-    ]
+    again = {check.name: check.verdict for check in second}
+
+    def decided(check: Check) -> Check:
+        verdict = again.get(check.name, NOT_DECIDED)
+        if check.verdict != NOT_HELD or verdict == NOT_HELD:
+            return check
+        return check.undecided(f"in a second run it was {verdict}")
+
+    return [decided(check) for check in first]
 
 
 def unless_disturbed(check: Check, seen: Observation) -> Check:

@@ -244,6 +244,9 @@ def test_a_load_stays_open_while_the_server_is_frozen():
     assert check.verdict == NOT_HELD and check.found == 0 and "closed" in check.text
     bursts = record(due // (SECOND // 5) * (SECOND // 5), MS, first_freeze_ns=START + first)
     assert arrival_checks.stays_open(seen("freeze", bursts)).verdict == NOT_DECIDED
+    sent = np.where(frozen, due + SECOND // 10 - (due - first) % SECOND, due)  # what a freeze held up, in a burst
+    in_pairs = record(sent // (4 * MS) * (4 * MS), MS, first_freeze_ns=START + first)
+    assert arrival_checks.stays_open(seen("freeze", in_pairs)).verdict == NOT_HELD
     assert [check.name for check in arrival_checks.of_arrivals(seen("freeze", closed))] == ["open-in-freeze"]
     assert not arrival_checks.of_arrivals(seen("freeze-few", closed))  # eight connections cannot carry 50 requests
 
