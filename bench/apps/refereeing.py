@@ -133,8 +133,9 @@ def conclusion(rows: Sequence[Row]) -> str:
     said += (
         f" Left out, as no server can decide it: whether {listed(resent)} sent failed requests again." if resent else ""
     )
-    said += " Only an open load before a server that freezes shows coordinated omission: of these "
-    said += f"{listed(frozen) if frozen else 'none'} made one. **All checks of the load are held in {len(as_asked)}**"
+    said += " Coordinated omission is judged in one scenario alone, an open load of eight connections before a server "
+    said += f"that freezes: of these {listed(frozen) if frozen else 'none'} made one."
+    said += f" **All checks of the load are held in {len(as_asked)}**"
     said += f": {listed(as_asked)}." if as_asked else "."
     left_out = f" Not counted: {listed(row.name for row in older)} ({NOT_JUDGED})." if older else ""
     return f"{said}{often}{left_out}"

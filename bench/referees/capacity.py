@@ -27,6 +27,7 @@ from bench.text import capitalized, counted
 
 FORMAT = 1
 CONNECTIONS = (1, 32, 1000)
+SAME = 0.95  # of the highest rate: no difference between loads of some seconds
 SHARES = (0.1, 0.5, 0.8, 1.0, 1.2)  # of the capacity
 TOO_MUCH = 1_000_000.0  # requests/s that nobody delivers: asked of a generator that makes no closed load
 NEEDED = ("exit", "arrivals")  # checks of the load that measures a capacity
@@ -121,8 +122,10 @@ class Capacity(Struct, frozen=True):
         return next(point for point in self.points if point.connections == connections and point.share is None)
 
     def best(self) -> Point:
-        """Return the load of the highest capacity."""
-        return max(map(self.full, self.connections), key=lambda point: point.delivered_per_s)
+        """Return the load of the highest capacity; of those with the same, the one with the fewest connections."""
+        loads = [self.full(connections) for connections in self.connections]
+        least = SAME * max(load.delivered_per_s for load in loads)
+        return min((load for load in loads if load.delivered_per_s >= least), key=lambda load: load.connections)
 
     def opened(self, connections: int) -> list[Point]:
         """Return the open loads that asked for shares of the capacity, in the order of their rates."""

@@ -75,7 +75,7 @@ def times(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw the reported p99 divided by the true one, in each scenario whose times are compared."""
     for place, name in enumerate(TIMES):
         for y, row in enumerate(rows):
-            if ratio := row.ratio(name, P99):
+            if row.is_of_this_version and (ratio := row.ratio(name, P99)):
                 drawn, at = look(place), y + 0.12 * (place - 1.5)
                 _mark(axes, ratio, at, drawn.colour, drawn.marker, name, row)
                 _ring(axes, ratio, at, row, name, P99)
@@ -121,7 +121,7 @@ def frozen(axes: Axes, rows: Sequence[Row]) -> None:
         found = row.scenario(FROZEN)
         if not found:
             has_open = any(one["load"] == "open" for one in row.document["scenarios"])
-            words = "not measured" if row.is_of_this_version else f"not measured: {NOT_JUDGED.partition(',')[0]}"
+            words = "not measured" if row.is_of_this_version else NOT_JUDGED
             write_beside(axes, y, words if has_open else "no open load")
         elif found["true_us"]["since"] == "arrival":
             arrived = found["arrivals_per_s"] / found["rate_per_s"]
@@ -160,12 +160,14 @@ def cost(axes: Axes, rows: Sequence[Row]) -> None:
     Not of streams, each of which is many replies.
     """
     for y, row in enumerate(rows):
-        if _has_streams(row):
+        if not row.is_of_this_version:
+            write_beside(axes, y, NOT_JUDGED)
+        elif _has_streams(row):
             write_beside(axes, y, "streams")
     for place, (name, load) in enumerate((("many", "closed load"), ("half-load", "open load"))):
         for y, row in enumerate(rows):
             used = row.scenario(name).get("generator_cpu_us_per_request")
-            if used and not _has_streams(row) and math.isfinite(used):
+            if used and row.is_of_this_version and not _has_streams(row) and math.isfinite(used):
                 drawn = look(place)
                 _mark(axes, used, y + 0.16 * (place - 0.5), drawn.colour, drawn.marker, load, row)
     log_axis(axes.xaxis)

@@ -123,7 +123,7 @@ class Description(Struct, forbid_unknown_fields=True, frozen=True):
     open: list[Text] = []
     protocol: ProtocolName = "http1"
     share: Literal["nothing", "connections"] = "nothing"
-    schedule: Literal["constant", "connections", "workers", "poisson"] = "constant"
+    schedule: Literal["constant", "connections", "workers", "limit", "poisson"] = "constant"
     program: str = ""
     version: list[Text] = []
     tried: str = ""

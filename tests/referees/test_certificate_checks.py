@@ -211,6 +211,8 @@ def test_constant_gaps():
     assert arrival_checks.constant_gaps(seen("half-load", OPEN)).verdict == HELD
     bursts = seen("half-load", record(constant(HALF) // (10 * MS) * (10 * MS), MS))
     assert arrival_checks.constant_gaps(bursts).verdict == NOT_HELD
+    for schedule, verdict in {"connections": NOT_HELD, "workers": NOT_DECIDED, "limit": NOT_DECIDED}.items():
+        assert arrival_checks.constant_gaps(replace(bursts, schedule=schedule)).verdict == verdict
     late = replace(bursts, record=record(constant(HALF), MS, late=3 * MS))
     assert arrival_checks.constant_gaps(late).verdict == NOT_DECIDED
 

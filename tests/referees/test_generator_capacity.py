@@ -108,6 +108,12 @@ def test_the_server_s_saturated_cpu_makes_it_at_least():
     assert "at least 1.00 k requests/s with 8 connections" in capacity_report.capacity(made(front_cpu_s=1.99))
 
 
+def test_more_connections_make_a_capacity_only_if_they_carry_clearly_more():
+    for gain, connections in ((1.02, 8), (1.2, 64)):
+        few, many = made(connections=(8,)), made(connections=(64,), full=gain * FULL_PER_S)
+        assert msgspec.structs.replace(few, points=few.points + many.points).best().connections == connections
+
+
 def test_a_busy_machine_is_named():
     busy = replace(seen("closed", None, 1000.0, 1000.0), others_share=0.3)
     assert "quiet" not in capacity_report.surroundings(made())
