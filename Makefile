@@ -21,9 +21,10 @@ test: $(READY)
 	$(BIN)/python -m pytest -m "not slow"
 
 # Also all options of all systems, JupyterLab in a browser, the site, hosts in namespaces, notebooks that measure.
+# One process more: tests that load the oracle are all in one, which mostly waits.
 test-all: $(READY)
 	@$(BIN)/python -P -m bench prepare
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 5
 
 # Random damage to runs, input, surroundings and processes (docs/trust.md): at most 15 minutes; SEED=2 for other tries,
 # SECONDS=2400 for all of them on a busy machine.

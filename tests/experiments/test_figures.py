@@ -34,7 +34,12 @@ from bench.experiments.overview.figure import above
 from bench.plan.case import Case
 
 
-@pytest.fixture(scope="module", params=RUNS)
+LOOKED_AT = [  # two by make test, all by make test-all
+    pytest.param(stem, marks=() if stem in ("latency", "overview") else pytest.mark.slow) for stem in RUNS
+]
+
+
+@pytest.fixture(scope="module", params=LOOKED_AT)
 def figure(request):
     """Return the figure of a reference run, laid out."""
     return whole(request.param)
@@ -52,7 +57,7 @@ def points(axes):
     return every[((every >= box.min - 1) & (every <= box.max + 1)).all(axis=1)]
 
 
-@pytest.fixture(scope="module", params=RUNS)
+@pytest.fixture(scope="module", params=LOOKED_AT)
 def figures(request):
     """Return the figures of a notebook's reference run by name, laid out: the whole, and the panels that it showed."""
     return drawings.shown(request.param)
