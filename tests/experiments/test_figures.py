@@ -33,7 +33,6 @@ from bench.experiments.origins.findings import Relation
 from bench.experiments.overview.figure import above
 from bench.plan.case import Case
 
-
 LOOKED_AT = [  # two by make test, all by make test-all
     pytest.param(stem, marks=() if stem in ("latency", "overview") else pytest.mark.slow) for stem in RUNS
 ]
