@@ -147,11 +147,11 @@ def in_freezes(arrived_ns: Array, first_ns: int, freeze_ns: int) -> tuple[int, f
 def _least_beside(record: Record, freeze_ns: int) -> float:
     """Return the arrivals per second in that part of each second in which the fewest arrive, the freezes left out.
 
-    A part is as long as a freeze.
+    A part is as long as a freeze. 0 if there is no other part between the first arrival and the last.
     """
     first, arrived = record.first_freeze_ns, record.requests["arrived"]
     parts = (in_freezes(arrived, first + part * freeze_ns, freeze_ns) for part in range(1, SECOND // freeze_ns))
-    return min(count / seconds for count, seconds in parts if seconds)
+    return min((count / seconds for count, seconds in parts if seconds), default=0.0)
 
 
 def stays_open(seen: Observation) -> Check:

@@ -249,6 +249,8 @@ def test_a_load_stays_open_while_the_server_is_frozen():
     sent = np.where(frozen, due + SECOND // 10 - (due - first) % SECOND, due)  # what a freeze held up, in a burst
     in_pairs = record(sent // (4 * MS) * (4 * MS), MS, first_freeze_ns=START + first)
     assert arrival_checks.stays_open(seen("freeze", in_pairs)).verdict == NOT_HELD
+    at_once = record(np.repeat(np.arange(10), 10) * MS, MS, first_freeze_ns=START)  # over before the freeze is
+    assert arrival_checks.stays_open(seen("freeze", at_once)).verdict == NOT_DECIDED
     assert [check.name for check in arrival_checks.of_arrivals(seen("freeze", closed))] == ["open-in-freeze"]
     assert not arrival_checks.of_arrivals(seen("freeze-few", closed))  # eight connections cannot carry 50 requests
 
