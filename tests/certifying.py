@@ -10,7 +10,10 @@ def sections(generator, *scenarios):
     """Return what the certificate of a generator has of each scenario."""
     fewer = functools.partial(path_times.measure, requests=path_times.REQUESTS)
     with mock.patch.object(path_times, "measure", fewer):
-        return certificate.certify(generator, scenarios, lambda line: None).sections
+        found = certificate.certify(generator, scenarios, lambda line: None).sections
+    for section in found:
+        print(*section.checks, sep="\n")  # pytest shows it if the test fails
+    return found
 
 
 def having(section, *verdicts):

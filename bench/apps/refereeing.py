@@ -133,8 +133,12 @@ def conclusion(rows: Sequence[Row]) -> str:
     said += (
         f" Left out, as no server can decide it: whether {listed(resent)} sent failed requests again." if resent else ""
     )
-    said += " Coordinated omission is judged in one scenario alone, an open load of eight connections before a server "
-    said += f"that freezes: of these {listed(frozen) if frozen else 'none'} made one."
+    said += (
+        f" Coordinated omission is judged in one scenario alone, an open load over {scenarios.FEW} connections to a "
+    )
+    said += (
+        f"server that freezes. Of those whose report is true, {listed(frozen) if frozen else 'none'} made that load."
+    )
     said += f" **All checks of the load are held in {len(as_asked)}**"
     said += f": {listed(as_asked)}." if as_asked else "."
     left_out = f" Not counted: {listed(row.name for row in older)} ({NOT_JUDGED})." if older else ""

@@ -15,16 +15,16 @@ from bench.text import duration
 PER_WINDOW = 20.0  # requests expected in each window in which arrivals are counted
 CONFIDENCE = 0.99  # of the interval of the index of dispersion: one honest load in 100 is outside
 LEAST_IN_FREEZE = 0.9  # share of the requests that are due while the server is frozen
-BY_CHANCE = 0.1  # of the arrivals in the emptiest other part of a second, at least, can be in freezes by chance
+BY_CHANCE = 0.1  # share of the arrivals in the emptiest other part of a second: fewer in freezes are no chance
 BURST = 0.5  # of the mean gap: where half of the gaps are shorter, requests come in bursts
 EARLIEST = 0.01  # share of the requests that are sent when they are due, at least
 FITS = 5  # times that a schedule is fitted to the arrivals that were not late by the one before
 LATE = 4.0  # standard deviations from the schedule; an arrival beyond them is late, and does not move the schedule
 NORMAL_99 = 2.576  # standard errors of a two-sided 99 % interval
-OF_EACH = ("connections", "workers", "limit")  # of a connection, of one of those that share them, of a user at most
-UNKNOWN = {
+OF_EACH = ("connections", "workers", "limit")  # promise no schedule of the whole load
+WHY_UNDECIDED = {  # by schedule
     "workers": "its workers share connections, so that it is not known which of them sent a request",
-    "limit": "it promises that a rate is not exceeded, and no schedule",
+    "limit": "it promises that it does not exceed a rate, not that it keeps a schedule",
 }
 CLEARLY = 0.5  # of the deviation from one schedule, so that those of the connections fit clearly better
 SCALE = 1.4826  # a normal distribution's standard deviation divided by its median absolute deviation
@@ -102,8 +102,8 @@ def constant_gaps(seen: Observation) -> Check:
         text = f"99 % of the requests arrived within {duration(off_us)} of the constant schedule of their connection, "
         text += f"and within {duration(whole_us)} of one of the whole load, whose gap is {duration(gap_us)}."
     check = Check("schedule", verdict(off_us <= gap_us), text, 0.0, off_us, gap_us, "us")
-    if seen.schedule in UNKNOWN and off_us > gap_us:
-        return check.undecided(UNKNOWN[seen.schedule])
+    if seen.schedule in WHY_UNDECIDED and off_us > gap_us:
+        return check.undecided(WHY_UNDECIDED[seen.schedule])
     return unless_late(check, quantile(seen.record.lateness_us, 0.99), off_us - gap_us)
 
 

@@ -57,7 +57,6 @@ def observed(folder, scenario, lie=""):
     program = Path(lying_generator.__file__)
     file.write_text(FILE.format(python=sys.executable, program=program, lie=lie), "utf-8")
     (section,) = sections(generator_file.load(str(file)), scenario)
-    print(*section.checks, sep="\n")  # pytest shows it if the test fails
     return section
 
 
