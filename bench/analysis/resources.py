@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bench.run.frames import ROLES, Run
+from bench.run.frames import ROLES, Run, once
 from bench.stats import Array, Spread, across_starts
 from bench.text import listed, percent_beside
 
@@ -37,6 +37,7 @@ class Resource:
         return percent_beside(self.busy, FULL)
 
 
+@once
 def resources(run: Run, case: int) -> list[Resource]:
     """Return the resources of a case; roles whose CPU time is not known are left out."""
     starts = run.ledger_of(case)
@@ -131,6 +132,7 @@ def is_use_known(run: Run, case: int) -> bool:
     return all(len(of) for of, _ in _use_of_machines(run, case))
 
 
+@once
 def _use_of_machines(run: Run, case: int) -> list[tuple[pd.DataFrame, int]]:
     """Return of each machine of a case what all processes used (``used_by_all``), and how many CPUs it has."""
     starts, machine = run.ledger_of(case), run.manifest["machine"]

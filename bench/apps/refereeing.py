@@ -24,7 +24,7 @@ from bench.referees import (
     generator_file,
     scenarios,
 )
-from bench.referees.comparison import ALL_SENT, GROUPS, NOT_JUDGED, OWN, Row, of_group
+from bench.referees.comparison import ALL_SENT, GROUPS, OWN, Row, of_group
 from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD
 from bench.run.files import make_folder, writing
 from bench.text import counted, harmless, listed, one_line, unmarked
@@ -48,6 +48,8 @@ def gather(certificates: str = REFERENCE, generator: object = "", seconds: objec
         raise DataError(f"{paths.shown(folder)} holds no certificate: write one with bench certify NAME --json FILE")
     others = counted(len(rows) - len(made), "stored certificate")
     print(f"{counted(len(made), 'load generator')} certified here; {others} read")
+    if certificates == REFERENCE and (missing := [name for name in generator_file.names() if name not in rows]):
+        print(f"Without a certificate here: {listed(missing)} (once it is installed: -p generator {missing[0]})")
     return comparison.in_order(list(rows.values()))
 
 
@@ -116,9 +118,6 @@ def tell(rows: Sequence[Row]) -> None:
 
 def conclusion(rows: Sequence[Row]) -> str:
     """Return whose reports are true, whose loads are as asked, and what is not held most often."""
-    older, rows = ([row for row in rows if row.is_of_this_version is kept] for kept in (False, True))
-    if not rows:
-        return f"**No certificate is of this version** of the scenarios: {listed(row.name for row in older)}."
     true = [row for row in rows if row.holds(of_load=False)]
     resent = [row.name for row in true if row.has_resent]
     frozen = [row.name for row in true if row.scenario(comparison_figure.FROZEN)]
@@ -141,8 +140,7 @@ def conclusion(rows: Sequence[Row]) -> str:
     )
     said += f" **All checks of the load are held in {len(as_asked)}**"
     said += f": {listed(as_asked)}." if as_asked else "."
-    left_out = f" Not counted: {listed(row.name for row in older)} ({NOT_JUDGED})." if older else ""
-    return f"{said}{often}{left_out}"
+    return f"{said}{often}"
 
 
 def _tools(rows: Sequence[Row]) -> str:
@@ -153,14 +151,12 @@ def _tools(rows: Sequence[Row]) -> str:
 
 def findings(rows: Sequence[Row]) -> list[str]:
     """Return a sentence for each check that is not held, below its generator's name."""
-    said = [
+    return [
         f"**{row.name}**, {scenario}, {check['name']}: {one_line(harmless(check['text']), 400)}"
         for row in rows
-        if row.is_of_this_version
         for scenario, check in row.checks()
         if check["verdict"] == NOT_HELD
     ]
-    return said + [f"**{row.name}**: {NOT_JUDGED}" for row in rows if not row.is_of_this_version]
 
 
 def unsent(rows: Sequence[Row]) -> None:
@@ -170,7 +166,7 @@ def unsent(rows: Sequence[Row]) -> None:
 
 def not_sent(rows: Sequence[Row]) -> str:
     """Return which generators report how many requests of ``overload`` they did not send, and which do not."""
-    late = [(row, found) for row in rows if (found := row.scenario("overload")) and row.is_of_this_version]
+    late = [(row, found) for row in rows if (found := row.scenario("overload"))]
     due = {row.name: round(found["rate_per_s"] * found["duration_s"]) for row, found in late}
     said, silent, all_sent = list[str](), list[Row](), list[str]()
     for row, found in late:
@@ -181,7 +177,6 @@ def not_sent(rows: Sequence[Row]) -> str:
             silent.append(row)
         else:
             all_sent.append(row.name)
-    older = [row for row in rows if not row.is_of_this_version and row.scenario("overload")]
     words = [
         "An open load of twice what its connections can carry (`overload`) shows it.",
         f"**{listed(said) if said else 'No generator'} report{'s' * (len(said) < 2)} how many "
@@ -194,11 +189,6 @@ def not_sent(rows: Sequence[Row]) -> str:
         if all(check and check["verdict"] == HELD for check in checks):
             words.append("Each of them reports the rate that it delivered, which is below the one asked for.")
     words += [f"These send all that are due, if need be late: {listed(all_sent)}."] if all_sent else []
-    words += [
-        f"{row.name} reports it too; its stored certificate is older than the reading of it."
-        for row in older
-        if (name := row.document["generator"]) in generator_file.names() and generator_file.load(name).says.says.dropped
-    ]
     return " ".join(words)
 
 
@@ -227,7 +217,7 @@ def save(rows: Sequence[Row]) -> None:
 def caption(rows: Sequence[Row]) -> str:
     """Return what the reader must know to judge the figure."""
     here, stored = ([row for row in rows if row.is_stored is kept] for kept in (False, True))
-    machines = listed(dict.fromkeys(f"{row.document['machine']}, {row.document.get('date', '')}" for row in stored))
+    machines = listed(dict.fromkeys(f"{row.document['machine']}, {row.document['date']}" for row in stored))
     hollow = f" Hollow: stored certificates, of other times or machines ({machines})." if here and stored else ""
     words = ", ".join(f"{row.name} {row.verdict}" for row in rows)
     return (

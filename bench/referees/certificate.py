@@ -21,7 +21,7 @@ from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD, Check, outcome
 from bench.stats import quantile
 from bench.text import capitalized, counted, duration, listed, one_line, quantity
 
-FORMAT = 1
+FORMAT = 2
 MOST_OF_OTHERS = 0.05  # share of the CPU time of a machine that is quiet enough to blame a generator for long times
 TIMES = (*time_checks.QUANTILES, *stream_checks.NAMES["ttft"], *stream_checks.NAMES["gap"])
 LATE = ("schedule", *TIMES)  # checks whose found values are larger where a machine is busy

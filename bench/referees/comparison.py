@@ -17,7 +17,6 @@ from bench.referees.verdict import HELD, NOT_DECIDED, NOT_HELD, worst
 from bench.text import all_harmless
 
 P99 = "p99"
-NOT_JUDGED = "earlier certificate, not judged"
 RESENT_ONLY = f"{VERDICTS[NOT_DECIDED]}: only whether failed requests were sent again"
 OWN = "roundtrip"  # this project's load generator
 ALL_SENT = 0.98  # of the requests due, that a load sends although its connections cannot carry so many
@@ -71,15 +70,8 @@ class Row:
                 yield scenario["name"], check
 
     @property
-    def is_of_this_version(self) -> bool:
-        """Whether a scenario with a check that is not held was run twice, and one was a freeze with few connections."""
-        return "date" in self.document
-
-    @property
     def verdict(self) -> str:
-        """The verdict in words; that a certificate of an earlier version is not judged; what alone is not decided."""
-        if not self.is_of_this_version:
-            return NOT_JUDGED
+        """The verdict in words, and what alone is not decided."""
         undecided = [check for _, check in self.checks() if check["verdict"] != HELD]
         return RESENT_ONLY if undecided and all(map(is_of_resent, undecided)) else str(self.document["verdict"])
 
@@ -145,10 +137,8 @@ def read(file: Path) -> Row:
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows, those with the most checks that are not held last, behind them those that are not judged."""
-    return sorted(
-        rows, key=lambda row: (not row.is_of_this_version, row.count(NOT_HELD), row.count(NOT_DECIDED), row.name)
-    )
+    """Return the rows, those with the most checks that are not held last."""
+    return sorted(rows, key=lambda row: (row.count(NOT_HELD), row.count(NOT_DECIDED), row.name))
 
 
 def table(rows: Sequence[Row]) -> pd.DataFrame:
@@ -162,12 +152,5 @@ def _cells(row: Row) -> dict[str, Any]:
         for one in row.document["scenarios"]
         if (ratio := row.ratio(one["name"], P99)) is not None
     }
-    is_judged = row.is_of_this_version
-    counts = {word: row.count(word) if is_judged else "" for word in (HELD, NOT_HELD, NOT_DECIDED)}
-    return {
-        "generator": row.name,
-        "verdict": row.verdict,
-        **counts,
-        "which": ", ".join(row.which(NOT_HELD)) if is_judged else "",
-        **ratios,
-    }
+    counts = {word: row.count(word) for word in (HELD, NOT_HELD, NOT_DECIDED)}
+    return {"generator": row.name, "verdict": row.verdict, **counts, "which": ", ".join(row.which(NOT_HELD)), **ratios}

@@ -20,7 +20,7 @@ from bench.drawing.axes import (
     ticks_at,
     write_beside,
 )
-from bench.referees.comparison import GROUPS, NOT_JUDGED, P99, Row, of_group
+from bench.referees.comparison import GROUPS, P99, Row, of_group
 from bench.referees.figure import MARKERS
 from bench.referees.protocols import PROTOCOLS
 from bench.referees.scenarios import FEW
@@ -59,9 +59,6 @@ def panel_of_rows(panel: Callable[[Axes, Sequence[Any]], None], rows: Sequence[A
 def verdicts(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw what the checks of each kind found."""
     for y, row in enumerate(rows):
-        if not row.is_of_this_version:
-            axes.text(0, y, NOT_JUDGED, va="center", fontsize=SMALL, backgroundcolor="white")
-            continue
         for x, names in enumerate(GROUPS.values()):
             if found := of_group(row, names):
                 _mark(axes, x, y, *MARKERS[found], found, row)
@@ -75,14 +72,12 @@ def times(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw the reported p99 divided by the true one, in each scenario whose times are compared."""
     for place, name in enumerate(TIMES):
         for y, row in enumerate(rows):
-            if row.is_of_this_version and (ratio := row.ratio(name, P99)):
+            if ratio := row.ratio(name, P99):
                 drawn, at = look(place), y + 0.12 * (place - 1.5)
                 _mark(axes, ratio, at, drawn.colour, drawn.marker, name, row)
                 _ring(axes, ratio, at, row, name, P99)
     for y, row in enumerate(rows):
-        if not row.is_of_this_version:
-            write_beside(axes, y, NOT_JUDGED)
-        elif not any(row.check(name, P99) for name in TIMES):
+        if not any(row.check(name, P99) for name in TIMES):
             version = row.document["version"]
             write_beside(axes, y, f"no p99 reported{f' by {version}' if version else ''}")
     ratio_axis(axes)
@@ -121,8 +116,7 @@ def frozen(axes: Axes, rows: Sequence[Row]) -> None:
         found = row.scenario(FROZEN)
         if not found:
             has_open = any(one["load"] == "open" for one in row.document["scenarios"])
-            words = "not measured" if row.is_of_this_version else NOT_JUDGED
-            write_beside(axes, y, words if has_open else "no open load")
+            write_beside(axes, y, "not measured" if has_open else "no open load")
         elif found["true_us"]["since"] == "arrival":
             arrived = found["arrivals_per_s"] / found["rate_per_s"]
             write_beside(axes, y, f"no schedule kept, {arrived:.0%} of the rate")
@@ -145,7 +139,7 @@ def frozen_notes(rows: Sequence[Row]) -> list[str]:
     left_out = []
     for row in rows:
         found, check = row.scenario(FROZEN), row.check(FROZEN, "rate-delivered")
-        if row.is_of_this_version and check and check["verdict"] == NOT_HELD and found["true_us"]["since"] == "arrival":
+        if check and check["verdict"] == NOT_HELD and found["true_us"]["since"] == "arrival":
             left_out.append(f"{row.document['generator']} {1 - check['found'] / check['expected']:.0%}")
     free = [row.document["generator"] for row in rows if row.needs_no_connection and row.scenario(FROZEN)]
     said = (
@@ -160,14 +154,12 @@ def cost(axes: Axes, rows: Sequence[Row]) -> None:
     Not of streams, each of which is many replies.
     """
     for y, row in enumerate(rows):
-        if not row.is_of_this_version:
-            write_beside(axes, y, NOT_JUDGED)
-        elif _has_streams(row):
+        if _has_streams(row):
             write_beside(axes, y, "streams")
     for place, (name, load) in enumerate((("many", "closed load"), ("half-load", "open load"))):
         for y, row in enumerate(rows):
             used = row.scenario(name).get("generator_cpu_us_per_request")
-            if used and row.is_of_this_version and not _has_streams(row) and math.isfinite(used):
+            if used and not _has_streams(row) and math.isfinite(used):
                 drawn = look(place)
                 _mark(axes, used, y + 0.16 * (place - 0.5), drawn.colour, drawn.marker, load, row)
     log_axis(axes.xaxis)
@@ -191,7 +183,7 @@ def _mark(axes: Axes, x: float, y: float, colour: str, marker: str, label: str, 
 
 def _ring(axes: Axes, x: float, y: float, row: Row, scenario: str, name: str) -> None:
     """Draw a ring around a time whose check is not held, a hollow diamond around one whose check is not decided."""
-    check = row.check(scenario, name) if row.is_of_this_version else None
+    check = row.check(scenario, name)
     if check and check["verdict"] != HELD:
         found, (marker, size) = check["verdict"], RINGS[check["verdict"]]
         axes.plot([x], [y], ls="", marker=marker, color=MARKERS[found][0], mfc="none", ms=size, mew=1.4, label=found,
