@@ -56,6 +56,13 @@ def compiler():
         pytest.skip(str(missing))
 
 
+@pytest.fixture
+def c_compiler():
+    """Skip a test of the oracle's fronts in C where they cannot be compiled."""
+    if not shutil.which(programs.C_COMPILER):
+        pytest.skip(f"there is no {programs.C_COMPILER}; install it: apt-get install {programs.C_COMPILER}")
+
+
 REFEREES = "referees"  # their tests wait for loads, and disturb each other's: one process, beside which others work
 LONG = (  # in one piece: begun last, one would end alone
     REFEREES, "test_browser", "test_remote", "test_documents", "test_contract", "test_routers", "test_faults",

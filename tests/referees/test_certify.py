@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -18,7 +17,6 @@ from matplotlib.image import imread
 from test_certificate_checks import BY_NAME, CLOSED, DONE, OPEN, quantiles_of, record
 
 from bench.errors import SystemFailedError
-from bench.installation import programs
 from bench.referees import certificate, comparison, cpu_of_others, figure, generator_file, running, time_checks
 from bench.referees.certificate import Certificate, Section
 from bench.referees.front import Front, Service
@@ -243,9 +241,7 @@ def test_ours_reports_what_it_did(tmp_path, process):
 
 
 @pytest.mark.slow
-def test_a_grpc_method_is_loaded_and_reported(process):
-    if not shutil.which(programs.C_COMPILER):
-        pytest.skip("there is no gcc; install it: apt-get install gcc")
+def test_a_grpc_method_is_loaded_and_reported(c_compiler, process):
     proto = generator_file.FOLDER / "oracle.proto"
     with Front(Service(workers=0, fault="status", every=10, spared=4), protocol="grpc") as front:
         url = f"{front.url}oracle.Oracle/Ask"
@@ -256,9 +252,7 @@ def test_a_grpc_method_is_loaded_and_reported(process):
 
 
 @pytest.mark.slow
-def test_streams_are_loaded_and_reported(process):
-    if not shutil.which(programs.C_COMPILER):
-        pytest.skip("there is no gcc; install it: apt-get install gcc")
+def test_streams_are_loaded_and_reported(c_compiler, process):
     service = Service(mean_us=20_000, workers=0, fault="close", every=10, spared=4, events=5, gap_us=5000)
     with Front(service, protocol="sse") as front:
         finished = process("load", front.url, "--stream", "sse", "--connections", "4", "--duration", "1")

@@ -1,7 +1,6 @@
 """The oracle's fronts for RESP, HTTP/2 and gRPC: what they answer to real bytes, and what they record."""
 
 import contextlib
-import shutil
 import socket
 from urllib.parse import urlsplit
 
@@ -12,7 +11,6 @@ import pytest
 import redis
 
 from bench.errors import NotInstalledError
-from bench.installation import programs
 from bench.referees import path_times
 from bench.referees.front import Front, Service
 from bench.referees.protocols import FIELDS, PROTOCOLS
@@ -20,9 +18,7 @@ from bench.systems import _http2 as http2
 
 pytestmark = [
     pytest.mark.slow,  # processes are its subject
-    pytest.mark.skipif(
-        not shutil.which(programs.C_COMPILER), reason="there is no gcc; install it: apt-get install gcc"
-    ),
+    pytest.mark.usefixtures("c_compiler"),
 ]
 QUICK = Service(mean_us=100)
 CALL = "/any.Service/Method"

@@ -1,6 +1,5 @@
 """Load generators over RESP, HTTP/2, gRPC and server-sent events are certified, and a false report is caught."""
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from certifying import having, sections
 
 from bench.errors import NotInstalledError
-from bench.installation import programs
 from bench.referees import generator_file, running
 from bench.referees.scenarios import scenarios
 from bench.referees.verdict import HELD, NOT_HELD
@@ -17,7 +15,7 @@ from bench.referees.verdict import HELD, NOT_HELD
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(not shutil.which(programs.C_COMPILER), reason="no gcc; install it: apt-get install gcc"),
+    pytest.mark.usefixtures("c_compiler"),
 ]
 SHORT = {scenario.name: scenario for scenario in scenarios(seconds=14)}
 STREAMS = {scenario.name: scenario for scenario in scenarios(seconds=12, protocol="sse")}

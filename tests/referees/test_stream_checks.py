@@ -1,6 +1,5 @@
 """Each check of times in streams both ways, by hand; clients that lie are run and caught."""
 
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from certifying import sections
 from test_certificate_checks import DONE, START, one
 
-from bench.installation import programs
 from bench.referees import certificate, generator_file, load_checks, stream_checks
 from bench.referees.generator_file import Reported, ReportedTimes
 from bench.referees.observation import Observation, PathTimes
@@ -135,8 +133,7 @@ percentiles: From the sending to the first token.
 
 def slow(test):
     """Mark a test that runs a client against the front."""
-    gcc = pytest.mark.skipif(not shutil.which(programs.C_COMPILER), reason="no gcc; install it: apt-get install gcc")
-    return pytest.mark.slow(pytest.mark.timeout(300)(gcc(test)))
+    return pytest.mark.slow(pytest.mark.timeout(300)(pytest.mark.usefixtures("c_compiler")(test)))
 
 
 CAUGHT = {

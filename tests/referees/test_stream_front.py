@@ -1,7 +1,6 @@
 """The oracle's front for server-sent events: what comes over real sockets, when it was sent, and what is recorded."""
 
 import json
-import shutil
 import socket
 from urllib.parse import urlsplit
 
@@ -9,15 +8,12 @@ import numpy as np
 import pytest
 
 from bench.errors import NotInstalledError
-from bench.installation import programs
 from bench.referees.front import Front, Service
 from bench.systems._service_streams import Events
 
 pytestmark = [
     pytest.mark.slow,  # processes are its subject
-    pytest.mark.skipif(
-        not shutil.which(programs.C_COMPILER), reason="there is no gcc; install it: apt-get install gcc"
-    ),
+    pytest.mark.usefixtures("c_compiler"),
 ]
 MS = 1_000_000  # ns
 STREAM = Service(mean_us=20_000, workers=0, events=4, gap_us=10_000)
