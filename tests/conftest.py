@@ -134,13 +134,13 @@ def pytest_collection_finish():
     """Keep the garbage collector from looking again and again at what was imported: it stays."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 10, 10)
+    gc.set_threshold(100_000, 20, 20)
     gc.enable()
 
 
 def pytest_unconfigure():
-    """Let libraries take away at the end what they made."""
-    gc.unfreeze()
+    """Keep the garbage collector from looking through all that tests made, five times: the process ends."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
