@@ -139,10 +139,12 @@ def opened(page, jupyterlab, notebook):
     """Open a notebook in a fresh workspace; return when its kernel and its cells are there and the first has the focus.
 
     JupyterLab adds the cells one after another, and moves the focus to a cell that became active before it was added.
+    For each cell that is run before it names its kernel it asks which kernel to use.
     """
     address, token = jupyterlab[1].split("/lab?")
     page.goto(f"{address}/lab/tree/{notebook}?{token}&reset")
     page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for()
+    sync_api.expect(page.locator(".jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)")
     cells = nbformat.read(ROOT / "notebooks" / notebook, 4).cells
     sync_api.expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(cells))
     page.locator(".jp-Notebook").first.focus()
