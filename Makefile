@@ -21,10 +21,10 @@ test: $(READY)
 	$(BIN)/python -m pytest -m "not slow"
 
 # Also all options of all systems, JupyterLab in a browser, the site, hosts in namespaces, notebooks that measure.
-# One process more: tests that load the oracle are all in one, which mostly waits.
+# Two processes more: these tests wait more, those that load the oracle most.
 test-all: $(READY)
 	@$(BIN)/python -P -m bench prepare
-	$(BIN)/python -m pytest -n 5
+	$(BIN)/python -m pytest -n 6
 
 # Random damage to runs, input, surroundings and processes (docs/trust.md): at most 15 minutes; SEED=2 for other tries,
 # SECONDS=2400 for all of them on a busy machine.

@@ -66,7 +66,7 @@ def c_compiler():
 REFEREES = "referees"  # their tests wait for loads, and disturb each other's: one process, beside which others work
 LONG = (  # in one piece: begun last, one would end alone
     REFEREES, "test_browser", "test_remote", "test_documents", "test_contract", "test_routers", "test_faults",
-    "test_encryption",
+    "test_encryption", "test_service", "test_wires",
 )  # fmt: skip
 BUILT = "test_site"  # compares its figures with those that the tests of the reference runs draw: begun after them
 NODES = (
