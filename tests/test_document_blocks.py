@@ -20,7 +20,13 @@ from docs import write
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 
 
-@pytest.mark.parametrize("name", write.FROM_RUNS)
+QUOTING = [  # two by make test, all by make test-all
+    pytest.param(name, marks=() if name in ("README.md", "docs/results.md") else pytest.mark.slow)
+    for name in write.FROM_RUNS
+]
+
+
+@pytest.mark.parametrize("name", QUOTING)
 def test_what_documents_quote_is_what_the_reference_runs_say(name):
     text = (ROOT / name).read_text("utf-8")
     assert write.filled(text, write.FROM_RUNS[name]) == text, "make expected writes the blocks anew"

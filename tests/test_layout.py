@@ -126,6 +126,7 @@ def test_what_a_system_requires_is_a_dependency_or_in_an_extra():
         assert {normal(needed) for needed in systems.constant(name, "REQUIRES")} <= wanted().keys() | of_systems()
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_required():
     homes = packages_distributions()
     for file in [*MODULES, *SYSTEMS]:

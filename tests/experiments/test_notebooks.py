@@ -166,6 +166,7 @@ def test_a_name_that_the_notebook_does_not_have_is_refused_with_the_nearest(tmp_
         bench.measure("latency", {"calls": 5}, sead=3)  # other names of a namespace are the reader's own
 
 
+@pytest.mark.slow
 def test_a_wrong_parameter_is_one_line_in_the_notebook(tmp_path):
     finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), "-p", "transport", "udp")
     assert finished.returncode != 0

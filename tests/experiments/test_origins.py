@@ -23,6 +23,7 @@ def run(tmp_path_factory):
     patch.undo()
 
 
+@pytest.mark.slow
 def test_every_published_number_of_an_origin_has_its_replica(run):
     found = {one.name: one for one in findings.replicas(run)}
     assert len(found) == 3 + 4 + 3
@@ -41,6 +42,7 @@ def test_faster_is_more_per_second_and_less_time():
     assert Replica("", "", "1/s", (25, 25), here).ratio == 2
 
 
+@pytest.mark.slow
 def test_relations_divide_within_one_origin(run):
     known = {one.claim: one for one in findings.relations(run)}
     assert set(known) == {"ZeroMQ time: tcp / inproc", "ZeroMQ time: tcp / ipc", "ZeroMQ rate: 100 B / 100,000 B",

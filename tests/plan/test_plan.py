@@ -154,6 +154,7 @@ def test_loopback_is_limited_so_that_it_stores_little():
     assert "loopback" in systems.names()
 
 
+@pytest.mark.slow
 def test_what_is_not_installed_is_listed_with_its_command(with_systems):
     with_systems()
     plan = registry.plan("overview", system="[sockets, absent]", profile="smoke")
