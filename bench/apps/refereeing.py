@@ -49,7 +49,9 @@ def gather(certificates: str = REFERENCE, generator: object = "", seconds: objec
     others = counted(len(rows) - len(made), "stored certificate")
     print(f"{counted(len(made), 'load generator')} certified here; {others} read")
     if certificates == REFERENCE and (missing := [name for name in generator_file.names() if name not in rows]):
-        print(f"Without a certificate here: {listed(missing)} (once it is installed: -p generator {missing[0]})")
+        print(
+            f"No certificate of {listed(missing)} is stored here: install it, then -p generator {missing[0]} makes one"
+        )
     return comparison.in_order(list(rows.values()))
 
 
@@ -134,8 +136,6 @@ def conclusion(rows: Sequence[Row]) -> str:
     )
     said += (
         f" Coordinated omission is judged in one scenario alone, an open load over {scenarios.FEW} connections to a "
-    )
-    said += (
         f"server that freezes. Of those whose report is true, {listed(frozen) if frozen else 'none'} made that load."
     )
     said += f" **All checks of the load are held in {len(as_asked)}**"
@@ -217,7 +217,7 @@ def save(rows: Sequence[Row]) -> None:
 def caption(rows: Sequence[Row]) -> str:
     """Return what the reader must know to judge the figure."""
     here, stored = ([row for row in rows if row.is_stored is kept] for kept in (False, True))
-    machines = listed(dict.fromkeys(f"{row.document['machine']}, {row.document['date']}" for row in stored))
+    machines = listed(dict.fromkeys(row.made_on for row in stored))
     hollow = f" Hollow: stored certificates, of other times or machines ({machines})." if here and stored else ""
     words = ", ".join(f"{row.name} {row.verdict}" for row in rows)
     return (

@@ -55,6 +55,11 @@ class Row:
         """The generator, with the number of its version."""
         return f"{self.document['generator']} {self.document['version']}".strip()
 
+    @property
+    def made_on(self) -> str:
+        """The machine and the date."""
+        return f"{self.document['machine']}, {self.document['date']}"
+
     def scenario(self, name: str) -> dict[str, Any]:
         """Return what was seen in a scenario; empty where the generator cannot make its load."""
         return next((one for one in self.document["scenarios"] if one["name"] == name), {})
@@ -128,7 +133,7 @@ def read(file: Path) -> Row:
         if found["format"] != FORMAT:
             raise DataError(f"{file} is a certificate of another version: make it again with this one")
         row = Row(dict(all_harmless(found)))
-        _cells(row)
+        _ = _cells(row), row.made_on  # what is missing in it is found here
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as reason:
         raise DataError(
             f"{file} holds no certificate: write one with python -m bench certify NAME --json FILE"

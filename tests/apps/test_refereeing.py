@@ -27,7 +27,7 @@ def rows():
 def test_every_load_generator_with_a_file_has_a_certificate_of_this_format_or_is_said_to_have_none(rows, capsys):
     missing = set(generator_file.names()) - {row.document["generator"] for row in rows}
     refereeing.gather()
-    assert missing == {"k6"} and "Without a certificate here: k6 " in capsys.readouterr().out
+    assert missing == {"k6"} and "No certificate of k6 is stored here: " in capsys.readouterr().out
     assert all(row.document["front"] == "c" for row in rows)
 
 
@@ -74,6 +74,16 @@ def test_a_certificate_of_another_version_is_refused(tmp_path):
     file = tmp_path / "older.json"
     file.write_text(STORED[0].read_text("utf-8").replace('"format": 2', '"format": 1'), "utf-8")
     with pytest.raises(DataError, match=r"older\.json .*another version"):
+        comparison.read(file)
+
+
+@pytest.mark.parametrize("name", ["date", "machine", "scenarios"])
+def test_a_certificate_that_lacks_something_is_refused(name, tmp_path):
+    file = tmp_path / "part.json"
+    file.write_text(
+        json.dumps({key: of for key, of in json.loads(STORED[0].read_text("utf-8")).items() if key != name})
+    )
+    with pytest.raises(DataError, match=r"part\.json holds no certificate"):
         comparison.read(file)
 
 
