@@ -64,16 +64,24 @@ def doctor() -> None:
 
 
 @cli.command()
-@click.argument("names", nargs=-1, metavar="ENVIRONMENT...")
-@click.option("--anew", is_flag=True, help="Make it again, even if it is there.")
+@click.argument("names", nargs=-1, metavar="[ENVIRONMENT|FILE]...")
+@click.option("--anew", is_flag=True, help="Make an environment again, even if it is there.")
 def prepare(names: tuple[str, ...], anew: bool) -> None:
-    """Make the Python environments that some routers need (all, if none is named)."""
+    """Make what a measurement would make first: router's Python environments (all, if nothing is named), your services.
+
+    FILE is a service's (docs/services.md), which is built.
+    """
+    from bench import systems
     from bench.installation import environments
     from bench.plan import parameters as params
 
-    for name in params.names(list(names) or "all", "environment", environments.names()):
-        folder = environments.ensure(name, echo, anew)
-        echo(f"{name}: {folder}")
+    for name in names or environments.names():
+        if name.endswith(systems.SERVICE):
+            systems.prepare(systems.adopt(name))
+            echo(f"{name}: ready")
+        else:
+            folder = environments.ensure(params.one_name(name, "environment", environments.names()), echo, anew)
+            echo(f"{name}: {folder}")
 
 
 @cli.command()

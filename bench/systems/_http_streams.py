@@ -12,8 +12,6 @@ from bench.errors import TransportError
 from bench.replies import END
 from bench.systems._aiohttp import aiohttp, web
 
-WAYS = ("chunked", "sse", "websocket")
-
 Source = Callable[[bytes], AsyncIterator[bytes]]
 
 

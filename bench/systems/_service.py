@@ -154,9 +154,7 @@ def _wait_until_ready(described: service_file.Service, process: "subprocess.Pope
         if process.poll() is not None:
             raise TransportError(f"{_ended(described, process.returncode)} before it was ready")
         try:
-            if not (status := _status(described, where)):
-                return
-            if status < 400:
+            if (status := _status(described, where)) < 400:
                 return
             why = f"{described.says.ready} has status {status}"
         except ssl.SSLCertVerificationError as reason:

@@ -920,11 +920,10 @@ def test_a_proto_that_is_not_there_is_named(own_grpc):
         case(own_grpc(["a"], {}, proto="absent.proto"))
 
 
-def test_a_service_is_built_before_it_is_measured(own, tmp_path):
-    built = description(build=[sys.executable, "-c", "open('built', 'a').write('x')"])
-    file = own(built)
-    for _ in range(2):
-        systems.prepare(case(file).system)
+def test_a_service_is_built_ahead_of_its_measurement_or_before_it(own, tmp_path, command):
+    file = own(description(build=[sys.executable, "-c", "open('built', 'a').write('x')"]))
+    assert command("prepare", file).stdout == f"{file}: ready\n"
+    systems.prepare(case(file).system)
     assert (tmp_path / "built").read_text() == "x"
     with pytest.raises(SystemFileError, match="no table"):
         systems.prepare(
