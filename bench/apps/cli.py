@@ -67,9 +67,10 @@ def doctor() -> None:
 @click.argument("names", nargs=-1, metavar="[ENVIRONMENT|FILE]...")
 @click.option("--anew", is_flag=True, help="Make an environment again, even if it is there.")
 def prepare(names: tuple[str, ...], anew: bool) -> None:
-    """Make what a measurement would make first: router's Python environments (all, if nothing is named), your services.
+    """Make ahead of time what a measurement would make first.
 
-    FILE is a service's (docs/services.md), which is built.
+    ENVIRONMENT is the Python environment of a router (all of them, if nothing is named), FILE that of a service
+    (docs/services.md), which is built.
     """
     from bench import systems
     from bench.installation import environments
