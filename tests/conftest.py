@@ -267,6 +267,11 @@ def drawn(tmp_path_factory):
     return draw
 
 
+def slow_but(names, *quick):
+    """Return names as parameters: the quick ones are tried by ``make test``, all by ``make test-all``."""
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in names]
+
+
 @contextlib.contextmanager
 def made_once(tmp_path_factory, name: str):
     """Yield a folder that all processes of the tests share, and whether one of them has made it.

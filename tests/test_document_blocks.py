@@ -5,7 +5,7 @@ import re
 
 import drawings
 import pytest
-from conftest import ROOT
+from conftest import ROOT, slow_but
 from occasions import drawn
 from PIL import Image
 
@@ -20,13 +20,7 @@ from docs import write
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 
 
-QUOTING = [  # two by make test, all by make test-all
-    pytest.param(name, marks=() if name in ("README.md", "docs/results.md") else pytest.mark.slow)
-    for name in write.FROM_RUNS
-]
-
-
-@pytest.mark.parametrize("name", QUOTING)
+@pytest.mark.parametrize("name", slow_but(write.FROM_RUNS, "README.md", "docs/results.md"))
 def test_what_documents_quote_is_what_the_reference_runs_say(name):
     text = (ROOT / name).read_text("utf-8")
     assert write.filled(text, write.FROM_RUNS[name]) == text, "make expected writes the blocks anew"

@@ -76,13 +76,15 @@ def prepare(names: tuple[str, ...], anew: bool) -> None:
     from bench.installation import environments
     from bench.plan import parameters as params
 
-    for name in names or environments.names():
-        if name.endswith(systems.SERVICE):
-            systems.prepare(systems.adopt(name))
-            echo(f"{name}: ready")
-        else:
-            folder = environments.ensure(params.one_name(name, "environment", environments.names()), echo, anew)
+    files = [name for name in names if name.endswith(systems.SERVICE)]
+    others = [name for name in names if name not in files]
+    if others or not files:
+        for name in params.names(others or "all", "environment", environments.names()):
+            folder = environments.ensure(name, echo, anew)
             echo(f"{name}: {folder}")
+    for file in files:
+        systems.prepare(systems.adopt(file))
+        echo(f"{file}: ready")
 
 
 @cli.command()

@@ -10,6 +10,7 @@ import drawings
 import matplotlib as mpl
 import numpy as np
 import pytest
+from conftest import slow_but
 from drawings import RUNS, texts, whole
 from handmade import handmade, reference
 from matplotlib.collections import LineCollection
@@ -33,9 +34,7 @@ from bench.experiments.origins.findings import Relation
 from bench.experiments.overview.figure import above
 from bench.plan.case import Case
 
-LOOKED_AT = [  # one by make test, all by make test-all
-    pytest.param(stem, marks=() if stem == "latency" else pytest.mark.slow) for stem in RUNS
-]
+LOOKED_AT = slow_but(RUNS, "latency")
 
 
 @pytest.fixture(scope="module", params=LOOKED_AT)
@@ -222,7 +221,7 @@ def test_holds_is_never_beside_a_pool_that_contains_1(tmp_path):
     assert HOLDS in shown[0] and HOLDS not in shown[1]
 
 
-@pytest.mark.parametrize("notebook", ["latency", pytest.param("explore", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("notebook", slow_but(["latency", "explore"], "latency"))
 def test_thin_data_of_many_systems_is_drawn_and_named(notebook):
     names = ["zeromq", "sockets", "grpc_sync", "http_aiohttp", "xmlrpc_stdlib", "xmlrpc_pstream", "wamp_crossbar"]
     cases = [Case(name, by) for by in ("ipc", "tcp") for name in names]
