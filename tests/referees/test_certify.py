@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import lying_generator
+import numpy as np
 import psutil
 import pytest
 from conftest import wait_for
@@ -261,7 +262,9 @@ def test_streams_are_loaded_and_reported(c_compiler, process):
     assert found["requests"] == len(complete) and found["errors"] == record.faults
     assert found["events"] == 5 * len(complete) and found["connections"] == 4
     assert found["ttft_us"]["p50"] >= time_checks.quantile((complete["first"] - complete["arrived"]) / 1e3, 0.5)
-    assert found["ttft_us"]["max"] < found["response_us"]["max"] and 4500 < found["gap_us"]["mean"] < 7500
+    assert found["ttft_us"]["p50"] < found["response_us"]["p50"]  # of one, a stall may bring all events at once
+    gap_us = np.mean(complete["departed"] - complete["first"]) / 1e3 / 4
+    assert found["gap_us"]["mean"] == pytest.approx(gap_us, rel=0.3)
 
 
 def test_an_open_load_of_streams_is_refused(command):
