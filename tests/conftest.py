@@ -140,7 +140,10 @@ def pytest_collection_finish():
 
 def pytest_unconfigure():
     """Keep the garbage collector from looking through all that tests made, five times: the process ends."""
-    gc.freeze()
+    if "duckdb" in sys.modules:  # it prints all of its own that is not collected
+        gc.unfreeze()
+    else:
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)

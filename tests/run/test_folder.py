@@ -3,7 +3,6 @@
 import json
 import shutil
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +12,7 @@ import bench
 from bench.errors import DataError, SystemFailedError, UsageError
 from bench.measurement import runner, start
 from bench.plan.case import Case
-from bench.run import query, schema
+from bench.run import schema
 from bench.run.folder import Folder
 from bench.run.frames import Run
 from bench.run.integrity import of_folder
@@ -72,7 +71,7 @@ def test_samples_of_a_start_that_was_never_finished_do_not_count(folder):
     folder.files("ledger")[-1].unlink()
     assert set(folder.read("samples")["start"].to_pylist()) == {0, 1, 2}
     assert len(Run(folder).samples) == Run(folder).ledger["calls"].sum()
-    assert query.query("select distinct start from samples order by all")["start"].to_list() == [0, 1, 2]
+    assert bench.query("select distinct start from samples order by all")["start"].to_list() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("table", ["ledger", "samples"])
@@ -204,7 +203,7 @@ def test_questions_across_runs(folder, capsys):
     frame = bench.runs()
     assert list(frame.index) == [folder.id, other.id]
     assert (frame["starts_done"] == 4).all() and (frame["notebook"] == "latency").all()
-    calls = query.query("select run, sum(calls) as calls from ledger where system = 'sockets' group by run")
+    calls = bench.query("select run, sum(calls) as calls from ledger where system = 'sockets' group by run")
     assert {folder.id, other.id} <= set(calls["run"])
     assert (
         int(calls.set_index("run").loc[folder.id, "calls"])
@@ -212,8 +211,7 @@ def test_questions_across_runs(folder, capsys):
     )
     assert broken.id in capsys.readouterr().err
     with pytest.raises(UsageError, match="nonsense"):
-        query.query("select nonsense from ledger")
-    assert duckdb.__version__
+        bench.query("select nonsense from ledger")
 
 
 def test_questions_without_any_run():
