@@ -18,7 +18,7 @@ figures: $(READY)
 # Without the marker `slow`: arithmetic, plans, stored runs, checks, each system once, each notebook from its reference run.
 test: $(READY)
 	@$(BIN)/python -P -m bench prepare
-	$(BIN)/python -m pytest -n 5 -m "not slow"
+	$(BIN)/python -m pytest -m "not slow"
 
 # Also all options of all systems, JupyterLab in a browser, the site, hosts in namespaces, notebooks that measure.
 # One process more: these tests wait more, those that load the oracle most.

@@ -31,9 +31,10 @@ def long_load(minutes: float = MINUTES) -> None:
         f"open load, {RATE:,.0f} requests/s, {minutes:g} minutes: {sent:,} of {record.ledger['scheduled']:,} answered"
     )
     for name, unit, line in lines(record, minutes):
-        low, high = line.each.low, line.each.high
+        slopes = (line.each.low, line.each.middle, line.each.high)
+        low, middle, high = (round(each, 6) for each in slopes)  # of a constant, rounding errors are left
         verdict = "does not grow measurably" if low <= 0 <= high else "grows" if low > 0 else "shrinks"
-        print(f"{name:24} {line.base:,.4g} {unit}, {line.each.middle:+,.3g} {unit} a minute "
+        print(f"{name:24} {line.base:,.4g} {unit}, {middle:+,.3g} {unit} a minute "
               f"(95 % interval {low:+,.3g} to {high:+,.3g}): {verdict}", flush=True)  # fmt: skip
 
 
