@@ -29,7 +29,7 @@ from bench.experiments.overview.findings import ranked
 from bench.experiments.sentences import conclusion, text
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
-from bench.simulation.certificate import RUNS, certificate
+from bench.simulation.certificate import RUNS, certificate, verdict
 from bench.text import listed, paragraphs
 from benchmarks import fairness, hosts_cost, quiet, resolution
 
@@ -141,7 +141,7 @@ def _speeds() -> dict[str, str]:
     """Return each system's predicted ratio to raw sockets, a CPU each side, by transport."""
     found, said = published(), dict[str, list[str]]()
     for transport in found.tiers if found else ():
-        for shown, ratio in tiers.by_system(found, transport).iloc[:, 1].items():
+        for shown, ratio in tiers.by_system(found, transport)[tiers.APART_RTT].items():
             name = tiers.BASELINE if shown == tiers.BASE else str(shown).strip("`")
             said.setdefault(name, []).append(f"{transport} {ratio}")
     return {name: "; ".join(ratios) for name, ratios in said.items()}
@@ -182,7 +182,9 @@ def limits() -> str:
     run = reference(LIMITS)
     frame = tables.limits(run)
     asked = {case.system for case in run.plan.cases} | run.plan.absent.keys() | {"loopback"}
-    others = sorted({*reference("overview").cases["system"]} - asked)
+    found = published()
+    measured = set(found.systems) if found else {*reference("overview").cases["system"]}
+    others = sorted(measured - asked)
     text = LIMITS_TEXT.format(
         connections=run.case(run.numbers[0]).callers,
         full=resources.FULL,
@@ -244,7 +246,7 @@ def caution(run: Run) -> str:
 
 
 def card() -> str:
-    """Return the trust card of the run behind README.md's numbers."""
+    """Return the trust card of overview's reference run."""
     return markdown(tables.card(checks.check(reference("overview"))))
 
 
@@ -263,8 +265,7 @@ def campaign() -> str:
 def tested(runs: int = RUNS) -> str:
     """Return the certificate as `python -m bench calibrate` prints it; takes minutes."""
     lines = list(certificate(runs))
-    verdict = "passed" if all(line.passed for line in lines) else "FAILED"
-    printed = "\n".join([*map(str, lines), f"{verdict}: {runs} runs of each in virtual time, fixed seeds"])
+    printed = "\n".join([*map(str, lines), verdict(lines, runs)])
     return f"```text\n{printed}\n```"
 
 

@@ -10,6 +10,7 @@ from occasions import drawn
 from PIL import Image
 
 from bench.analysis import trust_card
+from bench.analysis.replication import RTT_RATIO, ratio_text
 from bench.apps.teaching import copies
 from bench.errors import DataError
 from bench.experiments import panels
@@ -186,3 +187,8 @@ def test_a_course_schedules_the_prerequisites_of_each_notebook_before_it(title):
     assert len(order) >= 5
     late = [(name, one) for at, name in enumerate(order) for one in prerequisites(name) if one not in order[:at]]
     assert late == []
+
+
+def test_guarantees_have_the_ratios_of_the_tiers():
+    row = write.published().of("zeromq", "ipc", "split", RTT_RATIO)
+    assert f"| `zeromq` | ipc {ratio_text(*row.predictions)} |" in write.guarantees()

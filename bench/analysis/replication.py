@@ -34,6 +34,7 @@ BASELINE = "sockets"
 RTT_RATIO, CPU_RATIO, RATE_RATIO = "RTT", "CPU time per call", "calls/s"
 LEAST_OCCASIONS = LEAST_MACHINES
 CLOSE = timedelta(hours=1)  # occasions that begin within this share the state of the machine
+DAY = timedelta(days=1)
 NAMED = ("system", "transport", "payload_bytes", "placement", "clients", "message")  # of a case, in its words
 
 
@@ -399,13 +400,12 @@ def limits(occasions: Sequence[Occasion]) -> list[str]:
     if len(occasions) < LEAST_OCCASIONS:
         found.append(f"A prediction needs at least {LEAST_OCCASIONS} occasions.")
     machines = {occasion.machine.machine_id: occasion.machine for occasion in occasions}
-    close = [of.name for machine, of in machines.items() if _are_close(occasions, machine)]
-    if close:
-        where = "They" if len(machines) == 1 else f"Those on {listed(close)}"
-        found.append(
-            f"{where} are within one hour: a prediction holds for that hour, not for another day. Measure hours apart "
-            "(`--apart 3h`)."
-        )
+    spans = sorted(span for machine in machines if (span := _span(occasions, machine)) is not None)
+    if spans and spans[0] < DAY:
+        where = "They" if len(machines) == 1 else "Those of a machine"
+        within = " to ".join(dict.fromkeys((_in_words(spans[0]), _in_words(spans[-1]))))
+        apart = " Measure hours apart (`--apart 3h`)." * (spans[0] < CLOSE)
+        found.append(f"{where} are within {within}: a prediction holds for such a time, not for another day.{apart}")
     few = [
         machine for machine in machines if sum(of.machine.machine_id == machine for of in occasions) < LEAST_OCCASIONS
     ]
@@ -417,10 +417,16 @@ def limits(occasions: Sequence[Occasion]) -> list[str]:
     return found
 
 
-def _are_close(occasions: Sequence[Occasion], machine: str) -> bool:
-    """Return whether a machine's occasions lie within an hour."""
+def _span(occasions: Sequence[Occasion], machine: str) -> timedelta | None:
+    """Return the time from a machine's first occasion to its last one; None of one occasion."""
     began = [occasion.began for occasion in occasions if occasion.machine.machine_id == machine]
-    return len(began) > 1 and max(began) - min(began) < CLOSE
+    return max(began) - min(began) if len(began) > 1 else None
+
+
+def _in_words(span: timedelta) -> str:
+    """Return a span of time in minutes, or in hours: "17 minutes", "1.9 hours"."""
+    minutes = span / timedelta(minutes=1)
+    return counted(round(minutes), "minute") if span < CLOSE else f"{minutes / 60:.2g} hours"
 
 
 @dataclass(frozen=True)

@@ -342,14 +342,14 @@ def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
 @click.option("--runs", default=300, show_default=True, type=click.IntRange(20, 10_000), help="Runs per property.")
 def calibrate(runs: int) -> int:
     """Test the instrument in virtual time, where the true values are known; exit with 1 if it fails."""
-    from bench.simulation.certificate import certificate
+    from bench.simulation.certificate import certificate, verdict
 
-    passed = True
+    lines = []
     for line in certificate(runs):
         echo(str(line))
-        passed &= line.passed
-    echo(f"{'passed' if passed else 'FAILED'}: {runs} runs per property in virtual time, fixed seeds")
-    return 0 if passed else 1
+        lines.append(line)
+    echo(verdict(lines, runs))
+    return 0 if all(line.passed for line in lines) else 1
 
 
 @cli.command()

@@ -55,6 +55,20 @@ def certificate(runs: int = RUNS) -> Iterator[Line]:
     yield from warm_up(runs)
 
 
+def verdict(lines: Sequence[Line], runs: int) -> str:
+    """Return whether all lines passed, and how often each was tried."""
+    passed = "passed" if all(line.passed for line in lines) else "FAILED"
+    return (
+        f"{passed}: {runs:,} runs of each share, but {runs - 1:,} pairs between two runs and {4 * runs:,} runs that stop; "
+        f"{open_starts(runs)} starts of each open load; in virtual time, fixed seeds"
+    )
+
+
+def open_starts(runs: int) -> int:
+    """Return how many starts an open load has."""
+    return max(3, runs // 10)
+
+
 def _at_least(tried: str, share: float, wanted: float) -> Line:
     return Line(tried, f"{share:.1%}", f">= {wanted:.0%}", share >= wanted)
 
@@ -196,7 +210,7 @@ def open_loop(used: float, runs: int) -> Line:
     mean, rate = 1000.0, 1000 * used
     paced: dict[str, Any] = {"load": "open", "offered_per_s": rate, "arrivals": "poisson", "clients": 64}
     case = checked(Case("oracle", "ipc", 100, {"law": "exponential"}, **paced))
-    starts = [virtual_time.measured(case, 20, seed, 1000 + seed, around_us=0.0) for seed in range(max(3, runs // 10))]
+    starts = [virtual_time.measured(case, 20, seed, 1000 + seed, around_us=0.0) for seed in range(open_starts(runs))]
     times = np.concatenate([calls[1] - calls[2] for start in starts for calls in start.calls]) / 1e3
     truth = float(response_quantile(rate / 1e6, mean, 0.99))
     off = abs(stats.quantile(times, 0.99) / truth - 1)

@@ -165,6 +165,8 @@ def test_what_limits_a_prediction_is_said():
     assert "3 occasions on 1 machine (AMD, 2 CPUs, Linux 6), 2026-11-01 to 2026-11-03" in replication.described(here)
     close = [occasion(number, {"a": 1.0}, hours=0) for number in range(3)]
     assert "hours apart" in replication.described(close)
+    on_a_day = [occasion(number, {"a": 1.0}, hours=3) for number in range(3)]
+    assert "within 6 hours" in replication.described(on_a_day) and "apart" not in replication.described(on_a_day)
     two = [*here, occasion(1, {"a": 1.0}, machine=other)]
     assert "2 machines" in replication.described(two) and "fewer than 3" in replication.described(two)
     assert "at least 3 occasions" in replication.described(here[:2])

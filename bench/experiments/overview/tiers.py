@@ -1,6 +1,7 @@
 """What several occasions of overview say together: systems in tiers, with the intervals of another occasion."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,6 +60,12 @@ class Published:
                 found[transport, row.system] = rank
         return found
 
+    @cached_property
+    def systems(self) -> dict[str, int]:
+        """The names of all systems, and on how many machines each was measured."""
+        pairs = {(row.case["system"], one.machine.machine_id) for one in self.occasions for row in one.rows}
+        return dict(sorted(Counter(system for system, _ in pairs).items()))
+
     def of(self, system: str, transport: str, placement: str, quantity: str) -> Row | None:
         """Return a ratio; None if no occasion has it."""
         wanted = (system, transport, placement, quantity)
@@ -82,8 +89,9 @@ class Published:
         return max(1, math.ceil(median(occasion.minutes for occasion in self.occasions)))
 
 
+APART_RTT = "median RTT, a CPU each (`split`)"
 COLUMNS = {  # of a table: quantity and placement
-    "median RTT, a CPU each (`split`)": (RTT_RATIO, APART),
+    APART_RTT: (RTT_RATIO, APART),
     "median RTT, one CPU (`same`)": (RTT_RATIO, SHARED),
     "CPU time per call (`split`)": (CPU_RATIO, APART),
 }
@@ -204,7 +212,17 @@ def trust(published: Published) -> str:
         if row.quantity == RTT_RATIO and row.prediction.has_ends
     ]
     width = f" Half of the RTT intervals are at most ±{median(widths):.0%} wide." if widths else ""
-    return f"{described(published.occasions)}{width}"
+    return f"{described(published.occasions)}{_on_fewer(published)}{width}"
+
+
+def _on_fewer(published: Published) -> str:
+    """Return which systems were not measured on all machines."""
+    all_machines = max(published.systems.values())
+    by_count: dict[int, list[str]] = {}
+    for name, count in published.systems.items():
+        by_count.setdefault(count, []).append(f"`{name}`")
+    fewer = [f"{listed(by_count[count])} on {count}" for count in sorted(by_count) if count < all_machines]
+    return f" Not measured on all machines: {'; '.join(fewer)}." if fewer else ""
 
 
 def again(published: Published) -> str:
