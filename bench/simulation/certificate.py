@@ -59,8 +59,8 @@ def verdict(lines: Sequence[Line], runs: int) -> str:
     """Return whether all lines passed, and how often each was tried."""
     passed = "passed" if all(line.passed for line in lines) else "FAILED"
     return (
-        f"{passed}: {runs:,} runs of each share, but {runs - 1:,} pairs between two runs and {4 * runs:,} runs that stop; "
-        f"{open_starts(runs)} starts of each open load; in virtual time, fixed seeds"
+        f"{passed}: {runs:,} runs of each share, but {runs - 1:,} pairs between two runs and {4 * runs:,} runs that "
+        f"stop; {open_starts(runs)} starts of each open load; in virtual time, fixed seeds"
     )
 
 
