@@ -411,6 +411,8 @@ def limits(occasions: Sequence[Occasion]) -> list[str]:
     ]
     if few and len(few) < len(machines):
         found.append(f"A machine with fewer than {LEAST_OCCASIONS} occasions predicts nothing here.")
+    if found_later := later_text(occasions):
+        found.append(found_later)
     found.append("Another machine can lie outside the intervals.")
     if found_elsewhere := elsewhere_text(occasions):
         found.append(found_elsewhere)
@@ -512,25 +514,56 @@ def against_text(found: Against, new: Occasion) -> str:
     return "\n".join(lines)
 
 
+def later(occasions: Sequence[Occasion]) -> Against | None:
+    """Return how the last occasion of each machine agrees with what its earlier ones predict; None without enough."""
+    of_each = [sorted(own, key=lambda of: of.began) for own in _of_each_machine(occasions).values()]
+    return _in_all([against(own[:-1], own[-1]) for own in of_each if len(own) > LEAST_OCCASIONS])
+
+
+def later_text(occasions: Sequence[Occasion]) -> str:
+    """Return in a sentence how well a machine's earlier occasions predict its last one; "" without enough of them."""
+    found = later(occasions)
+    if found is None:
+        return ""
+    return (
+        "The last occasion of a machine was also predicted by its earlier ones, where there are at least "
+        f"{LEAST_OCCASIONS}: {found.order_share:.0%} of the predicted orders of two systems hold in it, and "
+        f"{found.share:.0%} of its ratios lie inside the predicted intervals."
+    )
+
+
 def elsewhere(occasions: Sequence[Occasion]) -> Against | None:
     """Return how the occasions of each machine agree with what those of the other machines predict; None of one."""
+    of_each = _of_each_machine(occasions)
+    if len(of_each) < 2:
+        return None
+    return _in_all(
+        [
+            against([other for machine, many in of_each.items() if machine != here for other in many], new)
+            for here, own in of_each.items()
+            for new in own
+        ]
+    )
+
+
+def _of_each_machine(occasions: Sequence[Occasion]) -> dict[str, list[Occasion]]:
     of_each: dict[str, list[Occasion]] = {}
     for of in occasions:
         of_each.setdefault(of.machine.machine_id, []).append(of)
-    found = [
-        against([other for machine, many in of_each.items() if machine != here for other in many], new)
-        for here, own in of_each.items()
-        for new in own
-    ]
+    return of_each
+
+
+def _in_all(found: Sequence[Against]) -> Against | None:
+    """Return several comparisons as one; None if no ratio was predicted."""
     found = [of for of in found if of.inside or of.outside]
-    if len(of_each) < 2 or not found:
+    if not found:
         return None
     return Against(
         pairs=sum(of.pairs for of in found),
         reversed=[pair for of in found for pair in of.reversed],
         inside=sum(of.inside for of in found),
         outside=[row for of in found for row in of.outside],
-        is_here=False,
+        is_here=all(of.is_here for of in found),
     )
 
 

@@ -153,6 +153,16 @@ def test_what_one_machine_predicts_of_another_is_counted():
     assert replication.elsewhere([occasion(number, {"a": 1.0}) for number in range(3)]) is None
 
 
+def test_what_a_machine_predicts_of_its_own_last_occasion_is_counted():
+    steady = [occasion(number, {"a": 1.0, "b": 2.0}) for number in range(4)]
+    found = replication.later([*steady[1:], steady[0]])
+    assert (found.order_share, found.share, found.is_here) == (1, 1, True)
+    changed = [*steady[:3], occasion(4, {"a": 2.0, "b": 1.0})]
+    assert (replication.later(changed).order_share, replication.later(changed).share) == (0, 0)
+    assert "0% of the predicted orders" in replication.described(changed)
+    assert replication.later(steady[:3]) is None and "predicted by" not in replication.described(steady[:3])
+
+
 def test_how_far_ratios_differ_between_machines_is_said():
     text = replication.elsewhere_text(on_two_machines({"a": 1.0, "b": 1.0, "c": 1.0}, {"a": 1.5, "b": 0.8, "c": 1.2}))
     assert f"{math.exp(0.2):.2f} in the median and {math.exp(0.5):.2f} at most" in text
