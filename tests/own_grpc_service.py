@@ -20,6 +20,8 @@ class Users(services.UsersServicer):
     def Get(self, request, context):  # noqa: N802
         if request.id == "0":
             context.abort(grpc.StatusCode.NOT_FOUND, "no such user")
+        if request.id == "busy":
+            context.abort(grpc.StatusCode.UNAVAILABLE, "no such time")
         is_other = request.id == "other" and next(numbers) % 5 == 0
         return protos.User(id="another" if is_other else request.id, name="Ada", visits=3)
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.errors import BenchError, NotInstalledError, SystemFailedError, unknown
+from bench.errors import BenchError, NotInstalledError, SystemFailedError, UsageError, unknown
 from bench.referees import capacity, capacity_report, certificate, generator_file, scenarios
 from bench.referees.capacity import Capacity
 from bench.referees.certificate import Certificate
@@ -31,6 +31,7 @@ def certify(
     say: Say,
 ) -> int:
     """Certify a generator, write what is asked for; return the exit status. every: show what is held in full too."""
+    _check_folders(json_file, figure)
     generator = generator_file.load(name)
     chosen = scenarios.of(
         generator.loads, _chosen(scenarios.scenarios(connections, seconds, generator.says.protocol), wanted)
@@ -48,6 +49,13 @@ def certify(
     return found.exit_status
 
 
+def _check_folders(*files: str | None) -> None:
+    """Refuse files that could not be written after minutes of measuring."""
+    for file in filter(None, files):
+        if not Path(file).absolute().parent.is_dir():
+            raise UsageError(f"{file} cannot be written, its folder is not there: make the folder, or name another")
+
+
 def _chosen(every: list[scenarios.Scenario], wanted: Sequence[str]) -> list[scenarios.Scenario]:
     names = [scenario.name for scenario in every]
     for name in wanted:
@@ -58,6 +66,7 @@ def _chosen(every: list[scenarios.Scenario], wanted: Sequence[str]) -> list[scen
 
 def measure_capacity(name: str, seconds: float, json_file: str | None, figure: str | None, say: Say) -> None:
     """Measure a generator's capacity and how it behaves near it; print it, and write what is asked for."""
+    _check_folders(json_file, figure)
     generator = generator_file.load(name)
     try:
         found = capacity.measure(generator, capacity.CONNECTIONS, seconds, say)
@@ -100,4 +109,4 @@ def schema() -> str:
 
 def missing() -> str:
     """Return the sentence for a command without a generator."""
-    return f"name a generator file, or one of {listed(generator_file.names())}: docs/using.md describes the files"
+    return f"name a generator file, or one of {listed(generator_file.names())}: docs/certify.md describes the files"

@@ -24,16 +24,10 @@ LOST = ("connect", "read", "call", "UNAVAILABLE")  # kinds of failures after whi
 
 def payloads_of_slots(spec: ClientSpec, payloads: list[Any]) -> list[list[Any]]:
     """Return the payloads of each slot of a process; those of the last are large if the specification says so."""
-    slots = [from_place(payloads, number) for number in range(spec.case.callers * spec.case.outstanding)]
+    slots = [timed_loops.from_place(payloads, number) for number in range(spec.case.callers * spec.case.outstanding)]
     if not spec.case.large_bytes:
         return slots
     return [*slots[:-1], timed_loops.make_payloads(spec.case.large_bytes, spec.seed)]
-
-
-def from_place(payloads: list[Any], number: int) -> list[Any]:
-    """Return payloads in turn from another place on, so that calls under way together differ."""
-    place = number % len(payloads)
-    return payloads[place:] + payloads[:place]
 
 
 def report_of(slots: Sequence[Any], codec: dict[str, float]) -> LoadReport:

@@ -14,7 +14,7 @@ from typing import Any
 from bench.child import event_loop, timed_loops
 from bench.child.caller import Failures, failed
 from bench.child.loads import limit_ns, put_after, schedule
-from bench.child.outstanding import SharedClient, SharedClients, from_place
+from bench.child.outstanding import SharedClient, SharedClients
 from bench.child.reconnects import begin_async
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -107,7 +107,7 @@ class OpenOutstanding(SharedClients):
         self._due = schedule(spec)
         self._sent, self._received = (timed_loops.zeros(max(1, len(self._due))) for _ in range(2))
         self._slots = [
-            OpenSlot(connection, from_place(self._payloads.items, place), self._sent, self._received)
+            OpenSlot(connection, timed_loops.from_place(self._payloads.items, place), self._sent, self._received)
             for connection in self._connections
             for place in range(spec.case.outstanding)
         ]

@@ -24,6 +24,12 @@ def make_payloads(size: int, seed: int) -> list[bytes]:
     return [source.randbytes(size) for _ in range(max(2, min(16, 16_000_000 // size)))]
 
 
+def from_place(payloads: list[Any], number: int) -> list[Any]:
+    """Return payloads in turn from another place on, so that calls under way together differ."""
+    place = number % len(payloads)
+    return payloads[place:] + payloads[:place]
+
+
 def zeros(count: int) -> "array[int]":
     """Return a preallocated buffer of int64."""
     return array("q", bytes(8)) * count

@@ -23,20 +23,24 @@ LONG_NS = 10**15
 
 def by_wire(spec: ServerSpec, system: Any, options: Any, address: str, requests: int) -> bool:
     """Make the requests; return whether their bytes can be prepared; TransportError where a reply is wrong."""
-    measured, of_round = spec.case, max(CONNECTIONS, requests // ROUNDS)
+    measured, rounds = spec.case, min(ROUNDS, requests)
+    of_round = requests // rounds
+    connections = min(CONNECTIONS, max(1, of_round // 2))
+    more = of_round // connections - 1  # of each connection, behind its first call
     case = Case(measured.system, measured.transport, measured.payload_bytes, measured.options, engine="wire",
-                callers=CONNECTIONS, max_calls=of_round)  # fmt: skip
+                callers=connections, max_calls=max(1, more) * connections)  # fmt: skip
     given = ClientSpec(case=case, seed=spec.seed, window_s=0.0, cpus=None, server_cpus=None, share=(0, 1),
                        schedule_seed=spec.seed)  # fmt: skip
     with _unpinned():
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             try:
                 load = WireLoad(system, options, address, given)
             except ValueError:
                 return False
             with contextlib.closing(load):
                 load.first()
-                load.load(0, time.perf_counter_ns() + LONG_NS)
+                if more:
+                    load.load(0, time.perf_counter_ns() + LONG_NS)
                 if errors := load.report().errors:
                     raise TransportError(f"{errors:,} of {of_round:,} requests that warm it up failed")
     return True

@@ -166,7 +166,8 @@ def pace(
 def script_of(wire: Any, payloads: Payloads) -> Script:
     """Return the requests: opaque bytes, or structured messages whose replies are decoded to be verified."""
     if payloads.how is None:
-        return Script(wire, payloads.items)
+        stand_for = getattr(wire, "payloads", None)  # a service has requests of its own
+        return Script(wire, stand_for(payloads.items[0]) if stand_for else payloads.items)
     coder = payloads.how.coder
     return Script(wire, [coder.encode(exchange.request) for exchange in payloads.items], payloads.items, coder.decode)
 
@@ -251,7 +252,9 @@ class WireLoad:
         for connection in self.connections:
             connection.renew()
         return ConnectionLoop(
-            self._poller, ((a, a.talk(turns(len(b[0]), a.calls), *b, until_ns)) for a, b in pairs), timer=self._timer
+            self._poller,
+            ((a, a.talk(turns(len(b[0]), a.calls, place), *b, until_ns)) for place, (a, b) in enumerate(pairs)),
+            timer=self._timer,
         ).run()
 
     def report(self) -> LoadReport:

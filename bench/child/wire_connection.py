@@ -48,9 +48,10 @@ class Script:
         self.verified: list[bytes | None] = [None] * len(payloads)
         self.most = [READ_BYTES] * len(payloads)  # to read at once: a verified response and, were it there, one byte
 
-    def turns(self, count: int, first: int = 0) -> Iterable[Turn]:
-        """Return numbered requests from ``first`` up to ``count`` that rotate through the payloads."""
-        return zip(range(first, count), itertools.cycle(enumerate(self.requests)))
+    def turns(self, count: int, first: int = 0, place: int = 0) -> Iterable[Turn]:
+        """Return numbered requests from ``first`` up to ``count`` that rotate through the payloads from a place on."""
+        numbered = timed_loops.from_place(list(enumerate(self.requests)), first + place)
+        return zip(range(first, count), itertools.cycle(numbered))
 
 
 class Connection:

@@ -17,7 +17,7 @@ from typing import Any
 from bench.child import timed_loops
 from bench.child.caller import Failures, renew, run_plain
 from bench.child.open_files import allow_connections
-from bench.child.outstanding import from_place, report_of
+from bench.child.outstanding import report_of
 from bench.child.polling import WRITE, Epoll, Poller, Selector
 from bench.child.structured_messages import Payloads
 from bench.child.wire import script_of
@@ -32,7 +32,7 @@ class Slot:
     """One of the calls under way on a connection: its requests in turn, and the times of its calls."""
 
     def __init__(self, script: Script, number: int, size: int) -> None:
-        self.turns = itertools.cycle(from_place(list(enumerate(script.requests)), number))
+        self.turns = itertools.cycle(timed_loops.from_place(list(enumerate(script.requests)), number))
         self.place = -1  # of the payload of the call under way; -1: none is
         self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
         self.failures = Failures()

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import psutil
 
+from bench import systems
 from bench.errors import SystemFailedError
 from bench.measurement import speed
 from bench.measurement.hosts.host import HERE, HostWindow, Metered, counters
@@ -79,6 +81,11 @@ class Resident:
     asleep_ns: int = 0
     asleep_cpu_ns: int = 0
 
+    @cached_property
+    def patience_s(self) -> float:
+        """After the end of a slice, for calls under way."""
+        return PATIENCE_S + systems.timeout_s(self.start.case.system)
+
     @property
     def pids(self) -> dict[str, list[int]]:
         """The process ids by role."""
@@ -100,7 +107,9 @@ class Resident:
         at_ns = time.perf_counter_ns() + GO_AHEAD_NS * len(clients) * (len(clients) > 1)  # together, where several
         for client in clients:
             client.send(GoOn(at_ns=at_ns, until_ns=at_ns + int(slice_s * 1e9), more=more))
-        reports: Sequence[Any] = collect(Paused if more else Done, clients, slice_s + PATIENCE_S, self.spawned.watched)
+        reports: Sequence[Any] = collect(
+            Paused if more else Done, clients, slice_s + self.patience_s, self.spawned.watched
+        )
         self.last = self.edge()
         used = Counter(self.last.used)
         used.subtract(before.used)

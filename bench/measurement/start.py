@@ -287,9 +287,10 @@ class Start:
             for client in spawned.clients:
                 client.send(Connect(address=address, **self._metered_by_client(spawned)))
         patience_s = (TARGET_S if self.case.target else READY_S) + 0.2 * len(spawned.clients)
-        if self.case.load == "reply_stream":
+        is_stream = self.case.load == "reply_stream"
+        patience_s += systems.timeout_s(self.case.system) * (-(-self.case.callers // AT_ONCE) if is_stream else 1)
+        if is_stream:
             patience_s += 0.05 * self.case.processes * self.case.callers
-            patience_s += systems.timeout_s(self.case.system) * -(-self.case.callers // AT_ONCE)
         patience_s += CONNECTION_S * self.case.processes * self.case.callers
         try:
             ready = tuple(collect(Ready, spawned.clients, patience_s, spawned.watched))

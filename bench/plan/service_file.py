@@ -331,6 +331,9 @@ def differs(wanted: Any, value: Any, where: str) -> str:
             for name, part in wanted.items()
         )
         return next(filter(None, faults), "")
+    if isinstance(wanted, list) and isinstance(value, list) and len(wanted) == len(value):
+        pairs = enumerate(zip(wanted, value, strict=True))
+        return next(filter(None, (differs(*pair, f"{where}[{place}]") for place, pair in pairs)), "")
     if wanted == value:
         return ""
     found, right = (redacted(json.dumps(each))[:60] for each in (value, wanted))
@@ -426,6 +429,10 @@ def _check_request(request: Request, service: Service, file: str) -> None:
         raise SystemFileError(f"{file}: request {request.name} is answered by no events: leave end out")
     if request.expect.messages and request.http and not request.http.stream:
         raise SystemFileError(f"{file}: request {request.name} has one reply: write stream: sse, or no messages")
+    if request.grpc and request.expect.json is not msgspec.UNSET:
+        raise SystemFileError(f"{file}: the reply to {request.name} is a gRPC message: write message instead of json")
+    if request.http and request.expect.message is not msgspec.UNSET:
+        raise SystemFileError(f"{file}: the reply to {request.name} is no gRPC message: write json instead of message")
     if request.grpc:
         if request.grpc.proto and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
             raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it: correct proto")

@@ -30,6 +30,7 @@ TRANSPORTS = ("ipc", "tcp")  # of one service that of its address
 REQUIRES = ("aiohttp",)
 GROUP = "http"
 START_S = 1.0
+PLACE_BYTES = 2  # of a payload on the wire: which of the requests it stands for
 READY_S = 18.0  # for the service to be ready; a start waits a little longer for its server
 
 
@@ -233,10 +234,8 @@ def _requests(file: str, seed: bytes, has_stream: bool = False) -> Iterator[tupl
 
     Its callers share them, and a client that reconnects goes on behind the one that failed.
     """
-    described = service_file.read(file)
-    count = len(described.recording.requests) if described.recording else service_file.DISTINCT
-    requests = itertools.islice(service_file.prepared(described, random.Random(seed)), count)
-    if described.has_grpc:
+    requests = _drawn(file, seed)
+    if service_file.read(file).has_grpc:
         from bench.systems import _service_grpc
 
         return itertools.cycle(
@@ -246,9 +245,23 @@ def _requests(file: str, seed: bytes, has_stream: bool = False) -> Iterator[tupl
 
 
 @functools.cache
-def _one(file: str, seed: bytes) -> Prepared:
+def _one(file: str, payload: bytes) -> Prepared:
     """Return the request that a payload stands for on the wire; it is asked for again with each response."""
-    return next(service_file.prepared(service_file.read(file), random.Random(seed)))
+    seed, place = payload[:-PLACE_BYTES], int.from_bytes(payload[-PLACE_BYTES:], "big")
+    return _drawn(file, seed)[place]
+
+
+@functools.cache
+def _drawn(file: str, seed: bytes) -> list[Prepared]:
+    """Return the requests of a process whose first payload is the seed, or all of a recording."""
+    described = service_file.read(file)
+    count = len(described.recording.requests) if described.recording else service_file.DISTINCT
+    return list(itertools.islice(service_file.prepared(described, random.Random(seed)), count))
+
+
+def stand_for(first: bytes) -> list[bytes]:
+    """Return the payloads that stand on the wire for the requests of a process with this first payload."""
+    return [first + place.to_bytes(PLACE_BYTES, "big") for place in range(service_file.DISTINCT)]
 
 
 class Session:
@@ -270,7 +283,8 @@ class Session:
             headers={"Host": described.called(where)},
             timeout=aiohttp.ClientTimeout(total=described.says.timeout_s),
             auto_decompress=False,  # off the clock, as with the load generator ``wire``
-            skip_auto_headers=["Accept-Encoding"],
+            skip_auto_headers=["Accept-Encoding", "Content-Type"],
+            cookie_jar=aiohttp.DummyCookieJar(),
         )
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
 
@@ -297,7 +311,7 @@ class Session:
         return self._session.request(
             request.method,
             URL(self._base + request.target, encoded=True),
-            data=data,
+            data=data or None,
             headers=request.headers,
             allow_redirects=False,
             **self._more,
@@ -384,11 +398,14 @@ def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
     def wire(address: str, options: Options) -> Any:
         if described.says.recording:
             raise ValueError("the wire sends few different requests, and not in the order of a recording: use requests")
-        if not described.has_grpc:
-            return Wire(address, described, of)
-        from bench.systems import _service_grpc
+        if described.has_grpc:
+            from bench.systems import _service_grpc
 
-        return _service_grpc.Wire(address, described, of)
+            made: Any = _service_grpc.Wire(address, described, of)
+        else:
+            made = Wire(address, described, of)
+        made.payloads = stand_for
+        return made
 
     return wire
 
@@ -414,6 +431,8 @@ class Wire(_http_wire.Responses):
     def __init__(self, address: str, described: service_file.Service, of: Callable[[bytes], Prepared]) -> None:
         if described.says.http2:
             raise ValueError("the wire makes HTTP/1.1 requests, and this service is asked over HTTP/2: leave out http2")
+        if any(request.http and request.http.method == "HEAD" for request in described.says.requests):
+            raise ValueError("the wire expects a body where a response has a length: it makes no HEAD requests")
         super().__init__(address)
         self._host, self.timeout_s = described.called(parse_address(address)), described.says.timeout_s
         self.tls = _service_tls.Layer(described, address) if described.is_encrypted else None

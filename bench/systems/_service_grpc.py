@@ -17,7 +17,11 @@ from bench.plan.service_file import NAME, Prepared, Service, begin, differs, ref
 from bench.systems import _grpc_wire, _service_streams, _service_tls, _service_wire
 
 MOST_MESSAGE = 256_000_000  # bytes of a reply by the wire
-OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1))
+OPTIONS = (
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.enable_http_proxy", 0),
+)
 
 
 _reflected: dict[str, descriptor_pool.DescriptorPool] = {}  # of services that were asked, by their files
@@ -151,6 +155,10 @@ def encoded(request: Prepared, has_stream: bool = False) -> bytes:
     has_stream: whether the method has to be one whose request is answered by a stream of messages.
     """
     found = _method(request.proto, request.target)
+    if request.expect.messages and not found.server_streaming:
+        raise SystemFileError(f"{request.name}: {request.target} has one reply: leave messages out")
+    if request.expect.status not in (None, "OK") and found.server_streaming:
+        raise SystemFileError(f"{request.name}: a stream is measured to its end, with the status OK: leave status out")
     if found.client_streaming:
         raise SystemFileError(f"{request.target} takes a stream of requests, which is not measured here: name another")
     if found.server_streaming != has_stream:
@@ -166,10 +174,13 @@ def encoded(request: Prepared, has_stream: bool = False) -> bytes:
 
 def fault(request: Prepared, status: str, data: bytes) -> str:
     """Return what is wrong with a reply; "" for the expected one."""
+    return fault_of_status(request, status, data) or (fault_of_message(request, data) if status == "OK" else "")
+
+
+def fault_of_status(request: Prepared, status: str, data: bytes) -> str:
+    """Return what is wrong with the status of a reply or stream, with its details; "" for the expected one."""
     wanted = request.expect.status or "OK"
-    if status != wanted:
-        return f"its status is {status}, not {wanted}: {begin(data)}"
-    return fault_of_message(request, data)
+    return "" if status == wanted else f"its status is {status}, not {wanted}: {begin(data)}"
 
 
 def fault_of_message(request: Prepared, data: bytes) -> str:
@@ -189,15 +200,33 @@ def fault_of_message(request: Prepared, data: bytes) -> str:
         json_format.ParseDict(wanted.message, expected)
     except json_format.ParseError as reason:
         raise SystemFileError(f"{request.name}: {reason}: correct what is expected") from reason
-    return differs(_plain(expected, wanted.message), _plain(reply), "$")
+    return differs(_named(_plain(expected), wanted.message, kind.DESCRIPTOR), _plain(reply), "$")
 
 
-def _plain(message: Any, of: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a message as JSON, with the names of its file; of a part of its members."""
-    value = json_format.MessageToDict(
+def _plain(message: Any) -> dict[str, Any]:
+    """Return a message as JSON, with the names of its file and the fields that have their defaults."""
+    return json_format.MessageToDict(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
     )
-    return value if of is None else {name: value.get(name) for name in of}
+
+
+def _named(plain: Any, wanted: Any, kind: Any) -> Any:
+    """Return of a message as JSON the members that are wanted, at every level; they may bear their names in JSON."""
+    is_value = wanted is None or kind is None or kind.full_name.startswith("google.protobuf.")
+    if is_value:  # the last have a JSON of their own
+        return plain
+    if isinstance(wanted, list):
+        return [_named(one, other, kind) for one, other in zip(plain, wanted, strict=True)]
+    if kind.GetOptions().map_entry:
+        of_value = kind.fields_by_name["value"].message_type
+        return {name: _named(value, wanted.get(name, value), of_value) for name, value in plain.items()}
+    fields, found = {name: field for field in kind.fields for name in (field.name, field.json_name)}, {}
+    for name, value in wanted.items():
+        field = fields.get(name)  # extensions have none
+        own = field.name if field else name
+        if own in plain:
+            found[own] = _named(plain[own], value, field and field.message_type)
+    return found
 
 
 class Channel:
@@ -228,14 +257,17 @@ class Channel:
         try:
             async for message in call(data, metadata=tuple(request.headers.items()), timeout=self._timeout_s):
                 yield message
+            status, details = "OK", b""
         except grpc.RpcError as reason:
             status, details = self._status(request, reason)
-            refuse(request, f"its status is {status}: {begin(details)}")
+        refuse(request, fault_of_status(request, status, details))
 
     def _status(self, request: Prepared, reason: Any) -> tuple[str, bytes]:
         """Return the name of a failed call's status and what the server says; TransportError where nothing answers."""
         code, details = reason.code(), str(reason.details())
-        if code == grpc.StatusCode.DEADLINE_EXCEEDED and request.expect.status != code.name:
+        if code.name == request.expect.status:
+            return code.name, details.encode()
+        if code == grpc.StatusCode.DEADLINE_EXCEEDED:
             raise too_late(self._described, request) from reason
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
             raise TransportError(f"{request.name} had no answer: {_service_tls.hinted(details)}", "read") from reason
@@ -317,6 +349,6 @@ class StreamWire(_service_wire.Streams):
             yield _service_streams.Message(request, message, fault_of_message)
         if by.is_over:
             status, details = _grpc_wire.status_in(by.trailers)
-            refuse(request, "" if status == "OK" else f"its status is {status}: {begin(details.encode())}")
+            refuse(request, fault_of_status(request, status, details.encode()))
             self._messages.end()
             refuse(request, request.fault_of_stream(self._count, has_ended=True))

@@ -1,5 +1,7 @@
 """Requests of a service file over HTTP/2 by httpx: over TLS, or in plain text with prior knowledge (RFC 9113, 3.3)."""
 
+import asyncio
+import http.cookiejar
 import ssl
 from collections.abc import AsyncIterator
 from typing import Any
@@ -53,13 +55,14 @@ class Session:
         self._more = _more(described)
         transport = httpx.AsyncHTTPTransport(**_settings(described, where))
         host = {"Host": described.called(where)}
-        self._session = httpx.AsyncClient(headers=host, transport=transport, timeout=described.says.timeout_s)
+        self._session = httpx.AsyncClient(headers=host, transport=transport, timeout=None)
+        self._session.cookies.jar.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))  # none is sent
         del self._session.headers["Accept-Encoding"]  # compressed are the replies for which the service's file asks
 
     async def call(self, request: Prepared, data: bytes) -> tuple[int, bytes, str]:
         """Make a request; return status, body and its encoding; TransportError where there is no answer."""
         try:
-            async with self._asked(request, data) as reply:
+            async with asyncio.timeout(self._described.says.timeout_s), self._asked(request, data) as reply:
                 body = b"".join([part async for part in reply.aiter_raw()])
                 return reply.status_code, body, reply.headers.get("Content-Encoding", "")
         except (httpx.HTTPError, httpx.StreamError, OSError) as reason:
@@ -68,7 +71,7 @@ class Session:
     async def stream(self, request: Prepared, data: bytes) -> AsyncIterator[bytes]:
         """Make a request; yield the parts of its stream of events; TransportError where there is no such answer."""
         try:
-            async with self._asked(request, data) as reply:
+            async with asyncio.timeout(self._described.says.timeout_s), self._asked(request, data) as reply:
                 body = await reply.aread() if reply.status_code >= 400 else b""
                 _service_streams.refuse_no_events(request, reply.status_code, reply.headers, body)
                 async for part in reply.aiter_raw():
@@ -87,7 +90,7 @@ class Session:
 
     def _failed(self, request: Prepared, reason: Exception) -> BenchError:
         """Return the error for a request without an answer."""
-        if isinstance(reason, httpx.TimeoutException):
+        if isinstance(reason, httpx.TimeoutException | TimeoutError):
             return too_late(self._described, request)
         if of_tls := _of_tls(reason):
             return _service_tls.failed(self._described, of_tls)

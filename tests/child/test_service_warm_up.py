@@ -13,7 +13,16 @@ from bench.systems import sockets
 SPEC = server_spec("sockets", payload_bytes=100)
 
 
-def test_requests_come_on_several_connections_and_the_process_stays_on_its_cpus():
+@pytest.mark.parametrize(
+    ("requests", "of_each"),
+    [
+        (5 * warm_up.ROUNDS * warm_up.CONNECTIONS, [5] * warm_up.ROUNDS * warm_up.CONNECTIONS),
+        (1, [1]),
+        (5, [1] * 5),
+        (40, [2] * 16),
+    ],
+)
+def test_as_many_come_as_are_asked_for_on_several_connections_and_the_process_stays_on_its_cpus(requests, of_each):
     before, answered = os.sched_getaffinity(0), []  # requests of each connection
 
     def noted(peer, asked):
@@ -23,9 +32,8 @@ def test_requests_come_on_several_connections_and_the_process_stays_on_its_cpus(
             peer.sendall(framed(payload))
 
     with served(noted) as address:
-        assert warm_up.by_wire(SPEC, sockets, sockets.Options(), address, 5 * warm_up.ROUNDS * warm_up.CONNECTIONS)
-    connected = 1  # the first verified call of each
-    assert [len(each) for each in answered] == [connected + 5] * warm_up.ROUNDS * warm_up.CONNECTIONS
+        assert warm_up.by_wire(SPEC, sockets, sockets.Options(), address, requests)
+    assert [len(each) for each in answered] == of_each
     assert os.sched_getaffinity(0) == before
 
 

@@ -228,6 +228,12 @@ def test_a_url_is_loaded_and_reported(process, rate, clients):
     assert found["response_us"]["p50"] <= found["response_us"]["p99"] <= found["response_us"]["max"]
 
 
+@pytest.mark.parametrize("words", [["certify"], ["certify", "--capacity"]])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(command, tmp_path, words):
+    finished = command(*words, "roundtrip", "--json", str(tmp_path / "absent" / "a.json"))
+    assert finished.returncode == 2 and "absent" in finished.stderr and not finished.stdout
+
+
 @pytest.mark.slow
 def test_ours_reports_what_it_did(tmp_path, process):
     words = ("--seconds", "10", "--scenario", "many", "--scenario", "open-errors", "--json", str(tmp_path / "a.json"))

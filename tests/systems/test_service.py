@@ -6,8 +6,10 @@ import json
 import random
 import shutil
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
+from google.protobuf import json_format
 
 from bench import credentials, systems
 from bench.apps import first_service_file, service_page
@@ -26,7 +29,7 @@ from bench.measurement import certificates, revision
 from bench.measurement.start import measure
 from bench.plan import service_file
 from bench.plan.case import Case
-from bench.systems import _ports, _service
+from bench.systems import _ports, _service, _service_grpc
 from bench.validation import cases, sources
 from bench.validation.support import checked
 
@@ -35,6 +38,7 @@ PRICE = {"name": "price", "weight": 9, "http": {"method": "POST", "path": "/pric
 USER = {"name": "user", "http": {"path": "/users/{id}"}, "expect": {"json": {"id": "{id}"}}}
 
 
+CALL = {"proto": "own_users.proto", "method": "users.v1.Users/Get", "message": {"id": "{id}"}}
 PRICED = PRICE | {"expect": {"json": {"currency": "EUR", "sku": "{sku}"}}}
 
 
@@ -107,6 +111,9 @@ def test_values_come_from_a_column_of_a_file_and_keep_their_type(own, tmp_path):
         ({"json": {"a": {"b": 1}}}, 200, b'{"a": {"b": 2}}', "$.a.b"),
         ({"json": {"a": 1}}, 200, b"{}", "$.a"),
         ({"json": {"a": 1}}, 200, b"<html>", "JSON"),
+        ({"json": {"a": [{"b": 1}]}}, 200, b'{"a": [{"b": 1, "c": 2}]}', ""),
+        ({"json": {"a": [{"b": 1}, {"b": 2}]}}, 200, b'{"a": [{"b": 1}, {"b": 3}]}', "$.a[1].b"),
+        ({"json": {"a": [1]}}, 200, b'{"a": [1, 2]}', "$.a"),
         ({"json": None}, 200, b"null", ""),
         ({"json": None}, 200, b"0", "null"),
         ({}, 302, b"", "redirect"),
@@ -146,6 +153,8 @@ def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
         ({"requests": []}, "requests"),
         (description(requests=[{"name": "one", "http": {"path": "/", "method": "GET", "jsn": 1}}]), "jsn"),
         (description(requests=[USER, json.loads(json.dumps(USER))]), "user"),
+        (description(requests=[USER | {"expect": {"message": {"id": 1}}}]), "json instead of message"),
+        (description(requests=[{"name": "u", "grpc": CALL, "expect": {"json": {}}}]), "message instead of json"),
         (description(values={}), "{sku}"),
         (description(values={"sku": [], "id": [1]}), "sku"),
         (description(values={"sku": "absent.csv", "id": [1]}), "absent.csv"),
@@ -463,8 +472,41 @@ def test_a_service_is_listed_with_what_its_file_says(own):
 
 
 def test_the_wire_sends_the_same_requests(own):
-    record = measure(case(own(description()), engine="wire", callers=2), 0.2, seed=1)
+    file = own(description())
+    record = measure(case(file, engine="wire", callers=2), 0.2, seed=1)
     assert record.ledger["calls"] and not record.ledger["errors"]
+    library = [request for request, _ in itertools.islice(_service._requests(file, b"seed"), service_file.DISTINCT)]
+    by_wire = [_service._one(file, payload) for payload in _service.stand_for(b"seed")]
+    assert by_wire == library and Counter(one.name for one in by_wire)["user"] == pytest.approx(50, abs=25)
+
+
+class Raw(socketserver.StreamRequestHandler):
+    """Keeps what comes, and answers each request with a cookie; of HEAD only the head."""
+
+    def handle(self):
+        while head := b"".join(iter(self.rfile.readline, b"\r\n")):
+            self.server.heads.append(head)
+            body = b"" if head.startswith(b"HEAD") else b"{}"
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\n" + body)
+
+
+def test_no_header_is_sent_that_nobody_wrote_and_head_is_answered_without_a_body(own):
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Raw) as server:
+        server.daemon_threads = True
+        server.heads = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://localhost:{server.server_address[1]}"
+        asked = [{"name": "get", "http": {"path": "/"}}, {"name": "post", "http": {"path": "/", "method": "POST"}}]
+        file = own({"address": address, "requests": asked})
+        record = measure(case(file, max_calls=20), 5.0, seed=1)
+        assert record.ledger["calls"] == 20 and not record.ledger["errors"]
+        sent = {line.partition(b":")[0].lower() for head in server.heads for line in head.splitlines()[1:]}
+        assert not sent & {b"cookie", b"content-type", b"accept-encoding"}, sent
+        head = own({"address": address, "requests": [{"name": "h", "http": {"path": "/", "method": "HEAD"}}]}, "head")
+        assert measure(case(head, max_calls=3), 5.0, seed=1).ledger["calls"] == 3
+        with pytest.raises(UsageError, match="HEAD"):
+            case(head, engine="wire")
+        server.shutdown()
 
 
 @pytest.mark.slow
@@ -643,9 +685,6 @@ def test_the_schema_names_every_part_of_a_file():
     assert set(schema["$defs"]["ServiceFile"]["properties"]) == set(service_file.ServiceFile.__struct_fields__)
 
 
-CALL = {"proto": "own_users.proto", "method": "users.v1.Users/Get", "message": {"id": "{id}"}}
-
-
 @pytest.fixture
 def own_grpc(own, tmp_path):
     """Return a function that writes a service file of a gRPC service."""
@@ -744,8 +783,33 @@ def test_a_first_file_is_made_from_the_interface_that_a_grpc_service_describes(o
 def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grpc):
     record = measure(case(own_grpc(["other"], {"message": {"id": "{id}"}})), 0.5, seed=1)
     assert record.ledger["errors"] >= 1 and record.ledger["calls"]
-    refused = measure(case(own_grpc(["0"], {"status": "NOT_FOUND", "text": "no such"})), 0.1, seed=1)
-    assert refused.ledger["calls"] and not refused.ledger["errors"]
+    for name, text in (("0", "NOT_FOUND"), ("busy", "UNAVAILABLE")):
+        refused = measure(case(own_grpc([name], {"status": text, "text": "no such"})), 0.1, seed=1)
+        assert refused.ledger["calls"] and not refused.ledger["errors"]
+
+
+@pytest.mark.parametrize(
+    ("message", "fault"),
+    [
+        ({"id": "a", "address": {"postCode": "1"}}, ""),
+        ({"address": {"post_code": "2"}}, "$.address.post_code"),
+        ({"friends": [{"id": "b"}, {"id": "c"}]}, ""),
+        ({"friends": [{"id": "b"}]}, "$.friends"),
+        ({"friends": [{"id": "b"}, {"id": "d"}]}, "$.friends[1].id"),
+        ({"rooms": {"x": {"city": "Bern"}}}, ""),
+        ({"rooms": {"x": {"city": "Rom"}}}, "$.rooms.x.city"),
+        ({"visits": 0}, "$.visits"),
+    ],
+)
+def test_a_message_has_the_members_that_are_expected_at_every_level(own_grpc, message, fault):
+    service = service_file.read(own_grpc(["a"], {"message": message}))
+    request = next(service_file.prepared(service, random.Random(0)))
+    _, kind = _service_grpc.types_of(request.proto, request.target)
+    place = {"city": "Bern", "post_code": "1"}
+    friends = [{"id": each, "name": "Eve"} for each in "bc"]
+    reply = {"id": "a", "visits": 3, "address": place, "friends": friends, "rooms": {"x": place}}
+    found = _service_grpc.fault(request, "OK", json_format.ParseDict(reply, kind()).SerializeToString())
+    assert fault in found and bool(found) == bool(fault)
 
 
 @pytest.mark.slow
@@ -755,11 +819,12 @@ def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grp
         ({"method": "users.v1.Users/Put"}, "users.v1.Users/Put"),
         ({"method": "users.v1.Users/Watch"}, "stream of replies"),
         ({"message": {"idd": "x"}}, "idd"),
+        ({"expect": {"messages": 2}}, "one reply"),
     ],
 )
 def test_a_method_or_a_field_that_the_interface_lacks_is_named(own_grpc, change, fact):
     with pytest.raises(SystemFailedError, match=fact):
-        measure(case(own_grpc(["a"], {}, **change)), 0.1, seed=1)
+        measure(case(own_grpc(["a"], change.pop("expect", {}), **change)), 0.1, seed=1)
 
 
 TOKENS = {
@@ -838,9 +903,12 @@ def test_streams_of_events_come_over_http_2(own, tmp_path, engine):
     shutil.copy(PROGRAM.with_name("own_http2_service.py"), tmp_path)
     start = [sys.executable, "-m", "hypercorn", "own_http2_service:app", "--bind", "127.0.0.1:{port}"]
     asked = {"name": "three", "http": {"path": "/events", "stream": "sse"}, "expect": {"messages": 3}}
-    file = own({"start": start, "ready": "/", "http2": True, "requests": [asked]}, "second")
-    record, failed = streams(file, engine=engine)
+    content = {"start": start, "ready": "/", "http2": True, "requests": [asked]}
+    record, failed = streams(own(content, "second"), engine=engine)
     assert not failed and record.ledger["calls"] == 3 * record.ledger["streams"] > 0
+    trickling = content | {"timeout_s": 1, "requests": [asked | {"http": {"path": "/trickle", "stream": "sse"}}]}
+    record, failed = streams(own(trickling, "third"), engine=engine)
+    assert failed == {"error_timeout": record.ledger["errors"]} and record.ledger["streams"]
 
 
 WATCH = {"method": "users.v1.Users/Watch"}
