@@ -24,6 +24,7 @@ from bench.analysis.overload import RESPONSE, overloaded
 from bench.analysis.pacing import lateness, latest, limit_us
 from bench.analysis.resources import LEAST_S, crowded, full, is_use_known, resources, stuck, used_by_all
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
+from bench.errors import DataError
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.run import start_values
 from bench.run.frames import Run, column, number_of, once
@@ -735,3 +736,9 @@ def of(run: Run) -> tuple[Callable[[Run], Check], ...]:
 def tally(run: Run) -> Tally:
     """Return how many checks passed, and the names of those that did not."""
     return trust_card.tally(check(run))
+
+
+def refuse_invalid(run: Run) -> None:
+    """Raise DataError for a run from which nothing follows, with what its checks found."""
+    if bad := [f"{one.name}: {one.found}" for one in check(run) if one.verdict == INVALID]:
+        raise DataError(f"run {run.id} is invalid ({'; '.join(bad)}): correct what is named, and measure again")

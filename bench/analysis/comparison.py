@@ -52,6 +52,7 @@ LATER = {  # options that some runs lack, added since or removed, with the value
     "http": ("1.1",),
     "nodelay": (True,),
 }
+TAIL = column(0.99)  # of which a start needs enough calls
 DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"
 QUANTITIES = {  # column of a start: displayed name, and whether more of it is better
     column(0.5): ("p50 RTT", False),
@@ -130,6 +131,8 @@ def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -
     if a.id == b.id:
         raise UsageError(f"both names mean run {a.id}: name two runs (compare.ipynb compares the cases of one run)")
     unlike, pairs = machines(a) != machines(b), _pairs(a, b)
+    if unlike:
+        pairs = _with_baselines(a, b, pairs)
     chosen = [pair for pair in pairs if not named or any(part in a.labels[pair[0]] for part in named)]
     if not chosen:
         there = listed(a.labels[pair[0]] for pair in pairs)
@@ -137,10 +140,17 @@ def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -
     comparisons = []
     for case_a, case_b in chosen:
         for name in QUANTITIES:
+            if name == TAIL and (lacks(a, [case_a], name) or lacks(b, [case_b], name)):
+                continue
             theirs, ours = _logs(a, case_a, name, unlike), _logs(b, case_b, name, unlike)
             if len(theirs) and len(ours):
                 comparisons.append(_of_groups(a.labels[case_a], name, theirs, ours, margin))
     return at_once(comparisons)
+
+
+def lacks(run: Run, cases: Sequence[int], name: str) -> bool:
+    """Return whether some start of these cases has no value of a quantity: slow starts lack tails, so others lie."""
+    return bool(run.starts.loc[run.starts["case"].isin(list(cases)), name].isna().any())
 
 
 def machines(run: Run) -> list[str]:
@@ -173,7 +183,7 @@ def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
     comparisons = []
     for name in QUANTITIES:
         logs = ratios(run, case_a, case_b, name).to_numpy()
-        if len(logs):
+        if len(logs) and not (name == TAIL and lacks(run, [case_a, case_b], name)):
             itself, chance = _itself(run, (case_a, case_b), name), intervals.t_test_p(logs)
             found = intervals.paired_shift(logs, run.confidence)
             deviation = float(np.std(logs, ddof=1)) if len(logs) > 1 else 0.0
@@ -249,16 +259,25 @@ def key(run: Run, case: int) -> str:
 
 
 def _pairs(run_a: Run, run_b: Run) -> list[tuple[int, int]]:
-    """Return the pairs of cases that are the same in both runs, without loopback."""
-    ours = {key(run_b, case): case for case in run_b.numbers}
-    pairs = [(case, ours[key(run_a, case)]) for case in run_a.numbers if key(run_a, case) in ours]
-    pairs = [pair for pair in pairs if run_a.case(pair[0]).system != "loopback"]
+    """Return the pairs of cases that are the same in both runs, in their order, without loopback and twins."""
+    theirs, ours = _by_key(run_a), _by_key(run_b)
+    pairs = sorted(pair for name, cases in theirs.items() for pair in zip(cases, ours.get(name, ()), strict=False))
     if not pairs:
         raise DataError(
             f"runs {run_a.id} and {run_b.id} have no case in common: compare runs of the same system, transport, "
             "options, payload, placement and clients"
         )
     return pairs
+
+
+def _by_key(run: Run) -> dict[str, list[int]]:
+    """Return the cases that measure the same, as two sources of one system do; of twins the first."""
+    found: dict[str, list[int]] = {}
+    for case in run.numbers:
+        alike = found.setdefault(key(run, case), [])
+        if run.case(case).system != "loopback" and run.case(case) not in [run.case(other) for other in alike]:
+            alike.append(case)
+    return found
 
 
 def values(run: Run, case: int, name: str) -> "pd.Series[float]":
@@ -269,22 +288,35 @@ def values(run: Run, case: int, name: str) -> "pd.Series[float]":
     return by_block if by_block.index.is_unique else by_block.groupby(level="block").median()
 
 
-def _baseline(run: Run, case: int, name: str) -> float:
-    """Return the baseline of a case: the median of a quantity of raw sockets over the same transport."""
-    transport = run.case(case).transport
-    sockets = run.first(system="sockets", transport=transport)
-    if sockets is None:
+SHARED = ("transport", "placement", "payload_bytes", "clients")  # factors of a case and of its baseline
+
+
+def baseline(run: Run, case: int) -> int | None:
+    """Return the raw sockets that a case of another machine's run is divided by: under the same factors, else None."""
+    of = run.case(case)
+    return run.first(system="sockets", **{name: getattr(of, name) for name in SHARED})
+
+
+def _with_baselines(a: Run, b: Run, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pairs that both machines have raw sockets for, without these; DataError if there are none."""
+    found = []
+    for case_a, case_b in pairs:
+        bases = baseline(a, case_a), baseline(b, case_b)
+        if None not in bases and bases[0] != case_a:
+            found.append((case_a, case_b))
+    if not found:
         raise DataError(
-            f"run {run.id} is of another machine and has no raw sockets over {transport} to compare it with"
+            f"runs {a.id} and {b.id} are of different machines, and no case has raw sockets under the same factors in "
+            f"both ({listed(SHARED)}) to be divided by: measure them too"
         )
-    return float(values(run, sockets, name).median())
+    return found
 
 
 @once
 def _logs(run: Run, case: int, name: str, normalised: bool = False) -> "pd.Series[float]":
-    """Return ln(quantity) of each start of a case, relative to the baseline if normalised; index: block."""
-    logs = np.log(values(run, case, name).dropna())
-    return logs - math.log(_baseline(run, case, name)) if normalised else logs
+    """Return ln(quantity) of each start of a case, if normalised of its ratio to the baseline; index: block."""
+    base = baseline(run, case) if normalised else None
+    return np.log(values(run, case, name).dropna()) if base is None else ratios(run, base, case, name)
 
 
 def _of_groups(

@@ -119,6 +119,7 @@ def of_run(run: Run) -> Occasion:
     manifest = run.manifest
     if not manifest["finished"]:
         raise DataError(f"run {run.id} is not finished: resume it with -p resume true")
+    checks.refuse_invalid(run)
     machine = msgspec.convert({name: manifest["machine"].get(name) for name in Machine.__struct_fields__}, Machine)
     bases = baselines(run)
     return Occasion(
@@ -463,6 +464,8 @@ HOLDS = 0.9  # of what was published, at least
 
 def against(published: Sequence[Occasion], new: Occasion) -> Against:
     """Return which published orders and ratios a new occasion repeats: those of its own machine, if there are any."""
+    itself = (new.run, new.machine.machine_id)  # what contains it does not predict it
+    published = [of for of in published if (of.run, of.machine.machine_id) != itself]
     here = [of for of in published if of.machine.machine_id == new.machine.machine_id]
     found = rows([new, *(here if len(here) >= LEAST_OCCASIONS else published)])
     both = [(replace(row, estimates=(None, *row.estimates[1:])), row.estimates[0]) for row in found]

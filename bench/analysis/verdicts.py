@@ -6,10 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from bench import stats
-from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN, Comparison, machines
-from bench.errors import UsageError
+from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, TAIL, UNKNOWN, Comparison, lacks, machines
+from bench.errors import DataError, UsageError
 from bench.plan import parameters
-from bench.run.frames import Run, column
+from bench.run.frames import Run
 from bench.text import listed, quoted
 
 
@@ -39,13 +39,13 @@ def differences(a: Run, b: Run) -> list[str]:
 
 def left_out(run: Run, cases: Iterable[int]) -> list[str]:
     """Return a line for each quantity that is not compared because some start has too few calls for it."""
-    rows = run.starts[run.starts["case"].isin(list(cases)) & (run.starts["load"] != "stream")]
-    fewest = rows["calls"].min()
+    cases = [case for case in cases if run.case(case).load != "stream"]
+    if not lacks(run, cases, TAIL):
+        return []
+    fewest = run.starts.loc[run.starts["case"].isin(cases), "calls"].min()
     return [
-        f"{words} is not compared: it needs {stats.needed_samples(0.99)} calls per start after the warm-up, and the "
-        f"shortest start has {fewest:,} in all"
-        for name, (words, _) in QUANTITIES.items()
-        if name == column(0.99) and len(rows) and rows[name].isna().any()
+        f"{QUANTITIES[TAIL][0]} is not compared: it needs {stats.needed_samples(0.99)} calls per start after the "
+        f"warm-up, and the shortest start has {fewest:,} in all"
     ]
 
 
@@ -65,6 +65,26 @@ def of_quantities(found: Iterable[Comparison], names: object) -> list[Comparison
     """Return the comparisons of the quantities asked for: p50, p99, rate, cpu; a list, or "all"."""
     chosen = {QUANTITIES[SHORT[name]][0] for name in parameters.names(names, "quantity", list(SHORT))}
     return [comparison for comparison in found if comparison.quantity in chosen]
+
+
+def asked_for(found: Iterable[Comparison], names: object, left_out: Iterable[str]) -> list[Comparison]:
+    """Return what ``of_quantities`` does; DataError if one that is named, or everything, could not be compared.
+
+    left_out: why quantities were not compared.
+    """
+    chosen = of_quantities(found, names)
+    there = {comparison.quantity for comparison in chosen}
+    named = (
+        []
+        if names == "all"
+        else [QUANTITIES[SHORT[name]][0] for name in parameters.names(names, "quantity", list(SHORT))]
+    )
+    if missing := [words for words in named if words not in there] or ([] if there else ["nothing"]):
+        why = "; ".join(left_out) or "its values are not known of both"
+        raise DataError(
+            f"{listed(missing)} could not be compared ({why}): measure longer windows, or name another quantity"
+        )
+    return chosen
 
 
 def baselines(run: Run) -> list[str]:
@@ -124,6 +144,6 @@ def share(text: str) -> float:
         value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         value = math.nan
-    if not 0 <= value < 10:
+    if not 0 <= value < (10 if text.endswith("%") else 1):
         raise UsageError(f"{quoted(text)} is not a share: write 5% or 0.05")
     return value

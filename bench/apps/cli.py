@@ -216,7 +216,7 @@ def service(
 @cli.command()
 @click.argument("a", metavar="BASE")
 @click.argument("b", metavar="HEAD")
-@click.option("--margin", default="5%", show_default=True, help="Smaller differences are of no practical interest.")
+@click.option("--margin", help="Of two runs: smaller differences are of no practical interest.  [default: 5%]")
 @click.option(
     "--at-most",
     "--fail-if-slower",
@@ -237,7 +237,7 @@ def service(
 def compare(
     a: str,
     b: str,
-    margin: str,
+    margin: str | None,
     at_most: str | None,
     quantity: str,
     as_json: bool,
@@ -260,12 +260,14 @@ def compare(
 
         if cases:
             raise click.UsageError("--case is for two stored runs: choose what is measured with --system")
+        if margin:
+            raise click.UsageError("--margin is for two stored runs: two revisions are judged by 5 %, and by --at-most")
         say = lambda line: click.echo(line, err=as_json)  # noqa: E731
         text, failed = compared(a, b, names, transport, dict(parameters), folders, quantity, at_most, as_json, say)
     else:
         from bench.apps.listing import compared_text
 
-        text, failed = compared_text(a, b, margin, at_most, as_json, quantity, cases)
+        text, failed = compared_text(a, b, margin or "5%", at_most, as_json, quantity, cases)
     echo(text)
     return 3 if failed else 0
 

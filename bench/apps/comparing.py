@@ -9,7 +9,7 @@ from typing import Any
 
 from bench import paths
 from bench.analysis import budget, checks, trust_card, verdicts
-from bench.analysis.comparison import Comparison
+from bench.analysis.comparison import Comparison, at_once
 from bench.apps import growing, revisions
 from bench.errors import UsageError
 from bench.experiments import precision, registry
@@ -25,6 +25,7 @@ from bench.validation import estimate
 from bench.validation.cases import COMPARED
 from bench.validation.sources import taking_part
 
+COMPARED_CASES = (findings.A, findings.B)
 OF_THE_PLAN = ("placement", "payload_bytes")  # parts of a case that are parameters of the plan, too
 MADE_HERE = ("a", "b", "source", "system", "transport", "hosts", "predictions")  # of what -p could set otherwise
 
@@ -86,6 +87,7 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
     if plan.until_width:
         say(precision.reached(run, plan))
     run.folder.update(checks=[outcome.as_dict() for outcome in checks.check(run)])
+    checks.refuse_invalid(run)
     say(f"It took {time.monotonic() - began:.0f} s. Stored in {paths.shown(run.folder.path)}")
     say(f"Drawn by: python -m bench run compare -p source {run.id}")
     return run
@@ -93,7 +95,7 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
 
 def _told(runs: Sequence[Run], quantities: str, at_most: str | None, as_json: bool) -> tuple[str, bool]:
     """Return what the runs show, and whether a limit was exceeded."""
-    found = [_found(run, quantities) for run in runs]
+    found = _found(runs, quantities)
     names = [run.plan.cases[findings.A].system for run in runs]
     has_others = not set(names) <= set(verdicts.BASELINES)
     not_judged = [
@@ -110,16 +112,29 @@ def _told(runs: Sequence[Run], quantities: str, at_most: str | None, as_json: bo
     return "\n\n".join([*blocks, closing]), failed
 
 
-def _found(run: Run, quantities: str) -> list[Comparison]:
-    """Return the comparisons of B with A, which are named once, above them."""
-    case = run.plan.cases[findings.A]
-    of_quantities = verdicts.of_quantities(findings.pairs(run)["B"], quantities)
-    return [replace(comparison, case=f"{case.system} {case.transport}") for comparison in of_quantities]
+def _found(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]:
+    """Return the comparisons of B with A of each run, adjusted for how many there are; DataError without one."""
+    of_each = [findings.pairs(run)["B"] for run in runs]
+    together = list(chain(*of_each))
+    adjusted = iter(at_once(together) if len(runs) > 1 else together)
+    found = []
+    for run, of_run in zip(runs, of_each, strict=True):
+        case = run.plan.cases[findings.A]
+        named = [replace(next(adjusted), case=f"{case.system} {case.transport}") for _ in of_run]
+        found.append(verdicts.asked_for(named, quantities, verdicts.left_out(run, COMPARED_CASES)))
+    return found
 
 
 def _record(run: Run, found: Sequence[Comparison]) -> dict[str, Any]:
     a, b = (run.plan.cases[case].source for case in (findings.A, findings.B))
-    return {"run": run.id, "a": a, "b": b, "comparisons": [verdicts.record(comparison) for comparison in found]}
+    return {
+        "run": run.id,
+        "a": a,
+        "b": b,
+        "comparisons": [verdicts.record(comparison) for comparison in found],
+        "left_out": verdicts.left_out(run, COMPARED_CASES),
+        "checks": run.manifest["checks"],
+    }
 
 
 def _lines(run: Run, found: Sequence[Comparison], at_most: str | None) -> list[str]:
@@ -127,7 +142,7 @@ def _lines(run: Run, found: Sequence[Comparison], at_most: str | None) -> list[s
     tally = trust_card.tally(checks.check(run))
     lines = [f"{name}  {run.labels[case]}" for name, case in (("A", findings.A), ("B", findings.B))]
     lines += [str(comparison) for comparison in found]
-    lines += verdicts.left_out(run, (findings.A, findings.B))
+    lines += verdicts.left_out(run, COMPARED_CASES)
     lines += [f"{turns(run)} Trust card: {tally.passed} of {tally.judged} checks PASS."]
     if at_most is not None:
         able = ", ".join(f"{verdicts.findable(one, at_most):.1%} in {one.quantity}" for one in found)

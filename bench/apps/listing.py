@@ -177,18 +177,22 @@ def compared_text(
 
     named: parts of labels, of the cases that are compared; all if there are none.
     """
-    from bench.analysis import budget, comparison, verdicts
+    from bench.analysis import budget, checks, comparison, verdicts
     from bench.run.frames import Run
 
     run_a, run_b = Run(stored.find(a)), Run(stored.find(b))
+    for run in (run_a, run_b):
+        checks.refuse_invalid(run)
     limit = verdicts.share(margin)
-    comparisons = verdicts.of_quantities(comparison.compare(run_a, run_b, limit, named), quantities)
+    missing = [f"run {run.id}: {text}" for run in (run_a, run_b) for text in verdicts.left_out(run, run.cases.index)]
+    comparisons = verdicts.asked_for(comparison.compare(run_a, run_b, limit, named), quantities, missing)
     resolution = budget.resolution(run_b, comparisons, limit)
     differ = verdicts.differences(run_a, run_b)
     closing, failed = verdicts.verdict_text(comparisons, at_most, verdicts.baselines(run_a))
     if as_json:
         records = [verdicts.record(comparison) for comparison in comparisons]
         parts = {"a": run_a.id, "b": run_b.id, "differ": differ, "resolution": resolution, "comparisons": records}
+        parts["left_out"] = missing
         return json.dumps(parts | {"at_most": at_most, "closing": closing, "failed": failed}, indent=1), failed
     head = [
         f"A  {run_a.id}",
@@ -197,9 +201,8 @@ def compared_text(
         "",
         resolution,
     ]
-    missing = [f"run {run.id}: {text}" for run in (run_a, run_b) for text in verdicts.left_out(run, run.cases.index)]
-    missing += [STORED] if at_most is not None else []
-    return "\n".join([*head, "", *map(str, comparisons), *missing, "", closing]), failed
+    notes = [*missing, STORED] if at_most is not None else missing
+    return "\n".join([*head, "", *map(str, comparisons), *notes, "", closing]), failed
 
 
 STORED = (

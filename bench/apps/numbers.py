@@ -91,9 +91,14 @@ def ratios(run: Run) -> list[Record]:
 def capacity(run: Run) -> Record:
     """Return what a search of a capacity found: the rates that met and violated the objective; None where none did."""
     low, high = findings.bracket(run)
+    searched = findings.searched(run)
+    if not searched["ended"]:  # an interrupted search knows neither end
+        low, high = 0.0, 0.0
     at = findings.case_at(run, low) if low else None
     return {
-        "objective": findings.searched(run)["objective"],
+        "objective": searched["objective"],
+        "ended": searched["ended"],
+        "confirmed": searched["confirmed"],
         "met_at_per_s": low or None,
         "violated_at_per_s": high or None,
         "is_at_least": bool(low) and findings.is_at_least(run),

@@ -52,6 +52,8 @@ def planned(name: str, parameters: Mapping[str, str]) -> tuple[Plan, dict[str, A
     if reason := registry.why_not(notebook, **asked):
         raise UsageError(reason)
     plan = registry.plan(notebook, **asked)
+    if plan.until_width:
+        raise UsageError("occasions of one plan have as many starts each: leave until_width out")
     if sum(case.system != "loopback" for case in plan.cases) < 2:
         raise UsageError(f"{notebook} measures one case: there is no ratio to replicate")
     return plan, asked

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench import paths as folders
@@ -110,7 +110,12 @@ def opened(base: str, head: str, paths: Sequence[str], say: Callable[[str], None
         roots = [_root(name, around, Path(copies, side), say) for side, name in (("base", base), ("head", head))]
         first, second = (_source(name, root, paths) for name, root in zip((base, head), roots, strict=True))
         if first.label.rpartition("@")[2] == second.label.rpartition("@")[2]:
-            say(f"{base} and {head} hold the same files: this measures what the machine does to equal programs")
+            say(
+                f"The systems' files of {base} and {head} are equal: unless what they start or import from elsewhere "
+                "differs, this measures what the machine does to equal programs"
+            )
+        if first.label == second.label:  # which folder a case means, its label alone says
+            first, second = replace(first, label=f"base-{first.label}"), replace(second, label=f"head-{second.label}")
         yield first, second
 
 

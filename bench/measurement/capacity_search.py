@@ -6,7 +6,7 @@ cannot show it, and nothing follows about the system.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from math import inf, isfinite, isinf, nan
+from math import ceil, inf, isfinite, isinf, nan
 from typing import Any
 
 import numpy as np
@@ -51,10 +51,13 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
     with folder.measuring(), Routers() as routers:
         rule = rule or Rule(USUAL, PROFILES[plan.profile].starts)
         prober = Prober(folder, plan, goal, routers, say, rule)
-        prober.try_machine(case.offered_per_s)
+        needed = stats.needed_samples(goal.p)
+        least = ceil(LEAST_SHARE * needed / LONGEST_S)
+        if (first := max(case.offered_per_s, least)) > case.offered_per_s:
+            say(f"p{100 * goal.p:g} needs {needed:,} requests in a probe: the search begins at {first:,.0f}/s")
+        prober.try_machine(first)
         say(of_machine(prober.control, goal))
-        least = LEAST_SHARE * stats.needed_samples(goal.p) / LONGEST_S
-        bracket = search(prober, case.offered_per_s, least, rule=rule, confirm=prober.confirm)
+        bracket = search(prober, first, least, rule=rule, confirm=prober.confirm)
         if not bracket.low:
             prober.try_machine(bracket.high)
         folder.update(finished=True, capacity=_record(goal, bracket, prober.control, rule))

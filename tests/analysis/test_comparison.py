@@ -4,12 +4,13 @@ import dataclasses
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from handmade import handmade, reference
 
-from bench.analysis import budget, verdicts
+from bench.analysis import budget, replication, verdicts
 from bench.analysis.comparison import (
     DIFFERENT,
     SAME,
@@ -23,6 +24,7 @@ from bench.analysis.comparison import (
     judge,
     shown,
 )
+from bench.apps import listing
 from bench.errors import DataError, UsageError
 from bench.plan.case import Case
 from bench.run.frames import Run
@@ -140,8 +142,49 @@ def test_unlike_machines_are_compared_by_their_sockets_or_not_at_all():
     found = compare(a, b)
     assert p50([one for one in found if "zeromq" in one.case]).ratio == pytest.approx(1, abs=0.01)
     assert any("machine machine_id: 0, other" in line for line in verdicts.differences(a, b))
-    with pytest.raises(DataError, match=r"sockets .*ipc"):
+    with pytest.raises(DataError, match="raw sockets under the same factors"):
         compare(handmade(ONE, [100]), machine(handmade(ONE, [100]), "other"))
+
+
+def test_of_unlike_machines_each_case_is_divided_by_sockets_under_its_own_factors():
+    cases = [Case(system, "ipc", placement=place) for system in ("sockets", "zeromq") for place in ("same", "split")]
+    a = handmade(cases, [10, 20, 30, 60])
+    b = machine(handmade(cases, [10, 80, 30, 240]), "other")  # its CPUs are farther from each other
+    found = compare(a, b)
+    assert {one.case for one in found} == {a.labels[2], a.labels[3]}
+    assert all(one.ratio == pytest.approx(1, abs=0.01) for one in found if one.quantity == "p50 RTT")
+
+
+def test_runs_of_two_sources_are_compared_source_by_source_and_twins_once():
+    sources = [Case("zeromq", "ipc", source=name) for name in ("main@1", "main@1", "head@2")]
+    later = [replace(case, source=name) for case, name in zip(sources, ("main@1", "main@1", "head@3"), strict=True)]
+    found = compare(
+        handmade(sources, [100, 100, 120], is_checked=False), handmade(later, [100, 100, 150], is_checked=False)
+    )
+    assert [one.ratio for one in found if one.quantity == "p50 RTT"] == pytest.approx([1.0, 1.25], rel=0.01)
+
+
+def test_a_tail_that_some_starts_lack_is_not_compared_and_asking_for_it_is_an_error():
+    pair = [Case("zeromq", "ipc"), Case("zeromq", "tcp")]
+    run = handmade(pair, [100, 130], calls=100)
+    found = compare_cases(run, 0, 1)
+    assert "p99 RTT" not in {one.quantity for one in found}
+    why = verdicts.left_out(run, [0, 1])
+    assert verdicts.asked_for(found, "all", why) == found
+    for names in ("p99", "p50,p99"):
+        with pytest.raises(DataError, match=r"p99 RTT .*368"):
+            verdicts.asked_for(found, names, why)
+    with pytest.raises(DataError, match="nothing"):
+        verdicts.asked_for([], "all", [])
+
+
+def test_nothing_is_concluded_from_an_invalid_run():
+    wrong = handmade(ONE, [100], errors=500)
+    for pair in ((wrong.id, handmade(ONE, [100]).id), (handmade(ONE, [100]).id, wrong.id)):
+        with pytest.raises(DataError, match=r"invalid .*answers"):
+            listing.compared_text(*pair, "5%", "2%", as_json=False)
+    with pytest.raises(DataError, match="invalid"):
+        replication.of_run(wrong)
 
 
 def test_runs_without_a_case_in_common_are_refused():
@@ -162,7 +205,7 @@ def test_shares(text, value):
     assert verdicts.share(text) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("text", ["five", "", "-1%", "nan"])
+@pytest.mark.parametrize("text", ["five", "", "-1%", "nan", "2"])
 def test_shares_that_are_none(text):
     with pytest.raises(UsageError, match="5%"):
         verdicts.share(text)

@@ -163,6 +163,12 @@ def test_what_a_machine_predicts_of_its_own_last_occasion_is_counted():
     assert replication.later(steady[:3]) is None and "predicted by" not in replication.described(steady[:3])
 
 
+def test_an_occasion_does_not_predict_itself():
+    occasions = [occasion(number, {"a": 1.0}) for number in range(3)] + [occasion(3, {"a": 3.0})]
+    assert replication.against(occasions, occasions[3]).share == 0
+    assert math.isnan(replication.against(occasions[:3], occasions[0]).share)  # two are left
+
+
 def test_how_far_ratios_differ_between_machines_is_said():
     text = replication.elsewhere_text(on_two_machines({"a": 1.0, "b": 1.0, "c": 1.0}, {"a": 1.5, "b": 0.8, "c": 1.2}))
     assert f"{math.exp(0.2):.2f} in the median and {math.exp(0.5):.2f} at most" in text

@@ -46,6 +46,8 @@ def test_occasions_that_are_here_count_and_a_second_call_continues(monkeypatch, 
 
 
 def test_what_cannot_be_replicated_is_refused(command):
+    with pytest.raises(UsageError, match="until_width"):
+        replicating.planned("compare", {"until_width": "2%"})
     for words, wanted in [
         (("capacity",), "one case"),
         (("latency", "-p", "source", "reference"), "source is not for a plan"),

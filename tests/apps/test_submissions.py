@@ -18,6 +18,7 @@ import pytest
 from conftest import ROOT
 from handmade import handmade, reference
 
+from bench.analysis import comparison
 from bench.analysis.comparison import QUANTITIES
 from bench.apps import classroom, listing, numbers
 from bench.apps.classroom import merging, ratios, reading, submitting, telling
@@ -26,6 +27,7 @@ from bench.errors import DataError, UsageError
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.run import integrity, schema, stored
+from bench.run.frames import column
 from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
@@ -67,6 +69,15 @@ def test_the_digest_of_a_run_is_handed_in_shown_and_printed_where_the_run_is(tmp
     room = merging.gather(str(tmp_path / "class"), "p50 RTT", "")
     assert telling.submissions(room)["digest"].to_list() == [digest[:16]]
     assert f"digest    {digest}" in listing.run_text("reference/latency").splitlines()
+
+
+def test_a_case_that_took_turns_in_several_groups_of_a_block_is_submitted_as_one_start_of_it():
+    (run,) = submitting.submission(["reference/overview"]).content["runs"]
+    starts = [(start["case"], start["block"]) for start in run["starts"]]
+    assert len(starts) == len(set(starts)) < len(reference("overview").starts)
+    base = reference("overview").first(system="sockets", transport="ipc")
+    told = {start["block"]: start[column(0.5)] for start in run["starts"] if start["case"] == base}
+    assert told == comparison.values(reference("overview"), base, column(0.5)).to_dict()
 
 
 def test_nothing_private_is_submitted():

@@ -9,7 +9,7 @@ from handmade import usual
 
 from bench import systems
 from bench.analysis import checks
-from bench.apps import listing
+from bench.apps import listing, numbers
 from bench.errors import UsageError
 from bench.experiments import panels, registry
 from bench.experiments.capacity import text
@@ -166,6 +166,13 @@ def test_where_raw_sockets_violate_an_objective_too_the_machine_is_named_and_not
     assert {case.system for case in run.plan.cases} == {"zeromq"}
 
 
+def test_a_search_begins_where_a_probe_has_enough_requests(monkeypatch):
+    run, said = searched(monkeypatch, {"sockets": 9000, "zeromq": 1000}, first=2, goal="p95<=5ms")
+    rates = [probe["rate"] for probe in run.manifest["capacity"]["probes"]]
+    assert "requests" in said[0] and rates[0] == run.manifest["capacity"]["control"][0]["rate"] > 2
+    assert run.manifest["capacity"]["low_per_s"] > 900
+
+
 def test_where_raw_sockets_meet_an_objective_the_system_is_named(monkeypatch):
     run, said = searched(monkeypatch, {"sockets": 1000, "zeromq": 0})
     assert "meet" in said[0] and all(probe["kept"] for probe in run.manifest["capacity"]["control"])
@@ -294,5 +301,7 @@ def test_an_interrupted_search_can_be_looked_at(monkeypatch):
         capacity_search.find(plan, objective("p50<1s"), interrupted)
     run = Run(find("latest"))
     assert not run.manifest["finished"] and len(run.ledger) == 2  # the first line is the control's
+    said = numbers.capacity(run)
+    assert not said["ended"] and said["met_at_per_s"] is None and said["violated_at_per_s"] is None
     assert "not certain" in listing.run_text("latest") or "No conclusion" in listing.run_text("latest")
     panels.whole(run)

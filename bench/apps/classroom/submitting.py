@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from bench import paths
 from bench.analysis import checks, comparison
 from bench.apps.classroom import reading
@@ -16,7 +18,7 @@ from bench.plan import hosts
 from bench.plan.case import Case
 from bench.run import stored
 from bench.run.frames import Run, number_of, shared
-from bench.text import counted, listed, quantity, quoted
+from bench.text import counted, quantity, quoted
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,7 @@ def submission(names: Sequence[str]) -> Submission:
             )
         if any(hosts.is_far(case.hosts) for case in run.plan.cases):
             raise DataError(f"run {run.id} was measured by several machines, and a file is of one: submit other runs")
-        if bad := checks.tally(run).invalid:
-            raise DataError(f"run {run.id} is invalid ({listed(bad)}): `python -m bench show` says why; measure again")
+        checks.refuse_invalid(run)
     content = report(runs)
     data = encoded(content)
     try:
@@ -102,12 +103,14 @@ def _case(case: Case) -> dict[str, Any]:
 
 
 def _starts(run: Run) -> list[dict[str, Any]]:
-    """Return the starts of a run; a number that is not known, or not above zero, is null."""
-    starts = run.starts[["case", "block", "calls", "errors"]].copy()
+    """Return the starts of a run, those of a block as one; a number that is not known, or not above zero, is null."""
+    starts = run.starts.groupby(["case", "block"], sort=False)[["calls", "errors"]].sum().reset_index()
     for name in comparison.QUANTITIES:
-        for case in starts["case"].unique():
-            starts.loc[starts["case"] == case, name] = comparison.values(run, number_of(case), name).to_numpy()
-        starts[name] = starts[name].astype(object).where(starts[name] > 0, None)
+        of_case = {case: comparison.values(run, number_of(case), name) for case in starts["case"].unique()}
+        found = pd.Series(
+            [of_case[case].get(block) for case, block in starts[["case", "block"]].to_numpy()], dtype=float
+        )
+        starts[name] = found.astype(object).where(found > 0, None)
     return starts.to_dict("records")
 
 
