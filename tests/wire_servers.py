@@ -11,7 +11,7 @@ import hpack
 from specs import client_spec, run_load
 
 from bench.child.wire import WireLoad
-from bench.contract import parse_address
+from bench.contract import PACING, parse_address
 from bench.systems import _connections, _http2, _xmlrpc, sockets
 
 FOREVER_S = 60
@@ -107,6 +107,11 @@ def load_of(address, system=sockets, window_s=FOREVER_S, options=None, **spec):
         return load, report, report.times
     finally:
         load.close()
+
+
+def failures(report):
+    """Return the numbers of failures by kind that a load reports."""
+    return [number for number in report.numbers if number[0] != PACING]
 
 
 def framed(payload):

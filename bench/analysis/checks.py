@@ -58,9 +58,13 @@ def sampled_cases(run: Run) -> list[int]:
 
 @once
 def level_changes(run: Run) -> dict[int, stationarity.Levels]:
-    """Return how the level of each case changes after the warm-up, without the cases that the plan makes unsteady."""
+    """Return how the level of each case changes after the warm-up, without those of too few starts to agree on it.
+
+    Cases that the plan makes unsteady are left out, too.
+    """
     cases = [case for case in sampled_cases(run) if not stationarity.is_unsteady_by_plan(run.case(case))]
-    return {case: stationarity.levels(run, case, len(cases)) for case in cases}
+    found = {case: stationarity.levels(run, case, len(cases)) for case in cases}
+    return {case: of for case, of in found.items() if of.starts >= stationarity.LEAST_STARTS}
 
 
 def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
@@ -172,7 +176,11 @@ def rate(run: Run) -> Check:
     window, which begins when the first caller does and ends with the last reply: it may differ also by the share of the
     window that the longest call takes. Compared are medians over starts, as they are printed.
     """
-    starts = run.starts[run.starts["case"].isin(_closed_loops(run))].dropna(subset="rate_per_s")
+    starts = run.starts[run.starts["case"].isin(_closed_loops(run))]
+    if apart := _apart(run, starts):
+        advice = "callers did not run at the same time: look at the errors, or use longer windows (window_s)"
+        return Check("rate", CAUTION, apart, advice)
+    starts = starts.dropna(subset="rate_per_s")
     if silent := _silent(run, starts):
         finding = f"only {silent[0]} of {silent[1]} callers of {run.labels[silent[2]]} made calls"
         return Check("rate", CAUTION, finding, "the others did not run, or their calls are missing: look at the errors")
@@ -194,6 +202,16 @@ def rate(run: Run) -> Check:
 
 def _closed_loops(run: Run) -> list[int]:
     return [case for case in sampled_cases(run) if run.case(case).load == "closed"]
+
+
+def _apart(run: Run, starts: pd.DataFrame) -> str:
+    """Return where the callers of a start had no time in common, so that it has no rate; "" if none is so."""
+    without = starts[starts["rate_per_s"].isna() & (starts["calls"] > 0)]
+    cases = [case for case in map(number_of, without["case"].unique()) if run.case(case).under_way > 1]
+    if not cases:
+        return ""
+    count, all_starts = (int((of["case"] == cases[0]).sum()) for of in (without, starts))
+    return f"the callers of {run.labels[cases[0]]} had no time in common in {count} of {all_starts} starts"
 
 
 def _silent(run: Run, starts: pd.DataFrame) -> tuple[int, int, int] | None:
@@ -226,10 +244,13 @@ def pacing(run: Run) -> Check:
     if calm.empty:
         return Check("pacing", INVALID, f"every offered rate exceeds the server's capacity{omitted}", "lower the rates")
     late = lateness(run, map(number_of, calm.index))
-    finding = "too few requests found an idle connection to know the p99 of their lateness"
-    if late:
-        most = latest(late).spread.words("{:.0f} us".format)
-        finding = f"p99 lateness of requests on idle connections is at most {most}"
+    if not late:
+        finding = "too few requests found an idle connection to know the p99 of their lateness"
+        return Check("pacing", NOTHING, finding + omitted)
+    if unknown := [run.labels[case] for case in map(number_of, calm.index) if case not in late]:
+        omitted += f"; not known, as too few requests found an idle connection: {listed(unknown)}"
+    most = latest(late).spread.words("{:.0f} us".format)
+    finding = f"p99 lateness of requests on idle connections is at most {most}"
     advice = "the lateness is part of these response times: use a quieter machine, or fewer clients than CPUs"
     above = [case for case, of in late.items() if of.value > limit_us(run, case)]
     if above:
@@ -368,7 +389,11 @@ def settled(run: Run) -> Check:
     """
     levels = level_changes(run)
     if not levels:
-        return Check("settled", NOTHING, "no case whose level should stay the same")
+        return Check(
+            "settled",
+            NOTHING,
+            f"no case of at least {stationarity.LEAST_STARTS} starts whose level should stay the same",
+        )
     of_cases = run.ledger[run.ledger["case"].isin(levels)]
     whole = " (not from the CPU time per call)" if (of_cases["cpu_from_ns"] == 0).any() else ""
     cut_s = " to ".join(dict.fromkeys(f"{end / 1e9:.2f}" for end in of_cases["warm_up_ns"].quantile([0, 1])))
@@ -610,7 +635,7 @@ def machine(run: Run) -> Check:
 
 def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
     """Return the outcome of the check ``machine`` for starts of this machine alone."""
-    disturbed = per_host.disturbances(ledger, int(run.manifest["machine"]["cpus_allowed"]))
+    disturbed = per_host.disturbances(ledger, per_host.cpus(run.manifest["machine"]))
     advice = [OTHERS] if disturbed else []
     collections = int(ledger["gc_collections"].sum())
     if moved := per_host.moved_by_collections(run, ledger):
@@ -624,7 +649,11 @@ def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
     few = few or ", no garbage collection"
     quiet = ", little other work" if len(used_by_all(ledger)) else f"; other processes: not known, {_dark(run)}"
     stolen = "steal at most 1 % (median over starts)" if ledger["steal_ns"].notna().any() else "steal was not recorded"
-    return Check("machine", PASS, f"{stolen}, no throttling{few}{quiet}")
+    return Check("machine", PASS, f"{stolen}, {_throttling(ledger)}{few}{quiet}")
+
+
+def _throttling(rows: pd.DataFrame) -> str:
+    return "no throttling" if rows["throttled_ns"].notna().all() else "throttling was not recorded"
 
 
 def _machines(run: Run) -> Check:
@@ -640,7 +669,7 @@ def _machines(run: Run) -> Check:
         return Check("machine", CAUTION, "; ".join(disturbed), "; ".join(advice))
     recorded = run.hosts[["machine_busy_ns", "steal_ns"]].notna().all()
     steal = "steal at most 1 % (median over starts)" if recorded["steal_ns"] else "steal was not recorded everywhere"
-    words = [steal, "no throttling"]
+    words = [steal, _throttling(run.hosts)]
     words.append("little other work" if recorded["machine_busy_ns"] else "other processes were not recorded everywhere")
     return Check("machine", PASS, f"on each of {run.hosts['host'].nunique()} hosts: {', '.join(words)}")
 

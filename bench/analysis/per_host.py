@@ -1,7 +1,9 @@
 """What a run of several hosts says of each of them: whose calls its quantiles describe, and why."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -123,6 +125,11 @@ def stalls(run: Run) -> Check:
     )
 
 
+def cpus(machine: Mapping[str, Any]) -> int:
+    """Return how many CPUs a machine has, over all of which the kernel counts steal; else those that are allowed."""
+    return int(machine.get("cpus") or machine["cpus_allowed"])
+
+
 def disturbances(starts: pd.DataFrame, cpus: int) -> list[str]:
     """Return what disturbed the starts of a machine: steal, other processes, a CPU limit.
 
@@ -142,8 +149,8 @@ def disturbances_of_hosts(run: Run) -> list[str]:
     """Return what disturbed which host."""
     disturbed = []
     for host, rows in run.hosts.groupby("host", sort=False):
-        cpus = int(run.machine_of(str(host))["cpus_allowed"])
-        disturbed += [f"host {host}: {words}" for words in disturbances(starts_of_host(run, rows), cpus)]
+        of_host = disturbances(starts_of_host(run, rows), cpus(run.machine_of(str(host))))
+        disturbed += [f"host {host}: {words}" for words in of_host]
     return disturbed
 
 

@@ -65,7 +65,7 @@ class RetryLoad:
         for connection in writable:
             connection.push()
         for connection in readable:
-            attempts, now = connection.replies(), time.perf_counter_ns()
+            now, attempts = connection.replies()
             for attempt in attempts:
                 self._requests.was_answered(attempt, now)
                 self._answered += 1
@@ -131,25 +131,27 @@ class Connection:
         except OSError as reason:
             raise TransportError(f"the connection failed: {reason}", "write") from reason
 
-    def replies(self) -> list[int]:
-        """Read what has come, and return the attempts that it answers; all are verified."""
-        self._receive()
-        answered = []
+    def replies(self) -> tuple[int, list[int]]:
+        """Read what has come; return when, in ns, and the attempts that it answers; all are verified."""
+        now, answered = self._receive(), list[int]()
         while size := self._wire.end(self._inbox, len(self._inbox)):
             if not self._under_way:
                 raise TransportError("the server sent a reply to no request", "read")
             answered.append(self._under_way.popleft())
             self._verify(size, answered[-1])
-        return answered
+        return now, answered
 
-    def _receive(self) -> None:
+    def _receive(self) -> int:
+        """Read what has come; return when, in ns."""
         try:
             data = self._socket.recv(READ_BYTES)
         except OSError as reason:
             raise TransportError(f"the connection failed: {reason}", "read") from reason
+        now = time.perf_counter_ns()
         if not data:
             raise TransportError("the server closed the connection instead of answering", "read")
         self._inbox += data if self._tls is None else self._tls.decrypt(data)
+        return now
 
     def _sealed(self, attempt: int) -> bytes:
         """Return the bytes of an attempt, encrypted where the connection is."""

@@ -101,8 +101,13 @@ _spun_ns = zeros(1)
 
 
 def spun_ns() -> int:
-    """Return the CPU time in ns that this process has spent so far in the spinning of ``wait_until``."""
+    """Return the CPU time in ns that this process has spent so far in spinning until requests are due."""
     return _spun_ns[0]
+
+
+def add_spun(ns: int) -> None:
+    """Count time that was spent in such spinning elsewhere than in ``wait_until``."""
+    _spun_ns[0] += ns
 
 
 def wait_until(instant_ns: int) -> None:

@@ -20,7 +20,7 @@ from bench.child.polling import Epoll, Poller, Selector
 from bench.child.structured_messages import Payloads
 from bench.child.wire_connection import Connection, Script, Step, Talk
 from bench.child.wire_timer import LIMIT_S, NEVER_NS, DueError, Timer
-from bench.contract import LoadReport
+from bench.contract import PACING, LoadReport
 from bench.errors import TransportError
 from bench.process.spec import ClientSpec
 
@@ -115,10 +115,11 @@ class ConnectionLoop:
             connection.talking.close()  # it counts its call as begun
             self._again(connection, self._timer.late())
 
-    def advance(self, timeout_s: float | None) -> None:
-        """Wait up to ``timeout_s`` for events and handle them."""
+    def advance(self, timeout_s: float | None) -> bool:
+        """Wait up to ``timeout_s`` for events and handle them; return whether there were any."""
         is_due = False
-        for fd, event in self.poller.poll(timeout_s, min(MOST_EVENTS, max(1, len(self)))):
+        events = self.poller.poll(timeout_s, min(MOST_EVENTS, max(1, len(self))))
+        for fd, event in events:
             try:
                 self._steps[fd](event)
             except StopIteration:
@@ -129,6 +130,7 @@ class ConnectionLoop:
                 is_due = True
         if is_due:
             self._look_for_late()
+        return bool(events)
 
     def stop(self) -> None:
         """End the talks that still wait for an order to send."""
@@ -142,7 +144,8 @@ def pace(
     """Send each request when it is due on the connection that has been idle longest; return the sender of each request.
 
     senders: a list as long as ``due``, to keep them: memory does not grow meanwhile. A request that is due while no
-    connection is idle is sent by the next idle one. Requests not sent by ``limit_ns`` are dropped.
+    connection is idle is sent by the next idle one. Requests not sent by ``limit_ns`` are dropped. Shortly before one
+    is due this spins, which is counted (``timed_loops.spun_ns``).
     """
     clock, ahead = time.perf_counter_ns, 0
     while True:
@@ -156,7 +159,8 @@ def pace(
                     continue
             elif early > EARLY_NS:
                 talks.poller.wait((early - EARLY_NS) / 1e9)
-            talks.advance(0)
+            if not talks.advance(0) and 0 < early <= EARLY_NS:
+                timed_loops.add_spun(clock() - now)
         elif len(talks) > len(idle):
             talks.advance(None)
         else:
@@ -196,6 +200,7 @@ class WireLoad:
         sizes = [spec.case.calls_per_caller] * len(self.connections) if self._due is None else [max(1, len(self._due))]
         self._times = [(timed_loops.zeros(size), timed_loops.zeros(size)) for size in sizes]
         self._senders: list[Any] = []
+        self._spun_ns = 0
         self._idle = deque[Step]()
 
     def first(self) -> int:
@@ -245,7 +250,9 @@ class WireLoad:
     def load(self, at_ns: int, until_ns: int) -> None:
         """Make the calls of the window, or more in another slice of it; an open load's may be late by a fifth of it."""
         if self._due is not None:
+            before_ns = timed_loops.spun_ns()
             self._senders = pace(self._talks, self._idle, self._due, self._senders, limit_ns(at_ns, until_ns))
+            self._spun_ns = timed_loops.spun_ns() - before_ns
             return self._talks.stop()
         pairs = list(zip(self.connections, self._times, strict=True))
         turns = self._script.turns
@@ -258,12 +265,18 @@ class WireLoad:
         ).run()
 
     def report(self) -> LoadReport:
-        """Return the calls, the failures, and each connection's send and receive times (open load: also due times)."""
+        """Return the calls, the failures, and each connection's send and receive times.
+
+        Of an open load also the due times, and the CPU time of pacing.
+        """
         times = self._closed_times() if self._due is None else self._open_times(self._due)
         scheduled = None if self._due is None else len(self._due)
         calls, codec = sum(len(columns[0]) for columns in times), self._payloads.codec_alone()
         flat = [column for columns in times for column in columns]
-        return LoadReport(calls, flat, *failed(self.connections), scheduled=scheduled, codec=codec)
+        errors, numbers = failed(self.connections)
+        if self._due is not None:
+            numbers.append((PACING, self._spun_ns / 1e3, "us"))
+        return LoadReport(calls, flat, errors, numbers, scheduled=scheduled, codec=codec)
 
     def _closed_times(self) -> list[list[Any]]:
         return [

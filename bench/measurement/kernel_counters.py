@@ -39,7 +39,25 @@ def read(
     for name, (file, group, counter) in TCP.items():
         counters |= _named(net / file, group, counter, name)
     counters |= _first(net / "sockstat", r"(?m)^TCP: .*\btw (\d+)", "tcp_time_wait")
-    return counters | _first(cgroup / "cpu.stat", r"throttled_usec (\d+)", "throttled_ns", 1000)
+    return counters | _throttled(proc, cgroup)
+
+
+def _throttled(proc: Path, cgroup: Path) -> dict[str, int]:
+    """Return how long CPU limits of this process's control groups throttled tasks, or nothing where none is counted."""
+    lines, found = ["0::/"], list[int]()
+    with contextlib.suppress(OSError):
+        lines = (proc / "self" / "cgroup").read_text().splitlines()
+    for _, names, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
+        if not names:
+            top, counter = cgroup, (r"throttled_usec (\d+)", "throttled_ns", 1000)
+        elif "cpu" in names.split(","):
+            top, counter = cgroup / "cpu", (r"throttled_time (\d+)", "throttled_ns", 1)
+        else:
+            continue
+        own = top / path.lstrip("/")
+        for folder in (own, *own.parents)[: len(own.parts) - len(top.parts) + 1]:
+            found += _first(folder / "cpu.stat", *counter).values()
+    return {"throttled_ns": sum(found)} if found else {}
 
 
 def _named(file: Path, group: str, counter: str, name: str) -> dict[str, int]:

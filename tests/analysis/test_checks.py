@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from handmade import PAIR, file_by_file, handmade, in_order, in_turns, moody, noisy, recorded, reference, usual
 
-from bench.analysis import checks, earlier, rankings, speed, stationarity, trust_card
+from bench.analysis import checks, earlier, per_host, rankings, speed, stationarity, trust_card
 from bench.analysis.checks import CAUTION, INVALID, NOTHING, PASS
 from bench.analysis.resources import Resource, crowded, used_by_all
 from bench.analysis.trust_card import tally
@@ -106,6 +106,26 @@ def test_each_check_can_fail(name):
     verdict, run = FAILING[name]
     found = outcome(run(), name)
     assert found.verdict == verdict and found.advice and found.found
+
+
+def test_what_cannot_be_known_is_not_passed():
+    assert outcome(handmade(PAIR, [100, 50], starts=2), "settled").verdict == NOTHING
+    few = handmade([Case("zeromq", "ipc", load="open", offered_per_s=100.0)], [100], calls=50, scheduled=50)
+    assert outcome(few, "pacing").verdict == NOTHING and "too few" in outcome(few, "pacing").found
+    assert "throttling was not recorded" in outcome(handmade(PAIR, [100, 50], throttled_ns=None), "machine").found
+    assert "no throttling" in outcome(handmade(PAIR, [100, 50], throttled_ns=0), "machine").found
+    assert per_host.cpus({"cpus": 64, "cpus_allowed": 4}) == 64 and per_host.cpus({"cpus_allowed": 4}) == 4
+
+
+def test_callers_that_had_no_time_in_common_are_a_caution_although_their_start_has_no_rate():
+    def record(start, block, index):
+        sent = np.arange(100) * 1_000_000
+        later = sent + (10**9 if block == 2 else 0)  # the second begins when the first has ended
+        return StartRecord(usual(200, 2.0), [np.vstack([each, each + 900_000]) for each in (sent, later)])
+
+    run = recorded("latency", [Case("zeromq", "ipc", clients=2)], record)
+    found = outcome(run, "rate")
+    assert found.verdict == CAUTION and "in 1 of 6 starts" in found.found
 
 
 def test_saturated_clients_are_not_the_servers_capacity():
@@ -432,6 +452,26 @@ def test_counters_of_the_kernel(tmp_path):
     counted = {"tcp_delayed_acks": 23, "tcp_segments_out": 8, "tcp_connections": 6}
     assert found == times | counted | {"tcp_time_waits": 4, "tcp_time_wait": 42}
     assert kernel_counters.read(tmp_path / "none", tmp_path / "none") == {}
+
+
+@pytest.mark.parametrize(
+    ("group", "files", "throttled_ns"),
+    [
+        ("0::/a/b", {"a/b": "throttled_usec 3", "a": "throttled_usec 4", ".": "usage_usec 1"}, 7000),
+        ("4:cpu,cpuacct:/a\n3:memory:/b", {"cpu/a": "throttled_time 5", "b": "throttled_time 9"}, 5),
+        ("0::/a", {"a": "usage_usec 1"}, None),
+    ],
+)
+def test_throttling_is_that_of_the_own_control_group_and_of_those_around_it(tmp_path, group, files, throttled_ns):
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "cgroup").write_text(f"{group}\n")
+    for place, text in files.items():
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        (tmp_path / place / "cpu.stat").write_text(f"nr_periods 1\n{text}\n")
+    assert kernel_counters.read(tmp_path, tmp_path).get("throttled_ns") == throttled_ns
+
+
+def test_counters_of_this_kernel():
     assert {"machine_busy_ns", "steal_ns"} <= kernel_counters.read().keys()
 
 

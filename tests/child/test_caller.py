@@ -6,12 +6,11 @@ import time
 
 import pytest
 from specs import client_spec, run_load
-from wire_servers import framed, http, leaving, posted, served
+from wire_servers import failures, framed, http, leaving, posted, served
 
 from bench.analysis import checks
 from bench.child import caller
 from bench.child.loads import Callers
-from bench.contract import PACING
 from bench.errors import TransportError
 from bench.measurement import runner
 from bench.plan.case import Case
@@ -64,8 +63,7 @@ def reset(connection, payload):
 def test_faults_of_a_server_are_counted_and_what_worked_is_kept(system, load, fault, kind):
     with served(fourth(fault)) as address:
         report, blobs = callers(system, address, load=load)
-    failures = [number for number in report.numbers if number[0] != PACING]
-    assert failures == [(f"error_{kind}", report.errors, "1")] and report.errors >= 4
+    assert failures(report) == [(f"error_{kind}", report.errors, "1")] and report.errors >= 4
     width = 3 if load == "open" else 2
     assert [len(blob) for blob in blobs] == [report.calls] * width
     sent, received = blobs[:2]

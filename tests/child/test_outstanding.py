@@ -15,6 +15,7 @@ from wire_servers import framed, served
 
 from bench.child import event_loop, payload_sizes
 from bench.child.wire_outstanding import WireOutstanding
+from bench.contract import PACING
 from bench.errors import SystemFailedError, TransportError
 from bench.systems import sockets
 
@@ -208,6 +209,7 @@ def test_failed_requests_of_an_open_load_are_counted_and_have_no_times():
     system = awaited(fails=5)
     _, report, times = made(system, callers=1, outstanding=4, load="open", offered_per_s=500.0)
     assert report.errors > 0 and report.calls + report.errors == report.scheduled
+    assert next(value for name, value, _ in report.numbers if name == PACING) > 0
     assert sum(map(len, times)) == 3 * report.calls
 
 

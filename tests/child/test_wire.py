@@ -12,13 +12,14 @@ from socket import MSG_MORE, SHUT_WR, SO_LINGER, SOL_SOCKET, socketpair
 import numpy as np
 import pytest
 from specs import client_spec
-from wire_servers import byte_by_byte, echo, framed, http, late, leaving, load_of, requests, served
+from wire_servers import byte_by_byte, echo, failures, framed, http, late, leaving, load_of, requests, served
 
 from bench import systems
 from bench.child import caller, open_files, polling, wire, wire_connection
 from bench.child.timed_loops import zeros
 from bench.child.wire import ConnectionLoop
 from bench.child.wire_connection import Connection, Script
+from bench.contract import PACING
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -189,7 +190,7 @@ def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spo
     with served(spoilt(spoil, 5)) as address:
         made, report, blobs = load_of(address, callers=2, **paced)
     failed = sum(one.failures.kinds.total() for one in made.connections)
-    assert report.errors == failed >= 2 and report.numbers == [(f"error_{kind}", failed, "1")]
+    assert report.errors == failed >= 2 and failures(report) == [(f"error_{kind}", failed, "1")]
     assert report.calls + failed == 40
     width = 3 if load == "open" else 2
     assert sum(map(len, blobs)) == width * report.calls and all(min(blob) > 0 for blob in blobs if len(blob))
@@ -289,6 +290,14 @@ def test_replies_are_looked_for_also_while_all_requests_are_late():
     assert senders == list(range(900)) and max(Talks.unread) == wire.MOST_UNREAD < 20
 
 
+def test_spinning_until_requests_are_due_is_counted():
+    with served(echo) as address:
+        _, report, _ = load_of(address, load="open", offered_per_s=100, window_s=0.5)
+        _, closed, _ = load_of(address, window_s=0.1)
+    (spun_us,) = [value for name, value, _ in report.numbers if name == PACING]
+    assert 0 < spun_us < 600_000 and closed.numbers == []
+
+
 def test_more_connections_than_requests_are_no_hindrance():
     with served(echo) as address:
         _, report, blobs = load_of(address, load="open", offered_per_s=20, window_s=0.1, callers=5)
@@ -324,7 +333,7 @@ def test_a_call_that_is_never_answered_fails_and_the_others_go_on(limited, load)
     with served(silent_once(itertools.count())) as address:
         made, report, _ = load_of(address, callers=2, **paced)
     failed = report.errors  # on a busy machine more than that one
-    assert report.numbers == [("error_timeout", failed, "1")] and failed >= 1
+    assert failures(report) == [("error_timeout", failed, "1")] and failed >= 1
     assert report.calls + failed == (30 if load == "open" else 40)
     assert sum(one.reopened for one in made.connections) == failed
 

@@ -14,6 +14,7 @@ from wire_servers import (
     OK,
     answering,
     echo,
+    failures,
     framed,
     frames_of,
     grpc_echo,
@@ -118,7 +119,7 @@ def test_an_idle_server_that_takes_leave_is_connected_to_again():
         load, report, _ = grpc_load(address, load="open", offered_per_s=20, window_s=0.5)
         assert wait_for(lambda: len(crossed) == report.errors)
     assert (report.calls + report.errors, report.scheduled) == (10, 10) and load.connections[0].reopened >= 5
-    assert {name for name, _, _ in report.numbers} <= {"error_GOAWAY NO_ERROR"}
+    assert {name for name, _, _ in failures(report)} <= {"error_GOAWAY NO_ERROR"}
 
 
 def test_the_preface_is_the_first_that_a_server_gets_that_sends_its_settings_at_once():
@@ -168,7 +169,7 @@ def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spo
         made, report, blobs = grpc_load(address, callers=2, **paced)
         is_cut = load == "open" and time.monotonic() - began > 1.2  # then what is left is not made
     failed = sum(one.failures.kinds.total() for one in made.connections)
-    assert report.errors == failed >= 2 and report.numbers == [(f"error_{kind}", failed, "1")]
+    assert report.errors == failed >= 2 and failures(report) == [(f"error_{kind}", failed, "1")]
     assert report.calls + failed == 40 or (is_cut and report.calls + failed < 40 == report.scheduled)
     assert sum(map(len, blobs)) == (3 if load == "open" else 2) * report.calls
 
