@@ -58,11 +58,11 @@ LOADS = {
 def test_a_client_is_closed_in_the_task_that_opened_it(given):
     kind = type("Counted", (Client,), {"closed": 0})
     system = SimpleNamespace(Client=kind, Multiplexed=kind, StreamClient=kind, __name__="counted")
-    spec = client_spec(window_s=0.05, **given)
+    spec = client_spec(window_s=0.2, **given)
     load = library_load(system, SimpleNamespace(), "", spec)
     load.first()
     now = time.perf_counter_ns()
-    load.load(now, now + 50_000_000)
+    load.load(now, now + 200_000_000)
     assert load.report().calls > 0
     load.close()
     assert kind.closed >= spec.case.callers
