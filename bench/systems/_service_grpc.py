@@ -174,7 +174,7 @@ def encoded(request: Prepared, has_stream: bool = False) -> bytes:
 
 def fault(request: Prepared, status: str, data: bytes) -> str:
     """Return what is wrong with a reply; "" for the expected one."""
-    return fault_of_status(request, status, data) or (fault_of_message(request, data) if status == "OK" else "")
+    return fault_of_status(request, status, data) or fault_of_message(request, data)
 
 
 def fault_of_status(request: Prepared, status: str, data: bytes) -> str:

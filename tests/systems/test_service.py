@@ -788,6 +788,14 @@ def test_a_grpc_call_that_fails_is_counted_unless_its_status_is_expected(own_grp
         assert refused.ledger["calls"] and not refused.ledger["errors"]
 
 
+def test_the_details_of_an_expected_status_have_to_hold_the_text(own_grpc):
+    service = service_file.read(own_grpc(["a"], {"status": "NOT_FOUND", "text": "no such"}))
+    request = next(service_file.prepared(service, random.Random(0)))
+    assert not _service_grpc.fault(request, "NOT_FOUND", b"no such user")
+    assert "no such" in _service_grpc.fault(request, "NOT_FOUND", b"gone")
+    assert "NOT_FOUND" in _service_grpc.fault(request, "OK", b"no such user")
+
+
 @pytest.mark.parametrize(
     ("message", "fault"),
     [
