@@ -149,7 +149,7 @@ def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -
 
 
 def lacks(run: Run, cases: Sequence[int], name: str) -> bool:
-    """Return whether some start of these cases has no value: of a tail that is a slow one, which may not be left out."""
+    """Return whether some start of these cases has no value; of a tail those are slow ones, which have to count."""
     return bool(run.starts.loc[run.starts["case"].isin(list(cases)), name].isna().any())
 
 
