@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -141,6 +142,7 @@ def pytest_collection_finish():
 def pytest_unconfigure():
     """Keep the garbage collector from looking through all that tests made, five times: the process ends."""
     if "duckdb" in sys.modules:  # it prints all of its own that is not collected
+        warnings.simplefilter("ignore")  # of what tests left on purpose, and is only now looked through
         gc.unfreeze()
     else:
         gc.freeze()

@@ -133,7 +133,7 @@ def _record(run: Run, found: Sequence[Comparison]) -> dict[str, Any]:
         "b": b,
         "comparisons": [verdicts.record(comparison) for comparison in found],
         "left_out": verdicts.left_out(run, COMPARED_CASES),
-        "checks": run.manifest["checks"],
+        "checks": [outcome.as_dict() for outcome in checks.check(run)],
     }
 
 

@@ -22,7 +22,7 @@ from google.protobuf import json_format
 from bench import credentials, systems
 from bench.apps import first_service_file, service_page
 from bench.child import timed_loops
-from bench.contract import parse_address
+from bench.contract import PACING, parse_address
 from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, TransportError, UsageError
 from bench.experiments import registry
 from bench.measurement import certificates, revision
@@ -517,7 +517,7 @@ def test_the_wire_makes_an_open_load_of_a_service_and_checks_every_reply(own, ow
         record = measure(case(file, engine="wire", load="open", offered_per_s=200.0, callers=2), 0.5, seed=1)
         errors = record.ledger["errors"]
         assert record.ledger["scheduled"] == 100 and errors == pytest.approx(record.ledger["calls"] / 4, abs=2)
-        assert {row["name"] for row in record.tables["reports"]} <= {"error_price", "error_user"}
+        assert {row["name"] for row in record.tables["reports"]} <= {"error_price", "error_user", PACING}
     plan = registry.plan("openload", system=wrong, engine="wire", callers=2)
     assert {each.engine for each in plan.cases if each.system == "prices"} == {"wire"}
     assert registry.plan("capacity", system=wrong, engine="wire").cases[0].engine == "wire"
