@@ -400,17 +400,15 @@ def limits(occasions: Sequence[Occasion]) -> list[str]:
     found = []
     if len(occasions) < LEAST_OCCASIONS:
         found.append(f"A prediction needs at least {LEAST_OCCASIONS} occasions.")
-    machines = {occasion.machine.machine_id: occasion.machine for occasion in occasions}
-    spans = sorted(span for machine in machines if (span := _span(occasions, machine)) is not None)
+    of_each = _of_each_machine(occasions).values()
+    spans = sorted(max(began) - min(began) for own in of_each if len(began := [of.began for of in own]) > 1)
     if spans and spans[0] < DAY:
-        where = "They" if len(machines) == 1 else "Those of a machine"
+        where = "They" if len(of_each) == 1 else "Those of a machine"
         within = " to ".join(dict.fromkeys((_in_words(spans[0]), _in_words(spans[-1]))))
         apart = " Measure hours apart (`--apart 3h`)." * (spans[0] < CLOSE)
         found.append(f"{where} are within {within}: a prediction holds for such a time, not for another day.{apart}")
-    few = [
-        machine for machine in machines if sum(of.machine.machine_id == machine for of in occasions) < LEAST_OCCASIONS
-    ]
-    if few and len(few) < len(machines):
+    few = [own for own in of_each if len(own) < LEAST_OCCASIONS]
+    if few and len(few) < len(of_each):
         found.append(f"A machine with fewer than {LEAST_OCCASIONS} occasions predicts nothing here.")
     if found_later := later_text(occasions):
         found.append(found_later)
@@ -418,12 +416,6 @@ def limits(occasions: Sequence[Occasion]) -> list[str]:
     if found_elsewhere := elsewhere_text(occasions):
         found.append(found_elsewhere)
     return found
-
-
-def _span(occasions: Sequence[Occasion], machine: str) -> timedelta | None:
-    """Return the time from a machine's first occasion to its last one; None of one occasion."""
-    began = [occasion.began for occasion in occasions if occasion.machine.machine_id == machine]
-    return max(began) - min(began) if len(began) > 1 else None
 
 
 def _in_words(span: timedelta) -> str:

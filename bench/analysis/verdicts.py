@@ -63,8 +63,12 @@ SHORT = dict(zip(("p50", "p99", "rate", "cpu"), QUANTITIES, strict=True))  # as 
 
 def of_quantities(found: Iterable[Comparison], names: object) -> list[Comparison]:
     """Return the comparisons of the quantities asked for: p50, p99, rate, cpu; a list, or "all"."""
-    chosen = {QUANTITIES[SHORT[name]][0] for name in parameters.names(names, "quantity", list(SHORT))}
+    chosen = _in_words(names)
     return [comparison for comparison in found if comparison.quantity in chosen]
+
+
+def _in_words(names: object) -> list[str]:
+    return [QUANTITIES[SHORT[name]][0] for name in parameters.names(names, "quantity", list(SHORT))]
 
 
 def asked_for(found: Iterable[Comparison], names: object, left_out: Iterable[str]) -> list[Comparison]:
@@ -74,13 +78,9 @@ def asked_for(found: Iterable[Comparison], names: object, left_out: Iterable[str
     """
     chosen = of_quantities(found, names)
     there = {comparison.quantity for comparison in chosen}
-    named = (
-        []
-        if names == "all"
-        else [QUANTITIES[SHORT[name]][0] for name in parameters.names(names, "quantity", list(SHORT))]
-    )
+    named = [] if names == "all" else _in_words(names)
     if missing := [words for words in named if words not in there] or ([] if there else ["nothing"]):
-        why = "; ".join(left_out) or "its values are not known of both"
+        why = "; ".join(left_out) or "its values are not known on both sides"
         raise DataError(
             f"{listed(missing)} could not be compared ({why}): measure longer windows, or name another quantity"
         )

@@ -244,7 +244,6 @@ def _requests(file: str, seed: bytes, has_stream: bool = False) -> Iterator[tupl
     return itertools.cycle([(request, request.body) for request in requests])
 
 
-@functools.cache
 def _one(file: str, payload: bytes) -> Prepared:
     """Return the request that a payload stands for on the wire; it is asked for again with each response."""
     seed, place = payload[:-PLACE_BYTES], int.from_bytes(payload[-PLACE_BYTES:], "big")
