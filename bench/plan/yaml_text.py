@@ -4,6 +4,7 @@ What is read is bounded before it is built: an alias, which can stand for a valu
 others, is refused.
 """
 
+import re
 from typing import Any
 
 import yaml
@@ -74,7 +75,14 @@ _KINDS = (None, *(_TAG + name for name in ("null", "bool", "str", "seq", "map"))
 _Loader.yaml_constructors = {tag: made for tag, made in yaml.SafeLoader.yaml_constructors.items() if tag in _KINDS}
 for _name in ("int", "float"):
     _Loader.add_constructor(_TAG + _name, _Loader.construct_number)
-_Loader.yaml_implicit_resolvers = {  # a date is a text: JSON, in which plans are stored, has none
-    sign: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
-    for sign, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+# YAML 1.2, section 10.3, without numbers of other bases: NO, 01234, 12:30 and 2019-01-01 are texts, not false, 668, 750
+# and a date. Each with the signs that such a value begins with.
+_Loader.yaml_implicit_resolvers = {}
+for _name, _pattern, _begin in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", list("-+0123456789")),
+    ("float", r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+    ("float", r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", list("-+.")),
+):
+    _Loader.add_implicit_resolver(_TAG + _name, re.compile(f"^(?:{_pattern})$"), _begin)

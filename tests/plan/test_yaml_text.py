@@ -20,9 +20,15 @@ ALIASES = [
 
 
 def test_plain_values_are_read():
-    text = '{a: [1, 2.5, true, null], "b": {c: x}, d: 2026-11-22, e: 1e3}'
-    wanted = {"a": [1, 2.5, True, None], "b": {"c": "x"}, "d": "2026-11-22", "e": "1e3"}
+    text = '{a: [1, 2.5, true, null, ~], "b": {c: x}, d: 2026-11-22, e: [1e3, -.5, +7, 0]}'
+    wanted = {"a": [1, 2.5, True, None, None], "b": {"c": "x"}, "d": "2026-11-22", "e": [1000.0, -0.5, 7, 0]}
     assert yaml_text.value_of(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["NO", "yes", "on", "01234", "12:30", "1_000", "0x1F", "0o7", "1.2.3", "00.5", "1e"])
+def test_what_yaml_1_1_took_for_a_truth_value_or_a_number_of_another_base_is_a_text(text):
+    assert yaml_text.value_of(f"[{text}]") == [text]
+    assert yaml_text.value_of(f"{{{text}: 1}}") == {text: 1}
 
 
 @pytest.mark.parametrize("text", ALIASES)
@@ -44,9 +50,8 @@ def test_aliases_are_refused_before_they_are_expanded(read, text):
         ("{a: 1, b: 2, a: 3}", "'a'"),
         ("a: 1\nb: {c: 1, c: 2}", "'c'"),
         ("9" * 401, "digits"),
-        ("0x" + "f" * 5000, "digits"),
+        ("1e400", "digits"),
         (".inf", "finite"),
-        ("1" + ":59" * 400 + ".5", "digits"),
         ("!!bool 7", "kind"),
         ("!!python/name:os.system", "tag|constructor"),
     ],
