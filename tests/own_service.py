@@ -6,7 +6,8 @@ it is another one; close, its connection ends; redirect, it is elsewhere; late, 
 comes; die, it is the last. Of every fifth stream of events: short, a message is missing; odd, one is another; cut, its
 connection ends; stall, it stops; endless, its end is missing. Of all replies: gzip, they are compressed where the
 request allows that; chunks, they come in pieces with a trailer behind; last, the connection ends behind them. order:
-users 1, 2 and 0 must come in turn.
+users 1, 2 and 0 must come in turn. A POST to /login returns a token and sets a cookie, with which orders are made,
+read and deleted; login: not without them.
 """
 
 import gzip
@@ -23,6 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PLACE, FAULT, FOLDER = [*sys.argv[1:], "", "", ""][:3]
 numbers = itertools.count(1)
+orders = {}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -31,7 +33,9 @@ class Handler(BaseHTTPRequestHandler):
     wbufsize = -1
 
     def do_GET(self):
-        if self.path == "/secret":
+        if self.path.startswith("/orders/"):
+            self.say(200 if orders.get(self.path[8:]) == self.caller() else 404, {})
+        elif self.path == "/secret":
             self.say(200 if self.headers.get("Authorization") == "Bearer hush-hush" else 401, {})
         elif self.path.startswith("/events/"):
             self.send_events(int(self.path.rpartition("/")[2]))
@@ -70,8 +74,29 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         return is_right
 
+    def do_DELETE(self):
+        self.say(200 if orders.pop(self.path[8:], None) == self.caller() else 404, {})
+
+    def caller(self):
+        """Return who a request is from, by the token and the cookie that its login got; these must agree."""
+        user = (self.headers.get("Authorization") or "").removeprefix("Bearer token of ")
+        return user if self.headers.get("Cookie") == f"session={user}" else "nobody"
+
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/login":
+            user = asked["user"]
+            is_right = asked["password"] == f"password of {user}"
+            self.say(200 if is_right else 401, {"token": f"token of {user}"}, {"Set-Cookie": f"session={user}"})
+            return
+        if self.path == "/orders":
+            number = str(next(numbers))
+            orders[number] = self.caller()
+            self.say(
+                401 if FAULT == "login" and orders[number] == "nobody" else 201,
+                {"items": [{"number": number, "key": asked.get("key")}]},
+            )
+            return
         fault = FAULT if next(numbers) % 5 == 0 else ""
         if fault == "close":
             self.close_connection = True

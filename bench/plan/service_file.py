@@ -4,7 +4,6 @@ A file is YAML; its schema is that of ``ServiceFile``. Each part of a request ma
 ``values``; ``{env:NAME}`` is a variable of the environment, whose value is stored nowhere.
 """
 
-import csv
 import functools
 import glob
 import hashlib
@@ -13,12 +12,11 @@ import itertools
 import json
 import os
 import random
-import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -26,17 +24,14 @@ from msgspec import Meta, Struct
 from bench import documents
 from bench.contract import Address
 from bench.errors import SystemFileError, TransportError
-from bench.plan import http_parts, recording, yaml_text
+from bench.plan import http_parts, recording, values, yaml_text
+from bench.plan.values import Draws, Source, Text
 from bench.text import counted
 
-NAME = re.compile(r"\{([a-z_][a-z0-9_]*|env:[A-Za-z_][A-Za-z0-9_]*)\}")
 MAY_LOAD = "ROUNDTRIP_MAY_LOAD"  # names the one host beside this machine that services may be measured at
-MOST_ROWS = 100_000  # of a file of values
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_SOURCE = 20_000_000  # bytes of a file that a service is made of
 DISTINCT = 500  # requests that a client prepares before its window and sends in turn
-
-Text = Annotated[str, Meta(min_length=1)]
 
 
 class Http(Struct, forbid_unknown_fields=True, frozen=True):
@@ -88,19 +83,24 @@ class Expect(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Request(Struct, forbid_unknown_fields=True, frozen=True):
-    """One kind of request: its name, how often it comes beside the others, what is sent, what must come back."""
+    """One kind of request: its name, how often it comes beside the others, what is sent, what must come back.
+
+    save: names, and where in the reply's JSON the values are that later requests of the same caller have for them, as
+    ``$.items[0].id``. once: each caller makes it when it has connected, before its other requests, and not again.
+    """
 
     name: Text
     http: Http | None = None
     grpc: Grpc | None = None
     weight: Annotated[float, Meta(gt=0)] = 1.0
     expect: Expect = Expect()
+    save: dict[str, str] = {}
+    once: bool = False
 
-
-class Uniform(Struct, forbid_unknown_fields=True, frozen=True):
-    """Whole numbers from the first to the second, all equally likely."""
-
-    uniform: tuple[int, int]
+    @property
+    def names(self) -> set[str]:
+        """The names for which values stand in it."""
+        return values.names_in(msgspec.to_builtins([self.http, self.grpc, self.expect]))
 
 
 class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
@@ -134,7 +134,9 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     ready: str = ""
     warm_up: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     about: str = ""
-    values: dict[str, list[Any] | Uniform | Text] = {}
+    in_turn: bool = False
+    cookies: bool = False
+    values: dict[str, list[Any] | Source | Text] = {}
 
 
 class Service(Struct, frozen=True):
@@ -170,6 +172,39 @@ class Service(Struct, frozen=True):
     def has_events(self) -> bool:
         """Whether it is asked over HTTP for streams of messages; of gRPC its interface says so."""
         return any(request.http and request.http.stream for request in self.says.requests)
+
+    @property
+    def once(self) -> list[Request]:
+        """The requests that each caller makes when it has connected."""
+        return [request for request in self.says.requests if request.once]
+
+    @property
+    def mix(self) -> list[Request]:
+        """The requests that are made over and over."""
+        return [request for request in self.says.requests if not request.once]
+
+    @property
+    def names_of_callers(self) -> set[str]:
+        """The names whose values each caller has for itself: saved ones, and those that were drawn for ``once``."""
+        saved = {name for request in self.says.requests for name in request.save}
+        drawn = {name for request in self.once for name in request.names if name in self.says.values}
+        return saved | drawn - self.names_made
+
+    @property
+    def names_made(self) -> set[str]:
+        """The names whose values are made when a request is sent."""
+        sources = self.says.values.items()
+        return {name for name, source in sources if isinstance(source, Source) and source.is_made}
+
+    @property
+    def has_late(self) -> bool:
+        """Whether values of its requests are known only when these are sent."""
+        return bool(self.names_of_callers or self.names_made)
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether what a caller sends depends on what it did before."""
+        return bool(self.names_of_callers or self.once or self.says.in_turn or self.says.cookies)
 
     @property
     def is_running(self) -> bool:
@@ -214,7 +249,8 @@ class Prepared(Struct, frozen=True):
     """One request with its values, and what its reply must be.
 
     proto: where it is a gRPC call of the method ``target`` with the ``message``, the path of the interface's file, or
-    of the service's file if the service is asked for its interface.
+    of the service's file if the service is asked for its interface. again: makes it with the values that a caller knows
+    and with new ones, where it has such. needs: the names of the former. save: as of ``Request``.
     """
 
     name: str
@@ -225,6 +261,9 @@ class Prepared(Struct, frozen=True):
     expect: Expect
     proto: str = ""
     message: dict[str, Any] = {}
+    save: dict[str, str] = {}
+    needs: frozenset[str] = frozenset()
+    again: "Callable[[Mapping[str, Any]], Prepared] | None" = None
 
     def fault(self, status: int, body: bytes, encoding: str = "") -> str:
         """Return what is wrong with a reply, whose body has a content coding; "" for the expected one."""
@@ -234,6 +273,13 @@ class Prepared(Struct, frozen=True):
             return f"its body has the encoding {encoding}, which is not read here: accept gzip or none"
         body = body if plain is None else plain
         return self.fault_of_status(status, body) or self.fault_of_content(body)
+
+    def as_json(self, body: bytes, encoding: str) -> Any:
+        """Return the value of JSON that a reply's body holds, None if it holds none."""
+        try:
+            return json.loads(decoded(body, encoding) or b"null")
+        except ValueError:
+            return None
 
     def fault_of_status(self, status: int, body: bytes) -> str:
         """Return what is wrong with the status of a reply, whose body is quoted; "" for the expected one."""
@@ -417,7 +463,44 @@ def _check(service: Service, file: str) -> None:
     names = [request.name for request in says.requests]
     if twice := {name for name in names if names.count(name) > 1}:
         raise SystemFileError(f"{file}: two requests are called {min(twice)}: give each a name of its own")
+    _check_names(service, file)
     next(prepared(service, random.Random(0)))
+
+
+def _check_names(service: Service, file: str) -> None:
+    """Refuse a name that cannot stand in a request, one that none uses, and one that has no value when it is used."""
+    says, saved = service.says, {name for request in service.says.requests for name in request.save}
+    used = set().union(values.names_in(says.headers), *(request.names for request in says.requests))
+    for name in [*says.values, *saved]:
+        if not values.NAME.fullmatch(name):
+            signs = "letters, digits, _, - and ., a letter or _ first"
+            raise SystemFileError(f"{file}: {name!r} cannot be the name of a value: write {signs}")
+        if name not in used:
+            raise SystemFileError(f"{file}: no request has {{{name}}}: use it, or leave its values out")
+        if name in saved and name in says.values:
+            raise SystemFileError(f"{file}: {name} is saved and has values: give one of them another name")
+    for name, source in says.values.items():
+        kinds = isinstance(source, Source) and sum(value is not None for value in msgspec.structs.astuple(source))
+        if isinstance(source, Source) and kinds != 1:
+            raise SystemFileError(f"{file}: values of {name} need one of {', '.join(Source.__struct_fields__)}")
+    if values.names_in(says.ready):
+        raise SystemFileError(f"{file}: ready is asked once and has no values: write a path without names in braces")
+    _check_order(service, file, saved)
+
+
+def _check_order(service: Service, file: str, saved: set[str]) -> None:
+    """Refuse a request whose value no request can have saved before it."""
+    if not service.mix and service.once:
+        raise SystemFileError(f"{file}: all requests are made once: leave once out of those that are measured")
+    known, left = set[str](), [*service.once, *service.mix]
+    while left:
+        possible = next((request for request in left if not (request.names & saved) - known), None)
+        in_turn = left[0].once or service.says.in_turn
+        if possible is None or (in_turn and possible is not left[0]):
+            name = min((left[0].names & saved) - known)
+            raise SystemFileError(f"{file}: request {left[0].name} has {{{name}}}, which none before it saves")
+        left.remove(possible)
+        known |= set(possible.save)
 
 
 def _check_request(request: Request, service: Service, file: str) -> None:
@@ -433,6 +516,13 @@ def _check_request(request: Request, service: Service, file: str) -> None:
         raise SystemFileError(f"{file}: the reply to {request.name} is a gRPC message: write message instead of json")
     if request.http and request.expect.message is not msgspec.UNSET:
         raise SystemFileError(f"{file}: the reply to {request.name} is no gRPC message: write json instead of message")
+    status, kind = request.expect.status, "a whole number, as 200" if request.http else "a name, as NOT_FOUND"
+    if status is not None and isinstance(status, int) != bool(request.http):
+        raise SystemFileError(f"{file}: the status that request {request.name} expects is {status!r}: write {kind}")
+    if wrong := next((path for path in request.save.values() if not values.is_path(path)), ""):
+        raise SystemFileError(f"{file}: request {request.name} saves {wrong!r}: write a path as $.items[0].id")
+    if (request.once or request.save) and request.http and request.http.stream:
+        raise SystemFileError(f"{file}: request {request.name} has a stream: save and once are for one reply")
     if request.grpc:
         if request.grpc.proto and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
             raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it: correct proto")
@@ -470,22 +560,55 @@ def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:
     """Yield requests of the mix without end, with their values drawn, or the recorded ones in turn."""
     if recorded := service.recording:
         yield from itertools.cycle([_again(service, each) for each in recorded.requests])
-    requests, sources = service.says.requests, {name: _values(service, name) for name in service.says.values}
-    weights = [request.weight for request in requests]
-    while True:
-        (request,) = chance.choices(requests, weights)
-        drawn: dict[str, Any] = {}
+    sources, mix = sources_of_values(service), service.mix
+    weights, names = [request.weight for request in mix], [request.names for request in mix]
+    of_callers, made, in_headers = service.names_of_callers, service.names_made, values.names_in(service.says.headers)
+    unknown = {name: f"{{{name}}}" for name in of_callers}
+    for turn in itertools.count():
+        (number,) = (turn % len(mix),) if service.says.in_turn else chance.choices(range(len(mix)), weights)
+        draws = Draws(sources, chance)
+        ready = filled(service, mix[number], draws, unknown)
+        if (names[number] | in_headers) & (of_callers | made):
+            again, needs = functools.partial(filled, service, mix[number], draws), names[number] & of_callers
+            ready = msgspec.structs.replace(ready, needs=frozenset(needs), again=again)
+        yield ready
 
-        def value_of(name: str, drawn: dict[str, Any] = drawn) -> Any:
-            if name.startswith("env:"):
-                return _variable(name[4:])
-            if name not in sources:
-                raise SystemFileError(f"{service.name}: {{{name}}} has no values: add it to values")
-            if name not in drawn:
-                drawn[name] = _draw(sources[name], chance)
-            return drawn[name]
 
-        yield _filled(service, request, value_of)
+def sources_of_values(service: Service) -> "dict[str, tuple[str, Sequence[Any]]]":
+    """Return what the values of a service are drawn from; SystemFileError for values that are none."""
+    try:
+        return values.sources_of(service.says.values, service.folder)
+    except SystemFileError as reason:
+        raise SystemFileError(f"{service.name}: {reason}") from reason
+
+
+def filled(service: Service, request: Request, draws: Draws, known: "Mapping[str, Any]") -> Prepared:
+    """Return a request with the values that its caller knows, those that are drawn for it, and new ones.
+
+    A header of the file that needs a value which the caller does not know yet is left out.
+    """
+    new: dict[str, Any] = {}
+
+    def value_of(name: str) -> Any:
+        if name.startswith("env:"):
+            return _variable(name[4:])
+        if name in known:
+            return known[name]
+        source = service.says.values.get(name)
+        if isinstance(source, Source) and source.is_made:
+            if name not in new:
+                new[name] = values.made(source)
+            return new[name]
+        try:
+            return draws(name)
+        except KeyError:
+            remedy = f"add it to values, or write {{{{{name}}}}} for braces that are sent"
+            raise SystemFileError(f"{service.name}: {{{name}}} has no values: {remedy}") from None
+
+    usual = service.says.headers
+    if unknown := service.names_of_callers - known.keys():
+        usual = {name: text for name, text in usual.items() if not values.names_in([name, text]) & unknown}
+    return _filled(service, request, usual, value_of)
 
 
 def _again(service: Service, recorded: recording.Recorded) -> Prepared:
@@ -495,56 +618,46 @@ def _again(service: Service, recorded: recording.Recorded) -> Prepared:
         return _variable(name[4:]) if name.startswith("env:") else f"{{{name}}}"
 
     given = http_parts.merged(recorded.headers, service.says.headers)
-    headers = {name: str(_fill(text, value_of)) for name, text in given.items()}
+    headers = _headers(given, value_of)
     expect = Expect(recorded.status)
-    return Prepared(recorded.name, recorded.method, quoted(recorded.target), headers, recorded.body, expect)
+    return Prepared(recorded.name, recorded.method, values.quoted(recorded.target), headers, recorded.body, expect)
 
 
-def quoted(target: str) -> str:
-    """Return a path and query as they are sent: what no URL may hold is encoded (RFC 3986)."""
-    return quote(target, safe="%/?:@!$&'()*+,;=~[]")
+def _headers(given: dict[str, str], value_of: values.Values) -> dict[str, str]:
+    """Return headers with their names and values filled in; SystemFileError for one that is none (RFC 9110, 5.5)."""
+    headers = {values.text(name, value_of): values.text(text, value_of) for name, text in given.items()}
+    for name, text in headers.items():
+        if set("\r\n\0") & set(name + text):
+            raise SystemFileError(f"the header {name!r} would have more than one line: correct its value")
+    return headers
 
 
-def _filled(service: Service, request: Request, value_of: Any) -> Prepared:
+def _filled(service: Service, request: Request, usual: dict[str, str], value_of: values.Values) -> Prepared:
     asked = request.http or request.grpc
     assert asked
-    given = http_parts.merged(service.says.headers, asked.headers)
-    headers = {name: str(_fill(text, value_of)) for name, text in given.items()}
+    headers = _headers(http_parts.merged(usual, asked.headers), value_of)
     wanted = request.expect
-    expect = Expect(
-        wanted.status,
-        wanted.json if wanted.json is msgspec.UNSET else _fill(wanted.json, value_of),
-        os.path.join(service.folder, wanted.schema) if wanted.schema else "",  # noqa: PTH118
-        wanted.text if wanted.text is None else str(_fill(wanted.text, value_of)),
-        wanted.message if wanted.message is msgspec.UNSET else _fill(wanted.message, value_of),
-        wanted.messages,
-        wanted.end,
+    expect = msgspec.structs.replace(
+        wanted,
+        json=values.fill(wanted.json, value_of),
+        schema=os.path.join(service.folder, wanted.schema) if wanted.schema else "",  # noqa: PTH118
+        text=wanted.text and values.text(wanted.text, value_of),
+        message=values.fill(wanted.message, value_of),
+        end=wanted.end and values.text(wanted.end, value_of),
     )
     if isinstance(asked, Grpc):
         proto = os.path.join(service.folder, asked.proto) if asked.proto else service.file  # noqa: PTH118
-        message, headers = _fill(asked.message, value_of), {name.lower(): text for name, text in headers.items()}
-        return Prepared(request.name, "", asked.method, headers, b"", expect, proto, message)
+        message, headers = values.fill(asked.message, value_of), {name.lower(): text for name, text in headers.items()}
+        return Prepared(request.name, "", asked.method, headers, b"", expect, proto, message, request.save)
     body = b""
     if asked.stream:
         headers = http_parts.merged({"Accept": "text/event-stream"}, headers)
     if asked.json is not None:
-        body, headers = http_parts.of_json(_fill(asked.json, value_of), headers)
+        body, headers = http_parts.of_json(values.fill(asked.json, value_of), headers)
     elif asked.body is not None:
-        body = str(_fill(asked.body, value_of)).encode()
-    return Prepared(request.name, asked.method, quoted(str(_fill(asked.path, value_of))), headers, body, expect)
-
-
-def _fill(part: Any, value_of: Any) -> Any:
-    """Return a value with its names filled in; a text that is one name alone becomes the value, of its own type."""
-    if isinstance(part, dict):
-        return {name: _fill(value, value_of) for name, value in part.items()}
-    if isinstance(part, list):
-        return [_fill(value, value_of) for value in part]
-    if not isinstance(part, str):
-        return part
-    if whole := NAME.fullmatch(part):
-        return value_of(whole[1])
-    return NAME.sub(lambda found: str(value_of(found[1])), part)
+        body = values.text(asked.body, value_of).encode()
+    target = values.target(asked.path, value_of)
+    return Prepared(request.name, asked.method, target, headers, body, expect, save=request.save)
 
 
 _secrets: dict[str, str] = {}  # variables of the environment that were asked for, and their values
@@ -568,31 +681,3 @@ def redacted(text: str) -> str:
         if value:
             text = text.replace(value, f"{{env:{name}}}")
     return text
-
-
-def _draw(source: Uniform | list[Any], chance: random.Random) -> Any:
-    return chance.randint(*source.uniform) if isinstance(source, Uniform) else chance.choice(source)
-
-
-def _values(service: Service, name: str) -> Uniform | list[Any]:
-    """Return what a name's values are drawn from; SystemFileError for a file that does not have them."""
-    source = service.says.values[name]
-    if not isinstance(source, str):
-        if not isinstance(source, Uniform) and not source:
-            raise SystemFileError(f"{service.name}: values of {name} are an empty list: give at least one")
-        return source
-    return _column(os.path.join(service.folder, source), name)  # noqa: PTH118
-
-
-@functools.cache
-def _column(file: str, name: str) -> list[str]:
-    try:
-        rows = csv.DictReader(documents.read(Path(file), 20_000_000).decode().splitlines())
-        found = [row[name] for _, row in zip(range(MOST_ROWS), rows, strict=False)]
-    except KeyError:
-        raise SystemFileError(f"{file} has no column {name}: its first line names the columns") from None
-    except (OSError, ValueError, csv.Error) as reason:
-        raise SystemFileError(f"{file}: {getattr(reason, 'strerror', None) or reason}") from reason
-    if not found:
-        raise SystemFileError(f"{file} has no values of {name}: give at least one row below the names of the columns")
-    return found

@@ -21,8 +21,9 @@ from yarl import URL
 
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import BenchError, NotInstalledError, SystemFileError, TransportError
-from bench.plan import service_file
+from bench.plan import service_file, values
 from bench.plan.service_file import Prepared, refuse, too_late
+from bench.plan.values import Draws
 from bench.process import pipes
 from bench.systems import _connections, _http_wire, _ports, _service_streams, _service_tls, _service_wire
 
@@ -199,17 +200,40 @@ async def _warm(client: "Client", requests: int) -> None:
 
 
 class Reply:
-    """A reply that is compared with a payload after the clock has stopped: it differs where it is not as expected."""
+    """A reply that is compared with a payload after the clock has stopped: it differs where it is not as expected.
 
-    __slots__ = ("body", "encoding", "request", "status")
+    take: what takes it then, if it is the expected one.
+    """
+
+    __slots__ = ("body", "encoding", "request", "status", "take")
+    take: "Callable[[Reply], None] | None"
 
     def __init__(self, request: Prepared, status: Any, body: bytes, encoding: str = "") -> None:
-        self.request, self.status, self.body, self.encoding = request, status, body, encoding
+        self.request, self.status, self.body, self.encoding, self.take = request, status, body, encoding, None
 
     def check(self) -> None:
         """Raise TransportError, with the request's name and what is wrong, for a reply that is not as expected."""
         request = self.request
         refuse(request, _grpc_fault(self) if request.proto else request.fault(self.status, self.body, self.encoding))
+        if self.take:
+            self.take(self)
+
+    def saved(self) -> dict[str, Any]:
+        """Return the values that its request saves, by their names; TransportError where the reply lacks one."""
+        request = self.request
+        if not request.save:
+            return {}
+        if request.proto:
+            from bench.systems import _service_grpc
+
+            value: Any = _service_grpc.as_json(request, self.body)
+        else:
+            value = request.as_json(self.body, self.encoding)
+        try:
+            return {name: values.member(path, value) for name, path in request.save.items()}
+        except KeyError as path:
+            refuse(request, f"it has no {path.args[0]} to be saved")
+            raise
 
     def __ne__(self, payload: object) -> bool:
         """Return False for the expected reply, after ``check``."""
@@ -234,14 +258,26 @@ def _requests(file: str, seed: bytes, has_stream: bool = False) -> Iterator[tupl
 
     Its callers share them, and a client that reconnects goes on behind the one that failed.
     """
-    requests = _drawn(file, seed)
-    if service_file.read(file).has_grpc:
-        from bench.systems import _service_grpc
+    return itertools.cycle([(request, _as_bytes(request, has_stream)) for request in _drawn(file, seed)])
 
-        return itertools.cycle(
-            [(of, _service_grpc.encoded(of, has_stream) if of.proto else of.body) for of in requests]
-        )
-    return itertools.cycle([(request, request.body) for request in requests])
+
+def _as_bytes(request: Prepared, has_stream: bool = False) -> bytes:
+    """Return the body of a request; b"" where a value of it is not known yet."""
+    if not request.proto or request.needs:
+        return request.body
+    from bench.systems import _service_grpc
+
+    return _service_grpc.encoded(request, has_stream)
+
+
+_begun = itertools.count()  # callers of this process that make their requests in turn
+
+
+def _in_turn(file: str, seed: bytes, has_stream: bool = False) -> Iterator[tuple[Prepared, bytes]]:
+    """Return the requests of one caller, in their order and without end; another caller has other values."""
+    drawn = _drawn(file, seed)
+    first = next(_begun) * len(service_file.read(file).mix) % len(drawn)
+    return itertools.cycle([(request, _as_bytes(request, has_stream)) for request in drawn[first:] + drawn[:first]])
 
 
 def _one(file: str, payload: bytes) -> Prepared:
@@ -255,6 +291,8 @@ def _drawn(file: str, seed: bytes) -> list[Prepared]:
     """Return the requests of a process whose first payload is the seed, or all of a recording."""
     described = service_file.read(file)
     count = len(described.recording.requests) if described.recording else service_file.DISTINCT
+    if described.says.in_turn:
+        count = max(count // len(described.mix), 1) * len(described.mix)
     return list(itertools.islice(service_file.prepared(described, random.Random(seed)), count))
 
 
@@ -283,7 +321,7 @@ class Session:
             timeout=aiohttp.ClientTimeout(total=described.says.timeout_s),
             auto_decompress=False,  # off the clock, as with the load generator ``wire``
             skip_auto_headers=["Accept-Encoding", "Content-Type"],
-            cookie_jar=aiohttp.DummyCookieJar(),
+            cookie_jar=aiohttp.CookieJar(unsafe=True) if described.says.cookies else aiohttp.DummyCookieJar(),
         )
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
 
@@ -340,11 +378,14 @@ class Client:
     def __init__(self, address: str, options: Options) -> None:
         self._where = parse_address(address)
         self._requests: Iterator[tuple[Prepared, bytes]] | None = None
+        self._next: tuple[Prepared, bytes] | None = None
+        self._is_late = self.described.has_late
+        self._known: dict[str, Any] = {}  # values that this caller has for itself
         self._session: Any = None
         self._channel: Any = None
 
     async def open(self) -> None:
-        """Make the session (inside the event loop that will use it)."""
+        """Make the session (inside the event loop that will use it), and the requests that each caller makes once."""
         if self.described.has_http and self.described.says.http2:
             from bench.systems import _service_http2
 
@@ -355,15 +396,48 @@ class Client:
             from bench.systems import _service_grpc
 
             self._channel = _service_grpc.Channel(self.described, self._where)
+        if self.described.once:
+            await self._begin()
+
+    async def _begin(self) -> None:
+        """Make the requests that each caller makes once; it keeps the values that are drawn for them."""
+        draws = Draws(service_file.sources_of_values(self.described), random.Random())
+        for once in self.described.once:
+            request = service_file.filled(self.described, once, draws, self._known)
+            reply = await self._ask(request, _as_bytes(request))
+            reply.check()
+            self._known |= draws.drawn | reply.saved()
 
     async def call(self, payload: bytes) -> Reply:
         """Make the next request."""
-        if self._requests is None:
-            seed = b"" if self.described.says.recording else payload
-            self._requests = _requests(self.described.file, seed)
-        request, data = next(self._requests)
+        request, data = self._next or self._prepared(b"" if self.described.says.recording else payload)
+        self._next = None
+        reply = await self._ask(request, data)
+        if self._is_late:
+            reply.take = self._take
+        return reply
+
+    async def _ask(self, request: Prepared, data: bytes) -> Reply:
         by = self._channel if request.proto else self._session
         return Reply(request, *await by.call(request, data))
+
+    def _take(self, reply: Reply) -> None:
+        """Keep what a reply's request saves, and prepare the next one, while no clock runs."""
+        self._known |= reply.saved()
+        self._next = self._prepared(b"")
+
+    def _prepared(self, seed: bytes, has_stream: bool = False) -> tuple[Prepared, bytes]:
+        """Return the next request whose values are known, and its body; the first seed counts."""
+        if self._requests is None:
+            in_turn = self.described.says.in_turn
+            self._requests = (_in_turn if in_turn else _requests)(self.described.file, seed, has_stream)
+        request, data = next(self._requests)
+        while not request.needs <= self._known.keys():
+            request, data = next(self._requests)
+        if request.again is None:
+            return request, data
+        request = request.again(self._known)
+        return request, _as_bytes(request, has_stream)
 
     async def close(self) -> None:
         """Disconnect."""
@@ -379,9 +453,7 @@ class StreamClient(Client):
 
     async def stream(self, payload: bytes) -> AsyncIterator[_service_streams.Message]:
         """Make the next request; yield its messages; TransportError where they are not the expected ones."""
-        if self._requests is None:
-            self._requests = _requests(self.described.file, payload, has_stream=True)
-        request, data = next(self._requests)
+        request, data = self._prepared(payload, has_stream=True)
         if request.proto:
             messages = _service_streams.of_grpc(request, self._channel.stream(request, data))
         else:
@@ -397,16 +469,83 @@ def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
     def wire(address: str, options: Options) -> Any:
         if described.says.recording:
             raise ValueError("the wire sends few different requests, and not in the order of a recording: use requests")
+        _refuse_sessions(described)
         if described.has_grpc:
             from bench.systems import _service_grpc
 
-            made: Any = _service_grpc.Wire(address, described, of)
+            make: Callable[..., Any] = functools.partial(_service_grpc.Wire, address, described)
         else:
-            made = Wire(address, described, of)
+            make = functools.partial(Wire, address, described)
+        made: Any = RenewingWire(make, of) if described.names_made else make(of)
         made.payloads = stand_for
         return made
 
     return wire
+
+
+class RenewingWire:
+    """Requests whose values are new each time they are sent, as ``contract.Conversation``; each reply is verified.
+
+    make: makes the wire that it uses, from what finds the request of a payload.
+    """
+
+    def __init__(self, make: Callable[[Callable[[bytes], Prepared]], Any], of: Callable[[bytes], Prepared]) -> None:
+        self._of = of
+        self._request: Prepared | None = None
+        self._wire = make(lambda payload: self._request or of(payload))
+        self._is_conversation = hasattr(self._wire, "begin")
+        self._buffer, self._own = bytearray(), bytearray()
+        self.connect, self.timeout_s, self.tls = self._wire.connect, self._wire.timeout_s, self._wire.tls
+
+    @property
+    def last(self) -> bool:
+        """Whether the server takes no more requests on this connection."""
+        return self._wire.last
+
+    @property
+    def outgoing(self) -> bytearray:
+        """Bytes to be sent beside requests."""
+        return self._wire.outgoing if self._is_conversation else self._own
+
+    @outgoing.setter
+    def outgoing(self, content: bytearray) -> None:
+        self._wire.outgoing = content
+
+    def request(self, payload: bytes) -> bytes:
+        """Return the payload: a request is made from it when it is sent."""
+        return payload
+
+    def begin(self, place: int, payload: bytes) -> bytes:
+        """Return the bytes of a request with new values."""
+        drawn = self._of(payload)
+        self._request = drawn.again({}) if drawn.again else drawn
+        self._buffer.clear()
+        content = self._wire.request(payload)
+        return self._wire.begin(place, content) if self._is_conversation else content
+
+    def receive(self, data: bytes) -> Any:
+        """Take in what came; return the response if it is complete, which is no bytes: none is recognized."""
+        if self._is_conversation:
+            response = self._wire.receive(data)
+            return bytearray(response) if type(response) is bytes else response
+        self._buffer += data
+        if not (size := self._wire.end(self._buffer, len(self._buffer))):
+            return None
+        if size < len(self._buffer):
+            raise TransportError(f"{len(self._buffer) - size} bytes came after a response, without a request")
+        return self._buffer.copy()
+
+    def body(self, response: Any, payload: bytes) -> bytes:
+        """Return the payload if the response is as expected; TransportError if it is not."""
+        return self._wire.body(bytes(response) if isinstance(response, bytearray) else response, payload)
+
+    def known(self, place: int) -> None:
+        """Do nothing."""
+
+
+def _refuse_sessions(described: service_file.Service) -> None:
+    if described.has_sessions:
+        raise ValueError("the wire sends prepared bytes: it makes no use of save, once, in_turn and cookies")
 
 
 def _stream_wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
@@ -414,6 +553,7 @@ def _stream_wire_of(described: service_file.Service) -> Callable[[str, Options],
     of = functools.partial(_requests, described.file, has_stream=True)
 
     def wire(address: str, options: Options) -> Any:
+        _refuse_sessions(described)
         if described.has_grpc:
             from bench.systems import _service_grpc
 

@@ -13,7 +13,8 @@ from grpc import aio
 
 from bench.contract import Address, parse_address
 from bench.errors import NotInstalledError, SystemFileError, TransportError
-from bench.plan.service_file import NAME, Prepared, Service, begin, differs, refuse, too_late
+from bench.plan import values
+from bench.plan.service_file import Prepared, Service, begin, differs, refuse, too_late
 from bench.systems import _grpc_wire, _service_streams, _service_tls, _service_wire
 
 MOST_MESSAGE = 256_000_000  # bytes of a reply by the wire
@@ -203,6 +204,12 @@ def fault_of_message(request: Prepared, data: bytes) -> str:
     return differs(_named(_plain(expected), wanted.message, kind.DESCRIPTOR), _plain(reply), "$")
 
 
+def as_json(request: Prepared, data: bytes) -> dict[str, Any]:
+    """Return a reply's message as JSON."""
+    _, kind = types_of(request.proto, request.target)
+    return _plain(kind.FromString(data))
+
+
 def _plain(message: Any) -> dict[str, Any]:
     """Return a message as JSON, with the names of its file and the fields that have their defaults."""
     return json_format.MessageToDict(
@@ -287,7 +294,7 @@ class Wire(_grpc_wire.Calls):
             raise ValueError("the wire makes calls of one gRPC method: describe a service of that alone")
         given = [described.says.headers | call.headers for call in calls]
         if any(headers != given[0] for headers in given) or any(
-            not name.startswith("env:") for text in given[0].values() for name in NAME.findall(text)
+            not name.startswith("env:") for name in values.names_in(given[0])
         ):
             raise ValueError("the wire makes gRPC calls with the same headers: write them without values")
         self._described, self._of = described, of

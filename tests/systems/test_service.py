@@ -38,19 +38,21 @@ PRICE = {"name": "price", "weight": 9, "http": {"method": "POST", "path": "/pric
 USER = {"name": "user", "http": {"path": "/users/{id}"}, "expect": {"json": {"id": "{id}"}}}
 
 
+ENGINES = pytest.mark.parametrize("engine", ["library", "wire"])
 CALL = {"proto": "own_users.proto", "method": "users.v1.Users/Get", "message": {"id": "{id}"}}
 PRICED = PRICE | {"expect": {"json": {"currency": "EUR", "sku": "{sku}"}}}
 
 
 def description(fault="", **changes):
-    """Return a service file's content."""
+    """Return a service file's content, with the values that its requests use."""
     expect = {"status": 200, "json": {"currency": "EUR", "sku": "{sku}"}}
-    return {
+    content = {
         "start": [sys.executable, "own_service.py", "{port}", *([fault] if fault else [])],
         "ready": "/users/1",
         "requests": [PRICE | {"expect": expect}, USER],
-        "values": {"sku": ["a", "b"], "id": {"uniform": [1, 1000]}},
     } | changes
+    values = {"sku": ["a", "b"], "id": {"uniform": [1, 1000]}}
+    return {"values": {name: of for name, of in values.items() if f"{{{name}}}" in json.dumps(content)}} | content
 
 
 @pytest.fixture
@@ -480,6 +482,72 @@ def test_the_wire_sends_the_same_requests(own):
     assert by_wire == library and Counter(one.name for one in by_wire)["user"] == pytest.approx(50, abs=25)
 
 
+ORDERS = [
+    {
+        "name": "login",
+        "once": True,
+        "http": {"method": "POST", "path": "/login", "json": {"user": "{user}", "password": "{password}"}},
+        "save": {"token": "$.token"},
+    },
+    {
+        "name": "create",
+        "http": {"method": "POST", "path": "/orders", "json": {"key": "{key}"}},
+        "expect": {"status": 201, "json": {"items": [{"key": "{key}"}]}},
+        "save": {"number": "$.items[0].number"},
+    },
+    {"name": "read", "http": {"path": "/orders/{number}"}},
+    {"name": "delete", "http": {"method": "DELETE", "path": "/orders/{number}"}},
+]
+
+
+@pytest.fixture
+def orders(own, tmp_path):
+    """Return a function that returns the path of a service whose callers log in and use what they created."""
+    (tmp_path / "users.csv").write_text("user,password\n" + "".join(f"{u},password of {u}\n" for u in "abcd"))
+
+    def orders(**changes):
+        users = {"user": "users.csv", "password": "users.csv", "key": {"unique": "uuid"}}
+        header = {"Authorization": "Bearer {token}"}
+        return own(
+            description("login", requests=ORDERS, headers=header, cookies=True, in_turn=True, values=users) | changes
+        )
+
+    return orders
+
+
+@pytest.mark.parametrize("changes", [{}, {"load": "open", "offered_per_s": 300.0}])
+def test_a_caller_logs_in_once_and_uses_in_later_requests_what_earlier_replies_held(orders, changes):
+    record = measure(case(orders(), callers=3, **changes), 0.2, seed=1)
+    assert record.ledger["calls"] > 10 and not record.ledger["errors"]
+
+
+def test_a_value_that_a_reply_lacks_or_a_cookie_that_is_not_sent_is_a_failure_of_its_request(orders):
+    with pytest.raises(SystemFailedError, match=r"create was answered wrongly: it has no \$\.id to be saved"):
+        measure(case(orders(requests=[ORDERS[0], ORDERS[1] | {"save": {"number": "$.id"}}, *ORDERS[2:]])), 0.1, seed=1)
+    with pytest.raises(SystemFailedError, match="create was answered wrongly: its status is 401"):
+        measure(case(orders(cookies=False)), 0.1, seed=1)
+
+
+def test_the_wire_refuses_requests_that_depend_on_replies(orders):
+    with pytest.raises(UsageError, match="save, once, in_turn and cookies"):
+        case(orders(), engine="wire")
+
+
+@ENGINES
+def test_unique_values_are_new_in_each_request_and_its_reply_must_have_them(own, engine):
+    asked = {
+        "name": "create",
+        "http": {"method": "POST", "path": "/orders", "json": {"key": "{key}"}},
+        "expect": {"status": 201, "json": {"items": [{"key": "{key}"}]}},
+    }
+    file = own(description(requests=[asked], values={"key": {"unique": "number"}}))
+    record = measure(case(file, engine=engine, callers=2), 0.2, seed=1)
+    assert record.ledger["calls"] > 10 and not record.ledger["errors"]
+    stale = asked | {"http": asked["http"] | {"json": {"key": 1}}}
+    with pytest.raises(SystemFailedError, match="key is 1, not"):
+        measure(case(own(description(requests=[stale], values={"key": {"unique": "number"}})), engine=engine), 0.1, 1)
+
+
 class Raw(socketserver.StreamRequestHandler):
     """Keeps what comes, and answers each request with a cookie; of HEAD only the head."""
 
@@ -826,7 +894,7 @@ def test_a_message_has_the_members_that_are_expected_at_every_level(own_grpc, me
     [
         ({"method": "users.v1.Users/Put"}, "users.v1.Users/Put"),
         ({"method": "users.v1.Users/Watch"}, "stream of replies"),
-        ({"message": {"idd": "x"}}, "idd"),
+        ({"message": {"idd": "{id}"}}, "idd"),
         ({"expect": {"messages": 2}}, "one reply"),
     ],
 )
@@ -844,7 +912,10 @@ TOKENS = {
 
 def tokens(own, fault="", **changes):
     """Return the path of the file of a service that answers with events."""
-    file = own(description(fault, requests=[TOKENS], values={"n": [10]}) | changes, "tokens")
+    file = own(
+        description(fault, requests=[TOKENS], **({} if "requests" in changes else {"values": {"n": [10]}})) | changes,
+        "tokens",
+    )
     Path(file).with_name("number.json").write_text('{"properties": {"n": {"minimum": 0}}}')
     return file
 
@@ -853,9 +924,6 @@ def streams(file, **changes):
     """Measure the streams of a service; return the record and how many failures of each kind were counted."""
     record = measure(case(file, load="reply_stream", callers=2, **changes), 0.4, seed=1)
     return record, {row["name"]: row["value"] for row in record.tables["reports"]}
-
-
-ENGINES = pytest.mark.parametrize("engine", ["library", "wire"])
 
 
 @pytest.mark.slow
