@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from bench.plan.arrivals import steps_of
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats import Array, steady_state
@@ -45,11 +46,14 @@ class Levels:
 
 
 def is_unsteady_by_plan(case: Case) -> bool:
-    """Return whether the plan makes the level of a case change: its server freezes, or its service times are random.
+    """Return whether the plan makes the level of a case change: by a freeze, random service times, or a rate in steps.
 
     Random service times are the same in every start, so that the starts agree on their changes by construction.
     """
-    return bool(case.options.get("freeze_after")) or case.options.get("law", "constant") != "constant"
+    return (
+        bool(steps_of(case.arrivals) or case.options.get("freeze_after"))
+        or case.options.get("law", "constant") != "constant"
+    )
 
 
 def unsteady_share(levels: Iterable[Levels]) -> float:

@@ -139,8 +139,13 @@ def punctual() -> None:
 
 
 def schedule(rate_per_s: float, window_s: float, arrivals: str, seed: int) -> list[int]:
-    """Return when requests are due, in ns after *go*, all within the window: ``uniform`` or ``poisson``."""
+    """Return when requests are due, in ns after *go*, all within the window.
+
+    arrivals: ``uniform``, or ``poisson``, whose rate may change in steps: see ``bench.plan.arrivals``.
+    """
     import random
+
+    from bench.plan.arrivals import in_steps, steps_of
 
     step, end = 1e9 / rate_per_s, window_s * 1e9
     if arrivals == "uniform":
@@ -148,6 +153,8 @@ def schedule(rate_per_s: float, window_s: float, arrivals: str, seed: int) -> li
     chance, due, dues = random.Random(seed), 0.0, []
     while (due := due + chance.expovariate(1) * step) < end:
         dues.append(int(due))
+    if steps := steps_of(arrivals):
+        return [int(end * share) for share in in_steps((due / end for due in dues), steps)]
     return dues
 
 

@@ -13,7 +13,6 @@ MOST_STREAMS = 2000  # callers of the load reply_stream
 MOST_CALLS = 1_000_000
 MOST_OUTSTANDING = 1000  # per connection
 MOST_PER_S = 1_000_000
-ARRIVALS = ("uniform", "poisson", "recorded")
 GENERATORS = ("wrk", "h2load")  # external load generators: files of ``bench.child.generators``
 ENGINES = ("library", "wire", *GENERATORS)
 WHOLE = ("session", "reconnect")  # loads of whole client processes, or of whole connections, one after another

@@ -237,7 +237,12 @@ LEDGER = _schema(
         ),
         _field("retry", pa.string(), "JSON", "the client's retry policy; null: no load with retries"),
         _field("offered_per_s", pa.float64(), "1/s", "offered rate of an open load; else null"),
-        _field("arrivals", pa.string(), "", "arrival process of an open load: uniform, poisson or recorded; else null"),
+        _field(
+            "arrivals",
+            pa.string(),
+            "",
+            "of an open load: uniform, poisson, recorded, or Poisson at a rate in steps; else null",
+        ),
         _field("scheduled", pa.int64(), "1", "requests scheduled by an open load; else null"),
         _field("clients", pa.int32(), "", "number of parallel client processes"),
         _field("callers", pa.int32(), "", "number of parallel callers in each of them; null: 1"),

@@ -15,6 +15,7 @@ import pandas as pd
 from bench import stats
 from bench.contract import PACING
 from bench.plan import slicing
+from bench.plan.arrivals import steps_of
 from bench.plan.case import Case
 from bench.run.calls import AllCalls, Array, Calls
 from bench.stats import steady_state
@@ -57,10 +58,11 @@ def _detected_ns(starts: pd.DataFrame, cuts_ns: dict[int, int], settled: dict[in
     """Return when the last case has reached its level, at most half a window after *go*: one cut for all starts.
 
     A case begins more slowly, or faster, if at least half of its starts do so; a step in one of several starts is
-    attributed to the machine. An open load that is faster at first fills a queue: that is overload, and no warm-up.
+    attributed to the machine, and where the rate changes inside the window each is the plan's. An open load that is
+    faster at first fills a queue: that is overload, and no warm-up.
     """
     latest_ns = 0
-    for _, rows in starts.groupby("case"):
+    for _, rows in starts[~starts["arrivals"].fillna("").map(steps_of).astype(bool)].groupby("case"):
         is_closed = (rows["load"] == "closed").all()
         for label in (steady_state.WARM_UP, *([steady_state.SLOW_DOWN] if is_closed else [])):
             changing = [start for start in rows.index if start in settled and settled[start].label == label]

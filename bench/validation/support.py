@@ -13,9 +13,8 @@ from bench.child import generators
 from bench.contract import Address, Binding, parse_address
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
 from bench.message_types import BYTES
-from bench.plan import hosts, namespaces, parameters
+from bench.plan import arrivals, hosts, namespaces, parameters
 from bench.plan.case import (
-    ARRIVALS,
     ENGINES,
     MOST_BYTES,
     MOST_CALLS,
@@ -147,8 +146,7 @@ def _check_target(case: Case, where: Address) -> None:
 def _check_open(case: Case) -> None:
     if case.transport == "inproc":
         raise UsageError("an open load needs a server in a process of its own: use ipc or tcp")
-    if case.arrivals not in ARRIVALS:
-        raise unknown("arrivals", case.arrivals, ARRIVALS)
+    arrivals.named(case.arrivals)
     parameters.positive(case.offered_per_s, "offered_per_s", MOST_PER_S, whole=False)
     if case.arrivals == "recorded":
         _check_recorded(case)

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from bench.errors import UsageError
 from bench.plan import parameters
-from bench.plan.case import ARRIVALS, Case
+from bench.plan.arrivals import named as arrivals_of
+from bench.plan.case import Case
 from bench.plan.confirmation import USUAL
 from bench.plan.confirmation import rule as by_rule
 from bench.plan.objective import objective as read
@@ -55,7 +56,7 @@ def plan(
         given.where(is_parallel=True),
         "open",
         offered(first, "first"),
-        parameters.one_name(arrivals, "arrivals", ARRIVALS),
+        arrivals_of(arrivals),
         client_count(clients),
         client_count(callers, "callers"),
         engine=own_engine(engine),

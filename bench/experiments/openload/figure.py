@@ -27,6 +27,7 @@ from bench.experiments.openload.findings import (
     predicted,
     sweep,
 )
+from bench.plan.arrivals import steps_of
 from bench.run.frames import Run, numbered
 from bench.text import duration, listed, quantity
 
@@ -34,6 +35,7 @@ TITLE = "What do users experience under open-loop load?"
 
 FAR = 2  # times the highest offered rate: a capacity beyond it would leave the rates too little of the axis
 MOST_LINEAR = 20  # the highest rate over the lowest on a linear axis
+PARTS = 20  # of a window in which the rate changes
 RTT, RESPONSE, MODEL = SYSTEM_COLOURS[0], SYSTEM_COLOURS[3], SYSTEM_COLOURS[4]
 
 
@@ -119,8 +121,31 @@ def _scales(axes: Axes, run: Run) -> None:
     log_axis(axes.yaxis)
 
 
+def over_window(run: Run, axes: Axes) -> None:
+    """Draw the median and the longest response time in parts of the window, of all starts together."""
+    for number, (case, rate) in enumerate(_below_capacity(run).items()):
+        samples = run.samples_of(case)
+        due_s = (samples["t_send_ns"] - samples["lag_ns"]) / 1e9
+        response_us = (samples["lag_ns"] + samples["rtt_ns"]) / 1e3
+        ends = np.linspace(0, run.ledger.loc[run.ledger["case"] == case, "window_s"].max(), PARTS + 1)
+        parts = response_us.groupby(np.digitize(due_s, ends[1:-1]))
+        colour = SYSTEM_COLOURS[number % len(SYSTEM_COLOURS)]
+        for words, at, line in (("median", parts.median(), "-"), ("longest", parts.max(), "--")):
+            label = f"{quantity(rate)}/s on average, {words}"
+            axes.plot(ends[at.index] + ends[1] / 2, at, line, marker=".", color=colour, label=label)
+    log_axis(axes.yaxis)
+    axes.set_xlabel("s from the beginning of the window to when a request was due")
+    axes.set_ylabel(f"response time in {PARTS} parts of the window")
+    axes.set_title(f"Response time while the rate changes: {run.case(sweep(run).index[0]).arrivals}")
+
+
 def means(run: Run, axes: Axes) -> None:
-    """Draw the mean response time of each start, and the prediction by the Pollaczek-Khinchine formula."""
+    """Draw the mean response time of each start, and the prediction by the Pollaczek-Khinchine formula.
+
+    Where the plan changes the rate inside the window: ``over_window``.
+    """
+    if any(steps_of(run.case(case).arrivals) for case in sweep(run).index):
+        return over_window(run, axes)
     grid = axis_of_rates(run).between(0.97 * capacity(run))
     model = predicted(run, grid)
     if model is not None:
@@ -136,6 +161,7 @@ def means(run: Run, axes: Axes) -> None:
     _scales(axes, run)
     axes.set_ylabel("mean response time")
     axes.set_title("Mean response time: predicted and measured")
+    return None
 
 
 def pacing(run: Run, axes: Axes) -> None:

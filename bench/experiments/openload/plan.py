@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from bench.plan import parameters
-from bench.plan.case import ARRIVALS, Case
+from bench.plan.arrivals import named as arrivals_of
+from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.validation.amount import OnHosts
 from bench.validation.cases import client_count, offered, offered_rates, one_way, own_engine, payload
@@ -47,7 +48,7 @@ def plan(
     paced: dict[str, Any] = {
         "load": "open",
         "clients": client_count(clients),
-        "arrivals": parameters.one_name(arrivals, "arrivals", ARRIVALS),
+        "arrivals": arrivals_of(arrivals),
     }
     many = client_count(callers, "callers")
     asked_of: dict[str, Any] = {"options": system_options, "engine": own_engine(engine)}
