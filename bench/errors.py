@@ -6,6 +6,7 @@ BenchError
 │   └── SystemFileError a system's file cannot be used as it is
 ├── SystemFailedError   a server or client died, hung, or answered wrongly
 ├── TransportError      a system's library failed (raised by files in bench/systems)
+│   └── WrongReplyError a reply came, and is not the expected one
 └── DataError           a run on disk cannot be written or read
 
 Programs exit with ``exit_status``; notebooks show the message alone, without a traceback.
@@ -62,6 +63,10 @@ class TransportError(BenchError):
     def __init__(self, text: str, kind: str = "call") -> None:
         super().__init__(text)
         self.kind = kind
+
+
+class WrongReplyError(TransportError):
+    """A reply came whole and is not the expected one: the connection can be used as before."""
 
 
 class DataError(BenchError):

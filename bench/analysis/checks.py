@@ -20,13 +20,13 @@ from bench.analysis import speed as speeds
 from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import aa_ratio, ratios
-from bench.analysis.overload import RESPONSE, overloaded
+from bench.analysis.overload import MOST_FAILED, RESPONSE, overloaded, without_times
 from bench.analysis.pacing import lateness, latest, limit_us
 from bench.analysis.resources import LEAST_S, crowded, full, is_use_known, resources, stuck, used_by_all
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.errors import DataError
 from bench.plan.case import LEAST_ACHIEVED, Case
-from bench.run import start_values
+from bench.run import requests, start_values
 from bench.run.frames import Run, column, number_of, once
 from bench.run.reply_streams import FIRST
 from bench.run.reply_streams import LOAD as REPLY_STREAM
@@ -35,7 +35,6 @@ from bench.stats import intervals
 from bench.stats.levels import Levels, two_levels
 from bench.text import duration, few, listed, percent_beside, quantity
 
-MOST_FAILED = 0.001  # share of a run's requests that may fail before the result is invalid
 APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
 COLLECTED = "collections are part of what the client's library costs, and can move the quantile: no other work did"
 OTHERS = "end other work and measure again; see python -m bench doctor"
@@ -150,22 +149,18 @@ def _differing(run: Run, wrong: pd.DataFrame) -> Check:
 
 
 def _failed(run: Run) -> Check:
-    """Return the outcome for failed requests: CAUTION up to a share of ``MOST_FAILED``, INVALID above."""
-    failing = run.ledger.index[run.ledger["errors"] > 0]
-    errors, made = int(run.ledger["errors"].sum()), int(run.ledger.loc[failing, "calls"].sum())
-    kinds = _kinds(run.reports, failing)
-    finding = f"{errors:,} failed requests and {made:,} replies in {len(failing)} starts{f' ({kinds})' * bool(kinds)}"
-    theirs = any(run.case(case).generator for case in run.ledger.loc[failing, "case"])
+    """Return the outcome for failed requests: CAUTION up to a share of ``MOST_FAILED``, INVALID above.
+
+    Under an open load what a server refuses is measured: CAUTION, unless nothing was answered as expected.
+    """
+    failing = run.ledger[run.ledger["errors"] > 0]
+    of, of_loops = (requests.of_starts(run, rows) for rows in (failing, failing[failing["load"] != "open"]))
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in of.failed.items())
+    finding = f"{of.errors:,} failed requests and {of.answered:,} right replies in {len(failing)} starts ({kinds})"
+    theirs = any(run.case(case).generator for case in failing["case"])
     include = "times and rates include error replies" if theirs else "times and rates exclude failed calls"
-    advice = f"{include}: look at the server's errors"
-    return Check("answers", INVALID if errors > MOST_FAILED * made else CAUTION, finding, advice)
-
-
-def _kinds(reports: pd.DataFrame, starts: "pd.Index[int]") -> str:
-    """Return how many requests of some starts failed, by kind, as reported: "status 12, read 3"."""
-    failures = reports[reports["start"].isin(starts) & reports["name"].str.startswith("error_")]
-    counts = failures.groupby("name", sort=False)["value"].sum()
-    return ", ".join(f"{str(name).removeprefix('error_')} {count:,.0f}" for name, count in counts.items() if count)
+    is_invalid = of_loops.errors > MOST_FAILED * of_loops.answered or not run.ledger["calls"].any()
+    return Check("answers", INVALID if is_invalid else CAUTION, finding, f"{include}: look at the server's errors")
 
 
 @of_samples
@@ -232,13 +227,17 @@ def pacing(run: Run) -> Check:
     if not any(case.load == "open" for case in run.plan.cases):
         return Check("pacing", NOTHING, "no load has a request schedule, so response times are not reported")
     cases = run.cases_with(load="open")
-    if not cases["n"].sum():
+    if not run.ledger["scheduled"].any():
         return Check("pacing", INVALID, "no request was due in any window", "use longer windows or higher rates")
     over = cases.index.isin(overloaded(run))
     calm, lost = cases[~over], cases[(cases["achieved"] < LEAST_ACHIEVED) & ~over]
     if len(lost):
-        finding = f"{lost['label'].iloc[0]}: only {lost['achieved'].iloc[0]:.1%} of the requests were sent, though "
-        finding += "connections were idle"
+        finding = f"{lost['label'].iloc[0]}: only {lost['achieved'].iloc[0]:.1%} of the requests were sent, "
+        of = requests.of_starts(run, run.ledger_of(lost.index[0]))
+        if of.errors:
+            finding += f"while calls that failed took the connections: {of.shortfall}"
+            return Check("pacing", CAUTION, finding, "look at the server's errors, or add clients")
+        finding += "though connections were idle"
         return Check("pacing", INVALID, finding, "these clients cannot send that fast: lower the rate, or add clients")
     omitted = f"; overloaded, so their lateness is not judged: {listed(cases.loc[over, 'label'])}" if over.any() else ""
     if calm.empty:
@@ -421,8 +420,8 @@ def levels(run: Run) -> Check:
     """7. The starts of a case vary about one level: no gap of a tenth divides their medians into two.
 
     False-alarm rate: at most 5 % of runs whose ln(start medians) are normal, with any deviation: chances of all cases
-    are adjusted (false discovery rate). Of open loads the response times, without overloaded cases, whose times depend
-    on the window; of reply streams the times to first message. Throughputs where cases have no median.
+    are adjusted (false discovery rate). Of open loads the response times, where they are reported; of reply streams
+    the times to first message. Throughputs where cases have no median.
     """
     looked_at, sure = len(_with_a_level(run)), divided(run)
     if not looked_at:
@@ -454,8 +453,7 @@ def divided(run: Run) -> dict[int, Levels]:
 
 def _with_a_level(run: Run) -> dict[int, stats.Array]:
     """Return the levels of the starts of each case that has starts enough."""
-    over = overloaded(run)
-    cases = [case for case in [*windowed_cases(run), *run.find(load="stream")] if case not in over]
+    cases = [case for case in [*windowed_cases(run), *run.find(load="stream")] if case not in without_times(run)]
     found = {case: run.starts_of(case)[level_of(run, case)].dropna().to_numpy() for case in cases}
     return {case: values[values > 0] for case, values in found.items() if len(values) >= stats.LEAST_STARTS}
 

@@ -1,12 +1,14 @@
-"""Which open loads exceeded the capacity: their response times depend on the length of the run."""
+"""Which open loads have no response times to report: they exceeded the capacity, or requests failed."""
 
 import numpy as np
 
 from bench.plan.case import LEAST_ACHIEVED
+from bench.run import requests
 from bench.run.calls import Calls
-from bench.run.frames import Run, column
+from bench.run.frames import Run, column, once
 from bench.run.start_values import was_waiting
 
+MOST_FAILED = 0.001  # share of the requests that may fail before the times are those of the luckier ones
 RESPONSE = column(0.5).replace("rtt", "response")
 
 
@@ -23,6 +25,20 @@ def overloaded(run: Run) -> list[int]:
         if (dropped and _is_busy(run, case)) or (grew and np.mean(grew) > 0.5):
             cases.append(case)
     return cases
+
+
+@once
+def failing(run: Run) -> dict[int, requests.Requests]:
+    """Return the requests of each open case of which more than ``MOST_FAILED`` failed."""
+    found = {case: requests.of_starts(run, run.ledger_of(case)) for case in run.find(load="open")}
+    return {case: of for case, of in found.items() if of.errors > MOST_FAILED * of.sent}
+
+
+@once
+def without_times(run: Run) -> dict[int, str]:
+    """Return the open cases whose response times are not reported, and why."""
+    failed = {case: f"{of.part(of.errors):.1%} failed" for case, of in failing(run).items()}
+    return failed | dict.fromkeys(overloaded(run), "overloaded")
 
 
 def _piles_up(calls: Calls) -> bool:

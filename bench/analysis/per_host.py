@@ -186,7 +186,10 @@ def moved_by_collections(run: Run, starts: pd.DataFrame) -> tuple[int, float, fl
     Each collection makes one call longer. They can move a quantile if they are more than half as many as the calls
     above it. With the case: collections per call and the quantile. starts: rows of ``Run.ledger``.
     """
-    share = (starts["gc_collections"] / starts["calls"]).groupby(starts["case"]).median()
+    made = starts[starts["calls"] > 0]
+    share = (made["gc_collections"] / made["calls"]).groupby(made["case"]).median().dropna()
+    if share.empty:
+        return None
     above = pd.Series({case: 1 - highest(run, number_of(case)) for case in share.index}, dtype=float)
     worst = (share / above).idxmax()
     if not share[worst] > MOST_COLLECTIONS * above[worst]:

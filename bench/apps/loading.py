@@ -14,6 +14,7 @@ from bench.errors import UsageError
 from bench.measurement import start
 from bench.plan.case import MOST_CALLS, Case
 from bench.referees.time_checks import QUANTILES
+from bench.run import requests
 from bench.run.start_record import StartRecord
 from bench.stats import Array
 from bench.text import quoted
@@ -89,12 +90,11 @@ def report(record: StartRecord, connections: int) -> dict[str, Any]:
     begun = np.concatenate([times[-1] if len(times) == 3 else times[0] for times in record.calls])
     ended = np.concatenate([times[1] for times in record.calls])
     times_us = (ended - begun) / 1e3
-    duration_s, errors = float(record.ledger["window_s"]), record.ledger.get("errors") or 0
-    scheduled = record.ledger.get("scheduled")
+    duration_s, of = float(record.ledger["window_s"]), requests.of_record(record)
     return {
-        "requests": len(times_us),
-        "errors": errors,
-        "not_sent": 0 if scheduled is None else max(0, scheduled - len(times_us) - errors),
+        "requests": of.answered,
+        "errors": of.errors,
+        "not_sent": of.not_sent,
         "rate_per_s": len(times_us) / duration_s,
         "duration_s": duration_s,
         "connections": connections,

@@ -9,7 +9,7 @@ from bench.analysis.comparison import QUANTITIES
 from bench.experiments import precision, sentences
 from bench.experiments.capacity import findings
 from bench.plan.case import Case
-from bench.run import reply_streams
+from bench.run import reply_streams, requests
 from bench.run.frames import NUMBERS, Run, number_of
 from bench.text import unmarked
 from bench.validation.estimate import described
@@ -41,8 +41,13 @@ OF_A_PLAN = ("profile", "seed", "starts", "window_s", "slice_s", "until_width", 
 
 
 def case(run: Run, number: int) -> Record:
-    """Return a measured case: its number, label and factors, how much was measured, and its ``values``."""
-    amount = {"starts": len(run.starts_of(number)), "calls": run.count(number)}
+    """Return a measured case: its number, label and factors, how much was measured, and its ``values``.
+
+    calls: those that quantiles describe. requests: what became of all of them.
+    """
+    of = requests.of_starts(run, run.ledger_of(number))
+    became = known(of._asdict() | {"not_sent": of.not_sent})
+    amount = {"starts": len(run.starts_of(number)), "calls": run.count(number), "requests": became}
     return {
         "case": number,
         "label": run.labels[number],

@@ -14,8 +14,7 @@ from typing import Any
 from bench.child import event_loop, timed_loops
 from bench.child.caller import Failures, failed
 from bench.child.loads import limit_ns, put_after, schedule
-from bench.child.outstanding import SharedClient, SharedClients
-from bench.child.reconnects import begin_async
+from bench.child.outstanding import AwaitedSlot, SharedClient, SharedClients
 from bench.contract import PACING, LoadReport
 from bench.errors import TransportError
 from bench.process.spec import ClientSpec
@@ -87,16 +86,16 @@ class OpenSlot:
             t_send = clock()
             try:
                 reply = await client.call(payload)
+                t_recv = clock()
+                if payload != reply:
+                    raise timed_loops.wrong_answer(payload, reply, number)
             except TransportError as error:
                 self.failures.add(error)
                 await self._shared.renew(client, error)
                 client = self._shared.client
                 continue
-            t_recv = clock()
             self._sent[number], self._received[number] = t_send, t_recv
             self.numbers.append(number)
-            if payload != reply:
-                raise timed_loops.wrong_answer(payload, reply, number)
 
 
 class OpenOutstanding(SharedClients):
@@ -114,8 +113,8 @@ class OpenOutstanding(SharedClients):
 
     def first(self) -> int:
         """Connect and make one verified call over each connection; return the time of the first in ns."""
-        begun = [each.run(begin_async(each.client, self._payloads.items)) for each in self._connections]
-        return begun[0][1] - begun[0][0]
+        times = [AwaitedSlot(each, self._payloads.items, 1).first() for each in self._connections]
+        return times[0]
 
     def schedule_from(self, at_ns: int) -> None:
         """Put the schedule after *go*."""

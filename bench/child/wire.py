@@ -13,7 +13,7 @@ from typing import Any
 
 from bench import credentials
 from bench.child import timed_loops
-from bench.child.caller import failed
+from bench.child.caller import Failures, failed, patiently
 from bench.child.loads import limit_ns, put_after, schedule
 from bench.child.open_files import allow_connections
 from bench.child.polling import Epoll, Poller, Selector
@@ -21,7 +21,7 @@ from bench.child.structured_messages import Payloads
 from bench.child.wire_connection import Connection, Script, Step, Talk
 from bench.child.wire_timer import LIMIT_S, NEVER_NS, DueError, Timer
 from bench.contract import PACING, LoadReport
-from bench.errors import TransportError
+from bench.errors import TransportError, WrongReplyError
 from bench.process.spec import ClientSpec
 
 EARLY_NS = 150_000  # before a due time waiting becomes spinning
@@ -42,9 +42,11 @@ class ConnectionLoop:
     ) -> None:
         """Begin all talks: each sends its first request, or waits for the order to send.
 
-        If ``persistent``, a connection counts a failed request and continues; else the error is raised. timer: its
-        descriptor is one of the poller's; calls that wait longer than its limit fail.
+        If ``persistent``, a connection counts a failed request and continues; else the error is raised, but for wrong
+        replies, of which ``refused`` is the last. timer: its descriptor is one of the poller's; calls that wait longer
+        than its limit fail.
         """
+        self.refused: WrongReplyError | None = None
         self.poller = poller
         self._persistent = persistent
         self._timer = timer
@@ -71,7 +73,9 @@ class ConnectionLoop:
             self._again(connection, error)
 
     def _again(self, connection: Connection, error: TransportError) -> None:
-        if not self._persistent:
+        if isinstance(error, WrongReplyError):
+            self.refused = error
+        elif not self._persistent:
             raise error
         self._begin(connection, connection.again(error))
 
@@ -226,14 +230,19 @@ class WireLoad:
                 raise TransportError(text, error.kind) from error
 
     def _first(self, connections: list[Connection]) -> int:
-        """Connect and make one verified call with each of some connections; return the time of the last one's in ns."""
+        """Connect and make one call with each of some connections; return the time of the last verified one in ns."""
         for connection in connections:
             connection.open()
+        return patiently(functools.partial(self._call_each, connections))
+
+    def _call_each(self, connections: list[Connection]) -> int:
         sent, received, turns = timed_loops.zeros(1), timed_loops.zeros(1), self._script.turns
-        talks = ((connection, connection.talk(turns(1), sent, received, NEVER_NS)) for connection in connections)
-        ConnectionLoop(self._poller, talks, persistent=False, timer=self._timer).run()
+        pairs = ((connection, connection.talk(turns(1), sent, received, NEVER_NS)) for connection in connections)
+        (talks := ConnectionLoop(self._poller, pairs, persistent=False, timer=self._timer)).run()
         for connection in connections:
-            connection.calls = 0
+            connection.calls, connection.failures = 0, Failures()
+        if talks.refused and not received[0]:
+            raise talks.refused
         return received[0] - sent[0]
 
     def schedule_from(self, at_ns: int) -> None:

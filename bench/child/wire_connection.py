@@ -19,7 +19,7 @@ from bench.child.caller import Failures
 from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.child.wire_timer import NEVER_NS
 from bench.contract import Wire
-from bench.errors import SystemFailedError, TransportError
+from bench.errors import SystemFailedError, TransportError, WrongReplyError
 
 READ_BYTES = 1 << 16  # until a response to the payload is known; the rest of one in larger pieces
 MORE_BYTES = 1 << 20
@@ -74,6 +74,7 @@ class Connection:
         self.calls = 0
         self.reopened = 0
         self.failures = Failures()
+        self._event: int | None = READ  # that brought the last byte of an unknown response
         self.steps: list[Step] = []
         self.talking: Talk
         self.sent_ns = NEVER_NS
@@ -140,17 +141,23 @@ class Connection:
             self.calls = number + 1
 
     def again(self, error: TransportError) -> Talk:
-        """Return a talk that continues with the next turn, on a new connection, after a failed request.
+        """Return a talk that continues with the next turn after a failed request, on a new connection if necessary.
 
         The times of that request stay 0. TransportError if no connection can be made or too many requests failed.
         """
         self.failures.add(error)
+        if isinstance(error, WrongReplyError) and not self._has_ended():
+            return self.talk(self._turns, *self._limits)
         self._wire = self._make()
         try:
             self._open_again()
         except TransportError:
             raise error from None
         return self.talk(self._turns, *self._limits)
+
+    def _has_ended(self) -> bool:
+        """Return whether the server ends the connection with the response that came last."""
+        return self._event != READ or self._wire.last
 
     def _rest(self, idle: deque[Step]) -> Talk:
         """Wait for the order to send; meanwhile the server may close the connection, but must send nothing.
@@ -236,7 +243,7 @@ class Connection:
             t_recv = time.perf_counter_ns()
         if size < len(buffer):
             raise TransportError(f"{len(buffer) - size} bytes came after a response, without a request")
-        response = bytes(buffer)
+        response, self._event = bytes(buffer), event
         if response != self._script.verified[place]:
             self._verify(response, place, number)
         return t_recv, 0 if wire.last else event
@@ -254,7 +261,10 @@ class Connection:
 
 def check(script: Script, wire: Any, response: Any, place: int, number: int) -> None:
     """Compare a response's payload with the expected one."""
-    body: Any = wire.body(response, script.payloads[place])
+    try:
+        body: Any = wire.body(response, script.payloads[place])
+    except TransportError as reason:
+        raise WrongReplyError(str(reason), reason.kind) from reason
     if script.decode is not None:
         try:
             body = script.decode(body)

@@ -73,7 +73,6 @@ class WireConversation(Connection):
         super().__init__(make, script, poller)
         self._calls_per_connection = calls_per_connection
         self._had = 0  # bytes that came of the response under way
-        self._event: int | None = READ  # the last one
         self._left = -1  # calls until the connection is renewed; below 0: it is kept
         self.began = array("q", bytes(8)) * size if calls_per_connection else None
 
@@ -92,6 +91,9 @@ class WireConversation(Connection):
     def renew(self) -> None:
         """Let the next call open a new connection, if connections are not kept."""
         self._left = 0 if self._calls_per_connection else -1
+
+    def _has_ended(self) -> bool:
+        return self._event != READ or self._dialog.last
 
     def _open_again(self) -> None:
         super()._open_again()
@@ -156,7 +158,7 @@ class WireConversation(Connection):
                 self._left -= 1
                 if t_recv >= until_ns:
                     break
-                if (self._event != READ or self._dialog.last) and self._left:
+                if self._has_ended() and self._left:
                     self._open_again()
         finally:
             self.calls = number + 1

@@ -144,6 +144,8 @@ class LogTicks(LogLocator):
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Return the ticks between two ends: of each decade, whole decades, or multiples of one step."""
+        if not 0 < vmin < vmax < math.inf:  # nothing is drawn
+            return np.array([])
         exponents = np.arange(math.floor(math.log10(vmin)), math.ceil(math.log10(vmax)) + 1)
         sets = [np.outer(10.0**exponents, steps).ravel() for steps in DECADES]
         sets += [10.0 ** exponents[exponents % stride == 0] for stride in range(1, len(exponents))]
@@ -588,7 +590,8 @@ def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = (), 
         log_axis(axes.xaxis)
         axes.set_xlabel("CPU time per call; line: range over starts, all roles")
     else:
-        axes.set_xlim(0, 1.04 * axes.dataLim.x1)
+        if axes.dataLim.x1 > 0:
+            axes.set_xlim(0, 1.04 * axes.dataLim.x1)
         axes.set_xlabel("CPU time per call [µs]; line, right: range and median of the starts' totals")
 
 

@@ -4,22 +4,25 @@ A panel is a function of a run and an Axes, in the file of the notebook that it 
 and no style is set at import.
 """
 
+import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench import paths
 from bench.analysis import acceptance, checks, per_host
 from bench.drawing import borrowed
-from bench.drawing.axes import finish, sheet, style
+from bench.drawing.axes import finish, say_why_empty, sheet, style
 from bench.experiments import sentences
 from bench.experiments.registry import figure_of
 from bench.run.files import writing
 from bench.run.frames import Run
-from bench.text import counted, listed
+from bench.text import counted, few, listed
 
 
 def alt_text(run: Run, drawn: Figure | None = None) -> str:
@@ -46,21 +49,48 @@ def panel(run: Run, name: str) -> Figure:
     with style():
         figure = Figure(figsize=(10, 4.2 + taller(run) / 2), layout="constrained")
         axes = figure.subplots()
-        getattr(figure_of(run.plan.notebook), name)(run, axes)
+        _draw(run, getattr(figure_of(run.plan.notebook), name), axes)
         finish(axes)
     return figure
 
 
 def pair(run: Run, *names: str) -> Figure:
     """Return a figure of some panels beside each other, each named as its function, with title and caption."""
-    draws = [partial(getattr(figure_of(run.plan.notebook), name), run) for name in names]
+    draws = [partial(_draw, run, getattr(figure_of(run.plan.notebook), name)) for name in names]
     return framed(sheet((14, 5.2 + taller(run) / 2), 1, draws), title_of(run), caption(run))
 
 
 def whole(run: Run) -> Figure:
     """Return the notebook's figure: four panels, title and caption."""
-    draws = [partial(draw, run) for draw in figure_of(run.plan.notebook).PANELS]
+    draws = [partial(_draw, run, draw) for draw in figure_of(run.plan.notebook).PANELS]
     return framed(sheet((14, 10.4 + taller(run)), 2, draws), title_of(run), caption(run))
+
+
+def _draw(run: Run, draw: Callable[[Run, Axes], object], axes: Axes) -> None:
+    """Draw a panel; of a run that lacks what is drawn there, say what it lacks."""
+    if not (lacking := lacks(run)):
+        draw(run, axes)
+        return
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            draw(run, axes)
+        is_drawn = run.ledger["calls"].any()
+    except (ArithmeticError, LookupError, StopIteration, TypeError, ValueError):
+        is_drawn = False
+    if not is_drawn:
+        axes.clear()
+        say_why_empty(axes, f"not drawn: {lacking}")
+
+
+def lacks(run: Run) -> str:
+    """Return what a run lacks that its figure may need: replies, or starts; "" if it has both."""
+    answered = run.ledger.groupby("case")["calls"].sum()
+    if silent := [run.labels[case] for case in answered.index[answered == 0]]:
+        return f"no request of {few(silent)} was answered as expected"
+    starts, planned = len(run.ledger), run.plan.all_starts
+    if starts < planned:
+        return f"{starts} of {planned} planned starts are complete"
+    return "a case has one start only" if run.cases["starts"].min() == 1 else ""
 
 
 def framed(figure: Figure, title: str, below: str) -> Figure:

@@ -14,8 +14,10 @@ from bench.text import counted
 def printed(run: Run, *quantities: str) -> list[Ratio]:
     """Return the ratios that a notebook prints; of one that lists none, these quantities of every case over the first.
 
-    quantities: columns of ``Run.starts``. The instrument itself is no case of these.
+    quantities: columns of ``Run.starts``. The instrument itself is no case of these. None where nothing was answered.
     """
+    if not run.ledger["calls"].any():
+        return []
     listed = getattr(registry.findings_of(run.plan.notebook), "ratios", None)
     if listed:
         return list(listed(run))

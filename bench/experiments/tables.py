@@ -29,6 +29,7 @@ from bench.experiments.tls import findings as tls
 from bench.plan.case import MOST_CALLS, Case
 from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
+from bench.run import requests
 from bench.run.frames import ROLES, Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
 from bench.stats import Spread, Text, across_starts
@@ -263,15 +264,17 @@ def messages(run: Run) -> Iterator[Row]:
 @table("case")
 def loads(run: Run) -> Iterator[Row]:
     """Return one row for each case of calls: offered and achieved rate, RTT, response time, and send lag."""
-    over = overload.overloaded(run)
+    untold = overload.without_times(run)
     for case, row in numbered(run.cases[run.cases["load"] != "stream"]):
-        instead, is_paced = "overloaded" if case in over else "", row["load"] == "open"
+        instead, is_paced = untold.get(case, ""), row["load"] == "open"
+        of = requests.of_starts(run, run.ledger_of(case))
         entry = {
             "case": row["label"],
             "load": row["load"],
             "offered/s": f"{row['offered_per_s']:g}" if is_paced else "closed loop",
             "achieved/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
             "sent of scheduled": _median(run, case, "achieved", "{:.1%}".format) if is_paced else "all",
+            "failed of sent": ", ".join(f"{kind} {count / of.sent:.1%}" for kind, count in of.failed.items()) or "none",
         }
         for p in stats.QUANTILES[:3]:
             response = str(quantiles.quantile(run, case, p, "response")) if is_paced else "no schedule"

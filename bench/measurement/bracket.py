@@ -14,10 +14,11 @@ MOST_PROBES = 60
 
 @dataclass(frozen=True)
 class Probe:
-    """One start at one rate: the quantile in us, share sent, whether it met the objective.
+    """One start at one rate: the quantile in us, the share of the requests sent, whether it met the objective.
 
-    quantile_us: NaN if too few requests, infinite if too many were not sent. confirms: whether the start was made to
-    confirm a rate that others had chosen: those met the objective because they chose it.
+    quantile_us: NaN if too few requests, infinite if too many have no right reply. confirms: whether the start was made
+    to confirm a rate that others had chosen: those met the objective because they chose it. shortfall: what became of
+    the requests without a right reply, or why the start failed; "" if all have one.
     """
 
     rate: float
@@ -25,6 +26,7 @@ class Probe:
     achieved: float
     kept: bool
     confirms: bool = False
+    shortfall: str = ""
 
 
 Ask = Callable[[float], Probe]

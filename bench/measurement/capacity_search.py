@@ -21,7 +21,7 @@ from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.plan.confirmation import USUAL, Rule
 from bench.plan.objective import Objective
 from bench.plan.plan import Plan
-from bench.run import start_record, stored
+from bench.run import requests, start_record, stored
 from bench.run.folder import Folder
 from bench.run.start_record import StartRecord
 from bench.validation import estimate
@@ -42,7 +42,8 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
 
     The run's cases are the rates that were tried; the manifest's ``capacity`` holds objective, probes, bracket, and the
     probes of the control, which is measured at the first rate, and again at the lowest if the objective is violated
-    there. A failed probe counts as a violation; if the first one fails, SystemFailedError.
+    there. A failed probe counts as a violation. If the first one fails, or none of its requests is answered as
+    expected, SystemFailedError.
     """
     (case,) = plan.cases
     shorter = "ask for shorter windows (window_s), or give a shorter recording or a higher first rate"
@@ -87,10 +88,10 @@ class Prober:
         def probe(_: float) -> Probe:
             try:
                 return judged(self._measure(case), rate, self._goal)
-            except SystemFailedError:
+            except SystemFailedError as error:
                 if not self.control:
                     raise
-                return _failed(rate)
+                return _failed(rate, error)
 
         self.control = decided(probe, rate)
 
@@ -119,10 +120,15 @@ class Prober:
             if not self._tried:
                 raise
             self._folder.failed(number, index, error)
-            probe = _failed(rate)
+            probe = _failed(rate, error)
         else:
-            self._store(number, index, case, record)
             probe = judged(record, rate, self._goal)
+            if probe.shortfall and not (self._tried or record.ledger["calls"]):
+                raise SystemFailedError(
+                    f"the first probe, at {rate:,.0f}/s, had no right reply: {probe.shortfall}; look at the service's "
+                    "errors, or begin at a lower rate (first)"
+                )
+            self._store(number, index, case, record)
         self._tried.append(index)
         self._probes.append(probe)
         so_far = Bracket(0.0, rate, tuple(self._probes), confirmed=False, ended=False)
@@ -137,14 +143,14 @@ class Prober:
         self._folder.append(number, start_record.tables(number, self._tried.count(index), index, case, record))
 
 
-def _failed(rate: float) -> Probe:
-    return Probe(rate, nan, 0.0, kept=False)
+def _failed(rate: float, error: SystemFailedError) -> Probe:
+    return Probe(rate, nan, 0.0, kept=False, shortfall=f"the start failed: {error}")
 
 
 def judged(record: StartRecord, rate: float, goal: Objective) -> Probe:
     """Return whether a start met an objective: response times of all requests, from their scheduled send times.
 
-    A request that was not sent, or not answered, is later than any other. Where a host measures latency, only its
+    A request that was not sent, or has no right reply, is later than any other. Where a host measures latency, only its
     requests count.
     """
     hosts = record.tables.get("hosts", ())
@@ -152,13 +158,12 @@ def judged(record: StartRecord, rate: float, goal: Objective) -> Probe:
     processes = max(1, sum(row["clients"] for row in hosts))
     callers = len(record.calls) // processes
     answered = np.concatenate([np.zeros(0, "i8"), *(times[1] - times[2] for times in record.calls[alone * callers :])])
-    scheduled = record.ledger["scheduled"]
+    of, scheduled = requests.of_record(record), record.ledger["scheduled"]
     due = len(range(alone, scheduled, processes)) if alone else scheduled  # requests go to the processes in turn
     times = np.append(answered / 1e3, np.full(max(0, due - len(answered)), inf))
-    achieved = record.ledger["calls"] / max(1, scheduled)
     quantile = stats.quantile(times, goal.p) if len(times) >= stats.needed_samples(goal.p) else nan
-    is_met = quantile <= goal.limit_us and achieved >= LEAST_ACHIEVED
-    return Probe(rate, quantile, achieved, bool(is_met))
+    is_met = quantile <= goal.limit_us and of.part(of.answered) >= LEAST_ACHIEVED
+    return Probe(rate, quantile, of.part(of.sent), bool(is_met), shortfall=of.shortfall)
 
 
 def _record(goal: Objective, bracket: Bracket, control: Sequence[Probe], rule: Rule) -> dict[str, Any]:
@@ -175,19 +180,25 @@ def _record(goal: Objective, bracket: Bracket, control: Sequence[Probe], rule: R
 
 
 def _rows(probes: Sequence[Probe]) -> list[dict[str, Any]]:
-    return [{name: value if isfinite(value) else None for name, value in asdict(probe).items()} for probe in probes]
+    return [
+        {
+            name: None if isinstance(value, float) and not isfinite(value) else value
+            for name, value in asdict(probe).items()
+        }
+        for probe in probes
+    ]
 
 
 def line(probe: Probe, goal: Objective) -> str:
     """Return a probe as one line."""
     value = _in_ms(probe.quantile_us)
-    state = "met" if probe.kept else "violated"
+    state = ("met" if probe.kept else "violated") + f": {probe.shortfall}" * bool(probe.shortfall)
     return f"{probe.rate:10,.0f}/s  p{100 * goal.p:g} {value:>16}  sent {probe.achieved:6.1%}  {state}"
 
 
 def _in_ms(quantile_us: float) -> str:
     if isinf(quantile_us):
-        return "not sent in time"
+        return "not all answered"
     return f"{quantile_us / 1000:.3g} ms" if isfinite(quantile_us) else "too few requests"
 
 

@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import random
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from msgspec import Meta, Struct
 
 from bench import documents
 from bench.contract import Address
-from bench.errors import SystemFileError, TransportError
+from bench.errors import SystemFileError, TransportError, WrongReplyError
 from bench.plan import http_parts, recording, values, yaml_text
 from bench.plan.values import Draws, Source, Text
 from bench.text import counted
@@ -359,9 +360,10 @@ def decoded(body: bytes, encoding: str) -> bytes | None:
 
 
 def refuse(request: Prepared, fault: str) -> None:
-    """Raise TransportError, whose kind is the request's name, if there is a fault."""
+    """Raise WrongReplyError if there is a fault; its kind is the request's name and the status, or "wrong content"."""
     if fault:
-        raise TransportError(redacted(f"{request.name} was answered wrongly: {fault}"), request.name)
+        kind = " ".join(status.groups()) if (status := re.match(r"its (status) is (\w+)", fault)) else "wrong content"
+        raise WrongReplyError(redacted(f"{request.name} was answered wrongly: {fault}"), f"{request.name}: {kind}")
 
 
 def too_late(service: Service, request: Prepared) -> TransportError:

@@ -20,6 +20,7 @@ from bench.run import merging, reply_streams, slices, start_values
 from bench.run.calls import COLUMNS as OF_CALLS
 from bench.run.calls import Array, Calls, constant, joined, lean
 from bench.run.folder import Folder
+from bench.run.requests import sent_of_scheduled
 from bench.run.start_values import ROLES as ROLES
 from bench.run.tables import Tables
 from bench.run.tables import number_of as number_of
@@ -407,7 +408,7 @@ class Run(Tables):
         }
         quantiles = pd.DataFrame.from_dict(of_starts, "index", dtype=float, columns=list(COLUMNS))
         frame[list(COLUMNS)] = quantiles.reindex(frame.index)
-        frame["achieved"] = frame["calls"] / frame["scheduled"]
+        frame["achieved"] = sent_of_scheduled(frame)
         frame["mean_rtt_us"] = self.means_us("rtt")
         frame["p50_first_us"] = self._first_us()
         marks = start_values.warm_marks(self.marks, frame["warm_up_ns"])
@@ -436,7 +437,6 @@ class Run(Tables):
             if case.large_bytes or case.p99_bytes or (case.load == reply_streams.LOAD and not case.reply_bytes)
         ]
         frame.loc[frame["case"].isin(mixed), "rate_mbit_per_s"] = np.nan  # of several payloads, or of a user's service
-        frame["opened_per_call"] = frame["tcp_connections"] / frame["calls"]
         return frame
 
     def means_us(self, time: str) -> "pd.Series[float]":

@@ -128,6 +128,7 @@ class _Probe(Struct):
     kept: bool
     quantile_us: Number | None = None
     confirms: bool = False
+    shortfall: str = ""
     server_cpu_us: Number | None = None  # of older runs
 
 

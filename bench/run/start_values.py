@@ -143,16 +143,18 @@ def add_use_of_cpus(ledger: pd.DataFrame, used: pd.DataFrame, cpus_allowed: int,
     """
     ledger["cpu_from_ns"] = used["cpu_from_ns"]
     pacing_us = reports[reports["name"] == PACING].groupby("start")["value"].sum()
-    spun_ns = 1e3 * pacing_us.reindex(ledger.index, fill_value=0) / ledger["calls"] * used["calls"]
+    calls, of_all = (of["calls"].where(of["calls"] > 0) for of in (used, ledger))  # nothing is per call where none was
+    spun_ns = 1e3 * pacing_us.reindex(ledger.index, fill_value=0) * (calls / of_all).fillna(1)
     for role in ROLES:
         cpu_ns = used[f"{role}_cpu_ns"] - (spun_ns if role == "client" else 0)
-        ledger[f"{role}_cpu_us_per_call"] = cpu_ns / used["calls"] / 1e3
+        ledger[f"{role}_cpu_us_per_call"] = cpu_ns / calls / 1e3
         ledger[f"{role}_cpu_percent"] = 100 * cpu_ns / used["window_ns"]
     pinned = ledger["client_cpus"].map(lambda cpus: len(cpus.split(",")) if isinstance(cpus, str) else cpus_allowed)
     usable = pinned.clip(upper=ledger["clients"])  # a process runs one thread at a time
     ledger["client_cpu_share"] = ledger["client_cpu_percent"] / 100 / usable
-    ledger["client_sleeps_per_call"] = ledger["voluntary_switches"] / ledger["calls"]
-    ledger["server_sleeps_per_call"] = ledger["server_voluntary_switches"] / ledger["calls"]
+    ledger["client_sleeps_per_call"] = ledger["voluntary_switches"] / of_all
+    ledger["server_sleeps_per_call"] = ledger["server_voluntary_switches"] / of_all
+    ledger["opened_per_call"] = ledger["tcp_connections"] / of_all
     of_roles = ledger[[f"{role}_cpu_ns" for role in ROLES]].sum(axis=1)
     ledger["other_cpu_ns"] = ledger["machine_busy_ns"] - of_roles  # or a little below 0: that clock ticks at 10 ms
 

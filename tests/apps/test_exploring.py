@@ -347,7 +347,9 @@ def test_a_row_has_its_numbers_and_an_error_no_markup():
     on = axis.axis(rows)
     drawn = axis.drawn(rows[1], 1, on)
     assert all(part in drawn for part in ("1.03 [1.01, 1.05]", "10.3 µs", "&lt;0&gt;", "rt-bar"))
-    assert "rt-bar" not in axis.drawn(rows[0], 0, on) and "overloaded" in axis.drawn(replace(rows[1], over=True), 1, on)
+    assert "rt-bar" not in axis.drawn(rows[0], 0, on) and "overloaded" in axis.drawn(
+        replace(rows[1], over="overloaded"), 1, on
+    )
     assert "took no turns" in axis.drawn(replace(rows[1], ratio=None), 1, on)
 
 

@@ -1,13 +1,16 @@
 """Calls that fail inside a window: counted by kind, in no time and no rate; the client connects anew and goes on."""
 
+import itertools
+import json
 import socket
 import struct
 import time
 
 import pytest
-from specs import client_spec, run_load
+from specs import client_spec, library_load, run_load
 from wire_servers import failures, framed, http, leaving, posted, served
 
+from bench import systems
 from bench.analysis import checks
 from bench.child import caller
 from bench.child.loads import Callers
@@ -87,7 +90,7 @@ def test_a_server_that_is_gone_is_told_by_the_call_that_failed():
 
 
 def test_a_server_that_answers_nothing_any_more_ends_the_start(monkeypatch):
-    monkeypatch.setattr(caller, "MOST_FAILURES", 4)
+    monkeypatch.setattr(caller, "MOST_LOST", 4)
 
     def behave(connection, asked):
         connection.sendall(framed(next(asked)))
@@ -105,3 +108,33 @@ def test_failures_are_on_the_trust_card_by_kind_and_in_no_quantile():
     assert (ledger["errors"] > 0).all() and len(run.samples) == ledger["calls"].sum()
     (found,) = [one for one in checks.check(run) if one.name == "answers"]
     assert found.verdict == checks.INVALID and "status 500" in found.found and found.advice
+
+
+@pytest.mark.parametrize("load", ["closed", "open"])
+@pytest.mark.parametrize(("engine", "how"), [("library", {}), ("library", {"callers": 2}), ("wire", {"callers": 2})])
+def test_a_service_that_refuses_every_second_call_keeps_its_connections(tmp_path, own_systems, engine, how, load):
+    connections = []
+
+    def behave(connection, asked):
+        connections.append(connection)
+        for number in itertools.count():
+            if posted(connection) is None:
+                return
+            connection.sendall(http(b"", b"503 Busy") if number % 2 else http(b"ok"))
+
+    with served(behave) as address:
+        request = {"name": "it", "http": {"path": "/", "method": "POST", "body": "x"}, "expect": {"status": 200}}
+        file = tmp_path / "busy.yaml"
+        file.write_text(f"address: {address.replace('tcp', 'http')}\nrequests: {json.dumps([request])}\n")
+        name = systems.adopt(str(file))
+        system = systems.load(name)
+        spec = client_spec(system=name, engine=engine, load=load, offered_per_s=40, max_calls=10, **how)
+        made = library_load(system, system.Options(), address, spec)
+        made.first()
+        now = time.perf_counter_ns()
+        run_load(made, now, now + 10**9)
+        report = made.report()
+        made.close()
+    assert failures(report) == [("error_it: status 503", report.errors, "1")] and report.errors >= 4
+    assert load == "closed" or report.calls + report.errors == report.scheduled == 40
+    assert len(connections) == spec.case.callers

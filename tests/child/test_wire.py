@@ -204,7 +204,7 @@ def test_a_server_that_is_gone_ends_the_load_with_the_failure_that_told():
 
 
 def test_too_many_failures_end_the_load(monkeypatch):
-    monkeypatch.setattr(caller, "MOST_FAILURES", 3)
+    monkeypatch.setattr(caller, "MOST_LOST", 3)
     spoil = spoilt(BROKEN[0][0], 1)
     with served(spoil) as address, pytest.raises(TransportError, match=r"\b2 more"):
         load_of(address)

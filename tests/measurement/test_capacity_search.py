@@ -9,8 +9,8 @@ from handmade import usual
 
 from bench import systems
 from bench.analysis import checks
-from bench.apps import listing, numbers
-from bench.errors import UsageError
+from bench.apps import listing, numbers, service_page
+from bench.errors import SystemFailedError, UsageError
 from bench.experiments import panels, registry
 from bench.experiments.capacity import text
 from bench.experiments.sentences import conclusion
@@ -131,11 +131,12 @@ def opened(took_us):
     return np.stack([due_ns, due_ns + 1000 * took_us, due_ns])
 
 
-def searched(monkeypatch, limits, share=0.5, first=200, goal="p95<=5ms", rule=None, crowd=None, **asked):
+def searched(monkeypatch, limits, share=0.5, first=200, goal="p95<=5ms", rule=None, crowd=None, refused=None, **asked):
     """Return the run of a search on made-up servers, and what was said.
 
     limits: the highest rate at which each system meets the objective. share: of their CPUs that the clients use. crowd:
-    what the ledger says of the machine. The run has the measured cases as ``measured``, and their ``windows``.
+    what the ledger says of the machine. refused: of 400 requests at a rate of the system, how many are answered with
+    503. The run has the measured cases as ``measured``, and their ``windows``.
     """
 
     cases, windows = [], []
@@ -143,10 +144,12 @@ def searched(monkeypatch, limits, share=0.5, first=200, goal="p95<=5ms", rule=No
     def measured(case, window_s, seed, routers):
         cases.append(case)
         windows.append(window_s)
-        took_us = np.full(400, 1000 if case.offered_per_s <= limits[case.system] else 9000)
-        known = usual(400, 1.0, scheduled=400, client_cpu_ns=int(share * 1e9), voluntary_switches=0)
-        known |= crowd or {}
-        return StartRecord(known, [opened(took_us)])
+        failed = refused(case.offered_per_s) if refused and case.system != "sockets" else 0
+        took_us = np.full(400 - failed, 1000 if case.offered_per_s <= limits[case.system] else 9000)
+        known = usual(len(took_us), 1.0, scheduled=400, client_cpu_ns=int(share * 1e9), voluntary_switches=0)
+        known |= {"errors": failed, **(crowd or {})}
+        reports = [{"name": "error_it: status 503", "value": failed, "unit": "1"}]
+        return StartRecord(known, [opened(took_us)], {"reports": reports})
 
     monkeypatch.setattr(capacity_search, "measure", measured)
     asked = {"system": "zeromq", "transport": "ipc", "objective": goal, "first": first} | asked
@@ -200,6 +203,29 @@ def test_a_crowded_machine_is_named_where_the_objective_is_violated(monkeypatch)
 def test_a_machine_that_was_slow_at_the_beginning_only_is_not_blamed(monkeypatch):
     run, said = searched(monkeypatch, {"sockets": 100, "zeromq": 0})  # the control at 200/s fails, at the lowest not
     assert "cannot" in said[0] and "raw sockets meet it" in text.conclusion(run)
+
+
+def test_a_server_that_refuses_requests_violates_the_objective_and_the_refusal_is_named(monkeypatch, tmp_path):
+    run, said = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, refused=lambda rate: 200)
+    for words in (said[1], conclusion(run)):
+        assert "violated" in words and "50% of the requests were answered with an error (it: status 503)" in words
+    assert "sent 100.0%" in said[1] and "not sent" not in conclusion(run)
+    found = {check.name: check.verdict for check in checks.check(run)}
+    assert found["answers"] == checks.CAUTION and checks.INVALID not in found.values()
+    requests = numbers.document(run)["cases"][0]["requests"]
+    assert requests == {"scheduled": 800, "answered": 400, "failed": {"it: status 503": 400}, "not_sent": 0}
+    page, _ = service_page.write(run, folder=tmp_path)
+    assert "status 503" in page.read_text() and "50.0% failed" in page.read_text()
+
+
+def test_a_search_goes_on_below_rates_at_which_everything_is_refused_but_not_behind_a_first_one(monkeypatch):
+    refused = {"refused": lambda rate: 400 * (rate > 500)}
+    run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, **refused)
+    assert 400 < run.manifest["capacity"]["low_per_s"] <= 500 < run.manifest["capacity"]["high_per_s"]
+    assert "violated" in conclusion(run) and "100% of the requests were answered with an error" in conclusion(run)
+    panels.whole(run).draw_without_rendering()
+    with pytest.raises(SystemFailedError, match=r"first probe, at 600/s, .*status 503"):
+        searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=600, **refused)
 
 
 @pytest.mark.parametrize(("share", "is_at_least"), [(0.75, False), (0.85, True)])

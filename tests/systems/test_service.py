@@ -585,7 +585,11 @@ def test_the_wire_makes_an_open_load_of_a_service_and_checks_every_reply(own, ow
         record = measure(case(file, engine="wire", load="open", offered_per_s=200.0, callers=2), 0.5, seed=1)
         errors = record.ledger["errors"]
         assert record.ledger["scheduled"] == 100 and errors == pytest.approx(record.ledger["calls"] / 4, abs=2)
-        assert {row["name"] for row in record.tables["reports"]} <= {"error_price", "error_user", PACING}
+        assert {row["name"] for row in record.tables["reports"]} <= {
+            "error_price: wrong content",
+            "error_user: wrong content",
+            PACING,
+        }
     plan = registry.plan("openload", system=wrong, engine="wire", callers=2)
     assert {each.engine for each in plan.cases if each.system == "prices"} == {"wire"}
     assert registry.plan("capacity", system=wrong, engine="wire").cases[0].engine == "wire"
@@ -594,9 +598,10 @@ def test_the_wire_makes_an_open_load_of_a_service_and_checks_every_reply(own, ow
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["library", "wire"])
 @pytest.mark.parametrize(
-    ("fault", "kind"), [("wrong", "error_price"), ("close", "error_read"), ("redirect", "error_price")]
+    ("fault", "kind"),
+    [("wrong", "error_price: wrong content"), ("close", "error_read"), ("redirect", "error_price: status 302")],
 )
-def test_a_call_that_fails_is_counted_by_the_name_of_its_request_or_by_what_happened(own, fault, kind, engine):
+def test_a_call_that_fails_is_counted_by_its_request_and_fault_or_by_what_happened(own, fault, kind, engine):
     record = measure(case(own(description(fault, requests=[PRICED])), engine=engine), 0.3, seed=1)
     assert record.ledger["errors"] >= 1 and record.ledger["calls"]
     counted = {row["name"]: row["value"] for row in record.tables["reports"]}
@@ -942,7 +947,7 @@ def test_streams_of_events_have_the_times_of_their_messages_which_are_all_checke
 @pytest.mark.parametrize("fault", ["short", "odd", "endless", "cut"])
 def test_a_stream_that_is_not_as_expected_is_a_counted_failure(own, fault, engine):
     record, failed = streams(tokens(own, fault), engine=engine)
-    assert failed == {"error_read" if fault == "cut" else "error_tokens": record.ledger["errors"]}
+    assert failed == {"error_read" if fault == "cut" else "error_tokens: wrong content": record.ledger["errors"]}
     assert record.ledger["streams"] and not all(record.tables["streams"]["is_complete"])
 
 
@@ -1002,7 +1007,7 @@ def test_the_messages_of_a_grpc_method_with_a_stream_are_checked(own_grpc, proto
     record, failed = streams(
         own_grpc(["other"], expect, proto=proto, **WATCH), engine=engine
     )  # of which every fifth is short
-    assert failed == {"error_user": record.ledger["errors"]} and record.ledger["streams"]
+    assert failed == {"error_user: wrong content": record.ledger["errors"]} and record.ledger["streams"]
     with pytest.raises(SystemFailedError, match=r"RESOURCE_EXHAUSTED.*too many watch"):
         streams(own_grpc(["0"], expect, proto=proto, **WATCH), engine=engine)
     with pytest.raises(SystemFailedError, match="one reply"):

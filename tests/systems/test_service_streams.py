@@ -73,7 +73,7 @@ def test_a_stream_is_compared_with_what_is_expected(expect, content, fault):
         return
     with pytest.raises(TransportError, match=fault) as refused:
         asyncio.run(received())
-    assert refused.value.kind == "tokens"
+    assert refused.value.kind == "tokens: wrong content"
 
 
 EVENTS = [b"Content-Type: text/event-stream"]
@@ -107,14 +107,14 @@ def test_the_wire_reads_a_stream_up_to_the_end_of_its_connection():
 @pytest.mark.parametrize(
     ("expect", "parts", "kind", "fact"),
     [
-        (Expect(messages=2), [http(b"data: 1\n\n", fields=EVENTS)], "tokens", "1 message, not 2"),
-        (Expect(json=1), [http(b"data: 2\n\n", fields=EVENTS)], "tokens", r"\$ is 2"),
-        (Expect(end="x"), [http(b"data: x\n\ndata: 1\n\n", fields=EVENTS)], "tokens", "goes on"),
+        (Expect(messages=2), [http(b"data: 1\n\n", fields=EVENTS)], "tokens: wrong content", "1 message, not 2"),
+        (Expect(json=1), [http(b"data: 2\n\n", fields=EVENTS)], "tokens: wrong content", r"\$ is 2"),
+        (Expect(end="x"), [http(b"data: x\n\ndata: 1\n\n", fields=EVENTS)], "tokens: wrong content", "goes on"),
         (Expect(), [http(b"data: 1\n\n", fields=EVENTS)[:-4], b""], "read", "in the middle"),
         (Expect(), [b""], "read", "in the middle"),
-        (Expect(), [http(b"busy", b"503 Sorry")], "tokens", "503.*busy"),
-        (Expect(), [http(b"{}", fields=[b"Content-Type: text/html"])], "tokens", "text/html"),
-        (Expect(), [http(b"", fields=[*EVENTS, b"Content-Encoding: gzip"])], "tokens", "gzip"),
+        (Expect(), [http(b"busy", b"503 Sorry")], "tokens: status 503", "503.*busy"),
+        (Expect(), [http(b"{}", fields=[b"Content-Type: text/html"])], "tokens: wrong content", "text/html"),
+        (Expect(), [http(b"", fields=[*EVENTS, b"Content-Encoding: gzip"])], "tokens: wrong content", "gzip"),
     ],
 )
 def test_the_wire_refuses_a_stream_that_is_not_as_expected(expect, parts, kind, fact):

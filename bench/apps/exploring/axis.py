@@ -33,7 +33,7 @@ class Shown:
     ratio: Interval | None = None
     is_base: bool = False
     note: str = ""
-    over: bool = False
+    over: str = ""
 
 
 class Axis(NamedTuple):
@@ -111,7 +111,7 @@ def drawn(row: Shown, place: int, on: Axis | None) -> str:
 
 def _numbers(row: Shown, on: Axis | None) -> str:
     if row.over:
-        return '<div class="rt-value">overloaded: no time is reported</div>'
+        return f'<div class="rt-value">{row.over}: no time is reported</div>'
     if not len(row.medians):
         return '<div class="rt-value"></div>'
     time = f"<b>{stats.across_starts(row.medians).values(duration)}</b>"

@@ -10,7 +10,7 @@ import yaml
 
 from bench import stats
 from bench.analysis.comparison import effect
-from bench.analysis.overload import overloaded
+from bench.analysis.overload import without_times
 from bench.errors import unknown
 from bench.experiments.case_ratios import RATE, Ratio
 from bench.experiments.clients.findings import best, gain, grown
@@ -157,14 +157,14 @@ def _tls_pair(run: Run) -> tls.Pair:
 def _response_ms(run: Run, share: float) -> "pd.Series[float] | None":
     """Return the mean response time in ms at the highest offered rate up to a share of the capacity.
 
-    None where that rate is overloaded: the mean would be of the window.
+    None where that rate is overloaded: the mean would be of the window; or where requests failed.
     """
     cases = sweep(run)
     below = cases[cases["offered_per_s"] <= share * capacity(run)]["offered_per_s"]
     if below.empty:
         raise LookupError(f"no rate up to {share:.0%} of the capacity")
     case = number_of(below.idxmax())
-    return None if case in overloaded(run) else mean_response_us(run, case) / 1e3
+    return None if case in without_times(run) else mean_response_us(run, case) / 1e3
 
 
 def _at_once(run: Run) -> Outcome:

@@ -42,9 +42,9 @@ def against_rate(run: Run, axes: Axes) -> None:
         axes.plot(shown["rate"], shown["quantile_us"], marker, ms=7, mec="white", mew=0.8, color=colour, label=word)
     unknown = rows[rows["quantile_us"].isna()]
     if len(unknown):
-        top = max(float(rows["quantile_us"].max()), search["limit_us"])
+        top = max([search["limit_us"], *rows["quantile_us"].dropna()])
         axes.plot(unknown["rate"], [top] * len(unknown), "x", ms=8, mew=2, color=VIOLATED,
-                  label="overloaded: not known")  # fmt: skip
+                  label="requests without a right reply: not known")  # fmt: skip
     axes.axhline(search["limit_us"], color="black", lw=1, ls="--", label=f"SLO {search['objective']}")
     _band(run, axes.axvspan)
     log_axis(axes.xaxis, quantity)

@@ -20,7 +20,7 @@ def searched(run: Run) -> dict[str, Any]:
 
 @once
 def probes(run: Run) -> pd.DataFrame:
-    """Return one row for each probe, in order: rate, quantile_us (NaN if not known), achieved, met.
+    """Return one row for each probe, in order: rate, quantile_us (NaN if not known), achieved, met, shortfall.
 
     ``confirms``: whether the start was made to confirm a rate that others had chosen. Searches of older versions used
     those that chose the rate as well: there all probes at the lower end confirm it.
@@ -28,6 +28,7 @@ def probes(run: Run) -> pd.DataFrame:
     frame = pd.DataFrame(searched(run)["probes"]).rename(columns={"kept": "met"})
     if not frame.get("confirms", pd.Series(dtype=bool)).any():
         frame["confirms"] = frame["rate"] == searched(run)["low_per_s"]
+    frame["shortfall"] = frame.get("shortfall", pd.Series("", frame.index, str))  # of older versions not known
     numbers = dict.fromkeys(("rate", "quantile_us", "achieved"), float)
     return frame.astype({**numbers, "met": bool, "confirms": bool})
 

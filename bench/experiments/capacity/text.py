@@ -45,8 +45,9 @@ def conclusion(run: Run) -> str:
         beside = ", where raw sockets meet it" if len(control(run)) else ""
         if rows["met"].any():
             text = f"The {goal} is met at no rate that could be confirmed, down to {quantity(high)}/s{beside}."
-            return f"{text}{_disagreement(run)}{_reversed(run)}{_crowded(run)}"
-        return f"The {goal} is violated at {_tried(run)}{beside}.{_crowded(run) or ' Relax it, or find the cause.'}"
+            return f"{text}{_refused(run, high)}{_disagreement(run)}{_reversed(run)}{_crowded(run)}"
+        why = f"{_refused(run, rows['rate'].min())}{_crowded(run)}" or " Relax it, or find the cause."
+        return f"The {goal} is violated at {_tried(run)}{beside}.{why}"
     if not search["confirmed"]:
         return f"The {goal} is met even at {quantity(low)}/s, the highest rate searched: use a stricter one."
     met = int(confirming(run)["met"].sum())
@@ -56,7 +57,7 @@ def conclusion(run: Run) -> str:
         f"(in {met} of {evidence(run)} {_kind(run)} starts{_requests(run)}) and violated at **{high:,.0f} requests/s**"
         f"{', where the clients may be the limit' * is_least}. {_limit(run)}The search took {len(rows)} starts."
     )
-    text += _crowded(run) + _disagreement(run) + _reversed(run)
+    text += _refused(run, high) + _crowded(run) + _disagreement(run) + _reversed(run)
     violated = rows[~rows["met"] & (rows["achieved"] > 0)]
     if (violated["achieved"] < LEAST_ACHIEVED).any():
         text += " At some higher rates, not all requests could be sent on time."
@@ -69,6 +70,13 @@ def _tried(run: Run) -> str:
     if len(rates) == 1:
         return f"{quantity(rates[0])}/s, the only rate tried"
     return f"each of the {len(rates)} rates tried, {quantity(rates[-1])}/s down to {quantity(rates[0])}/s"
+
+
+def _refused(run: Run, rate: float) -> str:
+    """Say what became of requests without a right reply at a rate that violated the SLO; "" if all have one."""
+    rows = probes(run)
+    said = [text for text in rows.loc[(rows["rate"] == rate) & ~rows["met"], "shortfall"] if text]
+    return f" At {quantity(rate)}/s {said[0]}." if said else ""
 
 
 def _crowded(run: Run) -> str:

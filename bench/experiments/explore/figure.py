@@ -30,7 +30,7 @@ from bench.text import quantity
 TITLE = "What changes when you change one factor?"
 
 NO_ROWS = "nothing is measured yet"
-NO_TIMES = "no times: every case is overloaded"
+NO_TIMES = "no times: every case is overloaded, or its requests failed"
 LINES = ("-", "--", "-.", ":")
 
 
@@ -44,7 +44,7 @@ def draw_medians(shown: Sequence[Row], axes: Axes) -> None:
     drawn = [row for row in shown if not row.over and not np.isnan(row.medians).all()]
     if not drawn:
         return say_why_empty(axes, NO_ROWS if not shown else NO_TIMES)
-    instead = ["" if row in drawn else "overloaded: no time is reported" for row in shown]
+    instead = ["" if row in drawn else f"{row.over or 'no reply'}: no time is reported" for row in shown]
     median_rows(axes, (RangeRow(row.medians, colour(place), instead=instead[place], marker=look(place).marker)
                        for place, row in enumerate(shown)))  # fmt: skip
     if any(row.paced for row in drawn):

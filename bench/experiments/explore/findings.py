@@ -19,7 +19,7 @@ class Row:
     """The numbers that are drawn of one case.
 
     medians, rates: one value for each start, in us and in calls per second. values, fractions: the empirical CDF of all
-    its calls' times in us. quantiles: each quantile with its interval. over: the offered rate exceeds the capacity.
+    its calls' times in us. quantiles: each quantile with its interval. over: why none is reported; "": they are.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Row:
     fractions: stats.Array
     n: int
     quantiles: tuple[tuple[float, Quantile], ...]
-    over: bool = False
+    over: str = ""
 
 
 def time_of(case: Case) -> str:
@@ -46,7 +46,7 @@ def row(run: Run, case: int, name: str) -> Row:
     starts = run.starts_of(case)
     medians = starts[column(0.5).replace("rtt", time_of(of))].to_numpy(float)
     quantiles = tuple((p, quantile(run, case, p, time_of(of))) for p in stats.QUANTILES)
-    over = of.load == "open" and case in overload.overloaded(run)
+    over = overload.without_times(run).get(case, "")
     rates = starts["rate_per_s"].to_numpy(float)
     return Row(name, of.load == "open", medians, rates, values, fractions, len(calls), quantiles, over)
 
@@ -59,10 +59,10 @@ def rows(run: Run) -> list[Row]:
 def ratio_of(run: Run, base: int, other: int) -> Interval | None:
     """Return the ratio of the medians of two cases, other over base; None where there is none.
 
-    Of different times (see ``time_of``), without a common block, or where one is overloaded.
+    Of different times (see ``time_of``), without a common block, or where one has no times.
     """
     time, of_base = (time_of(run.case(case)) for case in (other, base))
-    if base == other or time != of_base or {base, other} & set(overload.overloaded(run)):
+    if base == other or time != of_base or {base, other} & overload.without_times(run).keys():
         return None
     found = effect(run, base, other, column(0.5).replace("rtt", time))
     return None if math.isnan(found.middle) else found

@@ -41,7 +41,7 @@ def sentences(shown: Sequence[Row], known: dict[tuple[str, str], Interval] | Non
     known: ratios paired by block; pairs that it lacks have no ratio. Without any of them starts are compared without
     pairing (Mann-Whitney).
     """
-    over = [f"**{row.name}** is overloaded at its rate, so no time is reported." for row in shown if row.over]
+    over = [f"**{row.name}** at its rate: {row.over}, so no time is reported." for row in shown if row.over]
     medians = [(row, stats.across_starts(row.medians)) for row in shown if not row.over]
     medians = sorted((entry for entry in medians if not math.isnan(entry[1].middle)), key=lambda entry: entry[1].middle)
     if not medians:

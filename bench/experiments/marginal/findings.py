@@ -87,7 +87,7 @@ def difference_us(run: Run, case: int) -> Spread:
 def of_hundred(run: Run, case: int) -> int:
     """Return the number of calls that some process made which is nearest to a hundred, on a log scale."""
     counts = run.sessions_of(case)["calls"].unique()
-    return int(min(counts, key=lambda count: abs(np.log(count / 100))))
+    return int(min(counts, key=lambda count: abs(np.log(count / 100)), default=1))
 
 
 def stopwatch_us(run: Run, case: int) -> Spread:

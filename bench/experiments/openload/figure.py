@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from bench import stats
-from bench.analysis import overload
+from bench.analysis.overload import without_times
 from bench.analysis.pacing import MOST_LATE, lateness, limit_us
 from bench.analysis.quantiles import CALLS, STARTS, crossed, of_all_calls, quantile
 from bench.drawing.axes import (
@@ -40,7 +40,7 @@ RTT, RESPONSE, MODEL = SYSTEM_COLOURS[0], SYSTEM_COLOURS[3], SYSTEM_COLOURS[4]
 
 
 def against_load(run: Run, axes: Axes) -> None:
-    """Draw the p50 and p99 of RTT and response time against the offered rate; overloaded rates have none."""
+    """Draw the p50 and p99 of RTT and response time against the offered rate; overloaded or failing rates have none."""
     rates = _below_capacity(run)
     for name, colour, face, words in (("rtt", RTT, RTT, "RTT"), ("response", RESPONSE, "white", "response time")):
         for p, line, marker in ((0.5, "-", "o"), (0.99, "--", "s")):
@@ -70,9 +70,9 @@ def _pooled(run: Run, case: int) -> list[str]:
 
 
 def _below_capacity(run: Run) -> dict[int, float]:
-    """Return the offered rate of each case that is not overloaded."""
+    """Return the offered rate of each case whose response times are reported."""
     cases = sweep(run)
-    cases = cases[~cases.index.isin(overload.overloaded(run))]
+    cases = cases[~cases.index.isin(without_times(run).keys())]
     return {case: float(row["offered_per_s"]) for case, row in numbered(cases)}
 
 

@@ -41,9 +41,9 @@ def growth(run: Run) -> str:
 
 
 def _calm(run: Run) -> pd.DataFrame:
-    """Return the cases of ``sweep`` that are not overloaded."""
+    """Return the cases of ``sweep`` whose response times are reported."""
     cases = sweep(run)
-    return cases[~cases.index.isin(overload.overloaded(run))]
+    return cases[~cases.index.isin(overload.without_times(run).keys())]
 
 
 def _slow(run: Run, case: int) -> str:
@@ -61,7 +61,7 @@ def _slow(run: Run, case: int) -> str:
 
 def _growth(run: Run) -> str:
     cases, calm = sweep(run), _calm(run)
-    over = [case for case in cases.index if case not in calm.index]
+    over = [case for case in cases.index if case in overload.overloaded(run)]
     source = "1 / mean service time" if run.case(alone(run).name).options.get("mean_us") else "1 / server CPU per call"
     text = f"The upper limit of the server's rate is {capacity(run):,.0f} requests/s ({source})."
     if over:
@@ -89,7 +89,13 @@ def _growth(run: Run) -> str:
         rates = listed(f"{cases.loc[case, 'offered_per_s']:g}/s" for case in cases.index if case in over)
         text += f" **Overloaded** at {rates}: the queue grows as long as the run lasts, and response times with it."
         text += _below_the_limit(run, over)
-    return text
+    refused = [
+        f" At {of.offered_per_s:g}/s {found.shortfall}: no response times are given there."
+        for of, found in (
+            (run.case(case), found) for case, found in overload.failing(run).items() if case in cases.index
+        )
+    ]
+    return text + "".join(refused)
 
 
 def _below_the_limit(run: Run, over: list[int]) -> str:
@@ -152,7 +158,7 @@ def _too_short(run: Run, rate: float) -> str:
 
 def utilization(run: Run) -> str:
     """Return a table of M/M/1 by hand: utilization and mean response time at each rate, predicted and measured."""
-    over, cases = overload.overloaded(run), sweep(run)
+    untold, cases = overload.without_times(run), sweep(run)
     model = predicted(run, cases["offered_per_s"].to_numpy()) if len(cases) else None
     if model is None:
         return "The service times of this system, or of these arrivals, are not known: no response time is predicted."
@@ -166,11 +172,7 @@ def utilization(run: Run) -> str:
     found = zip(numbered(cases), model, settling_s(run, rates), is_settled(run, rates), strict=True)
     for (case, row), mean, settling, reached in found:
         rho, busy = row["offered_per_s"] * service, row["server_cpu_percent"]
-        measured = (
-            "overloaded"
-            if case in over
-            else stats.across_starts(mean_response_us(run, number_of(case))).values(duration)
-        )
+        measured = untold.get(case) or stats.across_starts(mean_response_us(run, number_of(case))).values(duration)
         wanted = "no limit: ρ ≥ 1" if np.isinf(mean) else duration(mean) if reached else "none: the window is too short"
         time = duration(1e6 * settling) if np.isfinite(settling) else "never"
         cpu = "not known" if math.isnan(busy) else f"{busy:.0f} %"

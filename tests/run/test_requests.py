@@ -1,0 +1,34 @@
+"""What became of requests: those scheduled are those answered, failed and not sent."""
+
+import pytest
+from handmade import usual
+
+from bench.run import requests
+from bench.run.requests import Requests
+from bench.run.start_record import StartRecord
+
+
+def test_failures_of_several_clients_are_added_up_by_kind():
+    reports = [("error_it: status 503", 2), ("error_read", 1), ("pacing_cpu", 9), ("error_it: status 503", 3)]
+    rows = [{"name": name, "value": value, "unit": "1"} for name, value in reports]
+    of = requests.of_record(StartRecord(usual(4, 1.0, errors=6, scheduled=12), [], {"reports": rows}))
+    assert of.failed == {"it: status 503": 5, "read": 1} and (of.answered, of.sent, of.not_sent) == (4, 10, 2)
+    assert of.scheduled == of.answered + of.errors + of.not_sent
+
+
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [
+        ({}, ""),
+        ({"get: status 503": 5}, "50% of the requests were answered with an error (get: status 503)"),
+        ({"timeout": 5}, "50% of the requests were not answered (timeout)"),
+        ({"read: wrong content": 5}, "50% of the requests were answered with an error (read: wrong content)"),
+        (
+            {"status 500": 4, "GOAWAY NO_ERROR": 1},
+            "40% of the requests were answered with an error (status 500) and 10% of the requests were not answered "
+            "(GOAWAY NO_ERROR)",
+        ),
+    ],
+)
+def test_what_came_is_told_from_what_did_not(failed, words):
+    assert Requests(10 - sum(failed.values()), failed, 10).shortfall == words
