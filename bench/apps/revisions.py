@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from bench.measurement import revision as hashes
 from bench.process.private_folders import private_folder
 from bench.process.sources import Source
 from bench.run import stored
-from bench.text import listed, quoted
+from bench.text import listed, one_line, quoted
 from bench.validation.sources import names_in
 
 COPIES = "roundtrip-revision-"  # begins the name of the private folder of a revision's copy
@@ -42,29 +42,44 @@ class Repository:
 
     def commit(self, name: str) -> str | None:
         """Return the commit that a name means, None for an unknown one."""
-        return _git(self.top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return _git(self.top, *words, own={"GIT_WORK_TREE": "."})  # that of a removed submodule is not there
 
     def is_dirty(self) -> bool:
         """Return whether tracked files differ from the last commit."""
         return bool(_git(self.top, "status", "--porcelain", "-uno"))
 
-    def write(self, commit: str, into: Path) -> Path:
-        """Write the files of a commit into an empty folder; return what is there for the folder asked about."""
-        own = {"GIT_INDEX_FILE": str(into / "index")}
-        for words in (("read-tree", commit), ("checkout-index", "--all", f"--prefix={into}/files/")):
-            if _git(self.top, *words, **own) is None:
-                raise DataError(f"git {words[0]} of {commit[:10]} failed in {self.top}: does git fsck find it whole?")
-        return into / "files" / self.inside
+    def write(self, commit: str, folder: Path, index: Path, say: Callable[[str], None]) -> None:
+        """Write the files of a commit and of its submodules into a folder, by way of an index; say what is not here."""
+        folder.mkdir(parents=True, exist_ok=True)
+        own = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder)}
+        for words in (("read-tree", commit), ("checkout-index", "--all")):
+            _git(self.top, *words, must=True, own=own)
+        listing = (_git(self.top, "ls-files", "--stage", "-z", must=True, own=own) or "").split("\0")
+        for found in filter(None, (re.fullmatch(r"160000 (\w+) 0\t(.+)", entry, re.DOTALL) for entry in listing)):
+            part, path = found.groups()
+            kept = _git(self.top, "rev-parse", "--git-path", f"modules/{path}", own=own) or ""
+            places = (Repository(place, "") for place in (self.top / path, self.top / kept) if place.is_dir())
+            if place := next((each for each in places if each.commit(part)), None):
+                place.write(part, folder / path, index, say)
+            else:
+                say(
+                    f"The submodule {path} of {commit[:10]} is left out: its commit {part[:10]} is not here; git -C "
+                    f"{self.top} submodule update --init --recursive brings it, or git fetch in {path}"
+                )
 
 
-def _git(folder: Path, *words: str, **variables: str) -> str | None:
-    """Return what git prints in a folder, None if it fails; DataError if it is not installed."""
+def _git(folder: Path, *words: str, must: bool = False, own: Mapping[str, str] = {}) -> str | None:
+    """Return what git prints in a folder, None if it fails.
+
+    DataError if it is not installed, refuses a repository of another user, or fails where it must not.
+    """
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, env=os.environ | variables
-        )
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, env=os.environ | own)
     except FileNotFoundError:
         raise DataError("git is not installed, so no revision can be read: name two folders, or install git") from None
+    if done.returncode and (must or "safe.directory" in done.stderr):
+        raise DataError(f"git {words[0]} failed in {folder}: {one_line(done.stderr)}")
     return done.stdout.strip("\n") if done.returncode == 0 else None
 
 
@@ -136,7 +151,8 @@ def _root(name: str, around: Path, copy: Path, say: Callable[[str], None]) -> Pa
         say(f"{name} is measured as committed: changes that are not are left out; name the folder to measure them")
     say(f"{name} is commit {commit[:10]}")
     copy.mkdir()
-    root = repository.write(commit, copy)
+    repository.write(commit, copy / "files", copy / "index", say)
+    root = copy / "files" / repository.inside
     if not root.is_dir():
         raise UsageError(f"revision {name} has no folder {repository.inside}: name one that both revisions have")
     return root

@@ -80,8 +80,14 @@ def _used(name: str, folders: Sequence[Path]) -> list[Path]:
         elif file.suffix == systems.SERVICE:
             left += re.findall(r"(?:\.\./)*[\w-][\w./-]*\.\w{1,8}", file.read_text(errors="replace"))
             with contextlib.suppress(SystemFileError):
-                made_of = service_file.sources_of(service_file.read(str(file)))
+                service = service_file.read(str(file))
+                protos = {request.grpc.proto for request in service.says.requests if request.grpc} - {""}
+                interfaces = [service.interface(proto) for proto in sorted(protos)]
+                folders = [*folders, *(Path(root) for _, *roots in interfaces for root in roots)]
+                made_of = [*(proto for proto, *_ in interfaces), *service_file.sources_of(service)]
                 left += [os.path.relpath(path, file.parent) for path in made_of]
+        elif file.suffix == ".proto":
+            left += re.findall(r'\bimport\s+(?:\w+\s+)?"(.+?)"', file.read_text(errors="replace"))
     return [used[wanted] for wanted in sorted(used)]
 
 

@@ -50,14 +50,14 @@ class Http(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Grpc(Struct, forbid_unknown_fields=True, frozen=True):
-    """A gRPC call with one reply or a stream of them. method: package.Service/Method; message: its fields as JSON.
+    """A gRPC call with one reply or a stream of them. method: package.Service/Method; message: protobuf's JSON of it.
 
     proto: the interface's file; without it, the service is asked for its interface (server reflection).
     """
 
     method: Annotated[str, Meta(pattern="^[^/]+/[^/]+$")]
     proto: str = ""
-    message: dict[str, Any] = {}
+    message: Any = msgspec.UNSET
     headers: dict[str, str] = {}
 
 
@@ -73,7 +73,7 @@ class Expect(Struct, forbid_unknown_fields=True, frozen=True):
     json: Any = msgspec.UNSET
     schema: str = ""
     text: str | None = None
-    message: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    message: Any = msgspec.UNSET
     messages: Annotated[int, Meta(ge=1)] | None = None
     end: Text | None = None
 
@@ -115,6 +115,7 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     lists and legends.
 
     requests: what it is asked; or instead recording: a file of requests, .har or .jsonl, that are sent in its order.
+    imports: folders that .proto files are named and imported from, beside their own folder and those above it.
     headers: of all requests. ready: a path that answers with a status below 400 when it is ready; without it, a
     connection is enough. warm_up: how many requests it gets when it has started, before anything counts: for a server
     that compiles while it runs. timeout_s: a call that has no reply by then has failed. values: for ``{name}``: a list,
@@ -123,6 +124,7 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
 
     requests: list[Request] = []
     recording: str = ""
+    imports: list[Text] = []
     headers: dict[str, str] = {}
     address: Text = "http://127.0.0.1:{port}"
     start: list[str] = []
@@ -240,6 +242,15 @@ class Service(Struct, frozen=True):
         """Return the host of ``address`` and the port where it listens, as requests name them."""
         return "localhost" if where.transport == "ipc" else where._replace(host=self.host).place
 
+    def interface(self, proto: str) -> tuple[str, ...]:
+        """Return the path of a .proto file, then the folders that it imports from; nothing where it is not there."""
+        own, roots = Path(self.folder), [Path(self.folder, root) for root in self.says.imports]
+        paths = (Path(os.path.abspath(root / proto)) for root in (own, *roots))  # noqa: PTH100
+        if not (file := next((path for path in paths if path.is_file()), None)):
+            return ()
+        above = itertools.takewhile(lambda folder: not own.is_relative_to(folder), file.parents)
+        return tuple(map(str, dict.fromkeys((file, *roots, *above, os.path.commonpath((own, file))))))
+
     @property
     def authority(self) -> str:
         """The path of the file with the authorities of its certificate; "" for those of the system."""
@@ -249,9 +260,10 @@ class Service(Struct, frozen=True):
 class Prepared(Struct, frozen=True):
     """One request with its values, and what its reply must be.
 
-    proto: where it is a gRPC call of the method ``target`` with the ``message``, the path of the interface's file, or
-    of the service's file if the service is asked for its interface. again: makes it with the values that a caller knows
-    and with new ones, where it has such. needs: the names of the former. save: as of ``Request``.
+    proto: where it is a gRPC call of the method ``target`` with the ``message``, the path of the interface's file and
+    the folders that it imports from, or the service's file if the service is asked for its interface. again: makes it
+    with the values that a caller knows and with new ones, where it has such. needs: the names of the former. save: as
+    of ``Request``.
     """
 
     name: str
@@ -260,8 +272,8 @@ class Prepared(Struct, frozen=True):
     headers: dict[str, str]
     body: bytes
     expect: Expect
-    proto: str = ""
-    message: dict[str, Any] = {}
+    proto: tuple[str, ...] = ()
+    message: Any = msgspec.UNSET
     save: dict[str, str] = {}
     needs: frozenset[str] = frozenset()
     again: "Callable[[Mapping[str, Any]], Prepared] | None" = None
@@ -526,8 +538,8 @@ def _check_request(request: Request, service: Service, file: str) -> None:
     if (request.once or request.save) and request.http and request.http.stream:
         raise SystemFileError(f"{file}: request {request.name} has a stream: save and once are for one reply")
     if request.grpc:
-        if request.grpc.proto and not os.path.isfile(os.path.join(service.folder, request.grpc.proto)):  # noqa: PTH113, PTH118
-            raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it: correct proto")
+        if request.grpc.proto and not service.interface(request.grpc.proto):
+            raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it or in imports: correct proto")
         if schema:
             raise SystemFileError(f"{file}: request {request.name} is gRPC, described by proto: leave schema out")
     elif schema:
@@ -648,7 +660,7 @@ def _filled(service: Service, request: Request, usual: dict[str, str], value_of:
         end=wanted.end and values.text(wanted.end, value_of),
     )
     if isinstance(asked, Grpc):
-        proto = os.path.join(service.folder, asked.proto) if asked.proto else service.file  # noqa: PTH118
+        proto = service.interface(asked.proto) if asked.proto else (service.file,)
         message, headers = values.fill(asked.message, value_of), {name.lower(): text for name, text in headers.items()}
         return Prepared(request.name, "", asked.method, headers, b"", expect, proto, message, request.save)
     body = b""

@@ -173,8 +173,8 @@ def names_in(part: Any) -> set[str]:
 def fill(part: Any, value_of: Values) -> Any:
     """Return a part with its names filled in; a text that is one name alone becomes the value, of its own type."""
     if isinstance(part, dict):
-        return {text(name, value_of) if isinstance(name, str) else name: fill(value, value_of)
-                for name, value in part.items()}  # fmt: skip
+        named = ((name if isinstance(name, str) else json.dumps(name), value) for name, value in part.items())
+        return {text(name, value_of): fill(value, value_of) for name, value in named}
     if isinstance(part, list):
         return [fill(value, value_of) for value in part]
     if not isinstance(part, str):

@@ -58,7 +58,16 @@ class System:
         if described.says.http2 or not described.has_http:  # else a connection carries one call at a time
             self.Multiplexed = self.Client
         self.target = described.target if described.is_running else None
-        self.prepare = functools.partial(_built, file)
+        self.prepare = functools.partial(_prepare, file)
+
+
+def _prepare(file: str) -> None:
+    """Build the service, and check the messages of its gRPC calls."""
+    _built(file)
+    if (described := service_file.read(file)).has_grpc:
+        from bench.systems import _service_grpc
+
+        _service_grpc.check(described, is_asked=False)
 
 
 @functools.cache

@@ -1,21 +1,28 @@
 """The gRPC requests of a service file: messages of the user's own interface, compiled from its .proto file."""
 
+import contextlib
 import functools
-import tempfile
+import importlib.util
+import itertools
+import random
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import msgspec
-from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, empty_pb2, json_format, message_factory
 from grpc import aio
 
 from bench.contract import Address, parse_address
-from bench.errors import NotInstalledError, SystemFileError, TransportError
-from bench.plan import values
-from bench.plan.service_file import Prepared, Service, begin, differs, refuse, too_late
+from bench.errors import BenchError, NotInstalledError, SystemFileError, TransportError
+from bench.plan import service_file, values
+from bench.plan.service_file import Prepared, Service, begin, differs, redacted, refuse, too_late
 from bench.systems import _grpc_wire, _service_streams, _service_tls, _service_wire
+from bench.text import listed, one_line
 
 MOST_MESSAGE = 256_000_000  # bytes of a reply by the wire
 OPTIONS = (
@@ -25,19 +32,21 @@ OPTIONS = (
 )
 
 
+OF_PROTOBUF = "google.protobuf."  # begins the names of types that have a JSON of their own
+
 _reflected: dict[str, descriptor_pool.DescriptorPool] = {}  # of services that were asked, by their files
 
 
 def reflect(described: Service, where: Address) -> None:
     """Ask a service for the types of the calls whose file names no .proto, once in a process."""
-    methods = {request.grpc.method for request in described.says.requests if request.grpc and not request.grpc.proto}
-    if not methods or described.file in _reflected:
+    is_asked = any(request.grpc and not request.grpc.proto for request in described.says.requests)
+    if not is_asked or described.file in _reflected:
         return
     with _channel(grpc, described, where) as channel:
         _reflected[described.file] = descriptor_pool.DescriptorPool(_described_by(channel, described.name))
         try:
-            for method in methods:
-                types_of(described.file, method)
+            with _explained(described.name, "name its .proto file under proto"):
+                check(described, is_asked=True)  # types are looked up once more where a message names them, by @type
         except BaseException:
             del _reflected[described.file]
             raise
@@ -79,7 +88,7 @@ def first_requests(place: str) -> list[dict[str, Any]]:
 
     Where it has none, for each method that answers with a stream of messages.
     """
-    with grpc.insecure_channel(place, options=OPTIONS) as channel:
+    with grpc.insecure_channel(place, options=OPTIONS) as channel, _explained(place, "write the file by hand"):
         found = _described_by(channel, place)
         pool = descriptor_pool.DescriptorPool(found)
         requests: dict[bool, list[dict[str, Any]]] = {False: [], True: []}  # by whether the reply is a stream
@@ -104,50 +113,76 @@ def _channel(by: Any, described: Service, where: Address) -> Any:
     return by.secure_channel(place, trusted, options=(*OPTIONS, ("grpc.ssl_target_name_override", described.host)))
 
 
-@functools.cache
-def _pool(proto: str) -> descriptor_pool.DescriptorPool:
-    """Return the types of a .proto file and of what it imports; SystemFileError for a file that does not compile."""
+@contextlib.contextmanager
+def _explained(what: str, remedy: str) -> Iterator[None]:
+    """Raise SystemFileError for what protobuf refuses, by exceptions of many kinds."""
     try:
-        from grpc_tools import protoc
-    except ImportError as missing:
-        raise NotInstalledError(
-            "grpcio-tools is not installed; install it: python -m pip install grpcio-tools"
-        ) from missing
-    import grpc_tools
+        yield
+    except BenchError:
+        raise
+    except Exception as reason:
+        raise SystemFileError(f"{what}: {one_line(redacted(str(reason)), 300)}: {remedy}") from reason
 
-    file, own = Path(proto), Path(str(grpc_tools.__file__)).parent / "_proto"
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder, "types")
-        words = [f"-I{file.parent}", f"-I{own}", "--include_imports", f"--descriptor_set_out={out}", str(file)]
-        if protoc.main(["protoc", *words]):
-            raise SystemFileError(f"{proto} does not compile: the lines above say where")
-        types = descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes())
+
+@functools.cache
+def _pool(proto: tuple[str, ...]) -> descriptor_pool.DescriptorPool:
+    """Return the types of a .proto file and of what it imports; SystemFileError for a file that does not compile."""
+    if importlib.util.find_spec("grpc_tools") is None:
+        raise NotInstalledError("grpcio-tools is not installed; install it: python -m pip install grpcio-tools")
+    file, *roots = proto
+    words = [*(f"-I{root}" for root in roots), "--include_imports", "--descriptor_set_out=/dev/stdout", file]
+    done = subprocess.run([sys.executable, "-P", "-m", "grpc_tools.protoc", *words], capture_output=True)
+    if done.returncode:
+        said = one_line(
+            "; ".join(done.stderr.decode(errors="replace").replace(file, Path(file).name).splitlines()), 300
+        )
+        remedy = "correct it, or name under imports the folders that it imports from"
+        raise SystemFileError(f"{file} does not compile: {said}: {remedy}")
     pool = descriptor_pool.DescriptorPool()
-    for each in types.file:
-        pool.Add(each)
+    with _explained(file, "correct it"):
+        for each in descriptor_pb2.FileDescriptorSet.FromString(done.stdout).file:
+            pool.Add(each)
     return pool
 
 
-def _method(proto: str, method: str) -> Any:
+def _types(proto: tuple[str, ...]) -> descriptor_pool.DescriptorPool:
+    return _reflected.get(proto[0]) or _pool(proto)
+
+
+def _method(proto: tuple[str, ...], method: str) -> Any:
     """Return what describes a method; SystemFileError for one that the file does not have."""
     service, _, name = method.partition("/")
     try:
-        return (_reflected.get(proto) or _pool(proto)).FindServiceByName(service).FindMethodByName(name)
+        return _types(proto).FindServiceByName(service).FindMethodByName(name)
     except KeyError:
-        raise SystemFileError(f"{proto} has no method {method}: write package.Service/Method") from None
+        raise SystemFileError(f"{proto[0]} has no method {method}: write package.Service/Method") from None
 
 
 @functools.cache
-def types_of(proto: str, method: str) -> tuple[Any, Any]:
+def types_of(proto: tuple[str, ...], method: str) -> tuple[Any, Any]:
     """Return the classes of a method's request and reply; SystemFileError for one that the file does not have."""
     found = _method(proto, method)
     return message_factory.GetMessageClass(found.input_type), message_factory.GetMessageClass(found.output_type)
 
 
+def check(described: Service, is_asked: bool) -> None:
+    """Encode messages, and what is expected of replies; SystemFileError says what is wrong.
+
+    is_asked: of the calls for which the service is asked for its interface, not of those that name a .proto file.
+    """
+    for each in (_pool, types_of):  # a file may have changed
+        each.cache_clear()
+    drawn = itertools.islice(service_file.prepared(described, random.Random(0)), service_file.DISTINCT)
+    for request in (request for request in drawn if not request.needs):
+        if request.proto and is_asked == (request.proto == (described.file,)):
+            encoded(request, _method(request.proto, request.target).server_streaming)
+            _message(request, of_reply=True)
+
+
 def has_streams(described: Service) -> bool:
     """Return whether a method whose .proto file is named answers with a stream."""
     calls = [call for request in described.says.requests if (call := request.grpc) and call.proto]
-    return any(_method(str(Path(described.folder, call.proto)), call.method).server_streaming for call in calls)
+    return any(_method(described.interface(call.proto), call.method).server_streaming for call in calls)
 
 
 def encoded(request: Prepared, has_stream: bool = False) -> bytes:
@@ -166,11 +201,21 @@ def encoded(request: Prepared, has_stream: bool = False) -> bytes:
         where = "bench run streaming" if found.server_streaming else "latency and others, not by streaming"
         what = "has a stream of replies" if found.server_streaming else "has one reply"
         raise SystemFileError(f"{request.target} {what}: measure it by {where}, with a file of its own")
-    kind, _ = types_of(request.proto, request.target)
-    try:
-        return bytes(json_format.ParseDict(request.message, kind()).SerializeToString())
-    except json_format.ParseError as reason:
-        raise SystemFileError(f"{request.name}: {reason}: correct its message") from reason
+    message = _message(request)
+    if missing := message.FindInitializationErrors():
+        kind = message.DESCRIPTOR.full_name
+        raise SystemFileError(f"{request.name}: {kind} requires {listed(missing)}: add this to its message")
+    return bytes(message.SerializeToString())
+
+
+def _message(request: Prepared, of_reply: bool = False) -> Any:
+    """Return the message of a request, or the one that is expected; SystemFileError if its type has no such fields."""
+    kind = types_of(request.proto, request.target)[of_reply]
+    fields, what = (request.expect.message, "what is expected") if of_reply else (request.message, "its message")
+    if fields is msgspec.UNSET:
+        return kind()
+    with _explained(f"{request.name}: no {kind.DESCRIPTOR.full_name} in protobuf's JSON", f"correct {what}"):
+        return json_format.ParseDict(fields, kind(), descriptor_pool=_types(request.proto))
 
 
 def fault(request: Prepared, status: str, data: bytes) -> str:
@@ -189,19 +234,17 @@ def fault_of_message(request: Prepared, data: bytes) -> str:
     wanted = request.expect
     if wanted.text is not None and wanted.text.encode() not in data:
         return f"it does not contain {wanted.text!r}"
-    if not isinstance(wanted.message, dict):
+    if wanted.message is msgspec.UNSET:
         return ""
-    _, kind = types_of(request.proto, request.target)
+    expected = _message(request, of_reply=True)
     try:
-        reply = kind.FromString(data)
+        reply = type(expected).FromString(data)
     except Exception:
-        return f"it is no {kind.DESCRIPTOR.full_name}: {begin(data)}"
-    expected = kind()
+        return f"it is no {expected.DESCRIPTOR.full_name}: {begin(data)}"
     try:
-        json_format.ParseDict(wanted.message, expected)
-    except json_format.ParseError as reason:
-        raise SystemFileError(f"{request.name}: {reason}: correct what is expected") from reason
-    return differs(_named(_plain(expected), wanted.message, kind.DESCRIPTOR), _plain(reply), "$")
+        return _unlike(wanted.message, _plain(expected), _plain(reply), expected.DESCRIPTOR, "$")
+    except Exception as reason:
+        return f"it cannot be compared: {one_line(redacted(str(reason)), 200)}"
 
 
 def as_json(request: Prepared, data: bytes) -> dict[str, Any]:
@@ -210,30 +253,49 @@ def as_json(request: Prepared, data: bytes) -> dict[str, Any]:
     return _plain(kind.FromString(data))
 
 
-def _plain(message: Any) -> dict[str, Any]:
+def _type(pool: Any, name: str) -> Any:
+    """Return a type, an empty one for an unknown one in an Any, beside which there may be what is expected."""
+    try:
+        return pool.FindMessageTypeByName(name)
+    except Exception:
+        return empty_pb2.Empty.DESCRIPTOR
+
+
+def _plain(message: Any) -> Any:
     """Return a message as JSON, with the names of its file and the fields that have their defaults."""
     return json_format.MessageToDict(
-        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+        message,
+        preserving_proto_field_name=True,
+        always_print_fields_with_no_presence=True,
+        descriptor_pool=SimpleNamespace(FindMessageTypeByName=functools.partial(_type, message.DESCRIPTOR.file.pool)),
     )
 
 
-def _named(plain: Any, wanted: Any, kind: Any) -> Any:
-    """Return of a message as JSON the members that are wanted, at every level; they may bear their names in JSON."""
-    is_value = wanted is None or kind is None or kind.full_name.startswith("google.protobuf.")
-    if is_value:  # the last have a JSON of their own
-        return plain
-    if isinstance(wanted, list):
-        return [_named(one, other, kind) for one, other in zip(plain, wanted, strict=True)]
-    if kind.GetOptions().map_entry:
-        of_value = kind.fields_by_name["value"].message_type
-        return {name: _named(value, wanted.get(name, value), of_value) for name, value in plain.items()}
-    fields, found = {name: field for field in kind.fields for name in (field.name, field.json_name)}, {}
+def _unlike(wanted: Any, right: Any, found: Any, kind: Any, where: str) -> str:
+    """Return where a message as JSON differs from the members that are wanted, at every level; "" if it does not.
+
+    right: a message that has these, as protobuf writes it.
+    """
+    if kind and kind.full_name == f"{OF_PROTOBUF}Any" and wanted:
+        kind = kind.file.pool.FindMessageTypeByName(wanted["@type"].rpartition("/")[2])
+    is_list = isinstance(wanted, list)
+    if kind is None or kind.full_name.startswith(OF_PROTOBUF) or (is_list and len(right) != len(found)):
+        return differs(right, found, where)
+    if is_list:
+        parts = enumerate(zip(wanted, right, found, strict=True))
+        return next(filter(None, (_unlike(*part, kind, f"{where}[{place}]") for place, part in parts)), "")
+    is_map = kind.GetOptions().map_entry
+    fields = {} if is_map else {name: field for field in kind.fields for name in (field.name, field.json_name)}
     for name, value in wanted.items():
-        field = fields.get(name)  # extensions have none
-        own = field.name if field else name
-        if own in plain:
-            found[own] = _named(plain[own], value, field and field.message_type)
-    return found
+        field = kind.fields_by_name["value"] if is_map else fields.get(name)  # extensions and @type have none
+        own = field.name if field and not is_map else name
+        if own in found and value is not None:
+            fault = _unlike(value, right[own], found[own], field and field.message_type, f"{where}.{own}")
+        else:  # null is wanted where a field must not be there
+            fault = "" if own not in found and value is None else differs({own: right.get(own)}, found, where)
+        if fault:
+            return fault
+    return ""
 
 
 class Channel:

@@ -10,7 +10,7 @@ from bench import systems
 from bench.analysis import verdicts
 from bench.apps import revisions
 from bench.apps.code import absent
-from bench.errors import SystemFileError, UsageError
+from bench.errors import DataError, SystemFileError, UsageError
 from bench.measurement import revision
 from bench.plan.case import Case
 from bench.process import sources
@@ -122,6 +122,41 @@ def test_what_is_imported_from_elsewhere_in_a_state_counts_as_its_content(tmp_pa
         inherited = sources.environment({"PYTHONPATH": "/before"}, head.label)
         assert inherited["PYTHONPATH"] == f"{tmp_path / 'b' / 'library'}:/before"
         assert inherited[sources.SYSTEMS] == head.systems
+
+
+def test_a_copy_has_the_files_of_submodules_or_it_is_said_which_are_not_here(repository, tmp_path):
+    for name, inner in (("inner", None), ("protos", "inner")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.proto").write_text(name)
+        git(tmp_path / name, "init", "-q")
+        if inner:
+            git(tmp_path / name, "-c", "protocol.file.allow=always", "submodule", "add", "-q", f"../{inner}")
+        git(tmp_path / name, "add", ".")
+        git(tmp_path / name, "commit", "-qm", name)
+    allowed = ("-c", "protocol.file.allow=always", "submodule")
+    git(repository, *allowed, "add", "-q", "../protos", "rpc/protos")
+    git(repository, *allowed, "update", "--init", "--recursive")
+    git(repository, "commit", "-qm", "with submodules")
+    git(repository, "tag", "with")
+    git(repository, "rm", "-q", "rpc/protos")  # what git keeps of it is enough
+    git(repository, "commit", "-qm", "without")
+    with revisions.opened("with", str(repository / "rpc"), [], quiet) as (base, _):
+        copied = {path.name for path in Path(base.systems, "protos").rglob("*.proto")}
+    assert copied == {"protos.proto", "inner.proto"}
+    git(tmp_path, "clone", "-q", str(repository), "clone")
+    said = []
+    with revisions.opened("with", str(tmp_path / "clone" / "rpc"), [], said.append) as (base, _):
+        assert not list(Path(base.systems, "protos").glob("*"))
+    assert any("rpc/protos" in line and "submodule update --init" in line for line in said)
+
+
+def test_what_git_says_of_a_repository_of_another_user_is_quoted(repository, monkeypatch):
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with (
+        pytest.raises(DataError, match=r"git config --global --add safe\.directory"),
+        revisions.opened("main", str(repository / "rpc"), [], quiet),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Services of one's own: what their files may say, and what is measured of a real one."""
 
 import contextlib
+import copy
 import itertools
 import json
 import random
@@ -904,8 +905,118 @@ def test_a_message_has_the_members_that_are_expected_at_every_level(own_grpc, me
     ],
 )
 def test_a_method_or_a_field_that_the_interface_lacks_is_named(own_grpc, change, fact):
-    with pytest.raises(SystemFailedError, match=fact):
+    with pytest.raises((SystemFailedError, SystemFileError), match=fact):
         measure(case(own_grpc(["a"], change.pop("expect", {}), **change)), 0.1, seed=1)
+
+
+WIDE = """\ufeffsyntax = "proto2";
+import "google/protobuf/any.proto";
+import "google/protobuf/struct.proto";
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+message Wide {
+  required int64 n = 1; optional google.protobuf.Any any = 2; map<bool, Part> parts = 3; extensions 100 to 199;
+  enum Kind { A = 0; B = 1; } optional Kind kind = 4; oneof choice { string text = 5; int32 number = 6; }
+  optional google.protobuf.StringValue nick = 7; optional google.protobuf.Struct struct = 8;
+  optional google.protobuf.Timestamp at = 9;
+}
+message Part { optional string a = 1; optional string b = 2; }
+extend Wide { optional string more = 100; }
+service S {
+  rpc Echo(Wide) returns (Wide);
+  rpc Name(google.protobuf.StringValue) returns (google.protobuf.StringValue);
+}
+"""
+PART = "type.googleapis.com/Part"
+
+
+@pytest.fixture
+def wide(own, tmp_path):
+    """Return a function that reads a service file with one call of an interface that has types of many kinds."""
+    (tmp_path / "wide.proto").write_text(WIDE)
+
+    def read(message, expect=None, method="S/Echo", **changes):
+        asked = {"proto": "wide.proto", "method": method, "message": message} | changes
+        request = {"name": "r", "grpc": asked} | ({"expect": {"message": expect}} if expect is not None else {})
+        return service_file.read(own({"start": ["x"], "requests": [request]}, "wide"))
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("message", "expect", "fault"),
+    [
+        ({"n": 2**60 + 1}, {"n": 2**60 + 1}, ""),
+        ({"n": 1, "kind": 1}, {"n": "1", "kind": "B"}, ""),
+        ({"n": 1, "kind": "B"}, {"kind": 0}, "$.kind"),
+        ({"n": 1, "text": ""}, {"text": ""}, ""),
+        ({"n": 1, "number": 1}, {"text": ""}, "$.text"),
+        ({"n": 1, "nick": "x", "struct": {"a": [1, None]}, "at": "2026-01-01T00:00:00Z"}, None, ""),
+        ({"n": 1, "nick": "x"}, {"nick": None}, "$.nick"),
+        ({"n": 1}, {"nick": None}, ""),
+        ({"n": 1, "at": "2026-01-01T00:00:00.5Z"}, {"at": "2026-01-01T00:00:00.500Z"}, ""),
+        ({"n": 1, "struct": {"a": 1, "b": 2}}, {"struct": {"a": 1}}, ""),
+        ({"n": 1, "any": {"@type": PART, "a": "x", "b": "y"}}, {"any": {"@type": PART, "a": "x"}}, ""),
+        ({"n": 1, "any": {"@type": PART, "a": "x"}}, {"any": {"@type": PART, "a": "y"}}, "$.any.a"),
+        ({"n": 1, "parts": {True: {"a": "x", "b": "y"}}}, {"parts": {True: {"b": "y"}}}, ""),
+        ({"n": 1, "parts": {True: {"a": "x"}}}, {"parts": {False: {}}}, "$.parts.false"),
+        ({"n": 1, "[more]": "x"}, {"[more]": "y"}, "$.[more]"),
+    ],
+)
+def test_a_message_is_written_and_compared_as_protobufs_json_says(wide, message, expect, fault):
+    request = next(
+        service_file.prepared(wide(message, copy.deepcopy(message) if expect is None else expect), random.Random(0))
+    )
+    found = _service_grpc.fault(request, "OK", _service_grpc.encoded(request))
+    assert fault in found and bool(found) == bool(fault)
+
+
+def test_a_message_that_is_one_value_and_an_any_of_an_unknown_type(wide):
+    request = next(service_file.prepared(wide("x", "x", "S/Name"), random.Random(0)))
+    assert not _service_grpc.fault(request, "OK", _service_grpc.encoded(request))
+    assert "$" in _service_grpc.fault(request, "OK", b"\n\x01y")
+    request = next(service_file.prepared(wide({"n": 1}, {"n": 1}), random.Random(0)))
+    assert not _service_grpc.fault(request, "OK", _service_grpc.encoded(request) + b"\x12\x06\n\x04x/No")
+
+
+@pytest.mark.parametrize(
+    ("message", "expect", "fact"),
+    [
+        ({}, None, "r: Wide requires n"),
+        ({"n": "x"}, None, "its message"),
+        ({"n": 1, "any": {"@type": "x/No"}}, None, "x/No"),
+        ({"n": 1, "any": {"@type": 7}}, None, "r: no Wide"),
+        ({"n": 1, "at": 5}, None, "r: no Wide"),
+        ([1], None, "r: no Wide"),
+        ({"n": 1}, {"m": 1}, '"m".* what is expected'),
+        ({"n": 1}, 5, "what is expected"),
+    ],
+)
+def test_a_message_that_its_type_cannot_hold_is_refused_before_the_service_is_started(wide, message, expect, fact):
+    name = systems.adopt(wide(message, expect).file)
+    with pytest.raises(SystemFileError, match=fact):
+        systems.prepare(name)
+
+
+def test_a_proto_imports_from_the_folders_above_it_and_from_those_that_are_named(wide, own, tmp_path):
+    protos = tmp_path / "protos" / "a" / "v1"
+    protos.mkdir(parents=True)
+    (protos / "b.proto").write_text('syntax = "proto3"; import "a/v1/c.proto"; service S { rpc Get(C) returns (C); }')
+    (protos / "c.proto").write_text('syntax = "proto3"; message C { int32 n = 1; }')
+    name = systems.adopt(wide({"n": 1}, method="S/Get", proto="protos/a/v1/b.proto").file)
+    systems.prepare(name)
+    before = revision.of_system(name, tmp_path)
+    (protos / "c.proto").write_text('syntax = "proto3"; message C { int64 n = 1; }')
+    assert revision.of_system(name, tmp_path) != before
+    (tmp_path / "third" / "a" / "v1").mkdir(parents=True)
+    (protos / "c.proto").rename(tmp_path / "third" / "a" / "v1" / "c.proto")
+    with pytest.raises(SystemFileError, match=r'b\.proto.* "a/v1/c\.proto" was not found .*imports'):
+        systems.prepare(name)
+    request = {"name": "r", "grpc": {"proto": "a/v1/b.proto", "method": "S/Get"}}
+    content = {"start": ["x"], "requests": [request], "imports": ["protos", "third"]}
+    systems.prepare(systems.adopt(own(content, "wide")))
+    with pytest.raises(SystemFileError, match="in imports"):
+        service_file.read(own(content | {"imports": ["third"]}, "wide"))
 
 
 TOKENS = {
