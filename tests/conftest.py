@@ -48,13 +48,33 @@ ROOT = HERE.parent
 REFERENCE = ROOT / "data" / "reference"
 
 
+@contextlib.contextmanager
+def _skipped_without_its_system():
+    """Skip what needs a program, library or header that is not here, with what installs it."""
+    try:
+        yield
+    except NotInstalledError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call():
+    """Skip a test whose system cannot be measured here, whether it says so or not."""
+    with _skipped_without_its_system():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup():
+    """Do the same where a fixture needs the system."""
+    with _skipped_without_its_system():
+        return (yield)
+
+
 @pytest.fixture
 def compiler():
     """Skip a test of the native systems where they cannot be built."""
-    try:
-        systems.load("sockets_c")
-    except NotInstalledError as missing:
-        pytest.skip(str(missing))
+    systems.load("sockets_c")
 
 
 @pytest.fixture

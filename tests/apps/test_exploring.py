@@ -45,8 +45,6 @@ def measured(*cases, **amount):
 
 @pytest.mark.parametrize("name", systems.names())
 def test_every_option_of_every_system_has_an_input_that_holds_its_default(name):
-    if missing := systems.missing(name):
-        pytest.skip(str(missing))
     options = systems.load(name).Options
     made = inputs.of(options)
     assert {option: each.value for option, each in made.items()} == vars(options())

@@ -37,8 +37,6 @@ def binding(request, routers, tmp_path, monkeypatch):
     own = f"{_broker.SERVICE}.{secrets.token_hex(4)}"
     monkeypatch.setattr(_broker, "name_of", lambda _: own)
     name, options = request.param
-    if reason := systems.missing(name):
-        pytest.skip(str(reason))
     module = systems.load(name)
     addresses = routers.of(Case(name, "tcp", options=options)).addresses
     return module, module.Options(**options), Binding("tcp", str(tmp_path), None, addresses)

@@ -98,10 +98,7 @@ def check_calls(measured):
     ("name", "transport", "options"), [*marked(DEFAULT, pytest.mark.fresh), *marked(VARIED, pytest.mark.slow)]
 )
 def test_calls_are_answered_and_counted(name, transport, options, routing, server):
-    try:
-        options_of(systems.load(name).Options, options, name)
-    except NotInstalledError as missing:
-        pytest.skip(str(missing))
+    options_of(systems.load(name).Options, options, name)
     case = Case(name, transport, 100, options=options, max_calls=5)
     if (others := changed(name, options)) and others <= OF_THE_CLIENT.get(name, set()):
         child, address = server(name, transport)
