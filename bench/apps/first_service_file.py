@@ -1,25 +1,36 @@
 """A first service file for a service that runs: its address, and a request for each operation that it describes."""
 
 import http.client
+import itertools
+import json
 import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 
 import yaml
 
 from bench import documents, systems
 from bench.errors import DataError, TransportError, UsageError
-from bench.text import quoted
+from bench.plan import service_file, yaml_text
+from bench.text import counted, one_line, quoted
 
-DESCRIPTIONS = ("/openapi.json", "/swagger.json", "/v3/api-docs")
+DESCRIPTIONS = (
+    *("", "/openapi.json", "/swagger.json", "/v3/api-docs", "/v2/api-docs", "/api-json", "/swagger/v1/swagger.json"),
+    *("/openapi/v1.json", "/api/openapi.json", "/api/v1/openapi.json", "/api/v2/openapi.json", "/api/v3/openapi.json"),
+)
 METHODS = ("get", "post", "put", "patch")  # what deletes is left to the user
+FORM = "application/x-www-form-urlencoded"
 MOST_BYTES = 5_000_000
-USUAL = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
+MOST_WRITTEN = 60_000  # characters of requests, fewer than a service file may hold
+FORMATS = {"uuid": "123e4567-e89b-42d3-a456-426614174000", "email": "ada@example.org", "uri": "https://example.org/"}
+FORMATS |= {"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z"}
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the service itself, not a proxy
-DEEPEST = 8  # references inside each other
+DEEPEST, FEW = 8, 3  # references inside each other, and how deep values have more than what is required
+ENDLESS = object()  # stands for a value that has no end
+ELSEWHERE = ("accept", "content-type", "authorization")  # what OpenAPI describes otherwise than as parameters
 
 
 def text(url: str) -> str:
@@ -32,29 +43,63 @@ def text(url: str) -> str:
         raise UsageError(
             f"{quoted(url)} is no address of a service: write http://127.0.0.1:8000 or grpc://127.0.0.1:50051"
         )
-    base = f"{where.scheme}://{where.netloc}"
+    base, said = f"{where.scheme}://{where.netloc}", list[str]()
     try:
-        requests = None if where.scheme == "grpc" else _of_http(base, where.path)
+        requests = None if where.scheme == "grpc" else _of_http(base, where.path, said)
     except http.client.HTTPException as reason:  # what answers does not speak HTTP/1.1
         if where.scheme == "https":
             raise DataError(f"{base} does not answer over HTTP/1.1 ({reason!r}): write the file by hand") from reason
         requests = None
     if requests is None:
         base, requests = f"http://{where.netloc}", _of_grpc(where.netloc)
-    made = {"address": base, "requests": requests}
-    head = "# Check paths, values and weights, and say under expect what a right reply holds (docs/services.md).\n"
-    return head + yaml.safe_dump(made, sort_keys=False, allow_unicode=True).rstrip()
+    if not (written := "".join(_written(requests, said))):
+        raise DataError(f"{base} describes no request that can be written: {(said or ['it has no paths'])[0]}")
+    said = ["Check paths, values and weights, and say under expect what a right reply holds (docs/services.md).", *said]
+    return "".join(f"# {one_line(line)}\n" for line in said) + f"address: {base}\nrequests:\n{written}".rstrip()
 
 
-def _of_http(base: str, path: str) -> list[dict[str, Any]]:
+def _written(requests: list[dict[str, Any]], said: list[str]) -> Iterator[str]:
+    """Yield requests as YAML, each with a name of its own; say which cannot be written."""
+    names, left = set[str](), MOST_WRITTEN
+    for request in requests:
+        name = re.sub(r"[^\w.-]+", "_", request["name"]).strip("_") or "request"
+        while name in names:
+            name += "_2"
+        plain = json.loads(
+            json.dumps([request | {"name": name}], default=lambda endless: None)
+        )  # in which no part stands in two places
+        part = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
+        try:
+            yaml_text.value_of(part)
+            if found := service_file.NAME.search(part):
+                raise ValueError(f"its text {found[0]} would stand for a value")
+        except ValueError as reason:
+            said.append(f"Not written: {name}: {reason}")
+            continue
+        if len(part) > left:
+            said.append(f"Not written: {name} and all behind it: the file would be too long")
+            return
+        yield part
+        names, left = names | {name}, left - len(part)
+
+
+def _of_http(base: str, path: str, said: list[str]) -> list[dict[str, Any]]:
     """Return a request for each operation of a service's OpenAPI description, or one for the path.
 
     A file has no streams beside calls: operations that answer with streams of events are taken if all do.
     """
-    described = next(filter(None, (_read(base + path) for path in DESCRIPTIONS)), None)
-    requests = list(_requests(described)) if described else []
+    urls = (base + path.rstrip("/") + each for each in DESCRIPTIONS)
+    found = ((url, value) for url in urls if isinstance((value := _read(url) or {}).get("paths"), dict))
+    if not (described := next(found, None)):
+        said.append("No OpenAPI description was found: give its URL, or write the requests.")
+        return [{"name": "root", "http": {"path": path or "/"}, "expect": {"status": 200}}]
+    requests = list(_requests(*described, said))
     calls = [request for request in requests if "stream" not in request["http"]]
-    return calls or requests or [{"name": "root", "http": {"path": path or "/"}, "expect": {"status": 200}}]
+    if 0 < len(calls) < len(requests):
+        said.append(
+            f"Not written: {counted(len(requests) - len(calls), 'stream')}: describe streams in a file of their own"
+        )
+    return calls or requests
 
 
 def _of_grpc(place: str) -> list[dict[str, Any]]:
@@ -87,60 +132,160 @@ def _read(url: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _requests(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a request for each operation of an OpenAPI description that this file can express."""
-    for path, operations in (described.get("paths") or {}).items():
-        for method in METHODS:
-            operation = operations.get(method) if isinstance(operations, dict) else None
-            if isinstance(operation, dict):
-                yield _request(described, path, method, operation)
+def _requests(url: str, described: dict[str, Any], said: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield a request for each operation of the OpenAPI description at a URL; say which cannot be written."""
+    for (path, item), method in itertools.product(described["paths"].items(), METHODS):
+        try:
+            shared = _at(described, item)
+            if (operation := shared.get(method)) is not None:
+                given = [_at(described, each) for part in (shared, operation) for each in part.get("parameters", [])]
+                yield _request(url, described, path, method, shared | operation | {"parameters": given})
+        except ValueError as reason:
+            said.append(f"Not written: {method.upper()} {path}: {reason}")
+        except (AttributeError, IndexError, KeyError, TypeError):
+            said.append(f"Not written: {method.upper()} {path}: it is not described as OpenAPI has it")
 
 
-def _request(described: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
-    query = []
-    for given in operation.get("parameters", []):
-        value = _example(described, given.get("schema", given))
-        if given.get("in") == "path":
-            path = path.replace(f"{{{given['name']}}}", str(value))
-        elif given.get("in") == "query" and given.get("required"):
-            query.append(f"{given['name']}={value}")
-    http: dict[str, Any] = {"method": method.upper(), "path": path + ("?" + "&".join(query) if query else "")}
-    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
-    if content:
-        http["json"] = content.get("example", _example(described, content.get("schema", {})))
-    answers = {
-        code: answer for code, answer in operation.get("responses", {}).items() if re.fullmatch("2[0-9]{2}", code)
+def _request(url: str, described: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
+    """Return a request for an operation, with what all of its path have; ValueError says what cannot be written."""
+    places: dict[str, dict[str, Any]] = {
+        "path": {},
+        "query": {},
+        "header": {},
+        "formData": {},
+        "body": {},
+        "cookie": {},
     }
-    if any("text/event-stream" in (answer.get("content") or {}) for answer in answers.values()):
+    for each in operation["parameters"]:  # those of the operation itself come last
+        if each.get("required") or each["in"] in ("path", "formData"):
+            places[each["in"]][each["name"]] = each
+    values, query, headers, cookies = (
+        {name: _example(described, each) for name, each in places[place].items()}
+        for place in ("path", "query", "header", "cookie")
+    )
+    target = re.sub(r"\{(.+?)\}", lambda name: quote(_text(values.get(name[1], 1)), safe=""), path.partition("#")[0])
+    if pairs := [pair for name, value in query.items() for pair in _pairs(name, value, places["query"][name])]:
+        target += ("&" if "?" in target else "?") + urlencode(pairs, quote_via=quote)
+    http: dict[str, Any] = {"method": method.upper(), "path": _prefix(url, described, operation) + target}
+    headers |= {"Cookie": "; ".join(f"{name}={_text(value)}" for name, value in cookies.items())} if cookies else {}
+    headers = {name: _text(value) for name, value in headers.items() if name.lower() not in ELSEWHERE}
+    http |= _body(described, _content(described, operation, places), headers)
+    http |= {"headers": headers} if headers else {}
+    answers = {str(code): _at(described, answer) for code, answer in operation.get("responses", {}).items()}
+    kinds = [kind for code, answer in answers.items() if code[0] in "2d" for kind in answer.get("content") or ()]
+    if "text/event-stream" in [*kinds, *operation.get("produces", ())]:
         http["stream"] = "sse"
-    name = operation.get("operationId") or f"{method} {path}"
-    status = min(map(int, answers), default=200)
-    return {"name": re.sub(r"[^\w.-]+", "_", name).strip("_"), "http": http, "expect": {"status": status}}
+    codes = [code for code in answers if code[0] == "2"] or [code for code in answers if code[0] == "3"]
+    expect = {"expect": {"status": int(codes[0])}} if len(codes) == 1 and codes[0].isdecimal() else {}
+    return {"name": operation.get("operationId") or f"{method} {path}", "http": http, **expect}
 
 
-def _example(described: dict[str, Any], schema: dict[str, Any], depth: int = 0) -> Any:
-    """Return a value that a schema allows: its example or default, or the simplest one of its type."""
+def _at(described: dict[str, Any], part: Any) -> Any:
+    """Return a part of a description, or what it refers to; ValueError for what is not there."""
+    for _ in range(DEEPEST):
+        if "$ref" not in part:
+            return part
+        where, _, names = part["$ref"].partition("#/")
+        if where:
+            raise ValueError(f"it refers to another document, {where}")
+        part = described
+        for name in names.split("/"):
+            part = part[unquote(name).replace("~1", "/").replace("~0", "~")]
+    raise ValueError("its references lead to each other")
+
+
+def _prefix(url: str, described: dict[str, Any], operation: dict[str, Any]) -> str:
+    """Return the path of the server that is at the URL, or of the first one."""
+    servers = operation.get("servers") or described.get("servers") or [{"url": described.get("basePath", "/")}]
+    server = min(servers, key=lambda each: urlsplit(url).netloc not in each["url"])
+    place = re.sub(r"\{(.+?)\}", lambda name: server["variables"][name[1]]["default"], server["url"])
+    return urlsplit(urljoin(url, place or "/")).path.rstrip("/")
+
+
+def _pairs(name: str, value: Any, given: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the names and values of a parameter in a query or a form."""
+    if isinstance(value, dict):
+        named = f"{name}[{{}}]" if given.get("style") == "deepObject" else "{}"
+        return [(named.format(key), _text(each)) for key, each in value.items()]
+    are_apart = given.get("explode", "schema" in given or given.get("collectionFormat") == "multi")
+    return [(name, _text(each)) for each in (value if isinstance(value, list) and are_apart else [value])]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(_text, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _content(described: dict[str, Any], operation: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:
+    """Return what the body of an operation can be, by its kind; also of Swagger 2."""
+    kinds = operation.get("consumes") or described.get("consumes") or []
+    if fields := places["formData"]:
+        schema = {"properties": {name: each for name, each in fields.items() if each.get("required")} or fields}
+        has_file = any(each.get("type") == "file" for each in fields.values())
+        return {kind: {"schema": schema} for kind in (["multipart/form-data"] if has_file else kinds or [FORM])}
+    body = {kind: each for each in places["body"].values() for kind in kinds or ["application/json"]}
+    return body or _at(described, operation.get("requestBody", {})).get("content", {})
+
+
+def _body(described: dict[str, Any], content: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+    """Return the body of a request, of the kind that is written best, which headers get to name."""
+    kinds = {kind.partition(";")[0].strip().lower(): kind for kind in content}
+    for kind in sorted(kinds, key=lambda kind: not kind.endswith("json")):
+        if kind in (FORM, "*/*") or kind.endswith("json") or kind.startswith("text/"):
+            value = _example(described, content[kinds[kind]])
+            if kinds[kind] not in ("application/json", "*/*"):
+                headers["Content-Type"] = kinds[kind]
+            if kind == FORM:
+                pairs = [pair for name, each in value.items() for pair in _pairs(name, each, {"explode": True})]
+                return {"body": urlencode(pairs)}
+            return {"json": value} if kind == "*/*" or kind.endswith("json") else {"body": _text(value)}
+    if kinds:
+        raise ValueError(f"its body is {' or '.join(kinds)}")
+    return {}
+
+
+def _example(described: dict[str, Any], schema: dict[str, Any], seen: tuple[str, ...] = ()) -> Any:
+    """Return a value that a schema, or what has one, allows: its example or default, or a simple one of its type.
+
+    ENDLESS for a schema that every value of its own would hold again. seen: the references that led there.
+    """
     for name in ("example", "default", "const"):
         if name in schema:
             return schema[name]
     for name in ("examples", "enum"):
-        if isinstance(schema.get(name), list) and schema[name]:
-            return schema[name][0]
-    if depth > DEEPEST:
-        return None
+        if some := schema.get(name):
+            return some[0] if isinstance(some, list) else _at(described, next(iter(some.values())))["value"]
+    if "schema" in schema:
+        return _example(described, schema["schema"])
+    if "content" in schema:
+        return json.dumps(_example(described, next(iter(schema["content"].values()))))
     if "$ref" in schema:
-        value: Any = described
-        for part in str(schema["$ref"]).removeprefix("#/").split("/"):
-            value = value.get(part, {}) if isinstance(value, dict) else {}
-        return _example(described, value, depth + 1)
-    for name in ("anyOf", "oneOf", "allOf"):
-        if schema.get(name):
-            return _example(described, schema[name][0], depth + 1)
+        is_endless = schema["$ref"] in seen or len(seen) > DEEPEST
+        return ENDLESS if is_endless else _example(described, _at(described, schema), (*seen, schema["$ref"]))
+    parts = [_example(described, each, seen) for each in schema.get("allOf", ())]
+    for name in ("anyOf", "oneOf"):
+        if others := [_example(described, each, seen) for each in schema.get(name, ())]:
+            parts.append(min(others, key=lambda each: 2 * (each is ENDLESS) + (each is None)))
     kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = min(kind, key=lambda each: each == "null")
     if kind == "object" or "properties" in schema:
-        needed = schema.get("required", schema.get("properties", {}))
-        return {name: _example(described, schema["properties"][name], depth + 1) for name in needed}
+        named = schema.get("properties", {})
+        needed = {name: named.get(name, {}) for name in schema.get("required", named if len(seen) < FEW else ())}
+        made = {name: _example(described, each, seen) for name, each in needed.items() if not each.get("readOnly")}
+        parts.append({name: value for name, value in made.items() if value is not ENDLESS})
+    if objects := [each for each in parts if isinstance(each, dict)]:
+        return {name: value for each in objects for name, value in each.items()}
+    if parts:
+        return parts[0]
     if kind == "array":
-        return [_example(described, schema.get("items", {}), depth + 1)]
-    usual = USUAL.get(str(kind), "text")
-    return max(schema.get("minimum", usual), usual) if kind in ("integer", "number") else usual
+        item = _example(described, schema.get("items", {}), seen)
+        return [] if item is ENDLESS else [item] * max(1, schema.get("minItems", 1))
+    if kind in ("integer", "number"):
+        number, limits = 1.5, {name: each for name, each in schema.items() if not isinstance(each, bool)}
+        number = max(number, limits.get("minimum", number), limits.get("exclusiveMinimum", number - 1) + 1)
+        number = min(number, limits.get("maximum", number), limits.get("exclusiveMaximum", number + 1) - 1)
+        return int(number) if kind == "integer" else number
+    usual = FORMATS.get(schema.get("format", ""), "text").ljust(schema.get("minLength", 0), "x")
+    return {"boolean": True, "null": None}.get(str(kind), usual[: schema.get("maxLength")])

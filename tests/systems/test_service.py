@@ -40,6 +40,7 @@ USER = {"name": "user", "http": {"path": "/users/{id}"}, "expect": {"json": {"id
 
 
 ENGINES = pytest.mark.parametrize("engine", ["library", "wire"])
+FORM = "application/x-www-form-urlencoded"
 CALL = {"proto": "own_users.proto", "method": "users.v1.Users/Get", "message": {"id": "{id}"}}
 PRICED = PRICE | {"expect": {"json": {"currency": "EUR", "sku": "{sku}"}}}
 
@@ -752,6 +753,89 @@ def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatc
         first_service_file.text(f"http://127.0.0.1:{_ports.free()}")
     with pytest.raises(UsageError):
         first_service_file.text("ftp://x")
+
+
+def given(name, place, **more):
+    """Return an operation of an OpenAPI description that has a parameter."""
+    return {"parameters": [{"name": name, "in": place, "required": True, **more}]}
+
+
+def sent(**schemas):
+    """Return an operation that takes bodies of these kinds."""
+    kinds = {"json": "application/json", "form": FORM, "parts": "multipart/form-data"}
+    return {"requestBody": {"content": {kinds[kind]: {"schema": schema} for kind, schema in schemas.items()}}}
+
+
+NODE = {"$ref": "#/x/Node"}
+REFERRED = {
+    "User": given("userId", "path", schema={"type": "integer", "minimum": 7}) | {"get": {}},
+    "Node": {"type": "object", "properties": {"kids": {"type": "array", "items": NODE}, "next": NODE}},
+    "Body": sent(json=NODE)["requestBody"],
+}
+A = {"type": "object", "required": ["a"], "properties": {"a": {"enum": ["NO"]}, "b": {}}}
+C = {"properties": {"c": {"type": ["null", "number"], "exclusiveMaximum": 1.5}}}
+TEXTS = {"type": "array", "minItems": 2, "items": {"type": "string", "example": "a b&c"}}
+SERVER = {"url": "/api/{v}/", "variables": {"v": {"default": "v3"}}}
+
+
+@pytest.mark.parametrize(
+    ("method", "operation", "more", "target", "headers", "body"),
+    [
+        ("get", None, {}, "/u/7", {}, b""),
+        ("get", {}, {"servers": [SERVER]}, "/api/v3/u/1", {}, b""),
+        ("get", {"servers": [{"url": "https://shop.example/v2"}]}, {"servers": [SERVER]}, "/v2/u/1", {}, b""),
+        ("get", given("q", "query", schema=TEXTS), {}, "/u/1?q=a%20b%26c&q=a%20b%26c", {}, b""),
+        ("get", given("q", "query", **TEXTS), {"swagger": "2.0"}, "/u/1?q=a%20b%26c%2Ca%20b%26c", {}, b""),
+        ("get", given("X-A", "header", example="b"), {}, "/u/1", {"X-A": "b"}, b""),
+        (
+            "post",
+            {"requestBody": {"$ref": "#/x/Body"}},
+            {},
+            "/u/1",
+            {"Content-Type": "application/json"},
+            b'{"kids":[]}',
+        ),
+        ("post", sent(parts=A, form=A), {}, "/u/1", {"Content-Type": FORM}, b"a=NO"),
+        ("put", sent(json={"allOf": [A, C]}), {}, "/u/1", {"Content-Type": "application/json"}, b'{"a":"NO","c":0.5}'),
+        ("post", given("a", "formData", type="string"), {"swagger": "2.0"}, "/u/1", {"Content-Type": FORM}, b"a=text"),
+        (
+            *("post", given("x", "body", schema=A), {"swagger": "2.0", "basePath": "/v2"}),
+            *("/v2/u/1", {"Content-Type": "application/json"}, b'{"a":"NO"}'),
+        ),
+    ],
+)
+def test_a_first_file_has_what_openapi_describes(own, monkeypatch, method, operation, more, target, headers, body):
+    item = {"$ref": "#/x/User"} if operation is None else {method: operation}
+    described = {"paths": {"/u/{userId}": item}, "x": REFERRED} | more
+    monkeypatch.setattr(first_service_file, "_read", lambda url: described)
+    file = own(first_service_file.text("http://127.0.0.1:8000"))
+    made = next(service_file.prepared(service_file.read(file), random.Random(0)))
+    assert (made.method, made.target, made.headers, made.body) == (method.upper(), target, headers, body)
+
+
+def test_a_first_file_says_what_it_does_not_hold_and_gives_each_request_a_name_of_its_own(own, monkeypatch):
+    asked = {"example": {"a": [1]}}  # which YAML would write as an alias where it stands twice
+    body = sent(json={"type": "object", "properties": {"b": asked, "c": asked}})
+    paths = {
+        "/no": {
+            "post": {"operationId": "no"} | body,
+            "put": {"operationId": "no", "responses": {"200": {}, "201": {}}},
+        },
+        "/file": {"post": sent(parts=A)},
+        "/apart": {"$ref": "apart.json#/x"},
+        "/broken": {"get": {"parameters": [{"$ref": "#/no/such"}]}},
+        "/text": {"post": sent(json={"example": "Hi {name}"})},
+    }
+    monkeypatch.setattr(first_service_file, "_read", lambda url: {"paths": paths})
+    text = first_service_file.text("http://127.0.0.1:8000")
+    first, second = service_file.read(own(text)).says.requests
+    assert (first.name, second.name) == ("no", "no_2") and first.http.json == {"b": {"a": [1]}, "c": {"a": [1]}}
+    assert second.expect.status is None  # either of two is right
+    said = [line for line in text.splitlines() if line.startswith("# Not written: ")]
+    for fact in ("/file: its body is multipart", "apart.json", "GET /broken", "{name}"):
+        assert any(fact in line for line in said)
+    monkeypatch.setattr(first_service_file, "_read", lambda url: None)
+    assert "# No OpenAPI description was found" in first_service_file.text("http://127.0.0.1:8000")
 
 
 def test_the_schema_names_every_part_of_a_file():
