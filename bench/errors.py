@@ -64,6 +64,10 @@ class TransportError(BenchError):
         self.kind = kind
 
 
+class UnprocessedError(TransportError):
+    """The server says that it has not processed a request, which may therefore be sent again."""
+
+
 class DataError(BenchError):
     """A run folder cannot be written, read or understood."""
 

@@ -1,5 +1,6 @@
 """TCP ports for servers that cannot pick one themselves: free ones, and ones that are held until the server listens."""
 
+import errno
 import socket
 import sys
 
@@ -7,9 +8,18 @@ _held: dict[int, socket.socket] = {}  # sockets that are bound and do not listen
 
 
 def free(host: str = "127.0.0.1") -> int:
-    """Return a port of a host at which nobody listens now; somebody may when the server starts."""
-    with socket.create_server((host, 0), family=_family(host)) as probe:
-        return int(probe.getsockname()[1])
+    """Return a port at which nobody listens now, at no address of the host; somebody may when the server starts."""
+    first, *others = dict.fromkeys(str(each[4][0]) for each in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM))
+    while True:
+        with socket.create_server((first, 0), family=_family(first)) as probe:
+            port = int(probe.getsockname()[1])
+            try:
+                for other in others:
+                    socket.create_server((other, port), family=_family(other)).close()
+                return port
+            except OSError as reason:
+                if reason.errno != errno.EADDRINUSE:  # one that this machine does not have
+                    return port
 
 
 def held(host: str = "127.0.0.1", port: int = 0) -> int:

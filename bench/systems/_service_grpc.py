@@ -97,10 +97,11 @@ def first_requests(place: str) -> list[dict[str, Any]]:
 def _channel(by: Any, described: Service, where: Address) -> Any:
     """Return a channel to a service, of the module ``grpc`` or ``grpc.aio``."""
     place = f"unix:{where.path}" if where.transport == "ipc" else where.place
+    options = (*OPTIONS, ("grpc.default_authority", described.called(where)))
     if not described.is_encrypted:
-        return by.insecure_channel(place, options=OPTIONS)
-    trusted = grpc.ssl_channel_credentials(_service_tls.texts(described.authority))
-    return by.secure_channel(place, trusted, options=(*OPTIONS, ("grpc.ssl_target_name_override", described.host)))
+        return by.insecure_channel(place, options=options)
+    trusted = grpc.ssl_channel_credentials(**_service_tls.texts(described))
+    return by.secure_channel(place, trusted, options=(*options, ("grpc.ssl_target_name_override", described.host)))
 
 
 @functools.cache
