@@ -89,9 +89,8 @@ class Known(NamedTuple):
     size: int
 
 
-# What ``begin`` was told of a call; its complete response, or True for one that is known; and what a later one is
-# recognized by: the response, and how often the table of header fields had changed; None: its bytes may mean something
-# else later.
+# A call, as ``begin`` has it; its complete response, or True for one that is known; and what a later one is recognized
+# by: the response, and how often the table of header fields had changed. None: its bytes may mean something else later.
 Found = tuple[Any, Response | bool, tuple[int, Known] | None]
 
 
@@ -306,7 +305,7 @@ class Conversation:
             self._known[place] = known[1]
 
     def _end(self, stream: Stream) -> Any:
-        """Forget a stream, whose request may not be sent to its end; return what ``begin`` was told of its call."""
+        """Forget a stream, whose request may not be sent to its end; return its call."""
         if stream.unsent:
             self.outgoing += frame(RST_STREAM, 0, stream.number, _word.pack(CANCEL))
         del self._streams[stream.number]

@@ -8,18 +8,21 @@ _held: dict[int, socket.socket] = {}  # sockets that are bound and do not listen
 
 
 def free(host: str = "127.0.0.1") -> int:
-    """Return a port at which nobody listens now, at no address of the host; somebody may when the server starts."""
-    first, *others = dict.fromkeys(str(each[4][0]) for each in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM))
-    while True:
-        with socket.create_server((first, 0), family=_family(first)) as probe:
-            port = int(probe.getsockname()[1])
-            try:
-                for other in others:
-                    socket.create_server((other, port), family=_family(other)).close()
-                return port
-            except OSError as reason:
-                if reason.errno != errno.EADDRINUSE:  # one that this machine does not have
-                    return port
+    """Return a port of a host at which nobody listens now; somebody may when the server starts."""
+    first, *others = addresses(host)
+    with socket.create_server((first, 0), family=_family(first)) as probe:
+        port = int(probe.getsockname()[1])
+        try:
+            for other in others:
+                socket.create_server((other, port), family=_family(other)).close()
+        except OSError as reason:
+            return free(host) if reason.errno == errno.EADDRINUSE else port  # else this machine does not have it
+        return port
+
+
+def addresses(host: str) -> tuple[str, ...]:
+    """Return the addresses of a host; localhost has two, whatever this machine's resolver says (RFC 6761)."""
+    return ("127.0.0.1", "::1") if host == "localhost" else (host,)
 
 
 def held(host: str = "127.0.0.1", port: int = 0) -> int:

@@ -151,21 +151,18 @@ def _ended(described: service_file.Service, status: int) -> str:
 
 
 def _ready_at(described: service_file.Service, process: "subprocess.Popen[bytes]", where: Address) -> Address:
-    """Return when the service accepts connections, and answers ``ready`` if its file has that: where it does.
-
-    Of the addresses that are called localhost that is one.
-    """
-    began, why = time.monotonic(), ""
+    """Return where the service accepts connections, and answers ``ready`` if its file has that, as soon as it does."""
+    began, why, hosts = time.monotonic(), "", itertools.cycle(_ports.addresses(where.host))
     while (waited_s := time.monotonic() - began) < described.says.ready_s:
         if process.poll() is not None:
             raise TransportError(f"{_ended(described, process.returncode)} before it was ready")
+        where = where._replace(host=next(hosts))
         try:
             with _connections.connect(where) as connection:
-                found = where._replace(host=connection.getpeername()[0]) if where.transport == "tcp" else where
                 if where.transport == "tcp" and connection.getsockname() == connection.getpeername():
                     continue  # the kernel chose the very port for this end: nobody listens
-            if not described.says.ready or (status := _status(described, found)) < 400:
-                return found
+            if not described.says.ready or (status := _status(described, where)) < 400:
+                return where
             why = f"{described.says.ready} has status {status}"
         except _service_tls.RefusedError:  # by the certificate, which another attempt does not make better
             raise
@@ -336,6 +333,8 @@ class Session:
             return _service_tls.failed(self._described, reason.certificate_error)
         if isinstance(reason, aiohttp.ClientConnectorSSLError):
             return _service_tls.failed(self._described, reason.os_error)
+        if isinstance(refused := _service_tls.failed(self._described, reason), _service_tls.RefusedError):
+            return refused
         if isinstance(reason, TimeoutError):
             return too_late(self._described, request)
         kind = "connect" if isinstance(reason, aiohttp.ClientConnectorError) else "read"

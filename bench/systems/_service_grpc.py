@@ -28,7 +28,8 @@ _reflected: dict[str, descriptor_pool.DescriptorPool] = {}  # of services that w
 
 
 def reflect(described: Service, where: Address) -> None:
-    """Ask a service for the types of the calls whose file names no .proto, once in a process."""
+    """Verify a service's certificate; ask it for the types of calls whose file names no .proto; once in a process."""
+    _service_tls.verify(described, where, "h2")
     methods = {request.grpc.method for request in described.says.requests if request.grpc and not request.grpc.proto}
     if not methods or described.file in _reflected:
         return
@@ -56,9 +57,7 @@ def _described_by(channel: grpc.Channel, name: str) -> Any:
         return found
     except grpc.RpcError as reason:
         if reason.code() != grpc.StatusCode.UNIMPLEMENTED:
-            raise TransportError(
-                f"{name} was asked for its interface: {_service_tls.hinted(str(reason.details()))}", "connect"
-            ) from reason
+            raise TransportError(f"{name} was asked for its interface: {reason.details()}", "connect") from reason
     found._stub.ServerReflectionInfo = channel.stream_stream(  # the same messages under their later name
         "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
         request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
@@ -271,7 +270,7 @@ class Channel:
         if code == grpc.StatusCode.DEADLINE_EXCEEDED:
             raise too_late(self._described, request) from reason
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-            raise TransportError(f"{request.name} had no answer: {_service_tls.hinted(details)}", "read") from reason
+            raise TransportError(f"{request.name} had no answer: {details}", "read") from reason
         return code.name, details.encode()
 
     async def close(self) -> None:

@@ -1,13 +1,12 @@
 """Requests of a service file over HTTP/2 on asyncio: over TLS, or in plain text with prior knowledge (RFC 9113, 3.3).
 
-The libraries for this fail requests that the server still answers behind its GOAWAY, as it does after some number of
-requests: the frames are those of the load generator ``wire``.
+Frames are those of the load generator ``wire``: the library h2 takes in nothing behind a server's GOAWAY, which many
+servers send after some number of requests, and so fails requests that are answered.
 """
 
 import asyncio
 import contextlib
 import ssl
-from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -19,32 +18,19 @@ from bench.systems import _http2, _service_streams, _service_tls, _service_wire
 MOST_SENDINGS = 20  # of a request that the server says it has not processed
 
 
-class Reply:
-    """A response under way. is_over: whether it is whole."""
+class Reply(asyncio.Event):
+    """A response under way; set when something has come. is_over: it is whole; error: why nothing more comes."""
 
     stream: _http2.Stream
-
-    def __init__(self) -> None:
-        self.is_over, self._has_news = False, False
-        self._error: Exception | None = None
-        self._waiter: asyncio.Future[None] | None = None
-
-    def wake(self, error: Exception | None = None) -> None:
-        """Say that something has come, or why nothing more will."""
-        self._error, self._has_news = error, True
-        if self._waiter and not self._waiter.done():
-            self._waiter.set_result(None)
+    is_over = False
+    error: Exception | None = None
 
     async def news(self) -> None:
-        """Wait until something has come since the last time; NoAnswerError, or UnprocessedError, if nothing will."""
-        if not self._has_news:
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
-        self._has_news = False
-        if isinstance(self._error, UnprocessedError):
-            raise self._error
-        if self._error:
-            raise NoAnswerError from self._error
+        """Wait until something has come since the last time; raise the error if nothing will."""
+        await self.wait()
+        self.clear()
+        if self.error:
+            raise self.error
 
     async def parts(self) -> AsyncIterator[bytes]:
         """Yield what comes of the body."""
@@ -56,30 +42,12 @@ class Reply:
             await self.news()
 
 
-class NoAnswerError(Exception):
-    """A connection or a stream failed; why is the cause."""
-
-
-class Talk(_http2.Parts):
-    """The state of a connection whose requests are made with a ``Reply`` each."""
-
-    def _keep(self, stream: _http2.Stream, prefix: bytes, content: bytes) -> None:
-        super()._keep(stream, prefix, content)
-        stream.call.wake()
-
-    def _lose(self, stream: _http2.Stream, error: TransportError) -> None:
-        del self._streams[stream.number]
-        stream.call.wake(error)
-
-
-class Connection(asyncio.Protocol):
-    """One connection, with as many requests under way at once as the server takes."""
+class Connection(_http2.Parts, asyncio.Protocol):
+    """One connection, with as many requests under way at once as the server takes, each with a ``Reply``."""
 
     def __init__(self) -> None:
-        self.talk = Talk([], _service_wire.MOST_FRAME)
-        self.is_closed = False
-        self._replies: set[Reply] = set()
-        self._waiting: deque[asyncio.Future[None]] = deque()  # for room
+        super().__init__([], _service_wire.MOST_FRAME)
+        self.may_begin, self._replies = asyncio.Event(), set[Reply]()
         self._transport: Any = None
 
     def connection_made(self, transport: Any) -> None:
@@ -89,7 +57,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take in what came."""
         try:
-            for reply, _, _ in self.talk.receive_all(data):
+            for reply, _, _ in self.receive_all(data):
                 reply.is_over = True
         except TransportError as reason:
             self.close(reason)
@@ -101,46 +69,45 @@ class Connection(asyncio.Protocol):
 
     def close(self, reason: Exception | None = None) -> None:
         """Disconnect, and fail what is under way."""
-        self.is_closed = True
+        self.last = True
         self._transport.abort() if reason else self._transport.close()
         for reply in self._replies:
             if not reply.is_over:
-                reply.wake(reason)
-        self._say()
+                reply.error = reply.error or reason
+                reply.set()
+        self.may_begin.set()
 
-    async def has_room(self) -> bool:
-        """Wait until one more request can begin; return False if none will."""
-        while not (self.is_closed or self.talk.last) and self.talk.room < 1:
-            self._waiting.append(waiter := asyncio.get_running_loop().create_future())
-            await waiter
-        return not (self.is_closed or self.talk.last)
-
-    def begin(self, fields: _http2.Asked, body: bytes) -> Reply:
-        """Send a request for which there is room."""
+    def send(self, fields: _http2.Asked, body: bytes) -> Reply:
+        """Send a request."""
         reply = Reply()
-        reply.stream = self.talk.ask(fields, body, reply)
+        reply.stream = self.ask(fields, body, reply)
         self._replies.add(reply)
         self._say()
         return reply
 
     def end(self, reply: Reply) -> None:
-        """Forget a request; the server is told where its response is not over."""
+        """Forget a request, and cancel its stream if the response is not whole."""
         self._replies.discard(reply)
-        self.talk.cancel(reply.stream)
+        self.cancel(reply.stream)
         self._say()
 
     def _say(self) -> None:
-        """Send what is to be sent, let those begin for whom there is room, and leave a server that takes no more."""
-        if self.talk.outgoing and not self.is_closed:
-            self._transport.write(bytes(self.talk.outgoing))
-            self.talk.outgoing.clear()
-        is_left = self.is_closed or self.talk.last
-        for _ in range(len(self._waiting) if is_left else min(self.talk.room, len(self._waiting))):
-            waiter = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-        if is_left and not self._replies and not self.is_closed:
-            self.close()
+        """Send what is to be sent; disconnect when the server takes no more requests and has answered the others."""
+        if self.outgoing and not self._transport.is_closing():
+            self._transport.write(bytes(self.outgoing))
+        self.outgoing.clear()
+        if self.last and not self._replies:
+            self._transport.close()
+        (self.may_begin.set if self.last or self.room > 0 else self.may_begin.clear)()
+
+    def _keep(self, stream: _http2.Stream, prefix: bytes, content: bytes) -> None:
+        super()._keep(stream, prefix, content)
+        stream.call.set()
+
+    def _lose(self, stream: _http2.Stream, error: TransportError) -> None:
+        del self._streams[stream.number]
+        stream.call.error = error
+        stream.call.set()
 
 
 class Session:
@@ -149,7 +116,7 @@ class Session:
     def __init__(self, described: Service, where: Address) -> None:
         self._described, self._where, self._host = described, where, described.called(where)
         self._connecting = asyncio.Lock()
-        self._connections: list[Connection] = []  # the last one is for new requests
+        self._connection: Connection | None = None
 
     async def call(self, request: Prepared, data: bytes) -> tuple[int, bytes, str]:
         """Make a request; return status, body and its encoding; TransportError where there is no answer."""
@@ -168,46 +135,35 @@ class Session:
 
     @contextlib.asynccontextmanager
     async def _asked(self, request: Prepared, data: bytes) -> AsyncIterator[Reply]:
-        """Make a request; the response's head has come."""
+        """Make a request, again on another connection if it was not processed; the response's head has come."""
+        fields = _service_wire.fields(request, self._described, self._host)
         try:
             async with asyncio.timeout(self._described.says.timeout_s):
-                connection, reply = await self._begun(_service_wire.fields(request, self._described, self._host), data)
-                try:
-                    yield reply
-                finally:
-                    connection.end(reply)
-        except TimeoutError as reason:
-            raise too_late(self._described, request) from reason
-        except NoAnswerError as reason:
-            raise self._failed(request, reason.__cause__) from reason
-
-    async def _begun(self, fields: _http2.Asked, data: bytes) -> tuple[Connection, Reply]:
-        """Send a request, again on another connection if it was not processed, and wait for the response's head."""
-        for left in reversed(range(MOST_SENDINGS)):
-            connection = await self._connected()
-            reply = connection.begin(fields, data)
-            try:
-                while not reply.stream.fields:
-                    await reply.news()
-                return connection, reply
-            except UnprocessedError as reason:
-                connection.end(reply)
-                if not left:
-                    raise NoAnswerError from reason
-            except BaseException:
-                connection.end(reply)
-                raise
-        raise AssertionError
+                for left in reversed(range(MOST_SENDINGS)):
+                    connection = await self._connected()
+                    reply = connection.send(fields, data)
+                    try:
+                        while not reply.stream.fields:
+                            await reply.news()
+                        yield reply
+                        return
+                    except UnprocessedError:
+                        if not left:
+                            raise
+                    finally:
+                        connection.end(reply)
+        except (TransportError, OSError) as reason:
+            raise self._failed(request, reason) from reason
 
     async def _connected(self) -> Connection:
         """Return a connection with room for a request."""
         while True:
-            if self._connections and await self._connections[-1].has_room():
-                return self._connections[-1]
             async with self._connecting:
-                self._connections = [each for each in self._connections if not each.is_closed]
-                if not self._connections or self._connections[-1].talk.last:
-                    self._connections.append(await self._connect())
+                if self._connection is None or self._connection.last:
+                    self._connection = await self._connect()
+            if not self._connection.last and self._connection.room > 0:
+                return self._connection
+            await self._connection.may_begin.wait()
 
     async def _connect(self) -> Connection:
         loop, where = asyncio.get_running_loop(), self._where
@@ -219,21 +175,27 @@ class Session:
                 transport, made = await loop.create_unix_connection(Connection, where.path, **more)
             else:
                 transport, made = await loop.create_connection(Connection, where.host, where.port, **more)
+        except ssl.SSLError as reason:
+            raise _service_tls.failed(self._described, reason) from reason
         except OSError as reason:
-            raise NoAnswerError from reason
+            raise TransportError(str(reason), "connect") from reason
         if more and transport.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
             made.close()
-            raise NoAnswerError from TransportError("the server does not agree to speak h2 over TLS", "connect")
+            raise TransportError("the server does not agree to speak h2 over TLS", "connect")
         return made
 
-    def _failed(self, request: Prepared, reason: BaseException | None) -> TransportError:
-        """Return the error for a request without an answer."""
+    def _failed(self, request: Prepared, reason: Exception) -> TransportError:
+        """Return the error for a request without an answer, or for what its answer was refused for."""
+        if isinstance(reason, TimeoutError):
+            return too_late(self._described, request)
         if isinstance(reason, ssl.SSLError):
             return _service_tls.failed(self._described, reason)
         kind = reason.kind if isinstance(reason, TransportError) else "read"
+        if isinstance(reason, TransportError) and (kind == request.name or type(reason) is _service_tls.RefusedError):
+            return type(reason)(str(reason), kind)
         return TransportError(f"{request.name} had no answer over HTTP/2: {reason or type(reason).__name__}", kind)
 
     async def close(self) -> None:
         """Disconnect."""
-        for each in self._connections:
-            each.close()
+        if self._connection:
+            self._connection.close()

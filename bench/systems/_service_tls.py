@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.contract import Address, parse_address
 from bench.errors import SystemFileError, TransportError
 from bench.plan.service_file import Service
-from bench.systems import _http_wire, _tls
+from bench.systems import _connections, _http2, _http_wire, _tls
 
 REMEDY = ": name the authority that signed it, as in authority: ca.pem"
 OWN = ": name one that it trusts, as in certificate: client.pem and key: client.key"
@@ -22,11 +22,6 @@ class RefusedError(TransportError):
 def base(described: Service, where: Address) -> str:
     """Return the scheme and the authority of a service's URLs."""
     return f"http{'s' * described.is_encrypted}://{_http_wire.authority(where)}"
-
-
-def hinted(details: str) -> str:
-    """Return what a library says of a failure, with the remedy for a certificate that it did not accept."""
-    return details + REMEDY * ("CERTIFICATE_VERIFY_FAILED" in details)
 
 
 def context(described: Service, protocol: str = "") -> ssl.SSLContext | None:
@@ -77,8 +72,33 @@ def texts(described: Service) -> dict[str, bytes | None]:
     return {name: Path(file).read_bytes() if file else None for name, file in named.items()}
 
 
+_verified: set[tuple[str, Address]] = set()
+
+
+def verify(described: Service, where: Address, protocol: str) -> None:
+    """Make a handshake, once in a process, for libraries that do not say why theirs failed or accept other names."""
+    if not (made := context(described, protocol)) or (described.file, where) in _verified:
+        return
+    try:
+        with _connections.connect(where) as plain:
+            plain.settimeout(_tls.HANDSHAKE_S)
+            with made.wrap_socket(plain, server_hostname=described.host) as encrypted:
+                encrypted.sendall(_http2.OPENING)
+                if not encrypted.recv(1) and not described.says.certificate:
+                    raise _refused(described, f"it ends the connection; if it asks for a certificate{OWN}")
+    except OSError as reason:
+        raise failed(described, reason) from reason
+    _verified.add((described.file, where))
+
+
+def _refused(described: Service, text: str) -> RefusedError:
+    return RefusedError(f"no encrypted connection to {described.name}: {text}", "connect")
+
+
 def failed(described: Service, reason: BaseException) -> TransportError:
     """Return the error for a handshake that failed, with a remedy."""
+    while reason.__cause__ and not isinstance(reason, ssl.SSLError):
+        reason = reason.__cause__
     text = str(reason)
     if isinstance(reason, ssl.SSLCertVerificationError):
         text = f"its certificate is not accepted ({reason.verify_message.rstrip('.')})"
@@ -88,12 +108,10 @@ def failed(described: Service, reason: BaseException) -> TransportError:
             text += f": it must hold {described.host} as subjectAltName, or address one of its names"
         elif reason.verify_code in (9, 10):  # not yet valid, or no longer
             text += ": give the service one that is valid now"
-        return RefusedError(f"no encrypted connection to {described.name}: {text}", "connect")
-    said = str(getattr(reason, "reason", ""))
-    if "ALERT" in said and any(each in said for each in REFUSALS):
-        has_own = "does not accept the client's certificate" if described.says.certificate else "asks for a certificate"
-        text = f"it {has_own} ({said}){OWN}"
-        return RefusedError(f"no encrypted connection to {described.name}: {text}", "connect")
+        return _refused(described, text)
+    if "ALERT" in text and any(each in text for each in REFUSALS):
+        what = "does not accept the client's certificate" if described.says.certificate else "asks for a certificate"
+        return _refused(described, f"it {what} ({text}){OWN}")
     if isinstance(reason, ssl.SSLError) and reason.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
         text = "it does not answer with TLS: write http:// in address"
     return TransportError(f"no encrypted connection to {described.name}: {text}", "connect")
@@ -112,5 +130,13 @@ class Layer(_tls.Layer):
         return made
 
     def failed(self, reason: BaseException) -> TransportError:
-        """Return the error for a connection that failed in its handshake."""
+        """Return the error for a connection that failed in its handshake, or because of the client's certificate."""
         return failed(self._described, reason)
+
+    def decrypt(self, data: bytes) -> bytes:
+        """Do what the other layer does; a server refuses a certificate behind the handshake."""
+        try:
+            return super().decrypt(data)
+        except TransportError as reason:
+            refused = failed(self._described, reason)
+            raise refused if isinstance(refused, RefusedError) else reason from reason.__cause__
