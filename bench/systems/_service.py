@@ -190,6 +190,7 @@ def _status(described: service_file.Service, where: Address) -> int:
 
 def _session(described: service_file.Service, where: Address) -> Any:
     """Return a session over the version of HTTP that a service is asked by (inside the event loop that will use it)."""
+    _service_tls.verify(described, where)
     if not described.says.http2:
         return Session(described, where)
     from bench.systems import _service_http2
@@ -329,12 +330,6 @@ class Session:
 
     def _failed(self, request: Prepared, reason: Exception) -> BenchError:
         """Return the error for a request without an answer."""
-        if isinstance(reason, aiohttp.ClientConnectorCertificateError):
-            return _service_tls.failed(self._described, reason.certificate_error)
-        if isinstance(reason, aiohttp.ClientConnectorSSLError):
-            return _service_tls.failed(self._described, reason.os_error)
-        if isinstance(refused := _service_tls.failed(self._described, reason), _service_tls.RefusedError):
-            return refused
         if isinstance(reason, TimeoutError):
             return too_late(self._described, request)
         kind = "connect" if isinstance(reason, aiohttp.ClientConnectorError) else "read"

@@ -29,7 +29,7 @@ _reflected: dict[str, descriptor_pool.DescriptorPool] = {}  # of services that w
 
 def reflect(described: Service, where: Address) -> None:
     """Verify a service's certificate; ask it for the types of calls whose file names no .proto; once in a process."""
-    _service_tls.verify(described, where, "h2")
+    _service_tls.verify(described, where)
     methods = {request.grpc.method for request in described.says.requests if request.grpc and not request.grpc.proto}
     if not methods or described.file in _reflected:
         return

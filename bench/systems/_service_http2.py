@@ -6,7 +6,6 @@ servers send after some number of requests, and so fails requests that are answe
 
 import asyncio
 import contextlib
-import ssl
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -175,8 +174,6 @@ class Session:
                 transport, made = await loop.create_unix_connection(Connection, where.path, **more)
             else:
                 transport, made = await loop.create_connection(Connection, where.host, where.port, **more)
-        except ssl.SSLError as reason:
-            raise _service_tls.failed(self._described, reason) from reason
         except OSError as reason:
             raise TransportError(str(reason), "connect") from reason
         if more and transport.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
@@ -188,11 +185,9 @@ class Session:
         """Return the error for a request without an answer, or for what its answer was refused for."""
         if isinstance(reason, TimeoutError):
             return too_late(self._described, request)
-        if isinstance(reason, ssl.SSLError):
-            return _service_tls.failed(self._described, reason)
         kind = reason.kind if isinstance(reason, TransportError) else "read"
-        if isinstance(reason, TransportError) and (kind == request.name or type(reason) is _service_tls.RefusedError):
-            return type(reason)(str(reason), kind)
+        if kind == request.name:
+            return TransportError(str(reason), kind)
         return TransportError(f"{request.name} had no answer over HTTP/2: {reason or type(reason).__name__}", kind)
 
     async def close(self) -> None:

@@ -1,5 +1,6 @@
 """TLS to a service of the user's: its certificate is verified, up to the authority that the service's file names."""
 
+import contextlib
 import functools
 import ssl
 from pathlib import Path
@@ -7,11 +8,12 @@ from pathlib import Path
 from bench.contract import Address, parse_address
 from bench.errors import SystemFileError, TransportError
 from bench.plan.service_file import Service
-from bench.systems import _connections, _http2, _http_wire, _tls
+from bench.systems import _connections, _http_wire, _tls
 
 REMEDY = ": name the authority that signed it, as in authority: ca.pem"
 OWN = ": name one that it trusts, as in certificate: client.pem and key: client.key"
 REFUSALS = ("CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE")  # in a server's alert about a client's certificate
+REFUSAL_S = 0.1  # for such an alert to come
 Files = tuple[str, tuple[str, str]]  # the authority, and the client's certificate and key
 
 
@@ -72,23 +74,28 @@ def texts(described: Service) -> dict[str, bytes | None]:
     return {name: Path(file).read_bytes() if file else None for name, file in named.items()}
 
 
-_verified: set[tuple[str, Address]] = set()
+_verified: set[tuple[Files, str, Address]] = set()
 
 
-def verify(described: Service, where: Address, protocol: str) -> None:
-    """Make a handshake, once in a process, for libraries that do not say why theirs failed or accept other names."""
-    if not (made := context(described, protocol)) or (described.file, where) in _verified:
+def verify(described: Service, where: Address) -> None:
+    """Make a handshake, once in a process; RefusedError, with the remedy, for a certificate that is not accepted.
+
+    Libraries do not say why theirs failed, or accept other names. A server refuses the client's behind the handshake.
+    """
+    seen = _files(described), described.host, where
+    if not (made := context(described)) or seen in _verified:
         return
     try:
         with _connections.connect(where) as plain:
             plain.settimeout(_tls.HANDSHAKE_S)
             with made.wrap_socket(plain, server_hostname=described.host) as encrypted:
-                encrypted.sendall(_http2.OPENING)
-                if not encrypted.recv(1) and not described.says.certificate:
-                    raise _refused(described, f"it ends the connection; if it asks for a certificate{OWN}")
+                encrypted.settimeout(REFUSAL_S)
+                with contextlib.suppress(TimeoutError):
+                    if not encrypted.recv(1) and not described.says.certificate:
+                        raise _refused(described, f"it ends the connection; if it asks for a certificate{OWN}")
     except OSError as reason:
         raise failed(described, reason) from reason
-    _verified.add((described.file, where))
+    _verified.add(seen)
 
 
 def _refused(described: Service, text: str) -> RefusedError:
@@ -97,8 +104,6 @@ def _refused(described: Service, text: str) -> RefusedError:
 
 def failed(described: Service, reason: BaseException) -> TransportError:
     """Return the error for a handshake that failed, with a remedy."""
-    while reason.__cause__ and not isinstance(reason, ssl.SSLError):
-        reason = reason.__cause__
     text = str(reason)
     if isinstance(reason, ssl.SSLCertVerificationError):
         text = f"its certificate is not accepted ({reason.verify_message.rstrip('.')})"
@@ -125,18 +130,11 @@ class Layer(_tls.Layer):
         self._described, self._name = described, described.host
 
     def _context(self) -> ssl.SSLContext:
+        verify(self._described, self._where)
         made = context(self._described, self._protocol)
         assert made
         return made
 
     def failed(self, reason: BaseException) -> TransportError:
-        """Return the error for a connection that failed in its handshake, or because of the client's certificate."""
+        """Return the error for a connection that failed in its handshake."""
         return failed(self._described, reason)
-
-    def decrypt(self, data: bytes) -> bytes:
-        """Do what the other layer does; a server refuses a certificate behind the handshake."""
-        try:
-            return super().decrypt(data)
-        except TransportError as reason:
-            refused = failed(self._described, reason)
-            raise refused if isinstance(refused, RefusedError) else reason from reason.__cause__
