@@ -69,6 +69,10 @@ class WrongReplyError(TransportError):
     """A reply came whole and is not the expected one: the connection can be used as before."""
 
 
+class UnprocessedError(TransportError):
+    """The server says that it has not processed a request, which may therefore be sent again."""
+
+
 class DataError(BenchError):
     """A run folder cannot be written, read or understood."""
 

@@ -20,7 +20,7 @@ from bench.child.open_files import allow_many_files
 from bench.child.polling import WRITE, Poller
 from bench.child.reply_streams import AT_ONCE, RETRY_S, Record, report_of
 from bench.contract import LoadReport
-from bench.errors import TransportError
+from bench.errors import TransportError, UnprocessedError
 from bench.process.spec import ClientSpec
 from bench.replies import Ask
 
@@ -62,10 +62,11 @@ class Flow:
         if self._socket is not None:
             self._socket.close()
 
-    def begin(self, is_first: bool = False) -> None:
+    def begin(self, is_first: bool = False, is_again: bool = False) -> None:
         """Send a request, over a new connection if the server has ended this one; TransportError where that fails."""
+        self.is_again = is_again
         self._before, self.sent_ns = len(self.record.received), time.perf_counter_ns()
-        if self._wire.last or self._is_gone():
+        if self._wire.last or self._is_gone() or self._wire.last:  # what came meanwhile may say so
             self.close()
             self.open()
         content = self._request(is_first)
@@ -280,19 +281,26 @@ class WireStreams:
         place = next(iter(self._under_way.values()), None)
         return math.inf if place is None else self._flows[place].sent_ns + self._limit_ns
 
-    def _step(self, place: int, event: int | None) -> None:
-        """Let a connection begin a stream, or handle an event of it."""
+    def _step(self, place: int, event: int | None, is_again: bool = False) -> None:
+        """Let a connection begin a stream, again if its request was not processed, or handle an event."""
         flow = self._flows[place]
         had_unsent, has_ended = event is not None and flow.has_unsent, False
         try:
             if event is None:
-                flow.begin(self._until_ns is None)
+                flow.begin(self._until_ns is None, is_again)
                 self._under_way[flow.fd] = place
                 self._poller.add(flow.fd)
             elif event == WRITE:
                 flow.send()
             else:
                 has_ended = flow.read()
+        except UnprocessedError as error:
+            if flow.is_again:
+                self._fail(place, error)
+                return
+            self._rest(flow)
+            self._step(place, None, is_again=True)
+            return
         except TransportError as error:
             self._fail(place, error)
             return

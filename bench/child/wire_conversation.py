@@ -16,7 +16,7 @@ from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.child.wire_connection import READ_BYTES, Connection, Script, Step, Talk, Turn, broken, send
 from bench.child.wire_timer import NEVER_NS
 from bench.contract import Conversation, Layer, Wire
-from bench.errors import SystemFailedError, TransportError
+from bench.errors import SystemFailedError, TransportError, UnprocessedError
 
 
 class Framed:
@@ -150,7 +150,13 @@ class WireConversation(Connection):
                     self._left = self._calls_per_connection
                 if self._tls is not None and not self._tls.is_ready:
                     yield from self._shake()
-                t_send, t_recv = yield from self._call(place, request, number)
+                try:
+                    t_send, t_recv = yield from self._call(place, request, number)
+                except UnprocessedError:  # sent once more; its time goes on
+                    t_send = self.sent_ns
+                    self._open_again()
+                    yield from self._shake()
+                    _, t_recv = yield from self._call(place, request, number)
                 sent[number] = t_send
                 received[number] = t_recv
                 if self.began is not None:

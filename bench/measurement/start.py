@@ -56,6 +56,7 @@ from bench.validation.estimate import sessions_s
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
 CONNECTION_S = 0.002  # more for each of many connections
+READY_MORE_S = 2.0  # than a service has, so that its own error is the one that is shown
 WARM_UP_CALL_S = 0.01  # for each request that warms a service up
 TARGET_S = 5.0  # the same, for a server that is said to be running
 PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
@@ -279,6 +280,7 @@ class Start:
         address, ready_s = self.case.target or "", None
         if spawned.server:
             patience_s = READY_S + 5 * systems.constant(self.case.system, "START_S", 0.0)
+            patience_s = max(patience_s, systems.ready_s(self.case.system) + READY_MORE_S)
             patience_s += WARM_UP_CALL_S * systems.warm_up(self.case.system)
             (listening,) = collect(Listening, spawned.server, patience_s, spawned.watched)
             ready_s = time.perf_counter() - spawned.asked_s

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -29,6 +29,7 @@ from bench.plan import http_parts, recording, values, yaml_text
 from bench.plan.values import Draws, Source, Text
 from bench.text import counted
 
+PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(\{port\}|[1-9][0-9]{0,4})")
 MAY_LOAD = "ROUNDTRIP_MAY_LOAD"  # names the one host beside this machine that services may be measured at
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_SOURCE = 20_000_000  # bytes of a file that a service is made of
@@ -109,17 +110,19 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
 
     start: the words that start it, where {port} is a free port and {socket} the path of a new socket; without them it
     runs. http2: it is asked over HTTP/2, not HTTP/1.1. authority: a PEM file of the authorities that signed the
-    certificate; without it, those of the system. build: the words that make it, run in its folder before it is
-    measured. sources: the files that it is made of, or patterns such as ``src/**/*.java``: it is built again when one
-    of them changes; without them, each time. install: how the program that builds it is installed. about: a line for
-    lists and legends.
+    certificate; without it, those of the system. certificate, key: PEM files of the client, where the service asks for
+    them. connect_to: HOST:PORT, where connections go instead of the place in address. build: the words that make it,
+    run in its folder before it is measured. sources: the files that it is made of, or patterns such as
+    ``src/**/*.java``: it is built again when one of them changes; without them, each time. install: how the program
+    that builds it is installed. about: a line for lists and legends.
 
     requests: what it is asked; or instead recording: a file of requests, .har or .jsonl, that are sent in its order.
     imports: folders that .proto files are named and imported from, beside their own folder and those above it.
     headers: of all requests. ready: a path that answers with a status below 400 when it is ready; without it, a
-    connection is enough. warm_up: how many requests it gets when it has started, before anything counts: for a server
-    that compiles while it runs. timeout_s: a call that has no reply by then has failed. values: for ``{name}``: a list,
-    ``{uniform: [low, high]}``, or a file of comma-separated values with that column.
+    connection is enough; ready_s: how long it may take. warm_up: how many requests it gets when it has started, before
+    anything counts: for a server that compiles while it runs. timeout_s: a call that has no reply by then has failed.
+    in_turn: each caller makes the requests in their order, over and over. cookies: each caller sends back those that it
+    was given. values: for ``{name}``: a list, a file of comma-separated values with that column, or a ``Source``.
     """
 
     requests: list[Request] = []
@@ -128,13 +131,17 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     headers: dict[str, str] = {}
     address: Text = "http://127.0.0.1:{port}"
     start: list[str] = []
+    connect_to: str = ""
     authority: str = ""
+    certificate: str = ""
+    key: str = ""
     http2: bool = False
     timeout_s: Annotated[float, Meta(gt=0, le=30)] = 10.0
     build: list[str] = []
     sources: list[Text] = []
     install: str = ""
     ready: str = ""
+    ready_s: Annotated[float, Meta(gt=0, le=600)] = 18.0
     warm_up: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     about: str = ""
     in_turn: bool = False
@@ -217,11 +224,16 @@ class Service(Struct, frozen=True):
     @property
     def target(self) -> str:
         """The address of one that runs already."""
-        where = urlsplit(self.says.address)
+        where = self.connects_to
         if self.transport == "ipc":
             return f"ipc://{where.path}"
-        host = f"[{where.hostname}]" if ":" in str(where.hostname) else where.hostname
-        return f"tcp://{host}:{where.port or (443 if self.is_encrypted else 80)}"
+        return str(Address("tcp", str(where.hostname), where.port or (443 if self.is_encrypted else 80), ""))
+
+    @property
+    def connects_to(self) -> SplitResult:
+        """Where connections go, whose port is 1 if it is a free one."""
+        place = f"//{self.says.connect_to}" if self.says.connect_to else self.says.address
+        return urlsplit(place.replace("{port}", "1"))
 
     @property
     def transport(self) -> str:
@@ -239,8 +251,9 @@ class Service(Struct, frozen=True):
         return urlsplit(self.says.address.replace("{port}", "1")).hostname or "localhost"
 
     def called(self, where: Address) -> str:
-        """Return the host of ``address`` and the port where it listens, as requests name them."""
-        return "localhost" if where.transport == "ipc" else where._replace(host=self.host).place
+        """Return the host of ``address``, with its port, as requests name them to a service that listens there."""
+        named = urlsplit(self.says.address.replace("{port}", str(where.port))).netloc
+        return "localhost" if where.transport == "ipc" else named.rpartition("@")[2]
 
     def interface(self, proto: str) -> tuple[str, ...]:
         """Return the path of a .proto file, then the folders that it imports from; nothing where it is not there."""
@@ -255,6 +268,13 @@ class Service(Struct, frozen=True):
     def authority(self) -> str:
         """The path of the file with the authorities of its certificate; "" for those of the system."""
         return os.path.join(self.folder, self.says.authority) if self.says.authority else ""  # noqa: PTH118
+
+    @property
+    def own_certificate(self) -> tuple[str, str]:
+        """The paths of the client's certificate and of its key, which may be one file; "" for none."""
+        says = self.says
+        both = (says.certificate, says.key or says.certificate)
+        return tuple(os.path.join(self.folder, each) if each else "" for each in both)  # type: ignore[return-value]  # noqa: PTH118
 
 
 class Prepared(Struct, frozen=True):
@@ -466,10 +486,13 @@ def _check(service: Service, file: str) -> None:
             f"{file}: write either requests or recording, the file of recorded ones: correct the file"
         )
     _check_address(service, file)
-    if says.authority and not service.is_encrypted:
-        raise SystemFileError(f"{file}: an authority is for an address that begins with https://: correct the file")
-    if says.authority and not os.path.isfile(service.authority):  # noqa: PTH113
-        raise SystemFileError(f"{file}: there is no {says.authority} beside it: correct authority")
+    if says.key and not says.certificate:
+        raise SystemFileError(f"{file}: key belongs to a certificate: write certificate, or leave key out")
+    for what, each in (("authority", says.authority), ("certificate", says.certificate), ("key", says.key)):
+        if each and not service.is_encrypted:
+            raise SystemFileError(f"{file}: {what} is for an address that begins with https://: correct the file")
+        if each and not os.path.isfile(os.path.join(service.folder, each)):  # noqa: PTH113, PTH118
+            raise SystemFileError(f"{file}: there is no {each} beside it: correct {what}")
     for request in says.requests:
         _check_request(request, service, file)
     if service.has_events and not all(request.http and request.http.stream for request in says.requests):
@@ -477,6 +500,8 @@ def _check(service: Service, file: str) -> None:
     names = [request.name for request in says.requests]
     if twice := {name for name in names if names.count(name) > 1}:
         raise SystemFileError(f"{file}: two requests are called {min(twice)}: give each a name of its own")
+    if says.cookies and says.http2:
+        raise SystemFileError(f"{file}: cookies are kept over HTTP/1.1 alone: leave out http2 or cookies")
     _check_names(service, file)
     next(prepared(service, random.Random(0)))
 
@@ -558,15 +583,20 @@ def _check_address(service: Service, file: str) -> None:
     if not (is_tcp or is_socket):
         wanted = "http://HOST:PORT, https://HOST:PORT or unix:///PATH"
         raise SystemFileError(f"{file}: address must be {wanted}, not {says.address!r}: correct the file")
+    if says.connect_to and (is_socket or not PLACE.fullmatch(says.connect_to)):
+        wanted = "HOST:PORT, for an address that begins with http"
+        raise SystemFileError(f"{file}: connect_to must be {wanted}, not {says.connect_to!r}: correct the file")
     place, what = ("{socket}", "path of a socket") if is_socket else ("{port}", "port")
-    if says.start and place not in says.address:
-        raise SystemFileError(f"{file}: a service that is started listens at a new {what}: write {place} in address")
-    if not says.start and place in says.address:
-        raise SystemFileError(f"{file}: write start, the words that start it, or the {what} it listens at in address")
-    if is_tcp and not is_here(str(where.hostname)) and os.environ.get(MAY_LOAD) != where.hostname:
+    key, reached = ("connect_to", says.connect_to) if says.connect_to else ("address", says.address)
+    if says.start and place not in reached:
+        raise SystemFileError(f"{file}: a service that is started listens at a new {what}: write {place} in {key}")
+    if not says.start and place in says.address + reached:
+        raise SystemFileError(f"{file}: write start, the words that start it, or the {what} it listens at in {key}")
+    host = str(service.connects_to.hostname)
+    if is_tcp and not is_here(host) and os.environ.get(MAY_LOAD) != host:
         raise SystemFileError(
-            f"{file}: {where.hostname} is not this machine: load on it needs its owner's consent; if you have it, set "
-            f"{MAY_LOAD}={where.hostname}, or give --i-may-load-this {where.hostname}"
+            f"{file}: {host} is not this machine: load on it needs its owner's consent; if you have it, set "
+            f"{MAY_LOAD}={host}, or give --i-may-load-this {host}"
         )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FOLDERS = "ROUNDTRIP_SYSTEMS"  # the variable that names further folders
 SERVICE = ".yaml"
 PATH = re.compile(r"[\w./~+@-]+\.yaml")
+WORDS = ("all", "none", "null", "true", "false", "yes", "no", "on", "off")  # mean something else where names stand
 HERE = os.path.dirname(__file__)  # noqa: PTH120
 OWN = [folder for folder in os.environ.get(FOLDERS, "").split(os.pathsep) if folder]
 __path__ += [place for place in OWN if not place.endswith(SERVICE)]
@@ -69,7 +70,8 @@ def adopt(path: str) -> str:
     file, name = os.path.abspath(path), os.path.basename(path).removesuffix(SERVICE)  # noqa: PTH100, PTH119
     if not os.path.isfile(path):  # noqa: PTH113
         raise UsageError(f"there is no service file {quoted(path)}")
-    if not (name.isidentifier() and "a" <= name[:1] <= "z") or os.path.isfile(os.path.join(HERE, f"{name}.py")):  # noqa: PTH113, PTH118
+    is_name = name.isidentifier() and "a" <= name[:1] <= "z" and name not in WORDS
+    if not is_name or os.path.isfile(os.path.join(HERE, f"{name}.py")):  # noqa: PTH113, PTH118
         raise UsageError(f"{quoted(path)}: a system is called so, or none can be: rename the file, as in prices.yaml")
     if (known := _files().get(name)) and os.path.realpath(known) != os.path.realpath(file):
         raise UsageError(f"{quoted(path)}: {known} is called so too: rename one of the files")
@@ -163,6 +165,12 @@ def warm_up(name: str) -> int:
     """Return how many requests warm a service up when it has started; of other systems 0."""
     service = service_of(name)
     return service.says.warm_up if service else 0
+
+
+def ready_s(name: str) -> float:
+    """Return how long a service may take until it is ready; of other systems 0."""
+    service = service_of(name)
+    return service.says.ready_s if service else 0.0
 
 
 def timeout_s(name: str) -> float:

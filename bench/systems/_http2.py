@@ -7,9 +7,10 @@ nothing is awaited is an error. Source: RFC 9113 (frames, settings, flow control
 """
 
 import struct
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from bench.errors import NotInstalledError, TransportError
+from bench.errors import NotInstalledError, TransportError, UnprocessedError
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
@@ -24,6 +25,7 @@ MOST_HEAD = 1 << 16  # bytes of a response's header fields
 MOST_KNOWN = 1 << 14  # bytes of a response that is recognized as a whole
 MOST_OUTGOING = 1 << 20  # bytes of acknowledgements that a peer may cause while it does not read
 
+CANCEL = 8
 ERRORS = [
     "NO_ERROR",
     "PROTOCOL_ERROR",
@@ -42,6 +44,7 @@ ERRORS = [
 ]
 
 Fields = list[tuple[bytes, bytes]]
+Asked = Sequence[tuple[str, str] | tuple[str, str, bool]]  # of requests; True: not for the table that blocks refer to
 
 _head, _word, _setting = struct.Struct("!HBBBI"), struct.Struct("!I"), struct.Struct("!HI")
 
@@ -86,9 +89,9 @@ class Known(NamedTuple):
     size: int
 
 
-# A call's number; its complete response, or True for one that is known; and what a later one is recognized by: the
-# response, and how often the table of header fields had changed. None: its bytes may mean something else later.
-Found = tuple[int, Response | bool, tuple[int, Known] | None]
+# A call, as ``begin`` has it; its complete response, or True for one that is known; and what a later one is recognized
+# by: the response, and how often the table of header fields had changed. None: its bytes may mean something else later.
+Found = tuple[Any, Response | bool, tuple[int, Known] | None]
 
 
 class Stream:
@@ -106,7 +109,7 @@ class Stream:
     heads: list[Fields]
     parts: list[bytes]
 
-    def __init__(self, number: int, call: int, room: int) -> None:
+    def __init__(self, number: int, call: Any, room: int) -> None:
         self.number, self.call, self.room = number, call, room
         self.expected = b""
         self.is_new = True
@@ -116,6 +119,29 @@ class Stream:
         self.expected, self.is_new = b"", False
         self.body, self.heads, self.parts = bytearray(), [], [b""]
 
+    @property
+    def fields(self) -> Fields:
+        """The header fields of the response, [] before they have come."""
+        return self.heads[0] if not self.is_new and self.heads else []
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The same as text, by their names."""
+        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self.fields}
+
+    @property
+    def status(self) -> int:
+        """The status of the response, 0 before it has come."""
+        text = self.headers.get(":status", "0")
+        return int(text) if text.isdecimal() else 0
+
+    def taken(self) -> bytes:
+        """Return what has come of the body since the last time."""
+        part = b"" if self.is_new else bytes(self.body)
+        if part:
+            self.body.clear()
+        return part
+
 
 class Conversation:
     """The state of a connection on which requests are made, each on a stream of its own, all with the same fields.
@@ -124,7 +150,7 @@ class Conversation:
     outgoing: bytes that have to be sent beside requests; the caller empties it.
     """
 
-    def __init__(self, fields: list[tuple[str, str]], most_body: int) -> None:
+    def __init__(self, fields: Asked, most_body: int) -> None:
         try:
             import hpack
         except ImportError as missing:
@@ -140,10 +166,12 @@ class Conversation:
         self._opening = OPENING
         self._rest = b""
         self._streams: dict[int, Stream] = {}  # under way, by their numbers
+        self._cancelled: dict[int, Stream] = {}
         self._newest = -1  # number of the stream begun last; odd ones are the client's
         self._most_open = MOST_WINDOW
         self._encoder, self._decoder = self._hpack.Encoder(), self._hpack.Decoder(MOST_HEAD)
-        self._block, self._head, self._is_constant = b"", b"", False
+        self._blocks: dict[int, list[bytes]] = {}  # header blocks that are made, by the requests' kinds
+        self._kind = 0  # of the requests with these fields
         self._room, self._peer_window, self._peer_frame = WINDOW, WINDOW, FRAME
         self._most_outgoing = MOST_OUTGOING  # and what is left of the requests
         self._taken = 0  # bytes of bodies received since the last window update
@@ -156,7 +184,7 @@ class Conversation:
 
     # Requests
 
-    def begin(self, place: int, body: bytes, number: int = 0) -> bytes:
+    def begin(self, place: int, body: bytes, number: Any = 0) -> bytes:
         """Return what begins a request with this body, as far as the windows allow; ``outgoing`` gets the rest.
 
         place: a number of the body; the response to it is recognized if it is one that was ``known``. number: of the
@@ -167,8 +195,7 @@ class Conversation:
         if len(self._streams) >= self._most_open:
             text = f"the server takes {self._most_open:,} calls at once on a connection: give outstanding no more"
             raise TransportError(text, "REFUSED_STREAM")
-        if not self._is_constant:
-            self._encode()
+        head = self._blocks.get(self._kind) or self._encode(not body)
         self._newest += 2
         stream = self._streams[self._newest] = Stream(self._newest, number, self._peer_window)
         where, size = _word.pack(self._newest), len(body)
@@ -179,18 +206,31 @@ class Conversation:
         if size <= self._room and size <= stream.room and size <= self._peer_frame:
             if response := self._known.get(place):
                 stream.expected, stream.size = where.join(response.parts), response.size
+            if not size:
+                return opening + where.join(head)
             self._room -= size
             stream.room -= size
-            return opening + where.join((self._head, self._block + _prefix(DATA, END_STREAM, size), body))
+            return opening + where.join((*head[:-1], head[-1] + _prefix(DATA, END_STREAM, size), body))
         stream.unsent = memoryview(body)
         self._most_outgoing = max(self._most_outgoing, MOST_OUTGOING + len(self._streams) * size)
-        return opening + self._head + where + self._block + self._more(stream)
+        return opening + where.join(head) + self._more(stream)
 
-    def _encode(self) -> None:
-        """Make the request's header block, until it is the same twice: all its fields are in the table."""
-        before, self._block = self._block, self._encoder.encode(self._fields)
-        self._is_constant = before == self._block
-        self._head = _prefix(HEADERS, END_HEADERS, len(self._block))
+    def _encode(self, is_whole: bool) -> list[bytes]:
+        """Return the frames of a header block, between which the stream's number stands; is_whole: without a body.
+
+        They are kept if the block is the same again: all that it refers to is in the table, which it has not changed.
+        """
+        before = _table(self._encoder)
+        block, frames, most = self._encoder.encode(self._fields), [b""], self._peer_frame
+        for at in range(0, len(block), most):
+            flags = END_HEADERS * (at + most >= len(block)) | END_STREAM * (is_whole and not at)
+            frames[-1] += _prefix(CONTINUATION if at else HEADERS, flags, len(block[at : at + most]))
+            frames.append(block[at : at + most])
+        if _table(self._encoder) == before:
+            self._blocks[self._kind] = frames
+        else:
+            self._blocks.clear()
+        return frames
 
     def _more(self, stream: Stream) -> bytes:
         """Return as much of a request's body as the windows allow."""
@@ -264,8 +304,10 @@ class Conversation:
         if known and known[0] == self._changes:
             self._known[place] = known[1]
 
-    def _end(self, stream: Stream) -> int:
-        """Forget a stream; return its call's number."""
+    def _end(self, stream: Stream) -> Any:
+        """Forget a stream, whose request may not be sent to its end; return its call."""
+        if stream.unsent:
+            self.outgoing += frame(RST_STREAM, 0, stream.number, _word.pack(CANCEL))
         del self._streams[stream.number]
         return stream.call
 
@@ -275,8 +317,7 @@ class Conversation:
             return f"this is no HTTP/2 frame, or one of {size:,} bytes (at most {FRAME:,}): {buffer[at : at + 40]!r}"
         return f"the server does not begin with its settings: {buffer[at : at + 40]!r}"
 
-    @staticmethod
-    def _keep(stream: Stream, prefix: bytes, content: bytes) -> None:
+    def _keep(self, stream: Stream, prefix: bytes, content: bytes) -> None:
         """Remember a frame of the response, from which a later one is recognized."""
         if stream.is_new:
             stream.receive()
@@ -336,7 +377,8 @@ class Conversation:
             raise TransportError(f"SETTINGS of {len(content)} bytes, which is no multiple of {_setting.size}")
         for number, value in _setting.iter_unpack(content):
             if number == TABLE_SIZE and value < self._encoder.header_table_size:
-                self._encoder.header_table_size, self._is_constant = value, False
+                self._encoder.header_table_size = value
+                self._blocks.clear()
             elif number == MAX_STREAMS:
                 self._most_open = value
             elif number == INITIAL_WINDOW:
@@ -349,6 +391,7 @@ class Conversation:
                 if not FRAME <= value < 1 << 24:
                     raise TransportError(f"the server accepts frames of {value:,} bytes, which the protocol forbids")
                 self._peer_frame = value
+                self._blocks.clear()
         self._is_settled = True
         self.outgoing += frame(SETTINGS, ACK, 0)
         self._send_on()
@@ -359,11 +402,15 @@ class Conversation:
             raise TransportError(f"GOAWAY of {len(content)} bytes, but it has 8 at least")
         last, code = struct.unpack_from("!II", content)
         self.last = True
-        if self._streams and (code or last & MOST_WINDOW < max(self._streams)):
-            raise TransportError(
-                f"the server ended the connection with GOAWAY {error_name(code)}{_words(content[8:])}",
-                f"GOAWAY {error_name(code)}",
-            )
+        text = f"the server ended the connection with GOAWAY {error_name(code)}{_words(content[8:])}"
+        if code and self._streams:
+            raise TransportError(text, f"GOAWAY {error_name(code)}")
+        for stream in [each for number, each in self._streams.items() if number > last & MOST_WINDOW]:
+            self._lose(stream, UnprocessedError(text, f"GOAWAY {error_name(code)}"))
+
+    def _lose(self, stream: Stream, error: TransportError) -> None:
+        """Take in that a request gets no response."""
+        raise error
 
     def _of_stream(self, kind: int, flags: int, number: int, content: bytes) -> bool:
         """Take in a frame of a stream; return whether it is the last of the response."""
@@ -372,9 +419,13 @@ class Conversation:
             code = _word.unpack(_exactly(content, 4, "RST_STREAM"))[0]
             if stream:
                 text = f"the server reset the request's stream with RST_STREAM {error_name(code)}"
-                raise TransportError(text, f"RST_STREAM {error_name(code)}")
+                self._lose(stream, TransportError(text, f"RST_STREAM {error_name(code)}"))
+                return False
             if 0 < number <= self._newest and number % 2:
                 return False  # of a request that has been answered
+        if number in self._cancelled:
+            stream = self._cancelled[number]
+            stream.body.clear()
         if not stream:
             raise TransportError(f"a frame came on stream {number}, on which nothing is awaited")
         if kind == DATA:
@@ -398,21 +449,17 @@ class Conversation:
 
     def _decode(self, block: bytes) -> Fields:
         """Return the header fields of a block; note whether it changed the table that later blocks refer to."""
-        before = self._table()
+        before = _table(self._decoder)
         try:
             fields = [(bytes(name), bytes(value)) for name, value in self._decoder.decode(block, raw=True)]
         except self._hpack.HPACKError as reason:
             raise TransportError(f"malformed header block: {type(reason).__name__}: {reason}") from reason
-        if self._table() != before:
+        if _table(self._decoder) != before:
             self._changes += 1
             self._known.clear()  # their bytes may mean something else by now
             for stream in self._streams.values():
                 stream.is_alike, stream.expected = False, b""
         return fields
-
-    def _table(self) -> tuple[Any, ...]:
-        table = self._decoder.header_table
-        return table.maxsize, *table.dynamic_entries
 
     def _add_fields(self, stream: Stream, fields: Fields) -> bool:
         is_interim = not stream.heads and dict(fields).get(b":status", b"").startswith(b"1")
@@ -442,51 +489,42 @@ class Conversation:
 
     @staticmethod
     def _complete(stream: Stream) -> Response:
-        if stream.unsent:
-            raise TransportError("the server answered before it had the whole request")
         return Response(stream.heads[0], bytes(stream.body), stream.heads[-1])
 
 
 class Parts(Conversation):
-    """A connection with one request under way, each with fields of its own; its body is taken while it comes.
+    """A connection whose requests have fields of their own each; the bodies of responses are taken while they come."""
 
-    fields: those of the response's head, [] before it has come.
-    """
+    def ask(self, fields: Asked, body: bytes, call: Any = 0) -> Stream:
+        """Put a request into ``outgoing``; return its stream. See ``begin``."""
+        self._fields = fields
+        self._blocks.clear()
+        content = self.begin(0, body, call)
+        self.outgoing += content
+        return self._streams[self._newest]
 
-    def start(self) -> None:
-        """Begin a connection."""
-        super().start()
-        self.fields: Fields = []
-        self._part = bytearray()
+    def cancel(self, stream: Stream) -> None:
+        """Tell the server that a response is no longer awaited; pass over what still comes of it."""
+        if self._streams.pop(stream.number, None):
+            stream.unsent = memoryview(b"")
+            stream.receive()
+            self._cancelled[stream.number] = stream
+            self.outgoing += frame(RST_STREAM, 0, stream.number, _word.pack(CANCEL))
 
-    def ask(self, fields: list[tuple[str, str]], body: bytes) -> bytes:
-        """Return what begins a request; ``outgoing`` gets the rest. See ``begin``."""
-        self._fields, self._is_constant = fields, False
-        self.fields = []
-        self._part.clear()
-        return self.begin(0, body)
+    @property
+    def room(self) -> int:
+        """How many more requests can begin now: one until the server's settings have come."""
+        return (self._most_open if self._is_settled else 1) - len(self._streams)
 
-    def taken(self) -> bytes:
-        """Return what has come of the body since the last time."""
-        part = bytes(self._part)
-        self._part.clear()
-        return part
-
-    @staticmethod
-    def _keep(stream: Stream, prefix: bytes, content: bytes) -> None:
+    def _keep(self, stream: Stream, prefix: bytes, content: bytes) -> None:
         if stream.is_new:
             stream.receive()
 
-    def _add_fields(self, stream: Stream, fields: Fields) -> bool:
-        is_end = super()._add_fields(stream, fields)
-        self.fields = stream.heads[0] if stream.heads else []
-        return is_end
 
-    def _add(self, stream: Stream, flags: int, content: bytes) -> bool:
-        is_end = super()._add(stream, flags, content)
-        self._part += stream.body
-        stream.body.clear()
-        return is_end
+def _table(coder: Any) -> tuple[Any, ...]:
+    """Return what header blocks refer to, on one side of a connection."""
+    table = coder.header_table
+    return table.resized, table.maxsize, *table.dynamic_entries
 
 
 def _exactly(content: bytes, size: int, what: str) -> bytes:

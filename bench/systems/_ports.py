@@ -1,5 +1,6 @@
 """TCP ports for servers that cannot pick one themselves: free ones, and ones that are held until the server listens."""
 
+import errno
 import socket
 import sys
 
@@ -8,8 +9,20 @@ _held: dict[int, socket.socket] = {}  # sockets that are bound and do not listen
 
 def free(host: str = "127.0.0.1") -> int:
     """Return a port of a host at which nobody listens now; somebody may when the server starts."""
-    with socket.create_server((host, 0), family=_family(host)) as probe:
-        return int(probe.getsockname()[1])
+    first, *others = addresses(host)
+    with socket.create_server((first, 0), family=_family(first)) as probe:
+        port = int(probe.getsockname()[1])
+        try:
+            for other in others:
+                socket.create_server((other, port), family=_family(other)).close()
+        except OSError as reason:
+            return free(host) if reason.errno == errno.EADDRINUSE else port  # else this machine does not have it
+        return port
+
+
+def addresses(host: str) -> tuple[str, ...]:
+    """Return the addresses of a host; localhost has two, whatever this machine's resolver says (RFC 6761)."""
+    return ("127.0.0.1", "::1") if host == "localhost" else (host,)
 
 
 def held(host: str = "127.0.0.1", port: int = 0) -> int:

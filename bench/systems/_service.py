@@ -3,12 +3,10 @@
 import asyncio
 import fcntl
 import functools
-import http.client
 import itertools
 import os
 import random
 import signal
-import ssl
 import subprocess
 import sys
 import time
@@ -17,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import msgspec
 from yarl import URL
 
 from bench.contract import Address, Binding, Service, parse_address
@@ -32,7 +31,7 @@ REQUIRES = ("aiohttp",)
 GROUP = "http"
 START_S = 1.0
 PLACE_BYTES = 2  # of a payload on the wire: which of the requests it stands for
-READY_S = 18.0  # for the service to be ready; a start waits a little longer for its server
+READY_CALL_S = 2.0  # for the answer of ``ready``
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ class System:
         if described.has_events or described.has_grpc:
             self.StreamClient = type("StreamClient", (StreamClient,), {"described": described})
             self.StreamWire = _stream_wire_of(described)
+        _service_tls.context(described)  # refuses files that hold none
         self.serve = functools.partial(_serve, described, self)
         self.Wire = _wire_of(described)
         if described.says.http2 or not described.has_http:  # else a connection carries one call at a time
@@ -123,7 +123,9 @@ def _serve(
     if described.transport == "ipc":
         where = parse_address(f"ipc://{binding.directory}/service.sock")
     else:
-        where = Address("tcp", binding.host, _ports.free(binding.host), "")
+        named = str(described.connects_to.hostname)
+        host = binding.host if binding.address or not service_file.is_here(named) else named
+        where = Address("tcp", host, _ports.free(host), "")
     names = {"{port}": str(where.port), "{socket}": where.path}
     words = [
         functools.reduce(lambda text, name: text.replace(*name), names.items(), word) for word in described.says.start
@@ -141,7 +143,7 @@ def _serve(
     except OSError as reason:
         raise TransportError(f"{described.name} cannot be started ({words[0]}: {reason.strerror})") from reason
     service.adopt(process.pid)
-    _wait_until_ready(described, process, where)
+    where = _ready_at(described, process, where)
     if described.says.warm_up and not service.warm_up(str(where), described.says.warm_up):
         client = system.StreamClient if service.is_streaming else system.Client
         asyncio.run(_warm(client(str(where), options), described.says.warm_up))
@@ -158,42 +160,52 @@ def _ended(described: service_file.Service, status: int) -> str:
     return f"{described.name} ended with status {status}"
 
 
-def _wait_until_ready(described: service_file.Service, process: "subprocess.Popen[bytes]", where: Address) -> None:
-    """Return when the service accepts connections, and answers ``ready`` if its file has that."""
-    until, why = time.monotonic() + READY_S, ""
-    while time.monotonic() < until:
+def _ready_at(described: service_file.Service, process: "subprocess.Popen[bytes]", where: Address) -> Address:
+    """Return where the service accepts connections, and answers ``ready`` if its file has that, as soon as it does."""
+    began, why, hosts = time.monotonic(), "", itertools.cycle(_ports.addresses(where.host))
+    while (waited_s := time.monotonic() - began) < described.says.ready_s:
         if process.poll() is not None:
             raise TransportError(f"{_ended(described, process.returncode)} before it was ready")
+        where = where._replace(host=next(hosts))
         try:
-            if (status := _status(described, where)) < 400:
-                return
+            with _connections.connect(where) as connection:
+                if where.transport == "tcp" and connection.getsockname() == connection.getpeername():
+                    continue  # the kernel chose the very port for this end: nobody listens
+            if not described.says.ready or (status := _status(described, where)) < 400:
+                return where
             why = f"{described.says.ready} has status {status}"
-        except ssl.SSLCertVerificationError as reason:
-            raise _service_tls.failed(described, reason) from reason
-        except (OSError, TransportError, http.client.HTTPException) as reason:
-            why = str(reason) or type(reason).__name__
-        time.sleep(0.005)
-    raise TransportError(f"{described.name} was not ready at {where.place} within {READY_S:g} s: {why}")
+        except _service_tls.RefusedError:  # by the certificate, which another attempt does not make better
+            raise
+        except TransportError as reason:
+            why = str(reason)
+        time.sleep(max(0.005, waited_s / 200))
+    late = f"{described.name} was not ready at {where.place} within {described.says.ready_s:g} s: {why}"
+    raise TransportError(f"{late}; give it longer by ready_s, or correct start or ready")
 
 
 def _status(described: service_file.Service, where: Address) -> int:
-    """Return the status of the path ``ready``; 0 where the file has none and the service accepts a connection."""
-    if described.says.http2 and described.says.ready:
-        from bench.systems import _service_http2
+    """Return the status of the path ``ready``; TransportError where there is no answer."""
+    soon = msgspec.structs.replace(described, says=msgspec.structs.replace(described.says, timeout_s=READY_CALL_S))
+    asked = Prepared("ready", "GET", described.says.ready, {}, b"", service_file.Expect())
 
-        return _service_http2.status(described, where, described.says.ready, 2)
-    connection = http.client.HTTPConnection(_http_wire.authority(where))
-    connection.sock = _connections.connect(where)
-    try:
-        connection.sock.settimeout(2)
-        if not described.says.ready:
-            return 0
-        if context := _service_tls.context(described):
-            connection.sock = context.wrap_socket(connection.sock, server_hostname=described.host)
-        connection.request("GET", described.says.ready)
-        return connection.getresponse().status
-    finally:
-        connection.close()
+    async def status() -> int:
+        session = _session(soon, where)
+        try:
+            return int((await session.call(asked, b""))[0])
+        finally:
+            await session.close()
+
+    return asyncio.run(status())
+
+
+def _session(described: service_file.Service, where: Address) -> Any:
+    """Return a session over the version of HTTP that a service is asked by (inside the event loop that will use it)."""
+    _service_tls.verify(described, where)
+    if not described.says.http2:
+        return Session(described, where)
+    from bench.systems import _service_http2
+
+    return _service_http2.Session(described, where)
 
 
 async def _warm(client: "Client", requests: int) -> None:
@@ -365,10 +377,6 @@ class Session:
 
     def _failed(self, request: Prepared, reason: Exception) -> BenchError:
         """Return the error for a request without an answer."""
-        if isinstance(reason, aiohttp.ClientConnectorCertificateError):
-            return _service_tls.failed(self._described, reason.certificate_error)
-        if isinstance(reason, aiohttp.ClientConnectorSSLError):
-            return _service_tls.failed(self._described, reason.os_error)
         if isinstance(reason, TimeoutError):
             return too_late(self._described, request)
         kind = "connect" if isinstance(reason, aiohttp.ClientConnectorError) else "read"
@@ -395,12 +403,8 @@ class Client:
 
     async def open(self) -> None:
         """Make the session (inside the event loop that will use it), and the requests that each caller makes once."""
-        if self.described.has_http and self.described.says.http2:
-            from bench.systems import _service_http2
-
-            self._session = _service_http2.Session(self.described, self._where)
-        elif self.described.has_http:
-            self._session = Session(self.described, self._where)
+        if self.described.has_http:
+            self._session = _session(self.described, self._where)
         if self.described.has_grpc:
             from bench.systems import _service_grpc
 
@@ -484,7 +488,7 @@ def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
 
             make: Callable[..., Any] = functools.partial(_service_grpc.Wire, address, described)
         else:
-            make = functools.partial(Wire, address, described)
+            make = functools.partial(_service_wire.WireOverHttp2 if described.says.http2 else Wire, address, described)
         made: Any = RenewingWire(make, of) if described.names_made else make(of)
         made.payloads = stand_for
         return made
@@ -577,8 +581,6 @@ class Wire(_http_wire.Responses):
     """The HTTP requests as bytes: one for each payload."""
 
     def __init__(self, address: str, described: service_file.Service, of: Callable[[bytes], Prepared]) -> None:
-        if described.says.http2:
-            raise ValueError("the wire makes HTTP/1.1 requests, and this service is asked over HTTP/2: leave out http2")
         if any(request.http and request.http.method == "HEAD" for request in described.says.requests):
             raise ValueError("the wire expects a body where a response has a length: it makes no HEAD requests")
         super().__init__(address)

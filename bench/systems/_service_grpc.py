@@ -38,7 +38,8 @@ _reflected: dict[str, descriptor_pool.DescriptorPool] = {}  # of services that w
 
 
 def reflect(described: Service, where: Address) -> None:
-    """Ask a service for the types of the calls whose file names no .proto, once in a process."""
+    """Verify a service's certificate; ask it for the types of calls whose file names no .proto; once in a process."""
+    _service_tls.verify(described, where)
     is_asked = any(request.grpc and not request.grpc.proto for request in described.says.requests)
     if not is_asked or described.file in _reflected:
         return
@@ -66,9 +67,7 @@ def _described_by(channel: grpc.Channel, name: str) -> Any:
         return found
     except grpc.RpcError as reason:
         if reason.code() != grpc.StatusCode.UNIMPLEMENTED:
-            raise TransportError(
-                f"{name} was asked for its interface: {_service_tls.hinted(str(reason.details()))}", "connect"
-            ) from reason
+            raise TransportError(f"{name} was asked for its interface: {reason.details()}", "connect") from reason
     found._stub.ServerReflectionInfo = channel.stream_stream(  # the same messages under their later name
         "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
         request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
@@ -107,10 +106,11 @@ def first_requests(place: str) -> list[dict[str, Any]]:
 def _channel(by: Any, described: Service, where: Address) -> Any:
     """Return a channel to a service, of the module ``grpc`` or ``grpc.aio``."""
     place = f"unix:{where.path}" if where.transport == "ipc" else where.place
+    options = (*OPTIONS, ("grpc.default_authority", described.called(where)))
     if not described.is_encrypted:
-        return by.insecure_channel(place, options=OPTIONS)
-    trusted = grpc.ssl_channel_credentials(_service_tls.texts(described.authority))
-    return by.secure_channel(place, trusted, options=(*OPTIONS, ("grpc.ssl_target_name_override", described.host)))
+        return by.insecure_channel(place, options=options)
+    trusted = grpc.ssl_channel_credentials(**_service_tls.texts(described))
+    return by.secure_channel(place, trusted, options=(*options, ("grpc.ssl_target_name_override", described.host)))
 
 
 @contextlib.contextmanager
@@ -339,7 +339,7 @@ class Channel:
         if code == grpc.StatusCode.DEADLINE_EXCEEDED:
             raise too_late(self._described, request) from reason
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-            raise TransportError(f"{request.name} had no answer: {_service_tls.hinted(details)}", "read") from reason
+            raise TransportError(f"{request.name} had no answer: {details}", "read") from reason
         return code.name, details.encode()
 
     async def close(self) -> None:

@@ -2,17 +2,18 @@
 
 import socket
 from collections.abc import Callable, Iterator
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bench.contract import parse_address
 from bench.errors import TransportError
 from bench.plan import http_parts
-from bench.plan.service_file import Prepared, Service
+from bench.plan.service_file import Prepared, Service, refuse
 from bench.systems import _connections, _http2, _http_wire, _service_streams, _service_tls
 
 MOST_QUOTED = 1000  # bytes of a reply that is no stream
 MOST_FRAME = 256_000_000  # bytes of a body's frame over HTTP/2: more than any may have
-WITHOUT_H2 = ("host", "connection", "transfer-encoding")  # headers of HTTP/1.1 alone (RFC 9113, section 8.2.2)
+WITHOUT_H2 = ("host", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade")  # RFC 9113, 8.2.2
+UNLIKE = (":path", "content-length")  # differ between the requests of a service
 
 Requests = Iterator[tuple[Prepared, bytes]]
 
@@ -25,6 +26,17 @@ def as_bytes(request: Prepared, host: str) -> bytes:
     if request.body or request.method in ("POST", "PUT", "PATCH"):
         head.append(f"Content-Length: {len(request.body)}")
     return "\r\n".join([*head, "\r\n"]).encode("latin-1") + request.body
+
+
+def fields(request: Prepared, described: Service, host: str) -> _http2.Asked:
+    """Return the header fields of a request over HTTP/2, and which of them the table need not hold."""
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    found = {":method": request.method, ":scheme": "https" if described.is_encrypted else "http"}
+    found |= {":path": request.target, ":authority": headers.get("host", host)}
+    found |= {name: value for name, value in headers.items() if name not in WITHOUT_H2}
+    if not request.proto and (request.body or request.method in ("POST", "PUT", "PATCH")):
+        found["content-length"] = str(len(request.body))
+    return [(name, value, name in UNLIKE) for name, value in found.items()]
 
 
 class OverHttp1:
@@ -84,7 +96,8 @@ class OverHttp2:
         self._where = parse_address(address)
         self._host = described.called(self._where)
         self.tls = _service_tls.Layer(described, address, "h2") if described.is_encrypted else None
-        self._talk = _http2.Parts([], MOST_FRAME)
+        self._described, self._talk = described, _http2.Parts([], MOST_FRAME)
+        self._stream = _http2.Stream(0, 0, 0)
         self.trailers: _http2.Fields = []
 
     @property
@@ -100,18 +113,17 @@ class OverHttp2:
     @property
     def fields(self) -> _http2.Fields:
         """The header fields of the reply, [] before they have come."""
-        return self._talk.fields
+        return self._stream.fields
 
     @property
     def headers(self) -> dict[str, str]:
         """The same as text, by their names."""
-        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self.fields}
+        return self._stream.headers
 
     @property
     def status(self) -> int:
         """The status of the reply, 0 before it has come."""
-        text = self.headers.get(":status", "0")
-        return int(text) if text.isdecimal() else 0
+        return self._stream.status
 
     def connect(self) -> socket.socket:
         """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
@@ -120,12 +132,8 @@ class OverHttp2:
 
     def begin(self, request: Prepared, body: bytes) -> None:
         """Send a request."""
-        fields = [(":method", request.method), (":scheme", "https" if self.tls else "http")]
-        fields += [(":path", request.target), (":authority", self._host)]
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        fields += [(name, value) for name, value in headers.items() if name not in WITHOUT_H2]
         self.is_over = False
-        self.outgoing.extend(self._talk.ask(fields, body))
+        self._stream = self._talk.ask(fields(request, self._described, self._host), body)
 
     def feed(self, data: bytes) -> bytes:
         """Take in what has come, b"" for the connection's end; return what is of the body; TransportError if wrong."""
@@ -134,7 +142,48 @@ class OverHttp2:
         for _, response, _ in self._talk.receive_all(data):
             assert isinstance(response, _http2.Response)
             self.is_over, self.trailers = True, response.trailers
-        return self._talk.taken()
+        return self._stream.taken()
+
+
+class Body(bytes):
+    """The body of a request, with its header fields."""
+
+    fields: _http2.Asked
+
+
+class WireOverHttp2(_http2.Conversation):
+    """The requests over HTTP/2, as ``contract.Conversation`` defines: one for each payload."""
+
+    def __init__(self, address: str, described: Service, of: Callable[[bytes], Prepared]) -> None:
+        self._where, self._described, self._of = parse_address(address), described, of
+        self.timeout_s = described.says.timeout_s
+        self.tls = _service_tls.Layer(described, address, "h2") if described.is_encrypted else None
+        super().__init__([], MOST_FRAME)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
+        self.start()
+        return _connections.connect(self._where, nodelay=True)
+
+    def request(self, payload: bytes) -> bytes:
+        """Return the body of a request."""
+        request = self._of(payload)
+        made = Body(request.body)
+        made.fields = fields(request, self._described, self._described.called(self._where))
+        return made
+
+    def begin(self, place: int, body: bytes, number: Any = 0) -> bytes:
+        """Do what ``Conversation.begin`` does, with the header fields of this request."""
+        assert isinstance(body, Body)
+        self._kind, self._fields = place, body.fields
+        return super().begin(place, body, number)
+
+    def body(self, response: Any, payload: bytes) -> bytes:
+        """Return the payload if the response is as expected; TransportError if it is not."""
+        request, head = self._of(payload), {name: value.decode("latin-1") for name, value in response.fields}
+        status = int(head[b":status"]) if head.get(b":status", "").isdecimal() else 0
+        refuse(request, request.fault(status, response.body, head.get(b"content-encoding", "")))
+        return payload
 
 
 class Streams:

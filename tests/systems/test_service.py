@@ -202,6 +202,8 @@ def test_a_file_that_is_not_there_or_is_called_like_a_system_is_refused(own, tmp
         systems.adopt(own(description(), "zeromq"))
     with pytest.raises(UsageError, match="rename"):
         systems.adopt(own(description(), "my-prices"))
+    with pytest.raises(UsageError, match="rename"):
+        systems.adopt(own(description(), "all"))
 
 
 def test_every_notebook_that_takes_a_system_takes_a_service_file(own):
@@ -333,10 +335,9 @@ def test_a_service_is_asked_over_http_2_with_prior_knowledge_or_as_negotiated(
     file = own({"start": start, "ready": "/", "address": address, "http2": True, "requests": asked, **more}, "second")
     name = systems.adopt(file)
     (transport,) = systems.constant(name, "TRANSPORTS")
-    record = measure(checked(Case(name, transport, callers=callers)), 0.3, seed=1)
-    assert record.ledger["calls"] and not record.ledger["errors"]
-    with pytest.raises(UsageError, match="HTTP/2"):
-        checked(Case(name, transport, engine="wire"))
+    for engine in ("library", "wire"):
+        record = measure(checked(Case(name, transport, callers=callers, engine=engine)), 0.3, seed=1)
+        assert record.ledger["calls"] and not record.ledger["errors"]
 
 
 @pytest.mark.slow
@@ -627,13 +628,12 @@ def test_a_service_that_dies_in_the_window_is_named_with_its_status(own, engine)
         measure(case(own(description("die", requests=[PRICED])), engine=engine), 5, seed=1)
 
 
-def test_a_service_that_never_listens_is_named_with_its_address(own, monkeypatch):
-    service = service_file.read(own(description("deaf")))
-    monkeypatch.setattr(_service, "READY_S", 0.3)
+def test_a_service_that_never_listens_is_named_with_its_address(own):
+    service = service_file.read(own(description("deaf", ready_s=0.3)))
     process = subprocess.Popen([sys.executable, "own_service.py", "0", "deaf"], cwd=service.folder)
     try:
-        with pytest.raises(TransportError, match=r"127\.0\.0\.1:\d+ within .* refused"):
-            _service._wait_until_ready(service, process, parse_address(f"tcp://127.0.0.1:{_ports.free()}"))
+        with pytest.raises(TransportError, match=r"127\.0\.0\.1:\d+ within 0\.3 s.* refused.*ready_s"):
+            _service._ready_at(service, process, parse_address(f"tcp://127.0.0.1:{_ports.free()}"))
     finally:
         process.kill()
         process.wait()
@@ -828,11 +828,13 @@ def test_a_first_file_says_what_it_does_not_hold_and_gives_each_request_a_name_o
     }
     monkeypatch.setattr(first_service_file, "_read", lambda url: {"paths": paths})
     text = first_service_file.text("http://127.0.0.1:8000")
-    first, second = service_file.read(own(text)).says.requests
+    first, second, third = service_file.read(service := own(text)).says.requests
+    made = itertools.islice(service_file.prepared(service_file.read(service), random.Random(0)), 50)
+    assert third.name == "POST_text" and b'"Hi {name}"' in {one.body for one in made}
     assert (first.name, second.name) == ("no", "no_2") and first.http.json == {"b": {"a": [1]}, "c": {"a": [1]}}
     assert second.expect.status is None  # either of two is right
     said = [line for line in text.splitlines() if line.startswith("# Not written: ")]
-    for fact in ("/file: its body is multipart", "apart.json", "GET /broken", "{name}"):
+    for fact in ("/file: its body is multipart", "apart.json", "GET /broken"):
         assert any(fact in line for line in said)
     monkeypatch.setattr(first_service_file, "_read", lambda url: None)
     assert "# No OpenAPI description was found" in first_service_file.text("http://127.0.0.1:8000")
