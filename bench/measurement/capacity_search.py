@@ -123,7 +123,7 @@ class Prober:
             probe = _failed(rate, error)
         else:
             probe = judged(record, rate, self._goal)
-            if probe.shortfall and not (self._tried or record.ledger["calls"]):
+            if record.ledger.get("errors") and not (self._tried or record.ledger["calls"]):
                 raise SystemFailedError(
                     f"the first probe, at {rate:,.0f}/s, had no right reply: {probe.shortfall}; look at the service's "
                     "errors, or begin at a lower rate (first)"

@@ -6,7 +6,6 @@ import importlib.util
 import itertools
 import random
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +20,7 @@ from bench.contract import Address, parse_address
 from bench.errors import BenchError, NotInstalledError, SystemFileError, TransportError
 from bench.plan import service_file, values
 from bench.plan.service_file import Prepared, Service, begin, differs, redacted, refuse, too_late
+from bench.process import pipes
 from bench.systems import _grpc_wire, _service_streams, _service_tls, _service_wire
 from bench.text import listed, one_line
 
@@ -131,7 +131,7 @@ def _pool(proto: tuple[str, ...]) -> descriptor_pool.DescriptorPool:
         raise NotInstalledError("grpcio-tools is not installed; install it: python -m pip install grpcio-tools")
     file, *roots = proto
     words = [*(f"-I{root}" for root in roots), "--include_imports", "--descriptor_set_out=/dev/stdout", file]
-    done = subprocess.run([sys.executable, "-P", "-m", "grpc_tools.protoc", *words], capture_output=True)
+    done = subprocess.run(pipes.python("grpc_tools.protoc", *words), capture_output=True)
     if done.returncode:
         said = one_line(
             "; ".join(done.stderr.decode(errors="replace").replace(file, Path(file).name).splitlines()), 300

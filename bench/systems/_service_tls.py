@@ -83,7 +83,8 @@ def verify(described: Service, where: Address) -> None:
     Libraries do not say why theirs failed, or accept other names. A server refuses the client's behind the handshake.
     """
     seen = _files(described), described.host, where
-    if not (made := context(described)) or seen in _verified:
+    protocol = "h2" if described.has_grpc or described.says.http2 else ""  # gRPC servers end connections without it
+    if not (made := context(described, protocol)) or seen in _verified:
         return
     try:
         with _connections.connect(where) as plain:

@@ -830,7 +830,7 @@ def test_a_first_file_says_what_it_does_not_hold_and_gives_each_request_a_name_o
     text = first_service_file.text("http://127.0.0.1:8000")
     first, second, third = service_file.read(service := own(text)).says.requests
     made = itertools.islice(service_file.prepared(service_file.read(service), random.Random(0)), 50)
-    assert third.name == "POST_text" and b'"Hi {name}"' in {one.body for one in made}
+    assert third.name == "post_text" and b'"Hi {name}"' in {one.body for one in made}
     assert (first.name, second.name) == ("no", "no_2") and first.http.json == {"b": {"a": [1]}, "c": {"a": [1]}}
     assert second.expect.status is None  # either of two is right
     said = [line for line in text.splitlines() if line.startswith("# Not written: ")]
