@@ -97,8 +97,8 @@ def ending(takes, processed, most=100):
         encoder, last = hpack.Encoder(), 2 * takes - 1
         for kind, _, stream, _ in frames_of(connection, settings({3: most})):
             if kind == HEADERS and stream <= last:
+                processed.append(stream)  # before the client, in another thread, may go on
                 connection.sendall(goaway(last) * (stream == last) + answer(encoder, stream))
-                processed.append(stream)
 
     return behave
 
