@@ -529,13 +529,15 @@ def _check_names(service: Service, file: str) -> None:
 
 def _check_order(service: Service, file: str, saved: set[str]) -> None:
     """Refuse a request whose value no request can have saved before it."""
+    in_turn = service.says.in_turn
     if not service.mix and service.once:
         raise SystemFileError(f"{file}: all requests are made once: leave once out of those that are measured")
+    if unused := next((one.name for one in service.says.requests if one.weight != 1 and (one.once or in_turn)), ""):
+        raise SystemFileError(f"{file}: the weight of {unused} means nothing with once or in_turn: leave it out")
     known, left = set[str](), [*service.once, *service.mix]
     while left:
         possible = next((request for request in left if not (request.names & saved) - known), None)
-        in_turn = left[0].once or service.says.in_turn
-        if possible is None or (in_turn and possible is not left[0]):
+        if possible is None or ((left[0].once or in_turn) and possible is not left[0]):
             name = min((left[0].names & saved) - known)
             raise SystemFileError(f"{file}: request {left[0].name} has {{{name}}}, which none before it saves")
         left.remove(possible)

@@ -114,6 +114,7 @@ def test_what_cannot_be_used_is_refused(read, parts, fact):
         ([post("{token}", once=True), post("", save={"token": "$.t"})], "none before it saves"),
         ([post("", save={"x": "$.x"})], "no request has {x}"),
         ([post("", once=True)], "all requests are made once"),
+        ([post("", once=True, weight=2), post("")], "weight of r0"),
         ([post("", expect={"status": "200"})], "whole number"),
     ],
 )
