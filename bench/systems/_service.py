@@ -437,16 +437,20 @@ class Client:
     def _take(self, reply: Reply) -> None:
         """Keep what a reply's request saves, and prepare the next one, while no clock runs."""
         self._known |= reply.saved()
-        self._next = self._prepared(b"")
+        self._next = self._next or self._prepared(b"")
 
     def _prepared(self, seed: bytes, has_stream: bool = False) -> tuple[Prepared, bytes]:
         """Return the next request whose values are known, and its body; the first seed counts."""
         if self._requests is None:
             in_turn = self.described.says.in_turn
             self._requests = (_in_turn if in_turn else _requests)(self.described.file, seed, has_stream)
-        request, data = next(self._requests)
-        while not request.needs <= self._known.keys():
-            request, data = next(self._requests)
+        for request, data in itertools.islice(self._requests, service_file.DISTINCT):
+            if request.needs <= self._known.keys():
+                break
+        else:
+            missing = ", ".join(sorted(request.needs - self._known.keys()))
+            remedy = "give the request that saves it a larger weight, or write in_turn"
+            raise SystemFileError(f"{request.name} needs {missing}, which no request drawn before it saves: {remedy}")
         if request.again is None:
             return request, data
         request = request.again(self._known)
