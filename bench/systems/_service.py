@@ -444,13 +444,11 @@ class Client:
         if self._requests is None:
             in_turn = self.described.says.in_turn
             self._requests = (_in_turn if in_turn else _requests)(self.described.file, seed, has_stream)
-        for request, data in itertools.islice(self._requests, service_file.DISTINCT):
-            if request.needs <= self._known.keys():
-                break
-        else:
-            missing = ", ".join(sorted(request.needs - self._known.keys()))
-            remedy = "give the request that saves it a larger weight, or write in_turn"
-            raise SystemFileError(f"{request.name} needs {missing}, which no request drawn before it saves: {remedy}")
+        drawn = itertools.islice(self._requests, service_file.DISTINCT)
+        if (found := next((one for one in drawn if one[0].needs <= self._known.keys()), None)) is None:
+            remedy = "give those that save values a larger weight, or write in_turn"
+            raise SystemFileError(f"each of {service_file.DISTINCT} requests needs a value that none saved: {remedy}")
+        request, data = found
         if request.again is None:
             return request, data
         request = request.again(self._known)
