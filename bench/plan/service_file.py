@@ -318,9 +318,9 @@ class Prepared(Struct, frozen=True):
         """Return what is wrong with the status of a reply, whose body is quoted; "" for the expected one."""
         wanted = self.expect
         if not wanted.status and status in REDIRECTS:
-            return f"its status is {status}, a redirect: request the path that it leads to, or expect this status"
+            return StatusFault(status, "a redirect: request the path that it leads to, or expect this status")
         if status != wanted.status if wanted.status else status >= 400:
-            return f"its status is {status}, not {wanted.status or 'below 400'}: {begin(body)}"
+            return StatusFault(status, f"not {wanted.status or 'below 400'}: {begin(body)}")
         return ""
 
     def fault_of_content(self, body: bytes) -> str:
@@ -391,10 +391,22 @@ def decoded(body: bytes, encoding: str) -> bytes | None:
     return body
 
 
+class StatusFault(str):
+    """What is wrong with the status of a reply, in words."""
+
+    status: int | str
+
+    def __new__(cls, status: int | str, why: str) -> "StatusFault":
+        """Return what to say of a status, and why it is wrong."""
+        made = super().__new__(cls, f"its status is {status}, {why}")
+        made.status = status
+        return made
+
+
 def refuse(request: Prepared, fault: str) -> None:
     """Raise WrongReplyError if there is a fault; its kind is the request's name and the status, or "wrong content"."""
     if fault:
-        kind = " ".join(status.groups()) if (status := re.match(r"its (status) is (\w+)", fault)) else "wrong content"
+        kind = f"status {fault.status}" if isinstance(fault, StatusFault) else "wrong content"
         raise WrongReplyError(redacted(f"{request.name} was answered wrongly: {fault}"), f"{request.name}: {kind}")
 
 

@@ -19,7 +19,7 @@ from grpc import aio
 from bench.contract import Address, parse_address
 from bench.errors import BenchError, NotInstalledError, SystemFileError, TransportError
 from bench.plan import service_file, values
-from bench.plan.service_file import Prepared, Service, begin, differs, redacted, refuse, too_late
+from bench.plan.service_file import Prepared, Service, StatusFault, begin, differs, redacted, refuse, too_late
 from bench.process import pipes
 from bench.systems import _grpc_wire, _service_streams, _service_tls, _service_wire
 from bench.text import listed, one_line
@@ -226,7 +226,7 @@ def fault(request: Prepared, status: str, data: bytes) -> str:
 def fault_of_status(request: Prepared, status: str, data: bytes) -> str:
     """Return what is wrong with the status of a reply or stream, with its details; "" for the expected one."""
     wanted = request.expect.status or "OK"
-    return "" if status == wanted else f"its status is {status}, not {wanted}: {begin(data)}"
+    return "" if status == wanted else StatusFault(status, f"not {wanted}: {begin(data)}")
 
 
 def fault_of_message(request: Prepared, data: bytes) -> str:

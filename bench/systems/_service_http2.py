@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from bench.contract import Address
-from bench.errors import TransportError, UnprocessedError
+from bench.errors import TransportError, UnprocessedError, WrongReplyError
 from bench.plan.service_file import Prepared, Service, too_late
 from bench.systems import _http2, _service_streams, _service_tls, _service_wire
 
@@ -151,6 +151,8 @@ class Session:
                             raise
                     finally:
                         connection.end(reply)
+        except WrongReplyError:
+            raise
         except (TransportError, OSError) as reason:
             raise self._failed(request, reason) from reason
 
@@ -182,12 +184,10 @@ class Session:
         return made
 
     def _failed(self, request: Prepared, reason: Exception) -> TransportError:
-        """Return the error for a request without an answer, or for what its answer was refused for."""
+        """Return the error for a request without an answer."""
         if isinstance(reason, TimeoutError):
             return too_late(self._described, request)
         kind = reason.kind if isinstance(reason, TransportError) else "read"
-        if kind == request.name:
-            return TransportError(str(reason), kind)
         return TransportError(f"{request.name} had no answer over HTTP/2: {reason or type(reason).__name__}", kind)
 
     async def close(self) -> None:

@@ -19,7 +19,7 @@ from wire_servers import frames_of, served
 
 from bench import systems
 from bench.contract import parse_address
-from bench.errors import SystemFileError, TransportError
+from bench.errors import SystemFileError, TransportError, WrongReplyError
 from bench.measurement import start
 from bench.measurement.start import measure
 from bench.plan import service_file
@@ -114,6 +114,22 @@ def test_no_call_fails_when_a_server_ends_connections_by_goaway(own, engine, cal
         calls, failed = loaded(file, engine, callers=callers, outstanding=outstanding)
     assert calls == 40 * callers * outstanding and not failed
     assert len(processed) == calls + callers  # the first of each connection comes before the window
+
+
+def test_a_reply_over_http_2_that_is_no_stream_of_events_is_a_wrong_reply(own):
+    async def stream(service):
+        client = service.StreamClient(service.target, _service.Options())
+        await client.open()
+        try:
+            return [message async for message in client.stream(b"seed")]
+        finally:
+            await client.close()
+
+    with served(ending(9, [])) as address:
+        events = {"name": "it", "http": {"path": "/", "stream": "sse"}}
+        with pytest.raises(WrongReplyError, match=r"^it was answered wrongly: its type is application/json") as wrong:
+            asyncio.run(stream(_service.System(own(address, http2=True, requests=[events]))))
+    assert wrong.value.kind == "it: wrong content"
 
 
 def test_a_server_that_processes_nothing_is_left_in_the_end(own, monkeypatch):
