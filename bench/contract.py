@@ -282,7 +282,8 @@ class Wire(Protocol):
     It may remember how far it has read an incomplete response; ``request`` and ``body`` keep no state.
     A call fails that is not answered within ``timeout_s``, 20 s if it has none.
     If ``has_streams`` is true, the replies of a stream are responses too, and an empty body follows the last.
-    The constructor does not connect; it raises ValueError for options that the wire cannot carry out.
+    If it has ``renewed``, that returns the bytes of a payload's request each time it is sent, and each response is
+    verified. The constructor does not connect; it raises ValueError for options that the wire cannot carry out.
     """
 
     last: bool  # whether the server ends the connection after the response that ``end`` found last

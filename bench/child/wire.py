@@ -193,7 +193,8 @@ class WireLoad:
         self._poller, self._timer = Poller(), Timer(getattr(wire, "timeout_s", LIMIT_S))
         self._poller.add(self._timer.fd)
         kind: Callable[..., Connection] = Connection
-        if spec.case.calls_per_connection or hasattr(wire, "begin") or getattr(wire, "tls", None) is not None:
+        is_stateful = hasattr(wire, "begin") or hasattr(wire, "renewed") or getattr(wire, "tls", None) is not None
+        if spec.case.calls_per_connection or is_stateful:
             from bench.child.wire_conversation import WireConversation
 
             kind = functools.partial(

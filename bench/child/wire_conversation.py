@@ -103,6 +103,7 @@ class WireConversation(Connection):
         """Forget the state of the connection before."""
         wire: Any = self._wire
         self._tls: Layer | None = getattr(wire, "tls", None)
+        self._renewed: Callable[[bytes], bytes] | None = getattr(wire, "renewed", None)
         self._dialog: Conversation = wire if hasattr(wire, "begin") else Framed(wire, self._script)
         if self._tls is not None:
             self._tls.start()
@@ -173,6 +174,8 @@ class WireConversation(Connection):
         """Make one call; return when it was sent, and when its response had come, which is then verified."""
         dialog, tls, clock = self._dialog, self._tls, time.perf_counter_ns
         self._had, response = 0, None
+        if self._renewed is not None:
+            request = self._renewed(self._script.payloads[place])
         t_send = clock()
         content = dialog.begin(place, request)
         if dialog.outgoing:
@@ -196,6 +199,8 @@ class WireConversation(Connection):
         t_recv = clock()
         if response is not True and response != self._script.verified[place]:
             self._check(response, place, number)
+            if self._renewed is not None:
+                return t_send, t_recv
             dialog.known(place)
             if type(response) is bytes and not dialog.last:
                 self._script.verified[place] = response

@@ -491,71 +491,25 @@ def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
             make: Callable[..., Any] = functools.partial(_service_grpc.Wire, address, described)
         else:
             make = functools.partial(_service_wire.WireOverHttp2 if described.says.http2 else Wire, address, described)
-        made: Any = RenewingWire(make, of) if described.names_made else make(of)
+        made = _renewing(make, of) if described.names_made else make(of)
         made.payloads = stand_for
         return made
 
     return wire
 
 
-class RenewingWire:
-    """Requests whose values are new each time they are sent, as ``contract.Conversation``; each reply is verified.
+def _renewing(make: Callable[[Callable[[bytes], Prepared]], Any], of: Callable[[bytes], Prepared]) -> Any:
+    """Return a wire that makes a request with new values each time it is sent, and compares the reply with these."""
+    latest: list[Prepared] = []
+    made = make(lambda payload: latest[0] if latest else of(payload))
 
-    make: makes the wire that it uses, from what finds the request of a payload.
-    """
+    def renewed(payload: bytes) -> bytes:
+        drawn = of(payload)
+        latest[:] = [drawn.again({}) if drawn.again else drawn]
+        return made.request(payload)
 
-    def __init__(self, make: Callable[[Callable[[bytes], Prepared]], Any], of: Callable[[bytes], Prepared]) -> None:
-        self._of = of
-        self._request: Prepared | None = None
-        self._wire = make(lambda payload: self._request or of(payload))
-        self._is_conversation = hasattr(self._wire, "begin")
-        self._buffer, self._own = bytearray(), bytearray()
-        self.connect, self.timeout_s, self.tls = self._wire.connect, self._wire.timeout_s, self._wire.tls
-
-    @property
-    def last(self) -> bool:
-        """Whether the server takes no more requests on this connection."""
-        return self._wire.last
-
-    @property
-    def outgoing(self) -> bytearray:
-        """Bytes to be sent beside requests."""
-        return self._wire.outgoing if self._is_conversation else self._own
-
-    @outgoing.setter
-    def outgoing(self, content: bytearray) -> None:
-        self._wire.outgoing = content
-
-    def request(self, payload: bytes) -> bytes:
-        """Return the payload: a request is made from it when it is sent."""
-        return payload
-
-    def begin(self, place: int, payload: bytes) -> bytes:
-        """Return the bytes of a request with new values."""
-        drawn = self._of(payload)
-        self._request = drawn.again({}) if drawn.again else drawn
-        self._buffer.clear()
-        content = self._wire.request(payload)
-        return self._wire.begin(place, content) if self._is_conversation else content
-
-    def receive(self, data: bytes) -> Any:
-        """Take in what came; return the response if it is complete, which is no bytes: none is recognized."""
-        if self._is_conversation:
-            response = self._wire.receive(data)
-            return bytearray(response) if type(response) is bytes else response
-        self._buffer += data
-        if not (size := self._wire.end(self._buffer, len(self._buffer))):
-            return None
-        if size < len(self._buffer):
-            raise TransportError(f"{len(self._buffer) - size} bytes came after a response, without a request")
-        return self._buffer.copy()
-
-    def body(self, response: Any, payload: bytes) -> bytes:
-        """Return the payload if the response is as expected; TransportError if it is not."""
-        return self._wire.body(bytes(response) if isinstance(response, bytearray) else response, payload)
-
-    def known(self, place: int) -> None:
-        """Do nothing."""
+    made.renewed = renewed
+    return made
 
 
 def _refuse_sessions(described: service_file.Service) -> None:

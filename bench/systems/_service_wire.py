@@ -158,6 +158,7 @@ class WireOverHttp2(_http2.Conversation):
         self._where, self._described, self._of = parse_address(address), described, of
         self.timeout_s = described.says.timeout_s
         self.tls = _service_tls.Layer(described, address, "h2") if described.is_encrypted else None
+        self._bodies: dict[int, Body] = {}  # by their places, those that were sent last
         super().__init__([], MOST_FRAME)
 
     def connect(self) -> socket.socket:
@@ -175,6 +176,9 @@ class WireOverHttp2(_http2.Conversation):
     def begin(self, place: int, body: bytes, number: Any = 0) -> bytes:
         """Do what ``Conversation.begin`` does, with the header fields of this request."""
         assert isinstance(body, Body)
+        if self._bodies.get(place) is not body:  # a request with new values, of which no header block is made
+            self._blocks.pop(place, None)
+            self._bodies[place] = body
         self._kind, self._fields = place, body.fields
         return super().begin(place, body, number)
 

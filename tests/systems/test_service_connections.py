@@ -116,6 +116,25 @@ def test_no_call_fails_when_a_server_ends_connections_by_goaway(own, engine, cal
     assert len(processed) == calls + callers  # the first of each connection comes before the window
 
 
+@ENGINES
+def test_new_values_are_in_each_request_over_http_2(own, engine, monkeypatch):
+    monkeypatch.setattr(service_file, "DISTINCT", 3)
+    paths = []
+
+    def behave(connection, _):
+        encoder, decoder = hpack.Encoder(), hpack.Decoder()
+        for kind, _, stream, content in frames_of(connection, settings({})):
+            if kind == HEADERS:
+                paths.append(dict(decoder.decode(content))[":path"])
+                connection.sendall(answer(encoder, stream))
+
+    with served(behave) as address:
+        asked = ASKED | {"http": {"path": "/?u={u}"}}
+        file = own(address, http2=True, requests=[asked], values={"u": {"unique": "uuid"}})
+        assert loaded(file, engine) == (40, {})
+    assert len(set(paths)) == len(paths) == 41
+
+
 def test_a_reply_over_http_2_that_is_no_stream_of_events_is_a_wrong_reply(own):
     async def stream(service):
         client = service.StreamClient(service.target, _service.Options())
