@@ -213,7 +213,7 @@ def _pairs(name: str, value: Any, given: dict[str, Any]) -> list[tuple[str, str]
 def _text(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(map(_text, value))
-    return value if isinstance(value, str) else json.dumps(value)
+    return values.as_text(value)
 
 
 def _content(described: dict[str, Any], operation: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:

@@ -149,7 +149,7 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     values: dict[str, list[Any] | Source | Text] = {}
 
 
-class Service(Struct, frozen=True):
+class Service(Struct, frozen=True, dict=True):
     """A service file that was read: its name, its path, and what it says."""
 
     name: str
@@ -193,14 +193,14 @@ class Service(Struct, frozen=True):
         """The requests that are made over and over."""
         return [request for request in self.says.requests if not request.once]
 
-    @property
+    @functools.cached_property
     def names_of_callers(self) -> set[str]:
         """The names whose values each caller has for itself: saved ones, and those that were drawn for ``once``."""
         saved = {name for request in self.says.requests for name in request.save}
         drawn = {name for request in self.once for name in request.names if name in self.says.values}
         return saved | drawn - self.names_made
 
-    @property
+    @functools.cached_property
     def names_made(self) -> set[str]:
         """The names whose values are made when a request is sent."""
         sources = self.says.values.items()

@@ -111,8 +111,7 @@ def sources_of(values: "dict[str, list[Any] | Source | str]", folder: str) -> "d
             found[name] = name, range(low, high + 1)
         elif file := source if isinstance(source, str) else source.numbers:
             path = os.path.join(folder, file)  # noqa: PTH118
-            texts = _column(path, name)
-            found[name] = path, texts if isinstance(source, str) else _as_numbers(path, name, texts)
+            found[name] = path, (_column if isinstance(source, str) else _numbers_of)(path, name)
         else:
             continue
         if not found[name][1]:
@@ -149,9 +148,10 @@ def _column(file: str, name: str) -> list[str]:
     return [row[place] for row in rows]
 
 
-def _as_numbers(file: str, name: str, texts: list[str]) -> list[int | float]:
+@functools.cache
+def _numbers_of(file: str, name: str) -> list[int | float]:
     numbers = []
-    for row, text in enumerate(texts, 1):
+    for row, text in enumerate(_column(file, name), 1):
         try:
             numbers.append(msgspec.json.decode(text, type=int | float))
         except ValueError:

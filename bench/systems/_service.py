@@ -279,7 +279,12 @@ def _requests(file: str, seed: bytes, has_stream: bool = False) -> Iterator[tupl
 
     Its callers share them, and a client that reconnects goes on behind the one that failed.
     """
-    return itertools.cycle([(request, _as_bytes(request, has_stream)) for request in _drawn(file, seed)])
+    return itertools.cycle(_with_bytes(file, seed, has_stream))
+
+
+@functools.cache
+def _with_bytes(file: str, seed: bytes, has_stream: bool) -> list[tuple[Prepared, bytes]]:
+    return [(request, _as_bytes(request, has_stream)) for request in _drawn(file, seed)]
 
 
 def _as_bytes(request: Prepared, has_stream: bool = False) -> bytes:
@@ -296,9 +301,9 @@ _begun = itertools.count()  # callers of this process that make their requests i
 
 def _in_turn(file: str, seed: bytes, has_stream: bool = False) -> Iterator[tuple[Prepared, bytes]]:
     """Return the requests of one caller, in their order and without end; another caller has other values."""
-    drawn = _drawn(file, seed)
+    drawn = _with_bytes(file, seed, has_stream)
     first = next(_begun) * len(service_file.read(file).mix) % len(drawn)
-    return itertools.cycle([(request, _as_bytes(request, has_stream)) for request in drawn[first:] + drawn[:first]])
+    return itertools.cycle(drawn[first:] + drawn[:first])
 
 
 def _one(file: str, payload: bytes) -> Prepared:
