@@ -535,7 +535,7 @@ def _check_names(service: Service, file: str) -> None:
         if isinstance(source, Source) and kinds != 1:
             raise SystemFileError(f"{file}: values of {name} need one of {', '.join(Source.__struct_fields__)}")
     if values.names_in(says.ready):
-        raise SystemFileError(f"{file}: ready is asked once and has no values: write a path without names in braces")
+        raise SystemFileError(f"{file}: ready cannot have values: write a path without names in braces")
     _check_order(service, file, saved)
 
 

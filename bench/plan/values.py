@@ -23,6 +23,7 @@ from msgspec import Meta, Struct
 
 from bench import documents
 from bench.errors import SystemFileError
+from bench.text import counted
 
 NAME = re.compile(r"[^\W\d][\w.-]*")
 PLACE = re.compile(r"\{(\{)?(env:[A-Za-z_]\w*|[^\W\d][\w.-]*)\}(?(1)\})")  # {name}; {{name}} is the text {name}
@@ -115,7 +116,7 @@ def sources_of(values: "dict[str, list[Any] | Source | str]", folder: str) -> "d
         else:
             continue
         if not found[name][1]:
-            raise SystemFileError(f"values of {name} are empty: give at least one, of uniform the lower limit first")
+            raise SystemFileError(f"values of {name} are empty: give at least one; in uniform, the lower limit first")
     return found
 
 
@@ -128,13 +129,11 @@ def _rows(file: str) -> tuple[list[str], list[list[str]]]:
     except (OSError, ValueError, csv.Error) as reason:
         raise SystemFileError(f"{file}: {getattr(reason, 'strerror', None) or reason}: correct the file") from reason
     if not 0 < len(rows) <= MOST_ROWS:
-        raise SystemFileError(
-            f"{file} has {len(rows):,} rows below the names of its columns: give 1 to {MOST_ROWS:,} rows"
-        )
+        raise SystemFileError(f"{file} has {len(rows):,} rows below the header: give 1 to {MOST_ROWS:,} rows")
     for number, row in enumerate(rows, 1):
         if len(row) != len(names):
-            fields = f"{len(row)} fields and not {len(names)}, as many as there are columns"
-            raise SystemFileError(f"{file}: row {number} below the names of the columns has {fields}: correct it")
+            fields = f"{counted(len(row), 'field')}, but the header has {len(names)}"
+            raise SystemFileError(f"{file}: row {number} below the header has {fields}: correct the row")
     return names, rows
 
 
@@ -143,7 +142,7 @@ def _column(file: str, name: str) -> list[str]:
     names, rows = _rows(file)
     if names.count(name) != 1:
         has = f"{names.count(name)} columns {name}" if name in names else f"no column {name}"
-        raise SystemFileError(f"{file} has {has}: its first line names the columns, between commas: {', '.join(names)}")
+        raise SystemFileError(f"{file} has {has}: the header has, separated by commas, {', '.join(names)}")
     place = names.index(name)
     return [row[place] for row in rows]
 
@@ -156,7 +155,7 @@ def _numbers_of(file: str, name: str) -> list[int | float]:
             numbers.append(msgspec.json.decode(text, type=int | float))
         except ValueError:
             raise SystemFileError(
-                f"{file}: row {row} below the names of the columns has no number in {name} but {text!r}: correct it"
+                f"{file}: row {row} below the header has {text!r} in {name}, which is no number: correct it"
             ) from None
     return numbers
 

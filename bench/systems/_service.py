@@ -451,8 +451,8 @@ class Client:
             self._requests = (_in_turn if in_turn else _requests)(self.described.file, seed, has_stream)
         drawn = itertools.islice(self._requests, service_file.DISTINCT)
         if (found := next((one for one in drawn if one[0].needs <= self._known.keys()), None)) is None:
-            remedy = "give those that save values a larger weight, or write in_turn"
-            raise SystemFileError(f"each of {service_file.DISTINCT} requests needs a value that none saved: {remedy}")
+            remedy = "give the requests that save values a larger weight, or write in_turn"
+            raise SystemFileError(f"each of the next requests needs a value that none saved before: {remedy}")
         request, data = found
         if request.again is None:
             return request, data

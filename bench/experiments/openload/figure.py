@@ -134,7 +134,7 @@ def over_window(run: Run, axes: Axes) -> None:
             label = f"{quantity(rate)}/s on average, {words}"
             axes.plot(ends[at.index] + ends[1] / 2, at, line, marker=".", color=colour, label=label)
     log_axis(axes.yaxis)
-    axes.set_xlabel("s from the beginning of the window to when a request was due")
+    axes.set_xlabel("time in the window at which a request was due [s]")
     axes.set_ylabel(f"response time in {PARTS} parts of the window")
     axes.set_title(f"Response time while the rate changes: {run.case(sweep(run).index[0]).arrivals}")
 
