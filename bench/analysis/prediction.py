@@ -5,10 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.analysis.resources import Resource, resources
+from bench.analysis.resources import Resource, full, resources
 from bench.run.frames import Run, number_of, once
 from bench.stats import Array, queueing
+from bench.stats.intervals import Interval, paired_shift
 from bench.stats.queueing import Demand
+from bench.text import quantity
+
+RATE = "rate_per_s"
 
 
 @dataclass(frozen=True)
@@ -111,3 +115,45 @@ def capacity_at(run: Run, case: int) -> tuple[str, float]:
     }
     name = min(rates, key=lambda name: rates[name])
     return name, rates[name]
+
+
+def limit(run: Run, case: int) -> str:
+    """Return what ``capacity_at`` does in words."""
+    name, rate = capacity_at(run, case)
+    return f"{quantity(rate)} ({name})"
+
+
+def ceiling(run: Run) -> float | None:
+    """Return the gain at which the first resource saturates, if calls cost as much CPU time as with one client."""
+    model = predict(run)
+    return (
+        None if model is None else float(model.asymptote[-1] / run.cases_with(is_short=False, clients=1)[RATE].iloc[0])
+    )
+
+
+def best(run: Run) -> int:
+    """Return the case with the highest median rate over a whole window."""
+    return number_of(run.cases_with(is_short=False)[RATE].idxmax())
+
+
+def cpus(run: Run) -> int:
+    """Return how many CPUs all roles together can use at the highest rate."""
+    return sum(resource.cpus for resource in resources(run, best(run)) if not resource.is_thread)
+
+
+def demand_over_others(run: Run) -> dict[int, Interval]:
+    """Return how busy the resource is that one client predicts, divided by the busiest of the others, by block.
+
+    Of each number of clients from the best one on at which something is saturated; none without a prediction.
+    """
+    if (model := predict(run)) is None:
+        return {}
+    found, wanted = dict[int, Interval](), (model.bottleneck.roles, model.bottleneck.is_thread)
+    for case in run.find(is_short=False):
+        there = resources(run, case)
+        predicted = [of.demand_us / of.cpus for of in there if (of.roles, of.is_thread) == wanted]
+        others = [of.demand_us / of.cpus for of in there if (of.roles, of.is_thread) != wanted]
+        is_grown = run.case(case).clients >= run.case(best(run)).clients
+        if is_grown and full(there) and predicted and others:
+            found[case] = paired_shift(np.log(predicted[0] / np.max(others, axis=0)), run.confidence).exp()
+    return found

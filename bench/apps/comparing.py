@@ -12,9 +12,10 @@ from bench.analysis import budget, checks, trust_card, verdicts
 from bench.analysis.comparison import Comparison, at_once
 from bench.apps import growing, revisions
 from bench.errors import UsageError
-from bench.experiments import precision, registry
+from bench.experiments import precision
 from bench.experiments.compare import findings
 from bench.experiments.compare.text import turns
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.plan import parameters as params
 from bench.plan.plan import Plan
@@ -68,7 +69,7 @@ def _plan(system: str, transport: str | None, given: Mapping[str, str], base: So
         rest.pop(name, None)
     case = {"system": system} | ({"transport": transport} if transport else {}) | own
     a, b = ({**case, "source": source.label} for source in (base, head))
-    return registry.plan("compare", a=a, b=b, **rest)
+    return experiment("compare").plan(a=a, b=b, **rest)
 
 
 def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) -> Run:

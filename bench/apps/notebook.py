@@ -23,8 +23,11 @@ from bench.apps import code, growing, listing, repeat
 from bench.apps.teaching.predictions import require
 from bench.drawing.axes import style
 from bench.errors import UsageError
-from bench.experiments import claims, precision, published, registry, sentences, tables
-from bench.experiments import panels as figures
+from bench.experiments import precision, tables
+from bench.grammar import claim
+from bench.grammar import figure as figures
+from bench.grammar.experiment import OF_A_RUN, experiment, refuse_unknown
+from bench.grammar.method import measured
 from bench.measurement import capacity_search, runner
 from bench.plan import confirmation, hosts
 from bench.plan.case import Case
@@ -50,14 +53,14 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
     Prints beforehand what will be measured and how long that takes; UsageError names an unknown parameter.
     """
     parameters = _asked(notebook, namespace or {}, parameters)
-    source, resume, budget_s, predicted = (parameters.pop(name, usual) for name, usual in registry.OF_A_RUN.items())
+    source, resume, budget_s, predicted = (parameters.pop(name, usual) for name, usual in OF_A_RUN.items())
     require(notebook, predicted)
     if source != "measure":
         return _load(notebook, str(source), parameters)
-    if reason := registry.why_not(notebook, **parameters):
+    if reason := experiment(notebook).why_not(**parameters):
         print(f"Skipped: {reason}. The figures below show the reference run of another machine.")
         return _load(notebook, "reference", parameters)
-    plan, is_resumed = registry.plan(notebook, **parameters), flag(resume, "resume")
+    plan, is_resumed = experiment(notebook).plan(**parameters), flag(resume, "resume")
     if literal(budget_s) is not None:
         plan = _budgeted(plan, budget_s, is_resumed, parameters)
     estimate.refuse_too_long(plan)
@@ -68,8 +71,8 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
 
 def _asked(notebook: str, namespace: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return a notebook's parameters in a namespace, and those given; UsageError for one that it does not have."""
-    parameters = registry.parameters(notebook)
-    registry.refuse_unknown(notebook, [*_injected(namespace), *given], parameters)
+    parameters = experiment(notebook).parameters
+    refuse_unknown(notebook, [*_injected(namespace), *given], parameters)
     return {name: namespace[name] for name in parameters if name in namespace} | given
 
 
@@ -98,8 +101,8 @@ def search(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> 
     parameters = _asked("capacity", namespace or {}, parameters)
     if (source := parameters.pop("source", "measure")) != "measure":
         return _load("capacity", str(source), parameters)
-    plan = registry.plan("capacity", **parameters)
-    usual = registry.parameters("capacity")
+    plan = experiment("capacity").plan(**parameters)
+    usual = experiment("capacity").parameters
     goal = objective(parameters.get("objective", usual["objective"]))
     rule = confirmation.rule(parameters.get("rule", usual["rule"]), PROFILES[plan.profile].starts, goal.p)
     expected = f"{plan.starts} starts or so of {plan.window_s:g} s and more, profile {plan.profile}"
@@ -157,7 +160,7 @@ def _load(notebook: str, source: str, asked: Mapping[str, Any] | None = None) ->
     if "capacity" in run.manifest:  # the search decided how many starts each rate had
         what = f"{counted(len(run.ledger), 'start')} at {counted(len(run.cases), 'rate')}"
     print(f"Nothing is measured: this is run {run.id}, measured {run.manifest['created']} ({what})")
-    if others := repeat.others(run.folder, registry.parameters(notebook) | dict(asked or {})):
+    if others := repeat.others(run.folder, experiment(notebook).parameters | dict(asked or {})):
         print(f"It was measured with {', '.join(f'{name}={value}' for name, value in others.items())}")
     return run
 
@@ -201,8 +204,8 @@ class Folded(HTML):
 
 def answer(run: Run, *panels: str) -> None:
     """Show the claims that the run contradicts, the answer to the notebook's question, and panels."""
-    contradicted = claims.contradictions(sentences.conclusion(run))
-    display(Markdown(paragraphs(contradicted, sentences.answer(run))))
+    of = experiment(run.plan.notebook)
+    display(Markdown(paragraphs(of.contradictions(run), of.answer(run))))
     show(run, *panels)
 
 
@@ -222,7 +225,7 @@ def trust(run: Run) -> None:
 
 def method(run: Run, system: str = "") -> None:
     """Show how the run was measured; folded plan, versions and timed code, of its first system or the one named."""
-    display(Markdown(sentences.measured(run)))
+    display(Markdown(measured(run)))
     display(Folded("Plan", _html(tables.plan(run))), Folded("Versions", _html(tables.versions(run))))
     pieces = code.of_run(run, system)
     if absent := code.absent(run, system):
@@ -234,8 +237,9 @@ def method(run: Run, system: str = "") -> None:
 
 
 def table(run: Run, *names: str) -> None:
-    """Show tables by the names of their functions in ``bench.experiments.tables``; or all results that there are."""
-    for frame in [getattr(tables, name)(run) for name in names] or tables.results(run):
+    """Show tables by name, of the notebook's own or of ``bench.experiments.tables``; or all results that there are."""
+    own = experiment(run.plan.notebook).tables
+    for frame in [(own.get(name) or getattr(tables, name))(run) for name in names] or tables.results(run):
         if len(frame):
             show_frame(frame)
 
@@ -252,7 +256,7 @@ def _html(frame: pd.DataFrame, wrap: bool = False) -> str:
 
 
 def show(run: Run, *panels: str) -> None:
-    """Show panels of the notebook's figure, named as the functions in its ``figure.py``."""
+    """Show panels of the notebook's figure by name."""
     for name in panels:
         drawn = figures.panel(run, name)
         show_figure(drawn, figures.alt_text(run, drawn))
@@ -266,14 +270,22 @@ def show_figure(figure: Figure, alt: str) -> None:
     display(Image(buffer.getvalue(), width=900, alt=alt))
 
 
-def tell(run: Run, what: str = "conclusion") -> None:
-    """Show sentences computed from the run: ``conclusion``, or another function in its ``text.py``."""
-    display(Markdown(sentences.text(run, what)))
+def tell(run: Run, what: str = "") -> None:
+    """Show the claims that the run tests: what was measured, what is claimed, and the verdict."""
+    of = experiment(run.plan.notebook)
+    if what or not of.claims:
+        display(Markdown(of.tell(run, what or "conclusion")))
+        return
+    if reason := of.why_no_conclusion(run):
+        display(Markdown(reason))
+        return
+    show_frame(claim.table(run, of.claims))
 
 
-def lines(run: Run, origin: str) -> None:
-    """Print results in the format of an origin: ``zeromq``, ``greeter`` or ``wamp``."""
-    print(getattr(published, f"{origin}_lines")(run))
+def lines(run: Run) -> None:
+    """Print results in the format of the notebook's origin."""
+    if of_origin := experiment(run.plan.notebook).lines:
+        print(of_origin(run))
 
 
 def save(run: Run) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 from bench import stats
 from bench.analysis import checks
 from bench.analysis.comparison import QUANTITIES
-from bench.experiments import precision, sentences
+from bench.experiments import precision
 from bench.experiments.capacity import findings
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.run import reply_streams, requests
 from bench.run.frames import NUMBERS, Run, number_of
@@ -28,7 +29,7 @@ def document(run: Run) -> Record:
     plan = run.plan
     made: Record = {"run": run.id, "notebook": plan.notebook, "created": run.manifest["created"]}
     made["plan"] = {"described": described(plan), **known({name: getattr(plan, name) for name in OF_A_PLAN})}
-    made["conclusion"] = unmarked(sentences.conclusion(run))
+    made["conclusion"] = unmarked(experiment(run.plan.notebook).conclusion(run))
     made["checks"] = [check.as_dict() for check in checks.check(run)]
     made["cases"] = [case(run, number) for number in run.numbers]
     made["ratios"] = ratios(run)

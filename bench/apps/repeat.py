@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.apps.exploring.command import word
 from bench.errors import BenchError
-from bench.experiments import registry
+from bench.grammar.experiment import exists, experiment
 from bench.plan.parameters import literal
 from bench.plan.plan import Plan
 from bench.run.folder import Folder
@@ -21,7 +21,7 @@ def command(folder: Folder) -> str:
     comment says so.
     """
     plan, asked = folder.plan(), folder.manifest().get("parameters")
-    usual = registry.parameters(plan.notebook) if registry.has_plan(plan.notebook) else {}
+    usual = experiment(plan.notebook).parameters if exists(plan.notebook) else {}
     if sources := dict.fromkeys(case.source for case in plan.cases if case.source):
         return f"python -m bench compare BASE HEAD --system {plan.cases[0].system}  # of {listed(sources)}"
     words = [f" -p {name} {word(value)}" for name, value in others(folder, usual).items()]

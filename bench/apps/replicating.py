@@ -15,7 +15,7 @@ from bench.analysis import replication
 from bench.analysis.replication import Occasion, Replicated, Row
 from bench.apps import scenarios
 from bench.errors import DataError, UsageError
-from bench.experiments import registry
+from bench.grammar.experiment import OF_A_RUN, exists, experiment
 from bench.installation import environments
 from bench.measurement.machine import machine_id
 from bench.plan.plan import Plan
@@ -45,13 +45,13 @@ def planned(name: str, parameters: Mapping[str, str]) -> tuple[Plan, dict[str, A
     """Return the plan of a notebook, or of a scenario of one, and its parameters; UsageError if it has no ratio."""
     chosen = scenarios.chosen(name)
     notebook, asked = chosen.notebook.stem, {**chosen.parameters, **parameters}
-    if taken := sorted(asked.keys() & registry.OF_A_RUN.keys()):
+    if taken := sorted(asked.keys() & OF_A_RUN.keys()):
         raise UsageError(f"{taken[0]} is not for a plan that is measured several times: leave it out")
-    if not registry.has_plan(notebook):
+    if not exists(notebook):
         raise UsageError(f"{notebook} measures nothing: name a notebook that does")
-    if reason := registry.why_not(notebook, **asked):
+    if reason := experiment(notebook).why_not(**asked):
         raise UsageError(reason)
-    plan = registry.plan(notebook, **asked)
+    plan = experiment(notebook).plan(**asked)
     if plan.until_width:
         raise UsageError("occasions of one plan have as many starts each: leave until_width out")
     if sum(case.system != "loopback" for case in plan.cases) < 2:

@@ -12,7 +12,10 @@ from bench.analysis import checks
 from bench.apps import notebook, numbers
 from bench.apps.markup import as_html
 from bench.drawing.axes import style
-from bench.experiments import panels, registry, sentences, tables
+from bench.experiments import tables
+from bench.grammar import figure as panels
+from bench.grammar.experiment import experiment
+from bench.grammar.method import measured
 from bench.plan import service_file
 from bench.plan.objective import objective as read_objective
 from bench.run.files import write_bytes
@@ -74,7 +77,7 @@ def headline(first: Run, *others: Run) -> dict[str, Any]:
 
 def text(*runs: Run) -> str:
     """Return what the page says first, as plain text."""
-    return "\n\n".join(unmarked(sentences.conclusion(run)) for run in runs)
+    return "\n\n".join(unmarked(experiment(run.plan.notebook).conclusion(run)) for run in runs)
 
 
 def write(*runs: Run, folder: Path) -> tuple[Path, Path]:
@@ -91,12 +94,12 @@ def _html(name: str, *runs: Run) -> str:
     parts = [f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(name)}</title><style>{STYLE}</style>"]
     parts.append(f"<h1>{escape(name)}</h1>")
     for run in runs:
-        parts.append(f"<h2>{escape(registry.figure_of(run.plan.notebook).TITLE)}</h2>")
-        parts.append(f"<p>{as_html(sentences.conclusion(run))}</p>")
+        parts.append(f"<h2>{escape(experiment(run.plan.notebook).title())}</h2>")
+        parts.append(f"<p>{as_html(experiment(run.plan.notebook).conclusion(run))}</p>")
         parts.append(f'<img alt="{escape(panels.alt_text(run))}" src="data:image/png;base64,{_png(run)}">')
         parts.append(f"<details><summary>Trust card</summary>{_table(tables.card(checks.check(run)))}</details>")
         parts += [f"<details><summary>Numbers</summary>{_table(frame)}</details>" for frame in tables.results(run)]
-        parts.append(f"<p><small>{escape(sentences.measured(run))}</small></p>")
+        parts.append(f"<p><small>{escape(measured(run))}</small></p>")
     return "\n".join(parts)
 
 

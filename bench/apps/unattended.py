@@ -20,7 +20,7 @@ from bench import paths, systems
 from bench.apps import growing, scenarios, threads
 from bench.apps.scenarios import Chosen
 from bench.errors import BenchError, DataError, UsageError
-from bench.experiments import registry
+from bench.grammar.experiment import exists, experiment, refuse_unknown
 from bench.installation import environments
 from bench.plan.parameters import literal, positive
 from bench.plan.plan import Plan
@@ -143,8 +143,8 @@ def _planned(notebook: Path, parameters: dict[str, Any]) -> tuple[Plan | None, o
     import papermill
 
     cell = papermill.inspect_notebook(str(notebook))
-    is_planned = registry.has_plan(notebook.stem)
-    registry.refuse_unknown(notebook.stem, parameters, registry.parameters(notebook.stem) if is_planned else cell)
+    is_planned = exists(notebook.stem)
+    refuse_unknown(notebook.stem, parameters, experiment(notebook.stem).parameters if is_planned else cell)
     values: dict[str, Any] = {name: _default(entry["default"]) for name, entry in cell.items()} | parameters
     source = values.pop("source", "measure" if is_planned else None)
     if source == "reference":
@@ -154,9 +154,9 @@ def _planned(notebook: Path, parameters: dict[str, Any]) -> tuple[Plan | None, o
     for name in ("resume", "predictions"):
         values.pop(name, None)
     budget_s = literal(values.pop("budget_s", None))
-    if registry.why_not(notebook.stem, **values):  # it will say why, and draw the reference run
+    if experiment(notebook.stem).why_not(**values):  # it will say why, and draw the reference run
         return None, None
-    return registry.plan(notebook.stem, **values), budget_s
+    return experiment(notebook.stem).plan(**values), budget_s
 
 
 def _seconds(plan: Plan | None, budget_s: object) -> float:

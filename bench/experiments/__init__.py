@@ -1,1 +1,1 @@
-"""The experiments: a folder for each notebook, and what they share. ``findings`` and ``text`` draw nothing."""
+"""The experiments: one file for each notebook, of the same stem, written in the words of ``bench.grammar``."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bench.experiments.case_ratios import Ratio
+from bench.grammar.contrast import Ratio
 from bench.text import listed, paragraphs
 
 AGAINST = "**Contradicted by this run"

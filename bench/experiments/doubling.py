@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from bench.analysis.resources import crowded, total_cpu
-from bench.experiments.case_ratios import Ratio
 from bench.experiments.claims import above
+from bench.grammar.contrast import Ratio
 from bench.run.frames import Run
 from bench.text import duration, listed
 

@@ -2,8 +2,8 @@
 
 import math
 
-from bench.experiments import registry
-from bench.experiments.case_ratios import P50, Ratio, ratio
+from bench.grammar.contrast import P50, Ratio, ratio
+from bench.grammar.experiment import experiment
 from bench.plan.plan import Plan
 from bench.run.folder import Folder
 from bench.run.frames import Run
@@ -18,9 +18,8 @@ def printed(run: Run, *quantities: str) -> list[Ratio]:
     """
     if not run.ledger["calls"].any():
         return []
-    listed = getattr(registry.findings_of(run.plan.notebook), "ratios", None)
-    if listed:
-        return list(listed(run))
+    if listed := experiment(run.plan.notebook).ratios(run):
+        return listed
     cases = [case for case in run.numbers if run.case(case).system != "loopback"]
     return [ratio(run, cases[0], other, name) for other in cases[1:] for name in quantities]
 

@@ -12,12 +12,8 @@ from bench import stats
 from bench.analysis import overload, per_host, quantiles, resources, stationarity
 from bench.analysis.checks import level_changes
 from bench.analysis.comparison import compare_cases
-from bench.analysis.prediction import capacity_at, predict
 from bench.analysis.trust_card import Check
-from bench.experiments import registry
 from bench.experiments.calibration import findings as calibration
-from bench.experiments.case_ratios import load_of
-from bench.experiments.clients.findings import grown
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.messages import findings as codecs
 from bench.experiments.network import findings as network
@@ -26,6 +22,8 @@ from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
 from bench.experiments.retries.findings import outcomes, recovery_words
 from bench.experiments.sentences import AT_LEAST, EXACTLY, UNKNOWN, factor, limit_of
 from bench.experiments.tls import findings as tls
+from bench.grammar.contrast import load_of
+from bench.grammar.experiment import experiment
 from bench.plan.case import MOST_CALLS, Case
 from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
@@ -82,7 +80,7 @@ def _known(value: float, text: Text, otherwise: str) -> str:
 @table("case")
 def ratios(run: Run) -> Iterator[Row]:
     """Return one row for each ratio of two cases that the run's notebook reports: its value and its 95 % interval."""
-    for ratio in registry.findings_of(run.plan.notebook).ratios(run):
+    for ratio in experiment(run.plan.notebook).ratios(run):
         yield {
             "case": run.labels[ratio.other],
             "compared with": run.labels[ratio.base],
@@ -109,27 +107,6 @@ def limits(run: Run) -> Iterator[Row]:
                 "CPU utilization": limit.utilization,
                 "saturated": limit.names if limit.capacity in said else UNKNOWN,
             }
-
-
-@table("clients")
-def predictions(run: Run) -> Iterator[Row]:
-    """Return one row for each number of clients: measured calls/s, the predictions from one client, and the limit.
-
-    The limit is what the resource with the least room has time for, with the CPU time per call measured in that case.
-    """
-    if (model := predict(run)) is None:
-        return
-    for case, row in numbered(grown(run)):
-        name, capacity = capacity_at(run, case)
-        place = int(row["clients"]) - 1
-        yield {
-            "clients": row["clients"],
-            "measured calls/s": _of_case(run, case, "rate_per_s", quantity),
-            "predicted, asymptotic": quantity(model.asymptote[place]),
-            "predicted, MVA": quantity(model.rate[place]),
-            "measured / MVA": quantity(row["rate_per_s"] / model.rate[place]),
-            "limit at the measured CPU time per call": f"{quantity(capacity)} ({name})",
-        }
 
 
 @table("system", {"connections": "persistent", "hosts": "this machine"})

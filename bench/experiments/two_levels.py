@@ -6,8 +6,8 @@ import numpy as np
 
 from bench.analysis import checks
 from bench.analysis.comparison import ratios
-from bench.experiments.case_ratios import Ratio
-from bench.experiments.registry import findings_of
+from bench.grammar.contrast import Ratio
+from bench.grammar.experiment import experiment
 from bench.run.frames import Run
 from bench.stats.intervals import paired_shift
 from bench.stats.levels import Levels
@@ -33,8 +33,7 @@ def _of_case(run: Run, case: int, two: Levels, answer: str) -> str:
 
 
 def _ratios(run: Run) -> list[Ratio]:
-    of_notebook = getattr(findings_of(run.plan.notebook), "ratios", None)
-    return of_notebook(run) if of_notebook else []
+    return experiment(run.plan.notebook).ratios(run)
 
 
 def _is_in(run: Run, case: int, value: str, answer: str) -> bool:

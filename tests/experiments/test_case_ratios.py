@@ -11,7 +11,7 @@ from bench.analysis.resources import total_cpu
 from bench.apps.teaching import predictions, questions, scores
 from bench.experiments import published, registry, tables
 from bench.experiments import sentences as words
-from bench.experiments.case_ratios import P50, beside_medians, ratio, times
+from bench.grammar.contrast import P50, beside_medians, ratio, times
 from bench.experiments.clients.findings import gain, grown
 from bench.experiments.overview.findings import over_sockets
 from bench.plan.case import Case

@@ -11,7 +11,7 @@ from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions
 from bench.errors import UsageError
 from bench.experiments import panels, registry, tables
-from bench.experiments.case_ratios import P50, RATE
+from bench.grammar.contrast import P50, RATE
 from bench.experiments.claims import AGAINST, above
 from bench.experiments.connections import figure, findings, text
 from bench.plan.case import Case

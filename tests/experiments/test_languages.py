@@ -8,7 +8,7 @@ from handmade import handmade
 from bench.apps import notebook
 from bench.errors import NotInstalledError, UsageError
 from bench.experiments import panels, registry
-from bench.experiments.case_ratios import times
+from bench.grammar.contrast import times
 from bench.experiments.languages import findings, servers_figure, text
 from bench.experiments.languages.plan import SIDES, TWINS
 from bench.plan.case import Case

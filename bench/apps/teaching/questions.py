@@ -12,10 +12,8 @@ from bench import stats
 from bench.analysis.comparison import effect
 from bench.analysis.overload import without_times
 from bench.errors import unknown
-from bench.experiments.case_ratios import RATE, Ratio
-from bench.experiments.clients.findings import best, gain, grown
+from bench.experiments import clients, fanin
 from bench.experiments.connections import findings as connections
-from bench.experiments.fanin import findings as fanin
 from bench.experiments.languages import findings as languages
 from bench.experiments.messages import findings as messages
 from bench.experiments.network import findings as network
@@ -26,6 +24,7 @@ from bench.experiments.retries.findings import Outcome, outcomes
 from bench.experiments.scaleup.findings import of_bytes
 from bench.experiments.streaming.findings import CPU, FIRST, paced, steps
 from bench.experiments.tls import findings as tls
+from bench.grammar.contrast import RATE, Contrast, Ratio
 from bench.run.frames import Run, column, number_of
 from bench.stats.intervals import Interval
 from bench.text import ratio_ends
@@ -114,6 +113,12 @@ def _case(run: Run, **wanted: object) -> int:
     return case
 
 
+def _one(run: Run, contrast: Contrast, **factors: object) -> Ratio | None:
+    """Return the first ratio of a contrast whose case has these factors; None if there is none."""
+    cases = run.find(**factors)
+    return next((ratio for ratio in contrast.ratios(run) if ratio.other in cases), None)
+
+
 def _subject(run: Run, transport: str) -> int:
     return _case(run, system=run.case(0).system, transport=transport)
 
@@ -196,8 +201,8 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "latency q2": lambda run: effect(run, _subject(run, "ipc"), _subject(run, "tcp"), P50),
     "overview q1": lambda run: _layer(run, "grpc_sync"),
     "overview q2": lambda run: _layer(run, "wamp_crossbar"),
-    "clients q1": lambda run: gain(run, grown(run), 2),
-    "clients q2": lambda run: gain(run, grown(run), best(run)),
+    "clients q1": lambda run: _one(run, clients.second),
+    "clients q2": lambda run: _one(run, clients.gain),
     "nodelay q1": lambda run: _held(run, "client only", "server only"),
     "nodelay q2": lambda run: _held(run, "neither"),
     "messages q1": lambda run: _codec_percent(run, "json"),
@@ -215,8 +220,8 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "scaleup q1": _workers,
     "connections q1": lambda run: connections.persistence(run, "sockets"),
     "connections q2": lambda run: connections.deepening(run, "zeromq"),
-    "fanin q1": lambda run: fanin.detour(run, "redis") if "redis" in fanin.systems(run) else None,
-    "fanin q2": lambda run: fanin.growth(run, "nats") if "nats" in fanin.systems(run) else None,
+    "fanin q1": lambda run: _one(run, fanin.detour, system="redis"),
+    "fanin q2": lambda run: _one(run, fanin.growth, system="nats"),
     "network q1": lambda run: network.added_to(run, "sockets"),
     "network q2": lambda run: network.limited(run, "grpc_sync"),
 }

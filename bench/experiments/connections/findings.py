@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.analysis.resources import total_cpu
-from bench.experiments.case_ratios import P50, RATE, Ratio, across, ratio
 from bench.experiments.claims import above
+from bench.grammar.contrast import P50, RATE, Ratio, across, ratio
 from bench.run.frames import Run, numbered, once
 
 MOST_DIFFERENT = 0.1  # share by which the numbers of large calls may differ, if small calls beside them are compared

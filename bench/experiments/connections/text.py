@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 
-from bench.experiments.case_ratios import P50, RATE, Ratio
 from bench.experiments.claims import AGAINST, above, judged, with_verdict
 from bench.experiments.connections.findings import (
     MOST_DIFFERENT,
@@ -22,6 +21,7 @@ from bench.experiments.connections.findings import (
     time_per_call_us,
 )
 from bench.experiments.sentences import limit_of
+from bench.grammar.contrast import P50, RATE, Ratio
 from bench.run.frames import Run, number_of
 from bench.stats import across_starts
 from bench.text import duration, listed, paragraphs, percent_beside, quantity

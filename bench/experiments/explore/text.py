@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from bench import stats
-from bench.experiments.case_ratios import confidence
 from bench.experiments.explore.findings import Row, ratio_of, rows
 from bench.experiments.sentences import ranged
+from bench.grammar.contrast import confidence
 from bench.run.frames import Run
 from bench.stats import intervals
 from bench.stats.intervals import Interval

@@ -2,10 +2,10 @@
 
 import math
 
-from bench.experiments.case_ratios import confidence, times
 from bench.experiments.languages import findings
 from bench.experiments.languages.findings import Cross
 from bench.experiments.sentences import AT_LEAST, absent, limit_of
+from bench.grammar.contrast import confidence, times
 from bench.run.frames import Run
 from bench.stats import Text, across_starts
 from bench.stats.intervals import Interval

@@ -2,7 +2,7 @@
 
 import math
 
-from bench.experiments.case_ratios import P50, Ratio, ratio
+from bench.grammar.contrast import P50, Ratio, ratio
 from bench.run.frames import Run
 
 BASELINE = "sockets"

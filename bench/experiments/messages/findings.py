@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bench import message_types, stats
-from bench.experiments.case_ratios import P50, Ratio, ratio
+from bench.grammar.contrast import P50, Ratio, ratio
 from bench.run.frames import Run, once
 from bench.stats import Spread
 from bench.validation.message_support import codec_of

@@ -2,9 +2,9 @@
 
 import math
 
-from bench.experiments.case_ratios import P50, ratio
 from bench.experiments.messages import findings
 from bench.experiments.messages.findings import DOMINANT, LITTLE
+from bench.grammar.contrast import P50, ratio
 from bench.run.frames import Run
 from bench.text import capitalized, duration, listed, paragraphs, quantity
 

@@ -4,8 +4,8 @@ import math
 
 from bench.analysis import comparison
 from bench.analysis.quantiles import quantile
-from bench.experiments.case_ratios import times
 from bench.experiments.mystery.findings import P50, alone, boxes, name_of
+from bench.grammar.contrast import times
 from bench.run.frames import Run, column, number_of
 from bench.text import duration
 

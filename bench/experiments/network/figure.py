@@ -22,7 +22,6 @@ from bench.drawing.axes import (
     say_why_empty,
     separate_rows,
 )
-from bench.experiments.case_ratios import P50
 from bench.experiments.network.findings import (
     FAR,
     SEGMENT,
@@ -39,6 +38,7 @@ from bench.experiments.network.findings import (
     whole,
 )
 from bench.experiments.nodelay.findings import DELAY_S
+from bench.grammar.contrast import P50
 from bench.plan import namespaces
 from bench.plan.namespaces import bandwidth
 from bench.run.frames import Run

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench.experiments.case_ratios import P50, Ratio, ratio
+from bench.grammar.contrast import P50, Ratio, ratio
 from bench.plan import namespaces
 from bench.plan.case import Case
 from bench.run.frames import Run, once

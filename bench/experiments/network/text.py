@@ -1,6 +1,5 @@
 """Sentences of network.ipynb: what the link adds, what its bandwidth decides, the systems' order, Nagle's stall."""
 
-from bench.experiments.case_ratios import P50
 from bench.experiments.network.findings import (
     FAR,
     SEGMENT,
@@ -16,6 +15,7 @@ from bench.experiments.network.findings import (
     transfers,
 )
 from bench.experiments.nodelay.findings import DELAY_S
+from bench.grammar.contrast import P50
 from bench.plan.namespaces import bandwidth
 from bench.run.frames import Run
 from bench.stats import across_starts

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from bench import stats
-from bench.experiments.case_ratios import times
 from bench.experiments.noise.findings import (
     STOLEN,
     TIMERS,
@@ -19,6 +18,7 @@ from bench.experiments.noise.findings import (
     timeline,
     timer_cases,
 )
+from bench.grammar.contrast import times
 from bench.run.frames import Run
 from bench.stats import Array, Spread, across_starts, variance
 from bench.stats.intervals import Interval

@@ -10,7 +10,6 @@ import pandas as pd
 from bench import stats
 from bench.analysis import comparison, overload
 from bench.analysis.resources import crowded
-from bench.experiments.case_ratios import times
 from bench.experiments.openload.findings import (
     MOST_UNSETTLED,
     alone,
@@ -26,6 +25,7 @@ from bench.experiments.openload.findings import (
     slow_request,
     sweep,
 )
+from bench.grammar.contrast import times
 from bench.run.frames import Run, number_of, numbered
 from bench.text import counted, duration, listed, paragraphs
 

@@ -9,7 +9,7 @@ from bench.analysis import stationarity
 from bench.analysis.checks import level_changes
 from bench.contract import GROUPS
 from bench.errors import BenchError
-from bench.experiments.case_ratios import RATE, Ratio, ratio
+from bench.grammar.contrast import RATE, Ratio, ratio
 from bench.run.frames import Run, column, number_of, numbered, once
 from bench.run.start_values import cpu_us_per_call
 from bench.validation.cases import MADE_UP

@@ -3,7 +3,6 @@
 import pandas as pd
 
 from bench.analysis.resources import cpu_over_starts
-from bench.experiments.case_ratios import beside_medians
 from bench.experiments.doubling import doubled, parts, waiting
 from bench.experiments.overview.findings import (
     FLOOR,
@@ -20,6 +19,7 @@ from bench.experiments.overview.findings import (
     unsteady,
 )
 from bench.experiments.sentences import absent, why_not_more
+from bench.grammar.contrast import beside_medians
 from bench.run.frames import Run, number_of, numbered
 from bench.text import duration, listed, paragraphs, percent_beside, quantity
 

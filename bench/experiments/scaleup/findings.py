@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from bench.experiments.case_ratios import RATE, Ratio, ratio
 from bench.experiments.claims import above
+from bench.grammar.contrast import RATE, Ratio, ratio
 from bench.run.frames import Run, numbered, once
 
 

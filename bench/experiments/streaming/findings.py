@@ -11,8 +11,8 @@ import pandas as pd
 from bench import stats
 from bench.analysis.comparison import values
 from bench.analysis.resources import crowded, full, resources
-from bench.experiments.case_ratios import Ratio, ratio
 from bench.experiments.nodelay.findings import DELAY_S
+from bench.grammar.contrast import Ratio, ratio
 from bench.run import reply_streams
 from bench.run.frames import Run, number_of, numbered, once
 from bench.run.reply_streams import FIRST as FIRST

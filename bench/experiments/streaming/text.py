@@ -4,10 +4,10 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis.resources import cpu_over_starts
-from bench.experiments.case_ratios import ratio
 from bench.experiments.published import VLLM
 from bench.experiments.streaming import findings
 from bench.experiments.streaming.findings import FIRST, GAP, LARGE_GAP, QUANTITIES, Step
+from bench.grammar.contrast import ratio
 from bench.run.frames import Run, number_of, numbered
 from bench.text import counted, duration, listed, paragraphs, quantity
 

@@ -4,8 +4,8 @@ import itertools
 
 import pandas as pd
 
-from bench.experiments.case_ratios import RATE, Ratio, ratio
 from bench.experiments.claims import above
+from bench.grammar.contrast import RATE, Ratio, ratio
 from bench.run.frames import Run, number_of, numbered
 
 BITS = "rate_mbit_per_s"

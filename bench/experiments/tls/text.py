@@ -2,10 +2,10 @@
 
 import math
 
-from bench.experiments.case_ratios import confidence, times
 from bench.experiments.sentences import limit_of
 from bench.experiments.tls import findings
 from bench.experiments.tls.findings import Pair, name, pairs
+from bench.grammar.contrast import confidence, times
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.stats.intervals import Interval

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.experiments.case_ratios import P50, Ratio, ratio
 from bench.experiments.published import wamp_replicas
+from bench.grammar.contrast import P50, Ratio, ratio
 from bench.run.frames import Run, number_of, once
 from bench.stats import intervals
 from bench.stats.intervals import Interval

@@ -1,11 +1,11 @@
 """Sentences of wamp.ipynb: the effect of each factor, and the router's share of the CPU time."""
 
 from bench.analysis.resources import cpu_over_starts
-from bench.experiments.case_ratios import Ratio
 from bench.experiments.published import wamp_replicas
 from bench.experiments.sentences import P50
 from bench.experiments.wamp import findings
 from bench.experiments.wamp.findings import Effect
+from bench.grammar.contrast import Ratio
 from bench.run.frames import Run
 from bench.text import duration, listed, paragraphs, quantity
 

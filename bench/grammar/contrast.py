@@ -1,17 +1,20 @@
-"""Ratios of two cases of a run: one estimator for sentences, tables, figures, scores and expected results."""
+"""Contrasts: a quantity of some cases divided by that of another case; one estimator wherever a ratio is shown."""
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
 from bench.analysis.comparison import QUANTITIES, effect
-from bench.run.frames import Run, column, number_of
+from bench.grammar.choose import Chooser, alike, chosen
+from bench.grammar.estimate import Estimate
+from bench.grammar.quantities import P50 as P50
+from bench.grammar.quantities import RATE as RATE
+from bench.grammar.quantities import over_starts, quantity_of
+from bench.run.frames import Run, number_of
 from bench.stats.intervals import Interval
-from bench.text import few, ratio_ends
-
-P50, RATE = column(0.5), "rate_per_s"
+from bench.text import capitalized, few, ratio_ends
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,55 @@ class Ratio:
 
     def __str__(self) -> str:
         return times(self.interval)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A quantity of the cases ``of`` divided by that of the first case ``over``, among cases that are alike.
+
+    quantity: a column of ``Run.starts``, or ``cpu_us_per_call``. by: factors that the cases of a ratio have in common;
+    each combination of their values has ratios of its own. where: the cases that are looked at.
+    """
+
+    quantity: str
+    of: Chooser
+    over: Chooser
+    by: tuple[str, ...] = ()
+    where: Chooser = field(default_factory=dict)
+
+    def ratios(self, run: Run) -> list[Ratio]:
+        """Return the ratios of a run, those that are known; none of a case to itself."""
+        pairs = [
+            (base, other)
+            for _, group in alike(run, chosen(run, self.where), self.by)
+            for base in chosen(run, self.over, group)[:1]
+            for other in chosen(run, self.of, group)
+            if other != base
+        ]
+        found = [ratio(run, base, other, self.quantity) for base, other in pairs]
+        return [of for of in found if not math.isnan(of.value)]
+
+    def __call__(self, run: Run) -> list[Estimate]:
+        """Return the ratios of a run as estimates."""
+        return [estimate_of(run, of) for of in self.ratios(run)]
+
+    def sentences(self, run: Run) -> list[str]:
+        """Return a sentence for each ratio, with the two medians."""
+        return [sentence(run, of) for of in self.ratios(run)]
+
+
+def estimate_of(run: Run, of: Ratio) -> Estimate:
+    """Return a ratio as an estimate of its case, compared with its base."""
+    return Estimate(run.labels[of.other], of.interval, of.words, of.range, run.labels[of.base], (of.base, of.other))
+
+
+def sentence(run: Run, of: Ratio) -> str:
+    """Return a ratio of two cases in a sentence, with the median of each."""
+    quantity = quantity_of(of.name)
+    other, base = (
+        f"{run.labels[case]} ({over_starts(run, case, of.name).values(quantity.text)})" for case in (of.other, of.base)
+    )
+    return f"{capitalized(quantity.words)} of {other} divided by that of {base}: **{of.words}** ({of.range}){of.doubt}."
 
 
 def times(found: Interval) -> str:

@@ -1,0 +1,60 @@
+"""What limited the rate of a case: which CPUs were saturated, and what the rate says of the server's capacity."""
+
+import math
+from dataclasses import dataclass
+
+from bench.analysis.resources import Resource, crowded, full, resources
+from bench.run.frames import Run
+from bench.text import listed
+
+AT_LEAST, EXACTLY, UNKNOWN = "at least this rate", "this rate", "not known"  # what a rate says of a server's capacity
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What limited the rate of a case.
+
+    utilization: of the CPUs of each role, in words. saturated: the resources without idle time, none where that is not
+    known. capacity: what the rate says of the server's capacity: it is this rate only if the server was saturated and
+    the clients were not. crowded: the utilization of the machine's CPUs where other processes left none idle.
+    """
+
+    utilization: str
+    saturated: tuple[Resource, ...]
+    capacity: str
+    crowded: float | None = None
+
+    @property
+    def names(self) -> str:
+        """The saturated resources in words."""
+        if self.crowded:
+            return f"not known: with other processes the machine's CPUs were {self.crowded:.0%} busy"
+        return listed(resource.name for resource in self.saturated) if self.saturated else "no CPU is saturated"
+
+    @property
+    def sentence(self) -> str:
+        """The saturated resources, or that there are none, as a sentence without its full stop."""
+        return f"The limit is {self.names}" if self.saturated or self.crowded else f"At this rate {self.names}"
+
+
+def limit_of(run: Run, case: int) -> Limit:
+    """Return what limited the rate of a case, by the CPU utilization of its roles."""
+    measured = resources(run, case)
+    utilization = listed(f"{resource.name} {resource.percent}" for resource in measured)
+    if math.isnan(run.cases.loc[case, "server_cpu_us_per_call"]):
+        return Limit(utilization, (), UNKNOWN)
+    busy = tuple(full(measured))
+    asking, serving = (any(role in resource.roles for resource in busy) for role in ("client", "server"))
+    return Limit(utilization, busy, EXACTLY if serving and not asking else AT_LEAST, crowded(run, case))
+
+
+def why_not_more(run: Run, case: int) -> str:
+    """Return in sentences what limited the rate of a case, and what that says of the server's capacity."""
+    limit = limit_of(run, case)
+    text = f"CPU utilization: {limit.utilization}."
+    if limit.capacity == UNKNOWN:
+        return f"{text} The server's CPU time is not known, and neither is the limit."
+    text += f" {limit.sentence}."
+    if limit.capacity == EXACTLY:
+        return f"{text} The clients are not saturated: this rate is the server's capacity for this load."
+    return f"{text} The server's capacity is at least this rate."

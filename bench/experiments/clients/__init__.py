@@ -1,1 +1,0 @@
-"""clients.ipynb: How does throughput grow with the number of clients?"""

@@ -1,1 +1,0 @@
-"""fanin.ipynb: How do brokers and servers perform with many clients?"""

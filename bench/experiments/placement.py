@@ -1,0 +1,65 @@
+"""placement.ipynb: the same round trip with client and server on one CPU, on two, and wherever the kernel puts them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bench.errors import UsageError
+from bench.grammar.choose import fewest, most
+from bench.grammar.claim import Claim
+from bench.grammar.contrast import Contrast
+from bench.grammar.panels import Cdf, Rows, way_of
+from bench.grammar.quantities import CPU, P50
+from bench.grammar.sweep import Bytes, Systems, as_sweep
+from bench.grammar.table import Table
+from bench.plan import placement
+from bench.plan.case import Case
+from bench.run.frames import Run
+from bench.validation.amount import InTurns
+from bench.validation.cases import FLOOR, transports
+
+TITLE = "How does CPU placement change the round-trip time?"
+WAY = ("system", "transport")
+
+
+@as_sweep(without=("placement", "hosts"), alike=WAY)
+def sweep(
+    amount: InTurns, system: Systems = "zeromq", transport: object = "[ipc, tcp]", payload_bytes: Bytes = 1000
+) -> Iterator[Case]:
+    """Yield the round trips of some systems, and of raw sockets, under each placement."""
+    if reason := placement.why_not():
+        raise UsageError(f"placements cannot be compared: {reason}; draw the reference run: -p source reference")
+    for name in dict.fromkeys([*system, FLOOR]):
+        for by in transports(name, transport, ""):
+            yield from (Case(name, by, payload_bytes, placement=where) for where in placement.PLACEMENTS)
+
+
+def why_not(**asked: Any) -> str | None:
+    """Return why this machine cannot compare placements, None if it can."""
+    return placement.why_not()
+
+
+def first_transport(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the cases with the transport of the first."""
+    return [case for case in among if run.case(case).transport == run.case(among[0]).transport]
+
+
+ELSEWHERE = {"placement": lambda value: value != "same"}
+extremes = Contrast(P50, of=most(P50), over=fewest(P50), by=WAY)
+slower = Contrast(P50, of=ELSEWHERE, over={"placement": "same"}, by=WAY)
+dearer = Contrast(CPU, of=ELSEWHERE, over={"placement": "same"}, by=WAY)
+
+contrasts = (extremes,)
+answer = (extremes,)
+claims = (
+    Claim("with one caller the median RTT is longer elsewhere than on one CPU (`same`)", slower, above=1),
+    Claim("a call costs more CPU time elsewhere than on one CPU (`same`)", dearer, above=1),
+)
+panels = {
+    "placements": Rows("Median RTT by placement", P50, hue="placement", label=way_of),
+    "placement_distribution": Cdf("Distribution of the RTT", hue="placement", dash="system", where=first_transport),
+    "placement_cpu": Rows("CPU time per call, by placement", CPU, hue="placement", label=way_of),
+    "placement_switches": Rows(
+        "Context switches of the server, by placement", "server_sleeps_per_call", hue="placement", label=way_of
+    ),
+}
+tables = {"spread": Table({"median RTT [range over starts]": P50, "CPU time per call [range over starts]": CPU})}

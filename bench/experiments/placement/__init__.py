@@ -1,1 +1,0 @@
-"""placement.ipynb: How does CPU placement change the round-trip time?"""

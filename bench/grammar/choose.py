@@ -1,0 +1,60 @@
+"""Which cases of a run: by factors, by the largest or smallest of something, or by a function of the run."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bench.grammar.quantities import factor_or_quantity
+from bench.run.frames import Run
+
+Chooser = Mapping[str, object] | Callable[[Run, Sequence[int]], Sequence[int]]
+"""Factors with their values, or with a function that says which values are meant; or a function of cases."""
+
+
+def chosen(run: Run, choose: Chooser, among: Sequence[int] | None = None) -> list[int]:
+    """Return the chosen ones of some cases; of those of calls to a server if ``among`` is None."""
+    if among is None:
+        among = [case for case in run.numbers if run.case(case).system != "loopback"]
+    if not isinstance(choose, Mapping):
+        return list(choose(run, among))
+    return [case for case in among if all(_has(run.case(case).factor(name), choose[name]) for name in choose)]
+
+
+def _has(value: object, wanted: Any) -> bool:
+    return bool(wanted(value)) if callable(wanted) else bool(value == wanted)
+
+
+def most(name: str) -> Chooser:
+    """Choose the case with the largest value of a factor or quantity; of equal ones the first."""
+    return lambda run, among: _extreme(run, among, name, max)
+
+
+def fewest(name: str) -> Chooser:
+    """Choose the case with the smallest value of a factor or quantity; of equal ones the first."""
+    return lambda run, among: _extreme(run, among, name, min)
+
+
+def _extreme(run: Run, among: Sequence[int], name: str, choose: Callable[..., int]) -> list[int]:
+    values = {case: factor_or_quantity(run, case, name) for case in among}
+    known = [case for case in among if not math.isnan(values[case])]
+    return [choose(known, key=values.__getitem__)] if known else []
+
+
+def each(by: str, *chooses: Chooser) -> Chooser:
+    """Choose by several choosers among the cases of each value of a factor, every case once."""
+    return lambda run, among: [
+        case for _, part in alike(run, among, (by,)) for case in dict.fromkeys(_all(run, chooses, part))
+    ]
+
+
+def _all(run: Run, chooses: Sequence[Chooser], among: Sequence[int]) -> Iterator[int]:
+    for choose in chooses:
+        yield from chosen(run, choose, among)
+
+
+def alike(run: Run, cases: Sequence[int], by: Sequence[str]) -> list[tuple[tuple[Any, ...], list[int]]]:
+    """Return the cases that have the same values of some factors, with these values, in the order of the first."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for case in cases:
+        groups.setdefault(tuple(run.case(case).factor(name) for name in by), []).append(case)
+    return list(groups.items())

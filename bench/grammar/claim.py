@@ -1,0 +1,104 @@
+"""Claims that a run tests: an estimand, a relation, a limit; holds, contradicted or undecided."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pandas as pd
+
+from bench.grammar.estimate import Estimate
+from bench.run.frames import Run
+from bench.text import few, paragraphs
+
+HOLDS, CONTRADICTED, UNDECIDED = "holds", "contradicted", "undecided"
+AGAINST = "**Contradicted by this run**"
+BEGIN = {CONTRADICTED: AGAINST, HOLDS: "Holds", UNDECIDED: "Undecided"}  # a sentence, in the order of their weight
+Limit = float | Callable[[Run], float | None]
+
+
+class Verdict(NamedTuple):
+    """What a run says of a claim for one estimate: its whole interval is on one side of the limit, or it is not."""
+
+    estimate: Estimate
+    limit: float
+    word: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That an estimand is above a limit, or at most at it, for every case that it is of.
+
+    A claim holds of a case if the whole interval is on its side of the limit, and is contradicted if the whole interval
+    is on the other one: of data without a difference that happens in 2.5 % of the cases each. The claim as a whole
+    holds if it does of every case (an intersection-union test, which needs no correction for their number); one case
+    that contradicts it is enough against it. limit: a number, or what a run predicts; None: nothing is claimed of it.
+    """
+
+    text: str
+    estimand: Callable[[Run], Sequence[Estimate]]
+    above: Limit | None = None
+    at_most: Limit | None = None
+
+    def verdicts(self, run: Run) -> list[Verdict]:
+        """Return what a run says of each estimate; nothing where it has none, or no limit."""
+        asked = self.at_most if self.above is None else self.above
+        limit = asked(run) if callable(asked) else asked
+        if limit is None:
+            return []
+        return [Verdict(of, limit, self._word(of, limit)) for of in self.estimand(run)]
+
+    def _word(self, of: Estimate, limit: float) -> str:
+        is_above, is_below = of.interval.low > limit, of.interval.high < limit
+        holds, fails = (is_below, is_above) if self.above is None else (is_above, is_below)
+        return HOLDS if holds else CONTRADICTED if fails else UNDECIDED
+
+    def verdict(self, run: Run) -> str:
+        """Return the verdict on the claim as a whole."""
+        words = {of.word for of in self.verdicts(run)}
+        return CONTRADICTED if CONTRADICTED in words else HOLDS if words == {HOLDS} else UNDECIDED
+
+    def relation(self, limit: float) -> str:
+        """Return the relation to a limit in words: "above 1.2"."""
+        return f"{'at most' if self.above is None else 'above'} {limit:.3g}"
+
+    def sentence(self, run: Run) -> str:
+        """Return the claim with its verdict and the estimates that decide it; "" where nothing was measured."""
+        verdicts = self.verdicts(run)
+        for word, begin in BEGIN.items():
+            if decide := [of for of in verdicts if of.word == word]:
+                count = f" in {len(decide)} of {len(verdicts)} cases" if len(verdicts) > 1 else ""
+                shown = decide if word == CONTRADICTED else [min(decide, key=_distance)]
+                closest = "Closest to the limit: " if len(decide) > len(shown) else ""
+                values = few([f"{of.estimate.subject}: {of.estimate}" for of in shown])
+                return f"{begin}{count}: {self.text}. {closest}{values}; claimed: {self.relation(shown[0].limit)}."
+        return ""
+
+
+def _distance(of: Verdict) -> float:
+    """Return how far the value of an estimate is from its limit."""
+    return abs(of.estimate.interval.middle - of.limit)
+
+
+def table(run: Run, claims: Iterable[Claim]) -> pd.DataFrame:
+    """Return one row for each claim and case: what is claimed, measured, the limit, the verdict."""
+    rows = [
+        {
+            "claim": claim.text,
+            "case": of.estimate.subject,
+            "compared with": of.estimate.base,
+            "measured": str(of.estimate),
+            "claimed": claim.relation(of.limit),
+            "verdict": of.word,
+        }
+        for claim in claims
+        for of in claim.verdicts(run)
+    ]
+    frame = pd.DataFrame(rows)
+    return frame.set_index("claim") if rows else frame
+
+
+def sentences(run: Run, claims: Iterable[Claim]) -> tuple[str, str]:
+    """Return as paragraphs the claims that a run contradicts, and the others."""
+    said = [claim.sentence(run) for claim in claims]
+    against = [text for text in said if text.startswith(AGAINST)]
+    return paragraphs(*against), paragraphs(*(text for text in said if text not in against))

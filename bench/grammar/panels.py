@@ -1,0 +1,296 @@
+"""The panels of figures: rows, lines, ratios, distributions, CPU time; each draws a run onto one pair of axes.
+
+A panel draws the systems that a run lacks hollow, from the reference run, where that has them.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from bench.drawing.axes import (
+    GREY,
+    LINE_STYLES,
+    SYSTEM_COLOURS,
+    SYSTEM_MARKERS,
+    Look,
+    RangeRow,
+    band,
+    cpu_bars,
+    distribution_of,
+    draw_cdfs,
+    draw_spreads,
+    ends_of,
+    hollow,
+    interval_row,
+    label_axis,
+    log_axis,
+    look,
+    looks,
+    name_rows,
+    range_row,
+    ratio_axis,
+    ratio_text,
+    say_why_empty,
+    separate_rows,
+    ticks_at,
+)
+from bench.drawing.borrowed import marked, shown
+from bench.grammar.choose import Chooser, alike, chosen
+from bench.grammar.contrast import Contrast
+from bench.grammar.model import Model
+from bench.grammar.quantities import factor_or_quantity, over_starts, per_start, quantity_of
+from bench.run.frames import Run
+from bench.text import in_bytes
+
+Label = Callable[[Run, int], str]
+Ticks = Callable[[float], str]
+MODEL = SYSTEM_COLOURS[4]
+SPREAD_OUT = 10  # the largest value divided by the smallest: above it an axis is logarithmic
+FACTORS: dict[str, tuple[str, Ticks]] = {  # of horizontal axes: their words, and how values are written
+    "clients": ("parallel client processes", "{:g}".format),
+    "under_way": ("clients, each with one call under way", "{:g}".format),
+    "payload_bytes": ("payload", in_bytes),
+    "outstanding": ("calls under way on each connection", "{:g}".format),
+    "offered_per_s": ("offered requests per second", "{:g}".format),
+}
+
+
+def label_of(run: Run, case: int) -> str:
+    """Return the label of a case."""
+    return run.labels[case]
+
+
+def way_of(run: Run, case: int) -> str:
+    """Return the system and the transport of a case."""
+    return f"{run.case(case).system} {run.case(case).transport}"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A case that a panel draws, of the run or of the reference run, and its name there."""
+
+    run: Run
+    case: int
+    name: str
+    is_hollow: bool
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What every panel has: a title, the cases that it draws, and how they are named."""
+
+    title: str
+    where: Chooser = field(default_factory=dict, kw_only=True)
+    label: Label = field(default=label_of, kw_only=True)
+
+    def drawn(self, run: Run) -> list[Drawn]:
+        """Return the cases to draw, those of the run first."""
+        return [
+            Drawn(part, case, marked(self.label(part, case), part is not run), part is not run)
+            for part in shown(run)
+            for case in chosen(part, self.where)
+        ]
+
+
+@dataclass(frozen=True)
+class Rows(Panel):
+    """A row for each case: the value of each start, their range and their median.
+
+    hue: a factor whose values have a colour each; rows of cases that differ in it alone stand together under one name.
+    "": each case has the colour of its system and transport.
+    """
+
+    quantity: str
+    hue: str = ""
+
+    def __call__(self, run: Run, axes: Axes) -> None:
+        """Draw the rows of a run."""
+        text, cases = quantity_of(self.quantity), self.drawn(run)
+        of_hue = hues(self.hue, cases) if self.hue else {}
+        values = [per_start(of.run, of.case, self.quantity) for of in cases]
+        for y, of, starts in zip(self._places(cases), cases, values, strict=True):
+            colour, marker = look_of(of, self.hue, of_hue)
+            if len(starts):
+                range_row(axes, y, RangeRow(starts, colour, marker=marker, is_hollow=of.is_hollow), text.text)
+        self._name(axes, cases)
+        for name, (colour, marker) in of_hue.items():
+            axes.plot([], [], marker, ms=7, color=colour, label=name)
+        _from_zero_or_log(axes.xaxis, [value for starts in values for value in starts], text.text)
+        axes.set_xlabel(f"{text.words}, each start; bar: range, line: median")
+        axes.set_title(self.title)
+
+    def _groups(self, cases: Sequence[Drawn]) -> dict[str, list[Drawn]]:
+        groups: dict[str, list[Drawn]] = {}
+        for of in cases:
+            groups.setdefault(of.name, []).append(of)
+        return groups
+
+    def _places(self, cases: Sequence[Drawn]) -> list[float]:
+        """Return the height of each row: one below the other, with a gap between the groups of a hue."""
+        if not self.hue:
+            return [float(place) for place in range(len(cases))]
+        groups, begin, places = self._groups(cases), 0, dict[int, float]()
+        for rows in groups.values():
+            places |= {id(of): float(begin + place) for place, of in enumerate(rows)}
+            begin += len(rows) + 1
+        return [places[id(of)] for of in cases]
+
+    def _name(self, axes: Axes, cases: Sequence[Drawn]) -> None:
+        """Name each row, or each group of rows."""
+        if not self.hue:
+            return name_rows(axes, [of.name for of in cases])
+        groups, begin = self._groups(cases), 0.0
+        middles, edges = [], []
+        for rows in groups.values():
+            middles.append(begin + (len(rows) - 1) / 2)
+            begin += len(rows) + 1
+            edges.append(begin - 1)
+        axes.set_yticks(middles, list(groups))
+        axes.yaxis.grid(False)
+        axes.set_ylim(begin - 1, -1)
+        separate_rows(axes, edges[:-1])
+
+
+def hues(hue: str, cases: Sequence[Drawn]) -> dict[str, Look]:
+    """Return the look of each value of a factor, in the order of the cases."""
+    values = dict.fromkeys(str(of.run.case(of.case).factor(hue)) for of in cases)
+    return {value: Look(SYSTEM_COLOURS[place], SYSTEM_MARKERS[place % 4]) for place, value in enumerate(values)}
+
+
+def look_of(of: Drawn, hue: str, of_hue: dict[str, Look]) -> Look:
+    """Return the look of a case: that of its value of a factor, or of its system and transport."""
+    return of_hue[str(of.run.case(of.case).factor(hue))] if hue else looks(of.run)[of.case]
+
+
+def _from_zero_or_log(axis: Any, values: Sequence[float], text: Ticks) -> None:
+    """Make an axis logarithmic where its values are spread out; else let it begin at zero."""
+    known = [value for value in values if value > 0]
+    if known and max(known) > SPREAD_OUT * min(known):
+        return log_axis(axis, text)
+    axis.axes.set(**{f"{axis.axis_name}lim": (0, None)})
+    label_axis(axis, text)
+
+
+@dataclass(frozen=True)
+class Lines(Panel):
+    """A quantity by a factor: a line for each combination of other factors, with the range over starts as a band.
+
+    by: these factors. models: predictions beside what was measured.
+    """
+
+    quantity: str
+    x: str
+    by: tuple[str, ...] = ("system", "transport")
+    models: tuple[Model, ...] = ()
+    label: Label = field(default=way_of, kw_only=True)
+
+    def __call__(self, run: Run, axes: Axes) -> None:
+        """Draw the lines of a run, and the models."""
+        text = quantity_of(self.quantity)
+        at: list[float] = []
+        values: list[float] = []
+        lines = list(self._lines(run))
+        dashes = LINE_STYLES if len({part.case(cases[0]).transport for part, cases in lines}) > 1 else {}
+        for place, (part, cases) in enumerate(lines):
+            x = [factor_or_quantity(part, case, self.x) for case in cases]
+            spreads = [over_starts(part, case, self.quantity) for case in cases]
+            of, name = part.case(cases[0]), marked(self.label(part, cases[0]), part is not run)
+            with hollow(axes, part is not run):
+                draw_spreads(axes, x, spreads, look(place), name, dashes.get(of.transport, "-"))
+            at, values = at + x, values + [spread.middle for spread in spreads]
+        if not at:
+            return say_why_empty(axes, "this run has no such cases")
+        self._draw_models(run, axes)
+        words, ticks = FACTORS.get(self.x, (self.x.replace("_", " "), "{:g}".format))
+        if max(at) > SPREAD_OUT * min(at) > 0:
+            axes.set_xscale("log")
+        else:
+            axes.set_xlim(0, 1.04 * max(at))
+        ticks_at(axes.xaxis, sorted(set(at)), ticks)
+        _from_zero_or_log(axes.yaxis, values, text.text)
+        axes.set_xlabel(words)
+        axes.set_ylabel(f"{text.words}; band: range over starts")
+        axes.set_title(self.title)
+
+    def _lines(self, run: Run) -> Iterator[tuple[Run, list[int]]]:
+        for part in shown(run):
+            for _, cases in alike(part, chosen(part, self.where), self.by):
+                yield part, sorted(cases, key=lambda case: factor_or_quantity(part, case, self.x))
+
+    def _draw_models(self, run: Run, axes: Axes) -> None:
+        for model in self.models:
+            if curve := model.curve(run):
+                colour = GREY if model.line == "--" else MODEL
+                axes.plot(curve.x, curve.y, model.line, color=colour, lw=1.8, label=model.words)
+                if curve.low is not None:
+                    band(axes, curve.x, curve.low, curve.high, colour)
+
+
+@dataclass(frozen=True)
+class Ratios(Panel):
+    """A row for each ratio of some contrasts: the estimate and its interval, and a line at 1."""
+
+    contrasts: tuple[Contrast, ...]
+
+    def __call__(self, run: Run, axes: Axes) -> None:
+        """Draw the ratios of a run."""
+        ratios = [of for contrast in self.contrasts for of in contrast.ratios(run)]
+        if not ratios:
+            return say_why_empty(axes, "this run has no such cases")
+        for y, of in enumerate(ratios):
+            interval_row(axes, y, ends_of(of.interval), looks(run)[of.other], ratio_text(of.interval))
+        name_rows(axes, [self.label(run, of.other) for of in ratios])
+        ratio_axis(axes)
+        words = dict.fromkeys(quantity_of(of.name).words for of in ratios)
+        over = dict.fromkeys(run.labels[of.base] for of in ratios)
+        beside = f" divided by that of {next(iter(over))}" if len(over) == 1 else ", ratio"
+        axes.set_xlabel(f"{' and '.join(words)}{beside}; bar: 95 % CI")
+        axes.set_title(self.title)
+
+
+@dataclass(frozen=True)
+class Cdf(Panel):
+    """The distribution of the RTT of each case.
+
+    hue: as of ``Rows``. dash: a factor; lines of its first value are whole, the others dashed.
+    """
+
+    hue: str = ""
+    dash: str = "transport"
+
+    def __call__(self, run: Run, axes: Axes) -> None:
+        """Draw the distributions of a run."""
+        cases = self.drawn(run)
+        of_hue = hues(self.hue, cases) if self.hue else {}
+        firsts = [of.run.case(of.case).factor(self.dash) for of in cases[:1]]
+        looks_of = [look_of(of, self.hue, of_hue) for of in cases]
+        drawn = [
+            distribution_of(of.run, of.case, with_look, self._line(of, firsts), of.name, of.is_hollow)
+            for of, with_look in zip(cases, looks_of, strict=True)
+        ]
+        draw_cdfs(axes, drawn)
+        axes.set_title(self.title)
+
+    def _line(self, of: Drawn, firsts: Sequence[object]) -> str:
+        value = of.run.case(of.case).factor(self.dash)
+        return LINE_STYLES[str(value)] if self.dash == "transport" else "-" if value in firsts else "--"
+
+
+@dataclass(frozen=True)
+class CpuBars(Panel):
+    """The CPU time per call of each case, by role."""
+
+    def __call__(self, run: Run, axes: Axes) -> None:
+        """Draw the CPU time per call of a run."""
+        cases = self.drawn(run)
+        if all(math.isnan(of.run.cases.loc[of.case, "client_cpu_us_per_call"]) for of in cases):
+            return say_why_empty(axes, "the CPU time is not known")
+        for part in shown(run):
+            places = [place for place, of in enumerate(cases) if of.run is part]
+            with hollow(axes, part is not run):
+                cpu_bars(part, axes, part.cases.loc[[cases[place].case for place in places]], places)
+        name_rows(axes, [of.name for of in cases])
+        axes.set_title(self.title)

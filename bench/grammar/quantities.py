@@ -1,0 +1,74 @@
+"""Quantities: columns of ``Run.starts`` with their words and units, and their values over the starts of a case."""
+
+from typing import NamedTuple
+
+import pandas as pd
+
+from bench import stats
+from bench.analysis.resources import total_cpu
+from bench.run.frames import Run
+from bench.stats import Text
+from bench.text import duration, in_bytes, quantity
+
+
+def two_decimals(value: float, *, like: float | None = None) -> str:
+    """Return a number with two decimals, whatever unit another one has."""
+    return f"{value:,.2f}"
+
+
+def whole(value: float, *, like: float | None = None) -> str:
+    """Return a number without decimals."""
+    return f"{value:,.0f}"
+
+
+class Quantity(NamedTuple):
+    """A quantity in words, as a table and an axis name it, and how its values are written."""
+
+    words: str
+    text: Text
+
+
+P50, RATE, CPU = "p50_rtt_us", "rate_per_s", "cpu_us_per_call"
+QUANTITIES = {
+    P50: Quantity("median RTT", duration),
+    "p90_rtt_us": Quantity("p90 of the RTT", duration),
+    "p99_rtt_us": Quantity("p99 of the RTT", duration),
+    "mean_rtt_us": Quantity("mean RTT", duration),
+    RATE: Quantity("calls per second", quantity),
+    "send_rate_per_s": Quantity("messages sent per second", quantity),
+    "rate_mbit_per_s": Quantity("payload received [Mb/s]", whole),
+    CPU: Quantity("CPU time per call", duration),
+    "client_cpu_us_per_call": Quantity("client CPU time per call", duration),
+    "server_cpu_us_per_call": Quantity("server CPU time per call", duration),
+    "router_cpu_us_per_call": Quantity("router CPU time per call", duration),
+    "client_cpu_percent": Quantity("CPU utilization of the clients [% of one CPU]", whole),
+    "server_cpu_percent": Quantity("CPU utilization of the server [% of one CPU]", whole),
+    "router_cpu_percent": Quantity("CPU utilization of the router [% of one CPU]", whole),
+    "client_sleeps_per_call": Quantity("voluntary context switches of the client per call", two_decimals),
+    "server_sleeps_per_call": Quantity("voluntary context switches of the server per call", two_decimals),
+    "client_rss_bytes": Quantity("client memory", in_bytes),
+    "server_rss_bytes": Quantity("server memory", in_bytes),
+    "p50_first_us": Quantity("median time of the calls that open a connection", duration),
+}
+
+
+def quantity_of(name: str) -> Quantity:
+    """Return the words of a column; of one that has none its name, with underscores as spaces."""
+    return QUANTITIES.get(name) or Quantity(name.replace("_", " "), quantity)
+
+
+def per_start(run: Run, case: int, name: str) -> "pd.Series[float]":
+    """Return the value of each start of a case that has one; index: start."""
+    starts = run.starts_of(case)
+    return (total_cpu(starts) if name == CPU else starts[name]).dropna()
+
+
+def over_starts(run: Run, case: int, name: str) -> stats.Spread:
+    """Return the median over the starts of a case with their range, and both levels where the starts have two."""
+    return stats.across_starts(per_start(run, case, name).to_list()) if name == CPU else run.over_starts(case, name)
+
+
+def factor_or_quantity(run: Run, case: int, name: str) -> float:
+    """Return a number that a case was planned with, such as ``clients``, or its median of a quantity."""
+    factor = run.case(case).factor(name)
+    return float(over_starts(run, case, name).middle if factor is None else factor)

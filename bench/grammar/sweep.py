@@ -1,0 +1,101 @@
+"""Sweeps: the cases of an experiment from its parameters, each of which is validated by what it is declared to be.
+
+A sweep is a generator of cases whose parameters have the kinds below::
+
+    @as_sweep()
+    def sweep(amount: InTurns, system: Systems = "zeromq", payload_bytes: Bytes = 1000) -> Iterator[Case]:
+        yield from (Case(name, "tcp", payload_bytes, placement=amount.where()) for name in system)
+"""
+
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+from bench.plan import parameters
+from bench.plan.case import ENGINES, Case
+from bench.plan.plan import Plan
+from bench.plan.slicing import ALIKE
+from bench.validation import cases as valid
+from bench.validation.amount import Amount, InTurns
+from bench.validation.profiles import BLOCKS_S
+
+System = Annotated[Any, lambda value, name: valid.one_system(value)]
+Systems = Annotated[Any, lambda value, name: valid.chosen_systems(value)]
+Bytes = Annotated[Any, valid.payload]
+ManyBytes = Annotated[Any, valid.payloads]
+Count = Annotated[Any, valid.client_count]
+Counts = Annotated[Any, valid.client_counts]
+Connections = Annotated[Any, valid.connection_count]
+Rate = Annotated[Any, valid.offered]
+Rates = Annotated[Any, valid.offered_rates]
+Options = Annotated[Any, parameters.mapping]
+Flag = Annotated[Any, parameters.flag]
+OwnEngine = Annotated[Any, lambda value, name: valid.own_engine(value)]
+Engine = Annotated[Any, lambda value, name: parameters.one_name(value, name, ENGINES)]
+"""Kinds of parameters: each is a check that takes what a person typed and the parameter's name."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The cases of an experiment, from its parameters.
+
+    cases: a generator of cases; its first parameter is the kind of ``Amount`` that the experiment takes, the others are
+    its own. lacking: whether systems that are not installed are left out, each with its remedy. without: shared
+    parameters that it does not take. alike, blocks_s: see ``InTurns.plan``; class_s: see ``Amount.plan``.
+    """
+
+    cases: Callable[..., Iterable[Case]]
+    lacking: bool = False
+    without: tuple[str, ...] = ()
+    alike: Sequence[str] = ALIKE
+    class_s: float | None = None
+    blocks_s: float = BLOCKS_S["class"]
+
+    @property
+    def own(self) -> dict[str, inspect.Parameter]:
+        """The parameters of the experiment's own, by name."""
+        return dict(list(inspect.signature(self.cases).parameters.items())[1:])
+
+    @property
+    def amount(self) -> type[Amount]:
+        """The kind of ``Amount`` that holds the shared parameters."""
+        first, *_ = inspect.signature(self.cases).parameters
+        kind: type[Amount] = typing.get_type_hints(self.cases)[first]
+        return kind
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All parameters with their defaults, the experiment's own at the front."""
+        own = {name: declared.default for name, declared in self.own.items()}
+        shared = {name: value for name, value in asdict(self.amount()).items() if name not in self.without}
+        return own | {name: value for name, value in shared.items() if name not in own}
+
+    def plan(self, notebook: str, given: Mapping[str, Any]) -> Plan:
+        """Return the validated plan of some parameters; UsageError names the first one that is wrong."""
+        amount = self.amount(**{name: value for name, value in given.items() if name not in self.own})
+        cases, absent = list(self.cases(amount, **self._checked(given))), {}
+        if self.lacking:
+            absent = valid.absent_of(list(dict.fromkeys(case.system for case in cases)))
+            cases = [case for case in cases if case.system not in absent]
+        if isinstance(amount, InTurns):
+            return amount.plan(notebook, cases, absent, self.class_s, self.alike, self.blocks_s)
+        return amount.plan(notebook, cases, absent, self.class_s)
+
+    def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the experiment's own parameters as their kinds read them."""
+        kinds = typing.get_type_hints(self.cases, include_extras=True)
+        values = {name: given.get(name, declared.default) for name, declared in self.own.items()}
+        checks = {name: getattr(kinds[name], "__metadata__", (_as_typed,))[0] for name in values}
+        return {name: checks[name](value, name) for name, value in values.items()}
+
+
+def _as_typed(value: object, name: str) -> object:
+    """Return a parameter as it was typed: the sweep itself reads it."""
+    return value
+
+
+def as_sweep(**how: Any) -> Callable[[Callable[..., Iterable[Case]]], Sweep]:
+    """Make a generator of cases a ``Sweep`` with these fields."""
+    return lambda cases: Sweep(cases, **how)
