@@ -150,7 +150,7 @@ def refuse_unknown(notebook: str, names: Iterable[str], known: Iterable[str]) ->
 
 def exists(notebook: str) -> bool:
     """Return whether a notebook measures: it has a module in ``bench.experiments``."""
-    return importlib.util.find_spec(f"bench.experiments.{notebook}") is not None
+    return notebook.isidentifier() and importlib.util.find_spec(f"bench.experiments.{notebook}") is not None
 
 
 @functools.cache

@@ -9,11 +9,10 @@ from handmade import PAIR, handmade, in_order, recorded, reference, usual
 from bench.analysis.comparison import effect
 from bench.analysis.resources import total_cpu
 from bench.apps.teaching import predictions, questions, scores
-from bench.experiments import published, registry, tables
+from bench.experiments import registry, tables
 from bench.experiments import sentences as words
-from bench.grammar.contrast import P50, beside_medians, ratio, times
-from bench.experiments.clients.findings import gain, grown
 from bench.experiments.overview.findings import over_sockets
+from bench.grammar.contrast import P50, beside_medians, ratio, times
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
 from bench.stats.intervals import Interval
@@ -22,8 +21,8 @@ BARE = times(Interval(1.11, 1.11, 1.11, 0.95)).replace(" times", "")  # told as 
 SHOWN = re.compile(re.sub(r"1\\\.11", r"[\\d.]+", re.escape(BARE)))
 TEXTS = ("conclusion", "answers", "factors", "router")
 NOTEBOOKS = (
-    *("latency", "throughput", "clients", "wamp", "placement", "overview"),
-    *("messages", "streaming", "connections", "fanin", "network"),
+    *("latency", "throughput", "wamp", "overview"),
+    *("messages", "streaming", "connections", "network"),
 )
 
 
@@ -73,17 +72,6 @@ def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkey
     made = predictions.Prediction(1, 2, "because I say so", "2000-01-01T00:00:00+00:00")
     said = str(scores.Score(one, made, "", questions.measured(run, one)))
     assert f" {value} times" in said and f"{low} to {high}" in said
-
-
-def test_the_lines_of_the_lab_have_no_ratio_of_their_own_and_add_up_no_medians():
-    *_, two = published.greeter_lines(reference("clients")).splitlines()
-    assert two.count("=") == 1 and "1,206.19 + 1,207.73 = 2,413.92" in two  # the greeter exercise's, of one measurement
-    assert "1.93" in words.text(reference("clients"), "answers")
-
-
-def test_a_gain_that_was_not_measured_is_absent():
-    run = handmade([Case("grpc_sync", "tcp")], [100], notebook="clients")
-    assert gain(run, grown(run), 2) is None and tables.ratios(run).empty
 
 
 def test_fewer_than_six_blocks_give_a_ratio_without_an_interval():

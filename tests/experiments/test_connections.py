@@ -11,9 +11,9 @@ from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions
 from bench.errors import UsageError
 from bench.experiments import panels, registry, tables
-from bench.grammar.contrast import P50, RATE
 from bench.experiments.claims import AGAINST, above
 from bench.experiments.connections import figure, findings, text
+from bench.grammar.contrast import P50, RATE
 from bench.plan.case import Case
 from bench.run import start_record, stored
 from bench.run.start_record import StartRecord

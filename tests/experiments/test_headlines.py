@@ -9,9 +9,9 @@ from conftest import ROOT
 from handmade import reference
 
 from bench.analysis.comparison import effect
-from bench.experiments import sentences
-from bench.experiments.clients import findings as clients
+from bench.experiments import clients, sentences
 from bench.experiments.compare.findings import A, B
+from bench.grammar import RATE, Contrast
 from bench.run.frames import column
 
 P50 = column(0.5)
@@ -43,7 +43,7 @@ def test_throughputs_highest_rate(drawn):
 
 def test_the_largest_gain_of_clients(drawn):
     run = reference("clients")
-    gain = clients.gain(run, clients.grown(run), clients.best(run))
+    (gain,) = clients.gain.ratios(run)
     assert last_number(printed("clients", drawn)) == pytest.approx(gain.value, rel=1e-3)
 
 
@@ -55,8 +55,9 @@ def test_the_growth_that_clients_draws_is_the_gain_that_it_prints():
     (processes,) = [line for line in inside["axes"].lines if line.get_label() == "processes"]
     of_several = dict(zip(processes.get_xdata(), processes.get_ydata(), strict=True))
     assert of_several.pop(1) == 1 and len(of_several) > 2
-    for count, value in of_several.items():
-        assert value == pytest.approx(clients.gain(run, clients.grown(run), int(count)).value)
+    growth = Contrast(RATE, of={}, over={"clients": 1}, where=clients.WINDOW)
+    gains = {run.case(of.other).clients: of.value for of in growth.ratios(run)}
+    assert gains == {int(count): pytest.approx(value) for count, value in of_several.items()}
 
 
 def test_the_ratio_of_compare(drawn):

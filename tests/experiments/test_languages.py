@@ -8,9 +8,9 @@ from handmade import handmade
 from bench.apps import notebook
 from bench.errors import NotInstalledError, UsageError
 from bench.experiments import panels, registry
-from bench.grammar.contrast import times
 from bench.experiments.languages import findings, servers_figure, text
 from bench.experiments.languages.plan import SIDES, TWINS
+from bench.grammar.contrast import times
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.validation.cases import absent_of, why_absent

@@ -1,0 +1,77 @@
+"""Panels: what each word draws of a run, whatever it lacks; axes that say what they show."""
+
+import pytest
+from handmade import handmade
+from matplotlib.figure import Figure
+
+from bench.grammar import CPU, P50, RATE, Cdf, Contrast, CpuBars, Curve, Lines, Model, Ratios, Rows
+from bench.plan.case import Case
+
+CASES = [Case(name, by, placement=where) for name in ("sockets", "zeromq") for by in ("ipc", "tcp")
+         for where in ("same", "split")]  # fmt: skip
+OVER = Contrast(P50, of={"system": "zeromq"}, over={"system": "sockets"}, by=("transport", "placement"))
+LINEAR = Model("twice", "clients", lambda run: Curve([1, 4], [2, 8], [1, 7], [3, 9]))
+
+
+@pytest.fixture(scope="module")
+def run():
+    return handmade(CASES, (10, 20, 30, 40, 100, 200, 300, 400), notebook="placement")
+
+
+@pytest.fixture(scope="module")
+def grown():
+    return handmade([Case("zeromq", "tcp", clients=count) for count in (1, 2, 4)], (10, 20, 30), notebook="clients")
+
+
+def drawn(panel, run):
+    axes = Figure().subplots()
+    panel(run, axes)
+    return axes
+
+
+def test_rows_of_a_hue_stand_together_under_one_name_with_a_legend(run):
+    axes = drawn(Rows("Title", P50, hue="placement", label=lambda run, case: run.case(case).system), run)
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["sockets", "zeromq"]
+    assert axes.texts[0].get_text() == "10.3 µs" and len(axes.texts) == len(CASES)
+    assert set(axes.get_legend_handles_labels()[1]) == {"same", "split"}
+    assert axes.get_xscale() == "log" and axes.get_title() == "Title"
+
+
+def test_rows_without_a_hue_have_a_name_each_and_an_axis_from_zero_where_values_are_close(run):
+    axes = drawn(Rows("Title", CPU), run)
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == run.labels
+    assert axes.get_xscale() == "linear" and axes.get_xlim()[0] == 0
+
+
+def test_lines_have_ticks_at_what_was_measured_and_models_beside_them(grown):
+    axes = drawn(Lines("Title", RATE, "clients", models=(LINEAR,)), grown)
+    assert list(axes.get_xticks()) == [1, 2, 4] and axes.get_ylim()[0] == 0
+    assert axes.get_legend_handles_labels()[1] == ["zeromq tcp", "twice"]
+    measured, model = [line for line in axes.lines if not line.get_label().startswith("_")]
+    assert list(measured.get_xdata()) == [1, 2, 4] and list(model.get_ydata()) == [2, 8]
+    assert measured.get_ydata() == pytest.approx(grown.cases[RATE])
+    assert LINEAR.at(grown, 1) == 4
+
+
+def test_ratios_have_a_row_and_an_interval_each_and_a_line_at_one(run):
+    axes = drawn(Ratios("Title", (OVER,)), run)
+    assert [text.get_text()[:3] for text in axes.texts] == ["× 9", "× 1", "× 1", "× 1"]
+    assert "divided by" in axes.get_xlabel() or "ratio" in axes.get_xlabel()
+
+
+def test_distributions_have_a_curve_for_each_case_up_to_six(run):
+    first = {"transport": "ipc"}
+    axes = drawn(Cdf("Title", hue="placement", dash="system", where=first), run)
+    curves = {label: line.get_linestyle() for line in axes.lines if not (label := line.get_label()).startswith("_")}
+    assert len(curves) == 4 and list(curves.values()) == ["-", "-", "--", "--"]
+
+
+def test_cpu_time_is_a_bar_of_the_roles_for_each_case(run):
+    axes = drawn(CpuBars("Title", where={"placement": "same"}), run)
+    assert len(axes.get_yticklabels()) == 4 and [text.get_text() for text in axes.texts] == ["30.0 µs"] * 4
+
+
+@pytest.mark.parametrize("panel", [Rows("T", P50), Lines("T", RATE, "clients"), Ratios("T", (OVER,)), Cdf("T")])
+def test_a_run_without_the_cases_of_a_panel_is_drawn_too(panel, grown):
+    axes = drawn(type(panel)(**{**vars(panel), "where": {"system": "nats"}}), grown)
+    assert not axes.lines or not axes.get_legend_handles_labels()[1]
