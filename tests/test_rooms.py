@@ -10,9 +10,8 @@ BENCH = ROOT / "bench"
 
 
 def light() -> list[str]:
-    """Return what a reader of numbers imports: cases, runs, analysis, and what each notebook finds and says."""
-    rooms = [file for room in ("stats", "plan", "run", "analysis") for file in (BENCH / room).rglob("*.py")]
-    files = [*rooms, *(BENCH / "experiments").rglob("findings.py"), *(BENCH / "experiments").rglob("text.py")]
+    """Return what a reader of numbers imports: cases, runs, and what they show."""
+    files = [file for room in ("stats", "plan", "run", "analysis") for file in (BENCH / room).rglob("*.py")]
     return sorted(".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files)
 
 

@@ -7,7 +7,6 @@ import contextlib
 import functools
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -49,7 +48,7 @@ def _checked(case: str, label: str) -> Case:
     root = sources.of(label).root
     package = str(Path(__file__).parents[2])
     environment = sources.environment(with_package(package), label)
-    process = Process(python("bench.validation.sources"), stderr=subprocess.PIPE, env=environment)
+    process = Process(python("bench.validation.in_a_source"), stderr=subprocess.PIPE, env=environment)
     said, complained = process.communicate(case.encode())
     try:
         answer: dict[str, Any] = json.loads(said.splitlines()[-1])
@@ -65,20 +64,6 @@ def _checked(case: str, label: str) -> Case:
     return Case.from_dict(answer["case"])
 
 
-def main() -> None:
-    """Read a case, check it, make what its system needs; print the case or the error."""
-    from bench.validation import support
-
-    case = Case.from_dict(json.load(sys.stdin))
-    answer: dict[str, Any]
-    try:
-        answer = {"case": asdict(support.checked(case))}
-        systems.prepare(case.system)
-    except BenchError as error:
-        answer = {"error": type(error).__name__, "text": str(error)}
-    print(json.dumps(answer))
-
-
 def names_in(folder: Path) -> list[str]:
     """Return the names of the systems whose files are in a folder: those that mention ``TRANSPORTS``, and services."""
     files = (file for file in folder.glob("[a-z]*") if file.is_file())
@@ -87,7 +72,3 @@ def names_in(folder: Path) -> list[str]:
         for file in files
         if systems.is_service(str(file)) or (file.suffix == ".py" and b"TRANSPORTS" in file.read_bytes())
     )
-
-
-if __name__ == "__main__":
-    main()
