@@ -19,6 +19,11 @@ WHOLE = ("session", "reconnect")  # loads of whole client processes, or of whole
 LEAST_ACHIEVED = 0.99  # share of an open load's requests that have to leave, or it was not that load
 
 
+def number(usual: int, most: int, least: int = 1) -> Any:
+    """Return a field that holds a whole number between two limits, which all who read a case check it by."""
+    return field(default=usual, metadata={"least": least, "most": most})
+
+
 @dataclass(frozen=True)
 class Case:
     """One combination of factors: everything needed to run one measurement.
@@ -43,18 +48,18 @@ class Case:
 
     system: str
     transport: str
-    payload_bytes: int = 1000
+    payload_bytes: int = number(1000, MOST_BYTES)
     options: dict[str, Any] = field(default_factory=dict)
     placement: str = "same"
     load: str = "closed"
     offered_per_s: float = 0.0
     arrivals: str = "uniform"
-    clients: int = 1
-    callers: int = 1
+    clients: int = number(1, MOST_CLIENTS)
+    callers: int = number(1, MOST_CONNECTIONS)
     engine: str = "library"
     target: str | None = None
     fresh_router: bool = False
-    max_calls: int = MOST_CALLS
+    max_calls: int = number(MOST_CALLS, MOST_CALLS)
     sessions: tuple[tuple[int, int], ...] = ()
     message: str = "bytes"
     content: str = ""
@@ -62,10 +67,10 @@ class Case:
     replies: int = 0
     reply_bytes: int = 0
     gap_us: int = 0
-    calls_per_connection: int = 0
-    outstanding: int = 1
-    large_bytes: int = 0
-    p99_bytes: int = 0
+    calls_per_connection: int = number(0, MOST_CALLS, least=0)
+    outstanding: int = number(1, MOST_OUTSTANDING)
+    large_bytes: int = number(0, MOST_BYTES, least=0)
+    p99_bytes: int = number(0, MOST_BYTES, least=0)
     hosts: dict[str, Any] = field(default_factory=dict)
     source: str = ""
 
@@ -120,4 +125,5 @@ class Case:
 
 
 _PROPERTIES = {"is_short", "is_paced", "generator", "tls", "stream_s", "under_way", "processes"}
+LIMITS = {of.name: (of.metadata["least"], of.metadata["most"]) for of in fields(Case) if of.metadata}
 _FACTORS = {factor.name for factor in fields(Case)} | _PROPERTIES

@@ -1,7 +1,7 @@
 """The fields of a manifest and what each may be, so that no later reader meets a text where it counts on a number."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -57,9 +57,15 @@ def _record(kind: type[Any], types: Mapping[str, Any]) -> Any:
     rows = []
     for field in fields(kind):
         is_required = field.default is MISSING and field.default_factory is MISSING
-        wanted = types[field.name] if field.name in types else by_type.get(field.type, dict[str, Scalar])
+        wanted = types.get(field.name) or _limited(field) or by_type.get(field.type, dict[str, Scalar])
         rows.append((field.name, wanted, NODEFAULT if is_required else None))
     return msgspec.defstruct(kind.__name__, rows, forbid_unknown_fields=True, kw_only=True)
+
+
+def _limited(field: Field[Any]) -> Any:
+    """Return the type of a whole number with the limits of its field; None of a field without limits."""
+    limits = field.metadata
+    return Annotated[int, Meta(ge=limits["least"], le=limits["most"])] if limits else None
 
 
 class _Namespaces(Struct, forbid_unknown_fields=True):
@@ -77,8 +83,6 @@ class _Hosts(Struct, forbid_unknown_fields=True):
 CASE = _record(
     Case,
     {
-        **dict.fromkeys(("payload_bytes", "max_calls", "outstanding"), Count),
-        **dict.fromkeys(("clients", "callers"), Processes),
         "target": Text | None,
         "sessions": list[tuple[Count, Count]],
         "message": Text,

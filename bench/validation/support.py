@@ -16,11 +16,11 @@ from bench.message_types import BYTES
 from bench.plan import arrivals, hosts, namespaces, parameters
 from bench.plan.case import (
     ENGINES,
+    LIMITS,
     MOST_BYTES,
     MOST_CALLS,
     MOST_CLIENTS,
     MOST_CONNECTIONS,
-    MOST_OUTSTANDING,
     MOST_PER_S,
     MOST_STREAMS,
     WHOLE,
@@ -108,15 +108,7 @@ def largest_bytes(case: Case) -> int:
 
 def _of_kinds(case: Case) -> Case:
     """Return the case with numbers, options and placement of their kinds, also where texts spell them."""
-    limits = {
-        "payload_bytes": (1, MOST_BYTES),
-        "clients": (1, MOST_CLIENTS),
-        "callers": (1, _most_callers(case)),
-        "calls_per_connection": (0, MOST_CALLS),
-        "outstanding": (1, MOST_OUTSTANDING),
-        "large_bytes": (0, MOST_BYTES),
-        "p99_bytes": (0, MOST_BYTES),
-    }
+    limits = LIMITS | {"callers": (1, _most_callers(case))}
     numbers: dict[str, Any] = {
         name: parameters.count(getattr(case, name), name, most, least) for name, (least, most) in limits.items()
     }
