@@ -13,7 +13,6 @@ from bench.analysis import overload, per_host, quantiles, resources, stationarit
 from bench.analysis.checks import level_changes
 from bench.analysis.comparison import compare_cases
 from bench.analysis.trust_card import Check
-from bench.experiments.calibration import findings as calibration
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.messages import findings as codecs
 from bench.experiments.network import findings as network
@@ -411,19 +410,6 @@ def disturbances(run: Run) -> pd.DataFrame:
     columns["others"] = "other processes"
     cases = pd.Index([run.labels[number_of(case)] for case in shares.index], name="case")
     return shares.map(_known, text="{:.1%}".format, otherwise="not known").rename(columns=columns).set_axis(cases)
-
-
-@table("case")
-def truths(run: Run) -> Iterator[Row]:
-    """Return one row for each quantile of a server with a known distribution: true, measured, and the error."""
-    for truth in calibration.truths(run):
-        yield {
-            "case": truth.label,
-            "quantile": f"p{100 * truth.p:g} of {'response time' if truth.time == 'response' else 'round trip'}",
-            "true": duration(truth.true),
-            "measured": _ranged(truth.spread, duration),
-            "error": f"{truth.off:+.1%}",
-        }
 
 
 @table("case", "no router")
