@@ -13,13 +13,11 @@ from bench.analysis import overload, per_host, quantiles, resources, stationarit
 from bench.analysis.checks import level_changes
 from bench.analysis.comparison import compare_cases
 from bench.analysis.trust_card import Check
-from bench.experiments.calibration import findings as calibration
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.messages import findings as codecs
 from bench.experiments.network import findings as network
 from bench.experiments.origins.findings import replicas
 from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
-from bench.experiments.retries.findings import outcomes, recovery_words
 from bench.experiments.sentences import AT_LEAST, EXACTLY, UNKNOWN, factor, limit_of
 from bench.experiments.tls import findings as tls
 from bench.grammar.contrast import load_of
@@ -412,40 +410,6 @@ def disturbances(run: Run) -> pd.DataFrame:
     columns["others"] = "other processes"
     cases = pd.Index([run.labels[number_of(case)] for case in shares.index], name="case")
     return shares.map(_known, text="{:.1%}".format, otherwise="not known").rename(columns=columns).set_axis(cases)
-
-
-@table("case")
-def truths(run: Run) -> Iterator[Row]:
-    """Return one row for each quantile of a server with a known distribution: true, measured, and the error."""
-    for truth in calibration.truths(run):
-        yield {
-            "case": truth.label,
-            "quantile": f"p{100 * truth.p:g} of {'response time' if truth.time == 'response' else 'round trip'}",
-            "true": duration(truth.true),
-            "measured": _ranged(truth.spread, duration),
-            "error": f"{truth.off:+.1%}",
-        }
-
-
-@table("policy")
-def retries(run: Run) -> Iterator[Row]:
-    """Return one row for each retry policy: attempts, goodput, deadlines met, recovery, and the server's work."""
-    for outcome in outcomes(run):
-        yield {
-            "policy": outcome.name,
-            "attempts per request": _of_starts(outcome.attempts_per_request, "{:.2f}".format),
-            "goodput [requests/s]": _of_starts(outcome.goodput_per_s, "{:.0f}".format),
-            "answered before the attempt was abandoned": _of_starts(outcome.awaited, "{:.0%}".format),
-            "deadline met": _of_starts(outcome.met, "{:.0%}".format),
-            "answered by a retry first": _of_starts(outcome.overtaken, "{:.0%}".format),
-            "recovery after the freeze": recovery_words(outcome),
-            "server utilization with the freeze": _of_starts(outcome.utilization, "{:.0%}".format),
-            "served too late": _of_starts(outcome.wasted, "{:.0%}".format),
-        }
-
-
-def _of_starts(values: "pd.Series[float]", text: Text) -> str:
-    return _ranged(across_starts(values), text)
 
 
 @table("case", "no router")

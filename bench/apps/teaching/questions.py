@@ -11,6 +11,7 @@ import yaml
 from bench import stats
 from bench.analysis.comparison import effect
 from bench.analysis.overload import without_times
+from bench.analysis.retry_outcomes import Outcome, outcomes
 from bench.errors import unknown
 from bench.experiments import clients, fanin
 from bench.experiments.connections import findings as connections
@@ -20,7 +21,6 @@ from bench.experiments.network import findings as network
 from bench.experiments.nodelay.findings import combinations
 from bench.experiments.openload.findings import capacity, mean_response_us, sweep
 from bench.experiments.overview.findings import over_sockets, ranked
-from bench.experiments.retries.findings import Outcome, outcomes
 from bench.experiments.scaleup.findings import of_bytes
 from bench.experiments.streaming.findings import CPU, FIRST, paced, steps
 from bench.experiments.tls import findings as tls

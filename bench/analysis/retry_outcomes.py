@@ -8,7 +8,6 @@ import pandas as pd
 from bench.child.retry_attempts import connection_of
 from bench.plan.retry_policy import RetryPolicy
 from bench.run.frames import Run, once
-from bench.stats import across_starts
 
 BIN_S = 0.1  # parts of the window in which the requests that were due are counted, to find the recovery
 RECOVERED = 0.9  # share of the requests due in such a part that are awaited once the load has recovered
@@ -46,14 +45,19 @@ class Outcome:
         return self.policy.words
 
     @property
-    def recovers(self) -> bool | None:
-        """Whether most of the starts that froze recovered within the window; None without one that froze."""
-        frozen = int(self.recovery_s.notna().sum())
-        return 2 * self.recovered > frozen if frozen else None
+    def most_attempts(self) -> float:
+        """How many attempts per request the policy makes at most, in the long run."""
+        again = self.policy.retries
+        return 1.0 + (min(self.policy.budget, again) if self.policy.budget else again)
+
+    @property
+    def frozen(self) -> int:
+        """In how many starts the server froze."""
+        return int(self.recovery_s.notna().sum())
 
     @property
     def recovered(self) -> int:
-        """In how many starts requests were met again before the window ended."""
+        """In how many of these requests were awaited again before the window ended."""
         return int(np.isfinite(self.recovery_s).sum())
 
 
@@ -160,18 +164,6 @@ def _outcome(run: Run, case: int) -> Outcome:
         1 - replied.groupby("start")["is_awaited"].mean(),
         by_start["overtaken"].mean(),
     )
-
-
-def recovery_words(one: Outcome) -> str:
-    """Return the median recovery with the range over starts; a start that did not recover counts as the longest."""
-    recoveries = one.recovery_s.dropna()
-    if recoveries.empty:
-        return "the server did not freeze"
-    middle, low, high, _ = of_starts = across_starts(recoveries)
-    if not np.isfinite(middle):
-        return "not within the window" + f" ({one.recovered} of {len(recoveries)} starts did)" * bool(one.recovered)
-    longest = f"{high:.1f}" if np.isfinite(high) else "more than the window"
-    return f"{of_starts.words('{:.1f} s'.format)} [{low:.1f} to {longest}]"
 
 
 def workers(run: Run, case: int) -> int:

@@ -1,0 +1,300 @@
+"""calibration.ipynb: a server with known service times, in closed and open loops, beside the same in virtual time."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench import stats
+from bench.analysis.quantiles import STARTS, Quantile, quantile, times
+from bench.drawing.axes import (
+    GREY,
+    SYSTEM_COLOURS,
+    Look,
+    curve,
+    distribution_axes,
+    interval_row,
+    log_axis,
+    name_rows,
+    ratio_axis,
+    tail_scale,
+)
+from bench.grammar import Claim, Estimand, Estimate
+from bench.grammar.sweep import Count, Rates, as_sweep
+from bench.grammar.table import ranged
+from bench.plan import parameters
+from bench.plan.case import Case
+from bench.run.frames import Run, number_of, once
+from bench.simulation import virtual_time
+from bench.text import counted, duration
+from bench.validation.amount import Placed
+from bench.validation.cases import one_transport
+from bench.validation.oracle_options import frozen, oracle_server
+
+TITLE = "How accurate are this instrument's quantiles?"
+LAWS = ("constant", "exponential", "bimodal")
+FROZEN_US = 100  # constant service time of the server that freezes
+PACED_PER_S = 500.0  # rate of the one caller whose server freezes: its utilization is 5 %
+MARGIN = 0.10
+SHOWN = (0.5, 0.8, 0.95, 0.99)  # not 0.9: there the bimodal distribution has a step
+
+
+@as_sweep(windows_s={"class": 1.2})  # longer than the profile's: p99 of the lowest rate needs the calls
+def sweep(
+    amount: Placed,
+    transport: object = "ipc",
+    mean_us: object = 1000,
+    rates: Rates = (200, 400, 600),
+    clients: Count = 4,
+) -> Iterator[Case]:
+    """Yield a closed loop of each distribution, open loads of the exponential one, and a freeze."""
+    by, mean = one_transport("oracle", transport), parameters.count(mean_us, "mean_us", 1_000_000)
+    shared: dict[str, Any] = {"payload_bytes": 100, "placement": amount.where(is_parallel=True)}
+    server = {"mean_us": mean, "server": oracle_server()}
+    paced: dict[str, Any] = {"load": "open", "arrivals": "poisson", "clients": clients}
+    exponential = {"law": "exponential", **server}
+    cases = [Case("oracle", by, options={"law": law, **server}, **shared) for law in LAWS]
+    cases += [Case("oracle", by, options=exponential, offered_per_s=rate, **paced, **shared) for rate in rates]
+    one = Case("oracle", by, load="open", offered_per_s=PACED_PER_S, **shared)
+    freeze = frozen(amount.window_s_of([*cases, one]), PACED_PER_S)
+    yield from cases
+    yield Case(
+        "oracle",
+        by,
+        options={**server, "mean_us": FROZEN_US, **freeze},
+        load="open",
+        offered_per_s=PACED_PER_S,
+        **shared,
+    )
+
+
+@dataclass(frozen=True)
+class Truth:
+    """One quantile of one case, as measured, and its true value in us."""
+
+    label: str
+    time: str
+    p: float
+    measured: Quantile
+    true: float
+
+    @property
+    def name(self) -> str:
+        """The quantile and its case in words."""
+        return f"p{100 * self.p:g} of {self.label}"
+
+    @property
+    def ratio(self) -> stats.Array:
+        """Measured divided by true: the value, and both ends of its interval."""
+        return np.divide((self.measured.value, self.measured.low, self.measured.high), self.true)
+
+
+@once
+def virtual(run: Run) -> Run:
+    """Return the run in virtual time; worked out once for a run."""
+    return virtual_time.replay(run)
+
+
+@once
+def truths(run: Run) -> list[Truth]:
+    """Return each quantile with enough samples, measured and true: of round trips, or of open loads' response times."""
+    found = []
+    for case in virtual(run).numbers:
+        time = "response" if run.case(case).load == "open" else "rtt"
+        for p in SHOWN:
+            measured, true = quantile(run, case, p, time), quantile(virtual(run), case, p, time)
+            if measured.over and true.over:
+                found.append(Truth(law_of(run, case), time, p, measured, true.value))
+    return found
+
+
+def law_of(run: Run, case: int) -> str:
+    """Return a case's distribution and load, in words."""
+    of = run.case(case)
+    law = "one freeze" if of.options["freeze_after"] else str(of.options["law"])
+    return f"{law}, {f'{of.offered_per_s:g}/s' if of.load == 'open' else 'closed'}"
+
+
+def busiest(run: Run) -> int:
+    """Return the case of the highest offered rate to the exponential server."""
+    rows = run.cases[(run.cases["load"] == "open") & (run.cases["clients"] > 1)]
+    return number_of((rows if len(rows) else run.cases)["offered_per_s"].idxmax())
+
+
+def frozen_case(run: Run) -> int:
+    """Return the case whose server freezes once."""
+    return next(case for case in run.numbers if run.case(case).factor("freeze_after"))
+
+
+def ratios_to_true(run: Run) -> list[Estimate]:
+    """Return each measured quantile divided by the true one."""
+    estimates = []
+    for of in truths(run):
+        spread = stats.Spread(*map(float, of.ratio))
+        what = "range over starts" if of.measured.over == STARTS else "95 % CI"
+        ends = "no interval" if math.isnan(spread.low) else f"{what} {spread.low:.3g} to {spread.high:.3g}"
+        estimates.append(Estimate(of.name, spread, f"{spread.middle:.3g}", ends))
+    return estimates
+
+
+def within(run: Run) -> list[Estimate]:
+    """Return how many quantiles are within the margin of the true value."""
+    errors = {of.name: of.measured.value / of.true - 1 for of in truths(run)}
+    count = sum(abs(error) <= MARGIN for error in errors.values())
+    worst = max(errors, key=lambda name: abs(errors[name]))
+    value = stats.Spread(count, count, count)
+    return [Estimate(counted(len(errors), "quantile"), value, str(count), f"largest: {errors[worst]:+.1%}, {worst}")]
+
+
+def signed(us: float) -> str:
+    """Return a difference in us in words, with its sign."""
+    return f"{'+' if us > 0 else '−'}{duration(abs(us))}"
+
+
+def medians_off(run: Run) -> list[Estimate]:
+    """Return the error of the medians, in us: the median over the cases of each load, with their range."""
+    estimates = []
+    for time, words in (("rtt", "closed loops"), ("response", "open loads")):
+        off = [of.measured.value - of.true for of in truths(run) if of.time == time and of.p == 0.5]
+        if off:
+            spread = stats.Spread(float(np.median(off)), min(off), max(off))
+            between = f"range over {counted(len(off), 'case')} {signed(spread.low)} to {signed(spread.high)}"
+            estimates.append(Estimate(words, spread, signed(spread.middle), between))
+    return estimates
+
+
+answer = (
+    Estimand(f"number with an error of at most {MARGIN:.0%}", within),
+    Estimand("error of the medians", medians_off),
+)
+claims = (
+    Claim(
+        "a reply is seen late, never early: the measured quantile divided by the true one is above 1",
+        ratios_to_true,
+        above=1,
+    ),
+)
+
+MEASURED, TRUE, THEORY = SYSTEM_COLOURS[0], SYSTEM_COLOURS[3], SYSTEM_COLOURS[2]
+LOOKS = dict(zip(SHOWN, map(Look, (SYSTEM_COLOURS[place] for place in (0, 2, 1, 3)), "osD^"), strict=True))
+
+
+def against_truth(run: Run, axes: Axes) -> None:
+    """Draw every quantile as measured against its true value; the band is ten per cent wide on either side."""
+    true = [of.true for of in truths(run)]
+    ends = np.array([0.8 * min(true), 1.25 * max(true)])
+    band = ends / (1 + MARGIN), ends * (1 + MARGIN)
+    axes.fill_between(ends, *band, color="#bbbbbb", alpha=0.4, lw=0, label=f"within {100 * MARGIN:g} %")
+    axes.plot(ends, ends, color="black", lw=1)
+    for p, (colour, marker) in LOOKS.items():
+        of_p = [of for of in truths(run) if of.p == p]
+        at = [of.true for of in of_p]
+        axes.vlines(at, [of.measured.low for of in of_p], [of.measured.high for of in of_p], color=colour, lw=2)
+        axes.plot(at, [of.measured.value for of in of_p], marker, color=colour, ms=6, label=f"p{100 * p:g}")
+    log_axis(axes.xaxis)
+    log_axis(axes.yaxis)
+    axes.set_xlabel("true value: the same requests in virtual time")
+    axes.set_ylabel("measured, with its range over starts")
+    axes.set_title("Quantiles: measured against true")
+
+
+def errors(run: Run, axes: Axes) -> None:
+    """Draw the ratio of each measured quantile to its true value, case by case."""
+    names = list(dict.fromkeys(of.label for of in truths(run)))
+    axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
+    for of in truths(run):
+        y = names.index(of.label) + 0.2 * (SHOWN.index(of.p) - 1.5)
+        interval_row(axes, y, of.ratio, LOOKS[of.p], label=f"p{100 * of.p:g}")
+    ratio_axis(axes)
+    name_rows(axes, names)
+    axes.yaxis.grid(False)
+    axes.set_xlabel(f"measured / true; grey band: within {100 * MARGIN:g} %")
+    axes.set_title("Ratio of measured to true, case by case")
+
+
+def draw_curve(axes: Axes, values: Any, label: str, colour: str, line: str) -> None:
+    """Draw the empirical CDF of some times, with their number in its label."""
+    curve(axes, stats.distribution(np.asarray(values)), f"{label}, n = {len(values):,}", colour, line)
+
+
+def open_loop(run: Run, axes: Axes) -> None:
+    """Draw the response times at the highest rate: measured, in virtual time, and predicted by M/M/1."""
+    case = busiest(run)
+    of = run.case(case)
+    draw_curve(axes, times(run, case, "response"), "measured", MEASURED, "-")
+    draw_curve(axes, times(virtual(run), case, "response"), "true: virtual time", TRUE, "--")
+    mean = float(of.options["mean_us"])
+    if of.options["law"] == "exponential" and of.offered_per_s * mean < 1e6:
+        grid = np.linspace(0.02, 0.9999, 4000)
+        theory = -np.log1p(-grid) * mean / (1 - of.offered_per_s * mean / 1e6)
+        axes.plot(theory, tail_scale(grid), ":", color=THEORY, lw=2, label="M/M/1, steady state")
+    distribution_axes(axes, "requests")
+    axes.set_xlabel("response time (from the scheduled send time)")
+    axes.set_title(f"Open loop, {of.offered_per_s:g} requests/s: measured and true")
+
+
+RECORDED, CORRECTED = "RTT, as recorded", "corrected for coordinated omission"
+RESPONSE, TRUE_RESPONSE = "response time, measured", "response time, true"
+
+
+def under_freeze(run: Run) -> dict[str, stats.Array]:
+    """Return the times of the requests to the server that freezes, in us, warm-up included, in four ways."""
+    case = frozen_case(run)
+    here, there = run.samples_of(case), virtual(run).samples_of(case)
+    recorded = here["rtt_ns"].to_numpy() / 1e3
+    return {
+        RECORDED: recorded,
+        CORRECTED: stats.corrected(recorded, 1e6 / PACED_PER_S),
+        RESPONSE: (here["rtt_ns"] + here["lag_ns"]).to_numpy() / 1e3,
+        TRUE_RESPONSE: (there["rtt_ns"] + there["lag_ns"]).to_numpy() / 1e3,
+    }
+
+
+def freeze(run: Run, axes: Axes) -> None:
+    """Draw one freeze of the server: RTT as recorded, corrected for coordinated omission, and response times."""
+    looks = ((GREY, ":"), (THEORY, "-."), (MEASURED, "-"), (TRUE, "--"))
+    for (words, times_us), (colour, line) in zip(under_freeze(run).items(), looks, strict=True):
+        draw_curve(axes, times_us, words, colour, line)
+    distribution_axes(axes, "requests")
+    axes.set_xlabel("time of a request, warm-up included")
+    frozen_ms = run.case(frozen_case(run)).options["freeze_ms"]
+    axes.set_title(f"A server freeze of {duration(1e3 * frozen_ms)}, calls at a fixed rate")
+
+
+panels = {"against_truth": against_truth, "errors": errors, "open_loop": open_loop, "freeze": freeze}
+
+
+def truth_rows(run: Run) -> pd.DataFrame:
+    """Return for each quantile its true value, the measured one, and the error."""
+    rows = [
+        {
+            "case": of.label,
+            "quantile": f"p{100 * of.p:g} of {'response time' if of.time == 'response' else 'round trip'}",
+            "true": duration(of.true),
+            "measured": ranged(of.measured.spread, duration),
+            "error": f"{of.measured.value / of.true - 1:+.1%}",
+        }
+        for of in truths(run)
+    ]
+    return pd.DataFrame(rows).set_index("case")
+
+
+def freeze_p99(run: Run) -> pd.DataFrame:
+    """Return the p99 under the freeze in each way, and its ratio to the true one."""
+    p99_us = {words: stats.quantile(times_us, 0.99) for words, times_us in under_freeze(run).items()}
+    rows = [
+        {
+            "time of a request, warm-up included": words,
+            "p99": duration(us),
+            "p99 / true": f"{us / p99_us[TRUE_RESPONSE]:.3g}",
+        }
+        for words, us in p99_us.items()
+    ]
+    return pd.DataFrame(rows).set_index("time of a request, warm-up included")
+
+
+tables = {"truths": truth_rows, "freeze": freeze_p99}

@@ -1,1 +1,0 @@
-"""calibration.ipynb: How accurate are this instrument's quantiles?"""

@@ -1,1 +1,0 @@
-"""mystery.ipynb: Which fault does each server have?"""

@@ -1,1 +1,0 @@
-"""retries.ipynb: What do retries do to a server that is late?"""
