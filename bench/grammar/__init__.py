@@ -4,6 +4,7 @@ from bench.grammar.choose import alike, chosen, each, fewest, most
 from bench.grammar.claim import Claim
 from bench.grammar.contrast import Contrast, Ratio
 from bench.grammar.estimate import Estimate, of_interval, of_spread
+from bench.grammar.finding import Finding
 from bench.grammar.level import Level
 from bench.grammar.model import Curve, Model
 from bench.grammar.panels import Cdf, CpuBars, Lines, Panel, Ratios, Rows, way_of
@@ -24,7 +25,7 @@ from bench.grammar.sweep import (
     Systems,
     as_sweep,
 )
-from bench.grammar.table import Table
+from bench.grammar.table import Table, ratio_with_ends, with_ends
 
 __all__ = [
     "CPU",
@@ -41,6 +42,7 @@ __all__ = [
     "Curve",
     "Engine",
     "Estimate",
+    "Finding",
     "Flag",
     "Level",
     "Lines",
@@ -67,5 +69,7 @@ __all__ = [
     "of_spread",
     "over_starts",
     "per_start",
+    "ratio_with_ends",
     "way_of",
+    "with_ends",
 ]
