@@ -25,7 +25,7 @@ from bench.drawing.axes import (
 )
 from bench.grammar import Claim, Estimand, Estimate
 from bench.grammar.sweep import Count, Rates, as_sweep
-from bench.grammar.table import ranged
+from bench.grammar.table import with_ends
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run, number_of, once
@@ -275,7 +275,7 @@ def truth_rows(run: Run) -> pd.DataFrame:
             "case": of.label,
             "quantile": f"p{100 * of.p:g} of {'response time' if of.time == 'response' else 'round trip'}",
             "true": duration(of.true),
-            "measured": ranged(of.measured.spread, duration),
+            "measured": with_ends(of.measured.spread, duration),
             "error": f"{of.measured.value / of.true - 1:+.1%}",
         }
         for of in truths(run)

@@ -106,5 +106,5 @@ class Folder(Experiment):
     def lines(self):
         from bench.experiments import published
 
-        origins = {"latency": "zeromq", "marginal": "xmlrpc", "scaleup": "scaleup", "wamp": "wamp"}
+        origins = {"latency": "zeromq", "marginal": "xmlrpc", "wamp": "wamp"}
         return getattr(published, f"{origins[self.name]}_lines")

@@ -24,7 +24,7 @@ from bench.drawing.axes import (
 from bench.errors import UsageError
 from bench.grammar import Claim, Estimand, Estimate, of_spread
 from bench.grammar.sweep import Bytes, Rate, as_sweep
-from bench.grammar.table import ranged
+from bench.grammar.table import with_ends
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run
@@ -249,7 +249,7 @@ def results(run: Run) -> pd.DataFrame:
 
 def _ranged(values: "pd.Series[float]", text: Text) -> str:
     of_starts = across_starts(values)
-    return ranged(of_starts, text) if math.isfinite(of_starts.low) else of_starts.words(text)
+    return with_ends(of_starts, text) if math.isfinite(of_starts.low) else of_starts.words(text)
 
 
 tables = {"predicted": predicted, "retries": results}

@@ -25,7 +25,7 @@ from bench.grammar.sweep import (
     Systems,
     as_sweep,
 )
-from bench.grammar.table import Table
+from bench.grammar.table import Table, ratio_with_ends, with_ends
 
 __all__ = [
     "CPU",
@@ -69,5 +69,7 @@ __all__ = [
     "of_spread",
     "over_starts",
     "per_start",
+    "ratio_with_ends",
     "way_of",
+    "with_ends",
 ]

@@ -42,6 +42,7 @@ from bench.grammar.choose import Chooser, alike, chosen
 from bench.grammar.contrast import Contrast
 from bench.grammar.model import Model
 from bench.grammar.quantities import factor_or_quantity, over_starts, per_start, quantity_of
+from bench.grammar.table import label_of
 from bench.run.frames import Run
 from bench.text import in_bytes
 
@@ -56,11 +57,6 @@ FACTORS: dict[str, tuple[str, Ticks]] = {  # of horizontal axes: their words, an
     "outstanding": ("calls under way on each connection", "{:g}".format),
     "offered_per_s": ("offered requests per second", "{:g}".format),
 }
-
-
-def label_of(run: Run, case: int) -> str:
-    """Return the label of a case."""
-    return run.labels[case]
 
 
 def way_of(run: Run, case: int) -> str:
@@ -117,7 +113,7 @@ class Rows(Panel):
                 range_row(axes, y, RangeRow(starts, colour, marker=marker, is_hollow=of.is_hollow), text.text)
         self._name(axes, cases)
         for name, (colour, marker) in of_hue.items():
-            axes.plot([], [], marker, ms=7, color=colour, label=name)
+            axes.plot([], [], marker, ms=7, color=colour, label=name if name.isalpha() else f"{self.hue} {name}")
         _from_zero_or_log(axes.xaxis, [value for starts in values for value in starts], text.text)
         axes.set_xlabel(f"{text.words}, each start; bar: range, line: median")
         axes.set_title(self.title)

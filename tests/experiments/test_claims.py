@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from handmade import PAIR, handmade, measured, recorded, usual
 
-from bench.experiments import claims
+from bench.experiments import claims, scaleup
 from bench.experiments.latency import text as latency
-from bench.experiments.scaleup import findings as scaleup
-from bench.experiments.scaleup import text as scaleup_text
 from bench.experiments.throughput import findings as throughput
 from bench.experiments.throughput import text as throughput_text
+from bench.grammar.claim import CONTRADICTED, HOLDS
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
 
@@ -46,19 +46,16 @@ WORKERS = [
 ]
 
 
-def test_scaleup_says_that_two_workers_served_more_than_twice_the_requests():
+def test_scaleup_says_whether_two_workers_served_more_than_twice_the_requests():
     twice, less = (measured("scaleup", WORKERS, each_us, callers=2) for each_us in ((100, 40), (100, 70)))
-    assert scaleup.is_below_twice(twice) == {"16 B": False} and scaleup.is_below_twice(less) == {"16 B": True}
-    assert scaleup_text.conclusion(twice).startswith(claims.AGAINST) and claims.AGAINST not in scaleup_text.conclusion(
-        less
-    )
-    assert [one.value for one in scaleup.ratios(less)] == [pytest.approx(100 / 70, rel=1e-3)]
+    assert [scaleup.claims[0].verdict(run) for run in (twice, less)] == [CONTRADICTED, HOLDS]
+    assert [one.value for one in scaleup.second.ratios(less)] == [pytest.approx(100 / 70, rel=1e-3)]
 
 
 def test_a_gain_of_workers_that_is_none_is_not_distinguishable():
     equal = handmade(WORKERS, (100, 99), notebook="scaleup", shape=of_its_own_level)
-    (gain,) = scaleup.ratios(equal)
-    assert not gain.is_certain and "not distinguishable" in scaleup_text.conclusion(equal)
+    (gain,) = scaleup.second.ratios(equal)
+    assert not gain.is_certain and "not distinguishable" in experiment("scaleup").answer(equal)
 
 
 def streamed(cases, each_us, count=1000):

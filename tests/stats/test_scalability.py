@@ -7,7 +7,7 @@ import pytest
 from handmade import handmade
 
 from bench.errors import UsageError
-from bench.experiments import published, registry, sentences
+from bench.experiments import published, registry, scaleup
 from bench.plan.case import Case
 from bench.stats import scalability
 
@@ -47,11 +47,14 @@ def run_of(rtt_us, **known):
     return handmade(cases, rtt_us, notebook="scaleup", callers=2, **known)
 
 
-def test_the_conclusion_tells_growth_shares_and_limits():
+def test_growth_shares_and_what_is_not_fitted():
     run = run_of([100, 60, 200, 150], server_worker_calls="[300, 100]")
-    text = sentences.text(run, "conclusion")
-    assert "2 workers" in text and "1.67 times (95 % CI 1.67 to 1.67)" in text
-    assert "1.50 times" in sentences.text(run, "shares") and scalability.why_not([1, 2], 48) in text
+    (gain,) = scaleup.gain.ratios(run)
+    assert gain.value == pytest.approx(100 / 60, rel=1e-3) and run.case(gain.other).options["workers"] == 2
+    assert scaleup.tables["shares"](run).iloc[0, 0].startswith("1.50 [")
+    (linear,), reason = scaleup.scaling(run)
+    assert linear.at(run, 1) == pytest.approx(2 * run.cases.loc[0, "rate_per_s"])
+    assert scalability.why_not([1, 2], 48) in reason
 
 
 def test_the_origins_lines_stand_below_ours():

@@ -13,7 +13,7 @@ from bench.analysis.comparison import effect
 from bench.analysis.overload import without_times
 from bench.analysis.retry_outcomes import Outcome, outcomes
 from bench.errors import unknown
-from bench.experiments import clients, fanin
+from bench.experiments import clients, fanin, scaleup
 from bench.experiments.connections import findings as connections
 from bench.experiments.languages import findings as languages
 from bench.experiments.messages import findings as messages
@@ -21,7 +21,6 @@ from bench.experiments.network import findings as network
 from bench.experiments.nodelay.findings import combinations
 from bench.experiments.openload.findings import capacity, mean_response_us, sweep
 from bench.experiments.overview.findings import over_sockets, ranked
-from bench.experiments.scaleup.findings import of_bytes
 from bench.experiments.streaming.findings import CPU, FIRST, paced, steps
 from bench.experiments.tls import findings as tls
 from bench.grammar.contrast import RATE, Contrast, Ratio
@@ -189,11 +188,10 @@ def _message_cpu(run: Run) -> Ratio:
     return next(step.ratio for step in steps(run) if (step.factor, step.ratio.name) == ("stack", CPU))
 
 
-def _workers(run: Run) -> Interval:
+def _workers(run: Run) -> Ratio | None:
     """Return the requests per second of two workers over those of one, for the smallest reply."""
-    rows = of_bytes(run)
-    cases = rows[rows["payload_bytes"] == rows["payload_bytes"].min()].reset_index().set_index("workers")["case"]
-    return effect(run, number_of(cases[1]), number_of(cases[2]), RATE)
+    ratios = scaleup.second.ratios(run)
+    return min(ratios, key=lambda ratio: run.case(ratio.other).payload_bytes, default=None)
 
 
 ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer | None"]] = {

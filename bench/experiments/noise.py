@@ -1,0 +1,276 @@
+"""noise.ipynb: how quiet this machine is: late waits and timers, spread over starts by placement, drift."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from scipy import special
+
+from bench import stats
+from bench.analysis.comparison import ratio_of
+from bench.drawing.axes import (
+    SYSTEM_COLOURS,
+    RangeRow,
+    curve,
+    distribution_axes,
+    log_axis,
+    look,
+    name_rows,
+    range_rows,
+)
+from bench.grammar import P50, Claim, Estimand, Estimate, Rows, Table, as_sweep, chosen, of_interval, per_start
+from bench.grammar.table import ratio_with_ends, with_ends
+from bench.plan import parameters
+from bench.plan import placement as places
+from bench.plan.case import Case
+from bench.run.frames import Run
+from bench.stats import across_starts, variance
+from bench.stats.intervals import CONFIDENCE, Interval, quantile_interval
+from bench.text import duration, quantity
+from bench.validation.amount import Amount
+from bench.validation.cases import FLOOR, instrument, one_transport
+from bench.validation.profiles import PROFILES
+
+TITLE = "How quiet is this machine?"
+TIMER_US = 200  # a wait as short as the gaps of a paced load
+STOLEN = 0.01  # share of the CPUs' time above which a start is marked
+NEIGHBOURS = {
+    "nobody": "without other load",
+    "same": "beside a busy process on its CPU",
+    "others": "beside busy processes on the other CPUs",
+}
+TIMERS = {"sleep": "time.sleep", "asyncio": "asyncio.sleep", "spin": "sleep, then spin"}
+BASELINE = {"system": FLOOR}
+
+
+@as_sweep()
+def sweep(
+    amount: Amount, transport: object = "ipc", pause_us: object = 1000, payload_bytes: object = 100
+) -> Iterator[Case]:
+    """Yield waits alone and beside busy neighbours, short waits by each kind of timer, and sockets by placement."""
+    by, where = one_transport(FLOOR, transport), places.default()
+    long_us = parameters.count(pause_us, "pause_us", 1_000_000)
+    size = parameters.count(payload_bytes, "payload_bytes", 1_000_000)
+    for name in NEIGHBOURS:
+        yield Case("pause", "inproc", size, {"us": long_us, "beside": name}, where)
+    for name in TIMERS:
+        yield Case("pause", "inproc", size, {"us": TIMER_US, "way": name}, where)
+    for place in ["free"] if places.why_not() else places.PLACEMENTS:
+        yield Case(FLOOR, by, size, placement=place)
+    yield instrument(size, where)
+
+
+def asked_us(run: Run, case: int) -> int:
+    """Return how long a case's waits were to be."""
+    return int(run.case(case).options["us"])
+
+
+def long_waits(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the waits by ``time.sleep`` that are longest: alone, and beside busy processes."""
+    waits = [case for case in run.find(system="pause", way="sleep") if case in among]
+    return [case for case in waits if asked_us(run, case) == max(asked_us(run, of) for of in waits)]
+
+
+def short_waits(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the waits without other load that are shortest: by each timer."""
+    waits = [case for case in run.find(system="pause", beside="nobody") if case in among]
+    return [case for case in waits if asked_us(run, case) == min(asked_us(run, of) for of in waits)]
+
+
+def neighbour(run: Run, case: int) -> str:
+    """Return what runs beside a case's waits."""
+    return NEIGHBOURS[run.case(case).options["beside"]]
+
+
+def timer(run: Run, case: int) -> str:
+    """Return what a case waits with."""
+    return TIMERS[run.case(case).options["way"]]
+
+
+def lateness(run: Run, case: int) -> "pd.Series[float]":
+    """Return how much longer than asked for each wait of a case took, in us; index: start."""
+    rows = run.samples_of(case, warm=True)
+    return (rows["rtt_ns"] / 1e3 - asked_us(run, case)).set_axis(rows["start"])
+
+
+def of_starts(run: Run, case: int, p: float) -> list[float]:
+    """Return a quantile of the lateness of each start in us."""
+    return [stats.quantile(late_us.to_numpy(), p) for _, late_us in lateness(run, case).groupby(level="start")]
+
+
+def late_tails(run: Run) -> list[Estimate]:
+    """Return the lateness of long waits, all starts together, at the highest quantile that each case has waits for."""
+    cases = chosen(run, long_waits)
+    waited = min(map(run.count, cases))
+    p = max((p for p in stats.QUANTILES if waited >= stats.needed_samples(p)), default=0.5)
+    found = []
+    for case in cases:
+        late_us = lateness(run, case)
+        ends = quantile_interval(late_us.to_numpy(), p, late_us.index.to_numpy()) or ()
+        interval = Interval(stats.quantile(late_us.to_numpy(), p), *ends)
+        subject = f"exceeded by 1 in {round(1 / (1 - p)):,} {neighbour(run, case)}"
+        found.append(of_interval(subject, interval, duration, (case,)))
+    return found
+
+
+def over_alone(run: Run, case: int) -> Interval:
+    """Return the median lateness of a case's waits over that without other load, paired by block."""
+    alone, *_ = chosen(run, {"beside": "nobody"}, chosen(run, long_waits))
+    base, late = (run.starts_of(of).set_index("block")[P50] - asked_us(run, of) for of in (alone, case))
+    return ratio_of(base, late)
+
+
+def on_its_cpu(run: Run) -> list[Estimate]:
+    """Return the median lateness beside a busy process on the same CPU over that without other load."""
+    cases = chosen(run, {"beside": "same"}, chosen(run, long_waits))
+    return [of_interval(neighbour(run, case), over_alone(run, case), quantity, (case,)) for case in cases]
+
+
+def deviation(run: Run, case: int) -> Interval:
+    """Return the standard deviation of ln(median RTT of a start); its interval is by the chi-squared distribution."""
+    logs = np.log(per_start(run, case, P50))
+    sd, freedom = float(logs.std()), len(logs) - 1
+    if freedom < 1:
+        return Interval(sd)
+    return Interval(sd, *(sd * math.sqrt(freedom / special.chdtri(freedom, p)) for p in CRITICAL))
+
+
+CRITICAL = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)  # probabilities above the two ends of an interval
+
+
+def deviations(run: Run) -> list[Estimate]:
+    """Return how much the baseline's starts differ under each placement."""
+    cases = chosen(run, BASELINE)
+    return [of_interval(run.case(of).placement, deviation(run, of), quantity, (of,)) for of in cases]
+
+
+def over_same(run: Run, case: int) -> str:
+    """Return the deviation of a case over that on one CPU; its interval is by the F distribution."""
+    for base in chosen(run, BASELINE | {"placement": "same"}):
+        logs = [np.log(per_start(run, of, P50)) for of in (case, base)]
+        freedom = [len(of) - 1 for of in logs]
+        if case != base and min(freedom) > 0 and all(of.var() > 0 for of in logs):
+            ratio = float(logs[0].std() / logs[1].std())
+            ends = (ratio / math.sqrt(special.fdtri(*freedom, 1 - p)) for p in CRITICAL)
+            return ratio_with_ends(Interval(ratio, *ends))
+    return ""
+
+
+def timeline(run: Run) -> pd.DataFrame:
+    """Return the baseline's starts: ``at_s`` in the run, ``ratio`` to the case's median, ``stolen`` share."""
+    rows = run.starts[run.starts["system"] == FLOOR].copy()
+    begun = pd.to_datetime(run.ledger["utc"])
+    rows["at_s"] = (begun.reindex(rows.index) - begun.min()).dt.total_seconds()
+    rows["ratio"] = rows[P50] / rows.groupby("case")[P50].transform("median")
+    rows["stolen"] = rows["steal_ns"] / rows["window_s"] / 1e9 / int(run.manifest["machine"]["cpus_allowed"])
+    return rows.sort_values("at_s")
+
+
+def moved(run: Run) -> float:
+    """Return how far the baseline's median in the last third of the run is from that in the first, as a share."""
+    logs = np.log(timeline(run)["ratio"].to_numpy())
+    third = max(1, len(logs) // 3)
+    return math.expm1(abs(float(np.median(logs[-third:]) - np.median(logs[:third]))))
+
+
+answer = (
+    Estimand("Lateness of waits", late_tails),
+    Estimand("Standard deviation of ln(median RTT of a start), raw sockets", deviations),
+)
+claims = (Claim("a wait is less late beside a busy process on its CPU than without other load", on_its_cpu, at_most=1),)
+
+
+def hiccups(run: Run, axes: Axes) -> None:
+    """Draw the empirical CDF of how much longer than requested a sleep took: alone, and beside busy processes."""
+    cases = chosen(run, long_waits)
+    for case, colour, line in zip(cases, SYSTEM_COLOURS, ("-", "--", "-."), strict=False):
+        late_us = lateness(run, case).to_numpy()
+        curve(axes, stats.distribution(late_us), f"{neighbour(run, case)}, n = {len(late_us):,}", colour, line)
+    distribution_axes(axes, "sleeps")
+    axes.set_xlabel(f"delay beyond a requested sleep of {duration(asked_us(run, cases[0]))}")
+    axes.set_title("Scheduling delay after a sleep")
+
+
+def timers(run: Run, axes: Axes) -> None:
+    """Draw the delay of short sleeps by kind of timer: median and p99 of each start."""
+    cases = chosen(run, short_waits)
+    rows = {
+        f"{timer(run, case)}, p{100 * p:g}": RangeRow(of_starts(run, case, p), colour, marker=marker)
+        for case, colour in zip(cases, SYSTEM_COLOURS, strict=False)
+        for p, marker in ((0.5, "o"), (0.99, "s"))
+    }
+    range_rows(axes, rows.values())
+    log_axis(axes.xaxis)
+    name_rows(axes, rows)
+    axes.set_xlabel(f"delay beyond a requested sleep of {duration(asked_us(run, cases[0]))}, each start; line: median")
+    axes.set_title("Timers: delay of a short sleep")
+
+
+def placed(run: Run, case: int) -> str:
+    """Return a placement with the standard deviation of its starts."""
+    return f"{run.case(case).placement}\nsd of ln: {deviation(run, case).middle:.2f}"
+
+
+def drift(run: Run, axes: Axes) -> None:
+    """Draw the baseline's median RTT of each start over time, as a ratio to the median of its placement."""
+    rows = timeline(run)
+    for place, case in enumerate(chosen(run, BASELINE)):
+        starts, (colour, marker) = rows[rows["case"] == case], look(place)
+        label = run.case(case).placement
+        axes.plot(starts["at_s"], starts["ratio"], marker=marker, ms=6, lw=1.2, color=colour, label=label)
+    stolen = rows[rows["stolen"] > STOLEN]
+    if len(stolen):
+        axes.plot(stolen["at_s"], stolen["ratio"], "o", color="black", ms=13, mfc="none", mew=1.4,
+                  label=f"steal time above {100 * STOLEN:g} %")  # fmt: skip
+    axes.axhline(1, color="black", lw=1)
+    log_axis(axes.yaxis, "{:g}".format)
+    axes.set_ylabel("median RTT / median of its placement")
+    axes.set_xlabel(f"time since the run began [s]; change from the first to the last third: {moved(run):.1%}")
+    axes.set_title("Drift of the baseline, start by start")
+
+
+def late(p: float) -> Callable[[Run, int], str]:
+    """Return the column of a quantile of the lateness of each start."""
+    return lambda run, case: with_ends(across_starts(of_starts(run, case, p)), duration)
+
+
+def detected(profile: str) -> Callable[[Run, int], str]:
+    """Return the column of the smallest difference of two cases that the starts of a profile detect."""
+    starts = PROFILES[profile].starts
+    return lambda run, case: f"{variance.detectable(math.sqrt(2) * deviation(run, case).middle, starts):.1%}"
+
+
+panels = {
+    "hiccups": hiccups,
+    "timers": timers,
+    "placements": Rows(
+        "Repeatability of the baseline, by placement", P50, hue="placement", where=BASELINE, label=placed
+    ),
+    "drift": drift,
+}
+tables = {
+    "waits": Table(
+        {
+            "median lateness [range over starts]": late(0.5),
+            "divided by that without other load [95 % CI]": lambda run, case: ratio_with_ends(over_alone(run, case)),
+        },
+        where=long_waits,
+        label=neighbour,
+    ),
+    "timers": Table(
+        {"median lateness [range over starts]": late(0.5), "p99 [range over starts]": late(0.99)},
+        where=short_waits,
+        label=timer,
+    ),
+    "starts": Table(
+        {
+            "sd of ln(median RTT of a start) [95 % CI]": lambda run, case: with_ends(deviation(run, case), quantity),
+            "divided by that on one CPU [95 % CI]": over_same,
+            **{f"{PROFILES[name].starts} starts detect": detected(name) for name in ("class", "full")},
+        },
+        where=BASELINE,
+        label=lambda run, case: run.case(case).placement,
+    ),
+}

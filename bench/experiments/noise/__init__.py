@@ -1,1 +1,0 @@
-"""noise.ipynb: How quiet is this machine?"""

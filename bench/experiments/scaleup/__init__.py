@@ -1,1 +1,0 @@
-"""scaleup.ipynb: How does throughput scale with the number of server workers?"""
