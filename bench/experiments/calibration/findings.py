@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from bench.analysis import virtual_time
 from bench.analysis.quantiles import quantile
 from bench.run.frames import Run, number_of, once
-from bench.simulation import virtual_time
 from bench.stats import Spread
 
 MARGIN = 0.10
