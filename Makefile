@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/ready
 UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
-.PHONY: figures test test-all campaign lab app site systems lint benchmark calibrate reference student slides expected picture examples certificate lock proto clean
+.PHONY: figures test test-all campaign lab app site systems lint selfcheck calibrate reference student slides expected picture examples certificate lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -P -m bench run --all
@@ -50,8 +50,9 @@ lint: $(READY)
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m lint
 
-benchmark: $(READY)
-	@$(BIN)/python -m benchmarks $(PARTS)
+# What bench itself costs, as ratios of interleaved runs against bare loops; PARTS="loops native" prints these only.
+selfcheck: $(READY)
+	@$(BIN)/python -m selfcheck $(PARTS)
 
 calibrate: $(READY)
 	@$(BIN)/python -P -m bench calibrate
@@ -116,7 +117,7 @@ $(READY): requirements/lab.txt requirements/uv.txt pyproject.toml
 	@$(if $(UV_LOCK),$(PIP) --require-hashes -r $(UV_LOCK) || { $(WITHOUT_UV); exit 1; })
 	@$(BIN)/python -P -c "import sys; sys.path.append('.'); from bench.installation.installer import main; sys.exit(main(sys.argv[1:]))" requirements/lab.txt $(UV_LOCK)
 	@$(if $(UV_LOCK),$(BIN)/uv pip install -q --offline --python $(BIN)/python,$(PIP)) --no-deps --no-build-isolation -e .
-	@$(BIN)/python -P -m compileall -q bench  # a process compiles nothing again, even where Python is set to write no bytecode
+	@$(BIN)/python -P -m compileall -q bench certify  # a process compiles nothing again, even where Python is set to write no bytecode
 	@touch $(READY)
 
 clean:

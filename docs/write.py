@@ -29,9 +29,9 @@ from bench.experiments.overview.findings import ranked
 from bench.experiments.sentences import conclusion, text
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
-from bench.simulation.certificate import RUNS, certificate, verdict
 from bench.text import listed, paragraphs
-from benchmarks import fairness, hosts_cost, quiet, resolution
+from certify.instrument import RUNS, certificate, verdict
+from selfcheck import fairness, hosts_cost, quiet, resolution
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from lint.tree import Finding, Tree, syntax
 
+ROOMS = ("bench/", "certify/")
 OWNERS = ("bench/systems/", "bench/codecs/")
 SHARED = {"msgspec", "pyarrow"}  # runs are stored with pyarrow, and their manifests checked by msgspec
 NETWORK = {  # of the standard library, and the other rooms that need it: for clocks, for hosts, for the front
-    "socket": ("bench/child/", "bench/measurement/", "bench/referees/"),
+    "socket": ("bench/child/", "bench/measurement/", "certify/"),
     "xmlrpc": (),
 }
 
@@ -26,10 +27,10 @@ def imported(source: str) -> Iterator[tuple[int, str]]:
 def check(tree: Tree) -> Iterator[Finding]:
     """Yield each import of a system's or a codec's library in another room."""
     modules = {
-        name: list(imported(text)) for name, text in tree.items() if name.startswith("bench/") and name.endswith(".py")
+        name: list(imported(text)) for name, text in tree.items() if name.startswith(ROOMS) and name.endswith(".py")
     }
     owned = {top for name, imports in modules.items() if name.startswith(OWNERS) for _, top in imports}
-    theirs = owned - set(sys.stdlib_module_names) - SHARED - {"bench"} | NETWORK.keys()
+    theirs = owned - set(sys.stdlib_module_names) - SHARED - {"bench", "certify"} | NETWORK.keys()
     for name, imports in modules.items():
         for line, top in imports:
             if top in theirs and not name.startswith((*OWNERS, *NETWORK.get(top, ()))):

@@ -163,7 +163,7 @@ RULES = (
 
 
 READABLE = (".md", ".yaml", ".j2", ".html", ".py", ".ipynb")
-ROOMS = ("bench/", "docs/", "notebooks/", "papermill_params/", "data/", "README.md", "CONTRIBUTING.md")
+ROOMS = ("bench/", "certify/", "docs/", "notebooks/", "papermill_params/", "data/", "README.md", "CONTRIBUTING.md")
 ANY = re.compile("|".join(f"(?:{rule.pattern})" for rule in RULES), re.I)
 
 

@@ -89,9 +89,9 @@ def c_compiler():
         pytest.skip(f"there is no {programs.C_COMPILER}; install it: apt-get install {programs.C_COMPILER}")
 
 
-REFEREES = "referees"  # their tests wait for loads, and disturb each other's: one process, beside which others work
+CERTIFY = "certify"  # their tests wait for loads, and disturb each other's: one process, beside which others work
 LONG = (  # in one piece: begun last, one would end alone
-    REFEREES, "test_browser", "test_remote", "test_documents", "test_contract", "test_routers", "test_faults",
+    CERTIFY, "test_browser", "test_remote", "test_documents", "test_contract", "test_routers", "test_faults",
     "test_encryption", "test_service", "test_wires",
 )  # fmt: skip
 BUILT = "test_site"  # compares its figures with those that the tests of the reference runs draw: begun after them
@@ -142,8 +142,8 @@ def group(nodeid):
         return f"{EACH} {test}"
     if stem == "test_document_blocks":
         return "overview"  # the run of which it quotes most
-    if Path(file).parent.name == REFEREES:
-        return REFEREES
+    if Path(file).parent.name == CERTIFY:
+        return CERTIFY
     given = re.search(r"\[(?:.*/)?(\w+)", test)
     for name in (stem.removeprefix("test_"), given and given[1]):
         if name in _runs() and stem != BUILT:

@@ -15,7 +15,7 @@ from bench.apps.teaching import copies
 from bench.errors import DataError
 from bench.experiments import panels
 from bench.experiments.overview import tiers, tiers_figure
-from bench.simulation import certificate
+from certify import instrument
 from docs import write
 
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -62,14 +62,14 @@ def test_every_block_has_a_maker_and_every_maker_a_block():
 def test_the_certificate_in_the_document_is_of_todays_properties(monkeypatch):
     text = (ROOT / "docs" / "trust.md").read_text("utf-8")
     printed = re.search(r"generated: certificate.*?```text\n(.*?)```", text, re.S)[1].splitlines()
-    today = [(line.tried, line.wanted) for line in certificate.certificate(4)]  # the same lines of any number
+    today = [(line.tried, line.wanted) for line in instrument.certificate(4)]  # the same lines of any number
     lines = [re.fullmatch(r"pass  (.+?)\s{2,}\S.*?   wanted (.+)", line) for line in printed[:-1]]
     assert [(line[1].strip(), line[2]) for line in lines] == today
-    assert printed[-1].startswith(f"passed: {certificate.RUNS} runs")
+    assert printed[-1].startswith(f"passed: {instrument.RUNS} runs")
 
 
 def test_a_failed_property_is_shown_in_the_certificate(monkeypatch):
-    monkeypatch.setattr(write, "certificate", lambda runs: [certificate.Line("this", "1", "0", False)])
+    monkeypatch.setattr(write, "certificate", lambda runs: [instrument.Line("this", "1", "0", False)])
     assert "FAIL  this" in write.tested(20) and "FAILED: 20 runs" in write.tested(20)
 
 

@@ -16,9 +16,12 @@ from bench import systems
 from bench.installation import environments
 
 BENCH = ROOT / "bench"
-OTHERS = BENCH / "referees" / "generators"  # scripts that load generators of others run
+CERTIFY = ROOT / "certify"
+OTHERS = CERTIFY / "generators"  # scripts that load generators of others run
 MODULES = sorted(
-    file for file in BENCH.rglob("*.py") if file.parent.name not in ("systems", "codecs") and file.parent != OTHERS
+    file
+    for file in (*BENCH.rglob("*.py"), *CERTIFY.rglob("*.py"))
+    if file.parent.name not in ("systems", "codecs") and file.parent != OTHERS
 )
 SYSTEMS = sorted((BENCH / "systems").glob("[a-z]*.py"))
 
@@ -130,7 +133,7 @@ def test_what_a_system_requires_is_a_dependency_or_in_an_extra():
 def test_what_is_imported_is_required():
     homes = packages_distributions()
     for file in [*MODULES, *SYSTEMS]:
-        outside = tops(file) - set(sys.stdlib_module_names) - {"bench"}
+        outside = tops(file) - set(sys.stdlib_module_names) - {"bench", "certify"}
         needed = {normal(home) for name in outside for home in homes.get(name, [name])}
         allowed = wanted().keys() | of_systems() | of_hosts() | {"traitlets", "ipython"}  # come with ipykernel
         is_missing = file in SYSTEMS and outside - homes.keys()  # what is not installed has no known distribution

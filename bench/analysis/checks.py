@@ -4,7 +4,7 @@ Each reports a finding and, if it fails, what to try.
 
 A check that finds nothing to look at in a run is N/A: it neither passes nor fails. Most checks compare a count or a
 share with a fixed bound, and have no false-alarm rate. Four are statistical tests, ``settled``, ``levels``, ``noise``
-and ``turns``, and state theirs. How often each fires on a quiet machine is measured by ``benchmarks.quiet``.
+and ``turns``, and state theirs. How often each fires on a quiet machine is measured by ``selfcheck.quiet``.
 """
 
 import functools

@@ -344,7 +344,7 @@ def submit(runs: tuple[str, ...], output: str | None, yes: bool) -> int:
 @click.option("--runs", default=300, show_default=True, type=click.IntRange(20, 10_000), help="Runs per property.")
 def calibrate(runs: int) -> int:
     """Test the instrument in virtual time, where the true values are known; exit with 1 if it fails."""
-    from bench.simulation.certificate import certificate, verdict
+    from certify.instrument import certificate, verdict
 
     lines = []
     for line in certificate(runs):
@@ -380,26 +380,26 @@ def certify(
     It is described by FILE.yaml, or by a file of this package, NAME, and loads a server here whose service times are
     known. Exit status 0: certified; 1: not certified; 2: not decided, or it could not be run.
     """
-    from bench.apps import certifying
+    from certify import command_line
 
     if schema:
-        echo(certifying.schema())
+        echo(command_line.schema())
         return 0
     if not generator:
-        raise click.UsageError(certifying.missing())
+        raise click.UsageError(command_line.missing())
     if capacity:
-        certifying.measure_capacity(generator, seconds, json_file, figure, echo)
+        command_line.measure_capacity(generator, seconds, json_file, figure, echo)
         return 0
-    return certifying.certify(generator, connections, seconds, names, json_file, figure, every, echo)
+    return command_line.certify(generator, connections, seconds, names, json_file, figure, every, echo)
 
 
 @cli.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE.json...")
 def referees(files: tuple[str, ...]) -> None:
     """Compare load generators by their certificates, which certify --json wrote: a row for each."""
-    from bench.apps import certifying
+    from certify import command_line
 
-    echo(certifying.compared(files))
+    echo(command_line.compared(files))
 
 
 @cli.command()

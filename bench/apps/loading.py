@@ -13,7 +13,6 @@ from bench import stats, systems
 from bench.errors import UsageError
 from bench.measurement import start
 from bench.plan.case import MOST_CALLS, Case
-from bench.referees.time_checks import QUANTILES
 from bench.run import requests
 from bench.run.start_record import StartRecord
 from bench.stats import Array
@@ -21,6 +20,7 @@ from bench.text import quoted
 from bench.validation.support import checked
 
 NAME = "loaded_url"
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 MOST_PER_S, MOST = 250_000, 20_000_000  # requests of a closed load whose times are kept: per second, and in all
 
 

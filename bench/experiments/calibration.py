@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench import stats
+from bench.analysis import virtual_time
 from bench.analysis.quantiles import STARTS, Quantile, quantile, times
 from bench.drawing.axes import (
     GREY,
@@ -29,7 +30,6 @@ from bench.grammar.table import with_ends
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run, number_of, once
-from bench.simulation import virtual_time
 from bench.text import counted, duration
 from bench.validation.amount import Placed
 from bench.validation.cases import one_transport

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from handmade import PAIR, file_by_file, handmade, in_order, in_turns, moody, noisy, recorded, reference, usual
 
-from bench.analysis import checks, earlier, per_host, rankings, speed, stationarity, trust_card
+from bench.analysis import checks, earlier, per_host, rankings, speed, stationarity, trust_card, virtual_time
 from bench.analysis.checks import CAUTION, INVALID, NOTHING, PASS
 from bench.analysis.resources import Resource, crowded, used_by_all
 from bench.analysis.trust_card import tally
@@ -17,7 +17,6 @@ from bench.plan.case import Case
 from bench.run import start_record
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
-from bench.simulation import virtual_time
 from bench.validation.profiles import make_plan
 
 STEADY = {"spin_ns": 2e5, "syscall_ns": 200.0, "switch_ns": 3e3, "machine_busy_ns": 150_000_000}  # of every start

@@ -35,7 +35,7 @@ def test_interpreters_are_started_with_a_safe_path(folder):
 
 def test_the_makefile_starts_installed_modules_with_a_safe_path():
     text = (ROOT / "Makefile").read_text("utf-8")
-    own = {"benchmarks", "lint"}  # not installed
+    own = {"selfcheck", "lint"}  # not installed
     assert set(re.findall(r"(?i)python\)? -m (\w+)", text)) == {"pytest", *own}
     assert text.count("python -P -m bench") > 5 and "PYTHONSAFEPATH=1 JUPYTER_PATH" in text
 

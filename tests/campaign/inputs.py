@@ -108,10 +108,10 @@ def without_measuring() -> Iterator[None]:
 
     from bench.installation import environments
     from bench.measurement import capacity_search, serve
-    from bench.simulation import certificate
+    from certify import instrument
 
     places = [(unattended, "_execute_one"), (capacity_search, "find"), (serve, "_serve"), (environments, "ensure")]
-    places += [(certificate, "certificate"), (systems, "prepare")]
+    places += [(instrument, "certificate"), (systems, "prepare")]
     before = [getattr(module, name) for module, name in places]
     try:
         for module, name in places:

@@ -9,12 +9,12 @@ import pytest
 from conftest import ROOT
 from handmade import recorded, usual
 
+from bench.analysis import virtual_time
 from bench.apps.teaching import questions
 from bench.experiments.openload import text
 from bench.experiments.openload.findings import slow_request
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
-from bench.simulation import virtual_time
 
 PACED = {"load": "open", "offered_per_s": 500.0, "clients": 8, "arrivals": "uniform"}
 CASES = [Case("oracle", "ipc", options={"mean_us": 1000}), Case("oracle", "ipc", options={"mean_us": 1000}, **PACED)]

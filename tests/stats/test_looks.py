@@ -3,9 +3,9 @@
 import pytest
 from scipy import special
 
-from bench.simulation.certificate import covered_at_stop
 from bench.stats import looks
 from bench.stats.intervals import CONFIDENCE
+from certify.instrument import covered_at_stop
 
 
 def test_looks_are_half_as_many_blocks_apart_again_and_end_with_the_last_block():

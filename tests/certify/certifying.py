@@ -1,0 +1,21 @@
+"""Load generators certified as a user does, but for the way to the front: it is measured with fewer requests."""
+
+import functools
+from unittest import mock
+
+from certify import certificate, path_times
+
+
+def sections(generator, *scenarios):
+    """Return what the certificate of a generator has of each scenario."""
+    fewer = functools.partial(path_times.measure, requests=path_times.REQUESTS)
+    with mock.patch.object(path_times, "measure", fewer):
+        found = certificate.certify(generator, scenarios, lambda line: None).sections
+    for section in found:
+        print(*section.checks, sep="\n")  # pytest shows it if the test fails
+    return found
+
+
+def having(section, *verdicts):
+    """Return the names of the checks with one of some verdicts."""
+    return {check.name for check in section.checks if check.verdict in verdicts}
