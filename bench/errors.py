@@ -94,3 +94,8 @@ def unknown(what: str, name: object, known: Iterable[str]) -> UsageError:
     near = difflib.get_close_matches(name[:100], known, n=1) if isinstance(name, str) else []
     hint = f"; did you mean {near[0]}?" if near else ""
     return UsageError(f"unknown {what} {quoted(name)}: there are {', '.join(known)}{hint}")
+
+
+def reason_of(error: Exception) -> str:
+    """Return what an error of a library says; of an OSError without its number and its path."""
+    return getattr(error, "strerror", None) or str(error)

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from bench import paths
 from bench.analysis import budget, checks, trust_card, verdicts
 from bench.analysis.comparison import Comparison, at_once
-from bench.apps import growing, revisions
+from bench.apps import growing, listing, revisions
 from bench.errors import UsageError
 from bench.experiments import precision
 from bench.experiments.compare import findings
@@ -31,23 +31,33 @@ OF_THE_PLAN = ("placement", "payload_bytes")  # parts of a case that are paramet
 MADE_HERE = ("a", "b", "source", "system", "transport", "hosts", "predictions")  # of what -p could set otherwise
 
 
-def compared(
+def text(
     base: str,
     head: str,
-    asked: Sequence[str],
-    transport: str | None,
-    given: Mapping[str, str],
-    folders: Sequence[str],
-    quantities: str,
+    margin: str | None,
     at_most: str | None,
+    quantities: str,
     as_json: bool,
+    cases: Sequence[str],
+    names: Sequence[str],
+    transport: str | None,
+    folders: Sequence[str],
+    parameters: Iterable[tuple[str, str]],
     say: Callable[[str], None],
 ) -> tuple[str, bool]:
-    """Measure systems of two states; return the verdicts as lines or JSON, and whether a limit was exceeded.
+    """Compare two runs, or measure two states; return verdicts as lines or JSON, and whether a limit was exceeded.
 
-    asked: systems; those in both if there are none. given: parts of the case or of the plan, as ``-p`` has them.
-    folders: from which the systems import, inside the states. ``say`` gets lines while it measures.
+    margin, cases: of two runs. names: systems; those in both states if there are none. parameters: parts of the case or
+    of the plan, as ``-p`` has them. folders: from which the systems import, inside the states. ``say`` gets lines while
+    it measures.
     """
+    given = dict(parameters)
+    if not revisions.are_meant(base, head, bool(names or transport or folders or given)):
+        return listing.compared_text(base, head, margin or "5%", at_most, as_json, quantities, cases)
+    if cases:
+        raise UsageError("--case is for two stored runs: choose what is measured with --system")
+    if margin:
+        raise UsageError("--margin is for two stored runs: two revisions are judged by 5 %, and by --at-most")
     if at_most is not None:
         verdicts.share(at_most)
     verdicts.of_quantities([], quantities)
@@ -55,8 +65,8 @@ def compared(
         if name in given:
             raise UsageError(f"-p {name} is not for two revisions or folders: python -m bench compare --help")
     with revisions.opened(base, head, folders, say) as (first, second), taking_part(second, first):
-        names = revisions.systems_of(first, second, asked, say)
-        made = [_plan(name, transport, given, first, second) for name in names]
+        systems = revisions.systems_of(first, second, names, say)
+        made = [_plan(name, transport, given, first, second) for name in systems]
         runs = [_measured(plan, given, say) for plan in made]
     return _told(runs, quantities, at_most, as_json)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from bench.apps import hdr, numbers
-from bench.errors import DataError
+from bench.errors import DataError, reason_of
 from bench.run.frames import Run
 from bench.text import quoted
 
@@ -42,8 +42,9 @@ def export(run: Run, kind: str, folder: Path) -> list[Path]:
         for name, write in files.items():
             write(folder / name)
     except (OSError, ValueError) as reason:  # a name with a zero byte is no name
-        why = getattr(reason, "strerror", None) or reason
-        raise DataError(f"cannot write into {quoted(str(folder))}: {why}; name another folder with --out") from reason
+        raise DataError(
+            f"cannot write into {quoted(str(folder))}: {reason_of(reason)}; name another folder with --out"
+        ) from reason
     return [folder / name for name in files]
 
 

@@ -3,12 +3,11 @@
 import contextlib
 import math
 import os
-import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TextIO
+from typing import Any
 
 from bench.analysis.converging import Converging
 from bench.experiments.compare.findings import AGAIN, A, B
@@ -56,33 +55,17 @@ def in_words(ratio: Interval) -> str:
     return f"{middle} [{low}, {high}]"
 
 
-class Line:
-    """A line that is replaced on a ``terminal``; without one, ``say`` gets it every ten seconds."""
+def now_and_then(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Return what shows the line in a log: ``say`` gets it every ten seconds."""
+    last = time.monotonic()
 
-    def __init__(self, terminal: TextIO | None, say: Callable[[str], None] = lambda line: None) -> None:
-        self._terminal, self._say = terminal, say
-        self._shown, self._said_at = "", time.monotonic()
+    def show(line: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LOGGED_S:
+            last = time.monotonic()
+            say(line)
 
-    def show(self, line: str) -> None:
-        """Show the line as it is now."""
-        if self._terminal:
-            self._write(line[: shutil.get_terminal_size().columns - 1])
-        elif time.monotonic() - self._said_at >= LOGGED_S:
-            self._said_at = time.monotonic()
-            self._say(line)
-
-    def clear(self) -> None:
-        """Take the line away; what comes next begins where it began."""
-        if self._terminal and self._shown:
-            self._write("")
-            self._terminal.write("\r")
-            self._terminal.flush()
-
-    def _write(self, line: str) -> None:
-        assert self._terminal
-        self._terminal.write(f"\r{line.ljust(len(self._shown))}")
-        self._terminal.flush()
-        self._shown = line
+    return show
 
 
 @contextlib.contextmanager
@@ -103,16 +86,17 @@ def followed(folder: Folder, show: Callable[[str], None]) -> Iterator[Callable[[
 
 @contextlib.contextmanager
 def terminal_or(say: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
-    """Yield what shows the line: on the terminal of the error output, or by ``say`` where that is none."""
+    """Yield what shows the line: replaced on the terminal of the error output, or by ``say`` where that is none."""
     if not sys.stderr.isatty():
-        yield Line(None, say).show
+        yield now_and_then(say)
         return
-    with open(os.dup(sys.stderr.fileno()), "w") as terminal:  # noqa: PTH123 (its own: a kernel's is made quiet)
-        line = Line(terminal)
-        try:
-            yield line.show
-        finally:
-            line.clear()
+    from tqdm import tqdm
+
+    with (
+        os.fdopen(os.dup(sys.stderr.fileno()), "w") as terminal,  # its own: a kernel's is made quiet
+        tqdm(file=terminal, bar_format="{desc}", leave=False, dynamic_ncols=True) as line,
+    ):
+        yield line.set_description_str
 
 
 @contextlib.contextmanager
@@ -120,7 +104,7 @@ def received(folder: str, show: Callable[[str], None]) -> Iterator[dict[str, str
     """Show each line that a kernel writes into a pipe in this folder; yield the variable that names the pipe."""
     path = f"{folder}/progress"
     os.mkfifo(path, 0o600)
-    with open(os.open(path, os.O_RDWR), "r+b", buffering=0) as pipe:  # noqa: PTH123 (a writer, too: no end in between)
+    with os.fdopen(os.open(path, os.O_RDWR), "r+b", buffering=0) as pipe:  # a writer, too: no end in between
         reader = threading.Thread(target=_read, args=[pipe, show], name="progress", daemon=True)
         reader.start()
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench import codecs, documents, message_types, paths, systems
 from bench.apps import repeat, scenarios
-from bench.errors import DataError, NotInstalledError, SystemFileError
+from bench.errors import DataError, NotInstalledError, SystemFileError, reason_of
 from bench.installation import environments
 from bench.plan import hosts
 from bench.run import stored
@@ -242,9 +242,8 @@ def provenance(figure: Path) -> dict[str, str]:
     try:
         content = documents.read(figure, MOST_BYTES)
     except (OSError, ValueError) as reason:  # a name with a zero byte is no name
-        why = getattr(reason, "strerror", None) or reason
         raise DataError(
-            f"cannot read {quoted(str(figure))}: {why}; figures are in {paths.shown(paths.figures())}"
+            f"cannot read {quoted(str(figure))}: {reason_of(reason)}; figures are in {paths.shown(paths.figures())}"
         ) from reason
     match = re.search(_PROVENANCE, content)
     if not match:

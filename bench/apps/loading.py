@@ -26,10 +26,10 @@ MOST_PER_S, MOST = 250_000, 20_000_000  # requests of a closed load whose times 
 
 def load(
     url: str,
-    rate: float,
     connections: int,
     duration_s: float,
     engine: str,
+    rate: float | None = None,
     proto: str | None = None,
     clients: int = 1,
     stream: str | None = None,

@@ -1,10 +1,41 @@
-"""Markdown of conclusions as HTML."""
+"""HTML of conclusions, tables and figures, and templates of pages."""
 
+import functools
 import html
+import io
 import re
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+from matplotlib.figure import Figure
+
+from bench.drawing.axes import style
+
+
+@functools.cache
+def template(file: Path) -> jinja2.Template:
+    """Return a template, which escapes what it is given, except where it says ``safe``."""
+    return jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+        file.read_text("utf-8")
+    )
 
 
 def as_html(markdown: str) -> str:
     """Return the Markdown of a conclusion as HTML: stress, code, and paragraphs as lines."""
     stressed = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(markdown))
     return re.sub(r"`(.+?)`", r"<code>\1</code>", stressed).replace("\n\n", "<br>")
+
+
+def table(frame: pd.DataFrame, **look: Any) -> str:
+    """Return a table as HTML, its index at the front."""
+    return str(frame.reset_index().to_html(index=False, **look))
+
+
+def png(figure: Figure, dpi: int) -> bytes:
+    """Return a figure as a picture."""
+    buffer = io.BytesIO()
+    with style():
+        figure.savefig(buffer, format="png", dpi=dpi)
+    return buffer.getvalue()

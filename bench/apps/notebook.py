@@ -4,7 +4,6 @@
 """
 
 import ast
-import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -20,8 +19,8 @@ from matplotlib.figure import Figure
 from bench import paths
 from bench.analysis import budget, checks, earlier, trust_card
 from bench.apps import code, growing, listing, repeat
+from bench.apps.markup import png
 from bench.apps.teaching.predictions import require
-from bench.drawing.axes import style
 from bench.errors import UsageError
 from bench.experiments import precision, tables
 from bench.grammar import claim
@@ -264,10 +263,7 @@ def show(run: Run, *panels: str) -> None:
 
 def show_figure(figure: Figure, alt: str) -> None:
     """Show a figure as a picture in the notebook, with an alternative text."""
-    buffer = io.BytesIO()
-    with style():
-        figure.savefig(buffer, format="png", dpi=DPI)
-    display(Image(buffer.getvalue(), width=900, alt=alt))
+    display(Image(png(figure, DPI), width=900, alt=alt))
 
 
 def tell(run: Run, what: str = "") -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from bench import documents, paths, systems
+from bench import documents, paths
 from bench.analysis import replication
 from bench.analysis.replication import Occasion, Replicated, Row
 from bench.apps import scenarios
 from bench.errors import DataError, UsageError
 from bench.grammar.experiment import OF_A_RUN, exists, experiment
-from bench.installation import environments
+from bench.measurement import routers
 from bench.measurement.machine import machine_id
 from bench.plan.plan import Plan
 from bench.run import stored
@@ -31,6 +31,37 @@ Say = Callable[[str], None]
 REFERENCE = "reference"
 MOST_BYTES = 10_000_000  # of a file of occasions
 UNITS_S = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
+
+
+def replicate(
+    notebook: str,
+    names: Sequence[str],
+    times: int | None,
+    apart: str,
+    is_given: bool,
+    file: str | None,
+    although: bool,
+    against: str | None,
+    parameters: Iterable[tuple[str, str]],
+    say: Say,
+) -> None:
+    """Measure occasions, or read those ``names`` that are given; say what they show, and keep them in ``file``."""
+    stem = notebook.partition(".")[0]
+    if bool(names) != is_given:
+        raise UsageError("--runs goes with the names of runs: bench replicate NOTEBOOK --runs A B C")
+    published = load(file_of(against, stem)).occasions if against else []
+    if names:
+        occasions = read(names, stem)
+    else:
+        plan, asked = planned(notebook, dict(parameters))
+        made = measure(plan, asked, times or (1 if published else 3), seconds(apart), say)
+        occasions = [replication.of_run(run) for run in made]
+    say(text(occasions))
+    for occasion in occasions if published else ():
+        say(f"\n{replication.against_text(replication.against(published, occasion), occasion)}")
+    if file:
+        target = file_of(file, stem)
+        say(f"\n{target} holds {len(keep(occasions, target, stem, although).occasions)} occasions")
 
 
 def seconds(text: str) -> float:
@@ -80,8 +111,7 @@ def measure(plan: Plan, parameters: dict[str, Any], wanted: int, apart_s: float,
     estimate.refuse_too_long(plan)
     if wanted > 1 and not apart_s and len(done) < wanted:
         say("Occasions should be hours apart (--apart 3h): those of one hour share the state of the machine")
-    for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in plan.cases} - {None}:
-        environments.ensure(name, say)
+    routers.make_environments(plan.cases, say)
     while len(done) < wanted:
         if done:
             _wait(done[-1], apart_s, say)

@@ -2,16 +2,16 @@
 
 import base64
 import json
+import os
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from bench import paths, systems
 from bench.analysis import checks
 from bench.apps import notebook, numbers
-from bench.apps.markup import as_html
-from bench.drawing.axes import style
+from bench.apps.markup import as_html, png, table, template
+from bench.errors import UsageError
 from bench.experiments import tables
 from bench.grammar import figure as panels
 from bench.grammar.experiment import experiment
@@ -23,10 +23,28 @@ from bench.run.frames import Run
 from bench.text import unmarked
 
 Say = Callable[[str], None]
-STYLE = "body{font:16px/1.5 sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}img{max-width:100%}"
-STYLE += (
-    "table{border-collapse:collapse;font-size:13px}td,th{padding:2px 8px;text-align:left;border-bottom:1px solid #ddd}"
-)
+
+
+def make(
+    file: str | None,
+    objective: str,
+    clients: int,
+    profile: str,
+    engine: str,
+    out: Path | None,
+    host: str | None,
+    say: Say,
+) -> None:
+    """Measure a service and write its page; host: one beside this machine that may be loaded."""
+    if not file:
+        raise UsageError(
+            "name a service file, as in python -m bench service prices.yaml: docs/services.md describes it"
+        )
+    if host:
+        os.environ[service_file.MAY_LOAD] = host
+    runs = measure(file, objective, clients, profile, engine, say)
+    say(f"\n{text(*runs)}\n")
+    say("Page and numbers: " + ", ".join(paths.shown(file) for file in write(*runs, folder=out or paths.figures())))
 
 
 def measure(file: str, objective: str, clients: int, profile: str, engine: str, say: Say) -> tuple[Run, ...]:
@@ -91,31 +109,16 @@ def write(*runs: Run, folder: Path) -> tuple[Path, Path]:
 
 
 def _html(name: str, *runs: Run) -> str:
-    parts = [f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(name)}</title><style>{STYLE}</style>"]
-    parts.append(f"<h1>{escape(name)}</h1>")
-    for run in runs:
-        parts.append(f"<h2>{escape(experiment(run.plan.notebook).title())}</h2>")
-        parts.append(f"<p>{as_html(experiment(run.plan.notebook).conclusion(run))}</p>")
-        parts.append(f'<img alt="{escape(panels.alt_text(run))}" src="data:image/png;base64,{_png(run)}">')
-        parts.append(f"<details><summary>Trust card</summary>{_table(tables.card(checks.check(run)))}</details>")
-        parts += [f"<details><summary>Numbers</summary>{_table(frame)}</details>" for frame in tables.results(run)]
-        parts.append(f"<p><small>{escape(measured(run))}</small></p>")
-    return "\n".join(parts)
-
-
-def _table(frame: Any) -> str:
-    return str(frame.reset_index().to_html(index=False, border=0))
-
-
-def _png(run: Run) -> str:
-    import io
-
-    buffer = io.BytesIO()
-    with style():
-        panels.whole(run).savefig(buffer, format="png", dpi=100)
-    return base64.b64encode(buffer.getvalue()).decode()
-
-
-def shown(files: tuple[Path, ...]) -> str:
-    """Return where the files are."""
-    return "Page and numbers: " + ", ".join(paths.shown(file) for file in files)
+    parts = [
+        {
+            "title": experiment(run.plan.notebook).title(),
+            "conclusion": as_html(experiment(run.plan.notebook).conclusion(run)),
+            "alt": panels.alt_text(run),
+            "png": base64.b64encode(png(panels.whole(run), 100)).decode(),
+            "card": table(tables.card(checks.check(run)), border=0),
+            "tables": [table(frame, border=0) for frame in tables.results(run)],
+            "measured": measured(run),
+        }
+        for run in runs
+    ]
+    return template(Path(__file__).with_suffix(".html.j2")).render(name=name, parts=parts)

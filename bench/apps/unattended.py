@@ -21,7 +21,7 @@ from bench.apps import growing, scenarios, threads
 from bench.apps.scenarios import Chosen
 from bench.errors import BenchError, DataError, UsageError
 from bench.grammar.experiment import exists, experiment, refuse_unknown
-from bench.installation import environments
+from bench.measurement import routers
 from bench.plan.parameters import literal, positive
 from bench.plan.plan import Plan
 from bench.process.pipes import is_found
@@ -132,9 +132,7 @@ def _prepare(notebook: Path, parameters: dict[str, Any], say: Callable[[str], No
     time, because what is made beside a measurement takes CPU time from it.
     """
     plan, budget_s = _planned(notebook, parameters)
-    wanted = {systems.constant(case.system, "ENVIRONMENT", None) for case in plan.cases} if plan else set()
-    for name in wanted - {None}:
-        environments.ensure(name, say)
+    routers.make_environments(plan.cases if plan else (), say)
     return _seconds(plan, budget_s)
 
 

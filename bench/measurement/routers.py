@@ -1,7 +1,7 @@
 """What outlives a start: hosts that are connected to, routers, credentials; ended with the experiment."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from types import TracebackType
@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from bench import credentials, systems
 from bench.errors import SystemFailedError
+from bench.installation import environments
 from bench.measurement import certificates
 from bench.measurement.hosts import namespaces, roles
 from bench.measurement.hosts.host import HERE, LOCAL, Assignment, Host, bound
@@ -27,6 +28,12 @@ class Router:
     child: ChildHandle
     addresses: Mapping[str, str]
     pids: Mapping[str, list[int]]
+
+
+def make_environments(cases: Iterable[Case], say: Callable[[str], None]) -> None:
+    """Make the Python environments that the routers of these cases lack: beside a measurement it would disturb it."""
+    for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in cases} - {None}:
+        environments.ensure(name, say)
 
 
 def start(case: Case, bind: str | None = None, texts: Mapping[str, str] | None = None, host: Host = HERE) -> Router:

@@ -10,8 +10,8 @@ import pytest
 from conftest import ROOT
 
 from bench import systems
-from bench.apps.cli import outside
 from bench.apps.doctor import EXAMINATIONS, Finding
+from bench.apps.failures import outside
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.validation.profiles import make_plan

@@ -324,7 +324,7 @@ def test_a_case_that_fails_between_others_is_named_and_the_results_before_stay(p
 def shown(*ratios):
     """Return a base of 10 us, and a row with each ratio to it."""
     rows = [Shown(f"<{place}>", np.full(9, 10 * each.middle), each) for place, each in enumerate(ratios)]
-    return [Shown("base", np.full(9, 10.0), is_base=bool(rows)), *rows]
+    return [Shown("base", np.full(9, 10.0), axis.BASE if rows else None), *rows]
 
 
 def test_the_axis_holds_all_intervals_and_one_and_keeps_its_ends_as_they_become_narrower():

@@ -1,7 +1,9 @@
 """The line that grows more exact: its words, on a terminal, in a log, and from a notebook's kernel."""
 
-import io
+import os
 import re
+import sys
+import termios
 
 from handmade import handmade, in_turns
 
@@ -54,24 +56,30 @@ def test_of_several_ratios_the_least_exact_is_shown_and_a_case_with_itself_only_
     assert said == "block 9 of 6: 2 ratios, the least exact sockets tcp/sockets ipc 2.00 [1.80, 2.20]"
 
 
-def test_a_terminal_has_one_line_that_is_replaced_and_taken_away():
-    terminal = io.StringIO()
-    line = growing.Line(terminal)
-    for text in ("block 10", "block 9", "x" * 500):
-        line.show(text)
-    line.clear()
-    first, second, long, last, end = terminal.getvalue().split("\r")[1:]
-    assert (first, second, end) == ("block 10", "block 9 ", "") and len(long) < 500 and last == " " * len(long)
+def test_a_terminal_has_one_line_that_is_replaced_and_taken_away(monkeypatch):
+    reader, writer = os.openpty()
+    termios.tcsetwinsize(writer, (24, 80))
+    with os.fdopen(writer, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with growing.terminal_or(print) as show:
+            for text in ("block 10", "block 9", "x" * 500):
+                show(text)
+        written = ""
+        while written.count("\r") < 6:
+            written += os.read(reader, 1000).decode()
+    first, second, long, last, end = written.split("\r")[-5:]
+    assert "\n" not in written and (first, second) == ("block 10", "block 9 ") and len(long) < 81
+    assert (last, end) == (" " * len(long), "")
 
 
 def test_a_log_has_a_line_every_so_often(monkeypatch):
-    now, said = [0.0], []
+    now, logged = [0.0], []
     monkeypatch.setattr(growing.time, "monotonic", lambda: now[0])
-    line = growing.Line(None, said.append)
+    show = growing.now_and_then(logged.append)
     for second in range(25):
         now[0] = float(second)
-        line.show(f"at {second}")
-    assert said == ["at 10", "at 20"]
+        show(f"at {second}")
+    assert logged == ["at 10", "at 20"]
 
 
 def test_a_kernel_sends_its_lines_and_does_not_wait_for_who_has_ended(tmp_path, monkeypatch):

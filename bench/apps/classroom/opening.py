@@ -13,7 +13,7 @@ from bench.apps import numbers
 from bench.apps.classroom import ratios, reading
 from bench.apps.classroom.reading import SubmittedRun
 from bench.apps.numbers import Record
-from bench.errors import DataError
+from bench.errors import DataError, reason_of
 from bench.plan.labels import labels
 from bench.run.frames import column
 from bench.stats.meta_analysis import times
@@ -31,8 +31,9 @@ def read(name: str) -> list[SubmittedRun]:
     try:
         return reading.read(documents.read(Path(name), reading.MOST_BYTES), harmless(Path(name).name))
     except (OSError, reading.RefusedError) as reason:
-        why = getattr(reason, "strerror", None) or reason
-        raise DataError(f"cannot show {quoted(name)}: {why}; name a run, or a file that bench submit wrote") from reason
+        raise DataError(
+            f"cannot show {quoted(name)}: {reason_of(reason)}; name a run, or a file that bench submit wrote"
+        ) from reason
 
 
 def document(run: SubmittedRun) -> Record:

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 
 from bench import documents, paths
 from bench.analysis.comparison import QUANTITIES
-from bench.errors import DataError, UsageError
+from bench.errors import DataError, UsageError, reason_of
 from bench.plan.case import Case
 from bench.run import manifest
 from bench.run.files import read_bytes
@@ -170,8 +170,9 @@ def read_folder(path: Path) -> tuple[list[SubmittedRun], list[Refusal]]:
     try:
         files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
     except (OSError, ValueError) as reason:  # a name with a zero byte is no name
-        why = getattr(reason, "strerror", None) or reason
-        raise UsageError(f"cannot read the folder {quoted(str(path))}: {why}; name another folder") from reason
+        raise UsageError(
+            f"cannot read the folder {quoted(str(path))}: {reason_of(reason)}; name another folder"
+        ) from reason
     if len(files) > MOST_FILES or (files and not any(file.suffix == ".json" for file in files)):
         raise UsageError(
             f"{paths.shown(path)} holds no submissions, which are up to {MOST_FILES} files named .json: "
@@ -187,7 +188,7 @@ def read_folder(path: Path) -> tuple[list[SubmittedRun], list[Refusal]]:
             if first := names.get(submitted[0].digest):
                 raise RefusedError(f"it is a copy of {first}")
         except (RefusedError, OSError) as reason:
-            refused.append(Refusal(name, "all of it", getattr(reason, "strerror", None) or str(reason)))
+            refused.append(Refusal(name, "all of it", reason_of(reason)))
         else:
             names[submitted[0].digest] = name
             runs += submitted

@@ -13,7 +13,7 @@ import pandas as pd
 from bench import paths
 from bench.analysis import checks, comparison
 from bench.apps.classroom import reading
-from bench.errors import DataError, UsageError
+from bench.errors import DataError, UsageError, reason_of
 from bench.plan import hosts
 from bench.plan.case import Case
 from bench.run import stored
@@ -128,6 +128,5 @@ def write(made: Submission, name: str) -> str:
         if is_ours:
             with suppress(OSError):
                 target.unlink()
-        why = getattr(reason, "strerror", None) or reason
-        raise DataError(f"cannot write {quoted(name)}: {why}; name another with -o") from reason
+        raise DataError(f"cannot write {quoted(name)}: {reason_of(reason)}; name another with -o") from reason
     return paths.shown(target)

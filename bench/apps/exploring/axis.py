@@ -1,9 +1,9 @@
 """Results on one axis, as HTML: a name, an interval, and its numbers. Light enough to be drawn while measuring."""
 
-import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from matplotlib.ticker import LogLocator, MaxNLocator
@@ -11,6 +11,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from bench import stats
 from bench.analysis.converging import of_medians
 from bench.apps import growing
+from bench.apps.markup import template
 from bench.experiments.explore.figure import colour
 from bench.stats.intervals import Interval
 from bench.text import duration, plain
@@ -18,22 +19,43 @@ from bench.text import duration, plain
 LEAST_RATIO, LEAST_TIME = math.log(1.01), math.log(1.05)  # the axis reaches at least so far beyond what it shows
 ROOM = 0.06  # of the axis, beyond the intervals
 NARROW = 2.5  # ends of an axis that are closer are labelled at equal distances
+BASE = Interval(1.0)  # the ratio of the result that the others are divided by
+NO_RATIO = "took no turns: no ratio"
+ROWS = template(Path(__file__).with_name("rows.html.j2"))
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """One result: the median of each start in us, and its median divided by that of the first, if they took turns.
+    """One result: the median of each start in us, and its median divided by that of the base, if they took turns.
 
-    is_base: the others are divided by this one. note: what is said below its name. over: the offered rate exceeds the
-    capacity, so no time is reported.
+    note: what is said below its name. over: why no time is reported, at an offered rate above the capacity.
     """
 
     name: str
     medians: stats.Array
     ratio: Interval | None = None
-    is_base: bool = False
     note: str = ""
     over: str = ""
+
+    def value(self, is_of_ratios: bool) -> Interval | None:
+        """Return what of it is on an axis: its ratio, or its time in us; None where there is none."""
+        if self.over or not len(self.medians):
+            return None
+        return self.ratio if is_of_ratios else of_medians(self.medians)
+
+    @property
+    def time(self) -> str:
+        """Return its median in words; nothing without one."""
+        return "" if self.over or not len(self.medians) else stats.across_starts(self.medians).values(duration)
+
+    def interval(self, is_of_ratios: bool) -> str:
+        """Return the interval of its median or, on an axis of ratios, its ratio; or why there is none."""
+        if not self.time:
+            return f"{self.over}: no time is reported" if self.over else ""
+        if is_of_ratios:
+            return "1" if self.ratio is BASE else growing.in_words(self.ratio) if self.ratio else NO_RATIO
+        of = of_medians(self.medians)
+        return "[{}, {}]".format(*of.ends(duration)) if of.has_ends else ""
 
 
 class Axis(NamedTuple):
@@ -45,7 +67,7 @@ class Axis(NamedTuple):
 
     def place(self, value: float) -> float:
         """Return where a value is, in per cent of the axis."""
-        return 100 * math.log(value / self.low) / math.log(self.high / self.low)
+        return round(100 * math.log(value / self.low) / math.log(self.high / self.low), 2)
 
     def ticks(self) -> list[float]:
         """Return the values that are marked."""
@@ -65,13 +87,12 @@ def axis(shown: Sequence[Shown], before: Axis | None = None) -> Axis | None:
     One that keeps its ends shows how intervals become narrower.
     """
     is_of_ratios = any(row.ratio for row in shown)
-    held = [value(row, is_of_ratios) for row in shown]
-    ends = [end for each in held if each for end in (each.low, each.middle, each.high) if not math.isnan(end)]
+    values = [value for row in shown if (value := row.value(is_of_ratios))]
+    ends = [end for value in values for end in (value.low, value.middle, value.high) if not math.isnan(end)]
     if not ends:
         return None
-    logs = [math.log(end) for end in ends]
     least = LEAST_RATIO if is_of_ratios else LEAST_TIME
-    low, high = min(logs) - least, max(logs) + least
+    low, high = math.log(min(ends)) - least, math.log(max(ends)) + least
     room = ROOM * (high - low)
     low, high = math.exp(low - room), math.exp(high + room)
     if before and before.is_of_ratios == is_of_ratios:
@@ -79,75 +100,19 @@ def axis(shown: Sequence[Shown], before: Axis | None = None) -> Axis | None:
     return Axis(low, high, is_of_ratios)
 
 
-def value(row: Shown, is_of_ratios: bool) -> Interval | None:
-    """Return what of a result is on the axis: its ratio, 1 for the one that the others are divided by; or its time."""
-    if row.over or not len(row.medians):
-        return None
-    if is_of_ratios:
-        return Interval(1.0) if row.is_base else row.ratio
-    return of_medians(row.medians)
-
-
 def have_ends(shown: Sequence[Shown]) -> bool:
     """Return whether every result that has a value on the axis has its interval."""
     is_of_ratios = any(row.ratio for row in shown)
-    held = [value(row, is_of_ratios) for row in shown if not (is_of_ratios and row.is_base)]
-    return any(held) and all(each.has_ends for each in held if each)
+    values = [value for row in shown if (value := row.value(is_of_ratios)) and value is not BASE]
+    return bool(values) and all(value.has_ends for value in values)
 
 
 def drawn(row: Shown, place: int, on: Axis | None) -> str:
     """Return one result as HTML; ``place``: which, for its colour."""
-    marks = [_at("rt-grid", on.place(tick)) for tick in on.ticks()] if on else []
-    if on and (found := value(row, on.is_of_ratios)):
-        marks += [_at("rt-one", on.place(1))] if on.is_of_ratios else []
-        marks += [_bar(on, found, place)] if found.has_ends else []
-        marks += [_at("rt-dot", on.place(found.middle), f"background:{colour(place)}")]
-    name = (
-        f'<div class="rt-name"><span class="rt-swatch" style="background:{colour(place)}"></span>'
-        f'<b>{html.escape(row.name)}</b><div class="rt-small">{html.escape(row.note)}</div></div>'
-    )
-    return f'<div class="rt-row">{name}<div class="rt-track">{"".join(marks)}</div>{_numbers(row, on)}</div>'
-
-
-def _numbers(row: Shown, on: Axis | None) -> str:
-    if row.over:
-        return f'<div class="rt-value">{row.over}: no time is reported</div>'
-    if not len(row.medians):
-        return '<div class="rt-value"></div>'
-    time = f"<b>{stats.across_starts(row.medians).values(duration)}</b>"
-    if not (on and on.is_of_ratios):
-        of = of_medians(row.medians)
-        ends = " [{}, {}]".format(*of.ends(duration)) if of.has_ends else ""
-        return f'<div class="rt-value">{time}{ends}</div>'
-    ratio = "1" if row.is_base else growing.in_words(row.ratio) if row.ratio else "took no turns: no ratio"
-    return f'<div class="rt-value">{time}<br>{ratio}</div>'
+    return str(ROWS.module.row(row, colour(place), on))
 
 
 def below(shown: Sequence[Shown], on: Axis | None) -> str:
     """Return the marked values of the axis, and what it shows, as HTML."""
-    if on is None:
-        return ""
-    labels = "".join(
-        f'<span style="left:{on.place(tick):.2f}%{";font-weight:600" * (on.is_of_ratios and tick == 1)}">'
-        f"{on.label(tick)}</span>"
-        for tick in on.ticks()
-    )
-    base = next((row.name for row in shown if row.is_base), "")
-    what = (
-        f"median RTT divided by that of <b>{html.escape(base)}</b>; bar: 95 % confidence interval"
-        if on.is_of_ratios
-        else "median RTT (open loop: median response time); bar: 95 % confidence interval"
-    )
-    return (
-        f'<div class="rt-row rt-axis"><div class="rt-name"></div><div class="rt-ticks">{labels}</div>'
-        f'<div class="rt-value"></div></div><div class="rt-what">{what}</div>'
-    )
-
-
-def _bar(on: Axis, found: Interval, place: int) -> str:
-    left, right = on.place(found.low), on.place(found.high)
-    return f'<i class="rt-bar" style="left:{left:.2f}%;width:{right - left:.2f}%;background:{colour(place)}"></i>'
-
-
-def _at(kind: str, place: float, more: str = "") -> str:
-    return f'<i class="{kind}" style="left:{place:.2f}%;{more}"></i>'
+    base = next((row.name for row in shown if row.ratio is BASE), "")
+    return str(ROWS.module.below(on, base)) if on else ""

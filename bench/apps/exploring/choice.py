@@ -18,123 +18,97 @@ FIRST = "zeromq"
 CONNECTIONS = 8  # of an open load, unless another number is chosen
 MESSAGES = [message_types.BYTES, *message_types.KINDS]
 LOADS = [("closed: callers wait", "closed"), ("open: users at a rate", "open")]
+USUAL = (None, {}, 0, message_types.BYTES, "default")  # what a case needs not say
 
 
 class Choice:
-    """The inputs, and the case that they spell."""
+    """The inputs, and the case that they spell; ``on_change`` is called after each change."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
-        self._is_changing = False
         names = systems.names()
-        self.system = self._dropdown("system", names, FIRST if FIRST in names else names[0])
-        self.transport = self._dropdown("transport", ["tcp"], "tcp")
-        self.payload = self._number("payload [bytes]", 1000, MOST_BYTES)
-        self.message = self._dropdown("message", MESSAGES, message_types.BYTES)
-        self.load = self._dropdown("load", LOADS, "closed")
-        self.clients = self._number("callers", 1, MOST_CLIENTS)
-        self.rate = self._number("rate [per second]", 500, MOST_PER_S)
-        self.renewed = self._number("calls per connection", 0, MOST_CALLS, least=0)
+        self.system = inputs.dropdown("system", names, FIRST if FIRST in names else names[0])
+        self.transport = inputs.dropdown("transport", ["tcp"])
+        self.payload = inputs.number("payload [bytes]", 1000, MOST_BYTES)
+        self.message = inputs.dropdown("message", MESSAGES)
+        self.load = inputs.dropdown("load", LOADS)
+        self.rate = inputs.number("rate [per second]", 500, MOST_PER_S)
+        self.renewed = inputs.number("calls per connection", 0, MOST_CALLS, least=0)
         self.renewed.tooltip = "after so many calls a caller opens a new connection; 0: connections are kept"
-        places = ["default", *placement.PLACEMENTS]
-        self.placement = self._dropdown("placement", places, "default")
+        self.clients = inputs.number("callers", 1, MOST_CLIENTS)
+        self.placement = inputs.dropdown("placement", ["default", *placement.PLACEMENTS])
         self.options: dict[str, widgets.Widget] = {}
-        self.is_carrying = False  # whether the system carries structured messages
         self.failure = ""  # why the system cannot be used here
-        self._what = widgets.HTML(layout=widgets.Layout(width="318px"))
+        self._what = widgets.HTML(layout=widgets.Layout(width=inputs.WIDTH))
         self._own = widgets.VBox()  # the options of the chosen system
-        self.box = widgets.VBox([self.system, self._what, self.transport, self._own, *self._common()])
+        # The inputs of all systems stay in the page, and so does what is being typed into one.
+        common = [self.payload, self.message, self.load, self.rate, self.renewed, self.clients, self.placement]
+        self.box = widgets.VBox([self.system, self._what, self.transport, self._own, *common])
         self._take_system()
-        self.system.observe(self._on_system, "value")
-        self.load.observe(self._on_load, "value")
-        for widget in {self.transport, *self._common()} - {self.load}:
+        self._take_load()
+        self.system.observe(self._take_system, "value")
+        self.load.observe(self._take_load, "value")
+        for widget in (self.system, self.transport, *common):
             widget.observe(self._changed, "value")
         threading.Thread(target=_import_all, name="systems", daemon=True).start()
-
-    def _common(self) -> list[widgets.Widget]:
-        """Return the inputs of all systems: they stay in the page, and so does what is being typed into one."""
-        return [self.payload, self.message, self.load, self.rate, self.renewed, self.clients, self.placement]
-
-    @staticmethod
-    def _dropdown(name: str, options: list[Any], value: Any) -> widgets.Dropdown:
-        look = {"style": inputs.WIDE, "layout": inputs.layout()}
-        return widgets.Dropdown(options=options, value=value, description=name, **look)
-
-    @staticmethod
-    def _number(name: str, value: int, most: int, least: int = 1) -> widgets.BoundedIntText:
-        look = {"style": inputs.WIDE, "layout": inputs.layout()}
-        return widgets.BoundedIntText(value, min=least, max=most, description=name, **look)
 
     def spelled(self) -> dict[str, Any]:
         """Return the case as the plan of explore reads it; NotInstalledError if the system is not there."""
         if self.failure:
             raise NotInstalledError(self.failure)
-        plain = {"system": self.system.value, "transport": self.transport.value, "payload_bytes": self.payload.value}
-        if options := self.changed_options():
-            plain["options"] = options
-        if self.load.value == "open":
-            plain["rate"] = self.rate.value
-        if self.clients.value > 1 or self.load.value == "open":
-            plain["clients"] = self.clients.value
-        if self.renewed.value and self.load.value == "closed":
-            plain["calls_per_connection"] = self.renewed.value
-        if self.is_carrying and self.message.value != message_types.BYTES:
-            plain["message"] = self.message.value
-        if self.placement.value != "default":
-            plain["placement"] = self.placement.value
-        return plain
+        is_open, is_carrying = self.load.value == "open", self.message.layout.display is None
+        asked = {
+            "options": self.changed_options(),
+            "rate": self.rate.value if is_open else None,
+            "clients": self.clients.value if is_open or self.clients.value > 1 else None,
+            "calls_per_connection": None if is_open else self.renewed.value,
+            "message": self.message.value if is_carrying else None,
+            "placement": self.placement.value,
+        }
+        always = {"system": self.system.value, "transport": self.transport.value, "payload_bytes": self.payload.value}
+        return always | {name: value for name, value in asked.items() if value not in USUAL}
 
     def changed_options(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
         return {name: widget.value for name, widget in self.options.items() if widget.value != self._defaults[name]}
 
-    def _on_system(self, change: Any) -> None:
-        self._take_system()
-        self._on_change()
-
-    def _take_system(self) -> None:
+    def _take_system(self, _: Any = None) -> None:
         """Offer the transports and options of the chosen system."""
-        name = self.system.value
-        self._is_changing = True
-        description = ""
+        name, provided, description = self.system.value, self.transport.options, ""
+        self.options, self.failure, is_carrying = {}, "", False
         try:
             provided = systems.constant(name, "TRANSPORTS")
-            with self.transport.hold_sync():  # one message, or what is chosen between two is lost
-                self.transport.options = provided
-                self.transport.value = "ipc" if "ipc" in provided else provided[0]
             description = systems.describe(name).partition(": ")[2]
             systems.need(name)
-            self.options, self.failure = inputs.of(systems.load(name).Options), ""
-            self.is_carrying = message_support.carries(name, message_types.KINDS[0])
+            self.options = inputs.of(systems.load(name).Options)
+            is_carrying = message_support.carries(name, message_types.KINDS[0])
         except BenchError as error:
-            self.options, self.failure, self.is_carrying = {}, str(error), False
+            self.failure = str(error)
         self._defaults = {option: widget.value for option, widget in self.options.items()}
         for widget in self.options.values():
             widget.observe(self._changed, "value")
         self._what.value = f'<div class="rt-note">{description or name}</div>'
-        self._show()
-        self._is_changing = False
+        self._own.children = list(self.options.values())
+        _show(self.message, is_carrying)
+        with self.transport.hold_sync():  # one message, or what is chosen between two is lost
+            self.transport.options = provided
+            self.transport.value = "ipc" if "ipc" in provided else provided[0]
 
-    def _on_load(self, change: Any) -> None:
+    def _take_load(self, _: Any = None) -> None:
+        """Show the inputs of the chosen load, and its usual number of clients."""
         is_open = self.load.value == "open"
+        _show(self.rate, is_open)
+        _show(self.renewed, not is_open)
         self.clients.description = "connections" if is_open else "callers"
-        self._is_changing = True
         usual, before = (CONNECTIONS, 1) if is_open else (1, CONNECTIONS)
         self.clients.value = usual if self.clients.value == before else self.clients.value
-        self._is_changing = False
-        self._show()
+
+    def _changed(self, _: Any) -> None:
         self._on_change()
 
-    def _show(self) -> None:
-        """Show the inputs that the system and the load have."""
-        self._own.children = list(self.options.values())
-        is_open = self.load.value == "open"
-        for widget, is_used in [(self.message, self.is_carrying), (self.rate, is_open), (self.renewed, not is_open)]:
-            widget.layout.display = None if is_used else "none"
 
-    def _changed(self, change: Any) -> None:
-        if not self._is_changing:
-            self._on_change()
+def _show(widget: widgets.Widget, is_used: bool) -> None:
+    widget.layout.display = None if is_used else "none"
 
 
 def _import_all() -> None:

@@ -1,22 +1,33 @@
-"""An input for each option of a system, made from its ``Options``: a new system's options appear by themselves."""
+"""Inputs of the page, and one for each option of a system: the options of a new system appear by themselves."""
 
-import ast
 import inspect
 import re
-import textwrap
 import typing
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 import ipywidgets as widgets
 
 MOST = 2**31 - 1
-WIDE = {"description_width": "146px"}
+WIDTH = "318px"
+ENTRY = re.compile(r"^(\w+(?:, \w+)*): (.+(?:\n.+)*?)(?=\n\w+(?:, \w+)*: |\n\n|\Z)", re.MULTILINE)  # of a docstring
 
 
-def layout() -> widgets.Layout:
-    """Return the layout of one input; each has its own, so that one can be hidden."""
-    return widgets.Layout(width="318px", margin="1px 0")
+def look(name: str) -> dict[str, Any]:
+    """Return the label of an input, and a layout of its own, so that it can be hidden."""
+    layout = widgets.Layout(width=WIDTH, margin="1px 0")
+    return {"description": name, "style": {"description_width": "146px"}, "layout": layout}
+
+
+def dropdown(name: str, options: Sequence[Any], value: Any = None) -> widgets.Dropdown:
+    """Return an input with one of several values; the first one, if none is named."""
+    return widgets.Dropdown(options=options, **({} if value is None else {"value": value}), **look(name))
+
+
+def number(name: str, value: int, most: int, least: int = 1) -> widgets.BoundedIntText:
+    """Return an input for a whole number."""
+    return widgets.BoundedIntText(value, min=least, max=most, **look(name))
 
 
 def of(options: type[Any]) -> dict[str, widgets.Widget]:
@@ -30,7 +41,7 @@ def of(options: type[Any]) -> dict[str, widgets.Widget]:
 
 def _input(kind: Any, default: Any, name: str, tooltip: str) -> widgets.Widget:
     """Return the input of one option by its type; what it does not refuse itself, the system's ``Options`` does."""
-    shared = {"value": default, "description": name, "tooltip": tooltip, "style": WIDE, "layout": layout()}
+    shared = {"value": default, "tooltip": tooltip} | look(name)
     if kind is bool:
         return widgets.Checkbox(**shared)
     if choices := typing.get_args(kind):
@@ -43,23 +54,8 @@ def _input(kind: Any, default: Any, name: str, tooltip: str) -> widgets.Widget:
 
 def explained(options: type[Any]) -> dict[str, str]:
     """Return what the docstring says of each option: lines that begin with names and a colon, and what follows."""
-    names = {field.name for field in fields(options)}
-    explanations: dict[str, str] = {}
-    for kind in reversed(options.__mro__):
-        heading: list[str] = []
-        for line in textwrap.dedent(_docstring(kind).partition("\n")[2]).splitlines():
-            begins = re.match(r"(\w+(?:, \w+)*): (.*)", line)
-            if begins and set(begins[1].split(", ")) <= names:
-                heading = begins[1].split(", ")
-                explanations |= dict.fromkeys(heading, begins[2])
-            elif heading and line.strip():
-                explanations |= {name: f"{explanations[name]} {line.strip()}" for name in heading}
-    return explanations
-
-
-def _docstring(kind: type[Any]) -> str:
-    """Return a class's docstring from its source: ``python -OO`` keeps none in memory."""
-    if kind is object:
-        return ""
-    (node,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    return ast.get_docstring(node, clean=False) or ""  # type: ignore[arg-type]
+    entries = [
+        entry for kind in reversed(options.__mro__) for entry in ENTRY.findall(inspect.cleandoc(kind.__doc__ or ""))
+    ]
+    texts = {name: " ".join(text.split()) for names, text in entries for name in names.split(", ")}
+    return {field.name: texts[field.name] for field in fields(options) if field.name in texts}

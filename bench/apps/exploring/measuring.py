@@ -8,13 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench import paths, systems
+from bench import paths
 from bench.analysis.converging import Converging
 from bench.errors import BenchError
 from bench.experiments import precision
 from bench.experiments.explore.findings import time_of
-from bench.installation import environments
-from bench.measurement import runner
+from bench.measurement import routers, runner
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.process import child_process
@@ -44,26 +43,26 @@ class Measurement:
         on_block: "Callable[[Measurement], None]",
         on_end: "Callable[[Measurement], None]",
     ) -> None:
-        self.plan = plan
-        self.error = ""
-        self.is_stopped = False
+        self.plan, self.error, self.is_stopped = plan, "", False
         self._say, self._on_block, self._on_end = say, on_block, on_end
-        self._wish, self._ended = threading.Event(), threading.Event()
+        self._wish = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="measuring", daemon=True)
         self._began = self._drawn = 0.0
         self._folder: Folder | None = None
         self._converging: Converging | None = None
 
     def start(self) -> None:
         """Begin to measure."""
-        threading.Thread(target=self._work, name="measuring", daemon=True).start()
+        self._thread.start()
 
     def stop(self) -> None:
         """Ask for the end: the block under way is given up, its processes are ended."""
         self._wish.set()
 
-    def wait(self, seconds: float | None = None) -> bool:
+    def wait(self, seconds: float) -> bool:
         """Return whether everything has ended, after that many seconds at most."""
-        return self._ended.wait(seconds)
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     @property
     def run(self) -> Run | None:
@@ -94,8 +93,8 @@ class Measurement:
 
     def medians_us(self, case: int) -> Array:
         """Return the median of each start so far, in us: of the RTT, or of the response time under an open loop."""
-        if self._converging and len(found := self._converging.medians_us(case)):
-            return found
+        if self._converging and len(known := self._converging.medians_us(case)):
+            return known
         name = column(0.5).replace("rtt", time_of(self.plan.cases[case]))
         return self.run.starts_of(case)[name].to_numpy(float) if self.run else np.empty(0)
 
@@ -116,20 +115,17 @@ class Measurement:
             traceback.print_exception(error, file=sys.__stderr__)  # the server's terminal, not the page
             self.error = f"{type(error).__name__}: {error}; the traceback is in the terminal of the server"
         finally:
-            self._ended.set()
             self._on_end(self)
 
     def _measure(self) -> None:
-        for name in {systems.constant(case.system, "ENVIRONMENT", None) for case in self.plan.cases} - {None}:
-            environments.ensure(name, self._prepared)
+        routers.make_environments(self.plan.cases, self._prepared)
         self._folder = stored.create(self.plan, runner.facts(self.plan))
         self._converging, self._began = Converging(self.plan, self._folder), time.monotonic()
         runner.run(self.plan, self._folder, progress=self._step, width=precision.half_width)
 
     def _prepared(self, text: str) -> None:
         self._say(text)
-        if self._wish.is_set():
-            raise KeyboardInterrupt
+        self._end_if_asked()
 
     def _step(self, case: Case) -> None:
         """Show the results after a block; continue unless stopping is asked for."""
@@ -139,5 +135,8 @@ class Measurement:
         if self._converging.blocks > before and time.monotonic() - self._drawn >= DRAWN_S:
             self._drawn = time.monotonic()
             self._on_block(self)
+        self._end_if_asked()
+
+    def _end_if_asked(self) -> None:
         if self._wish.is_set():
             raise KeyboardInterrupt

@@ -16,7 +16,7 @@ from bench.analysis import checks
 from bench.analysis.trust_card import tally
 from bench.apps import notebook
 from bench.apps.exploring import axis, command, inputs, showing
-from bench.apps.exploring.axis import Axis, Shown
+from bench.apps.exploring.axis import BASE, Axis, Shown
 from bench.apps.exploring.choice import Choice
 from bench.apps.exploring.measuring import Measurement
 from bench.apps.exploring.result_set import Result, collect
@@ -72,16 +72,14 @@ class Page:
     def _make_widgets(self) -> None:
         """Make everything that the page consists of."""
         self._choice = Choice(self._on_choice)
-        self._until = widgets.Dropdown(
-            options=WIDTHS, description="until", style=inputs.WIDE, layout=inputs.layout(), value=""
-        )
+        self._until = inputs.dropdown("until", WIDTHS)
         self._until.layout.display = None if UNTIL in registry.plan_parameters("explore") else "none"
         self._run = self._button("Run", self._on_run, "primary")
         self._stop = self._button("Stop", lambda _: self.stop(), "warning")
         self._save = self._button("Save figure", self._on_save)
         self._forget = self._button("Forget all", lambda _: self.forget())
-        self._bar = widgets.FloatProgress(0, min=0, max=1, layout=widgets.Layout(width="318px", height="16px"))
-        self._status, self._error = (widgets.HTML(layout=widgets.Layout(width="318px")) for _ in range(2))
+        self._bar = widgets.FloatProgress(0, min=0, max=1, layout=widgets.Layout(width=inputs.WIDTH, height="16px"))
+        self._status, self._error = (widgets.HTML(layout=widgets.Layout(width=inputs.WIDTH)) for _ in range(2))
         self._commands = widgets.HTML()
         self._heading, self._below = widgets.HTML(), widgets.HTML(layout=_rest())
         self._rows = widgets.VBox(layout=widgets.Layout(width="100%"))
@@ -123,7 +121,7 @@ class Page:
     def stop(self) -> None:
         """Stop a running measurement; what was measured is kept."""
         if measurement := self._measurement:
-            self._status.value = showing.status("Stopping")
+            self._say("Stopping")
             measurement.stop()
 
     def forget(self, entry: Entry | None = None) -> None:
@@ -171,7 +169,8 @@ class Page:
         """Measure what is chosen."""
         if self._measurement:
             return
-        self._run.disabled, self._error.value, self._status.value = True, "", showing.status("Starting")
+        self._run.disabled, self._error.value = True, ""
+        self._say("Starting")
         try:
             plan = self._plan()
             again = self._in_turns() if len(plan.cases) > 1 else []
@@ -192,24 +191,26 @@ class Page:
     def _on_block(self, measurement: Measurement) -> None:
         """Show what is measured so far: as HTML, which takes far less time than a picture."""
         plan = measurement.plan
-        kept = [replace(row, ratio=None, is_base=False) for row in showing.shown(self._kept)]
-        ratios, blocks = measurement.ratios(), measurement.blocks
-        base = next(iter(ratios), (None, None))[0]
+        kept = [replace(row, ratio=None) for row in showing.shown(self._kept)]
+        ratios, blocks = dict(measurement.ratios()), measurement.blocks
+        base = next((base for base, _ in ratios), None)
+        ratios |= {} if base is None else {(base, base): BASE}
+        note = f"block {blocks} of {plan.starts}"
         new = [
-            Shown("", measurement.medians_us(case), ratios.get((base, case)) if base is not None else None,
-                  case == base, f"block {blocks} of {plan.starts}")
+            Shown("", measurement.medians_us(case), None if base is None else ratios.get((base, case)), note)
             for case in range(len(plan.cases))
-        ]  # fmt: skip
+        ]
         cases = [*(entry.result.of for entry in self._kept), *plan.cases]
         rows = [replace(row, name=name) for row, name in zip([*kept, *new], labels(tuple(cases)), strict=True)]
         self._show_rows(rows, "<b>Measuring</b>")
         self._axis = self._axis if axis.have_ends(rows) else None  # from then on it keeps its ends
         if blocks:
-            self._status.value, self._bar.value = showing.status(measurement.state), blocks / plan.starts
+            self._say(measurement.state)
+            self._bar.value = blocks / plan.starts
 
     def _on_end(self, measurement: Measurement) -> None:
         """Add the measurement to the results, and report how it ended."""
-        self._status.value = showing.status("Drawing")
+        self._say("Drawing")
         self._error.value = showing.error(measurement.error) if measurement.error else ""
         run, self._measurement, self._axis = measurement.run, None, None
         try:
@@ -219,11 +220,13 @@ class Page:
                     self._is_example = False
             self._refresh()
         finally:
-            self._bar.value, self._status.value = 0, showing.status(measurement.ending)
+            self._bar.value = 0
+            self._say(measurement.ending)
             self._able()
 
     def _on_save(self, _: Any) -> None:
-        self._save.disabled, self._status.value = True, showing.status("Saving the figure")
+        self._save.disabled = True
+        self._say("Saving the figure")
         threading.Thread(target=self._save_figure, name="saving", daemon=True).start()
 
     def _save_figure(self) -> None:
@@ -236,7 +239,7 @@ class Page:
             again = showing.command("Draw it again:", f"papermill explore.ipynb out.ipynb -p source {run.id}")
             image = widgets.Image(value=files[-1].read_bytes(), format="png", layout=widgets.Layout(max_width="1000px"))
             self._saved.children = [widgets.HTML(showing.status(text) + again), image]
-            self._status.value = showing.status(text)
+            self._say(text)
         except BenchError as error:
             self._error.value = showing.error(error)
         finally:

@@ -1,9 +1,9 @@
 """What the page shows of its results: rows, the picture, trust cards, tables and commands, as HTML and bytes."""
 
 import html
-import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from bench import stats
 from bench.analysis import checks
 from bench.analysis.trust_card import Check, tally
-from bench.apps.exploring.axis import Shown
+from bench.apps.exploring.axis import BASE, Shown
 from bench.apps.exploring.result_set import Result
-from bench.apps.markup import as_html
+from bench.apps.markup import as_html, png, table
 from bench.drawing.axes import style
 from bench.experiments import tables
 from bench.experiments.explore.figure import draw_distributions
@@ -27,40 +27,7 @@ from bench.text import counted
 OWN_KEYS = (
     "this.closest('.rt-page').onkeydown = e => e.ctrlKey || e.metaKey || e.key == 'Escape' || e.stopPropagation()"
 )
-STYLE = (
-    f'<style onload="{OWN_KEYS}">'
-    + """
-.rt-note {line-height: 1.3; color: #555; padding: 0 2px 4px}
-.rt-error {line-height: 1.3; color: #b00020; font-weight: 600; overflow-wrap: anywhere}
-.rt-status {line-height: 1.3; min-height: 2.6em; overflow-wrap: anywhere}
-.rt-row {display: flex; align-items: center; line-height: 1.25; min-height: 36px}
-.rt-axis {min-height: 0}
-.rt-name {flex: 0 0 27%; overflow-wrap: anywhere; padding-right: 6px}
-.rt-small {font-size: 11px; color: #555}
-.rt-track, .rt-ticks {flex: 1 1 0; min-width: 60px; position: relative}
-.rt-track {align-self: stretch; border-left: 1px solid #ddd; border-right: 1px solid #ddd}
-.rt-ticks {height: 16px; font-size: 11px}
-.rt-ticks span {position: absolute; transform: translateX(-50%); white-space: nowrap}
-.rt-track i {position: absolute}
-.rt-grid {top: 0; bottom: 0; width: 1px; background: #e4e4e4}
-.rt-one {top: 0; bottom: 0; width: 2px; margin-left: -1px; background: #444}
-.rt-bar {top: calc(50% - 5px); height: 10px; min-width: 2px; opacity: .35; border-radius: 2px}
-.rt-dot {top: calc(50% - 5px); width: 10px; height: 10px; margin-left: -5px; border-radius: 50%}
-.rt-value {flex: 0 0 148px; padding-left: 8px; font-variant-numeric: tabular-nums}
-.rt-what {font-size: 12px; color: #333; text-align: center; padding: 2px 0 4px}
-.rt-heading {line-height: 1.3; padding: 2px 0 4px}
-.rt-swatch {display: inline-block; width: .8em; height: .8em; border-radius: 50%; margin-right: .5em}
-.rt-command {display: flex; gap: 8px; align-items: flex-start; margin: 2px 0}
-.rt-command code {flex: 1; line-height: 1.35; background: #f3f3f3; color: #111; padding: 3px 6px; user-select: all;
-  overflow-wrap: anywhere; white-space: pre-wrap}
-.rt-command button {flex: none; cursor: pointer; padding: 3px 10px}
-.rt-card, .rt-numbers {overflow-x: auto; contain: inline-size}
-.rt-numbers p {line-height: 1.4; padding-right: 12px}
-.rt-card table, .rt-numbers table {border-collapse: collapse; font-size: 13px}
-.rt-card td, .rt-card th, .rt-numbers td, .rt-numbers th {text-align: left; padding: 2px 10px; line-height: 1.3;
-  border-bottom: 1px solid #ddd; vertical-align: top}
-</style>"""
-)
+STYLE = f'<style onload="{OWN_KEYS}">{Path(__file__).with_name("page.css").read_text("utf-8")}</style>'
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +67,13 @@ def shown(entries: Sequence[Entry]) -> list[Shown]:
     """Return the rows of results: each divided by the first of its run, in the run that holds most of them."""
     runs = [entry.result.run for entry in entries]
     base = next((entry for entry in entries if runs.count(entry.result.run) > 1), None)
+    ratios = [None if base is None else _ratio(base, entry) for entry in entries]
     rows = []
-    for entry in entries:
-        is_base, note = entry is base, f"{counted(len(entry.row.medians), 'start')}; {entry.checks_passed}"
-        interval = None if is_base or base is None else _ratio(base, entry)
-        rows.append(Shown(entry.row.name, entry.row.medians, interval, is_base, note, entry.row.over))
-    has_ratio = any(row.ratio for row in rows)
-    return rows if has_ratio else [replace(row, is_base=False) for row in rows]
+    for entry, ratio in zip(entries, ratios, strict=True):
+        note = f"{counted(len(entry.row.medians), 'start')}; {entry.checks_passed}"
+        ratio = BASE if entry is base and any(ratios) else ratio
+        rows.append(Shown(entry.row.name, entry.row.medians, ratio, note, entry.row.over))
+    return rows
 
 
 def _ratio(base: Entry, other: Entry) -> Interval | None:
@@ -123,9 +90,7 @@ def picture(rows: Sequence[Row]) -> bytes:
         axes = figure.subplots()
         draw_distributions(rows, axes)
         axes.xaxis.label.set_fontsize(9.5)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=120)
-        return buffer.getvalue()
+        return png(figure, dpi=120)
 
 
 def heading(entries: Sequence[Entry], is_example: bool) -> str:
@@ -145,7 +110,7 @@ def heading_of(text: str) -> str:
 
 def card(of: Entry) -> str:
     """Return a result's trust card."""
-    return f'<div class="rt-card">{_table(tables.card(list(of.card)))}</div>'
+    return f'<div class="rt-card">{table(tables.card(list(of.card)), border=0)}</div>'
 
 
 def numbers(entries: Sequence[Entry]) -> str:
@@ -160,7 +125,7 @@ def numbers(entries: Sequence[Entry]) -> str:
     ]
     text = as_html(" ".join(said))
     frames = [frame for make in (tables.calls, tables.loads, tables.costs) if len(frame := _frame(entries, make))]
-    folded = f"<details><summary>Tables</summary>{'<br>'.join(map(_table, frames))}</details>"
+    folded = f"<details><summary>Tables</summary>{'<br>'.join(table(frame, border=0) for frame in frames)}</details>"
     return f'<div class="rt-numbers"><p>{text}</p>{folded}</div>'
 
 
@@ -182,10 +147,6 @@ def _frame(entries: Sequence[Entry], make: Callable[[Run], pd.DataFrame]) -> pd.
         label = entry.result.run.labels[entry.result.case]
         frames += [frame.loc[[label]].rename(index={label: entry.row.name})] if label in frame.index else []
     return pd.concat(frames).fillna("") if frames else pd.DataFrame()
-
-
-def _table(frame: pd.DataFrame) -> str:
-    return frame.reset_index().to_html(index=False, border=0)
 
 
 def command(what: str, line: str) -> str:

@@ -7,11 +7,12 @@ the model answer stands there between the markers. The fields are those of nbgra
 """
 
 import copy
-import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import nbformat
 
 from bench import paths
 from bench.run.files import writing
@@ -71,7 +72,7 @@ def student(document: Notebook, required: bool = False) -> Notebook:
     asks = any("bench.predict(" in source(cell) for cell in made["cells"])
     for cell in made["cells"]:
         if required and asks and tagged(cell, "parameters"):
-            cell["source"] = [*cell["source"], f"\n{REQUIRED}"]
+            cell["source"] = f"{source(cell)}\n{REQUIRED}"
     return made
 
 
@@ -101,14 +102,12 @@ def _derived(document: Notebook, change: Callable[[str], str], answer: Callable[
 
 def _open(number: int, answer: str) -> dict[str, Any]:
     """Return the cell for the answer to an open exercise: written by a student, graded by a person."""
-    identity = f"open-{number}"
     points = POINTS["open"]
-    return {
-        "cell_type": "markdown",
-        "id": f"{identity}-answer",
-        "source": f"**Answer to exercise {number}** ({points} points)\n\n{answer}".splitlines(keepends=True),
-        "metadata": _graded(identity, solution=True, points=points, kind="markdown"),
-    }
+    return nbformat.v4.new_markdown_cell(
+        f"**Answer to exercise {number}** ({points} points)\n\n{answer}",
+        id=f"open-{number}-answer",
+        metadata=_graded(f"open-{number}", solution=True, points=points, kind="markdown"),
+    )
 
 
 def _cells(cell: dict[str, Any], change: Callable[[str], str]) -> list[dict[str, Any]]:
@@ -117,16 +116,12 @@ def _cells(cell: dict[str, Any], change: Callable[[str], str]) -> list[dict[str,
         return [cell]
     (name,) = CHECK.findall(source(cell))
     text, identity = change(source(cell)), re.sub(r"[^a-z0-9]+", "-", name.lower())
-    answer = cell | {"source": text.splitlines(keepends=True), "metadata": _graded(identity, solution=True)}
-    check = {
-        "cell_type": "code",
-        "execution_count": None,
-        "id": f"{cell['id']}-test",
-        "outputs": [],
-        "source": [f'assert bench.check("{name}", answer), "not right yet: the cell above has a hint"'],
-        "metadata": _graded(f"{identity}-test", points=POINTS["check"]),
-    }
-    return [answer, check]
+    check = nbformat.v4.new_code_cell(
+        f'assert bench.check("{name}", answer), "not right yet: the cell above has a hint"',
+        id=f"{cell['id']}-test",
+        metadata=_graded(f"{identity}-test", points=POINTS["check"]),
+    )
+    return [cell | {"source": text, "metadata": _graded(identity, solution=True)}, check]
 
 
 def _graded(identity: str, solution: bool = False, points: int | None = None, kind: str = "code") -> dict[str, Any]:
@@ -164,7 +159,7 @@ def write(folder: Path, required: bool = False) -> list[Path]:
             text = (paths.home() / "docs" / document).read_text("utf-8")
             target.write_text(RESULTS.sub(rf"\1\n\n{LEFT_OUT}\n\n\2", text), "utf-8")
     for notebook in notebooks():
-        document = json.loads(notebook.read_text("utf-8"))
+        document = nbformat.read(notebook, 4)
         made = (student(document, required), assignment(document, model_answers(notebook.stem)))
         written += [
             _write(folder / place / notebook.name, version) for place, version in zip(PLACES, made, strict=True)
@@ -175,5 +170,5 @@ def write(folder: Path, required: bool = False) -> list[Path]:
 def _write(target: Path, document: Notebook) -> Path:
     with writing(target, "the argument FOLDER") as temporary:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        nbformat.write(nbformat.from_dict(document), temporary)
     return target

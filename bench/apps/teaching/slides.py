@@ -7,18 +7,17 @@ nbconvert's own template would load one from a network.
 """
 
 import copy
-import json
 import os
-import subprocess
 import sysconfig
 from pathlib import Path
 from typing import Any
 
+import nbformat
+
 from bench import paths
 from bench.apps.teaching.copies import Notebook, notebooks, source, tagged
 from bench.apps.unattended import execute
-from bench.errors import BenchError, NotInstalledError, unknown
-from bench.process.pipes import python
+from bench.errors import NotInstalledError, unknown
 
 TEMPLATE = Path(__file__).parent / "slides_template"
 CALLS = ("bench.measure(", "bench.search(", "bench.table(", "bench.lines(", "bench.method(")  # not for a lecture
@@ -61,7 +60,7 @@ def slide(document: Notebook) -> Notebook:
         drawn = (drawn and not begins) or shows
         asked = text.startswith(QUESTION) or (asked and not begins)
         if prose:
-            cell["source"] = [text.partition("\n\n## Exercises")[0]]
+            cell["source"] = text.partition("\n\n## Exercises")[0]
     return made
 
 
@@ -93,22 +92,16 @@ def make(names: list[str], folder: Path, say: Any) -> list[Path]:
 
 
 def _convert(executed: Path, folder: Path) -> Path:
-    """Convert one executed notebook; BenchError quotes what nbconvert says."""
-    marked = folder / executed.name
-    folder.mkdir(parents=True, exist_ok=True)
-    marked.write_text(json.dumps(slide(json.loads(executed.read_text("utf-8")))), "utf-8")
-    words = ["--to", "slides", "--no-input", "--template", TEMPLATE.name, "--log-level", "ERROR"]
-    words += [f"--TemplateExporter.extra_template_basedirs={TEMPLATE.parent}"]
-    finished = subprocess.run(python("nbconvert", *words, str(marked)), capture_output=True, text=True)
-    marked.unlink()
-    if finished.returncode:
-        raise BenchError(f"nbconvert could not make slides of {executed.name}: {finished.stderr.strip()[-300:]}")
-    page = folder / f"{executed.stem}.slides.html"
-    page.write_text(page.read_text("utf-8").replace("<!-- reveal.js -->", _script()), "utf-8")
-    return page
+    """Convert one executed notebook."""
+    from nbconvert import SlidesExporter
 
-
-def _script() -> str:
-    """Return reveal.js as an element of a page; it is its own bundle and begins by itself."""
-    script = reveal().read_text("utf-8").replace("</script", "<\\/script")
-    return f"<script>{script}</script>"
+    exporter = SlidesExporter(
+        template_name=TEMPLATE.name, extra_template_basedirs=[str(TEMPLATE.parent)], exclude_input=True
+    )
+    resources = {"metadata": {"name": executed.stem}}
+    page, _ = exporter.from_notebook_node(slide(nbformat.read(executed, 4)), resources)
+    script = reveal().read_text("utf-8").replace("</script", "<\\/script")  # it is its own bundle, begins by itself
+    target = folder / f"{executed.stem}.slides.html"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page.replace("<!-- reveal.js -->", f"<script>{script}</script>"), "utf-8")
+    return target
