@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from bench import stats
+from bench.analysis import capacity as search
 from bench.analysis import checks
 from bench.analysis.comparison import QUANTITIES
 from bench.experiments import precision
-from bench.experiments.capacity import findings
 from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.run import reply_streams, requests
@@ -96,19 +96,19 @@ def ratios(run: Run) -> list[Record]:
 
 def capacity(run: Run) -> Record:
     """Return what a search of a capacity found: the rates that met and violated the objective; None where none did."""
-    low, high = findings.bracket(run)
-    searched = findings.searched(run)
+    low, high = search.bracket(run)
+    searched = search.searched(run)
     if not searched["ended"]:  # an interrupted search knows neither end
         low, high = 0.0, 0.0
-    at = findings.case_at(run, low) if low else None
+    at = search.case_at(run, low) if low else None
     return {
         "objective": searched["objective"],
         "ended": searched["ended"],
         "confirmed": searched["confirmed"],
         "met_at_per_s": low or None,
         "violated_at_per_s": high or None,
-        "is_at_least": bool(low) and findings.is_at_least(run),
-        "machine_shows_it": findings.machine_shows(run),
+        "is_at_least": bool(low) and search.is_at_least(run),
+        "machine_shows_it": search.machine_shows(run),
         "case": None if at is None else number_of(at),
     }
 

@@ -33,6 +33,7 @@ QUANTITIES = {
     P50: Quantity("median RTT", duration),
     "p90_rtt_us": Quantity("p90 of the RTT", duration),
     "p99_rtt_us": Quantity("p99 of the RTT", duration),
+    "p50_response_us": Quantity("median response time", duration),
     "mean_rtt_us": Quantity("mean RTT", duration),
     RATE: Quantity("calls per second", quantity),
     "send_rate_per_s": Quantity("messages sent per second", quantity),

@@ -7,38 +7,40 @@ import pytest
 from handmade import reference
 
 from bench import stats
+from bench.analysis import capacity as search
 from bench.analysis import checks
 from bench.analysis.trust_card import CAUTION, PASS
-from bench.experiments import panels, tables
-from bench.experiments.capacity import findings, text
+from bench.experiments import capacity, tables
+from bench.grammar import figure
 from bench.stats import Spread
 
 
 def test_a_search_is_judged_by_the_starts_at_the_rate_that_it_states():
     run = reference("capacity")
-    search = run.manifest["capacity"]
-    there = [one for one in search["probes"] if one["rate"] == search["low_per_s"]]
+    found = run.manifest["capacity"]
+    there = [one for one in found["probes"] if one["rate"] == found["low_per_s"]]
     further = sum(one["confirms"] for one in there)
-    found = checks.starts(run)
-    assert found.verdict == PASS and further == text.evidence(run) >= 6
-    assert found.found.startswith(f"{further} further starts ") and f"({len(there)} there," in found.found
-    assert f"2 to {len(there)} starts " in panels.caption(run)
+    check = checks.starts(run)
+    assert check.verdict == PASS and further == capacity.evidence(run) >= 6
+    assert check.found.startswith(f"{further} further starts ") and f"({len(there)} there," in check.found
+    assert f"2 to {len(there)} starts " in figure.caption(run)
 
 
 def test_too_few_starts_at_that_rate_are_a_caution(monkeypatch):
     run = reference("capacity")
-    search = run.manifest["capacity"]
-    rest = [one for one in search["probes"] if one["rate"] != search["low_per_s"]]
-    monkeypatch.setitem(run.manifest, "capacity", search | {"probes": rest})
+    found = run.manifest["capacity"]
+    rest = [one for one in found["probes"] if one["rate"] != found["low_per_s"]]
+    monkeypatch.setitem(run.manifest, "capacity", found | {"probes": rest})
     assert checks.starts(run).verdict == CAUTION
 
 
-def test_starts_at_one_rate_that_disagree_are_counted(monkeypatch):
-    tried = [(100.0, True)] * 2 + [(300.0, True)] + [(300.0, False)] * 2 + [(200.0, False)] * 2
-    monkeypatch.setattr(text, "probes", lambda run: pd.DataFrame(tried, columns=["rate", "met"]))
-    monkeypatch.setattr(text, "bracket", lambda run: (100.0, 200.0))
-    said = text._disagreement(None)
-    assert "1 of 3 at 300/s (above" in said and "100/s" not in said and "200/s" not in said
+def test_starts_at_one_rate_that_disagree_are_counted():
+    run = reference("capacity")
+    rows = search.probes(run).groupby("rate")["met"].agg(["sum", "size"])
+    assert (rows["sum"] % rows["size"] > 0).any()
+    assert capacity.tables["rates"](run)["SLO met"].to_list() == [
+        f"{met} of {of} starts" for met, of in rows.to_numpy()
+    ]
 
 
 def spread(value):
@@ -56,24 +58,20 @@ def spread(value):
     ],
 )
 def test_fewer_switches_explain_cheaper_calls_only_as_far_as_switches_cost(cpu_us, switches, switch_us, falls, share):
-    cost = findings.Cost("server", tuple(map(spread, cpu_us)), tuple(map(spread, switches)), switch_us)
+    cost = search.Cost("server", tuple(map(spread, cpu_us)), tuple(map(spread, switches)), switch_us)
     assert cost.falls == falls and cost.by_switches == pytest.approx(share, nan_ok=True)
-    said = text._role(cost)
-    assert ("does **not** fall" in said) == (not falls)
-    assert ("not measured here" in said) == (share < 0.8) and ("and explain it" in said) == (share == 1.0)
-    assert ("not known" in said) == (falls and math.isnan(share))
 
 
 def test_beside_a_crowd_the_cost_of_a_switch_is_not_known(monkeypatch):
     run = reference("capacity")
-    assert all(cost.switch_us > 0 for cost in findings.costs(run)[2])
-    monkeypatch.setattr(findings, "crowded", lambda run, case: 1.0)
-    assert all(math.isnan(cost.switch_us) for cost in findings.costs(run)[2])
+    assert all(cost.switch_us > 0 for cost in search.costs(run)[2])
+    monkeypatch.setattr(search, "crowded", lambda run, case: 1.0)
+    assert all(math.isnan(cost.switch_us) for cost in search.costs(run)[2])
 
 
 def test_the_cost_at_two_rates_is_that_of_the_runs_cases():
     run = reference("capacity")
-    least, stated, costs = findings.costs(run)
+    least, stated, costs = search.costs(run)
     assert least == run.cases["offered_per_s"].min() and stated == run.manifest["capacity"]["low_per_s"]
     assert [cost.role for cost in costs] == ["server", "client"]
     for cost in costs:
@@ -84,22 +82,26 @@ def test_the_cost_at_two_rates_is_that_of_the_runs_cases():
 def test_a_search_without_a_stated_rate_compares_the_lowest_with_the_highest(monkeypatch):
     run = reference("capacity")
     rates = run.cases["offered_per_s"]
-    monkeypatch.setattr(findings, "bracket", lambda run: (0.0, float(rates.min())))
-    assert findings.costs(run)[:2] == (rates.min(), rates.max())
+    monkeypatch.setattr(search, "bracket", lambda run: (0.0, float(rates.min())))
+    assert search.costs(run)[:2] == (rates.min(), rates.max())
 
 
 @pytest.mark.parametrize(
     ("tried", "found"),
     [
         ([(10, False)] * 2 + [(20, True)] * 2, (10, 20)),
-        ([(10, True)] * 2 + [(20, False)] * 2, None),
+        ([(10, True)] * 2 + [(20, False)] * 2, (20, 10)),
         ([(10, False)] + [(20, True)] * 2, None),  # one start may meet a stall of the machine
         ([(10, False), (10, True)] + [(20, True)] * 2, None),
     ],
 )
-def test_a_lower_rate_that_violates_below_one_that_meets_is_found(monkeypatch, tried, found):
-    monkeypatch.setattr(findings, "probes", lambda run: pd.DataFrame(tried, columns=["rate", "met"]))
-    assert findings.reversed_rates(None) == found
+def test_a_lower_rate_that_violates_below_one_that_meets_contradicts_the_order(monkeypatch, tried, found):
+    monkeypatch.setattr(search, "probes", lambda run: pd.DataFrame(tried, columns=["rate", "met"]))
+    assert search.decided_rates(None) == found
+    verdicts = capacity.claims[0].verdicts(None)
+    assert [of.word for of in verdicts] == (
+        [] if found is None else ["holds" if found[0] > found[1] else "contradicted"]
+    )
 
 
 def test_the_plan_of_a_search_is_what_it_measured():
@@ -109,7 +111,7 @@ def test_the_plan_of_a_search_is_what_it_measured():
 
 def test_response_times_are_those_that_the_search_judged():
     run = reference("capacity")
-    search, rows = findings.searched(run), findings.probes(run)
-    ends = [findings.response_us(run, findings.case_at(run, rate)) for rate in findings.bracket(run)]
+    p, rows = search.searched(run)["p"], search.probes(run)
+    ends = [search.response_us(run, search.case_at(run, rate)) for rate in search.bracket(run)]
     for start, us in [one for of_starts in ends for one in of_starts.items()]:
-        assert stats.quantile(us, search["p"]) == pytest.approx(rows.loc[start, "quantile_us"])
+        assert stats.quantile(us, p) == pytest.approx(rows.loc[start, "quantile_us"])

@@ -10,9 +10,9 @@ from conftest import ROOT
 from handmade import recorded, usual
 
 from bench.analysis import virtual_time
+from bench.analysis.slow_requests import slow_request
 from bench.apps.teaching import questions
-from bench.experiments.openload import text
-from bench.experiments.openload.findings import slow_request
+from bench.experiments import openload
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
 
@@ -53,12 +53,14 @@ def overloaded_at(offered_per_s, busy_ns, service_us=3000.0):
     return recorded("openload", cases, record)
 
 
-@pytest.mark.parametrize(("busy_ns", "why"), [(2_400_000_000, "100% busy"), (10**9, "limit does not explain that")])
-def test_an_overload_below_the_upper_limit_is_said_to_be_one(busy_ns, why):
+@pytest.mark.parametrize(("busy_ns", "is_crowded"), [(2_400_000_000, True), (10**9, False)])
+def test_an_overload_below_the_upper_limit_contradicts_it_and_others_are_named(busy_ns, is_crowded):
+    _, only_above = openload.claims
     run = overloaded_at(450.0, busy_ns)
-    assert "Below the upper limit, at 450/s: " in text.growth(run) and why in text.growth(run)
+    (verdict,) = only_above.verdicts(run)
+    assert verdict.word == "contradicted" and ("100% busy" in verdict.estimate.ends) is is_crowded
     assert questions.measured(run, questions.find("openload q1")) is None  # no mean, as in the table
-    assert "Below the upper limit" not in text.growth(overloaded_at(1100.0, busy_ns))
+    assert only_above.verdict(overloaded_at(1100.0, busy_ns)) == "holds"
 
 
 @pytest.fixture(scope="module")
@@ -73,13 +75,14 @@ def test_a_slow_request_is_named_with_its_pause_and_those_behind_it(paced_starts
     assert (found.start, found.number, found.of_tail) == (paced_starts[2], NUMBER, 1.0)
     assert found.pause_us == pytest.approx(100_000, rel=0.01)
     assert found.behind == pytest.approx(98, abs=1)  # each of them has 1 ms less to wait than the one before
-    said = text.growth(run)
-    assert f"request {NUMBER} of start {paced_starts[2]}" in said and f"{found.behind} later requests" in said
+    (row,) = openload.tables["slow_requests"](run).to_dict("records")
+    assert row["slow request"] == f"{NUMBER} of start {paced_starts[2]}"
+    assert row["until the queue was empty"] == f"{found.behind} later requests waited"
 
 
 def test_where_no_single_request_explains_the_tail_none_is_named(paced_starts):
     for run in (stalled(1000.0), stalled(5000.0, paced_starts[2:3]), stalled(100_000.0, paced_starts)):
-        assert slow_request(run, 1) is None and "slow request" not in text.growth(run)
+        assert slow_request(run, 1) is None and openload.tables["slow_requests"](run).empty
 
 
 def test_a_queue_that_grows_by_itself_has_no_slow_request():

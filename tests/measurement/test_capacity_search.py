@@ -11,9 +11,9 @@ from bench import systems
 from bench.analysis import checks
 from bench.apps import listing, numbers, service_page
 from bench.errors import SystemFailedError, UsageError
-from bench.experiments import panels, registry
-from bench.experiments.capacity import text
-from bench.experiments.sentences import conclusion
+from bench.experiments import capacity
+from bench.grammar import figure
+from bench.grammar.experiment import experiment
 from bench.measurement import capacity_search
 from bench.measurement.bracket import MOST_PROBES, RATIO, STARTS, Probe, search
 from bench.measurement.capacity_search import judged
@@ -23,6 +23,15 @@ from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 from bench.run.stored import find
 from bench.text import unmarked
+
+
+def conclusion(run):
+    return experiment("capacity").conclusion(run)
+
+
+def answer(run):
+    """Return the answer, also of a run that the checks find invalid."""
+    return "\n".join(capacity.answer[0].sentences(run))
 
 
 def server(limit, moody=()):
@@ -153,7 +162,7 @@ def searched(monkeypatch, limits, share=0.5, first=200, goal="p95<=5ms", rule=No
 
     monkeypatch.setattr(capacity_search, "measure", measured)
     asked = {"system": "zeromq", "transport": "ipc", "objective": goal, "first": first} | asked
-    plan, said = registry.plan("capacity", **asked), []
+    plan, said = experiment("capacity").plan(**asked), []
     folder = capacity_search.find(plan, objective(goal), said.append, rule)
     run = Run(folder)
     vars(run).update(measured=cases, windows=windows)
@@ -163,9 +172,9 @@ def searched(monkeypatch, limits, share=0.5, first=200, goal="p95<=5ms", rule=No
 def test_where_raw_sockets_violate_an_objective_too_the_machine_is_named_and_not_the_system(monkeypatch):
     run, said = searched(monkeypatch, {"sockets": 0, "zeromq": 0})
     assert run.manifest["capacity"]["control"][0]["rate"] == run.manifest["capacity"]["high_per_s"] < 20
-    for words in (said[0], text.conclusion(run)):
+    for words in (said[0], answer(run)):
         assert "machine" in words and "raw sockets violate" in words
-    assert "Relax" not in text.conclusion(run)
+    assert "Relax" not in answer(run)
     assert {case.system for case in run.plan.cases} == {"zeromq"}
 
 
@@ -180,29 +189,29 @@ def test_where_raw_sockets_meet_an_objective_the_system_is_named(monkeypatch):
     run, said = searched(monkeypatch, {"sockets": 1000, "zeromq": 0})
     assert "meet" in said[0] and all(probe["kept"] for probe in run.manifest["capacity"]["control"])
     rates = sorted({probe["rate"] for probe in run.manifest["capacity"]["probes"]})
-    assert f"each of the {len(rates)} rates tried, 200/s" in text.conclusion(run)
-    assert "raw sockets meet it" in text.conclusion(run)
+    assert f"each of the {len(rates)} rates tried, 200/s" in answer(run)
+    assert "raw sockets meet it" in answer(run)
 
 
 def test_of_one_rate_the_conclusion_speaks_of_no_others(monkeypatch):
     monkeypatch.setattr(capacity_search, "LONGEST_S", 0.4)  # a rate half as high is too low for its quantile
     run, _ = searched(monkeypatch, {"sockets": 1000, "zeromq": 0}, first=300)
-    assert "300/s, the only rate tried" in text.conclusion(run) and "all rates" not in text.conclusion(run)
+    assert "300/s, the only rate tried" in answer(run) and "all rates" not in answer(run)
 
 
 def test_a_crowded_machine_is_named_where_the_objective_is_violated(monkeypatch):
     crowd = {"machine_busy_ns": 2 * 10**9, "client_cpu_ns": 10**8}
     for limit in (0, 1000):
         run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": limit}, crowd=crowd)
-        assert "other processes the machine's CPUs were 100% busy" in text.conclusion(run)
-        assert "Relax" not in text.conclusion(run)
+        assert "other processes the machine's CPUs were 100% busy" in answer(run)
+        assert "Relax" not in answer(run)
         run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": limit})
-        assert "other processes" not in text.conclusion(run)
+        assert "other processes" not in answer(run)
 
 
 def test_a_machine_that_was_slow_at_the_beginning_only_is_not_blamed(monkeypatch):
     run, said = searched(monkeypatch, {"sockets": 100, "zeromq": 0})  # the control at 200/s fails, at the lowest not
-    assert "cannot" in said[0] and "raw sockets meet it" in text.conclusion(run)
+    assert "cannot" in said[0] and "raw sockets meet it" in answer(run)
 
 
 def test_a_server_that_refuses_requests_violates_the_objective_and_the_refusal_is_named(monkeypatch, tmp_path):
@@ -223,7 +232,7 @@ def test_a_search_goes_on_below_rates_at_which_everything_is_refused_but_not_beh
     run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, **refused)
     assert 400 < run.manifest["capacity"]["low_per_s"] <= 500 < run.manifest["capacity"]["high_per_s"]
     assert "violated" in conclusion(run) and "100% of the requests were answered with an error" in conclusion(run)
-    panels.whole(run).draw_without_rendering()
+    figure.whole(run).draw_without_rendering()
     with pytest.raises(SystemFailedError, match=r"first probe, at 600/s, .*status 503"):
         searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=600, **refused)
 
@@ -232,10 +241,10 @@ def test_a_search_goes_on_below_rates_at_which_everything_is_refused_but_not_beh
 def test_a_rate_at_which_the_clients_are_busy_is_at_least_the_capacity(monkeypatch, share, is_at_least):
     run, said = searched(monkeypatch, {"sockets": 10**6, "zeromq": 1000}, share)
     assert len(said) == 1 + len(run.manifest["capacity"]["probes"])  # what follows is said once, by the conclusion
-    words = text.conclusion(run)
-    assert ("or more" in words) == is_at_least and (f"{share:.0%}" in words) == is_at_least
-    assert text.evidence(run) == 6 and checks.starts(run).found.startswith("6 ")
-    panels.whole(run)
+    words = answer(run)
+    assert ("at least" in words) == is_at_least and (f"{share:.0%}" in words) == is_at_least
+    assert capacity.evidence(run) == 6 and checks.starts(run).found.startswith("6 ")
+    figure.whole(run)
 
 
 def test_sample_sizes_are_those_that_mlperf_prints():
@@ -243,7 +252,7 @@ def test_sample_sizes_are_those_that_mlperf_prints():
     assert [round(confirmation.mlperf_requests(p)) for p in (0.9, 0.95, 0.99)] == [23_886, 50_425, 262_742]
     assert [confirmation.rule("mlperf", 6, p).requests for p in (0.9, 0.95, 0.99)] == [24_576, 57_344, 270_336]
     with pytest.raises(UsageError, match="mlperf"):
-        registry.plan("capacity", rule="strict")
+        experiment("capacity").plan(rule="strict")
 
 
 def test_mlperfs_rule_confirms_by_five_long_starts_all_of_which_meet_the_objective(monkeypatch):
@@ -251,7 +260,7 @@ def test_mlperfs_rule_confirms_by_five_long_starts_all_of_which_meet_the_objecti
     run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10_000}, goal="p90<=5ms", rule=rule)
     low = run.manifest["capacity"]["low_per_s"]
     assert run.windows[-5:] == [pytest.approx(24_576 / low)] * 5 and max(run.windows[:-5]) <= 1
-    assert text.evidence(run) == 5 and "24,576" in text.conclusion(run) and "5 of 5" in text.conclusion(run)
+    assert capacity.evidence(run) == 5 and "24,576" in answer(run) and "5 of 5" in answer(run)
     probe, asked = server(1000)
     steady = search(probe, 100, rule=rule)
     probe, _ = server(1000, moody=[len(asked)])  # the last of the five fails
@@ -282,7 +291,7 @@ def test_each_probe_replays_a_whole_recording_and_the_control_has_poisson_arriva
         assert replays == pytest.approx(round(replays)) and replays > 0.5
         assert (case.arrivals, case.callers) == ("recorded", 5)
     found = run.manifest["capacity"]
-    assert found["low_per_s"] <= 300 < found["high_per_s"] and "recording" in text.conclusion(run)
+    assert found["low_per_s"] <= 300 < found["high_per_s"] and "recording" in answer(run)
 
 
 @pytest.mark.slow
@@ -302,10 +311,12 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     ]
     finished = command("capacity", "oracle", "ipc", *words)
     assert finished.returncode == 0, finished.stderr
-    _, *probes, told, stored = finished.stdout.splitlines()  # the first line is the control's
     run = Run(find("latest"))
+    told = unmarked(conclusion(run))
+    _, *probes = finished.stdout.partition(told)[0].splitlines()  # the first line is the control's
+    stored = finished.stdout.splitlines()[-1]
     low, high = (run.manifest["capacity"][name] for name in ("low_per_s", "high_per_s"))
-    assert told == unmarked(conclusion(run)) and 0 < low < high and len(probes) >= 8
+    assert told in finished.stdout and 0 < low < high and len(probes) >= 8
     assert run.id in stored and run.plan.notebook == "capacity" and run.manifest["finished"]
     assert len(run.ledger) == len(probes) == len(run.manifest["capacity"]["probes"])
     said = conclusion(run).replace("**", "")
@@ -315,7 +326,7 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
 
 
 def test_an_interrupted_search_can_be_looked_at(monkeypatch):
-    plan = registry.plan("capacity", system="sockets", window_s=0.05, objective="p50<1s", profile="smoke")
+    plan = experiment("capacity").plan(system="sockets", window_s=0.05, objective="p50<1s", profile="smoke")
     said = []
 
     def interrupted(text):
@@ -330,4 +341,4 @@ def test_an_interrupted_search_can_be_looked_at(monkeypatch):
     said = numbers.capacity(run)
     assert not said["ended"] and said["met_at_per_s"] is None and said["violated_at_per_s"] is None
     assert "not certain" in listing.run_text("latest") or "No conclusion" in listing.run_text("latest")
-    panels.whole(run)
+    figure.whole(run)

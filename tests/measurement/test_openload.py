@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from bench import stats
-from bench.analysis import checks, overload
+from bench.analysis import checks, open_load, overload
 from bench.apps.teaching import questions
 from bench.child import timed_loops
 from bench.errors import UsageError
-from bench.experiments import panels, registry, sentences, tables
-from bench.experiments.openload import findings, text
-from bench.experiments.openload.text import _growth
+from bench.experiments import openload, tables
+from bench.grammar import figure
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -151,8 +151,8 @@ def test_the_interval_is_the_plan_s_and_jitter_of_a_closed_loop_adds_nothing():
     assert len(stats.corrected(rtt, 2000.0)) == 1000
     run = handmade(FROZEN, [1000, 1200], notebook="openload", planned_s=1.0, calls=800)
     p99 = float(stats.quantile(run.samples_of(0)["rtt_ns"].to_numpy() / 1e3, 0.99))
-    assert len(findings.corrected(run.samples_of(0), 1e6 / 500)) == len(run.samples_of(0))
-    assert f"{p99 / 1e3:.2f} ms" in text.freeze(run)
+    assert len(openload.under_freeze(run)["closed loop, corrected for coordinated omission"]) == len(run.samples_of(0))
+    assert f"{p99 / 1e3:.2f} ms" in openload.tables["freeze"](run)["value"].to_list()
 
 
 FREEZE = {"law": "constant", "mean_us": 1000, "freeze_after": 150, "freeze_ms": 100}
@@ -164,22 +164,21 @@ FROZEN = [
 
 def test_the_freeze_takes_the_same_share_of_the_window_in_every_case_and_the_text_says_which_quantiles_that_sets():
     for asked in ({"profile": "smoke"}, {"profile": "class"}, {"window_s": 3, "starts": 6}, {"freeze_rate": 200}):
-        plan = registry.plan("openload", **asked)
+        plan = experiment("openload").plan(**asked)
         shares = [one.options["freeze_ms"] / 1e3 / plan.window_s for one in plan.cases if one.options["freeze_after"]]
         assert shares == pytest.approx([oracle_options.FREEZE_SHARE] * 2)
         closed, users = (one.options["freeze_after"] for one in plan.cases[-2:])
         assert closed / 1000 == pytest.approx(users / plan.cases[-1].offered_per_s, rel=0.1)  # the same moment
     run = handmade(FROZEN, [1000, 1200], notebook="openload", planned_s=1.0, calls=800)
-    said = text.freeze(run)
-    assert findings.freeze_share(run) == 0.1 and findings.delayed_share(run) == 0.2
-    assert all(fact in said for fact in ("100 ms", "10%", "20%", "p80", " 50"))
+    values = openload.tables["freeze"](run)["value"].to_list()
+    assert values[:4] == ["100 ms, 10%", "20%", "above p80", "50"]
     late = [replace(one, options={**FREEZE, "freeze_after": 450}) for one in FROZEN]  # the window ends before the queue
     run = handmade(late, [1000, 1200], notebook="openload", planned_s=1.0, calls=800)
-    assert findings.delayed_share(run) == pytest.approx(0.1) and "p90" in text.freeze(run)
+    assert openload.tables["freeze"](run)["value"].to_list()[1:3] == ["10%", "above p90"]
 
 
 def test_a_run_without_the_frozen_server_says_nothing_of_it():
-    assert text.freeze(handmade(FROZEN[:1], [1000], notebook="openload")) == ""
+    assert openload.tables["freeze"](handmade(FROZEN[:1], [1000], notebook="openload")).empty
 
 
 def test_mm1_by_hand_has_the_utilization_and_the_predicted_and_measured_means():
@@ -188,12 +187,13 @@ def test_mm1_by_hand_has_the_utilization_and_the_predicted_and_measured_means():
     cases = [Case("oracle", "ipc", 100, law)]
     cases += [Case("oracle", "ipc", 100, law, offered_per_s=rate, **paced) for rate in (500, 800)]
     run = handmade(cases, [1100, 2100, 5100], notebook="openload", calls=1000, scheduled=1000, planned_s=1)
-    row = text.utilization(run).splitlines()[2]
-    assert row.startswith("| 500/s | 50% | ") and row.endswith("| 2.13 ms | 2.15 ms |")  # 1 / (1 - 0.5) and 0.13 around
-    assert "| 800/s | 80% | " in text.utilization(run)
-    assert findings.is_settled(run, [500, 800, 950]).tolist() == [True, True, False]  # 4, 25 and 400 ms
+    table = openload.tables["utilization"](run)
+    assert table.index.to_list() == ["500/s", "800/s"] and table.iloc[:, 0].to_list() == ["50%", "80%"]
+    assert table.iloc[0, 3:].to_list() == ["2.13 ms", "2.15 ms"]  # 1 / (1 - 0.5) and 0.13 around
+    assert open_load.is_settled(run, [500, 800, 950]).tolist() == [True, True, False]  # 4, 25 and 400 ms
     handed = [Case("sockets", "ipc"), Case("sockets", "ipc", offered_per_s=500, **paced)]
-    assert "not known" in text.utilization(handmade(handed, [10, 10], notebook="openload"))
+    unknown = openload.tables["utilization"](handmade(handed, [10, 10], notebook="openload"))
+    assert unknown.iloc[0, 3] == "not known" and unknown.iloc[0, 4] == "10.3 µs"
 
 
 def test_no_mean_is_predicted_for_a_window_that_is_too_short_for_the_queue():
@@ -203,8 +203,9 @@ def test_no_mean_is_predicted_for_a_window_that_is_too_short_for_the_queue():
         handmade(cases, [1000, 12_000], notebook="openload", calls=1000, scheduled=1000, planned_s=seconds)
         for seconds in (0.6, 6)
     )
-    assert "20.0 ms" not in text.utilization(short) and "400 ms" in text.growth(short)
-    assert "20.0 ms" in text.utilization(long) and "1.6" in text.growth(long).partition("differ")[2]
+    settling, predicted, _ = openload.tables["utilization"](short).iloc[0, 2:]
+    assert settling == "400 ms" and "too short" in predicted
+    assert openload.tables["utilization"](long).iloc[0, 3] == "20.0 ms"
 
 
 def swept(rates, rtt_us, **known):
@@ -216,16 +217,17 @@ def swept(rates, rtt_us, **known):
 
 def test_the_rate_that_is_asked_about_is_the_highest_up_to_a_share_of_the_capacity():
     run = swept([500, 700, 950], [2000, 3000, 9000], calls=100, scheduled=100)
-    response_us = findings.mean_response_us(run, run.first(offered_per_s=700)).median()
+    response_us = open_load.mean_response_us(run, run.first(offered_per_s=700)).median()
     answer = questions.measured(run, questions.find("openload q2"))  # 950/s is nearer to 900/s than 700/s
     assert answer.middle == pytest.approx(response_us / 1e3)
 
 
 def test_what_is_answered_is_of_rates_whose_windows_are_long_enough_for_steady_state():
     run = swept([100, 500, 950], [1100, 2000, 9000], calls=100, scheduled=100)  # 400 ms to settle at 950/s
-    assert "at 500/s is" in _growth(run) and "at 950/s is" not in _growth(run)
     unsettled = swept([900, 950], [6000, 9000], calls=100, scheduled=100)
-    assert "at 950/s is" in _growth(unsettled)
+    for measured, ends in ((run, (100, 500)), (unsettled, (900, 950))):
+        (ratio,) = openload.growth.ratios(measured)
+        assert tuple(measured.case(case).offered_per_s for case in (ratio.base, ratio.other)) == ends
 
 
 @pytest.mark.parametrize(
@@ -236,7 +238,7 @@ def test_what_is_answered_is_of_rates_whose_windows_are_long_enough_for_steady_s
 def test_the_axis_of_rates_gives_most_of_its_room_to_them(rates, least_share, has_capacity):
     run = swept(rates, [2000] * len(rates), calls=10, scheduled=10)
     for name in ("means", "against_load", "pacing"):
-        axes = panels.panel(run, name).axes[0]
+        axes = figure.panel(run, name).axes[0]
         low, high = axes.get_xlim()
         assert low <= rates[0] and rates[-1] < high and bool(high > 1000) is has_capacity  # the capacity is 1,000/s
         to_share = axes.transData + axes.transAxes.inverted()
@@ -247,8 +249,8 @@ def test_the_axis_of_rates_gives_most_of_its_room_to_them(rates, least_share, ha
 
 def test_the_figure_of_pacing_draws_the_limit_of_each_rate_and_no_p99_of_too_few_requests():
     run = swept([500, 800], [2000, 4000], calls=10, scheduled=10)
-    (limit,) = panels.panel(run, "pacing").axes[0].lines
-    medians = [run.cases.loc[case, "p50_response_us"] for case in findings.sweep(run).index]
+    (limit,) = figure.panel(run, "pacing").axes[0].lines
+    medians = [run.cases.loc[case, "p50_response_us"] for case in open_load.offered(run).index]
     assert limit.get_ydata() == pytest.approx(0.1 * np.array(medians)) and medians[1] > 1.5 * medians[0]
 
 
@@ -292,8 +294,8 @@ def test_overload_is_named_and_no_quantile_of_it_is_told():
     closed = Case("oracle", "ipc", 100, {"mean_us": 1000})
     run = Run(runner.run(make_plan("openload", [closed, case], starts=1, window_s=0.4)))
     assert overload.overloaded(run) == [1]
-    assert "Overloaded" in _growth(run) and "oracle" in outcome(run).found
-    assert sentences.text(run, "freeze").startswith("**No conclusion.**")
+    assert "oracle" in outcome(run).found and "overloaded" in openload.tables["utilization"](run).iloc[0, 4]
+    assert experiment("openload").conclusion(run).startswith("**No conclusion")
 
 
 def test_windows_in_which_nothing_was_due_are_complete_and_said():

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from bench.child.timed_loops import schedule
 from bench.errors import UsageError
-from bench.experiments.openload import figure
+from bench.experiments import openload
 from bench.plan.arrivals import STEPS, in_steps, named, steps_of
 from bench.run.frames import Run
 
@@ -44,8 +44,8 @@ def test_the_response_time_is_drawn_over_the_window_where_the_rate_changes(monke
     run, of = reference("openload"), Run.case
     monkeypatch.setattr(Run, "case", lambda run, case: replace(of(run, case), arrivals="spike"))
     axes = Figure().subplots()
-    figure.means(run, axes)
+    openload.means(run, axes)
     assert "spike" in axes.get_title()
     medians, longest = (np.concatenate([line.get_ydata() for line in axes.lines[n::2]]) for n in (0, 1))
-    assert len(medians) > figure.PARTS and (medians <= longest).all()
+    assert len(medians) > openload.PARTS and (medians <= longest).all()
     assert "/s on average, median" in axes.get_legend_handles_labels()[1][0]

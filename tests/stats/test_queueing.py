@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench.experiments.openload.findings import MOMENTS
+from bench.analysis.open_load import MOMENTS
 from bench.stats import queueing
 
 LAWS = {

@@ -10,6 +10,7 @@ import yaml
 
 from bench import stats
 from bench.analysis.comparison import effect
+from bench.analysis.open_load import capacity, mean_response_us, offered
 from bench.analysis.overload import without_times
 from bench.analysis.retry_outcomes import Outcome, outcomes
 from bench.errors import unknown
@@ -19,7 +20,6 @@ from bench.experiments.languages import findings as languages
 from bench.experiments.messages import findings as messages
 from bench.experiments.network import findings as network
 from bench.experiments.nodelay.findings import combinations
-from bench.experiments.openload.findings import capacity, mean_response_us, sweep
 from bench.experiments.overview.findings import over_sockets, ranked
 from bench.experiments.streaming.findings import CPU, FIRST, paced, steps
 from bench.experiments.tls import findings as tls
@@ -163,7 +163,7 @@ def _response_ms(run: Run, share: float) -> "pd.Series[float] | None":
 
     None where that rate is overloaded: the mean would be of the window; or where requests failed.
     """
-    cases = sweep(run)
+    cases = offered(run)
     below = cases[cases["offered_per_s"] <= share * capacity(run)]["offered_per_s"]
     if below.empty:
         raise LookupError(f"no rate up to {share:.0%} of the capacity")

@@ -1,4 +1,4 @@
-"""A stored search: the objective, every probe, and the final bracket."""
+"""A stored search for a capacity: the objective, every probe, the final bracket, and what calls cost at its rates."""
 
 import math
 from typing import Any, NamedTuple
@@ -130,14 +130,14 @@ def costs(run: Run) -> tuple[float, float, list[Cost]] | None:
     return float(least), higher, found
 
 
-def reversed_rates(run: Run) -> tuple[float, float] | None:
-    """Return the lowest rate that no start met and the highest, above it, that every start met; None if there is none.
+def decided_rates(run: Run) -> tuple[float, float] | None:
+    """Return the lowest rate that no start met and the highest that every start met, of two starts or more each.
 
-    Of at least two starts each.
+    None without both.
     """
     of_rates = probes(run).groupby("rate")["met"].agg(["mean", "size"]).query("size > 1")
     violated, met = (of_rates.index[of_rates["mean"] == share] for share in (0, 1))
-    return (violated[0], met[-1]) if len(violated) and len(met) and violated[0] < met[-1] else None
+    return (float(violated[0]), float(met[-1])) if len(violated) and len(met) else None
 
 
 def counts_pacing(run: Run) -> bool:

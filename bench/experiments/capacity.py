@@ -1,0 +1,369 @@
+"""capacity.ipynb: an open load at rates that a search chooses, until it knows the highest that meets an SLO."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from bench import stats
+from bench.analysis.capacity import (
+    Cost,
+    bracket,
+    busiest_clients,
+    case_at,
+    confirming,
+    control,
+    costs,
+    counts_pacing,
+    decided_rates,
+    is_at_least,
+    machine_shows,
+    probes,
+    response_us,
+    searched,
+)
+from bench.analysis.resources import crowded
+from bench.drawing.axes import (
+    ROLE_COLOURS,
+    ROLE_MARKERS,
+    SYSTEM_COLOURS,
+    curve,
+    distribution_axes,
+    log_axis,
+    say_why_empty,
+    tail_scale,
+)
+from bench.errors import UsageError
+from bench.grammar import Claim, Estimand, Estimate, of_spread
+from bench.grammar.sweep import Bytes, Count, Options, OwnEngine, Rate, as_sweep
+from bench.plan import parameters
+from bench.plan.arrivals import named as arrivals_of
+from bench.plan.case import Case
+from bench.plan.confirmation import USUAL
+from bench.plan.confirmation import rule as by_rule
+from bench.plan.objective import objective as read
+from bench.plan.plan import Plan
+from bench.run.frames import Run
+from bench.run.start_values import BUSY
+from bench.stats import Spread, Text
+from bench.stats.intervals import Interval
+from bench.text import counted, duration, listed, percent_beside, quantity
+from bench.validation import estimate
+from bench.validation.amount import OnHosts
+from bench.validation.cases import one_way
+from bench.validation.profiles import PROFILES
+
+TITLE = "What is the highest rate that meets a service level objective?"
+PROBES = 22  # before the lower end is confirmed: control, doublings and bisections, two or three starts each
+
+
+@as_sweep(without=("starts", "resume", "budget_s", "predictions"))  # the search decides
+def sweep(
+    amount: OnHosts,
+    system: object = "zeromq",
+    transport: object = "auto",
+    objective: object = "p95<5ms",
+    clients: Count = 4,
+    payload_bytes: Bytes = 100,
+    options: Options = "",
+    first: Rate = 200,
+    rule: object = USUAL,
+    engine: OwnEngine = "library",
+    arrivals: object = "poisson",
+    callers: Count = 1,
+) -> Plan:
+    """Plan the first probe of a search; the number of starts is how many probes to expect.
+
+    rule: ``usual`` confirms the lower end by most of the profile's starts, ``mlperf`` by five that all meet the
+    objective, with as many requests as MLPerf asks for: see ``bench.plan.confirmation``. arrivals: with ``recorded``
+    each probe replays a whole recording, faster or slower, once or more; callers: the requests that each client process
+    of an asynchronous library, or of the engine wire, has under way at most, a connection each.
+
+    hosts: see ``bench.plan.hosts``; the clients that share the schedule are then on the hosts that load.
+    """
+    name, by = one_way(system, transport, amount.there)
+    if by == "inproc":
+        raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
+    profile = PROFILES[parameters.one_name(amount.profile, "profile", list(PROFILES))]
+    starts = PROBES + by_rule(rule, profile.starts, read(objective).p).starts
+    case = Case(
+        name,
+        by,
+        payload_bytes,
+        options,
+        amount.where(is_parallel=True),
+        "open",
+        first,
+        arrivals_of(arrivals),
+        clients,
+        callers,
+        engine=engine,
+        hosts=amount.there,
+    )
+    window_s = amount.window_s or profile.window_s
+    planned = replace(amount, starts=starts, window_s=window_s).plan("capacity", [case])
+    return replace(planned, window_s=estimate.whole_replays_s(case, planned.window_s))
+
+
+def evidence(run: Run) -> int:
+    """Return how many starts the conclusion is from: those that confirm the lower end, or all, with the control's."""
+    return len(confirming(run)) if bracket(run)[0] else len(probes(run)) + len(control(run))
+
+
+def capacity(run: Run) -> list[Estimate]:
+    """Return the highest rate that meets the SLO and the lowest that violates it, or why it is not known."""
+    low, high = bracket(run)
+    of, search = run.case(0), searched(run)
+    gaps = ", at the gaps of its recording, all longer or shorter by one factor" * (of.arrivals == "recorded")
+    subject = f"{of.system} {of.transport}, {counted(of.clients * of.callers, 'connection')}{gaps}"
+    said: tuple[str, list[str]]
+    if not (low and search["ended"]) and not machine_shows(run):
+        said = "not known", why_machine(run)
+    elif not search["ended"]:
+        said = "not known", [f"after {counted(len(probes(run)), 'start')} it is not certain near {quantity(high)}/s"]
+    elif not low:
+        said = "none", why_none(run)
+    elif not search["confirmed"]:
+        said = f"at least {low:,.0f} requests/s", ["the highest rate searched: use a stricter SLO"]
+    else:
+        said = f"{'at least ' * is_at_least(run)}{low:,.0f} requests/s", why_bracket(run)
+    value = low if low and search["ended"] else math.nan
+    words, reasons = said
+    return [Estimate(subject, Interval(value, value, high), words, "; ".join([f"SLO {search['objective']}", *reasons]))]
+
+
+def why_machine(run: Run) -> list[str]:
+    """Return that this machine cannot show the objective: raw sockets violate it, too."""
+    tried, violated = control(run), int((~control(run)["met"]).sum())
+    rate = quantity(tried["rate"].iloc[0])
+    return [
+        f"this machine could not show it when this was measured: raw sockets violate it at {rate}/s in {violated} of "
+        f"{len(tried)} starts",
+        "nothing follows about the system",
+    ]
+
+
+def why_none(run: Run) -> list[str]:
+    """Return at which rates the SLO was tried, of which none is confirmed."""
+    rows, (_, high) = probes(run), bracket(run)
+    rates = sorted(set(rows["rate"]))
+    if rows["met"].any():
+        tried, at = f"met at no rate that could be confirmed, down to {quantity(high)}/s", high
+    elif len(rates) == 1:
+        tried, at = f"violated at {quantity(rates[0])}/s, the only rate tried", rates[0]
+    else:
+        ends = f"{quantity(rates[-1])}/s down to {quantity(rates[0])}/s"
+        tried, at = f"violated at each of the {len(rates)} rates tried, {ends}", rates[0]
+    return [tried, *(["raw sockets meet it"] if len(control(run)) else []), *why_violated(run, at)]
+
+
+def why_bracket(run: Run) -> list[str]:
+    """Return how the lower end was confirmed, where the SLO is violated, and whether the clients may be the limit."""
+    met, search = int(confirming(run)["met"].sum()), searched(run)
+    kind = "further" if any(probe.get("confirms") for probe in search["probes"]) else "fresh"
+    each = f" of about {search['requests']:,} requests each, as MLPerf asks for" if search.get("requests") else ""
+    high = bracket(run)[1]
+    reasons = [f"met in {met} of {evidence(run)} {kind} starts{each}", f"violated at {high:,.0f} requests/s"]
+    if is_at_least(run):
+        share = busiest_clients(run)
+        used = f"used up to {percent_beside(share, BUSY)} of their CPUs"
+        used = used if share > BUSY else "shared a saturated CPU with the server"
+        reasons.append(f"the clients {used}, so the server's capacity may be higher")
+    return reasons + why_violated(run, high)
+
+
+def why_violated(run: Run, rate: float) -> list[str]:
+    """Return what became of requests without a right reply at a rate, and whether others left no CPU idle there."""
+    rows, case = probes(run), case_at(run, rate)
+    refused = [text for text in rows.loc[(rows["rate"] == rate) & ~rows["met"], "shortfall"] if text]
+    busy = None if case is None else crowded(run, case)
+    others = f"with other processes the machine's CPUs were {busy:.0%} busy there, which may be why" if busy else ""
+    return [*refused[:1], *([others] if others else [])]
+
+
+def order_of_rates(run: Run) -> list[Estimate]:
+    """Return the lowest rate that violates the SLO in every start, divided by the highest that always meets it."""
+    if (found := decided_rates(run)) is None:
+        return []
+    ratio = found[0] / found[1]
+    ends = "every start violates the SLO at {}/s, and meets it at {}/s".format(*map(quantity, found))
+    return [Estimate("starts at one rate that agree", Interval(ratio, ratio, ratio), f"{ratio:.2f}", ends)]
+
+
+def cpu_at(run: Run, names: Mapping[str, str], text: Text) -> list[Estimate]:
+    """Return columns of the case of the highest rate that meets the SLO, by what they are of; none without it."""
+    low, _ = bracket(run)
+    case = case_at(run, low) if low else None
+    values = {words: run.over_starts(case, name) for words, name in names.items()} if case is not None else {}
+    return [of_spread(words, of, text) for words, of in values.items() if not math.isnan(of.middle)]
+
+
+def cpu_per_call(run: Run) -> list[Estimate]:
+    """Return the CPU time per call of server and client at the highest rate that meets the SLO."""
+    return cpu_at(run, {"the server": "server_cpu_us_per_call", "the client": "client_cpu_us_per_call"}, duration)
+
+
+def utilization(run: Run) -> list[Estimate]:
+    """Return the CPU utilization of the server at the highest rate that meets the SLO."""
+    return cpu_at(run, {"the server": "server_cpu_percent"}, "{:.0f} %".format)
+
+
+def cost_ratios(run: Run) -> list[Estimate]:
+    """Return each role's CPU time per call at the higher rate divided by that at the lowest; ends over all starts."""
+    if (found := costs(run)) is None:
+        return []
+    least, higher, of_roles = found
+    estimates = []
+    for of in of_roles:
+        at_least, at_higher = of.cpu_us
+        ratio = Spread(at_higher.middle / at_least.middle, at_higher.low / at_least.high, at_higher.high / at_least.low)
+        ends = f"starts from {ratio.low:.2f} to {ratio.high:.2f}; {quantity(least)}/s to {quantity(higher)}/s"
+        estimates.append(Estimate(of.role, ratio, f"{ratio.middle:.2f}", ends))
+    return estimates
+
+
+answer = (
+    Estimand("capacity", capacity),
+    Estimand("CPU time per call at this rate", cpu_per_call),
+    Estimand("CPU utilization at this rate", utilization),
+)
+claims = (
+    Claim("the lowest rate that violates the SLO is above the highest that meets it", order_of_rates, above=1),
+    Claim("a call costs less CPU time at the higher rate than at the lowest", cost_ratios, at_most=1),
+)
+
+MET, VIOLATED = SYSTEM_COLOURS[2], SYSTEM_COLOURS[3]
+OUTCOMES = ((True, MET, "o", "SLO met"), (False, VIOLATED, "s", "SLO violated"))
+
+
+def band(run: Run, span: Callable[..., Any]) -> None:
+    """Shade the rates between the highest that is confirmed and the one that violated the SLO."""
+    low, high = bracket(run)
+    if low:
+        why = "; the clients may be the limit" if is_at_least(run) else ""
+        label = f"from confirmed to violating rate{why}"
+        span(low, high, color="#bbbbbb", alpha=0.45, lw=0, zorder=0.5, label=label)
+
+
+def against_rate(run: Run, axes: Axes) -> None:
+    """Draw the quantile of the response time at each rate that was tried, and the limit of the SLO."""
+    rows, search = probes(run), searched(run)
+    for met, colour, marker, word in OUTCOMES:
+        of = rows[rows["met"] == met]
+        axes.plot(of["rate"], of["quantile_us"], marker, ms=7, mec="white", mew=0.8, color=colour, label=word)
+    unknown = rows[rows["quantile_us"].isna()]
+    if len(unknown):
+        top = max([search["limit_us"], *rows["quantile_us"].dropna()])
+        label = "requests without a right reply: not known"
+        axes.plot(unknown["rate"], [top] * len(unknown), "x", ms=8, mew=2, color=VIOLATED, label=label)
+    axes.axhline(search["limit_us"], color="black", lw=1, ls="--", label=f"SLO {search['objective']}")
+    band(run, axes.axvspan)
+    log_axis(axes.xaxis, quantity)
+    log_axis(axes.yaxis)
+    axes.set_xlabel("offered requests per second")
+    axes.set_ylabel(f"p{100 * search['p']:g} of the response time, each start")
+    axes.set_title("Response time against offered rate")
+
+
+def in_order(run: Run, axes: Axes) -> None:
+    """Draw the search: the offered rate of each probe, in order."""
+    rows = probes(run)
+    axes.plot(range(1, len(rows) + 1), rows["rate"], color="#bbbbbb", lw=1)
+    for met, colour, marker, word in OUTCOMES:
+        of = rows[rows["met"] == met]
+        axes.plot(of.index + 1, of["rate"], marker, ms=7, mec="white", mew=0.8, color=colour, label=word)
+    band(run, axes.axhspan)
+    log_axis(axes.yaxis, quantity)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("probe (each is a fresh start)")
+    axes.set_ylabel("offered requests per second")
+    axes.set_title("The search: double, bisect, confirm")
+
+
+def at_the_edge(run: Run, axes: Axes) -> None:
+    """Draw the empirical CDF of all response times of each start at the ends of the bracket, by its outcome."""
+    ends = [(rate, case) for rate in bracket(run) if (case := case_at(run, rate)) is not None]
+    if not any(run.count(case) for _, case in ends):
+        return say_why_empty(axes, "neither end of the bracket was measured")
+    lines = dict(zip(bracket(run), ("-", "--"), strict=True))
+    for rate, case in ends:
+        of_starts = response_us(run, case)
+        for is_met, colour, _, word in OUTCOMES:
+            alike = [us for start, us in of_starts.items() if probes(run).loc[start, "met"] == is_met]
+            label = f"{quantity(rate)} requests/s, {word}: {counted(len(alike), 'start')}"
+            for place, us in enumerate(alike):
+                curve(axes, stats.distribution(us), "" if place else label, colour, lines[rate], width=1.1)
+    limit, p, objective = (searched(run)[name] for name in ("limit_us", "p", "objective"))
+    axes.axvline(limit, color="black", lw=1, ls="--")
+    axes.plot(limit, tail_scale(p), "x", ms=10, mew=2, color="black", label=f"SLO {objective}")
+    distribution_axes(axes, "requests")
+    axes.set_xlabel("response time (from the scheduled send time)")
+    axes.set_title(f"Response times of each start at {listed(quantity(rate) for rate, _ in ends)} requests/s")
+    return None
+
+
+def cost(run: Run, axes: Axes) -> None:
+    """Draw the CPU time per call of each start against the offered rate, by role."""
+    for role, colour in ROLE_COLOURS.items():
+        spent_us = run.starts[f"{role}_cpu_us_per_call"]
+        if spent_us.any():
+            dots = {"ms": 5, "mec": "white", "mew": 0.6, "color": colour, "label": role}
+            axes.plot(run.starts["offered_per_s"], spent_us, ROLE_MARKERS[role], **dots)
+    band(run, axes.axvspan)
+    log_axis(axes.xaxis, quantity)
+    log_axis(axes.yaxis)
+    axes.set_xlabel("offered requests per second")
+    axes.set_ylabel("CPU time per call, each start")
+    axes.set_title("CPU time per call, by rate and role")
+
+
+panels = {"against_rate": against_rate, "in_order": in_order, "at_the_edge": at_the_edge, "cost": cost}
+
+
+def rate_rows(run: Run) -> pd.DataFrame:
+    """Return for each rate how many of its starts met the SLO, the median of their quantiles, and what failed."""
+    found = []
+    for rate, rows in probes(run).groupby("rate"):
+        value = rows["quantile_us"].median()
+        found.append(
+            {
+                "offered/s": quantity(float(str(rate))),
+                "SLO met": f"{rows['met'].sum()} of {len(rows)} starts",
+                f"p{100 * searched(run)['p']:g} of the response time, median": "not known"
+                if math.isnan(value)
+                else duration(value),
+                "sent of scheduled, least": f"{rows['achieved'].min():.1%}",
+                "requests without a right reply": next(filter(None, rows["shortfall"]), "none"),
+            }
+        )
+    return pd.DataFrame(found).set_index("offered/s")
+
+
+def cost_rows(run: Run) -> pd.DataFrame:
+    """Return for each role what a call costs at the lowest and at a higher rate, and what saved switches explain."""
+    if (found := costs(run)) is None:
+        return pd.DataFrame()
+    least, higher, of_roles = found
+    at = f"at {quantity(least)}/s, at {quantity(higher)}/s"
+    rows = {of.role: _cost_row(run, of, at) for of in of_roles}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("role")
+
+
+def _cost_row(run: Run, of: Cost, at: str) -> dict[str, str]:
+    unknown = math.isnan(of.by_switches)
+    share = "not known" if unknown else f"{max(0.0, of.by_switches):.0%}"
+    pacing = "counted apart" if counts_pacing(run) else "part of the CPU time"
+    return {
+        f"CPU time per call {at}": ", ".join(spread.words(duration) for spread in of.cpu_us),
+        f"voluntary context switches per call {at}": ", ".join(spread.words("{:.2f}".format) for spread in of.switches),
+        "a switch between two threads": "not known" if math.isnan(of.switch_us) else duration(of.switch_us),
+        "share of the fall that the saved switches explain": share if of.falls else "no fall in every start",
+        "spinning until a request is due": pacing if of.role == "client" else "none",
+    }
+
+
+tables = {"rates": rate_rows, "cpu": cost_rows}

@@ -1,0 +1,397 @@
+"""openload.ipynb: offered rates from low load to overload, and one server that freezes, under two loads."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench import stats
+from bench.analysis.open_load import (
+    capacity,
+    is_frozen,
+    is_settled,
+    mean_response_us,
+    offered,
+    predicted,
+    reported,
+    settling_s,
+    steady,
+)
+from bench.analysis.overload import RESPONSE, overloaded, without_times
+from bench.analysis.pacing import MOST_LATE, lateness, limit_us
+from bench.analysis.quantiles import CALLS, STARTS, crossed, of_all_calls, quantile
+from bench.analysis.resources import crowded
+from bench.analysis.slow_requests import slow_request
+from bench.drawing.axes import (
+    GREY,
+    SYSTEM_COLOURS,
+    band,
+    curve,
+    distribution_axes,
+    label_axis,
+    log_axis,
+    say_why_empty,
+)
+from bench.grammar import P50, Claim, Contrast, Estimate, Level, fewest, most
+from bench.grammar.sweep import Bytes, Count, OwnEngine, Rate, Rates, as_sweep
+from bench.plan import parameters
+from bench.plan.arrivals import named as arrivals_of
+from bench.plan.arrivals import steps_of
+from bench.plan.case import Case
+from bench.run.frames import Run, number_of, numbered
+from bench.stats.intervals import Interval
+from bench.text import counted, duration, listed, quantity
+from bench.validation.amount import OnHosts
+from bench.validation.cases import one_way
+from bench.validation.oracle_options import frozen, oracle_server
+
+TITLE = "What do users experience under open-loop load?"
+ORACLE = "{law: exponential, mean_us: 1000}"
+FROZEN_US = 1000  # constant service time of the server that freezes
+
+
+@as_sweep()
+def sweep(
+    amount: OnHosts,
+    system: object = "oracle",
+    transport: object = "auto",
+    payload_bytes: Bytes = 100,
+    rates: Rates = (100, 300, 500, 700, 850, 950, 1100),
+    arrivals: object = "poisson",
+    clients: Count = 8,
+    callers: Count = 1,
+    options: object = ORACLE,
+    freeze_rate: Rate = 500,
+    engine: OwnEngine = "library",
+) -> Iterator[Case]:
+    """Yield one closed loop, the same system under offered rates, and a server that freezes once under both loads.
+
+    The freeze takes the same share of the window in both cases. callers: requests that each client process of an
+    asynchronous library, or of the engine wire, has under way at most, a connection each. engine: of the system; the
+    server that freezes is loaded by its library. hosts: see ``bench.plan.hosts``; the clients that share the schedule
+    are then on the hosts that load.
+    """
+    name, by = one_way(system, transport, amount.there)
+    server = {"server": oracle_server()}
+    asked = "" if name != "oracle" and options == ORACLE else options  # the notebook's are of the oracle alone
+    shared: dict[str, Any] = {
+        "payload_bytes": payload_bytes,
+        "placement": amount.where(is_parallel=True),
+        "hosts": amount.there,
+    }
+    of_system = {
+        "options": (server if name == "oracle" else {}) | parameters.mapping(asked, "options"),
+        "engine": engine,
+    }
+    paced: dict[str, Any] = {"load": "open", "clients": clients, "arrivals": arrivals_of(arrivals)}
+    cases = [Case(name, by, **of_system, **shared)]
+    cases += [Case(name, by, offered_per_s=rate, callers=callers, **of_system, **paced, **shared) for rate in rates]
+    yield from cases
+    window_s = amount.window_s_of([*cases, *cases[:1] * 2])  # and two of the server that freezes
+    at_a_time, users = (
+        {"mean_us": FROZEN_US, **server, **frozen(window_s, per_s)} for per_s in (1e6 / FROZEN_US, freeze_rate)
+    )
+    frozen_by, uniform = "tcp" if amount.there else "ipc", {**paced, "arrivals": "uniform"}
+    yield Case("oracle", frozen_by, options=at_a_time, **shared)
+    yield Case("oracle", frozen_by, options=users, offered_per_s=freeze_rate, **uniform, **shared)
+
+
+def in_steady_state(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the offered rates whose windows are long enough for steady state."""
+    return [number_of(case) for case in steady(run).index]
+
+
+def overload_limits(run: Run) -> list[Estimate]:
+    """Return each overloaded rate divided by the server's capacity, which has no interval."""
+    estimates = []
+    for case, row in numbered(offered(run)):
+        if case in overloaded(run):
+            share, busy = row["offered_per_s"] / capacity(run), crowded(run, case)
+            others = f"; with other processes the machine's CPUs were {busy:.0%} busy" if busy else ""
+            ends = f"the capacity is {capacity(run):,.0f}/s{others}"
+            estimates.append(Estimate(run.labels[case], Interval(share, share, share), f"{share:.2f}", ends))
+    return estimates
+
+
+growth, growth_from_sending = (
+    Contrast(name, of=most("offered_per_s"), over=fewest("offered_per_s"), where=in_steady_state)
+    for name in (RESPONSE, P50)
+)
+answer = (Level(RESPONSE, lambda run, among: in_steady_state(run, among)[:1]), growth, growth_from_sending)
+claims = (
+    Claim("the median response time is longer at the highest offered rate than at the lowest", growth, above=1),
+    Claim(
+        "only rates above the server's capacity are overloaded: the rate divided by the capacity is above 1",
+        overload_limits,
+        above=1,
+    ),
+)
+
+
+FAR = 2  # times the highest offered rate: a capacity beyond it would leave the rates too little of the axis
+MOST_LINEAR = 20  # the highest rate over the lowest on a linear axis
+PARTS = 20  # of a window in which the rate changes
+RTT_COLOUR, RESPONSE_COLOUR, MODEL = SYSTEM_COLOURS[0], SYSTEM_COLOURS[3], SYSTEM_COLOURS[4]
+
+
+class RateAxis(NamedTuple):
+    """The ends of the axis of offered rates, and whether it is logarithmic."""
+
+    low: float
+    high: float
+    is_log: bool
+
+
+def rate_axis(run: Run) -> RateAxis:
+    """Return an axis on which the offered rates have most of the room.
+
+    The capacity is on it only if it is at most ``FAR`` times the highest rate. Rates that differ by a factor of more
+    than ``MOST_LINEAR`` have a logarithmic axis; rates that are all near its end have one that begins below them.
+    """
+    rates = offered(run)["offered_per_s"]
+    lowest, highest = float(rates.min()), float(rates.max())
+    is_near = capacity(run) <= FAR * highest
+    high = max(highest, capacity(run)) if is_near else highest
+    if highest > MOST_LINEAR * lowest:
+        return RateAxis(lowest / 1.5, 1.5 * high, True)
+    high *= 1.05
+    return RateAxis(max(0.0, lowest - (high - lowest) / 2) if is_near else 0.0, high, False)
+
+
+def scale(axes: Axes, run: Run) -> None:
+    """Shade rates above the capacity, and name the axis of rates."""
+    ends, limit = rate_axis(run), capacity(run)
+    if limit < ends.high:
+        axes.axvspan(limit, ends.high, color="#bbbbbb", alpha=0.3, lw=0, zorder=0.5, label="above the capacity")
+    (log_axis if ends.is_log else label_axis)(axes.xaxis, quantity)
+    axes.set_xlim(ends.low, ends.high)
+    beyond = f" (the capacity, {limit:,.0f}/s, is beyond the axis)" if limit >= ends.high else ""
+    axes.set_xlabel(f"offered requests per second{beyond}")
+    log_axis(axes.yaxis)
+
+
+def rates_of(run: Run) -> dict[int, float]:
+    """Return the offered rate of each case whose response times are reported."""
+    return {case: float(row["offered_per_s"]) for case, row in numbered(reported(run))}
+
+
+def against_load(run: Run, axes: Axes) -> None:
+    """Draw the p50 and p99 of RTT and response time against the offered rate; overloaded or failing rates have none."""
+    rates = rates_of(run)
+    pooled: dict[str, list[str]] = {}  # by rate: the quantiles of all calls together, because a start has too few
+    for time, colour, face, words in (
+        ("rtt", RTT_COLOUR, RTT_COLOUR, "RTT"),
+        ("response", RESPONSE_COLOUR, "white", "response time"),
+    ):
+        for p, line, marker in ((0.5, "-", "o"), (0.99, "--", "s")):
+            quantiles = {rate: quantile(run, case, p, time) for case, rate in rates.items()}
+            shown = np.array([(rate, of.value, of.low, of.high) for rate, of in quantiles.items() if of.over])
+            at, values, low, high = shown.reshape(-1, 4).T
+            how = {"mfc": face, "lw": 1.8, "color": colour, "label": f"{words}, p{100 * p:g}"}
+            axes.plot(at, values, line, marker=marker, ms=5.5, **how)
+            band(axes, at, low, high, colour)
+        for case, rate in rates.items():
+            both = [(p, quantile(run, case, p, time)) for p in (0.5, 0.99)]
+            pooled.setdefault(quantity(rate), []).extend(of_all_calls(both))
+            if out_of_order := crossed(both):
+                axes.plot([], [], " ", label=f"{quantity(rate)}/s{out_of_order}")
+    scale(axes, run)
+    if of_calls := {rate: names for rate, names in pooled.items() if names}:
+        names = listed(sorted({name for names in of_calls.values() for name in names}))
+        note = f"{names} at {listed(of_calls)}/s: of all calls; band: 95 % CI, where they are enough"
+        axes.set_xlabel(f"{axes.get_xlabel()}\n{note}")
+    axes.set_ylabel("time per request; band: range over starts")
+    axes.set_title("RTT and response time against offered rate")
+
+
+def over_window(run: Run, axes: Axes) -> None:
+    """Draw the median and the longest response time in parts of the window, of all starts together."""
+    for number, (case, rate) in enumerate(rates_of(run).items()):
+        samples = run.samples_of(case)
+        due_s = (samples["t_send_ns"] - samples["lag_ns"]) / 1e9
+        response_us = (samples["lag_ns"] + samples["rtt_ns"]) / 1e3
+        ends = np.linspace(0, run.ledger_of(case)["window_s"].max(), PARTS + 1)
+        parts = response_us.groupby(np.digitize(due_s, ends[1:-1]))
+        colour = SYSTEM_COLOURS[number % len(SYSTEM_COLOURS)]
+        for words, at, line in (("median", parts.median(), "-"), ("longest", parts.max(), "--")):
+            label = f"{quantity(rate)}/s on average, {words}"
+            axes.plot(ends[at.index] + ends[1] / 2, at, line, marker=".", color=colour, label=label)
+    log_axis(axes.yaxis)
+    axes.set_xlabel("time in the window at which a request was due [s]")
+    axes.set_ylabel(f"response time in {PARTS} parts of the window")
+    axes.set_title(f"Response time while the rate changes: {run.case(offered(run).index[0]).arrivals}")
+
+
+def means(run: Run, axes: Axes) -> None:
+    """Draw the mean response time of each start, and the prediction by the Pollaczek-Khinchine formula.
+
+    Where the plan changes the rate inside the window: ``over_window``.
+    """
+    if any(steps_of(run.case(case).arrivals) for case in offered(run).index):
+        return over_window(run, axes)
+    ends = rate_axis(run)
+    low, high = max(ends.low, ends.high / 1000), min(ends.high, 0.97 * capacity(run))
+    grid = np.geomspace(low, high, 300) if ends.is_log else np.linspace(low, high, 300)
+    if (model := predicted(run, grid)) is not None:
+        reached = is_settled(run, grid)
+        axes.plot(grid[reached], model[reached], color=MODEL, ls="-.", lw=1.8, label="predicted (Pollaczek-Khinchine)")
+        if not reached.all():
+            too_slow = "steady state, too slow for the window"
+            axes.plot(grid[~reached], model[~reached], color=MODEL, ls=":", lw=1.2, label=too_slow)
+    starts = run.ledger[run.ledger["case"].isin(rates_of(run))]
+    mean_us = run.means_us("response").reindex(starts.index)
+    dots = {"ms": 5, "mec": "white", "mew": 0.6, "color": RESPONSE_COLOUR, "label": "measured: each start"}
+    axes.plot(starts["offered_per_s"], mean_us, "o", **dots)
+    scale(axes, run)
+    axes.set_ylabel("mean response time")
+    axes.set_title("Mean response time: predicted and measured")
+    return None
+
+
+def pacing(run: Run, axes: Axes) -> None:
+    """Draw the p99 of the lateness of requests on idle connections: an error of the load generator.
+
+    It is drawn where there are enough such requests, with the limit of the check. Overloaded rates have none.
+    """
+    rates = rates_of(run)
+    late = lateness(run, rates)
+    for over, marker, words in ((STARTS, "o", "median and range over starts"), (CALLS, "s", "all starts, and 95 % CI")):
+        shown = np.array([(rates[case], of.value, of.low, of.high) for case, of in late.items() if of.over == over])
+        if len(shown):
+            at, values, low, high = shown.T
+            axes.vlines(at, low, high, color=RTT_COLOUR, lw=5, alpha=0.3)
+            axes.plot(at, values, marker, ms=5.5, mec="white", mew=0.6, color=RTT_COLOUR, label=words)
+    limits = [limit_us(run, case) for case in rates]
+    label = f"{100 * MOST_LATE:g} % of the median response time"
+    axes.plot([*rates.values()], limits, "--", marker="_", color=GREY, lw=1, label=label)
+    scale(axes, run)
+    axes.set_ylabel("p99 of the send lateness")
+    axes.set_title("Pacing: send lateness of requests on idle connections")
+
+
+def freeze_cases(run: Run) -> tuple[Case, int, int] | None:
+    """Return the load of the users, and the cases of the server that freezes: of one caller, and of these users.
+
+    None unless it was measured under both loads.
+    """
+    cases = {run.case(case).load: case for case in run.numbers if is_frozen(run, case)}
+    if cases.keys() != {"closed", "open"}:
+        return None
+    return run.case(cases["open"]), cases["closed"], cases["open"]
+
+
+def under_freeze(run: Run) -> dict[str, stats.Array]:
+    """Return the times per request under one freeze, in us, warm-up included, counted in three ways; {} without it."""
+    if (found := freeze_cases(run)) is None:
+        return {}
+    of, closed, paced = found
+    at_a_time, users = (run.samples_of(case, headline=True) for case in (closed, paced))
+    rtt_us = at_a_time["rtt_ns"].to_numpy() / 1e3
+    return {
+        "closed loop, RTT": rtt_us,
+        "closed loop, corrected for coordinated omission": stats.corrected(rtt_us, 1e6 / of.offered_per_s),
+        f"open loop at {of.offered_per_s:g}/s, response time": (users["lag_ns"] + users["rtt_ns"]).to_numpy() / 1e3,
+    }
+
+
+def three_ways(run: Run, axes: Axes) -> None:
+    """Draw the empirical CDF under one freeze: closed loop, closed loop corrected, and open loop."""
+    if (found := freeze_cases(run)) is None:
+        return say_why_empty(axes, "no frozen server in this run")
+    looks = ((RTT_COLOUR, "-"), (MODEL, "-."), (RESPONSE_COLOUR, "--"))
+    for (words, times_us), (colour, line) in zip(under_freeze(run).items(), looks, strict=True):
+        curve(axes, stats.distribution(times_us), words, colour, line)
+    distribution_axes(axes, "requests")
+    axes.set_xlabel("time per request, warm-up and freeze included")
+    axes.set_title(f"A freeze of {duration(1e3 * found[0].options['freeze_ms'])}: closed loop and open loop")
+    return None
+
+
+panels = {"against_load": against_load, "means": means, "three_ways": three_ways, "pacing": pacing}
+
+
+def utilizations(run: Run) -> pd.DataFrame:
+    """Return M/M/1 by hand, a row for each rate: utilization, settling time, and mean response time."""
+    instead, rows = without_times(run), offered(run)
+    rates = rows["offered_per_s"].to_numpy()
+    if not len(rates):
+        return pd.DataFrame()
+    model = predicted(run, rates)
+    means_us = np.full(len(rates), np.nan) if model is None else model
+    found = []
+    for (case, row), mean_us, settling, is_reached in zip(
+        numbered(rows), means_us, settling_s(run, rates), is_settled(run, rates), strict=True
+    ):
+        reason = "not known" if np.isnan(mean_us) else "none: the window is too short"
+        busy = row["server_cpu_percent"]
+        found.append(
+            {
+                "rate λ": f"{row['offered_per_s']:g}/s",
+                "utilization ρ = λ S": f"{row['offered_per_s'] / capacity(run):.0%}",
+                "server CPU, measured": "not known" if math.isnan(busy) else f"{busy:.0f} %",
+                "settling time": duration(1e6 * settling) if np.isfinite(settling) else "never",
+                "mean response time: predicted": "no limit: ρ ≥ 1"
+                if np.isinf(mean_us)
+                else duration(mean_us)
+                if is_reached
+                else reason,
+                "measured": instead.get(case) or stats.across_starts(mean_response_us(run, case)).values(duration),
+            }
+        )
+    return pd.DataFrame(found).set_index("rate λ")
+
+
+def freeze_share(run: Run, of: Case) -> float:
+    """Return how much of its window the freeze takes."""
+    return float(of.options["freeze_ms"]) / 1e3 / run.plan.window_s
+
+
+def delayed_share(run: Run, of: Case) -> float:
+    """Return the share of users that the freeze delays: who arrives during it, or before its queue is empty.
+
+    At utilization u the queue takes u / (1 - u) times the freeze to empty: s / (1 - u) of the window in all, or what
+    is left of the window.
+    """
+    utilization = of.offered_per_s * of.options["mean_us"] / 1e6
+    left = max(0.0, 1 - of.options["freeze_after"] / of.offered_per_s / run.plan.window_s)
+    return min(left, freeze_share(run, of) / (1 - utilization)) if utilization < 1 else left
+
+
+def freeze_rows(run: Run) -> pd.DataFrame:
+    """Return the length of the freeze, whom it delays, and the p99 that each way of counting reports."""
+    if (found := freeze_cases(run)) is None:
+        return pd.DataFrame()
+    of, closed, _ = found
+    delayed, calls = delayed_share(run, of), run.samples_of(closed, headline=True)
+    as_long = (calls["rtt_ns"] >= 1e6 * of.options["freeze_ms"]).groupby(calls["start"]).sum()
+    values = {
+        "length, share of each window": f"{duration(1e3 * of.options['freeze_ms'])}, {freeze_share(run, of):.0%}",
+        "users delayed by it or by its queue, predicted": f"{delayed:.0%}",
+        "quantiles of users that depend on it": f"above p{100 * (1 - delayed):.0f}" if delayed < 1 else "all",
+        "requests of users due during it, on average": f"{of.offered_per_s * of.options['freeze_ms'] / 1e3:.0f}",
+        "calls of the closed loop as long as it, most in a start": f"{int(as_long.max())}",
+    }
+    p99 = {f"p99, {words}": duration(stats.quantile(us, 0.99)) for words, us in under_freeze(run).items()}
+    return pd.DataFrame({"value": values | p99}).rename_axis("freeze, warm-up included")
+
+
+def slow_rows(run: Run) -> pd.DataFrame:
+    """Return for each rate the slow request of which, and of those behind it, most of the longest 1 % of times are."""
+    rows = [
+        {
+            "rate": f"{run.case(case).offered_per_s:g}/s",
+            "share of the longest 1 % of the response times": f"{slow.of_tail:.0%}",
+            "slow request": f"{slow.number:,} of start {slow.start}",
+            "without any reply for": duration(slow.pause_us),
+            "until the queue was empty": f"{counted(slow.behind, 'later request')} waited",
+        }
+        for case in rates_of(run)
+        if (slow := slow_request(run, case))
+    ]
+    return pd.DataFrame(rows).set_index("rate") if rows else pd.DataFrame()
+
+
+tables = {"utilization": utilizations, "freeze": freeze_rows, "slow_requests": slow_rows}

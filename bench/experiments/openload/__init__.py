@@ -1,1 +1,0 @@
-"""openload.ipynb: What do users experience under open-loop load?"""
