@@ -203,7 +203,7 @@ class Folded(HTML):
 
 
 def answer(run: Run, *panels: str) -> None:
-    """Show the claims that the run contradicts, the answer to the notebook's question, what was not measured, and panels."""
+    """Show the claims that the run contradicts, the answer, what was not measured, and panels."""
     of = experiment(run.plan.notebook)
     display(Markdown(paragraphs(of.contradictions(run), of.answer(run), absent(run))))
     show(run, *panels)

@@ -3,8 +3,8 @@
 from bench.grammar.choose import alike, chosen, each, fewest, most
 from bench.grammar.claim import Claim
 from bench.grammar.contrast import Contrast, Ratio
+from bench.grammar.estimand import Estimand
 from bench.grammar.estimate import Estimate, of_interval, of_spread
-from bench.grammar.finding import Finding
 from bench.grammar.level import Level
 from bench.grammar.model import Curve, Model
 from bench.grammar.panels import Cdf, CpuBars, Lines, Panel, Ratios, Rows, way_of
@@ -43,8 +43,8 @@ __all__ = [
     "CpuBars",
     "Curve",
     "Engine",
+    "Estimand",
     "Estimate",
-    "Finding",
     "Flag",
     "Level",
     "Lines",

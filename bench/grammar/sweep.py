@@ -38,19 +38,19 @@ Engine = Annotated[Any, lambda value, name: parameters.one_name(value, name, ENG
 
 
 class Absent(NamedTuple):
-    """A system that is left out, and why: a sweep yields it in place of its cases."""
+    """A system, or another part of what was asked for, that cannot be measured here, and the reason."""
 
-    system: str
-    why: str
+    name: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class Sweep:
     """The cases of an experiment, from its parameters.
 
-    cases: a generator of cases and of ``Absent``; its first parameter is the kind of ``Amount`` that the experiment
-    takes, the others are its own. lacking: whether systems that are not installed are left out, each with its remedy.
-    without: shared parameters that it does not take. alike, blocks_s: see ``InTurns.plan``; class_s: see
+    cases: a generator of cases, and of what is ``Absent``; its first parameter is the kind of ``Amount`` that the
+    experiment takes, the others are its own. lacking: whether systems that are not installed are left out, each with
+    its remedy. without: shared parameters that it does not take. alike, blocks_s: see ``InTurns.plan``; class_s: see
     ``Amount.plan``.
     """
 
@@ -84,8 +84,8 @@ class Sweep:
         """Return the validated plan of some parameters; UsageError names the first one that is wrong."""
         amount = self.amount(**{name: value for name, value in given.items() if name not in self.own})
         planned = list(self.cases(amount, **self._checked(given)))
-        absent = {of.system: of.why for of in planned if isinstance(of, Absent)}
-        cases = [of for of in planned if isinstance(of, Case)]
+        cases = [case for case in planned if isinstance(case, Case)]
+        absent = dict(part for part in planned if isinstance(part, Absent))
         if self.lacking:
             absent |= valid.absent_of(list(dict.fromkeys(case.system for case in cases)))
             cases = [case for case in cases if case.system not in absent]
