@@ -23,7 +23,7 @@ from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.drawing.axes import style
 from bench.errors import BenchError, DataError
-from bench.experiments import panels, tables
+from bench.experiments import languages, panels, tables
 from bench.experiments.overview import tiers, tiers_figure
 from bench.experiments.overview.findings import ranked
 from bench.experiments.sentences import conclusion, text
@@ -199,7 +199,7 @@ def limits() -> str:
 def servers() -> str:
     """Return the capacity, CPU time per call and memory of servers in other languages."""
     run = reference(LANGUAGES)
-    return paragraphs(text(run, "servers"), panels.caption(run))
+    return paragraphs(markdown(languages.tables["servers"](run)), panels.caption(run))
 
 
 def one_run() -> str:

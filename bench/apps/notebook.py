@@ -26,7 +26,7 @@ from bench.experiments import precision, tables
 from bench.grammar import claim
 from bench.grammar import figure as figures
 from bench.grammar.experiment import OF_A_RUN, experiment, refuse_unknown
-from bench.grammar.method import measured
+from bench.grammar.method import absent, measured
 from bench.measurement import capacity_search, runner
 from bench.plan import confirmation, hosts
 from bench.plan.case import Case
@@ -202,9 +202,9 @@ class Folded(HTML):
 
 
 def answer(run: Run, *panels: str) -> None:
-    """Show the claims that the run contradicts, the answer to the notebook's question, and panels."""
+    """Show the claims that the run contradicts, the answer, what was not measured, and panels."""
     of = experiment(run.plan.notebook)
-    display(Markdown(paragraphs(of.contradictions(run), of.answer(run))))
+    display(Markdown(paragraphs(of.contradictions(run), of.answer(run), absent(run))))
     show(run, *panels)
 
 

@@ -110,7 +110,7 @@ def late_tails(run: Run) -> list[Estimate]:
         late_us = lateness(run, case)
         ends = quantile_interval(late_us.to_numpy(), p, late_us.index.to_numpy()) or ()
         interval = Interval(stats.quantile(late_us.to_numpy(), p), *ends)
-        subject = f"exceeded by 1 in {round(1 / (1 - p)):,} {neighbour(run, case)}"
+        subject = f"waits {neighbour(run, case)}, exceeded by 1 in {round(1 / (1 - p)):,}"
         found.append(of_interval(subject, interval, duration, (case,)))
     return found
 
@@ -143,7 +143,7 @@ CRITICAL = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)  # probabilities above t
 def deviations(run: Run) -> list[Estimate]:
     """Return how much the baseline's starts differ under each placement."""
     cases = chosen(run, BASELINE)
-    return [of_interval(run.case(of).placement, deviation(run, of), quantity, (of,)) for of in cases]
+    return [of_interval(run.labels[of], deviation(run, of), quantity, (of,)) for of in cases]
 
 
 def over_same(run: Run, case: int) -> str:
@@ -176,8 +176,8 @@ def moved(run: Run) -> float:
 
 
 answer = (
-    Estimand("Lateness of waits", late_tails),
-    Estimand("Standard deviation of ln(median RTT of a start), raw sockets", deviations),
+    Estimand("lateness", late_tails),
+    Estimand("standard deviation of ln(median RTT of a start)", deviations),
 )
 claims = (Claim("a wait is less late beside a busy process on its CPU than without other load", on_its_cpu, at_most=1),)
 

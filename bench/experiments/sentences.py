@@ -79,7 +79,6 @@ def text(run: Run, what: str) -> str:
     return experiment(run.plan.notebook).tell(run, what)
 
 
-from bench.grammar.method import absent as absent  # noqa: E402
 from bench.grammar.method import measured as measured  # noqa: E402
 from bench.grammar.method import to_install as to_install  # noqa: E402
 from bench.grammar.method import turns as turns  # noqa: E402
@@ -90,3 +89,10 @@ from bench.analysis.limits import UNKNOWN as UNKNOWN  # noqa: E402
 from bench.analysis.limits import Limit as Limit  # noqa: E402
 from bench.analysis.limits import limit_of as limit_of  # noqa: E402
 from bench.analysis.limits import why_not_more as why_not_more  # noqa: E402
+
+
+def absent(run: Run) -> list[str]:
+    """Return what was not measured, as lines of the old texts."""
+    from bench.grammar import method
+
+    return [f"\n{text}" for text in method.absent(run).split("\n\n") if text]

@@ -10,6 +10,7 @@ from bench.grammar.model import Curve, Model
 from bench.grammar.panels import Cdf, CpuBars, Lines, Panel, Ratios, Rows, way_of
 from bench.grammar.quantities import CPU, P50, RATE, over_starts, per_start
 from bench.grammar.sweep import (
+    Absent,
     Bytes,
     Connections,
     Count,
@@ -31,6 +32,7 @@ __all__ = [
     "CPU",
     "P50",
     "RATE",
+    "Absent",
     "Bytes",
     "Cdf",
     "Claim",

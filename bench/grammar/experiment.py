@@ -18,7 +18,7 @@ import pandas as pd
 from bench import stats
 from bench.analysis import checks, trust_card
 from bench.errors import DataError, unknown
-from bench.grammar import claim, two_levels
+from bench.grammar import claim, method, two_levels
 from bench.grammar.claim import Claim
 from bench.grammar.contrast import Contrast, Ratio
 from bench.grammar.sweep import Sweep
@@ -113,11 +113,11 @@ class Experiment:
         return ""
 
     def conclusion(self, run: Run) -> str:
-        """Return what a run says of the claims, as Markdown; its answer first, but for claims that it contradicts."""
+        """Return answer and claims as Markdown, claims that the run contradicts first; last what was not measured."""
         if reason := self.why_no_conclusion(run):
             return reason
         contradicted, others = claim.sentences(run, self.claims)
-        return paragraphs(contradicted, self.answer(run), others)
+        return paragraphs(contradicted, self.answer(run), others, method.absent(run))
 
     def tell(self, run: Run, what: str) -> str:
         """Return the conclusion of a run."""

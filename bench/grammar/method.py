@@ -3,7 +3,7 @@
 from bench.analysis.turns import interference, most_awake, most_disturbed
 from bench.plan import slicing
 from bench.run.frames import Run
-from bench.text import counted, few, ratio_ends
+from bench.text import counted, few, paragraphs, ratio_ends
 
 
 def measured(run: Run) -> str:
@@ -56,11 +56,11 @@ def turns(run: Run) -> str:
     )
 
 
-def absent(run: Run) -> list[str]:
-    """Return what was not measured, and what installs it, in one line for all if there are several."""
-    said = [f"\n**{name}** was not measured: {reason}." for name, reason in run.plan.absent.items()]
+def absent(run: Run) -> str:
+    """Return as paragraphs what was not measured, and what installs it, in one line for all if there are several."""
+    said = [f"**{name}** was not measured: {reason}." for name, reason in run.plan.absent.items()]
     line = to_install(run)
-    return [*said, f"\nAll of them: `{line}`."] if line and len(said) > 1 else said
+    return paragraphs(*said, f"All of them: `{line}`." if line and len(said) > 1 else "")
 
 
 def to_install(run: Run) -> str:

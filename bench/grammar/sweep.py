@@ -11,7 +11,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from bench.plan import parameters
 from bench.plan.case import ENGINES, Case
@@ -37,17 +37,25 @@ Engine = Annotated[Any, lambda value, name: parameters.one_name(value, name, ENG
 """Kinds of parameters: each is a check that takes what a person typed and the parameter's name."""
 
 
+class Absent(NamedTuple):
+    """A system, or another part of what was asked for, that cannot be measured here, and the reason."""
+
+    name: str
+    reason: str
+
+
 @dataclass(frozen=True)
 class Sweep:
     """The cases of an experiment, from its parameters.
 
-    cases: a generator of cases; its first parameter is the kind of ``Amount`` that the experiment takes, the others are
-    its own. One whose starts or window depend on its cases returns the ``Plan`` itself. lacking: whether systems that
-    are not installed are left out, each with its remedy. without: shared parameters that it does not take. windows_s:
-    windows by profile, in place of the profile's. alike, blocks_s: see ``InTurns.plan``; class_s: see ``Amount.plan``.
+    cases: a generator of cases, and of what is ``Absent``; its first parameter is the kind of ``Amount`` that the
+    experiment takes, the others are its own. One whose starts or window depend on its cases returns the ``Plan``
+    itself. lacking: whether systems that are not installed are left out, each with its remedy. without: shared
+    parameters that it does not take. windows_s: windows by profile, in place of the profile's. alike, blocks_s: see
+    ``InTurns.plan``; class_s: see ``Amount.plan``.
     """
 
-    cases: Callable[..., Iterable[Case] | Plan]
+    cases: Callable[..., Iterable[Case | Absent] | Plan]
     lacking: bool = False
     without: tuple[str, ...] = ()
     windows_s: Mapping[str, float] = field(default_factory=dict)
@@ -82,9 +90,11 @@ class Sweep:
         made = self.cases(amount, **self._checked(given))
         if isinstance(made, Plan):
             return made
-        cases, absent = list(made), {}
+        planned = list(made)
+        cases = [case for case in planned if isinstance(case, Case)]
+        absent = dict(part for part in planned if isinstance(part, Absent))
         if self.lacking:
-            absent = valid.absent_of(list(dict.fromkeys(case.system for case in cases)))
+            absent |= valid.absent_of(list(dict.fromkeys(case.system for case in cases)))
             cases = [case for case in cases if case.system not in absent]
         if isinstance(amount, InTurns):
             return amount.plan(notebook, cases, absent, self.class_s, self.alike, self.blocks_s)
@@ -103,6 +113,6 @@ def _as_typed(value: object, name: str) -> object:
     return value
 
 
-def as_sweep(**how: Any) -> Callable[[Callable[..., Iterable[Case] | Plan]], Sweep]:
+def as_sweep(**how: Any) -> Callable[[Callable[..., Iterable[Case | Absent] | Plan]], Sweep]:
     """Make a generator of cases, or a function that returns a plan, a ``Sweep`` with these fields."""
     return lambda cases: Sweep(cases, **how)

@@ -12,7 +12,7 @@ from bench.drawing import borrowed
 from bench.drawing.axes import GREY
 from bench.errors import DataError
 from bench.experiments import panels, registry, sentences, tables
-from bench.experiments.languages.plan import SIDES
+from bench.experiments.languages import SIDES
 from bench.plan.case import Case
 from bench.run.frames import Run
 

@@ -72,14 +72,6 @@ def test_messages_score_is_the_share_that_its_sentences_say():
     assert re.search(rf"{value} .*{low} to {high}", line)
 
 
-def test_languages_score_is_the_share_that_its_sentences_say():
-    run = reference("languages")
-    value, low, high, _ = questions.measured(run, questions.find("languages q1"))
-    said = re.search(r"sockets_c tcp\*\*: .*?, (\d+) % \(95 % CI (\d+) to (\d+)\)", sentences.conclusion(run))
-    share, least, most = (int(each) / 100 for each in said.groups())
-    assert [value, low, high] == pytest.approx([share, least, most], abs=0.006)
-
-
 def test_streamings_score_of_cpu_time_is_the_step_that_the_sentences_judge():
     run = reference("streaming")
     (found,) = [one.ratio.interval for one in steps(run) if (one.factor, one.what) == ("stack", QUANTITIES[CPU])]

@@ -14,9 +14,8 @@ from bench.analysis.open_load import capacity, mean_response_us, offered
 from bench.analysis.overload import without_times
 from bench.analysis.retry_outcomes import Outcome, outcomes
 from bench.errors import unknown
-from bench.experiments import clients, fanin, scaleup
+from bench.experiments import clients, fanin, languages, scaleup
 from bench.experiments.connections import findings as connections
-from bench.experiments.languages import findings as languages
 from bench.experiments.messages import findings as messages
 from bench.experiments.network import findings as network
 from bench.experiments.nodelay.findings import combinations
@@ -148,11 +147,6 @@ def _codec_percent(run: Run, name: str) -> Answer:
     return messages.split(run, _of_codec(run, name)).share.times(100)
 
 
-def _cross(run: Run, system: str) -> languages.Cross:
-    """Return the cases of a system with one caller, client and server in either language."""
-    return next(cross for cross in languages.single(run) if cross.system == system)
-
-
 def _tls_pair(run: Run) -> tls.Pair:
     """Return raw sockets without and with TLS."""
     return next(pair for pair in tls.pairs(run) if run.case(pair.plain).system == "sockets")
@@ -205,8 +199,8 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "nodelay q2": lambda run: _held(run, "neither"),
     "messages q1": lambda run: _codec_percent(run, "json"),
     "messages q2": lambda run: effect(run, messages.by_codec(run)[0], _of_codec(run, "json"), P50),
-    "languages q1": lambda run: languages.remaining(run, _cross(run, "sockets_c")),
-    "languages q2": lambda run: languages.cpu_ratio(run, _cross(run, "grpc_cpp"), "server"),
+    "languages q1": lambda run: _one(run, languages.left, system="sockets_c"),
+    "languages q2": lambda run: _one(run, languages.server_cpu, system="grpc_cpp"),
     "tls q1": lambda run: tls.connect_ratio(run, _tls_pair(run)),
     "tls q2": lambda run: tls.call_ratio(run, _tls_pair(run), tls.sizes(run)[-1]),
     "openload q1": lambda run: _response_ms(run, 0.5),

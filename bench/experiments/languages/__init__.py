@@ -1,1 +1,0 @@
-"""languages.ipynb: How much of it is Python?"""
