@@ -8,7 +8,7 @@ from bench.grammar.estimate import Estimate, of_interval, of_spread
 from bench.grammar.level import Level
 from bench.grammar.model import Curve, Model
 from bench.grammar.panels import Cdf, CpuBars, Lines, Panel, Ratios, Rows, way_of
-from bench.grammar.quantities import CPU, P50, RATE, over_starts, per_start
+from bench.grammar.quantities import CPU, MESSAGES, P50, RATE, over_starts, per_start
 from bench.grammar.sweep import (
     Absent,
     Bytes,
@@ -30,6 +30,7 @@ from bench.grammar.table import Table, ratio_with_ends, with_ends
 
 __all__ = [
     "CPU",
+    "MESSAGES",
     "P50",
     "RATE",
     "Absent",

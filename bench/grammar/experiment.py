@@ -1,10 +1,10 @@
 """An experiment: the module of a notebook's stem in ``bench.experiments``, and what it says in the words of this room.
 
 Such a module has a ``TITLE``, a ``sweep``, ``panels`` by name (those of the figure first), the ``contrasts`` that it
-reports, and what it needs of: ``answer`` (contrasts and levels that answer its question), ``claims``, ``tables`` by
-name, ``lines`` (results in the form of an origin), and functions of a run: ``title``, ``height`` (inches that its
-figure is taller than usual), ``evidence`` (how many starts its conclusions rest on), ``why_not`` (of its parameters:
-why this machine can measure nothing of what they ask for).
+reports, and what it needs of: ``answer`` (what answers its question: contrasts, levels, or functions of a run that
+return estimates), ``claims``, ``tables`` by name, ``lines`` (results in the form of an origin), and functions of a run:
+``title``, ``height`` (inches that its figure is taller than usual), ``evidence`` (how many starts its conclusions rest
+on), ``why_not`` (of its parameters: why this machine can measure nothing of what they ask for).
 """
 
 import functools
@@ -131,7 +131,7 @@ class Experiment:
         """Return the answer to its question as Markdown; with both levels of a case whose starts have two."""
         if reason := self.why_no_conclusion(run):
             return reason
-        said = [sentence for estimand in self._said("answer", ()) for sentence in estimand.sentences(run)]
+        said = [sentence for estimand in self._said("answer", ()) for sentence in _sentences(estimand, run)]
         text = "\n".join(f"- {sentence}" for sentence in said) if len(said) > 1 else paragraphs(*said)
         cases = {case for estimand in self._said("answer", ()) for of in estimand(run) for case in of.cases}
         return paragraphs(text, *(two_levels.sentence(run, case, self._answered(run)) for case in sorted(cases)))
@@ -139,6 +139,12 @@ class Experiment:
     def _answered(self, run: Run) -> list[Ratio]:
         contrasts = [of for of in self._said("answer", ()) if isinstance(of, Contrast)]
         return [ratio for contrast in contrasts for ratio in contrast.ratios(run)]
+
+
+def _sentences(estimand: Any, run: Run) -> list[str]:
+    """Return a sentence for each estimate of a contrast, of a level, or of a function of a run."""
+    own = getattr(estimand, "sentences", None)
+    return list(own(run)) if own else [of.sentence for of in estimand(run)]
 
 
 def refuse_unknown(notebook: str, names: Iterable[str], known: Iterable[str]) -> None:

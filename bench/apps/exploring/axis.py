@@ -12,7 +12,7 @@ from bench import stats
 from bench.analysis.converging import of_medians
 from bench.apps import growing
 from bench.apps.markup import template
-from bench.experiments.explore.figure import colour
+from bench.drawing.axes import look
 from bench.stats.intervals import Interval
 from bench.text import duration, plain
 
@@ -109,7 +109,7 @@ def have_ends(shown: Sequence[Shown]) -> bool:
 
 def drawn(row: Shown, place: int, on: Axis | None) -> str:
     """Return one result as HTML; ``place``: which, for its colour."""
-    return str(ROWS.module.row(row, colour(place), on))
+    return str(ROWS.module.row(row, look(place).colour, on))
 
 
 def below(shown: Sequence[Shown], on: Axis | None) -> str:

@@ -12,7 +12,7 @@ from bench import paths
 from bench.analysis.converging import Converging
 from bench.errors import BenchError
 from bench.experiments import precision
-from bench.experiments.explore.findings import time_of
+from bench.experiments.explore import time_of
 from bench.measurement import routers, runner
 from bench.plan.case import Case
 from bench.plan.plan import Plan
