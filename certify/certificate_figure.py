@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.drawing.axes import GREY, curve, distribution_axes, look, sheet, tail_scale
+from bench.drawing.axes import GREY, curve, distribution_axes, look, say_why_empty, sheet, tail_scale
 from bench.stats import distribution
 from bench.text import quantity
 from certify import arrival_checks, schedules, time_checks
@@ -30,8 +30,8 @@ def whole(certificate: Certificate) -> Figure:
     ]
     draws: list[Callable[[Axes], None]] = [partial(times, section=section) for section in judged]
     draws += [partial(lateness, seen=one.seen) for one in judged if one.seen.scenario.service.freeze_ms]
-    rows = max(1, len(draws))
-    figure = sheet((PANEL[0], PANEL[1] * rows), rows, draws)
+    draws = draws or [partial(say_why_empty, why="no response times are compared in these scenarios")]
+    figure = sheet((PANEL[0], PANEL[1] * len(draws)), len(draws), draws)
     figure.suptitle(f"{certificate.name}: {VERDICTS[certificate.outcome]}")
     return figure
 

@@ -82,6 +82,14 @@ def test_it_is_small_and_is_what_is_imported_and_of_this_revision(bench, built, 
     assert content == revision.content()
 
 
+def test_the_package_beside_it_is_installed_with_its_files(bench, installed):
+    finished = bench("-P", "-c", "import certify; print(certify.__file__)", program="python")
+    assert Path(finished.stdout.strip()).is_relative_to(installed), finished.stderr
+    assert "percentiles" in bench("certify", "--schema").stdout
+    missing = bench("certify", "wrk2")
+    assert missing.returncode == 2 and "wrk2 is not installed; install it: " in missing.stderr
+
+
 def test_it_lists_systems_and_scenarios(bench):
     listed = bench("list")
     assert (listed.returncode, listed.stderr) == (0, "")
