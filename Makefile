@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/ready
 UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
-.PHONY: figures test test-all campaign lab app site systems lint selfcheck calibrate reference student slides expected picture examples certificate lock proto clean
+.PHONY: figures test test-all campaign lab app site systems lint benchmark calibrate reference student slides expected picture examples certificate lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -P -m bench run --all
@@ -51,7 +51,7 @@ lint: $(READY)
 	$(BIN)/python -m lint
 
 # What bench itself costs, as ratios of interleaved runs against bare loops; PARTS="loops native" prints these only.
-selfcheck: $(READY)
+benchmark: $(READY)
 	@$(BIN)/python -m selfcheck $(PARTS)
 
 calibrate: $(READY)

@@ -1,4 +1,4 @@
-"""``make selfcheck``: what bench adds, in parts that each print a few lines. No test depends on the numbers.
+"""``make benchmark``: what bench adds, in parts that each print a few lines. No test depends on the numbers.
 
 ``python -m selfcheck [PART ...]``. A ratio is bench over the bare loop, one pair per block; printed are its median and
 its quartiles. Keep the machine quiet: its noise is in every number, and a ratio's quartiles tell how much.

@@ -1,4 +1,4 @@
-"""The parts of ``make selfcheck`` that say something on any machine run to their end; their numbers are not judged."""
+"""The parts of ``make benchmark`` that say something on any machine run to their end; their numbers are not judged."""
 
 import os
 import subprocess
