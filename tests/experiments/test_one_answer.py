@@ -11,7 +11,6 @@ from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions
 from bench.drawing.axes import tail_scale
 from bench.experiments import calibration, openload, panels, retries, sentences
-from bench.experiments.streaming.findings import CPU, QUANTITIES, steps
 from bench.text import duration, quantity
 
 SCORED = re.compile(r"\*\*(?P<question>.*?)\*\*.*?Measured: (?P<value>[\d.,]+) \S* ?\((?P<ends>.*?)\)")
@@ -78,13 +77,6 @@ def test_languages_score_is_the_share_that_its_sentences_say():
     said = re.search(r"sockets_c tcp\*\*: .*?, (\d+) % \(95 % CI (\d+) to (\d+)\)", sentences.conclusion(run))
     share, least, most = (int(each) / 100 for each in said.groups())
     assert [value, low, high] == pytest.approx([share, least, most], abs=0.006)
-
-
-def test_streamings_score_of_cpu_time_is_the_step_that_the_sentences_judge():
-    run = reference("streaming")
-    (found,) = [one.ratio.interval for one in steps(run) if (one.factor, one.what) == ("stack", QUANTITIES[CPU])]
-    answer = questions.measured(run, questions.find("streaming q2"))[:3]
-    assert answer == pytest.approx((found.middle, found.low, found.high))
 
 
 def test_retries_score_is_the_number_of_its_table():
