@@ -56,7 +56,10 @@ QUANTITIES = {
     "server_sleeps_per_call": Quantity("voluntary context switches of the server per call", two_decimals),
     "client_rss_bytes": Quantity("client memory", in_bytes),
     "server_rss_bytes": Quantity("server memory", in_bytes),
-    "p50_first_us": Quantity("median time of the calls that open a connection", duration),
+    "p50_first_us": Quantity("median time to the first reply", duration),
+    "p50_gap_us": Quantity("median gap between two messages", duration),
+    "p99_gap_us": Quantity("p99 of the gap between two messages", duration),
+    "p90_uneven_us": Quantity("p90 of |gap - planned gap|", duration),
 }
 
 

@@ -5,7 +5,6 @@ import re
 import nbformat
 import numpy as np
 import pytest
-from bench.experiments.streaming.findings import CPU, QUANTITIES, steps
 from handmade import reference
 
 from bench.apps.teaching import questions
@@ -68,13 +67,6 @@ def test_messages_score_is_the_share_that_its_sentences_say():
     value, low, high = (f"{end:.0f}%" for end in questions.measured(run, one)[:3])
     (line,) = [line for line in sentences.conclusion(run).splitlines() if "**zeromq, json**" in line]
     assert re.search(rf"{value} .*{low} to {high}", line)
-
-
-def test_streamings_score_of_cpu_time_is_the_step_that_the_sentences_judge():
-    run = reference("streaming")
-    (found,) = [one.ratio.interval for one in steps(run) if (one.factor, one.what) == ("stack", QUANTITIES[CPU])]
-    answer = questions.measured(run, questions.find("streaming q2"))[:3]
-    assert answer == pytest.approx((found.middle, found.low, found.high))
 
 
 def test_retries_score_is_the_number_of_its_table():

@@ -1,6 +1,7 @@
 """Reply streams of runs made by hand: quantiles, what is overdue, where replies are late, the steps of the origin."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -8,15 +9,15 @@ import pytest
 from handmade import recorded, usual
 
 from bench import systems
-from bench.analysis import checks
+from bench.analysis import checks, stream_schedules
 from bench.errors import UsageError
-from bench.experiments import panels, registry, sentences
-from bench.experiments.streaming import findings, text
+from bench.experiments import streaming
 from bench.experiments.tables import reply_streams as table
+from bench.grammar import figure
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.run import reply_streams
 from bench.run.start_record import StartRecord
-from bench.text import duration
 
 SHARED = {"load": "reply_stream", "payload_bytes": 100, "replies": 5, "reply_bytes": 50}
 GAP_US = 1000
@@ -89,15 +90,15 @@ def test_samples_of_streams_are_complete_streams_and_no_messages():
 
 
 def test_a_window_has_time_for_all_streams_at_once_after_they_have_begun():
-    plan = registry.plan("streaming", system="sockets", gap_us=50_000)
+    plan = experiment("streaming").plan(system="sockets", gap_us=50_000)
     assert plan.window_s >= 2 * 9 * 0.05
-    assert registry.plan("streaming", system="sockets", gap_us=50_000, window_s=0.1).window_s == 0.1
+    assert experiment("streaming").plan(system="sockets", gap_us=50_000, window_s=0.1).window_s == 0.1
 
 
 def test_replies_more_than_a_gap_late_are_overdue():
     run = streamed([paced("sockets"), paced("zeromq")], [100, 1200], [20, 300], [30, 400])
     assert run.cases["overdue"].tolist() == [0, pytest.approx(0.2)]  # the first of five
-    assert [findings.is_behind(row) for _, row in run.cases.iterrows()] == [False, True]
+    assert [stream_schedules.is_behind(row) for _, row in run.cases.iterrows()] == [False, True]
     late = streamed([paced("sockets")], [100], [600], [401])
     assert late.cases.loc[0, "overdue"] == pytest.approx(0.8)
 
@@ -118,10 +119,10 @@ def test_replies_that_the_server_sent_into_streams_that_broke_are_no_contradicti
 
 def test_where_replies_are_late():
     run = streamed([paced("sockets"), paced("zeromq")], [100, 200], [30, 90], [10, 30])
-    one = findings.lateness(run, 1)
+    one = stream_schedules.lateness(run, 1)
     assert one.pacing[0] == pytest.approx(91.8) and one.transit[0] == pytest.approx(30.6)  # the lower median of six
-    assert one.pacing_share == pytest.approx(0.75) and findings.common(run) == 1
-    assert "75%" in text.where(run)
+    assert one.pacing_share == pytest.approx(0.75) and stream_schedules.common(run) == 1
+    assert streaming.tables["lateness"](run).loc["zeromq", "timer's share of both"] == "75%"
 
 
 @pytest.mark.parametrize(
@@ -137,26 +138,31 @@ def test_messages_behind_schedule_are_nagles_only_if_each_silence_has_a_delayed_
     known, is_named
 ):
     run = streamed([paced("sockets")], [100], [20], [1500], each=1, silence_us=42_000, **known)
-    found = findings.held(run, 0)
-    assert (found is not None) is is_named and run.cases.loc[0, "overdue"] > findings.MOST_OVERDUE
-    assert (text.NAGLE in text.arrival(run)) is is_named is not ("behind schedule" in text.arrival(run))
+    found = stream_schedules.held(run, 0)
+    assert (found is not None) is is_named and run.cases.loc[0, "overdue"] > stream_schedules.MOST_OVERDUE
+    (state,) = streaming.tables["schedules"](run).columns
+    assert state.partition(",")[0] == ("held back by delayed ACKs" if is_named else "behind")
+    assert len(streaming.tables["held_back"](run)) == is_named
     if found:
         assert found.silence_us == pytest.approx(43_000, rel=0.03) and found.silences == found.delayed_acks == 1
 
 
 def test_a_p90_that_no_start_can_carry_is_neither_drawn_nor_said():
     few, many = (streamed([paced("sockets")], [100], [20], [30], each=each) for each in (2, 100))
-    assert [findings.has_p90(run, 0, "uneven") for run in (few, many)] == [False, True]
-    assert np.isnan(findings.lateness(few, 0).pacing[1]) and not np.isnan(findings.lateness(many, 0).pacing[1])
-    assert "nine of ten" in text.arrival(many) and "nine of ten" not in text.arrival(few)
-    panels.whole(few).draw_without_rendering()
+    assert [stream_schedules.has_p90(run, 0, "uneven") for run in (few, many)] == [False, True]
+    assert np.isnan(stream_schedules.lateness(few, 0).pacing[1]) and not np.isnan(
+        stream_schedules.lateness(many, 0).pacing[1]
+    )
+    within = [streaming.tables["lateness"](run).iloc[0, -1] for run in (few, many)]
+    assert within[0] == "n/a" != within[1]
+    figure.whole(few).draw_without_rendering()
 
 
 def test_over_ipc_nothing_is_held_back_by_tcp():
     run = streamed(
         [paced("sockets", transport="ipc")], [100], [20], [1500], each=1, silence_us=42_000, tcp_delayed_acks=9
     )
-    assert findings.held(run, 0) is None
+    assert stream_schedules.held(run, 0) is None
 
 
 def test_the_steps_of_the_origin_change_one_factor_each():
@@ -166,41 +172,47 @@ def test_the_steps_of_the_origin_change_one_factor_each():
         paced("zeromq", 10, {"token_codec": "protobuf"}, "ipc"),
     ]
     run = streamed(stacks, [400, 90, 110, 100, 50], [10] * 5, [20] * 5)
-    found = [one.ratio.value for one in findings.steps(run) if one.what == findings.QUANTITIES[findings.FIRST]]
+    found = [
+        of.value for (_, name), step in streaming.steps.items() for of in step.ratios(run) if name == streaming.FIRST
+    ]
     assert sorted(found) == pytest.approx([0.5, 100 / 110, 110 / 90, 4], rel=1e-4)
-    assert "450 ms" in text.origin(run)
-    both = findings.stack_ratio(run)
-    here = findings.stack_difference_us(run)
-    medians_us = [run.cases.loc[case, findings.FIRST] for case in (both.base, both.other)]
-    assert here.middle == pytest.approx(medians_us[1] - medians_us[0], rel=1e-3) and here.low <= here.middle
-    assert both.value == pytest.approx(4, rel=1e-4) and text.origin(run).count(f"is {both.words} (") == 1
-    assert f"is {duration(here.middle)} (95 % CI" in text.origin(run)
+    (both,) = streaming.stack.ratios(run)
+    table_of_both = streaming.tables["origin"](run)
+    assert table_of_both["difference"].iloc[0] == "181 ms" and table_of_both["ratio"].to_list()[0] == "1.67"
+    assert both.value == pytest.approx(4, rel=1e-4) and table_of_both["ratio"].iloc[1].startswith(f"{both.words} (")
+    assert re.match(r"30\d µs \(95 % CI", table_of_both["difference"].iloc[1])
 
 
-def test_the_answer_is_this_runs_before_the_origins():
+def test_the_answer_is_of_the_slowest_over_the_fastest_and_of_the_origins_stacks():
     stacks = [paced("grpc_aio"), paced("zeromq", options={"token_codec": "protobuf"}), paced("sockets")]
     pickle = paced("zeromq", options={"token_codec": "pickle"})
     run = streamed([*stacks, pickle], [400, 100, 50, 100], [10] * 4, [20] * 4)
-    first, gaps, both = sentences.answer(run).split("\n\n")
-    assert "divided by the smallest is 8.00 (" in first and "nine of ten gaps" in gaps
-    assert "is 4.00 (" in both and "1.67" in both
+    first, *_, both = experiment("streaming").answer(run).splitlines()
+    assert "**8.00** (" in first and "**4.00** (" in both
     only = streamed([paced("sockets", gap_us=0)], [100], [20], [30])
-    assert sentences.answer(only) == text.unpaced(only) != ""
+    assert "Calls per second of sockets" in experiment("streaming").answer(only)
+
+
+def test_with_fewer_streams_a_longer_first_message_contradicts_the_claim():
+    of_streams, of_stacks = streaming.claims
+    for first_us, verdict in (([200, 100], "contradicted"), ([100, 200], "holds")):
+        run = streamed([paced("sockets"), paced("sockets", 10)], first_us, [20] * 2, [30] * 2)
+        assert of_streams.verdict(run) == verdict and of_stacks.verdicts(run) == []
 
 
 def test_the_plan_has_each_case_once_and_leaves_out_what_is_0():
-    cases = registry.plan("streaming", system="[zeromq, grpc_aio]", streams=[1, 100]).cases
+    cases = experiment("streaming").plan(system="[zeromq, grpc_aio]", streams=[1, 100]).cases
     assert len({str(case) for case in cases}) == len(cases)
     assert [case.callers for case in cases if case.gap_us == 0] == [10, 10]
-    few = registry.plan("streaming", system="sockets", streams=3, unpaced_streams=0, origin_streams=0).cases
+    few = experiment("streaming").plan(system="sockets", streams=3, unpaced_streams=0, origin_streams=0).cases
     assert [(case.callers, case.gap_us) for case in few] == [(3, 20_000)]
 
 
 @pytest.mark.parametrize(("profile", "counts"), [("class", [1, 100]), ("full", [1, 10, 100, 1000])])
 def test_how_many_streams_there_are_at_once_depends_on_the_profile_unless_they_are_given(profile, counts):
     only = {"system": "sockets", "profile": profile, "unpaced_streams": 0}
-    assert [case.callers for case in registry.plan("streaming", **only).cases] == counts
-    assert [case.callers for case in registry.plan("streaming", streams="[2, 3]", **only).cases] == [2, 3]
+    assert [case.callers for case in experiment("streaming").plan(**only).cases] == counts
+    assert [case.callers for case in experiment("streaming").plan(streams="[2, 3]", **only).cases] == [2, 3]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +227,7 @@ def test_how_many_streams_there_are_at_once_depends_on_the_profile_unless_they_a
 )
 def test_what_cannot_be_planned_is_refused(given, words):
     with pytest.raises(UsageError, match=words):
-        registry.plan("streaming", **given)
+        experiment("streaming").plan(**given)
 
 
 def test_streams_of_a_service_are_drawn_and_concluded_without_a_schedule(tmp_path, own_systems):
@@ -240,19 +252,24 @@ def test_streams_of_a_service_are_drawn_and_concluded_without_a_schedule(tmp_pat
     row = run.cases.loc[0]
     assert (row["p50_first_us"], row["p50_gap_us"], row["p99_gap_us"]) == (2000, 1000, 7000)
     assert np.isnan([row["overdue"], row["p50_transit_us"], row["p50_uneven_us"], row["rate_mbit_per_s"]]).all()
-    assert len(findings.services(run)) == 2 and findings.paced(run).empty and findings.unpaced(run).empty
-    drawn = panels.whole(run)
+    assert (
+        len(stream_schedules.services(run)) == 2
+        and stream_schedules.paced(run).empty
+        and stream_schedules.unpaced(run).empty
+    )
+    drawn = figure.whole(run)
     drawn.draw_without_rendering()
     assert sum(len(axes.lines) > 0 for axes in drawn.axes) == 3  # and bars of CPU time
-    assert f"{run.case(0).payload_bytes:,} B" not in panels.caption(run)  # the service's requests have other sizes
-    said = sentences.conclusion(run)
-    assert "1 stream: time to first message 2.00 ms, gap 1.00 ms (p99 7.00 ms)" in said
+    assert f"{run.case(0).payload_bytes:,} B" not in figure.caption(run)  # the service's requests have other sizes
+    said = experiment("streaming").conclusion(run)
+    for words in ("Median time to the first reply", "Median gap", "P99 of the gap", "per second", "CPU time per"):
+        assert words in said
+    assert all(f"**{value} ms**" in said for value in ("2.00", "1.00", "7.00"))
 
 
 def test_a_run_of_one_system_is_drawn_and_concluded():
     run = streamed(
         [paced("sockets", 1), paced("sockets", 10), paced("sockets", 10, gap_us=0)], [100] * 3, [20] * 3, [30] * 3
     )
-    panels.whole(run).draw_without_rendering()
-    said = sentences.conclusion(run)
-    assert said.index("1 stream") < said.index(duration(run.cases.loc[0, "p50_first_us"])) < said.index("10 streams")
+    figure.whole(run).draw_without_rendering()
+    assert streaming.tables["schedules"](run).loc["sockets"].to_list() == ["1 and 10"]

@@ -14,13 +14,12 @@ from bench.analysis.open_load import capacity, mean_response_us, offered
 from bench.analysis.overload import without_times
 from bench.analysis.retry_outcomes import Outcome, outcomes
 from bench.errors import unknown
-from bench.experiments import clients, fanin, languages, scaleup
+from bench.experiments import clients, fanin, languages, scaleup, streaming
 from bench.experiments.connections import findings as connections
 from bench.experiments.messages import findings as messages
 from bench.experiments.network import findings as network
 from bench.experiments.nodelay.findings import combinations
 from bench.experiments.overview.findings import over_sockets, ranked
-from bench.experiments.streaming.findings import CPU, FIRST, paced, steps
 from bench.experiments.tls import findings as tls
 from bench.grammar.contrast import RATE, Contrast, Ratio
 from bench.run.frames import Run, column, number_of
@@ -170,18 +169,6 @@ def _at_once(run: Run) -> Outcome:
     return next(outcome for outcome in outcomes(run) if outcome.name == "retries at once")
 
 
-def _first_message(run: Run) -> Interval:
-    """Return gRPC's time to first message over that of raw sockets, with the fewest paced streams."""
-    rows = paced(run)
-    few = rows[rows["callers"] == rows["callers"].min()].reset_index().set_index("system")["case"]
-    return effect(run, number_of(few["sockets"]), number_of(few["grpc_aio"]), FIRST)
-
-
-def _message_cpu(run: Run) -> Ratio:
-    """Return gRPC's CPU time per message over ZeroMQ's, both with protobuf, over tcp."""
-    return next(step.ratio for step in steps(run) if (step.factor, step.ratio.name) == ("stack", CPU))
-
-
 def _workers(run: Run) -> Ratio | None:
     """Return the requests per second of two workers over those of one, for the smallest reply."""
     ratios = scaleup.second.ratios(run)
@@ -207,8 +194,8 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "openload q2": lambda run: _response_ms(run, 0.9),
     "retries q1": lambda run: _at_once(run).attempts_per_request,
     "retries q2": lambda run: 100 * _at_once(run).met,
-    "streaming q1": _first_message,
-    "streaming q2": _message_cpu,
+    "streaming q1": lambda run: _one(run, streaming.over_sockets_with_fewest, system="grpc_aio"),
+    "streaming q2": lambda run: _one(run, streaming.stack_cpu),
     "scaleup q1": _workers,
     "connections q1": lambda run: connections.persistence(run, "sockets"),
     "connections q2": lambda run: connections.deepening(run, "zeromq"),
