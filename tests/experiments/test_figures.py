@@ -31,7 +31,7 @@ from bench.experiments.latency import figure as latency
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.origins.figure import direction
 from bench.experiments.origins.findings import Relation
-from bench.experiments.overview.figure import above
+from bench.experiments.overview import above
 from bench.plan.case import Case
 
 LOOKED_AT = slow_but(RUNS, "latency")

@@ -5,7 +5,6 @@ from typing import Any
 
 from bench import systems
 from bench.errors import UsageError, unknown
-from bench.experiments.overview.plan import SLOW_S
 from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
@@ -14,6 +13,7 @@ from bench.validation.amount import InTurns
 from bench.validation.cases import (
     COMPARED,
     MADE_UP,
+    SLOW_S,
     absent_of,
     case_of,
     chosen_systems,
