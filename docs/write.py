@@ -8,28 +8,30 @@ import argparse
 import functools
 import html
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import median
 
 import pandas as pd
 import yaml
 
 from bench import paths, systems
-from bench.analysis import checks, resources, trust_card
+from bench.analysis import checks, replication, resources, tiers, trust_card
 from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.drawing.axes import style
 from bench.errors import BenchError, DataError
-from bench.experiments import languages, panels, tables
-from bench.experiments.overview import tiers, tiers_figure
-from bench.experiments.overview.findings import ranked
+from bench.experiments import languages, overview, panels, tables
 from bench.experiments.sentences import conclusion, text
+from bench.grammar import chosen, tiers_picture
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
-from bench.text import listed, paragraphs
+from bench.stats.meta_analysis import times
+from bench.text import counted, duration, listed, paragraphs
 from certify.instrument import RUNS, certificate, verdict
 from selfcheck import fairness, hosts_cost, quiet, resolution
 
@@ -82,12 +84,83 @@ def published() -> tiers.Published | None:
     return tiers.Published(tuple(replicating.load(file).occasions)) if file.exists() else None
 
 
+AGAIN = "overview.published"  # the scenario that measures another occasion
+
+
+def tiers_heading(found: tiers.Published) -> str:
+    """Return what the numbers of the tables are, and what a tier is."""
+    return (
+        "Each number is a system's value divided by that of raw sockets over the same transport, with one client and a "
+        f"payload of {_payload(found)}. In brackets is the 95 % prediction interval of another occasion (of "
+        f"{_outermost(found)} the outermost ends). A tier begins with the first system that is expected to be "
+        "slower than the first of the tier before, on another occasion (95 %, a CPU each). The ranks are the best and "
+        "the worst that its systems are expected to have: where they overlap, systems may change places. Median RTT "
+        f"of raw sockets: {_levels(found)}."
+    )
+
+
+def _outermost(found: tiers.Published) -> str:
+    several = len({occasion.machine.machine_id for occasion in found.occasions}) > 1
+    return "several systems or machines" if several else "several systems"
+
+
+def _payload(found: tiers.Published) -> str:
+    sizes = {row.case.get("payload_bytes", 1000) for occasion in found.occasions for row in occasion.rows}
+    return listed(f"{size:,} B" for size in sorted(sizes))
+
+
+def _levels(found: tiers.Published) -> str:
+    """Return the median RTT of raw sockets in words: over each transport, with a CPU each and on one."""
+    words = {tiers.APART: "with a CPU each", tiers.SHARED: "on one CPU"}
+    levels_us = {
+        f"{transport} {words[placement]}": found.level_us(transport, placement)
+        for transport in found.tiers
+        for placement in words
+    }
+    return listed(f"{duration(us)} over {where}" for where, us in levels_us.items() if not math.isnan(us))
+
+
+TIERS_ADVICE = (
+    "Choose a tier by what a call may cost, and a system of this tier by what it offers. Another occasion may order "
+    "the systems of a tier differently."
+)
+
+
+def tiers_trust(found: tiers.Published) -> str:
+    """Return how far the tables can be trusted: occasions, machines, dates, the width of the intervals."""
+    widths = [
+        times((row.prediction.high - row.prediction.low) / 2) - 1
+        for row in found.rows
+        if row.quantity == replication.RTT_RATIO and row.prediction.has_ends
+    ]
+    width = f" Half of the RTT intervals are at most ±{median(widths):.0%} wide." if widths else ""
+    return f"{replication.described(found.occasions)}{_on_fewer(found)}{width}"
+
+
+def _on_fewer(found: tiers.Published) -> str:
+    """Return which systems were not measured on all machines."""
+    all_machines = max(found.systems.values())
+    by_count: dict[int, list[str]] = {}
+    for name, count in found.systems.items():
+        by_count.setdefault(count, []).append(f"`{name}`")
+    fewer = [f"{listed(by_count[count])} on {count}" for count in sorted(by_count) if count < all_machines]
+    return f" Not measured on all machines: {'; '.join(fewer)}." if fewer else ""
+
+
+def tiers_again(found: tiers.Published) -> str:
+    """Return the command that measures another occasion and compares it with these, and how long it takes."""
+    return (
+        f"`.venv/bin/python -m bench replicate {AGAIN} --against reference` measures another occasion on your machine, "
+        f"in about {counted(found.minutes, 'minute')}, and reports how many of these orders and ratios hold there."
+    )
+
+
 def summary() -> str:
     """Return the systems in tiers, or what one run of overview concludes, how it was measured, and the picture."""
     if found := published():
-        below = f"{tiers.trust(found)} {tiers.again(found)}"
-        shown = f"![{tiers_figure.TITLE} Systems in tiers, with prediction intervals.]({PICTURE})"
-        return "\n\n".join([tiers.heading(found), markdown(tiers.by_tier(found)), tiers.ADVICE, below, shown])
+        below = f"{tiers_trust(found)} {tiers_again(found)}"
+        shown = f"![{overview.TITLE} Systems in tiers, with prediction intervals.]({PICTURE})"
+        return "\n\n".join([tiers_heading(found), markdown(tiers.by_tier(found)), TIERS_ADVICE, below, shown])
     run = reference("overview")
     return f"{conclusion(run)}\n\n{panels.caption(run)}\n\n![{panels.alt_text(run)}]({PICTURE})"
 
@@ -158,7 +231,7 @@ def results() -> str:
         frames = {f"Tiers over {transport}": tiers.by_system(found, transport) for transport in found.tiers}
         frames["Two clients: calls/s over those of one, a CPU each side"] = tiers.gains(found)
         made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
-        intro = [tiers.heading(found), f"{tiers.trust(found)} {tiers.again(found)}"]
+        intro = [tiers_heading(found), f"{tiers_trust(found)} {tiers_again(found)}"]
         return paragraphs(*intro, *made, limits(), "## One run in detail", one_run())
     return paragraphs(limits(), one_run())
 
@@ -205,7 +278,7 @@ def servers() -> str:
 def one_run() -> str:
     """Return the tables of overview's reference run."""
     run = reference("overview")
-    alone = [run.labels[case] for case in ranked(run).index]
+    alone = [run.labels[case] for case in chosen(run, overview.ranked)]
     frames = {
         "One client: round trips": tables.calls(run).loc[alone],
         "One client: CPU time, context switches, memory": tables.costs(run).loc[alone],
@@ -226,7 +299,7 @@ def choosing() -> str:
         for question, stem, what in NEEDS
     ]
     if found := published():
-        ordered = [tiers.heading(found), markdown(tiers.by_tier(found)), tiers.ADVICE, tiers.trust(found)]
+        ordered = [tiers_heading(found), markdown(tiers.by_tier(found)), TIERS_ADVICE, tiers_trust(found)]
         asked = ["**Which system is fastest?** ([all systems](results.md))", *ordered, *asked]
     return "\n\n".join(asked)
 
@@ -363,8 +436,10 @@ def picture() -> None:
     """Draw README.md's picture: the systems in tiers, or two panels of overview's reference run."""
     if found := published():
         with style():
-            metadata = tiers_figure.provenance(found) | {"Software": None}
-            tiers_figure.picture(found).savefig(paths.home() / PICTURE, format="png", metadata=metadata)
+            metadata = tiers_picture.provenance(found, overview.TITLE) | {"Software": None}
+            tiers_picture.draw(found, overview.TITLE, tiers_trust(found)).savefig(
+                paths.home() / PICTURE, format="png", metadata=metadata
+            )
         return
     run = reference("overview")
     with style():

@@ -9,12 +9,12 @@ from conftest import ROOT, slow_but
 from occasions import drawn
 from PIL import Image
 
-from bench.analysis import trust_card
+from bench.analysis import tiers, trust_card
 from bench.analysis.replication import RTT_RATIO, ratio_text
 from bench.apps.teaching import copies
 from bench.errors import DataError
-from bench.experiments import panels
-from bench.experiments.overview import tiers, tiers_figure
+from bench.experiments import overview, panels
+from bench.grammar import tiers_picture
 from certify import instrument
 from docs import write
 
@@ -87,11 +87,17 @@ def test_a_block_is_filled_and_the_rest_is_left():
 
 def test_the_readmes_picture_is_drawn_from_what_its_numbers_are_from():
     found = write.published()
-    wanted = tiers_figure.provenance(found) if found else panels.provenance(write.reference("overview"))
+    wanted = (
+        tiers_picture.provenance(found, overview.TITLE) if found else panels.provenance(write.reference("overview"))
+    )
     with Image.open(ROOT / "docs" / "overview.png") as picture:
         assert picture.text["Title"] == wanted["Title"]
         assert picture.text["Description"].partition(" ")[0] == wanted["Description"].partition(" ")[0]
-    figure = tiers_figure.picture(found) if found else panels.pair(write.reference("overview"), *write.PANELS)
+    figure = (
+        tiers_picture.draw(found, overview.TITLE, write.tiers_trust(found))
+        if found
+        else panels.pair(write.reference("overview"), *write.PANELS)
+    )
     assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
 
 
@@ -119,12 +125,12 @@ def test_documents_quote_tiers_as_soon_as_there_are_occasions(monkeypatch, tmp_p
     monkeypatch.setattr(write, "one_run", lambda: "")
     monkeypatch.setattr(write, "NEEDS", ())
     assert "## Tiers over ipc" in write.results() and "## One run in detail" in write.results()
-    assert write.choosing().startswith("**Which system is fastest?**") and tiers.ADVICE in write.choosing()
+    assert write.choosing().startswith("**Which system is fastest?**") and write.TIERS_ADVICE in write.choosing()
     monkeypatch.setattr(write.paths, "home", lambda: tmp_path)
     (tmp_path / "docs").mkdir()
     write.picture()
     with Image.open(tmp_path / "docs" / "overview.png") as picture:
-        assert picture.text["Description"] == tiers_figure.provenance(found)["Description"]
+        assert picture.text["Description"] == tiers_picture.provenance(found, overview.TITLE)["Description"]
 
 
 def test_a_table_of_tiers_is_read_at_a_glance():
@@ -138,7 +144,7 @@ def test_a_table_of_tiers_is_read_at_a_glance():
 def test_without_a_prediction_nothing_is_ordered_and_intervals_are_left_out(monkeypatch):
     few = tiers.Published(occasions(2))
     assert list(tiers.by_tier(few).index) == [f"{transport}\N{NO-BREAK SPACE}1" for transport in ("ipc", "tcp")]
-    assert "[" not in tiers.by_tier(few).iloc[0, 1] and "at least 3 occasions" in tiers.trust(few)
+    assert "[" not in tiers.by_tier(few).iloc[0, 1] and "at least 3 occasions" in write.tiers_trust(few)
 
 
 def _text(file):

@@ -44,6 +44,7 @@ from bench.validation.amount import InTurns
 from bench.validation.cases import (
     COMPARED,
     MADE_UP,
+    SLOW_S,
     absent_of,
     case_of,
     chosen_systems,
@@ -58,7 +59,6 @@ from bench.validation.profiles import takes_turns
 TITLE = "What changes when you change one factor?"
 DEFAULT = "[{system: sockets}, {system: zeromq}, {system: zeromq, transport: tcp}]"
 PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
-SLOW_S = 1.0  # of servers that take longer to start none is in ``all``
 
 
 class AnyCases:

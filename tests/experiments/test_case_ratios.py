@@ -9,9 +9,8 @@ from handmade import PAIR, handmade, in_order, recorded, reference, usual
 from bench.analysis.comparison import effect
 from bench.analysis.resources import total_cpu
 from bench.apps.teaching import predictions, questions, scores
-from bench.experiments import registry, tables
+from bench.experiments import overview, registry, tables
 from bench.experiments import sentences as words
-from bench.experiments.overview.findings import over_sockets
 from bench.grammar.contrast import P50, beside_medians, ratio, times
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
@@ -80,11 +79,12 @@ def test_fewer_than_six_blocks_give_a_ratio_without_an_interval():
 def test_systems_are_compared_with_raw_sockets_over_the_same_transport():
     cases = [Case("sockets", "ipc"), Case("xmlrpc_stdlib", "tcp"), Case("sockets", "tcp"), Case("zeromq", "ipc")]
     run = handmade(cases, [10, 200, 20, 40], notebook="overview")
-    assert over_sockets(run, 1).base == 2 and over_sockets(run, 1).value == pytest.approx(10, rel=0.01)
-    assert over_sockets(run, 3).base == 0 and over_sockets(run, 3).value == pytest.approx(4, rel=0.01)
-    assert str(over_sockets(run, 1)) in words.conclusion(run)
+    found = {of.other: of for of in overview.over_sockets.ratios(run)}
+    assert found[1].base == 2 and found[1].value == pytest.approx(10, rel=0.01)
+    assert found[3].base == 0 and found[3].value == pytest.approx(4, rel=0.01)
     without = handmade(cases[:2], [10, 200], notebook="overview")
-    assert over_sockets(without, 1) is None and "raw sockets over tcp" in words.conclusion(without)
+    assert overview.over_sockets.ratios(without) == [] and "tcp" in overview.above(without, 1)
+    assert overview.tables["systems"](without).iloc[1, 2] == "not measured"
 
 
 def test_overview_measures_raw_sockets_over_every_transport_that_a_system_uses():

@@ -26,7 +26,7 @@ from bench.apps.classroom import forest
 from bench.apps.classroom.merging import HOLDS
 from bench.drawing import axes as house
 from bench.experiments import panels, sentences
-from bench.experiments.overview.figure import above
+from bench.experiments.overview import above
 from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 

@@ -12,8 +12,11 @@ from bench import systems
 from bench.analysis.comparison import effect
 from bench.drawing import axes as house
 from bench.errors import UsageError
-from bench.experiments import panels, registry, sentences
-from bench.experiments.overview import figure, findings, text
+from bench.experiments import overview
+from bench.grammar import chosen, figure
+from bench.grammar.claim import CONTRADICTED, HOLDS, UNDECIDED
+from bench.grammar.experiment import experiment
+from bench.grammar.method import absent, to_install
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
 
@@ -40,31 +43,31 @@ def run(tmp_path_factory):
         yield many()
 
 
-def words(axes):
-    return [label.get_text() for label in axes.get_yticklabels()] + [one.get_text() for one in axes.texts]
+def plan(**given):
+    return experiment("overview").plan(**given)
 
 
 def test_all_systems_of_the_groups_are_planned_and_no_others():
-    planned = {case.system for case in registry.plan("overview", groups="http").cases} - {"loopback", "sockets"}
-    assert planned and {systems.group(name) for name in planned} == {"http"}
+    of_group = {case.system for case in plan(groups="http").cases} - {"loopback", "sockets"}
+    assert of_group and {systems.group(name) for name in of_group} == {"http"}
     with pytest.raises(UsageError, match=r"'fast'.*direct, broker, http, native"):
-        registry.plan("overview", groups="fast")
+        plan(groups="fast")
     with pytest.raises(UsageError, match=r"^groups "):
-        registry.plan("overview", system="zeromq", groups="direct")
+        plan(system="zeromq", groups="direct")
 
 
 @pytest.mark.parametrize(("asked", "most"), [("auto", 2), (True, 2), ("false", 1)])
 def test_a_second_client_is_measured_for_few_systems_or_as_asked(asked, most):
-    plan = registry.plan("overview", system="[sockets, zeromq]", two_clients=asked)
-    assert max(case.clients for case in plan.cases) == most
+    planned = plan(system="[sockets, zeromq]", two_clients=asked)
+    assert max(case.clients for case in planned.cases) == most
     with pytest.raises(UsageError, match=r"^two_clients .*'often'"):
-        registry.plan("overview", system="sockets", two_clients="often")
+        plan(system="sockets", two_clients="often")
 
 
 def test_many_systems_have_no_second_client_unless_asked(monkeypatch):
-    monkeypatch.setattr("bench.experiments.overview.plan.MOST_PAIRED", 1)
-    plan = registry.plan("overview", system="[sockets, zeromq]")
-    assert {case.clients for case in plan.cases} == {1}
+    monkeypatch.setattr("bench.experiments.overview.MOST_PAIRED", 1)
+    planned = plan(system="[sockets, zeromq]")
+    assert {case.clients for case in planned.cases} == {1}
 
 
 def test_a_system_that_does_not_carry_the_payload_is_left_out_with_its_limit(tmp_path, with_systems):
@@ -73,30 +76,29 @@ def test_a_system_that_does_not_carry_the_payload_is_left_out_with_its_limit(tmp
         "LARGEST_BYTES = 100\n@dataclass(frozen=True)\nclass Options:\n    pass\n"
     )
     with_systems(tmp_path)
-    plan = registry.plan("overview", system="[tiny, sockets]")
-    assert "100 B" in plan.absent["tiny"]
-    assert {case.system for case in plan.cases} == {"sockets", "loopback"}
+    planned = plan(system="[tiny, sockets]")
+    assert "100 B" in planned.absent["tiny"]
+    assert {case.system for case in planned.cases} == {"sockets", "loopback"}
 
 
 def test_rows_are_in_the_order_of_the_rtt_and_each_group_has_its_look(run):
-    cases, rows = findings.grouped(run).set_index("system"), figure.places(run)
-    assert set(cases.index) == set(rows) == set(NAMES) and list(rows.values()) == list(range(26))
-    assert cases[findings.P50][list(rows)].is_monotonic_increasing
-    assert set(figure.groups(run)) == set(cases["group"]) and len(set(figure.look_of(run).values())) == 5
-    assert all(figure.look_of(run)[name] == figure.groups(run)[group] for name, group in cases["group"].items())
+    drawn, groups = overview.subjects(run), overview.groups(run)
+    assert [of.case for of, _ in drawn] == chosen(run, overview.ranked) and len(drawn) == 26
+    assert run.cases.loc[[of.case for of, _ in drawn], "p50_rtt_us"].is_monotonic_increasing
+    assert all(look == groups[overview.group_of(run, of.case)] for of, look in drawn) and len(groups) == 5
     few = many(NAMES[:6])
-    assert figure.groups(few) == {} and len(set(figure.look_of(few).values())) == 6
+    assert overview.groups(few) == {} and len({look for _, look in overview.subjects(few)}) == 6
 
 
 def test_a_system_whose_file_is_gone_is_brokered_if_the_cpu_time_of_a_router_was_measured():
     with_router, without = many(NAMES[-2:], router_cpu_ns=5_000_000), many(NAMES[-2:])
-    assert {findings.group_of(with_router, case) for case in (0, 1)} == {"brokered"}
-    assert {findings.group_of(without, case) for case in (0, 1)} == {"others"}
+    assert {overview.group_of(with_router, case) for case in (0, 1)} == {"brokered"}
+    assert {overview.group_of(without, case) for case in (0, 1)} == {"others"}
 
 
-@pytest.mark.parametrize("panel", [one.__name__ for one in figure.PANELS])
+@pytest.mark.parametrize("panel", overview.panels)
 def test_every_panel_names_all_26_systems_in_letters_that_do_not_overlap(panel, run):
-    drawn = panels.panel(run, panel)
+    drawn = figure.panel(run, panel)
     drawn.draw_without_rendering()
     (axes,) = drawn.axes
     labels = [label for label in axes.get_yticklabels() if label.get_text()]
@@ -108,7 +110,7 @@ def test_every_panel_names_all_26_systems_in_letters_that_do_not_overlap(panel, 
 
 def test_the_figure_of_few_systems_is_as_large_as_others(run):
     few = many(NAMES[:12])
-    assert figure.height(few) == 0 and figure.height(run) > 4
+    assert overview.height(few) == 0 and overview.height(run) > 4
 
 
 def test_thirteen_colours_can_be_distinguished_and_no_place_is_without():
@@ -128,17 +130,18 @@ def test_what_is_missing_is_named_with_one_line_that_installs_it():
     }
     run = many(NAMES[:3], absent=reasons)
     line = "python -m pip install aiomqtt nats-py && apt-get install redis-server"
-    assert sentences.to_install(run) == line
-    said = text.conclusion(run)
+    assert to_install(run) == line
+    said = absent(run)
     assert f"`{line}`" in said and all(f"**{name}**" in said for name in reasons)
-    assert all(name in panels.caption(run) for name in reasons)
+    assert all(name in figure.caption(run) for name in reasons)
 
 
-def test_the_first_sentence_is_the_span_of_the_rpc_systems_over_raw_sockets():
-    first = sentences.with_interval(text.conclusion(few_of("sockets", "pipes", "zeromq", "grpc_sync")))
-    low, high = re.findall(r"([\d.]+) times \(\*\*(\w+)\*\*", first)
-    assert [low[1], high[1]] == ["zeromq", "grpc_sync"] and (float(low[0]), float(high[0])) == pytest.approx((4, 8))
-    assert text.span(few_of("sockets", "pipes")) == ""
+def test_the_answer_is_the_span_of_the_rpc_systems_over_raw_sockets():
+    said = experiment("overview").answer(few_of("sockets", "pipes", "zeromq", "rpyc", "grpc_sync")).splitlines()
+    assert [re.findall(r"\*\*([\d.]+)\*\*", line) for line in said] == [["4.00"], ["16.0"]]
+    assert "zeromq" in said[0] and "grpc_sync" in said[1]
+    alone = few_of("sockets", "pipes")
+    assert experiment("overview").answer(alone) == "" and len(experiment("overview").ratios(alone)) == 1
 
 
 def few_of(*names):
@@ -148,11 +151,10 @@ def few_of(*names):
     return handmade.handmade(cases, each_us, notebook="overview", calls=500, is_checked=False)
 
 
-def test_a_system_most_of_whose_starts_are_unsteady_is_marked_in_its_line(monkeypatch):
-    monkeypatch.setattr(text, "unsteady", lambda run: [1])
-    lines = text.conclusion(few_of("sockets", "zeromq", "grpc_sync")).splitlines()
-    marked = [line.partition(" (")[0] for line in lines if line.startswith("- ") and "steady state" in line]
-    assert marked == ["- **zeromq**"]
+def test_a_system_most_of_whose_starts_are_unsteady_is_marked_in_its_row(monkeypatch):
+    monkeypatch.setattr(overview.stationarity, "unsteady", lambda changes: [1])
+    table = overview.tables["systems"](few_of("sockets", "zeromq", "grpc_sync"))
+    assert [row for row, said in table["steady state"].items() if said != "yes"] == ["zeromq ipc"]
 
 
 def two_speeds(one_us, two_us, cpu_us, sleeps=(2, 2), **ledger):
@@ -172,22 +174,11 @@ def two_speeds(one_us, two_us, cpu_us, sleeps=(2, 2), **ledger):
 
 
 @pytest.mark.usefixtures("compiler")
-def test_a_gain_above_two_is_explained_only_by_what_became_shorter():
-    found = text.conclusion(two_speeds(60, 40, (20, 15)))
-    assert "needs less CPU time and waiting" in found and "cheaper wake-ups" in found
-    assert "fewer wake-ups" in text.conclusion(two_speeds(60, 40, (20, 15), (4, 2)))
-    assert "more than twice" not in text.conclusion(two_speeds(40, 45, (20, 15)))
-    crowded = text.conclusion(two_speeds(60, 40, (20, 15), machine_busy_ns=2 * 10**9, metered_ns=10**9))
-    assert "Other processes left no CPU of the machine idle" in crowded and "wake-ups" not in crowded
-
-
-@pytest.mark.usefixtures("compiler")
-def test_a_native_baseline_that_is_slower_than_python_is_said_to_be():
-    slower = two_speeds(60, 40, (20, 15))
-    assert "fewer calls/s" in text.native(slower) and f"{findings.native_baseline(slower)} as many" in text.native(
-        slower
-    )
-    assert text.native(two_speeds(30, 40, (20, 15))) == ""
+@pytest.mark.parametrize(("one_us", "verdicts"), [(60, [CONTRADICTED, CONTRADICTED]), (30, [HOLDS, HOLDS])])
+def test_claims_on_a_second_client_and_on_the_native_baseline(one_us, verdicts):
+    run = two_speeds(one_us, 29 if one_us > 40 else 40, (20, 15))
+    assert [claim.verdict(run) for claim in overview.claims[1:]] == verdicts
+    assert overview.claims[0].verdict(run) == UNDECIDED  # of no RPC system
 
 
 def test_every_system_of_the_overview_is_in_every_panel():
@@ -199,9 +190,9 @@ def test_every_system_of_the_overview_is_in_every_panel():
 
 def test_ratios_of_two_cases_are_those_of_the_one_estimator():
     run = handmade.reference("overview")
-    drawn = panels.panel(run, "two_clients").axes[0]
+    drawn = figure.panel(run, "two_clients").axes[0]
     said = " ".join(text.get_text() for text in drawn.texts)
-    for system, row in findings.rates(run).iterrows():
-        one, two = (run.find(system=system, placement=row["placement"], clients=clients)[0] for clients in (1, 2))
-        assert house.ratio_text(effect(run, one, two, "rate_per_s")) in said
-    assert figure.above(run, run.find(system="zeromq")[0]).startswith("  × ")
+    gains = overview.gain.ratios(run)
+    assert len(gains) > 20 and all(house.ratio_text(of.interval) in said for of in gains)
+    assert gains[0].interval == effect(run, gains[0].base, gains[0].other, "rate_per_s")
+    assert overview.above(run, run.find(system="zeromq")[0]).startswith("  × ")

@@ -4,11 +4,10 @@ import math
 import re
 
 import pytest
-from handmade import handmade, in_turns
+from handmade import handmade
 
 from bench.analysis.resources import resources
-from bench.experiments import sentences, tables
-from bench.experiments.overview import text as overview
+from bench.experiments import overview, sentences, tables
 from bench.plan.case import Case
 from bench.stats import Spread
 from bench.stats.intervals import Interval
@@ -53,14 +52,11 @@ CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
 
 
 def test_overview_computes_how_round_trip_and_cpu_time_compare():
-    text = overview.cpu(handmade(CASES, [100, 25], notebook="overview"))
-    assert re.search(r"below 100% [^.]*\bzeromq\b[^.]*\. [^.]*above 100% [^.]*\bsockets\b", text)
-    longer = overview.cpu(handmade(CASES, [100, 50], notebook="overview"))
-    assert "above" not in longer and "sockets and zeromq" in longer
-    shorter = overview.cpu(handmade(CASES, [20, 25], notebook="overview"))
-    assert "below" not in shorter and "zeromq and sockets" in shorter
-    assert "slice" in overview.cpu(in_turns([20, 25], notebook="overview")) and "slice" not in shorter
-    assert overview.cpu(handmade(CASES, [20, 25], notebook="overview", server_cpu_ns=None)) == ""
+    shares = overview.tables["systems"](handmade(CASES, [100, 25], notebook="overview"))["CPU time / mean RTT"]
+    below, above = shares["zeromq ipc"], shares["sockets ipc"]
+    assert float(below.strip("%")) < 100 < float(above.strip("%"))
+    unknown = handmade(CASES, [20, 25], notebook="overview", server_cpu_ns=None)
+    assert set(overview.tables["systems"](unknown)["CPU time / mean RTT"]) == {"n/a"}
 
 
 @pytest.mark.parametrize(

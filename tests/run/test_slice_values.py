@@ -6,8 +6,10 @@ import pytest
 from handmade import PAIR, calls_of, handmade, in_turns
 
 from bench.analysis.comparison import compare_cases, ratios
-from bench.experiments import panels, sentences, tables
-from bench.experiments.overview import findings, text
+from bench.experiments import tables
+from bench.grammar import figure
+from bench.grammar.experiment import experiment
+from bench.grammar.method import measured
 from bench.measurement.slices import without_pauses
 from bench.plan.case import Case
 from bench.run import slices, start_record
@@ -72,8 +74,8 @@ def test_a_baseline_of_two_groups_is_compared_in_each_and_others_through_it():
     for pair, ratio in (((0, 1), 0.5), ((0, 2), 2.0), ((1, 2), 4.0), ((0, 3), 1.0)):
         assert np.exp(ratios(run, *pair, "p50_rtt_us")).tolist() == pytest.approx([ratio] * 8, rel=2e-3)
     assert compare_cases(run, 0, 1)[0].floor == pytest.approx(0, abs=2e-3)  # of sockets and their twin
-    assert [of.other for of in findings.ratios(run)] == [1, 2]
-    assert "again" not in f"{tables.calls(run)} {tables.costs(run)} {text.conclusion(run)}"
-    shown = {label.get_text() for label in panels.panel(run, "layers").axes[0].get_yticklabels()}
+    assert sorted(of.other for of in experiment("overview").ratios(run)) == [1, 2]
+    assert "again" not in f"{tables.calls(run)} {tables.costs(run)} {experiment('overview').conclusion(run)}"
+    shown = {label.get_text() for label in figure.panel(run, "layers").axes[0].get_yticklabels()}
     assert len(shown & {"sockets ipc", "zeromq ipc", "nng ipc", "sockets ipc again"}) == 3
-    assert "8 blocks of 4 slices of 25 ms" in panels.caption(run) and "up to 3 cases" in sentences.measured(run)
+    assert "8 blocks of 4 slices of 25 ms" in figure.caption(run) and "up to 3 cases" in measured(run)

@@ -14,12 +14,11 @@ from bench.analysis.open_load import capacity, mean_response_us, offered
 from bench.analysis.overload import without_times
 from bench.analysis.retry_outcomes import Outcome, outcomes
 from bench.errors import unknown
-from bench.experiments import clients, fanin, languages, scaleup, streaming
+from bench.experiments import clients, fanin, languages, overview, scaleup, streaming
 from bench.experiments.connections import findings as connections
 from bench.experiments.messages import findings as messages
 from bench.experiments.network import findings as network
 from bench.experiments.nodelay.findings import combinations
-from bench.experiments.overview.findings import over_sockets, ranked
 from bench.experiments.tls import findings as tls
 from bench.grammar.contrast import RATE, Contrast, Ratio
 from bench.run.frames import Run, column, number_of
@@ -120,12 +119,6 @@ def _subject(run: Run, transport: str) -> int:
     return _case(run, system=run.case(0).system, transport=transport)
 
 
-def _layer(run: Run, system: str) -> Ratio | None:
-    """Return a system's median RTT over that of raw sockets with the same transport, one client."""
-    cases = ranked(run).reset_index().set_index("system")["case"]
-    return over_sockets(run, number_of(cases[system]))
-
-
 def _held(run: Run, *sides: str) -> "pd.Series[float]":
     """Return calls per second of the first system in two writes while ``sides`` set TCP_NODELAY."""
     first = run.case(0).system
@@ -178,8 +171,8 @@ def _workers(run: Run) -> Ratio | None:
 ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer | None"]] = {
     "latency q1": lambda run: run.starts_of(_subject(run, "ipc"))[P50],
     "latency q2": lambda run: effect(run, _subject(run, "ipc"), _subject(run, "tcp"), P50),
-    "overview q1": lambda run: _layer(run, "grpc_sync"),
-    "overview q2": lambda run: _layer(run, "wamp_crossbar"),
+    "overview q1": lambda run: _one(run, overview.over_sockets, system="grpc_sync"),
+    "overview q2": lambda run: _one(run, overview.over_sockets, system="wamp_crossbar"),
     "clients q1": lambda run: _one(run, clients.second),
     "clients q2": lambda run: _one(run, clients.gain),
     "nodelay q1": lambda run: _held(run, "client only", "server only"),

@@ -7,10 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.analysis.replication import RTT_RATIO, Row, ratio_text
+from bench.analysis.tiers import APART, SHARED, Published
 from bench.drawing.axes import GREY, SMALL, log_axis, look, style, write_beside
-from bench.experiments.overview.figure import TITLE
-from bench.experiments.overview.tiers import APART, SHARED, Published, trust
-from bench.experiments.panels import framed
+from bench.grammar.figure import framed
 from bench.stats.meta_analysis import times
 from bench.text import quantity
 
@@ -20,7 +19,7 @@ MOST_APART, ALL_APART = 0.36, 0.48  # rows between the marks of two machines, an
 LOOKS = {APART: (look(0).colour, "o", "a CPU each (split)"), SHARED: (GREY, "D", "on one CPU (same)")}
 
 
-def picture(published: Published) -> Figure:
+def draw(published: Published, title: str, caption: str) -> Figure:
     """Return a figure with a panel for each transport, its systems in tiers from the shortest RTT on."""
     counts = [sum(map(len, tiers)) for tiers in published.tiers.values()]
     each = FIRST + EACH * max(2, len(_machines(published)))
@@ -36,7 +35,7 @@ def picture(published: Published) -> Figure:
         )
         handles, labels = axes[0].get_legend_handles_labels()
         axes[0].legend(handles[::-1], labels[::-1], loc="upper right", title="client and server")
-    return framed(figure, TITLE, trust(published))
+    return framed(figure, title, caption)
 
 
 def _machines(published: Published) -> list[str]:
@@ -85,8 +84,8 @@ def _ratio(axes: Axes, y: int, row: Row, colour: str, marker: str, placement: st
         axes.plot(times(of.middle), at, marker, ms=5, color=colour, mfc="white" if placement == SHARED else colour)
 
 
-def provenance(published: Published) -> dict[str, str]:
+def provenance(published: Published, title: str) -> dict[str, str]:
     """Return what is written into the picture's metadata: which occasions it was drawn from."""
     runs = [occasion.run for occasion in published.occasions]
     data = hashlib.sha256(repr(published.occasions).encode()).hexdigest()[:16]
-    return {"Title": TITLE, "Description": f"occasions={','.join(runs)} data={data} notebook=overview (roundtrip)"}
+    return {"Title": title, "Description": f"occasions={','.join(runs)} data={data} notebook=overview (roundtrip)"}

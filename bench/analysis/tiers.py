@@ -16,7 +16,6 @@ from bench.analysis.replication import (
     RTT_RATIO,
     Occasion,
     Row,
-    described,
     in_order,
     in_tiers,
     is_before,
@@ -24,11 +23,8 @@ from bench.analysis.replication import (
     ratio_text,
     rows,
 )
-from bench.stats.meta_analysis import times
-from bench.text import counted, duration, listed
 
 APART, SHARED = "split", "same"  # a CPU each orders the tiers: nobody deploys client and server on one CPU
-AGAIN = "overview.published"  # the scenario that measures another occasion
 BASE = f"{BASELINE} (baseline)"
 MOST_LINES = 15  # of a table that is read at a glance
 
@@ -163,71 +159,3 @@ def _ratios(published: Published, tier: Iterable[Row], quantity: str, placement:
     found = [of for row in asked if row for of in row.predictions]
     is_baseline = [row.measured.over for row in asked if row] == [""]
     return "1" if is_baseline else ratio_text(*found) if found else "not measured"
-
-
-def heading(published: Published) -> str:
-    """Return what the numbers of the tables are, and what a tier is."""
-    return (
-        "Each number is a system's value divided by that of raw sockets over the same transport, with one client and a "
-        f"payload of {_payload(published)}. In brackets is the 95 % prediction interval of another occasion (of "
-        f"{_outermost(published)} the outermost ends). A tier begins with the first system that is expected to be "
-        "slower than the first of the tier before, on another occasion (95 %, a CPU each). The ranks are the best and "
-        "the worst that its systems are expected to have: where they overlap, systems may change places. Median RTT "
-        f"of raw sockets: {_levels(published)}."
-    )
-
-
-def _outermost(published: Published) -> str:
-    several = len({occasion.machine.machine_id for occasion in published.occasions}) > 1
-    return "several systems or machines" if several else "several systems"
-
-
-def _payload(published: Published) -> str:
-    sizes = {row.case.get("payload_bytes", 1000) for occasion in published.occasions for row in occasion.rows}
-    return listed(f"{size:,} B" for size in sorted(sizes))
-
-
-def _levels(published: Published) -> str:
-    """Return the median RTT of raw sockets in words: over each transport, with a CPU each and on one."""
-    words = {APART: "with a CPU each", SHARED: "on one CPU"}
-    found = {
-        f"{transport} {words[placement]}": published.level_us(transport, placement)
-        for transport in published.tiers
-        for placement in words
-    }
-    return listed(f"{duration(us)} over {where}" for where, us in found.items() if not math.isnan(us))
-
-
-ADVICE = (
-    "Choose a tier by what a call may cost, and a system of this tier by what it offers. Another occasion may order "
-    "the systems of a tier differently."
-)
-
-
-def trust(published: Published) -> str:
-    """Return how far the tables can be trusted: occasions, machines, dates, the width of the intervals."""
-    widths = [
-        times((row.prediction.high - row.prediction.low) / 2) - 1
-        for row in published.rows
-        if row.quantity == RTT_RATIO and row.prediction.has_ends
-    ]
-    width = f" Half of the RTT intervals are at most ±{median(widths):.0%} wide." if widths else ""
-    return f"{described(published.occasions)}{_on_fewer(published)}{width}"
-
-
-def _on_fewer(published: Published) -> str:
-    """Return which systems were not measured on all machines."""
-    all_machines = max(published.systems.values())
-    by_count: dict[int, list[str]] = {}
-    for name, count in published.systems.items():
-        by_count.setdefault(count, []).append(f"`{name}`")
-    fewer = [f"{listed(by_count[count])} on {count}" for count in sorted(by_count) if count < all_machines]
-    return f" Not measured on all machines: {'; '.join(fewer)}." if fewer else ""
-
-
-def again(published: Published) -> str:
-    """Return the command that measures another occasion and compares it with these, and how long it takes."""
-    return (
-        f"`.venv/bin/python -m bench replicate {AGAIN} --against reference` measures another occasion on your machine, "
-        f"in about {counted(published.minutes, 'minute')}, and reports how many of these orders and ratios hold there."
-    )

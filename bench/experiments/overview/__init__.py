@@ -1,1 +1,0 @@
-"""overview.ipynb: How much does each RPC system add to a raw socket?"""
