@@ -1,14 +1,15 @@
 """The words in which an experiment is written: sweep, contrast, level, claim, table, model, and panels of figures."""
 
-from bench.grammar.choose import alike, chosen, each, fewest, most
+from bench.grammar.choose import Factor, alike, chosen, each, fewest, most
 from bench.grammar.claim import Claim
 from bench.grammar.contrast import Contrast, Ratio
 from bench.grammar.estimate import Estimate, of_interval, of_spread
 from bench.grammar.level import Level
 from bench.grammar.model import Curve, Model
 from bench.grammar.panels import Cdf, CpuBars, Lines, Panel, Ratios, Rows, way_of
-from bench.grammar.quantities import CPU, P50, RATE, over_starts, per_start
+from bench.grammar.quantities import CPU, P50, RATE, Quantity, over_starts, per_start
 from bench.grammar.sweep import (
+    Absent,
     Bytes,
     Connections,
     Count,
@@ -23,6 +24,7 @@ from bench.grammar.sweep import (
     System,
     Systems,
     as_sweep,
+    distinct,
 )
 from bench.grammar.table import Table
 
@@ -30,6 +32,7 @@ __all__ = [
     "CPU",
     "P50",
     "RATE",
+    "Absent",
     "Bytes",
     "Cdf",
     "Claim",
@@ -41,6 +44,7 @@ __all__ = [
     "Curve",
     "Engine",
     "Estimate",
+    "Factor",
     "Flag",
     "Level",
     "Lines",
@@ -49,6 +53,7 @@ __all__ = [
     "Options",
     "OwnEngine",
     "Panel",
+    "Quantity",
     "Rate",
     "Rates",
     "Ratio",
@@ -60,6 +65,7 @@ __all__ = [
     "alike",
     "as_sweep",
     "chosen",
+    "distinct",
     "each",
     "fewest",
     "most",

@@ -1,5 +1,6 @@
 """Quantities: columns of ``Run.starts`` with their words and units, and their values over the starts of a case."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pandas as pd
@@ -22,10 +23,15 @@ def whole(value: float, *, like: float | None = None) -> str:
 
 
 class Quantity(NamedTuple):
-    """A quantity in words, as a table and an axis name it, and how its values are written."""
+    """A quantity in words, as a table and an axis name it, and how its values are written.
+
+    values: the value of each start of a case that has one, from a run and the case's number, index: start; None of a
+    column of ``Run.starts``.
+    """
 
     words: str
     text: Text
+    values: "Callable[[Run, int], pd.Series[float]] | None" = None
 
 
 P50, RATE, CPU = "p50_rtt_us", "rate_per_s", "cpu_us_per_call"
@@ -52,20 +58,33 @@ QUANTITIES = {
 }
 
 
-def quantity_of(name: str) -> Quantity:
-    """Return the words of a column; of one that has none its name, with underscores as spaces."""
+def quantity_of(name: str | Quantity) -> Quantity:
+    """Return the quantity of a column; the words of one that has none are its name, with underscores as spaces."""
+    if isinstance(name, Quantity):
+        return name
     return QUANTITIES.get(name) or Quantity(name.replace("_", " "), quantity)
 
 
-def per_start(run: Run, case: int, name: str) -> "pd.Series[float]":
+def per_start(run: Run, case: int, name: str | Quantity) -> "pd.Series[float]":
     """Return the value of each start of a case that has one; index: start."""
+    if isinstance(name, Quantity):
+        assert name.values is not None
+        return name.values(run, case).dropna()
     starts = run.starts_of(case)
     return (total_cpu(starts) if name == CPU else starts[name]).dropna()
 
 
-def over_starts(run: Run, case: int, name: str) -> stats.Spread:
+def by_block(run: Run, case: int, name: Quantity) -> "pd.Series[float]":
+    """Return the value of each start of a case that has one; index: block."""
+    values = per_start(run, case, name)
+    return values.set_axis(run.ledger["block"].reindex(values.index))
+
+
+def over_starts(run: Run, case: int, name: str | Quantity) -> stats.Spread:
     """Return the median over the starts of a case with their range, and both levels where the starts have two."""
-    return stats.across_starts(per_start(run, case, name).to_list()) if name == CPU else run.over_starts(case, name)
+    if name == CPU or isinstance(name, Quantity):
+        return stats.across_starts(per_start(run, case, name).to_list())
+    return run.over_starts(case, name)
 
 
 def factor_or_quantity(run: Run, case: int, name: str) -> float:

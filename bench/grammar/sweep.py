@@ -11,7 +11,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from bench.plan import parameters
 from bench.plan.case import ENGINES, Case
@@ -37,16 +37,30 @@ Engine = Annotated[Any, lambda value, name: parameters.one_name(value, name, ENG
 """Kinds of parameters: each is a check that takes what a person typed and the parameter's name."""
 
 
+class Absent(NamedTuple):
+    """A system, or another part of what was asked for, that cannot be measured here, and the reason."""
+
+    name: str
+    reason: str
+
+
+def distinct(cases: Iterable[Case]) -> list[Case]:
+    """Return each case once, in their order."""
+    listed = list(cases)
+    return [case for place, case in enumerate(listed) if case not in listed[:place]]
+
+
 @dataclass(frozen=True)
 class Sweep:
     """The cases of an experiment, from its parameters.
 
-    cases: a generator of cases; its first parameter is the kind of ``Amount`` that the experiment takes, the others are
-    its own. lacking: whether systems that are not installed are left out, each with its remedy. without: shared
-    parameters that it does not take. alike, blocks_s: see ``InTurns.plan``; class_s: see ``Amount.plan``.
+    cases: a generator of cases, and of what is ``Absent``; its first parameter is the kind of ``Amount`` that the
+    experiment takes, the others are its own. lacking: whether systems that are not installed are left out, each with
+    its remedy. without: shared parameters that it does not take. alike, blocks_s: see ``InTurns.plan``; class_s: see
+    ``Amount.plan``.
     """
 
-    cases: Callable[..., Iterable[Case]]
+    cases: Callable[..., Iterable[Case | Absent]]
     lacking: bool = False
     without: tuple[str, ...] = ()
     alike: Sequence[str] = ALIKE
@@ -75,9 +89,11 @@ class Sweep:
     def plan(self, notebook: str, given: Mapping[str, Any]) -> Plan:
         """Return the validated plan of some parameters; UsageError names the first one that is wrong."""
         amount = self.amount(**{name: value for name, value in given.items() if name not in self.own})
-        cases, absent = list(self.cases(amount, **self._checked(given))), {}
+        planned = list(self.cases(amount, **self._checked(given)))
+        cases = [case for case in planned if isinstance(case, Case)]
+        absent = dict(part for part in planned if isinstance(part, Absent))
         if self.lacking:
-            absent = valid.absent_of(list(dict.fromkeys(case.system for case in cases)))
+            absent |= valid.absent_of(list(dict.fromkeys(case.system for case in cases)))
             cases = [case for case in cases if case.system not in absent]
         if isinstance(amount, InTurns):
             return amount.plan(notebook, cases, absent, self.class_s, self.alike, self.blocks_s)
@@ -96,6 +112,6 @@ def _as_typed(value: object, name: str) -> object:
     return value
 
 
-def as_sweep(**how: Any) -> Callable[[Callable[..., Iterable[Case]]], Sweep]:
+def as_sweep(**how: Any) -> Callable[[Callable[..., Iterable[Case | Absent]]], Sweep]:
     """Make a generator of cases a ``Sweep`` with these fields."""
     return lambda cases: Sweep(cases, **how)
