@@ -74,7 +74,7 @@ def test_the_medians_of_all_cases(notebook, drawn):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("notebook", ["streaming", "openload", "retries", "throughput", "nodelay", "wamp", "messages"])
+@pytest.mark.parametrize("notebook", ["streaming", "openload", "retries", "throughput", "wamp"])
 def test_the_numbers_of_an_answer_are_those_of_the_notebooks_conclusion(notebook):
     run = reference(notebook)
     said = sentences.conclusion(run)

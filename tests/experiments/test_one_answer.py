@@ -44,19 +44,8 @@ def test_each_score_is_repeated_by_the_notebooks_sentences_or_tables(notebook, d
         assert f"{low} to {high}" in others or f"{low}, {high}" in others, answer["question"]
 
 
-@pytest.mark.parametrize("question", ["nodelay q1", "nodelay q2"])
-def test_the_score_is_what_the_sentences_say(question):
-    one = questions.find(question)
-    run = reference(one.notebook)
-    value = one.said(questions.measured(run, one))
-    said = sentences.conclusion(run)
-    assert value in said
-
-
 SAID = {  # the value and the two ends of a score in a sentence of the same run
     "latency q1": r"\*\*zeromq ipc\*\* [^.]*{}(?:\.0)? µs [^.]*{}(?:\.0)? µs to {}(?:\.0)? µs",
-    "messages q2": r"{} times \([^)]*{} to {}\)",
-    "network q1": r"{} times \([^)]*{} to {}\)",
 }
 
 
@@ -66,14 +55,6 @@ def test_the_score_is_what_a_sentence_says(question):
     run = reference(one.notebook)
     said = SAID[question].format(*map(re.escape, one.shown(questions.measured(run, one))))
     assert re.search(said, sentences.conclusion(run))
-
-
-def test_messages_score_is_the_share_that_its_sentences_say():
-    one = questions.find("messages q1")
-    run = reference(one.notebook)
-    value, low, high = (f"{end:.0f}%" for end in questions.measured(run, one)[:3])
-    (line,) = [line for line in sentences.conclusion(run).splitlines() if "**zeromq, json**" in line]
-    assert re.search(rf"{value} .*{low} to {high}", line)
 
 
 def test_languages_score_is_the_share_that_its_sentences_say():

@@ -12,18 +12,18 @@ from bench import stats
 from bench.analysis.comparison import effect
 from bench.analysis.overload import without_times
 from bench.errors import unknown
-from bench.experiments import clients, fanin
+from bench.experiments import clients, fanin, nodelay
 from bench.experiments.connections import findings as connections
 from bench.experiments.languages import findings as languages
 from bench.experiments.messages import findings as messages
 from bench.experiments.network import findings as network
-from bench.experiments.nodelay.findings import combinations
 from bench.experiments.openload.findings import capacity, mean_response_us, sweep
 from bench.experiments.overview.findings import over_sockets, ranked
 from bench.experiments.retries.findings import Outcome, outcomes
 from bench.experiments.scaleup.findings import of_bytes
 from bench.experiments.streaming.findings import CPU, FIRST, paced, steps
 from bench.experiments.tls import findings as tls
+from bench.grammar.choose import chosen
 from bench.grammar.contrast import RATE, Contrast, Ratio
 from bench.run.frames import Run, column, number_of
 from bench.stats.intervals import Interval
@@ -131,12 +131,8 @@ def _layer(run: Run, system: str) -> Ratio | None:
 
 def _held(run: Run, *sides: str) -> "pd.Series[float]":
     """Return calls per second of the first system in two writes while ``sides`` set TCP_NODELAY."""
-    first = run.case(0).system
-    cases = [
-        combination.case
-        for combination in combinations(run)
-        if combination.writes == 2 and combination.sides in sides and run.case(combination.case).system == first
-    ]
+    where = {"system": run.case(0).system, nodelay.sides: lambda found: found in sides}
+    cases = chosen(run, where, chosen(run, nodelay.two_writes))
     return run.starts.loc[run.starts["case"].isin(cases), RATE]
 
 

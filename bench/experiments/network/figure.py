@@ -37,7 +37,7 @@ from bench.experiments.network.findings import (
     stalls,
     whole,
 )
-from bench.experiments.nodelay.findings import DELAY_S
+from bench.analysis.stalls import DELAY_S
 from bench.grammar.contrast import P50
 from bench.plan import namespaces
 from bench.plan.namespaces import bandwidth

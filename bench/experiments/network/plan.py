@@ -3,7 +3,7 @@
 from typing import Any
 
 from bench.errors import UsageError
-from bench.experiments.nodelay.plan import CALLS, HELD
+from bench.experiments.nodelay import CALLS, HELD
 from bench.measurement.hosts import namespaces as measurable
 from bench.plan import hosts as far_hosts
 from bench.plan import namespaces, parameters

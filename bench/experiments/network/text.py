@@ -14,7 +14,7 @@ from bench.experiments.network.findings import (
     stalls,
     transfers,
 )
-from bench.experiments.nodelay.findings import DELAY_S
+from bench.analysis.stalls import DELAY_S
 from bench.grammar.contrast import P50
 from bench.plan.namespaces import bandwidth
 from bench.run.frames import Run

@@ -11,7 +11,7 @@ import pandas as pd
 from bench import stats
 from bench.analysis.comparison import values
 from bench.analysis.resources import crowded, full, resources
-from bench.experiments.nodelay.findings import DELAY_S
+from bench.analysis.stalls import DELAY_S
 from bench.grammar.contrast import Ratio, ratio
 from bench.run import reply_streams
 from bench.run.frames import Run, number_of, numbered, once
