@@ -14,7 +14,6 @@ from bench.analysis.checks import level_changes
 from bench.analysis.comparison import compare_cases
 from bench.analysis.trust_card import Check
 from bench.experiments.calibration import findings as calibration
-from bench.experiments.marginal import findings as marginal
 from bench.experiments.messages import findings as codecs
 from bench.experiments.network import findings as network
 from bench.experiments.origins.findings import replicas
@@ -332,20 +331,6 @@ def processes(run: Run) -> Iterator[Row]:
                     *(" to ".join(f"{end:g}" for end in dict.fromkeys(ends)) for ends in WAMP_PROCESSES[role])
                 ),
             }
-
-
-@table("case")
-def marginal_costs(run: Run) -> Iterator[Row]:
-    """Return the cost per process start, per call and per kilobyte in each case: time, and CPU time by role."""
-    for case, (kind, words) in itertools.product(run.numbers, SPENT.items()):
-        start, _, byte = marginal.costs(run, case, kind)
-        yield {
-            "case": run.labels[case],
-            "quantity": words,
-            "per process [range over starts]": _ranged(start, duration),
-            "per call [range over starts]": _ranged(marginal.call_us(run, case, kind), duration),
-            "per kB of payload [range over starts]": _ranged(byte, duration),
-        }
 
 
 @table("case")

@@ -28,7 +28,6 @@ from bench.apps.classroom.merging import HOLDS
 from bench.drawing import axes as house
 from bench.experiments import panels, registry, sentences
 from bench.experiments.latency import figure as latency
-from bench.experiments.marginal import findings as marginal
 from bench.experiments.origins.figure import direction
 from bench.experiments.origins.findings import Relation
 from bench.experiments.overview.figure import above
@@ -206,7 +205,7 @@ def test_cpu_times_are_bars_unless_the_largest_hides_the_smallest(notebook, pane
 
 
 def test_a_ratio_whose_interval_contains_1_or_is_on_the_other_side_is_named_so():
-    heres = [marginal.Spread((low + high) / 2, low, high) for low, high in ((1.1, 1.2), (0.9, 1.2), (0.5, 0.9))]
+    heres = [stats.Spread((low + high) / 2, low, high) for low, high in ((1.1, 1.2), (0.9, 1.2), (0.5, 0.9))]
     same, contains, other = (direction(Relation("ZeroMQ", "a / b", 2.0, here)) for here in heres)
     assert same == "" and contains and other and contains != other
 

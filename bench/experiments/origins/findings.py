@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench import stats
-from bench.analysis import comparison
-from bench.experiments.marginal import findings as marginal
+from bench.analysis import comparison, marginal_costs
 from bench.experiments.published import GREETER, SCALE_UP, WAMP, XMLRPC_C, ZEROMQ
 from bench.run.frames import Run, once
 from bench.stats import Spread
@@ -105,8 +104,9 @@ def _xmlrpc_c(run: Run) -> Iterator[Replica]:
         if (case := run.first(system="xmlrpc_c", protocol=protocol, load="session")) is not None:
             theirs = XMLRPC_C[name]
             call_us = (theirs["calls_100_ms"] - theirs["call_1_ms"]) / 99 * 1e3
+            here = stats.across_starts(marginal_costs.difference_us(run, case))
             words = f"XML-RPC, {'HTTP' if protocol == 'http' else 'packet stream'}, one more call"
-            yield Replica("Xmlrpc-c, 1999", words, "us", (call_us,) * 2, marginal.difference_us(run, case))
+            yield Replica("Xmlrpc-c, 1999", words, "us", (call_us,) * 2, here)
     for server, held, sides in ((True, "one side", "one side"), (False, "both sides", "neither side")):
         if (case := run.first(system="xmlrpc_pstream", server_nodelay=server)) is not None:
             rate = XMLRPC_C["calls_per_s_held"][held]
