@@ -14,7 +14,6 @@ from bench.analysis.checks import level_changes
 from bench.analysis.comparison import compare_cases
 from bench.analysis.trust_card import Check
 from bench.experiments.calibration import findings as calibration
-from bench.experiments.messages import findings as codecs
 from bench.experiments.network import findings as network
 from bench.experiments.origins.findings import replicas
 from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
@@ -213,28 +212,6 @@ def _described(run: Run, case: int) -> Row:
     """Return whose calls the quantiles of a case describe, where several hosts took part."""
     hosts = per_host.described(run, case)
     return {"quantiles of": hosts} if hosts else {}
-
-
-@table("case")
-def messages(run: Run) -> Iterator[Row]:
-    """Return one row for each case of structured messages: RTT, the codec's four times alone, its share, the sizes."""
-    for case in filter(functools.partial(codecs.is_message, run), run.numbers):
-        of, split = run.case(case), codecs.split(run, case)
-        codec_ns = run.starts_of(case)
-        client, server = (
-            " + ".join(across_starts(codec_ns[name]).words(_of_ns) for name in names)
-            for names in (codecs.CLIENT, codecs.SERVER)
-        )
-        there, back = codecs.encoded_bytes(run, case)
-        yield {
-            "case": f"{of.system} {of.transport} {codecs.codec(run, case)}",
-            "message [B as JSON]": of.payload_bytes,
-            "encoded [B]": f"{there:,.0f} + {back:,.0f}",
-            "median RTT": split.rtt.words(duration),
-            "client: encode + decode": client,
-            "server: decode + encode": server,
-            "codec's share [range over starts]": _ranged(split.share, "{:.0%}".format),
-        }
 
 
 @table("case")

@@ -12,10 +12,9 @@ from bench import stats
 from bench.analysis.comparison import effect
 from bench.analysis.overload import without_times
 from bench.errors import unknown
-from bench.experiments import clients, fanin, nodelay
+from bench.experiments import clients, fanin, messages, nodelay
 from bench.experiments.connections import findings as connections
 from bench.experiments.languages import findings as languages
-from bench.experiments.messages import findings as messages
 from bench.experiments.network import findings as network
 from bench.experiments.openload.findings import capacity, mean_response_us, sweep
 from bench.experiments.overview.findings import over_sockets, ranked
@@ -25,6 +24,7 @@ from bench.experiments.streaming.findings import CPU, FIRST, paced, steps
 from bench.experiments.tls import findings as tls
 from bench.grammar.choose import chosen
 from bench.grammar.contrast import RATE, Contrast, Ratio
+from bench.grammar.quantities import over_starts
 from bench.run.frames import Run, column, number_of
 from bench.stats.intervals import Interval
 from bench.text import ratio_ends
@@ -138,11 +138,7 @@ def _held(run: Run, *sides: str) -> "pd.Series[float]":
 
 def _of_codec(run: Run, name: str) -> int:
     """Return the carrier's case with a codec at the middle size."""
-    return next(case for case in messages.by_codec(run) if messages.codec(run, case) == name)
-
-
-def _codec_percent(run: Run, name: str) -> Answer:
-    return messages.split(run, _of_codec(run, name)).share.times(100)
+    return next(case for case in messages.by_codec(run) if messages.codec(run.case(case)) == name)
 
 
 def _cross(run: Run, system: str) -> languages.Cross:
@@ -201,7 +197,7 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "clients q2": lambda run: _one(run, clients.gain),
     "nodelay q1": lambda run: _held(run, "client only", "server only"),
     "nodelay q2": lambda run: _held(run, "neither"),
-    "messages q1": lambda run: _codec_percent(run, "json"),
+    "messages q1": lambda run: over_starts(run, _of_codec(run, "json"), messages.SHARE),
     "messages q2": lambda run: effect(run, messages.by_codec(run)[0], _of_codec(run, "json"), P50),
     "languages q1": lambda run: languages.remaining(run, _cross(run, "sockets_c")),
     "languages q2": lambda run: languages.cpu_ratio(run, _cross(run, "grpc_cpp"), "server"),
