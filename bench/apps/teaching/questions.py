@@ -12,8 +12,7 @@ from bench import stats
 from bench.analysis.comparison import effect
 from bench.analysis.overload import without_times
 from bench.errors import unknown
-from bench.experiments import clients, fanin, messages, nodelay
-from bench.experiments.connections import findings as connections
+from bench.experiments import clients, connections, fanin, messages, nodelay
 from bench.experiments.languages import findings as languages
 from bench.experiments.network import findings as network
 from bench.experiments.openload.findings import capacity, mean_response_us, sweep
@@ -210,8 +209,8 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "streaming q1": _first_message,
     "streaming q2": _message_cpu,
     "scaleup q1": _workers,
-    "connections q1": lambda run: connections.persistence(run, "sockets"),
-    "connections q2": lambda run: connections.deepening(run, "zeromq"),
+    "connections q1": lambda run: _one(run, connections.persistent, system="sockets"),
+    "connections q2": lambda run: _one(run, connections.deeper, system="zeromq"),
     "fanin q1": lambda run: _one(run, fanin.detour, system="redis"),
     "fanin q2": lambda run: _one(run, fanin.growth, system="nats"),
     "network q1": lambda run: network.added_to(run, "sockets"),
