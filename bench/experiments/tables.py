@@ -19,7 +19,6 @@ from bench.experiments.origins.findings import replicas
 from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
 from bench.experiments.retries.findings import outcomes, recovery_words
 from bench.experiments.sentences import AT_LEAST, EXACTLY, UNKNOWN, factor, limit_of
-from bench.experiments.tls import findings as tls
 from bench.grammar.contrast import load_of
 from bench.grammar.experiment import experiment
 from bench.plan.case import MOST_CALLS, Case
@@ -34,7 +33,6 @@ from bench.text import counted, duration, in_bytes, listed, quantity
 
 Row = dict[str, Any]
 
-SPENT = {"wall": "time", "client": "client CPU", "server": "server CPU"}
 TOO_FEW = "n/a (too few in a start)"
 
 
@@ -308,22 +306,6 @@ def processes(run: Run) -> Iterator[Row]:
                     *(" to ".join(f"{end:g}" for end in dict.fromkeys(ends)) for ends in WAMP_PROCESSES[role])
                 ),
             }
-
-
-@table("case")
-def encryption_costs(run: Run) -> Iterator[Row]:
-    """Return what encryption adds to a connection, to a call and to a kilobyte: time, and CPU time by role."""
-    smallest = in_bytes(tls.sizes(run)[0])
-    for pair, (kind, words) in itertools.product(tls.pairs(run), SPENT.items()):
-        added = tls.added(run, pair.plain, pair.encrypted, kind)
-        yield {
-            "case": tls.name(run, pair),
-            "protocol": tls.protocol(run, pair),
-            "of": words,
-            "per connection: handshake [95 % CI]": _ranged(added.handshake, duration),
-            f"per call of {smallest} [95 % CI]": _ranged(added.call, duration),
-            "per kB of payload [95 % CI]": _ranged(added.byte, duration),
-        }
 
 
 @table("link")

@@ -12,7 +12,7 @@ from bench import stats
 from bench.analysis.comparison import effect
 from bench.analysis.overload import without_times
 from bench.errors import unknown
-from bench.experiments import clients, connections, fanin, messages, nodelay
+from bench.experiments import clients, connections, fanin, messages, nodelay, tls
 from bench.experiments.languages import findings as languages
 from bench.experiments.network import findings as network
 from bench.experiments.openload.findings import capacity, mean_response_us, sweep
@@ -20,7 +20,6 @@ from bench.experiments.overview.findings import over_sockets, ranked
 from bench.experiments.retries.findings import Outcome, outcomes
 from bench.experiments.scaleup.findings import of_bytes
 from bench.experiments.streaming.findings import CPU, FIRST, paced, steps
-from bench.experiments.tls import findings as tls
 from bench.grammar.choose import chosen
 from bench.grammar.contrast import RATE, Contrast, Ratio
 from bench.grammar.quantities import over_starts
@@ -145,11 +144,6 @@ def _cross(run: Run, system: str) -> languages.Cross:
     return next(cross for cross in languages.single(run) if cross.system == system)
 
 
-def _tls_pair(run: Run) -> tls.Pair:
-    """Return raw sockets without and with TLS."""
-    return next(pair for pair in tls.pairs(run) if run.case(pair.plain).system == "sockets")
-
-
 def _response_ms(run: Run, share: float) -> "pd.Series[float] | None":
     """Return the mean response time in ms at the highest offered rate up to a share of the capacity.
 
@@ -200,8 +194,8 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "messages q2": lambda run: effect(run, messages.by_codec(run)[0], _of_codec(run, "json"), P50),
     "languages q1": lambda run: languages.remaining(run, _cross(run, "sockets_c")),
     "languages q2": lambda run: languages.cpu_ratio(run, _cross(run, "grpc_cpp"), "server"),
-    "tls q1": lambda run: tls.connect_ratio(run, _tls_pair(run)),
-    "tls q2": lambda run: tls.call_ratio(run, _tls_pair(run), tls.sizes(run)[-1]),
+    "tls q1": lambda run: _one(run, tls.connecting, system="sockets"),
+    "tls q2": lambda run: _one(run, tls.large_calls, system="sockets"),
     "openload q1": lambda run: _response_ms(run, 0.5),
     "openload q2": lambda run: _response_ms(run, 0.9),
     "retries q1": lambda run: _at_once(run).attempts_per_request,
