@@ -14,7 +14,6 @@ from bench.analysis.checks import level_changes
 from bench.analysis.comparison import compare_cases
 from bench.analysis.trust_card import Check
 from bench.experiments.calibration import findings as calibration
-from bench.experiments.network import findings as network
 from bench.experiments.origins.findings import replicas
 from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
 from bench.experiments.retries.findings import outcomes, recovery_words
@@ -306,21 +305,6 @@ def processes(run: Run) -> Iterator[Row]:
                     *(" to ".join(f"{end:g}" for end in dict.fromkeys(ends)) for ends in WAMP_PROCESSES[role])
                 ),
             }
-
-
-@table("link")
-def ranking(run: Run) -> Iterator[Row]:
-    """Return one row for each link and payload of the systems compared: rank and ratio to the first of each system."""
-    for condition in network.conditions(run):
-        base, *others = condition.cases
-        ranks = {name: f"{place}." for place, name in enumerate(network.ranked(run, condition), 1)}
-        ratios_of = dict(zip(others, network.ratios_of(run, condition), strict=True))
-        yield {
-            "link": condition.link,
-            "payload": in_bytes(condition.payload_bytes),
-            base: f"{ranks[base]} {_median(run, condition.cases[base], column(0.5), duration)}",
-            **{name: f"{ranks[name]} {ratio}" for name, ratio in ratios_of.items()},
-        }
 
 
 @table("origin")

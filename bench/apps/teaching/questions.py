@@ -12,9 +12,8 @@ from bench import stats
 from bench.analysis.comparison import effect
 from bench.analysis.overload import without_times
 from bench.errors import unknown
-from bench.experiments import clients, connections, fanin, messages, nodelay, tls
+from bench.experiments import clients, connections, fanin, messages, network, nodelay, tls
 from bench.experiments.languages import findings as languages
-from bench.experiments.network import findings as network
 from bench.experiments.openload.findings import capacity, mean_response_us, sweep
 from bench.experiments.overview.findings import over_sockets, ranked
 from bench.experiments.retries.findings import Outcome, outcomes
@@ -207,6 +206,6 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "connections q2": lambda run: _one(run, connections.deeper, system="zeromq"),
     "fanin q1": lambda run: _one(run, fanin.detour, system="redis"),
     "fanin q2": lambda run: _one(run, fanin.growth, system="nats"),
-    "network q1": lambda run: network.added_to(run, "sockets"),
-    "network q2": lambda run: network.limited(run, "grpc_sync"),
+    "network q1": lambda run: _one(run, network.added, system="sockets"),
+    "network q2": lambda run: _one(run, network.limited, system="grpc_sync"),
 }
