@@ -178,7 +178,7 @@ claims = (
     Claim("small calls take longer on the connection of a large call than on their own", decisive, above=1),
 )
 
-TIME = Quantity("mean time per call", duration, lambda run, case: 1e6 / run.starts_of(case)[RATE])
+TIME = Quantity("mean time per call", duration, values=lambda run, case: 1e6 / run.starts_of(case)[RATE])
 
 
 def against_churn(name: str | Quantity, title: str, words: str) -> Callable[[Run, Axes], object]:

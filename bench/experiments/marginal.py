@@ -32,7 +32,7 @@ from bench.drawing.axes import (
 from bench.errors import UsageError
 from bench.experiments.published import XMLRPC_C
 from bench.grammar import Claim, Contrast, Level, ManyBytes, Quantity, Systems, as_sweep, over_starts
-from bench.grammar.table import as_table, ranged
+from bench.grammar.table import as_table, with_ends
 from bench.plan import parameters
 from bench.plan.case import MOST_CALLS, Case
 from bench.run.frames import Run
@@ -71,9 +71,9 @@ def sweep(
             yield Case(name, by, sizes[0], dict(options), amount.where(), "session", sessions=tuple(sessions))
 
 
-CALL = Quantity("time per additional call", duration, lambda run, case: costs(run, case)["call"])
-DIFFERENCE = Quantity("difference: a process with many calls - one with 1", duration, difference_us)
-STOPWATCH = Quantity("timer inside the process", duration, stopwatch_us)
+CALL = Quantity("time per additional call", duration, values=lambda run, case: costs(run, case)["call"])
+DIFFERENCE = Quantity("difference: a process with many calls - one with 1", duration, values=difference_us)
+STOPWATCH = Quantity("timer inside the process", duration, values=stopwatch_us)
 cpp_http = Contrast(CALL, of=CPP_HTTP, over=CPP_STREAM)
 python_http = Contrast(CALL, of={"system": "xmlrpc_stdlib"}, over={"system": "xmlrpc_pstream"})
 http_python = Contrast(CALL, of={"system": "xmlrpc_stdlib"}, over=CPP_HTTP)
@@ -169,7 +169,9 @@ panels = {"whole": whole, "one_call": one_call, "starting": starting, "methods":
 def marginal_costs(run: Run) -> Iterator[dict[str, Any]]:
     """Yield the cost per process start, per call and per kilobyte of each case: time, and CPU time by role."""
     for case, (kind, words) in itertools.product(run.numbers, KINDS.items()):
-        process, call, kilobyte = (ranged(across_starts(each), duration) for _, each in costs(run, case, kind).items())
+        process, call, kilobyte = (
+            with_ends(across_starts(each), duration) for _, each in costs(run, case, kind).items()
+        )
         yield {
             "case": run.labels[case],
             "quantity": words,
@@ -183,7 +185,7 @@ def marginal_costs(run: Run) -> Iterator[dict[str, Any]]:
 def by_method(run: Run) -> Iterator[dict[str, Any]]:
     """Yield the time per call of each case by three methods, with the range over starts."""
     for case in run.numbers:
-        times = {name.words: ranged(over_starts(run, case, name), duration) for name in METHODS}
+        times = {name.words: with_ends(over_starts(run, case, name), duration) for name in METHODS}
         yield {"case": run.labels[case], **times}
 
 

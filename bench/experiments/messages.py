@@ -32,7 +32,7 @@ from bench.grammar import (
     over_starts,
 )
 from bench.grammar.quantities import whole
-from bench.grammar.table import as_table, ranged
+from bench.grammar.table import as_table, with_ends
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run, once
@@ -64,7 +64,7 @@ def sweep(
 ) -> Iterator[Case | Absent]:
     """Yield each system with its default codec and with opaque bytes, at the middle size; one carrier with each codec.
 
-    The carrier is measured at every size. A codec or a system that cannot carry the message is absent.
+    The carrier is measured at every size. A codec or a system that cannot carry the message is ``Absent``.
     """
     kind = parameters.text(message, "message")
     if kind == message_types.BYTES:
@@ -93,7 +93,7 @@ def sweep(
 
 
 def _carried(case: Case, label: str) -> Case | Absent:
-    """Return the validated case; that it is absent, and the reason, if its message cannot be carried."""
+    """Return the validated case; what is ``Absent`` and why, if its message cannot be carried."""
     try:
         return support.checked(case)
     except UsageError as reason:
@@ -155,9 +155,9 @@ def with_bytes(run: Run, among: Sequence[int]) -> list[int]:
     return [case for case in among if run.case(case).message == message_types.BYTES or case in by_system(run)]
 
 
-IN_CLIENT = Quantity("codec's time in the client", duration, lambda run, case: codec_us(run, case, CLIENT))
-IN_SERVER = Quantity("codec's time in the server", duration, lambda run, case: codec_us(run, case, SERVER))
-SHARE = Quantity("codec's share of the call [%]", whole, share_percent)
+IN_CLIENT = Quantity("codec's time in the client", duration, values=lambda run, case: codec_us(run, case, CLIENT))
+IN_SERVER = Quantity("codec's time in the server", duration, values=lambda run, case: codec_us(run, case, SERVER))
+SHARE = Quantity("codec's share of the call [%]", whole, values=share_percent)
 message = Contrast(
     P50,
     of={"message": lambda kind: kind != message_types.BYTES},
@@ -262,7 +262,7 @@ def messages(run: Run) -> Iterator[dict[str, Any]]:
             "median RTT": over_starts(run, case, P50).words(duration),
             "client: encode + decode": client,
             "server: decode + encode": server,
-            "codec's share [%, range over starts]": ranged(over_starts(run, case, SHARE), whole),
+            "codec's share [%, range over starts]": with_ends(over_starts(run, case, SHARE), whole),
             "everything else": duration(rest_us(run, case)),
         }
 

@@ -96,8 +96,8 @@ def acks_per_stall(run: Run) -> list[Estimate]:
     ]
 
 
-ACKS = Quantity("delayed ACKs per call", two_decimals, acks_per_call)
-FIRST = Quantity("first call", duration, lambda run, case: run.starts_of(case)["first_rtt_ns"] / 1e3)
+ACKS = Quantity("delayed ACKs per call", two_decimals, values=acks_per_call)
+FIRST = Quantity("first call", duration, values=lambda run, case: run.starts_of(case)["first_rtt_ns"] / 1e3)
 stalled = Contrast(P50, of=stalling, over={sides: "both"}, by=("system",), where=two_writes)
 
 neither = Level(P50, lambda run, among: [case for case in two_writes(run, among) if stalls(run.case(case)) == 2])

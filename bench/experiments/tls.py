@@ -42,12 +42,12 @@ from bench.grammar import (
     chosen,
     way_of,
 )
-from bench.grammar.table import as_table, ranged
+from bench.grammar.table import as_table, ratio_with_ends, with_ends
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
-from bench.text import duration, in_bytes, quantity
+from bench.text import duration, in_bytes
 from bench.validation.amount import InTurns
 from bench.validation.cases import absent_of, chosen_systems
 from bench.validation.support import encrypted_transports, encrypting
@@ -121,7 +121,7 @@ def largest(run: Run, among: Sequence[int]) -> list[int]:
     return [case for case in cases if run.case(case).payload_bytes == max(run.case(of).payload_bytes for of in cases)]
 
 
-CONNECT = Quantity("time to the first reply", duration, connect_us)
+CONNECT = Quantity("time to the first reply", duration, values=connect_us)
 PLAIN, ENCRYPTED = {"tls": False}, {"tls": True}
 NEW, RESUMED = (
     {"tls": True, "tls_session": (lambda session, on=on: (session == "resumed") == on)} for on in (False, True)
@@ -217,9 +217,9 @@ def encryption_costs(run: Run) -> Iterator[dict[str, Any]]:
             "case": way_of(run, pair.plain),
             "protocol": protocol(run, pair.plain),
             "of": words,
-            "per connection: handshake [95 % CI]": ranged(cost.handshake, duration),
-            f"per call of {in_bytes(min(pair.calls))} [95 % CI]": ranged(cost.call, duration),
-            "per kB of payload [95 % CI]": ranged(cost.byte, duration),
+            "per connection: handshake [95 % CI]": with_ends(cost.handshake, duration),
+            f"per call of {in_bytes(min(pair.calls))} [95 % CI]": with_ends(cost.call, duration),
+            "per kB of payload [95 % CI]": with_ends(cost.byte, duration),
         }
 
 
@@ -234,16 +234,11 @@ def calls(run: Run) -> Iterator[dict[str, Any]]:
         yield {
             "case": way(run, of.other),
             "payload": in_bytes(run.case(of.other).payload_bytes),
-            "RTT [95 % CI]": ranged(of.interval, ratio_text),
-            "CPU time [95 % CI]": ranged(work[of.other], ratio_text) if of.other in work else "not known",
-            "CPU time added / RTT added [95 % CI]": ranged(encryption.computed(run, of.base, of.other), ratio_text),
+            "RTT [95 % CI]": ratio_with_ends(of.interval),
+            "CPU time [95 % CI]": ratio_with_ends(work[of.other]) if of.other in work else "not known",
+            "CPU time added / RTT added [95 % CI]": ratio_with_ends(encryption.computed(run, of.base, of.other)),
             "CPU utilization, encrypted": limit_of(run, of.other).utilization,
         }
-
-
-def ratio_text(value: float, *, like: float | None = None) -> str:
-    """Return a ratio with three digits."""
-    return quantity(value)
 
 
 tables = {"encryption_costs": encryption_costs, "encrypted_calls": calls}

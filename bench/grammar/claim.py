@@ -8,6 +8,8 @@ import pandas as pd
 
 from bench.grammar.estimate import Estimate
 from bench.run.frames import Run
+from bench.stats import Spread
+from bench.stats.intervals import Interval
 from bench.text import few, paragraphs
 
 HOLDS, CONTRADICTED, UNDECIDED = "holds", "contradicted", "undecided"
@@ -45,10 +47,11 @@ class Claim:
         limit = asked(run) if callable(asked) else asked
         if limit is None:
             return []
-        return [Verdict(of, limit, self._word(of, limit)) for of in self.estimand(run)]
+        return [Verdict(of, limit, self.word(of.interval, limit)) for of in self.estimand(run)]
 
-    def _word(self, of: Estimate, limit: float) -> str:
-        is_above, is_below = of.interval.low > limit, of.interval.high < limit
+    def word(self, interval: Interval | Spread, limit: float) -> str:
+        """Return the verdict on an interval."""
+        is_above, is_below = interval.low > limit, interval.high < limit
         holds, fails = (is_below, is_above) if self.above is None else (is_above, is_below)
         return HOLDS if holds else CONTRADICTED if fails else UNDECIDED
 

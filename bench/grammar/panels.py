@@ -42,6 +42,7 @@ from bench.grammar.choose import Chooser, Factor, alike, chosen, factor
 from bench.grammar.contrast import Contrast
 from bench.grammar.model import Model
 from bench.grammar.quantities import Quantity, factor_or_quantity, over_starts, per_start, quantity_of
+from bench.grammar.table import label_of
 from bench.run.frames import Run
 from bench.text import in_bytes
 
@@ -56,11 +57,6 @@ FACTORS: dict[str, tuple[str, Ticks]] = {  # of horizontal axes: their words, an
     "outstanding": ("calls under way on each connection", "{:g}".format),
     "offered_per_s": ("offered requests per second", "{:g}".format),
 }
-
-
-def label_of(run: Run, case: int) -> str:
-    """Return the label of a case."""
-    return run.labels[case]
 
 
 def way_of(run: Run, case: int) -> str:
@@ -120,7 +116,7 @@ class Rows(Panel):
                 range_row(axes, y, RangeRow(starts, colour, marker=marker, is_hollow=of.is_hollow), text.text)
         self._name(axes, cases)
         for name, (colour, marker) in of_hue.items():
-            axes.plot([], [], marker, ms=7, color=colour, label=name)
+            axes.plot([], [], marker, ms=7, color=colour, label=name if name.isalpha() else f"{self.hue} {name}")
         _from_zero_or_log(axes.xaxis, [value for starts in values for value in starts], text.text)
         axes.set_xlabel(f"{text.words}, each start; bar: range, line: median")
 
@@ -196,14 +192,13 @@ class Lines(Panel):
         at: list[float] = []
         values: list[float] = []
         lines = list(self._lines(run))
-        of_lines = _looks_of(lines)
         dashes = LINE_STYLES if len({part.case(cases[0]).transport for part, cases in lines}) > 1 else {}
-        for drawn, (part, cases) in zip(of_lines, lines, strict=True):
+        for colours, (part, cases) in zip(self._looks(lines), lines, strict=True):
             x = [factor_or_quantity(part, case, self.x) for case in cases]
             spreads = [over_starts(part, case, self.quantity) for case in cases]
             of, name = part.case(cases[0]), marked(self.label(part, cases[0]), part is not run)
             with hollow(axes, part is not run):
-                draw_spreads(axes, x, spreads, drawn, name, dashes.get(of.transport, "-"))
+                draw_spreads(axes, x, spreads, colours, name, dashes.get(of.transport, "-"))
             at, values = at + x, values + [spread.middle for spread in spreads]
         if not at:
             return say_why_empty(axes, "this run has no such cases")
@@ -223,6 +218,11 @@ class Lines(Panel):
             for _, cases in alike(part, chosen(part, self.where), self.by):
                 yield part, sorted(cases, key=lambda case: factor_or_quantity(part, case, self.x))
 
+    def _looks(self, lines: Sequence[tuple[Run, list[int]]]) -> list[Look]:
+        """Return the look of each line: that of its case in every panel, where that distinguishes the lines."""
+        of_cases = [looks(part)[cases[0]] for part, cases in lines]
+        return of_cases if len(set(of_cases)) == len(lines) else [look(place) for place in range(len(lines))]
+
     def _draw_models(self, run: Run, axes: Axes) -> None:
         for model in self.models:
             if curve := model.curve(run):
@@ -230,12 +230,6 @@ class Lines(Panel):
                 axes.plot(curve.x, curve.y, model.line, color=colour, lw=1.8, label=model.words)
                 if curve.low is not None:
                     band(axes, curve.x, curve.low, curve.high, colour)
-
-
-def _looks_of(lines: Sequence[tuple[Run, list[int]]]) -> list[Look]:
-    """Return the look of each line: that of its system and transport, or by its place where these are alike."""
-    usual = [looks(part)[cases[0]] for part, cases in lines]
-    return usual if len(set(usual)) == len(usual) else [look(place) for place in range(len(lines))]
 
 
 @dataclass(frozen=True)
