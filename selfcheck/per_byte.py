@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.experiments.tls.findings import fit
+from bench.analysis.encryption import fit
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.validation.oracle_options import oracle_server

@@ -200,7 +200,7 @@ def ratios(run: Run, base: int, other: int, name: str) -> "pd.Series[float]":
     if of_turns is not None:
         return of_turns.groupby(level="block").median()
     pairs = itertools.product(*run.sides(base, other))
-    logs = [_logs_of_ratio(values(run, one, name), values(run, another, name)) for one, another in pairs]
+    logs = [log_ratios(values(run, one, name), values(run, another, name)) for one, another in pairs]
     return pd.concat(logs).groupby(level=0).mean() if logs else pd.Series(dtype=float)
 
 
@@ -243,10 +243,11 @@ def effect(run: Run, base: int, other: int, name: str) -> Interval:
 
 def ratio_of(base: "pd.Series[float]", other: "pd.Series[float]") -> Interval:
     """Return the ratio of two quantities by block, other over base, as ``effect`` does; all NaN without a block."""
-    return intervals.paired_shift(_logs_of_ratio(base, other).to_numpy()).exp()
+    return intervals.paired_shift(log_ratios(base, other).to_numpy()).exp()
 
 
-def _logs_of_ratio(base: "pd.Series[float]", other: "pd.Series[float]") -> "pd.Series[float]":
+def log_ratios(base: "pd.Series[float]", other: "pd.Series[float]") -> "pd.Series[float]":
+    """Return ln(other / base) of two quantities by block, of the blocks in which both are positive."""
     return (np.log(other[other > 0]) - np.log(base[base > 0])).dropna()
 
 

@@ -9,11 +9,12 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis.resources import crowded, full, resources
+from bench.analysis.stalls import DELAY_S
 from bench.run import reply_streams
 from bench.run.frames import Run, number_of, once
 from bench.run.reply_streams import column
 
-DELAY_NS = 40e6  # Linux's least delay of an acknowledgement (TCP_DELACK_MIN); one comes up to a quarter later
+DELAY_NS = 1e9 * DELAY_S  # a delayed acknowledgement comes this late, or up to a quarter more
 MOST_OVERDUE = 0.05  # share of messages that may come more than one gap late where the schedule is kept
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis.comparison import effect
+from bench.analysis.marginal_costs import difference_us
 from bench.drawing.axes import (
     GREY,
     SMALL,
@@ -23,7 +24,6 @@ from bench.drawing.axes import (
     write_beside,
 )
 from bench.drawing.borrowed import marked, shown
-from bench.experiments.marginal import findings as marginal
 from bench.experiments.published import FIRST_CALL, ONE_MORE, ORIGINS, WAMP, Number, numbers
 from bench.grammar import Claim, Estimate, per_start
 from bench.grammar.sweep import as_sweep
@@ -90,7 +90,7 @@ def replicas(run: Run) -> list[Replica]:
 
 def _here(run: Run, of: Number, case: int) -> Spread:
     if of.column == ONE_MORE:
-        return marginal.difference_us(run, case)
+        return across_starts(difference_us(run, case).to_list())
     return across_starts((per_start(run, case, of.column) * (1e-3 if of.column == FIRST_CALL else 1)).to_list())
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from bench.experiments.marginal.findings import difference_us, of_hundred, spent
 from bench.grammar.quantities import P50, RATE
 from bench.plan.case import Case
 from bench.run.frames import Run, numbered
@@ -195,25 +194,6 @@ def zeromq_lines(run: Run) -> str:
         ]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
-
-
-def xmlrpc_lines(run: Run) -> str:
-    """Return whole client processes in the form of the Xmlrpc-c notes, with their values of about 1999."""
-    lines = ["medians over the starts; the last number of a line is the median of each start's own difference:"]
-    for case in run.numbers:
-        rows = spent(run, case, "wall")
-        rows = rows[rows["payload_bytes"] == run.case(case).payload_bytes]
-        many, of_one = of_hundred(run, case), rows.loc[rows["calls"] == 1, "us"].median() / 1e3
-        of_many = rows.loc[rows["calls"] == many, "us"].median() / 1e3
-        call = difference_us(run, case).times(1e-3).words("{:.3f} ms".format)
-        times = f"{many} RPCs {of_many:.1f} ms, 1 RPC {of_one:.1f} ms -> {call} for one more"
-        lines.append(f"{run.labels[case]}: {times}")
-    lines.append("the origin, about 1999 (696 bogomips), a whole process each:")
-    for name in ("http_c", "http_cpp", "pstream_cpp"):
-        theirs = XMLRPC_C[name]
-        call = (theirs["calls_100_ms"] - theirs["call_1_ms"]) / 99
-        lines.append(f"  {name}: 100 RPCs {theirs['calls_100_ms']} ms, 1 RPC {theirs['call_1_ms']} ms -> {call:.1f} ms")
-    return "\n".join(lines)
 
 
 def scaleup_lines(run: Run) -> str:

@@ -1,7 +1,6 @@
 """Results as tables of text: for notebooks, terminals, and the application in the browser."""
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -12,11 +11,7 @@ from bench import stats
 from bench.analysis import overload, per_host, quantiles, resources, stationarity
 from bench.analysis.checks import level_changes
 from bench.analysis.trust_card import Check
-from bench.experiments.marginal import findings as marginal
-from bench.experiments.messages import findings as codecs
-from bench.experiments.network import findings as network
 from bench.experiments.sentences import AT_LEAST, EXACTLY, UNKNOWN, limit_of
-from bench.experiments.tls import findings as tls
 from bench.grammar.contrast import load_of
 from bench.grammar.experiment import experiment
 from bench.plan.case import MOST_CALLS, Case
@@ -25,13 +20,12 @@ from bench.plan.retry_policy import RetryPolicy
 from bench.run import requests
 from bench.run.frames import Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
-from bench.stats import Spread, Text, across_starts
+from bench.stats import Spread, Text
 from bench.stats.intervals import Interval
 from bench.text import counted, duration, in_bytes, listed, quantity
 
 Row = dict[str, Any]
 
-SPENT = {"wall": "time", "client": "client CPU", "server": "server CPU"}
 TOO_FEW = "n/a (too few in a start)"
 
 
@@ -212,28 +206,6 @@ def _described(run: Run, case: int) -> Row:
 
 
 @table("case")
-def messages(run: Run) -> Iterator[Row]:
-    """Return one row for each case of structured messages: RTT, the codec's four times alone, its share, the sizes."""
-    for case in filter(functools.partial(codecs.is_message, run), run.numbers):
-        of, split = run.case(case), codecs.split(run, case)
-        codec_ns = run.starts_of(case)
-        client, server = (
-            " + ".join(across_starts(codec_ns[name]).words(_of_ns) for name in names)
-            for names in (codecs.CLIENT, codecs.SERVER)
-        )
-        there, back = codecs.encoded_bytes(run, case)
-        yield {
-            "case": f"{of.system} {of.transport} {codecs.codec(run, case)}",
-            "message [B as JSON]": of.payload_bytes,
-            "encoded [B]": f"{there:,.0f} + {back:,.0f}",
-            "median RTT": split.rtt.words(duration),
-            "client: encode + decode": client,
-            "server: decode + encode": server,
-            "codec's share [range over starts]": _ranged(split.share, "{:.0%}".format),
-        }
-
-
-@table("case")
 def loads(run: Run) -> Iterator[Row]:
     """Return one row for each case of calls: offered and achieved rate, RTT, response time, and send lag."""
     untold = overload.without_times(run)
@@ -298,50 +270,6 @@ def _of_router(run: Run, case: int, of: str) -> Row:
 
 
 @table("case")
-def marginal_costs(run: Run) -> Iterator[Row]:
-    """Return the cost per process start, per call and per kilobyte in each case: time, and CPU time by role."""
-    for case, (kind, words) in itertools.product(run.numbers, SPENT.items()):
-        start, _, byte = marginal.costs(run, case, kind)
-        yield {
-            "case": run.labels[case],
-            "quantity": words,
-            "per process [range over starts]": _ranged(start, duration),
-            "per call [range over starts]": _ranged(marginal.call_us(run, case, kind), duration),
-            "per kB of payload [range over starts]": _ranged(byte, duration),
-        }
-
-
-@table("case")
-def encryption_costs(run: Run) -> Iterator[Row]:
-    """Return what encryption adds to a connection, to a call and to a kilobyte: time, and CPU time by role."""
-    smallest = in_bytes(tls.sizes(run)[0])
-    for pair, (kind, words) in itertools.product(tls.pairs(run), SPENT.items()):
-        added = tls.added(run, pair.plain, pair.encrypted, kind)
-        yield {
-            "case": tls.name(run, pair),
-            "protocol": tls.protocol(run, pair),
-            "of": words,
-            "per connection: handshake [95 % CI]": _ranged(added.handshake, duration),
-            f"per call of {smallest} [95 % CI]": _ranged(added.call, duration),
-            "per kB of payload [95 % CI]": _ranged(added.byte, duration),
-        }
-
-
-@table("link")
-def ranking(run: Run) -> Iterator[Row]:
-    """Return one row for each link and payload of the systems compared: rank and ratio to the first of each system."""
-    for condition in network.conditions(run):
-        base, *others = condition.cases
-        ranks = {name: f"{place}." for place, name in enumerate(network.ranked(run, condition), 1)}
-        ratios_of = dict(zip(others, network.ratios_of(run, condition), strict=True))
-        yield {
-            "link": condition.link,
-            "payload": in_bytes(condition.payload_bytes),
-            base: f"{ranks[base]} {_median(run, condition.cases[base], column(0.5), duration)}",
-            **{name: f"{ranks[name]} {ratio}" for name, ratio in ratios_of.items()},
-        }
-
-
 def disturbances(run: Run) -> pd.DataFrame:
     """Return one row for each case: disturbances in its windows, as shares of one CPU (median of its starts).
 

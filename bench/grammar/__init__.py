@@ -1,6 +1,6 @@
 """The words in which an experiment is written: sweep, contrast, level, claim, table, model, and panels of figures."""
 
-from bench.grammar.choose import alike, chosen, each, fewest, most
+from bench.grammar.choose import Factor, alike, chosen, each, fewest, most
 from bench.grammar.claim import Claim
 from bench.grammar.contrast import Contrast, Ratio
 from bench.grammar.estimand import Estimand
@@ -8,7 +8,7 @@ from bench.grammar.estimate import Estimate, of_interval, of_spread
 from bench.grammar.level import Level
 from bench.grammar.model import Curve, Model
 from bench.grammar.panels import Cdf, CpuBars, Lines, Panel, Ratios, Rows, way_of
-from bench.grammar.quantities import CPU, MESSAGES, P50, RATE, over_starts, per_start
+from bench.grammar.quantities import CPU, MESSAGES, P50, RATE, Quantity, over_starts, per_start
 from bench.grammar.sweep import (
     Absent,
     Bytes,
@@ -25,6 +25,7 @@ from bench.grammar.sweep import (
     System,
     Systems,
     as_sweep,
+    distinct,
 )
 from bench.grammar.table import Table, ratio_with_ends, with_ends
 
@@ -46,6 +47,7 @@ __all__ = [
     "Engine",
     "Estimand",
     "Estimate",
+    "Factor",
     "Flag",
     "Level",
     "Lines",
@@ -54,6 +56,7 @@ __all__ = [
     "Options",
     "OwnEngine",
     "Panel",
+    "Quantity",
     "Rate",
     "Rates",
     "Ratio",
@@ -65,6 +68,7 @@ __all__ = [
     "alike",
     "as_sweep",
     "chosen",
+    "distinct",
     "each",
     "fewest",
     "most",

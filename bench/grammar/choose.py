@@ -5,10 +5,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.grammar.quantities import factor_or_quantity
+from bench.plan.case import Case
 from bench.run.frames import Run
 
-Chooser = Mapping[str, object] | Callable[[Run, Sequence[int]], Sequence[int]]
+Factor = str | Callable[[Case], object]
+"""A field, property or option of a case by its name, or a function of the case."""
+Chooser = Mapping[Any, object] | Callable[[Run, Sequence[int]], Sequence[int]]
 """Factors with their values, or with a function that says which values are meant; or a function of cases."""
+
+
+def factor(case: Case, name: Factor) -> Any:
+    """Return a factor of a case; None of an option that its system lacks."""
+    return name(case) if callable(name) else case.factor(name)
 
 
 def chosen(run: Run, choose: Chooser, among: Sequence[int] | None = None) -> list[int]:
@@ -17,7 +25,7 @@ def chosen(run: Run, choose: Chooser, among: Sequence[int] | None = None) -> lis
         among = [case for case in run.numbers if run.case(case).system != "loopback"]
     if not isinstance(choose, Mapping):
         return list(choose(run, among))
-    return [case for case in among if all(_has(run.case(case).factor(name), choose[name]) for name in choose)]
+    return [case for case in among if all(_has(factor(run.case(case), name), choose[name]) for name in choose)]
 
 
 def _has(value: object, wanted: Any) -> bool:
@@ -45,7 +53,7 @@ def _extreme(run: Run, among: Sequence[int], name: str, choose: Callable[..., in
     return [choose(known, key=values.__getitem__)] if known else []
 
 
-def each(by: str, *chooses: Chooser) -> Chooser:
+def each(by: Factor, *chooses: Chooser) -> Chooser:
     """Choose by several choosers among the cases of each value of a factor, every case once."""
     return lambda run, among: [
         case for _, part in alike(run, among, (by,)) for case in dict.fromkeys(_all(run, chooses, part))
@@ -57,9 +65,9 @@ def _all(run: Run, chooses: Sequence[Chooser], among: Sequence[int]) -> Iterator
         yield from chosen(run, choose, among)
 
 
-def alike(run: Run, cases: Sequence[int], by: Sequence[str]) -> list[tuple[tuple[Any, ...], list[int]]]:
+def alike(run: Run, cases: Sequence[int], by: Sequence[Factor]) -> list[tuple[tuple[Any, ...], list[int]]]:
     """Return the cases that have the same values of some factors, with these values, in the order of the first."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for case in cases:
-        groups.setdefault(tuple(run.case(case).factor(name) for name in by), []).append(case)
+        groups.setdefault(tuple(factor(run.case(case), name) for name in by), []).append(case)
     return list(groups.items())

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from bench.analysis.comparison import QUANTITIES, effect
-from bench.grammar.choose import Chooser, alike, chosen
+from bench.analysis import comparison
+from bench.analysis.comparison import QUANTITIES, effect, ratio_of
+from bench.grammar.choose import Chooser, Factor, alike, chosen
 from bench.grammar.estimate import Estimate
 from bench.grammar.quantities import P50 as P50
 from bench.grammar.quantities import RATE as RATE
-from bench.grammar.quantities import over_starts, quantity_of
+from bench.grammar.quantities import Quantity, by_block, over_starts, quantity_of
 from bench.run.frames import Run, number_of
 from bench.stats.intervals import Interval
 from bench.text import capitalized, few, ratio_ends
@@ -21,13 +22,13 @@ from bench.text import capitalized, few, ratio_ends
 class Ratio:
     """A quantity of one case divided by the same quantity of another, by ``comparison.effect``.
 
-    base, other: numbers of the cases; the ratio is other over base. name: a column of ``Run.starts``. interval: the
+    base, other: numbers of the cases; the ratio is other over base. name: see ``Contrast.quantity``. interval: the
     Hodges-Lehmann median of the ratios of each block, with its 95 % interval (NaN below six blocks).
     """
 
     base: int
     other: int
-    name: str
+    name: str | Quantity
     interval: Interval
 
     @property
@@ -38,6 +39,8 @@ class Ratio:
     @property
     def quantity(self) -> str:
         """The quantity in words."""
+        if isinstance(self.name, Quantity):
+            return self.name.words
         return QUANTITIES[self.name][0] if self.name in QUANTITIES else self.name.replace("_us", "").replace("_", " ")
 
     @property
@@ -68,14 +71,15 @@ class Ratio:
 class Contrast:
     """A quantity of the cases ``of`` divided by that of the first case ``over``, among cases that are alike.
 
-    quantity: a column of ``Run.starts``, or ``cpu_us_per_call``. by: factors that the cases of a ratio have in common;
-    each combination of their values has ratios of its own. where: the cases that are looked at.
+    quantity: a column of ``Run.starts``, ``cpu_us_per_call``, or one with values of its own. by: factors that the cases
+    of a ratio have in common; each combination of their values has ratios of its own. where: the cases that are looked
+    at.
     """
 
-    quantity: str
+    quantity: str | Quantity
     of: Chooser
     over: Chooser
-    by: tuple[str, ...] = ()
+    by: tuple[Factor, ...] = ()
     where: Chooser = field(default_factory=dict)
 
     def ratios(self, run: Run) -> list[Ratio]:
@@ -131,9 +135,18 @@ def _ends(interval: Interval) -> tuple[str, str, str]:
     return ratio_ends(interval.middle, interval.low, interval.high)
 
 
-def ratio(run: Run, base: int, other: int, name: str) -> Ratio:
+def ratio(run: Run, base: int, other: int, name: str | Quantity) -> Ratio:
     """Return the ratio of one quantity of two cases, other over base."""
+    if isinstance(name, Quantity):
+        return Ratio(base, other, name, ratio_of(by_block(run, base, name), by_block(run, other, name)))
     return Ratio(base, other, name, effect(run, base, other, name))
+
+
+def log_ratios(run: Run, of: Ratio) -> "pd.Series[float]":
+    """Return ln(other / base) of a ratio by block."""
+    if isinstance(of.name, Quantity):
+        return comparison.log_ratios(*(by_block(run, case, of.name) for case in (of.base, of.other)))
+    return comparison.ratios(run, of.base, of.other, of.name)
 
 
 def across(run: Run, rows: pd.DataFrame, name: str) -> Ratio | None:

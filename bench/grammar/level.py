@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from bench.grammar.choose import Chooser, chosen
 from bench.grammar.estimate import Estimate, of_spread
-from bench.grammar.quantities import over_starts, quantity_of
+from bench.grammar.quantities import Quantity, over_starts, quantity_of
 from bench.run.frames import Run
 from bench.text import capitalized
 
@@ -13,7 +13,7 @@ from bench.text import capitalized
 class Level:
     """A quantity of some cases: the median over the starts of each."""
 
-    quantity: str
+    quantity: str | Quantity
     of: Chooser = field(default_factory=dict)
 
     def __call__(self, run: Run) -> list[Estimate]:

@@ -38,10 +38,10 @@ from bench.drawing.axes import (
     ticks_at,
 )
 from bench.drawing.borrowed import marked, shown
-from bench.grammar.choose import Chooser, alike, chosen
+from bench.grammar.choose import Chooser, Factor, alike, chosen, factor
 from bench.grammar.contrast import Contrast
 from bench.grammar.model import Model
-from bench.grammar.quantities import factor_or_quantity, over_starts, per_start, quantity_of
+from bench.grammar.quantities import Quantity, factor_or_quantity, over_starts, per_start, quantity_of
 from bench.grammar.table import label_of
 from bench.run.frames import Run
 from bench.text import in_bytes
@@ -99,12 +99,15 @@ class Rows(Panel):
     "": each case has the colour of its system and transport.
     """
 
-    quantity: str
-    hue: str = ""
+    quantity: str | Quantity
+    hue: Factor = ""
 
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the rows of a run."""
+        axes.set_title(self.title)
         text, cases = quantity_of(self.quantity), self.drawn(run)
+        if not cases:
+            return say_why_empty(axes, "this run has no such cases")
         of_hue = hues(self.hue, cases) if self.hue else {}
         values = [per_start(of.run, of.case, self.quantity) for of in cases]
         for y, of, starts in zip(self._places(cases), cases, values, strict=True):
@@ -116,7 +119,6 @@ class Rows(Panel):
             axes.plot([], [], marker, ms=7, color=colour, label=name if name.isalpha() else f"{self.hue} {name}")
         _from_zero_or_log(axes.xaxis, [value for starts in values for value in starts], text.text)
         axes.set_xlabel(f"{text.words}, each start; bar: range, line: median")
-        axes.set_title(self.title)
 
     def _groups(self, cases: Sequence[Drawn]) -> dict[str, list[Drawn]]:
         groups: dict[str, list[Drawn]] = {}
@@ -150,15 +152,15 @@ class Rows(Panel):
         separate_rows(axes, edges[:-1])
 
 
-def hues(hue: str, cases: Sequence[Drawn]) -> dict[str, Look]:
+def hues(hue: Factor, cases: Sequence[Drawn]) -> dict[str, Look]:
     """Return the look of each value of a factor, in the order of the cases."""
-    values = dict.fromkeys(str(of.run.case(of.case).factor(hue)) for of in cases)
+    values = dict.fromkeys(str(factor(of.run.case(of.case), hue)) for of in cases)
     return {value: Look(SYSTEM_COLOURS[place], SYSTEM_MARKERS[place % 4]) for place, value in enumerate(values)}
 
 
-def look_of(of: Drawn, hue: str, of_hue: dict[str, Look]) -> Look:
+def look_of(of: Drawn, hue: Factor, of_hue: dict[str, Look]) -> Look:
     """Return the look of a case: that of its value of a factor, or of its system and transport."""
-    return of_hue[str(of.run.case(of.case).factor(hue))] if hue else looks(of.run)[of.case]
+    return of_hue[str(factor(of.run.case(of.case), hue))] if hue else looks(of.run)[of.case]
 
 
 def _from_zero_or_log(axis: Any, values: Sequence[float], text: Ticks) -> None:
@@ -177,14 +179,15 @@ class Lines(Panel):
     by: these factors. models: predictions beside what was measured.
     """
 
-    quantity: str
+    quantity: str | Quantity
     x: str
-    by: tuple[str, ...] = ("system", "transport")
+    by: tuple[Factor, ...] = ("system", "transport")
     models: tuple[Model, ...] = ()
     label: Label = field(default=way_of, kw_only=True)
 
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the lines of a run, and the models."""
+        axes.set_title(self.title)
         text = quantity_of(self.quantity)
         at: list[float] = []
         values: list[float] = []
@@ -209,7 +212,6 @@ class Lines(Panel):
         _from_zero_or_log(axes.yaxis, values, text.text)
         axes.set_xlabel(words)
         axes.set_ylabel(f"{text.words}; band: range over starts")
-        axes.set_title(self.title)
 
     def _lines(self, run: Run) -> Iterator[tuple[Run, list[int]]]:
         for part in shown(run):
@@ -238,6 +240,7 @@ class Ratios(Panel):
 
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the ratios of a run."""
+        axes.set_title(self.title)
         ratios = [of for contrast in self.contrasts for of in contrast.ratios(run)]
         if not ratios:
             return say_why_empty(axes, "this run has no such cases")
@@ -249,7 +252,6 @@ class Ratios(Panel):
         over = dict.fromkeys(run.labels[of.base] for of in ratios)
         beside = f" divided by that of {next(iter(over))}" if len(over) == 1 else ", ratio"
         axes.set_xlabel(f"{' and '.join(words)}{beside}; bar: 95 % CI")
-        axes.set_title(self.title)
 
 
 @dataclass(frozen=True)
@@ -259,11 +261,12 @@ class Cdf(Panel):
     hue: as of ``Rows``. dash: a factor; lines of its first value are whole, the others dashed.
     """
 
-    hue: str = ""
+    hue: Factor = ""
     dash: str = "transport"
 
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the distributions of a run."""
+        axes.set_title(self.title)
         cases = self.drawn(run)
         of_hue = hues(self.hue, cases) if self.hue else {}
         firsts = [of.run.case(of.case).factor(self.dash) for of in cases[:1]]
@@ -273,7 +276,6 @@ class Cdf(Panel):
             for of, with_look in zip(cases, looks_of, strict=True)
         ]
         draw_cdfs(axes, drawn)
-        axes.set_title(self.title)
 
     def _line(self, of: Drawn, firsts: Sequence[object]) -> str:
         value = of.run.case(of.case).factor(self.dash)
@@ -286,6 +288,7 @@ class CpuBars(Panel):
 
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the CPU time per call of a run."""
+        axes.set_title(self.title)
         cases = self.drawn(run)
         if all(math.isnan(of.run.cases.loc[of.case, "client_cpu_us_per_call"]) for of in cases):
             return say_why_empty(axes, "the CPU time is not known")
@@ -294,4 +297,3 @@ class CpuBars(Panel):
             with hollow(axes, part is not run):
                 cpu_bars(part, axes, part.cases.loc[[cases[place].case for place in places]], places)
         name_rows(axes, [of.name for of in cases])
-        axes.set_title(self.title)

@@ -1,5 +1,6 @@
 """Quantities: columns of ``Run.starts`` with their words and units, and their values over the starts of a case."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pandas as pd
@@ -24,12 +25,14 @@ def whole(value: float, *, like: float | None = None) -> str:
 class Quantity(NamedTuple):
     """A quantity in words, as a table and an axis name it, and how its values are written.
 
-    column: of ``Run.starts``, where it has another name there.
+    column: of ``Run.starts``, where it has another name there. values: of each start of a case that has one, from a run
+    and the case's number, index: start; None of what is a column.
     """
 
     words: str
     text: Text
     column: str = ""
+    values: "Callable[[Run, int], pd.Series[float]] | None" = None
 
 
 P50, RATE, CPU = "p50_rtt_us", "rate_per_s", "cpu_us_per_call"
@@ -63,22 +66,33 @@ QUANTITIES = {
 }
 
 
-def quantity_of(name: str) -> Quantity:
-    """Return the words of a column; of one that has none its name, with underscores as spaces."""
+def quantity_of(name: str | Quantity) -> Quantity:
+    """Return the quantity of a column; the words of one that has none are its name, with underscores as spaces."""
+    if isinstance(name, Quantity):
+        return name
     return QUANTITIES.get(name) or Quantity(name.replace("_", " "), quantity)
 
 
-def per_start(run: Run, case: int, name: str) -> "pd.Series[float]":
+def per_start(run: Run, case: int, name: str | Quantity) -> "pd.Series[float]":
     """Return the value of each start of a case that has one; index: start."""
-    starts = run.starts_of(case)
-    return (total_cpu(starts) if name == CPU else starts[quantity_of(name).column or name]).dropna()
+    starts, of = run.starts_of(case), quantity_of(name)
+    if of.values is not None:
+        return of.values(run, case).dropna()
+    return (total_cpu(starts) if name == CPU else starts[of.column or str(name)]).dropna()
 
 
-def over_starts(run: Run, case: int, name: str) -> stats.Spread:
+def by_block(run: Run, case: int, name: Quantity) -> "pd.Series[float]":
+    """Return the value of each start of a case that has one; index: block."""
+    values = per_start(run, case, name)
+    return values.set_axis(run.ledger["block"].reindex(values.index))
+
+
+def over_starts(run: Run, case: int, name: str | Quantity) -> stats.Spread:
     """Return the median over the starts of a case with their range, and both levels where the starts have two."""
-    if name == CPU:
+    of = quantity_of(name)
+    if name == CPU or of.values is not None:
         return stats.across_starts(per_start(run, case, name).to_list())
-    return run.over_starts(case, quantity_of(name).column or name)
+    return run.over_starts(case, of.column or str(name))
 
 
 def factor_or_quantity(run: Run, case: int, name: str) -> float:

@@ -44,6 +44,12 @@ class Absent(NamedTuple):
     reason: str
 
 
+def distinct(cases: Iterable[Case]) -> list[Case]:
+    """Return each case once, in their order."""
+    listed = list(cases)
+    return [case for place, case in enumerate(listed) if case not in listed[:place]]
+
+
 @dataclass(frozen=True)
 class Sweep:
     """The cases of an experiment, from its parameters.

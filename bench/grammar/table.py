@@ -1,7 +1,8 @@
 """Tables: one row for each case, one column for each quantity, with the range over starts."""
 
+import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,13 +10,13 @@ import pandas as pd
 
 from bench.grammar.choose import Chooser, chosen
 from bench.grammar.model import Model
-from bench.grammar.quantities import over_starts, quantity_of
+from bench.grammar.quantities import Quantity, over_starts, quantity_of
 from bench.run.frames import Run
 from bench.stats import Spread, Text
 from bench.stats.intervals import Interval
 from bench.text import quantity, ratio_ends
 
-Column = str | Model | Callable[[Run, int], object]
+Column = str | Quantity | Model | Callable[[Run, int], object]
 """A quantity, shown with its range over starts; what a model predicts; or a function of a run and a case's number."""
 
 
@@ -46,10 +47,10 @@ def value(run: Run, case: int, column: Column) -> object:
     if isinstance(column, Model):
         predicted = column.at(run, case)
         return "n/a" if math.isnan(predicted) else quantity(predicted)
-    return level(run, case, column) if isinstance(column, str) else column(run, case)
+    return level(run, case, column) if isinstance(column, str | Quantity) else column(run, case)
 
 
-def level(run: Run, case: int, name: str) -> str:
+def level(run: Run, case: int, name: str | Quantity) -> str:
     """Return a quantity of a case with its range over starts: "26.1 µs [25.0 µs, 27.3 µs]"; "n/a" if not known."""
     spread = over_starts(run, case, name)
     return "n/a" if math.isnan(spread.middle) else with_ends(spread, quantity_of(name).text)
@@ -65,3 +66,17 @@ def ratio_with_ends(of: Interval) -> str:
     """Return a ratio of two cases with its interval, in as many digits as that needs: "1.126 [1.001, 1.191]"."""
     middle, low, high = ratio_ends(of.middle, of.low, of.high)
     return f"{middle} [{low}, {high}]" if of.has_ends else middle
+
+
+def as_table(index: str) -> Callable[[Callable[[Run], Iterable[Mapping[str, object]]]], Callable[[Run], pd.DataFrame]]:
+    """Make a table of the rows that a function of a run yields, with one of their columns as its index."""
+
+    def of_rows(rows: Callable[[Run], Iterable[Mapping[str, object]]]) -> Callable[[Run], pd.DataFrame]:
+        @functools.wraps(rows)
+        def of_run(run: Run) -> pd.DataFrame:
+            frame = pd.DataFrame(rows(run))
+            return frame.fillna("").set_index(index) if len(frame) else frame
+
+        return of_run
+
+    return of_rows

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from bench.analysis import checks
-from bench.analysis.comparison import ratios
-from bench.grammar.contrast import Ratio
+from bench.grammar.contrast import Ratio, log_ratios
 from bench.run.frames import Run
 from bench.stats.intervals import paired_shift
 from bench.text import ratio_ends
@@ -27,7 +26,7 @@ def sentence(run: Run, case: int, of: Iterable[Ratio]) -> str:
 
 def at_both(run: Run, of: Ratio, case: int) -> tuple[float, float]:
     """Return a ratio in the blocks of the lower, and in those of the upper level of one of its cases."""
-    logs, between = ratios(run, of.base, of.other, of.name), checks.divided(run)[case].between
+    logs, between = log_ratios(run, of), checks.divided(run)[case].between
     level = run.starts_of(case).set_index("block")[checks.level_of(run, case)].reindex(logs.index)
     lower, upper = (paired_shift(logs[blocks].to_numpy()).middle for blocks in (level < between, level > between))
     return float(np.exp(lower)), float(np.exp(upper))

@@ -9,7 +9,7 @@ from conftest import ROOT
 from handmade import reference
 
 from bench.analysis.comparison import effect
-from bench.experiments import clients, sentences
+from bench.experiments import clients
 from bench.experiments.compare import A, B
 from bench.grammar import RATE, Contrast
 from bench.run.frames import column
@@ -72,12 +72,3 @@ def test_the_medians_of_all_cases(notebook, drawn):
     assert len(lines) == len(cases)
     for line, (_, row) in zip(lines, cases.iterrows(), strict=True):
         assert line.startswith(row["label"]) and last_number(line) == pytest.approx(row[P50], rel=1e-3, abs=1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("notebook", ["streaming", "openload", "retries", "nodelay", "messages"])
-def test_the_numbers_of_an_answer_are_those_of_the_notebooks_conclusion(notebook):
-    run = reference(notebook)
-    said = sentences.conclusion(run)
-    numbers = re.findall(r"\d[\d.,]*\d", sentences.answer(run))
-    assert len(numbers) >= 3 and [number for number in numbers if number not in said] == []

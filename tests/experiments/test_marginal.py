@@ -11,13 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
+from handmade import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import systems
+from bench.analysis import marginal_costs as findings
 from bench.errors import SystemFailedError, UsageError
-from bench.experiments import registry
-from bench.experiments.marginal import findings
+from bench.experiments import marginal
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -68,10 +70,10 @@ def test_the_origins_difference_and_the_stopwatch_of_a_known_run():
             for calls in (1, 100, 1000)]  # fmt: skip
     run = made_up(*rows)
     assert findings.of_hundred(run, 0) == 100
-    assert findings.difference_us(run, 0)[:3] == pytest.approx((12, 12, 12))
-    assert findings.stopwatch_us(run, 0)[:3] == pytest.approx((10, 10, 10))
-    assert findings.call_us(run, 0, "wall")[:3] == pytest.approx((12, 12, 12))
-    assert findings.costs(run, 0, "wall").start.middle == pytest.approx(1988)
+    assert findings.difference_us(run, 0).to_list() == pytest.approx([12, 12, 12])
+    assert findings.stopwatch_us(run, 0).to_list() == pytest.approx([10, 10, 10])
+    assert findings.costs(run, 0)["call"].to_list() == pytest.approx([12, 12, 12])
+    assert findings.costs(run, 0)["process"].to_list() == pytest.approx([1988] * 3)
 
 
 @pytest.mark.parametrize(("system", "transport"), [("sockets", "ipc"), ("http_aiohttp", "tcp"), ("xmlrpc_c", "tcp")])
@@ -104,10 +106,20 @@ def test_what_processes_cannot_be_is_refused(changed):
         checked(Case(**{"system": "zeromq", "transport": "tcp", "load": "session", "sessions": SESSIONS} | changed))
 
 
+def test_the_reference_run_compares_protocols_and_languages_and_has_the_costs_of_all_cases():
+    run, of = reference("marginal"), experiment("marginal")
+    assert [verdict.word for claim in of.claims for verdict in claim.verdicts(run)] == ["holds"] * 4
+    (ratio,) = marginal.cpp_http.ratios(run)
+    http, stream = (findings.costs(run, case)["call"].median() for case in (ratio.other, ratio.base))
+    assert ratio.interval.low < http / stream < ratio.interval.high
+    assert len(of.tables["marginal_costs"](run)) == 3 * len(run.numbers)
+    assert len(of.tables["methods"](run)) == len(run.numbers) and "68.6 µs" in of.answer(run)
+
+
 def test_the_plan_explains_what_it_needs():
     with pytest.raises(UsageError, match=r"^calls "):
-        registry.plan("marginal", calls=[5, 5])
-    plan = registry.plan("marginal", system="sockets", calls="[1, 10, 50]", payload_bytes="[10, 2000]")
+        experiment("marginal").plan(calls=[5, 5])
+    plan = experiment("marginal").plan(system="sockets", calls="[1, 10, 50]", payload_bytes="[10, 2000]")
     (case,) = plan.cases
     assert sorted(case.sessions) == [(1, 10), (10, 10), (10, 2000), (50, 10)]
     assert "4 client processes" in described(plan)

@@ -4,11 +4,15 @@ import json
 
 import numpy as np
 import pytest
-from handmade import handmade
+from handmade import handmade, reference
 
+from bench.analysis import codec_times
+from bench.apps.teaching import questions
 from bench.errors import UsageError
-from bench.experiments import registry, sentences, tables
-from bench.experiments.messages import findings, text
+from bench.experiments import messages
+from bench.grammar import P50, over_starts
+from bench.grammar.claim import CONTRADICTED, HOLDS, UNDECIDED
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.text import quantity
 
@@ -17,6 +21,7 @@ KNOWN = {
     "verify_ns": 1000, "encoded_request_bytes": 150.0, "encoded_reply_bytes": 170.0,
 }  # fmt: skip
 SIZES = (200, 2000, 20_000)
+NAMES = (P50, messages.IN_CLIENT, messages.IN_SERVER, messages.SHARE)
 
 
 def message_run(rtt_us=(2000, 400, 125, 150), **options):
@@ -27,56 +32,61 @@ def message_run(rtt_us=(2000, 400, 125, 150), **options):
 
 
 def test_a_call_is_divided_by_the_codecs_four_times():
-    found = findings.split(message_run(), 1)
-    assert found.client.middle == 50.0 and found.server.middle == 50.0
-    assert found.rtt.middle == pytest.approx(400, rel=0.06)
-    assert found.share.middle == pytest.approx(100 / found.rtt.middle, rel=1e-3)
-    assert found.share.low < found.share.middle < found.share.high
-    assert found.rest_us == pytest.approx(found.rtt.middle - 100)
+    run = message_run()
+    rtt, client, server, share = (over_starts(run, 1, name) for name in NAMES)
+    assert client.middle == 50.0 and server.middle == 50.0
+    assert rtt.middle == pytest.approx(400, rel=0.06)
+    assert share.middle == pytest.approx(100 * 100 / rtt.middle, rel=1e-3) and share.low < share.middle < share.high
+    assert codec_times.rest_us(run, 1) == pytest.approx(rtt.middle - 100)
 
 
 def test_a_codec_that_takes_longer_alone_than_the_call_leaves_nothing():
-    assert findings.split(message_run(rtt_us=(50, 50, 50, 50)), 0).rest_us == 0
+    assert codec_times.rest_us(message_run(rtt_us=(50, 50, 50, 50)), 0) == 0
 
 
 def test_the_share_crosses_a_level_between_two_sizes():
     run = message_run(rtt_us=(2000, 400, 125, 150))  # shares of 5, 25 and 80 %
-    cases = findings.sweeps(run)["json"]
-    shares = [findings.split(run, case).share.middle for case in cases]
-    for level, place in ((0.1, 0), (0.5, 1)):
+    shares = [over_starts(run, case, messages.SHARE).middle for case in (0, 1, 2)]
+    for level, place in ((10, 0), (50, 1)):
         part = (level - shares[place]) / (shares[place + 1] - shares[place])
         wanted = SIZES[place] * (SIZES[place + 1] / SIZES[place]) ** part
-        assert findings.crossing_bytes(run, cases, level) == pytest.approx(wanted)
-    assert np.isnan(findings.crossing_bytes(run, cases, 0.9))
+        assert codec_times.crossing_bytes(run, (0, 1, 2), level) == pytest.approx(wanted)
+        assert messages.sizes(run).loc["json", f"{level} % of the call at"] == f"about {quantity(wanted, 'B')}"
+    assert np.isnan(codec_times.crossing_bytes(run, (0, 1, 2), 90))
 
 
-def test_the_fastest_codec_comes_first_and_the_sizes_go_up():
+def test_the_fastest_codec_comes_first_and_one_size_is_that_of_all():
     run = message_run()
-    assert [findings.codec(run, case) for case in findings.by_codec(run)] == ["orjson", "json"]
-    assert [run.case(case).payload_bytes for case in findings.sweeps(run)["json"]] == list(SIZES)
-    assert findings.carrier(run) == "zeromq" and findings.middle(run) == 2000
-    (one,) = findings.ratios(run)
-    assert one.value == pytest.approx(400 / 150, rel=1e-4)
+    assert [messages.codec(run.case(case)) for case in messages.by_codec(run)] == ["orjson", "json"]
+    assert messages.carrier(run) == "zeromq" and messages.middle(run) == 2000
+    (one,) = experiment("messages").ratios(run)
+    assert one.value == pytest.approx(400 / 150, rel=1e-4) and one.words in experiment("messages").answer(run)
 
 
-def test_the_sentences_have_the_codecs_their_shares_and_their_sizes():
-    run = message_run()
-    said = sentences.conclusion(run)
-    assert all(fact in said for fact in ("**zeromq, json**", "**orjson**", "24%", "320 B"))
-    crossings = [findings.crossing_bytes(run, findings.sweeps(run)["json"], level) for level in (0.1, 0.5)]
-    assert all(quantity(at, "B") in text.sizes(run) for at in crossings)
+@pytest.mark.parametrize(("rtt_us", "word"), [([100, 200], HOLDS), ([200, 100], CONTRADICTED), ([100, 100], UNDECIDED)])
+def test_the_message_is_claimed_to_take_longer_than_bytes(rtt_us, word):
+    cases = [Case("sockets", "tcp", 2000), Case("sockets", "tcp", 2000, {"codec": "json"}, message="items")]
+    (claim,) = messages.claims
+    assert claim.verdict(handmade(cases, rtt_us, calls=200, notebook="messages", **KNOWN)) == word
 
 
-def test_the_table_shows_the_four_times():
-    row = tables.messages(message_run()).iloc[1]
+def test_the_tables_of_a_known_run_show_the_four_times():
+    row = messages.messages(message_run()).iloc[1]
     assert row["client: encode + decode"] == "10.0 µs + 40.0 µs"
     assert row["server: decode + encode"] == "20.0 µs + 30.0 µs"
     assert row["encoded [B]"] == "150 + 170"
 
 
+def test_the_score_of_the_reference_run_is_the_share_in_its_table():
+    run = reference("messages")
+    found = questions.measured(run, questions.find("messages q1"))
+    row = messages.messages(run).loc["zeromq tcp json"].query("`message [B as JSON]` == 2000")
+    assert row["codec's share [%, range over starts]"].to_list() == ["{:.0f} [{:.0f}, {:.0f}]".format(*found)]
+
+
 def plan(**parameters):
     given = {"system": ["sockets", "grpc_sync"], "codec": ["json", "protobuf"], "profile": "smoke"}
-    return registry.plan("messages", **given | parameters)
+    return experiment("messages").plan(**given | parameters)
 
 
 def test_each_system_is_measured_with_bytes_and_the_carrier_at_every_size():

@@ -1,21 +1,23 @@
 """Stalls by Nagle's algorithm and delayed ACKs: predicted rates, the kernel's count, and the plain HTTP server."""
 
-import math
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from handmade import handmade
+from handmade import handmade, reference
 from wire_servers import posted, served
 
+from bench.analysis.stalls import rate_per_s, stalls
+from bench.apps.teaching import questions
 from bench.errors import TransportError, UsageError
-from bench.experiments import registry, sentences
-from bench.experiments.nodelay.findings import combinations
-from bench.experiments.nodelay.plan import ABLE
+from bench.experiments import nodelay
+from bench.experiments.nodelay import ABLE, HELD
+from bench.grammar.claim import CONTRADICTED, HOLDS
+from bench.grammar.experiment import experiment
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.systems import http_stdlib
-
-HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
 
 
 def factorial(system="xmlrpc_pstream"):
@@ -26,23 +28,46 @@ def factorial(system="xmlrpc_pstream"):
     ]
 
 
-def test_stalls_are_predicted_from_sides_and_writes():
-    run = handmade(factorial(), [100] * 8, calls=20)
-    found = {(one.sides, one.writes): one for one in combinations(run)}
-    assert len(found) == 8 and all(
-        one.stalls == 0 and math.isinf(one.rate_per_s) for one in found.values() if one.writes == 1
-    )
-    assert [found[sides, 2].stalls for sides in ("both", "server only", "client only", "neither")] == [0, 1, 1, 2]
-    assert found["client only", 2].rate_per_s == pytest.approx(25) and found["neither", 2].rate_per_s == pytest.approx(
-        12.5
+RTT_US = [100, 100, 100, 100, 100, 44_000, 44_000, 88_000]
+
+
+def known(acks):
+    """Return a run whose stalls take 44 ms each, with as many delayed ACKs per call in each case."""
+    return handmade(factorial(), RTT_US, calls=20, notebook="nodelay", tcp_delayed_acks=20 * acks)
+
+
+def test_stalls_are_predicted_from_sides_writes_and_segment():
+    found = {(nodelay.sides(case), case.options["writes"]): case for case in factorial()}
+    assert [stalls(found[sides, 1]) for sides in nodelay.SIDES.values()] == [0, 0, 0, 0]
+    assert [stalls(found[sides, 2]) for sides in nodelay.SIDES.values()] == [0, 1, 1, 2]
+    assert [rate_per_s(found[sides, 2]) for sides in nodelay.SIDES.values()] == pytest.approx([np.inf, 25, 25, 12.5])
+    assert [stalls(replace(found["neither", 2], payload_bytes=size)) for size in (65_000, 66_000)] == [2, 0]
+
+
+def test_the_table_sets_rates_and_the_length_of_a_stall_beside_the_predicted_ones_and_the_origins():
+    table = experiment("nodelay").tables["stalls"](known(1))
+    assert table["predicted stalls per call"].to_list() == [0, 1, 1, 2]
+    assert table["predicted calls/s"].to_list() == ["no stall", "25", "25", "12.5"]
+    assert table["origin, about 1999 [calls/s]"].to_list() == ["", "12", "12", "6"]
+    assert [float(text.split()[0]) for text in table["time per predicted stall"][1:]] == pytest.approx(
+        [45.1] * 3, abs=0.1
     )
 
 
-def test_the_conclusion_sets_rates_beside_the_origins():
-    rtt_us = [100, 100, 100, 100, 100, 44_000, 44_000, 88_000]
-    text = sentences.conclusion(handmade(factorial(), rtt_us, calls=20, notebook="nodelay", tcp_delayed_acks=20))
-    facts = ("fails in 1 of 3", " 12 calls/s", " 2.00 there", " 2.00 here", " 83 ms ", " 45 ms ")
-    assert [fact for fact in facts if fact not in text] == []
+def test_the_reference_run_answers_the_questions_with_the_rates_of_its_table():
+    run = reference("nodelay")
+    table = experiment("nodelay").tables["stalls"](run)["calls/s [range over starts]"]
+    for name, row in (("q1", 1), ("q2", 3)):
+        answer = questions.measured(run, questions.find(f"nodelay {name}"))
+        assert table.iloc[row].startswith(f"{answer.middle:.3g} ")
+
+
+@pytest.mark.parametrize(("acks", "few", "many"), [(1, CONTRADICTED, HOLDS), (2, HOLDS, CONTRADICTED)])
+def test_the_kernels_count_decides_on_the_prediction(acks, few, many):
+    at_least, at_most, slower = nodelay.claims  # one and two stalls are predicted, and as many are counted in all cases
+    run = known(acks)
+    assert (at_least.verdict(run), at_most.verdict(run), slower.verdict(run)) == (few, many, HOLDS)
+    assert [of.limit for of in at_least.verdicts(run)] == [0.9] * 3
 
 
 @pytest.mark.parametrize("system", ABLE)
@@ -55,8 +80,8 @@ def test_the_kernel_delays_two_acknowledgements_of_each_call_that_both_sides_hol
 
 def test_only_systems_with_these_options_are_planned():
     with pytest.raises(UsageError, match=r"'zeromq'.*sockets, xmlrpc_pstream, http_stdlib"):
-        registry.plan("nodelay", system="zeromq")
-    plan = registry.plan("nodelay", system="sockets", sizes=[100, 70_000])
+        experiment("nodelay").plan(system="zeromq")
+    plan = experiment("nodelay").plan(system="sockets", sizes=[100, 70_000])
     assert len(plan.cases) == 8 + 1 + 1 and plan.window_s == 0.12
 
 
@@ -76,10 +101,3 @@ def test_a_server_that_fails_is_an_error(said):
         with pytest.raises(TransportError):
             client.call(b"hello")
         client.close()
-
-
-@pytest.mark.parametrize(("acks", "words"), [(20, "fails in 1 of 3"), (0, "fails in 3 of 3")])
-def test_a_prediction_of_stalls_that_the_kernel_does_not_count_is_said_to_fail_first(acks, words):
-    rtt_us = [100, 100, 100, 100, 100, 44_000, 44_000, 88_000]  # neither side: two stalls per call, one of them counted
-    run = handmade(factorial(), rtt_us, calls=20, notebook="nodelay", tcp_delayed_acks=acks)
-    assert words in sentences.conclusion(run).split(". ")[0]

@@ -9,7 +9,7 @@ from handmade import reference
 
 from bench.apps.teaching import questions
 from bench.drawing.axes import tail_scale
-from bench.experiments import calibration, openload, panels, retries, sentences
+from bench.experiments import calibration, openload, panels, retries
 from bench.text import duration
 
 SCORED = re.compile(r"\*\*(?P<question>.*?)\*\*.*?Measured: (?P<value>[\d.,]+) \S* ?\((?P<ends>.*?)\)")
@@ -36,37 +36,6 @@ def test_each_score_is_repeated_by_the_notebooks_sentences_or_tables(notebook, d
         low, high = re.findall(r"[\d.,]*\d", answer["ends"])[-2:]
         assert answer["value"] in others, answer["question"]
         assert f"{low} to {high}" in others or f"{low}, {high}" in others, answer["question"]
-
-
-@pytest.mark.parametrize("question", ["nodelay q1", "nodelay q2"])
-def test_the_score_is_what_the_sentences_say(question):
-    one = questions.find(question)
-    run = reference(one.notebook)
-    value = one.said(questions.measured(run, one))
-    said = sentences.conclusion(run)
-    assert value in said
-
-
-SAID = {  # the value and the two ends of a score in a sentence of the same run
-    "messages q2": r"{} times \([^)]*{} to {}\)",
-    "network q1": r"{} times \([^)]*{} to {}\)",
-}
-
-
-@pytest.mark.parametrize("question", SAID)
-def test_the_score_is_what_a_sentence_says(question):
-    one = questions.find(question)
-    run = reference(one.notebook)
-    said = SAID[question].format(*map(re.escape, one.shown(questions.measured(run, one))))
-    assert re.search(said, sentences.conclusion(run))
-
-
-def test_messages_score_is_the_share_that_its_sentences_say():
-    one = questions.find("messages q1")
-    run = reference(one.notebook)
-    value, low, high = (f"{end:.0f}%" for end in questions.measured(run, one)[:3])
-    (line,) = [line for line in sentences.conclusion(run).splitlines() if "**zeromq, json**" in line]
-    assert re.search(rf"{value} .*{low} to {high}", line)
 
 
 def test_retries_score_is_the_number_of_its_table():

@@ -1,112 +1,99 @@
 """What encryption costs: the arithmetic on known numbers, the plan, and a run that is measured and stored."""
 
-import math
 import re
 
 import numpy as np
 import pytest
-from handmade import handmade, in_turns, recorded, reference, usual
+from handmade import handmade, in_order, in_turns, recorded, reference, usual
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.analysis import encryption
 from bench.analysis.comparison import compare
 from bench.errors import DataError, UsageError
-from bench.experiments import panels, registry, sentences
-from bench.experiments.tls import findings, text
+from bench.experiments import tls
+from bench.grammar import figure
+from bench.grammar.claim import HOLDS, UNDECIDED
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
-from bench.stats.intervals import Interval
+from bench.validation.cases import all_present
 from bench.validation.estimate import described
 from bench.validation.support import checked
 
 SIZES = (100, 10_000, 100_000)
-BLOCKS = 6
+BLOCKS, CALLS = 6, 20
 
 
 @given(b=st.floats(-50, 1e4), c=st.floats(-1, 100), plain=st.lists(st.floats(1, 1e4), min_size=3, max_size=3))
 def test_the_regression_finds_the_line_that_made_the_numbers(b, c, plain):
     sizes = np.array(SIZES, float)
-    found = findings.fit(sizes, b + c / 1e3 * sizes, np.array(plain))
+    found = encryption.fit(sizes, b + c / 1e3 * sizes, np.array(plain))
     assert np.allclose(found, (b, c), rtol=1e-6, atol=1e-4)
 
 
-def connection(number, calls, size, connect_us, call_us, cpu_us):
-    """Return a row of the table of connections: times in us from its number on."""
+def connection(number, connect_us):
+    """Return a row of the table of connections: one call on each, times in us."""
     begin = number * 10_000_000
     answered = begin + int(connect_us * 1e3)
-    called = answered + int((calls - 1) * call_us * 1e3)
-    spent = int((connect_us / 2 + (calls - 1) * cpu_us) * 1e3)
     return {
-        "number": number, "calls": calls, "payload_bytes": size, "begin_ns": begin, "opened_ns": begin + 1000,
-        "answered_ns": answered, "called_ns": called, "end_ns": called + 1000, "client_cpu_ns": spent,
-        "server_cpu_ns": 2 * spent, "median_ns": int(call_us * 1e3) if calls > 1 else None,
+        "number": number, "calls": 1, "payload_bytes": SIZES[0], "begin_ns": begin, "opened_ns": begin + 1000,
+        "answered_ns": answered, "called_ns": answered, "end_ns": answered + 1000, "client_cpu_ns": 1000,
+        "server_cpu_ns": 1000,
     }  # fmt: skip
 
 
 def made_up(connect_us, call_us, byte_ns):
     """Return a run of sockets, not encrypted and encrypted; what encryption adds grows by 1 % with each block."""
-    planned = [(1, SIZES[0]), *((11, size) for size in SIZES)]
-    shared = {"load": "reconnect", "sessions": tuple(planned)}
-    cases = [checked(Case("sockets", "tcp", SIZES[0], {"tls": on}, **shared)) for on in (False, True)]
+    single = {"load": "reconnect", "sessions": ((1, SIZES[0]),)}
+    ways = [(SIZES[0], single), *((size, {}) for size in SIZES)]
+    cases = [checked(Case("sockets", "tcp", size, {"tls": on}, **how)) for size, how in ways for on in (False, True)]
 
     def record(start, block, index):
-        more = index * 1.01**block
-        rows = [
-            connection(
-                number, calls, size,
-                200 + more * (connect_us + call_us + byte_ns * SIZES[0] / 1e3),
-                20 + size / 1e3 + more * (call_us + byte_ns * size / 1e3), 5 + more * 3,
-            )
-            for number, (calls, size) in enumerate(planned)
-        ]  # fmt: skip
-        calls = sum(calls for calls, _ in planned)
-        ledger = usual(calls, 1.0, client_cpu_ns=10**6, server_cpu_ns=10**6, server_cpus="0", first_rtt_ns=1000)
-        return StartRecord(ledger, tables={"sessions": rows})
+        case, more = cases[index], cases[index].tls * 1.01**block
+        added_us = call_us + byte_ns * case.payload_bytes / 1e3
+        if case.load == "reconnect":
+            rows = {"sessions": [connection(0, 200 + more * (connect_us + added_us))]}
+            return StartRecord(usual(1, 1.0, server_cpus="0"), tables=rows)
+        rtt_ns = np.full(CALLS, round(1e3 * (20 + case.payload_bytes / 1e3 + more * added_us)), "i8")
+        cpu_ns = round(CALLS * 1e3 * (5 + more * 3))
+        spent = {"client_cpu_ns": cpu_ns, "server_cpu_ns": 2 * cpu_ns, "server_cpus": "0"}
+        return StartRecord(usual(CALLS, rtt_ns.sum() / 1e9, **spent), [in_order(rtt_ns)])
 
     return recorded("tls", cases, record, BLOCKS)
 
 
 def test_the_three_costs_of_a_known_run():
     run = made_up(connect_us=1000, call_us=10, byte_ns=4)
-    (pair,) = findings.pairs(run)
-    assert pair == (0, 1, None) and findings.sizes(run) == list(SIZES)
-    found = findings.added(run, *pair[:2])
+    (pair,) = encryption.pairs(run)
+    assert pair == (0, 1, {size: (2 + 2 * place, 3 + 2 * place) for place, size in enumerate(SIZES)})
+    found = encryption.added(run, pair)
     middle = np.median([(1.01**a + 1.01**b) / 2 for a in range(BLOCKS) for b in range(a, BLOCKS)])
     for one, value in zip(found, (1000, 10.4, 4), strict=True):
         assert (one.middle, one.low, one.high) == pytest.approx((value * middle, value, value * 1.01**5), rel=2e-3)
-    assert findings.connect_us(run, 0).to_list() == [200.0] * BLOCKS
-    assert findings.call_us(run, 0, SIZES[1]).to_list() == [30.0] * BLOCKS
-    assert findings.call_us(run, 0, SIZES[1], "client").to_list() == pytest.approx([5.0] * BLOCKS)
-    assert findings.call_us(run, 0, SIZES[1], "server").to_list() == pytest.approx([10.0] * BLOCKS)
-    assert findings.cpu_ratio(run, pair, SIZES[0]).low == pytest.approx(8 / 5, rel=1e-3)
-    assert findings.connect_ratio(run, pair).low == pytest.approx((200 + 1010.4) / 200, rel=1e-3)
-    assert findings.resumed_ratio(run, pair) is None
+    assert encryption.connect_us(run, 0).to_list() == [200.0] * BLOCKS
+    assert encryption.call_us(run, 4).to_list() == [30.0] * BLOCKS
+    assert encryption.call_us(run, 4, "client").to_list() == pytest.approx([5.0] * BLOCKS)
+    assert encryption.call_us(run, 4, "server").to_list() == pytest.approx([10.0] * BLOCKS)
+    (connecting,), (smallest, *_) = tls.connecting.ratios(run), tls.computing.ratios(run)
+    assert smallest.interval.low == pytest.approx(8 / 5, rel=1e-3)
+    assert connecting.interval.low == pytest.approx((200 + 1010.4) / 200, rel=1e-3)
+    assert tls.resuming.ratios(run) == []
 
 
-def test_sentences_of_a_known_run_say_its_numbers():
-    run = made_up(connect_us=1000, call_us=10, byte_ns=4)
-    assert re.search(r"TLS .*1\.03 ms .*1\.00 ms to 1\.05 ms.*100 B.* 96\.", text.added(run))
-    assert "200 µs" in text.handshakes(run)
-    assert ": sockets tcp: " in panels.alt_text(run) or "? sockets tcp: " in panels.alt_text(run)
-
-
-@pytest.mark.parametrize(
-    ("interval", "times"),
-    [
-        ((5, 2, 9), ["5.00", "2.00", "9.00"]),
-        ((5, -2, 9), ["9.00"]),
-        ((-5, -7, -1), []),
-        ((5, math.nan, math.nan), ["5.00"]),
-    ],
-)
-def test_what_is_not_known_is_not_said(interval, times):
-    assert re.findall(r"([\d.]+) µs", text._time(Interval(*interval, 0.95))) == times
+def test_tables_and_claims_of_a_known_run():
+    run, of = made_up(connect_us=1000, call_us=10, byte_ns=4), experiment("tls")
+    costs = of.tables["encryption_costs"](run).iloc[0]
+    assert costs["per connection: handshake [95 % CI]"].startswith("1.03 ms [1.00 ms, 1.05 ms]")
+    assert [claim.verdict(run) for claim in tls.claims] == [HOLDS, UNDECIDED, HOLDS, HOLDS]
+    assert len(of.tables["encrypted_calls"](run)) == len(SIZES)
+    assert figure.alt_text(run).startswith("What does encryption cost? Time to the first reply of sockets tcp")
 
 
 def test_the_plan_pairs_each_system_with_itself():
-    plan = registry.plan("tls", system="[sockets, zeromq, http_stdlib]", payload_bytes="[100, 5000]", connections=3)
+    plan = experiment("tls").plan(system="[sockets, zeromq, http_stdlib]", payload_bytes="[100, 5000]", connections=3)
     asked = [(case.system, case.tls, case.options.get("tls_session")) for case in plan.cases]
     assert asked[:8] == [
         ("sockets", False, "new"), ("sockets", True, "new"), ("sockets", True, "resumed"),
@@ -123,16 +110,16 @@ def test_the_plan_pairs_each_system_with_itself():
 def test_calls_on_open_connections_come_from_slices():
     sockets = [checked(Case("sockets", "tcp", size, {"tls": on})) for size in SIZES for on in (False, True)]
     run = in_turns([100, 110, 200, 220, 1000, 1200], drift=0.002, cases=sockets, notebook="tls")
-    pair = findings.Pair(0, 1, None)
-    assert findings.call_ratio(run, pair, SIZES[1]).middle == pytest.approx(1.1, rel=2e-3)
-    assert findings.cpu_ratio(run, pair, SIZES[2]).middle == pytest.approx(1.2, rel=2e-2)
-    for size, share in zip(SIZES, (0.1, 0.1, 0.2), strict=True):
-        added = findings.added_us(run, 0, 1, size) / findings.call_us(run, 0, size)
+    assert tls.calling.ratios(run)[1].value == pytest.approx(1.1, rel=2e-3)
+    assert tls.computing.ratios(run)[2].value == pytest.approx(1.2, rel=2e-2)
+    for plain, share in ((0, 0.1), (2, 0.1), (4, 0.2)):
+        added = encryption.added_us(run, plain, plain + 1) / encryption.call_us(run, plain)
         assert added.to_list() == pytest.approx([share] * 8, rel=2e-2)
 
 
 def test_all_are_those_that_encrypt():
-    plan = registry.plan("tls", system="all", transport="all")
+    with all_present():
+        plan = experiment("tls").plan(system="all", transport="all")
     assert {"sockets", "wamp_crossbar", "grpc_aio"} <= {case.system for case in plan.cases}
     assert {case.transport for case in plan.cases if case.system == "http_aiohttp"} == {"tcp"}
 
@@ -146,37 +133,37 @@ def test_all_are_those_that_encrypt():
 )
 def test_what_cannot_be_planned_is_refused(given, why):
     with pytest.raises(UsageError, match=why):
-        registry.plan("tls", **given)
+        experiment("tls").plan(**given)
 
 
 @pytest.mark.slow
 def test_a_run_is_measured_stored_and_drawn():
-    plan = registry.plan("tls", system="sockets", payload_bytes="[100, 5000]", connections=3, starts=2, slice_ms=10)
+    plan = experiment("tls").plan(system="sockets", payload_bytes="[100, 5000]", connections=3, starts=2, slice_ms=10)
     run = Run(runner.run(plan))
     assert len(run.sessions) == 2 * 3 * 3 and set(run.sessions["resumed"].dropna()) == {0, 1}
-    assert findings.sizes(run) == [100, 5000] and len(findings.pairs(run)) == 1
-    assert re.search(r"\b2 starts", sentences.conclusion(run))
-    assert "n = 18 connections with 18 calls" in panels.caption(run).replace("\n", " ")
-    assert panels.save(run)[1].stat().st_size > 50_000
+    assert [[*pair.calls] for pair in encryption.pairs(run)] == [[100, 5000]]
+    assert re.search(r"\b2 starts", experiment("tls").conclusion(run))
+    assert "n = 18 connections with 18 calls" in figure.caption(run).replace("\n", " ")
+    assert figure.save(run)[1].stat().st_size > 50_000
 
 
 def test_the_reference_run_holds_every_cost_of_every_system():
     run = reference("tls")
-    systems = {run.case(pair.plain).system for pair in findings.pairs(run)}
-    assert systems == {"sockets", "http_stdlib", "grpc_sync", "zeromq"}
-    for pair in findings.pairs(run):
-        found = findings.added(run, *pair[:2])
-        assert all(one.low <= one.middle <= one.high for one in found)
-    resumed = [case for case in run.find(tls_session="resumed") if run.case(case).tls]
+    pairs = encryption.pairs(run)
+    assert {run.case(pair.plain).system for pair in pairs} == {"sockets", "http_stdlib", "grpc_sync", "zeromq"}
+    for pair in pairs:
+        assert all(one.low <= one.middle <= one.high for one in encryption.added(run, pair))
+    resumed = [of.other for of in tls.resuming.ratios(run)]
     assert resumed and (run.sessions.loc[run.sessions["case"].isin(resumed), "resumed"] == 1).all()
+    assert len(tls.calling.ratios(run)) == 4 * len(pairs)
 
 
 def test_the_overview_encrypts_every_system_that_can():
-    plan = registry.plan("overview", system="[sockets, zeromq, http_aiohttp, xmlrpc_pstream]", tls=True)
+    plan = experiment("overview").plan(system="[sockets, zeromq, http_aiohttp, xmlrpc_pstream]", tls=True)
     encrypted = {(case.system, case.transport): case.tls for case in plan.cases if case.system != "loopback"}
     expected = [("sockets", "ipc"), ("zeromq", "ipc"), ("http_aiohttp", "tcp"), ("sockets", "tcp")]
     assert encrypted == dict.fromkeys(expected, True)
-    plain = registry.plan("overview", system="[sockets, zeromq]")
+    plain = experiment("overview").plan(system="[sockets, zeromq]")
     assert not any(case.tls for case in plain.cases)
 
 
@@ -191,11 +178,8 @@ def test_a_run_from_before_encryption_is_compared_with_one_of_today():
         compare(before, encrypted)
 
 
-@pytest.mark.parametrize(
-    ("added_us", "words"), [(9, "not distinguishable from 1"), (90, "not CPU time"), (3, "outside")]
-)
-def test_whether_the_added_time_is_computation_is_what_the_run_measured(added_us, words):
+@pytest.mark.parametrize("added_us", [9, 90, 3])
+def test_how_much_of_the_added_time_is_computation(added_us):
     run = made_up(0, added_us, 0)  # 9 us of CPU time are added to each call
-    share = findings.computed(run, findings.pairs(run)[0], SIZES[-1])
+    share = encryption.computed(run, *encryption.pairs(run)[0].calls[SIZES[-1]])
     assert share.middle == pytest.approx(9 / added_us, rel=0.05)
-    assert words in text.computation(run)

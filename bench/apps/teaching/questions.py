@@ -14,13 +14,22 @@ from bench.analysis.open_load import capacity, mean_response_us, offered
 from bench.analysis.overload import without_times
 from bench.analysis.retry_outcomes import Outcome, outcomes
 from bench.errors import unknown
-from bench.experiments import clients, fanin, languages, overview, scaleup, streaming
-from bench.experiments.connections import findings as connections
-from bench.experiments.messages import findings as messages
-from bench.experiments.network import findings as network
-from bench.experiments.nodelay.findings import combinations
-from bench.experiments.tls import findings as tls
+from bench.experiments import (
+    clients,
+    connections,
+    fanin,
+    languages,
+    messages,
+    network,
+    nodelay,
+    overview,
+    scaleup,
+    streaming,
+    tls,
+)
+from bench.grammar.choose import chosen
 from bench.grammar.contrast import RATE, Contrast, Ratio
+from bench.grammar.quantities import over_starts
 from bench.run.frames import Run, column, number_of
 from bench.stats.intervals import Interval
 from bench.text import ratio_ends
@@ -121,27 +130,14 @@ def _subject(run: Run, transport: str) -> int:
 
 def _held(run: Run, *sides: str) -> "pd.Series[float]":
     """Return calls per second of the first system in two writes while ``sides`` set TCP_NODELAY."""
-    first = run.case(0).system
-    cases = [
-        combination.case
-        for combination in combinations(run)
-        if combination.writes == 2 and combination.sides in sides and run.case(combination.case).system == first
-    ]
+    where = {"system": run.case(0).system, nodelay.sides: lambda found: found in sides}
+    cases = chosen(run, where, chosen(run, nodelay.two_writes))
     return run.starts.loc[run.starts["case"].isin(cases), RATE]
 
 
 def _of_codec(run: Run, name: str) -> int:
     """Return the carrier's case with a codec at the middle size."""
-    return next(case for case in messages.by_codec(run) if messages.codec(run, case) == name)
-
-
-def _codec_percent(run: Run, name: str) -> Answer:
-    return messages.split(run, _of_codec(run, name)).share.times(100)
-
-
-def _tls_pair(run: Run) -> tls.Pair:
-    """Return raw sockets without and with TLS."""
-    return next(pair for pair in tls.pairs(run) if run.case(pair.plain).system == "sockets")
+    return next(case for case in messages.by_codec(run) if messages.codec(run.case(case)) == name)
 
 
 def _response_ms(run: Run, share: float) -> "pd.Series[float] | None":
@@ -177,12 +173,12 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "clients q2": lambda run: _one(run, clients.gain),
     "nodelay q1": lambda run: _held(run, "client only", "server only"),
     "nodelay q2": lambda run: _held(run, "neither"),
-    "messages q1": lambda run: _codec_percent(run, "json"),
+    "messages q1": lambda run: over_starts(run, _of_codec(run, "json"), messages.SHARE),
     "messages q2": lambda run: effect(run, messages.by_codec(run)[0], _of_codec(run, "json"), P50),
     "languages q1": lambda run: _one(run, languages.left, system="sockets_c"),
     "languages q2": lambda run: _one(run, languages.server_cpu, system="grpc_cpp"),
-    "tls q1": lambda run: tls.connect_ratio(run, _tls_pair(run)),
-    "tls q2": lambda run: tls.call_ratio(run, _tls_pair(run), tls.sizes(run)[-1]),
+    "tls q1": lambda run: _one(run, tls.connecting, system="sockets"),
+    "tls q2": lambda run: _one(run, tls.large_calls, system="sockets"),
     "openload q1": lambda run: _response_ms(run, 0.5),
     "openload q2": lambda run: _response_ms(run, 0.9),
     "retries q1": lambda run: _at_once(run).attempts_per_request,
@@ -190,10 +186,10 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "streaming q1": lambda run: _one(run, streaming.over_sockets_with_fewest, system="grpc_aio"),
     "streaming q2": lambda run: _one(run, streaming.stack_cpu),
     "scaleup q1": _workers,
-    "connections q1": lambda run: connections.persistence(run, "sockets"),
-    "connections q2": lambda run: connections.deepening(run, "zeromq"),
+    "connections q1": lambda run: _one(run, connections.persistent, system="sockets"),
+    "connections q2": lambda run: _one(run, connections.deeper, system="zeromq"),
     "fanin q1": lambda run: _one(run, fanin.detour, system="redis"),
     "fanin q2": lambda run: _one(run, fanin.growth, system="nats"),
-    "network q1": lambda run: network.added_to(run, "sockets"),
-    "network q2": lambda run: network.limited(run, "grpc_sync"),
+    "network q1": lambda run: _one(run, network.added, system="sockets"),
+    "network q2": lambda run: _one(run, network.limited, system="grpc_sync"),
 }

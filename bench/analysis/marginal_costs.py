@@ -5,25 +5,13 @@ and connecting, b per call, c per byte. Each start gives its own a, b and c by l
 starts is the estimate, their range its interval (``stats.coverage``).
 """
 
-import math
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
 
-from bench import stats
 from bench.run.frames import Run, once
-from bench.stats import Array, Spread
+from bench.stats import Array
 
-KINDS = ("wall", "client", "server")  # what is spent: time from beginning to end, CPU time of either side
-
-
-class Costs(NamedTuple):
-    """Marginal costs: per process start (us), per call (us), and per byte of payload (ns)."""
-
-    start: Spread
-    call: Spread
-    byte: Spread
+KINDS = {"wall": "time", "client": "client CPU", "server": "server CPU"}  # what is spent, from beginning to end
 
 
 @once
@@ -46,42 +34,36 @@ def fit(calls: Array, payload_bytes: Array, spent_us: Array) -> tuple[float, flo
 
 
 @once
-def fits(run: Run, case: int, kind: str) -> list[tuple[float, float, float]]:
-    """Return a, b and c of each start of a case."""
-    return [
-        fit(rows["calls"].to_numpy(), rows["payload_bytes"].to_numpy(), rows["us"].to_numpy())
-        for _, rows in spent(run, case, kind).groupby("start")
-    ]
+def costs(run: Run, case: int, kind: str = "wall") -> pd.DataFrame:
+    """Return by regression what ``process``, ``call`` of the smallest payload and ``kilobyte`` cost, in us.
+
+    Index: start.
+    """
+    fits = {
+        start: fit(rows["calls"].to_numpy(), rows["payload_bytes"].to_numpy(), rows["us"].to_numpy())
+        for start, rows in spent(run, case, kind).groupby("start")
+    }
+    frame = pd.DataFrame.from_dict(fits, "index", float, ["process", "call", "kilobyte"])  # 1 ns per byte: 1 us per kB
+    size_kb = run.case(case).payload_bytes / 1e3
+    return frame.assign(call=frame["call"] + size_kb * frame["kilobyte"].fillna(0))
 
 
 @once
-def costs(run: Run, case: int, kind: str) -> Costs:
-    """Return what a case's starts, calls and bytes cost by regression."""
-    coefficients = zip(*fits(run, case, kind), strict=True)
-    return Costs(*(stats.across_starts(cost) for cost in coefficients))
-
-
-@once
-def call_us(run: Run, case: int, kind: str) -> Spread:
-    """Return what one call of the smallest payload costs by regression: b + c s, in us."""
-    size = run.case(case).payload_bytes
-    per_call_us = [b + (0 if math.isnan(c) else c * size / 1e3) for _, b, c in fits(run, case, kind)]
-    return stats.across_starts(per_call_us)
-
-
-def difference_us(run: Run, case: int) -> Spread:
+def difference_us(run: Run, case: int) -> "pd.Series[float]":
     """Return what one call costs as the origin measured it: (T of many calls - T of one) / (many - 1), in us.
 
-    Many is the number nearest to the origin's hundred; NaN where no process made one call.
+    Many is the number nearest to the origin's hundred; NaN where no process made one call. Index: start.
     """
-    rows = spent(run, case, "wall")
-    rows = rows[rows["payload_bytes"] == run.case(case).payload_bytes]
     many = of_hundred(run, case)
-    differences = []
-    for _, processes in rows.groupby("start"):
-        one_call, all_of_them = (processes.loc[processes["calls"] == count, "us"].median() for count in (1, many))
-        differences.append((all_of_them - one_call) / (many - 1) if many > 1 else np.nan)
-    return stats.across_starts(differences)
+    of_many, of_one = (processes_us(run, case, count).groupby("start").median() for count in (many, 1))
+    return (of_many - of_one) / (many - 1) if many > 1 else of_one * np.nan
+
+
+def processes_us(run: Run, case: int, calls: int) -> "pd.Series[float]":
+    """Return the time of each process that made so many calls of the smallest payload, in us; index: start."""
+    rows = spent(run, case, "wall")
+    rows = rows[(rows["payload_bytes"] == run.case(case).payload_bytes) & (rows["calls"] == calls)]
+    return rows.set_index("start")["us"]
 
 
 def of_hundred(run: Run, case: int) -> int:
@@ -90,13 +72,17 @@ def of_hundred(run: Run, case: int) -> int:
     return int(min(counts, key=lambda count: abs(np.log(count / 100)), default=1))
 
 
-def stopwatch_us(run: Run, case: int) -> Spread:
-    """Return the time of one call as the process reports it: (last reply - first reply) / calls between, in us."""
+@once
+def stopwatch_us(run: Run, case: int) -> "pd.Series[float]":
+    """Return the time of one call as the process reports it: (last reply - first reply) / calls between, in us.
+
+    The median over the processes of each start; index: start.
+    """
     rows = run.sessions_of(case)
     rows = rows[(rows["calls"] > 1) & (rows["payload_bytes"] == run.case(case).payload_bytes)]
     most = rows[rows["calls"] == rows["calls"].max()]
     per_call_us = (most["called_ns"] - most["answered_ns"]) / (most["calls"] - 1) / 1e3
-    return stats.across_starts(per_call_us.groupby(most["start"]).median())
+    return per_call_us.groupby(most["start"]).median()
 
 
 def phases_us(run: Run, case: int) -> dict[str, float]:
@@ -115,8 +101,3 @@ def phases_us(run: Run, case: int) -> dict[str, float]:
         phases[name] = float(((rows[column] - before) / 1e3).median())
         before = rows[column]
     return phases
-
-
-def cases(run: Run) -> list[int]:
-    """Return the cases of whole client processes."""
-    return run.find(load="session")

@@ -1,0 +1,139 @@
+"""What encryption adds to a connection, to a call and to a byte; each block compares a system with itself.
+
+The time from opening a connection to its first reply holds the handshake, whenever a library makes it: what encryption
+adds to it, without what it adds to one call, is the handshake. What it adds to a call is taken at the smallest payload.
+What it adds to a byte is the slope c of b + c s, fitted to what it adds to calls of s bytes, which travel there and
+back; each point weighs as its share of the unencrypted call's time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from bench.analysis import comparison
+from bench.analysis.comparison import ratio_of
+from bench.run.frames import Run, column, once
+from bench.stats import Array, intervals
+from bench.stats.intervals import Interval
+
+KINDS = {"wall": "time", "client": "client CPU", "server": "server CPU"}  # the server's with the router's
+P50 = column(0.5)
+
+
+class Pair(NamedTuple):
+    """The cases of one system and transport without encryption and with it.
+
+    plain, encrypted: connections of one call. calls: those of calls on an open connection, by payload in bytes.
+    """
+
+    plain: int
+    encrypted: int
+    calls: dict[int, tuple[int, int]]
+
+
+class Added(NamedTuple):
+    """What encryption adds to each connection (us), to a call of the smallest payload (us), to each byte (ns)."""
+
+    handshake: Interval
+    call: Interval
+    byte: Interval
+
+
+@once
+def pairs(run: Run) -> list[Pair]:
+    """Return the cases to compare, in the plan's order; a system of which not all was measured is left out."""
+    compared = []
+    for plain in run.find(tls=False, load="reconnect"):
+        way = {"system": run.case(plain).system, "transport": run.case(plain).transport}
+        new = [case for case in run.find(**way, tls=True, load="reconnect") if not is_resumed(run, case)]
+        before, after = (
+            {run.case(case).payload_bytes: case for case in run.find(**way, tls=on, load="closed")}
+            for on in (False, True)
+        )
+        calls = {size: (before[size], after[size]) for size in sorted(before.keys() & after.keys())}
+        compared += [Pair(plain, new[0], calls)] if new and calls else []
+    return compared
+
+
+def is_resumed(run: Run, case: int) -> bool:
+    """Return whether the connections of a case resume a session of TLS."""
+    return run.case(case).options.get("tls_session") == "resumed"
+
+
+def protocol(run: Run, case: int) -> str:
+    """Return what a case's system encrypts with: TLS or CURVE."""
+    return "CURVE" if "curve" in run.case(case).options else "TLS"
+
+
+@once
+def connect_us(run: Run, case: int, kind: str = "wall") -> "pd.Series[float]":
+    """Return the median cost of a connection with one call of the smallest payload, in us; index: start.
+
+    ``wall``: from opening it to the first reply. CPU times include its end.
+    """
+    rows = run.sessions_of(case)
+    if kind == "server":
+        spent_ns = rows["server_cpu_ns"] + rows["router_cpu_ns"].fillna(0)
+    else:
+        spent_ns = rows["client_cpu_ns"] if kind == "client" else rows["answered_ns"] - rows["begin_ns"]
+    return spent_ns.groupby(rows["start"]).median() / 1e3
+
+
+def call_us(run: Run, case: int, kind: str = "wall") -> "pd.Series[float]":
+    """Return the median RTT of a case's calls, or the CPU time of a side per call, in us; index: block."""
+    if kind == "wall":
+        return comparison.values(run, case, P50)
+    cost = comparison.values(run, case, f"{kind}_cpu_us_per_call")
+    return cost if kind == "client" else cost + comparison.values(run, case, "router_cpu_us_per_call").fillna(0)
+
+
+@once
+def added_us(run: Run, plain: int, encrypted: int, kind: str = "wall") -> "pd.Series[float]":
+    """Return what encryption adds to a call in each block, in us; index: block.
+
+    To the RTT: the ratio of neighbouring slices less 1, times the level without it.
+    """
+    before = call_us(run, plain, kind)
+    if kind == "wall":
+        return before * np.expm1(comparison.ratios(run, plain, encrypted, P50))
+    return call_us(run, encrypted, kind) - before
+
+
+def fit(payload_bytes: Array, added_us: Array, plain_us: Array) -> tuple[float, float]:
+    """Return b (us) and c (ns) of added = b + c s by least squares of the differences relative to the plain times."""
+    columns = np.stack([np.ones(len(payload_bytes)), payload_bytes], axis=1) / np.reshape(plain_us, (-1, 1))
+    b, c = np.linalg.lstsq(columns, np.asarray(added_us) / plain_us, rcond=None)[0]
+    return float(b), float(c) * 1e3
+
+
+def slopes(run: Run, pair: Pair, kind: str = "wall") -> "pd.Series[float]":
+    """Return what encryption adds to a byte in each block, in ns; index: block."""
+    before = pd.concat({size: call_us(run, plain, kind) for size, (plain, _) in pair.calls.items()}, axis=1).dropna()
+    more = pd.concat({size: added_us(run, *cases, kind) for size, cases in pair.calls.items()}, axis=1).dropna()
+    sizes, both = np.array([*pair.calls], float), before.index.intersection(more.index)
+    plain_us = np.maximum(before.loc[both].to_numpy(), 1e-3)
+    per_byte = [fit(sizes, *block)[1] for block in zip(more.loc[both].to_numpy(), plain_us, strict=True)]
+    return pd.Series(per_byte, index=both, dtype=float)
+
+
+def added(run: Run, pair: Pair, kind: str = "wall") -> Added:
+    """Return what encryption adds: the Hodges-Lehmann median over the blocks, with its 95 % interval."""
+    plain_us, encrypted_us = (connect_us(run, case, kind) for case in (pair.plain, pair.encrypted))
+    connection_us = _by_block(run, encrypted_us) - _by_block(run, plain_us)
+    call = added_us(run, *pair.calls[min(pair.calls)], kind)
+    costs = connection_us - call, call, slopes(run, pair, kind)
+    return Added(*(intervals.paired_shift(cost.dropna()) for cost in costs))
+
+
+def _by_block(run: Run, values: "pd.Series[float]") -> "pd.Series[float]":
+    return values.set_axis(run.ledger["block"].reindex(values.index))
+
+
+def computed(run: Run, plain: int, encrypted: int) -> Interval:
+    """Return the CPU time that encryption adds to a call, of all roles, over the time that it adds to the RTT.
+
+    Of the blocks in which both are added; 1: the added time is computation.
+    """
+    wall, client, server = (added_us(run, plain, encrypted, kind) for kind in KINDS)
+    return ratio_of(wall, client + server)

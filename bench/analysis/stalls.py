@@ -1,0 +1,31 @@
+"""Stalls by Nagle's algorithm and delayed ACKs: how many a call is predicted to have, and what the kernel counted.
+
+A side without TCP_NODELAY holds the second write of a message back until the first one is acknowledged, unless the
+message fills a segment of the link; the receiver, which cannot answer half a message, delays that acknowledgement.
+"""
+
+import pandas as pd
+
+from bench.analysis.links import segment_bytes
+from bench.plan.case import Case
+from bench.run.frames import Run
+
+DELAY_S = 0.040  # Linux's least delay of an acknowledgement (TCP_DELACK_MIN)
+
+
+def stalls(case: Case) -> int:
+    """Return for how many delayed ACKs a call is predicted to wait: one for each side that holds a write back."""
+    if case.options["writes"] < 2 or case.payload_bytes >= segment_bytes(case):
+        return 0
+    return [case.options["client_nodelay"], case.options["server_nodelay"]].count(False)
+
+
+def rate_per_s(case: Case) -> float:
+    """Return the calls per second that the predicted stalls alone allow; infinite without any."""
+    return 1 / (stalls(case) * DELAY_S) if stalls(case) else float("inf")
+
+
+def acks_per_call(run: Run, case: int) -> "pd.Series[float]":
+    """Return the delayed ACKs per call that the kernel counted in each start, where it did; index: start."""
+    starts = run.starts_of(case)
+    return (starts["tcp_delayed_acks"] / starts["calls"]).dropna()

@@ -1,1 +1,0 @@
-"""connections.ipynb: One connection or many, persistent or new?"""

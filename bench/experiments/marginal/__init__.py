@@ -1,1 +1,0 @@
-"""marginal.ipynb: What does one more call cost a client process?"""

@@ -1,1 +1,0 @@
-"""messages.ipynb: What does the message cost?"""

@@ -1,1 +1,0 @@
-"""network.ipynb: What does the network add?"""

@@ -1,0 +1,232 @@
+"""nodelay.ipynb: TCP_NODELAY on either side, one write or two per message, and the stalls that each predicts."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from bench import systems
+from bench.analysis.stalls import DELAY_S, acks_per_call, rate_per_s, stalls
+from bench.drawing.axes import (
+    GREY,
+    SYSTEM_COLOURS,
+    SYSTEM_MARKERS,
+    Look,
+    draw_line,
+    interval_row,
+    label_axis,
+    level,
+    log_axis,
+    name_rows,
+    say_why_empty,
+)
+from bench.experiments.published import XMLRPC_C
+from bench.grammar import P50, RATE, Bytes, Claim, Contrast, Estimate, Level, ManyBytes, Quantity, Table
+from bench.grammar.choose import chosen
+from bench.grammar.estimate import of_interval
+from bench.grammar.quantities import two_decimals
+from bench.grammar.sweep import as_sweep
+from bench.plan import parameters
+from bench.plan.case import Case
+from bench.run.frames import Run
+from bench.stats import across_starts
+from bench.stats.intervals import paired_shift
+from bench.text import duration, in_bytes, listed, plain, quantity
+from bench.validation.amount import Placed
+from bench.validation.cases import instrument
+
+TITLE = "How much time do Nagle's algorithm and delayed ACKs add to a call?"
+ABLE = ("sockets", "xmlrpc_pstream", "http_stdlib")  # systems with the three options
+SIDES = {(True, True): "both", (False, True): "server only", (True, False): "client only", (False, False): "neither"}
+CALLS = 60  # at most, of a case without stalls: a few show the stall
+BARE = {"http_stdlib": {"client": "bare"}}  # http.client always makes two writes
+HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
+
+Able = Annotated[Any, lambda value, name: parameters.names(value, name, ABLE)]
+
+
+@as_sweep(class_s=0.12)
+def sweep(
+    amount: Placed,
+    system: Able = "all",
+    payload_bytes: Bytes = 100,
+    sizes: ManyBytes = (100, 40_000, 65_000, 66_000),
+) -> Iterator[Case]:
+    """Yield the factorial of client's and server's TCP_NODELAY and one write or two; then raw sockets by payload."""
+    shared: dict[str, Any] = {"placement": amount.where(), "max_calls": CALLS}
+    for name in (name for name in system if systems.load(name)):
+        for writes in (1, 2):
+            for client, server in SIDES:
+                options = {"client_nodelay": client, "server_nodelay": server, "writes": writes, **BARE.get(name, {})}
+                yield Case(name, "tcp", payload_bytes, options, **shared)
+    yield from (Case("sockets", "tcp", size, HELD, **shared) for size in sizes if size != payload_bytes)
+    yield instrument(payload_bytes, shared["placement"])
+
+
+def sides(case: Case) -> str:
+    """Return which sides of a case set TCP_NODELAY."""
+    return SIDES[case.options["client_nodelay"], case.options["server_nodelay"]]
+
+
+def factorial(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the cases of the factorial: those with the first payload."""
+    size = run.case(0).payload_bytes
+    return [case for case in among if run.case(case).payload_bytes == size and "writes" in run.case(case).options]
+
+
+def two_writes(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the cases of the factorial with two writes per message."""
+    return [case for case in factorial(run, among) if run.case(case).options["writes"] == 2]
+
+
+def stalling(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the cases of the factorial whose calls are predicted to stall."""
+    return [case for case in factorial(run, among) if stalls(run.case(case))]
+
+
+def acks_per_stall(run: Run) -> list[Estimate]:
+    """Return the delayed ACKs that the kernel counted for each predicted stall, of each case that should stall."""
+    counted = {case: acks_per_call(run, case) / stalls(run.case(case)) for case in chosen(run, stalling)}
+    return [
+        of_interval(run.labels[case], paired_shift(acks.to_numpy()), two_decimals, (case,))
+        for case, acks in counted.items()
+        if len(acks)
+    ]
+
+
+ACKS = Quantity("delayed ACKs per call", two_decimals, values=acks_per_call)
+FIRST = Quantity("first call", duration, values=lambda run, case: run.starts_of(case)["first_rtt_ns"] / 1e3)
+stalled = Contrast(P50, of=stalling, over={sides: "both"}, by=("system",), where=two_writes)
+
+neither = Level(P50, lambda run, among: [case for case in two_writes(run, among) if stalls(run.case(case)) == 2])
+
+answer = (neither,)
+claims = (
+    Claim("the kernel counts at least 0.9 delayed ACKs for each predicted stall", acks_per_stall, above=0.9),
+    Claim("the kernel counts at most 1.1 delayed ACKs for each predicted stall", acks_per_stall, at_most=1.1),
+    Claim("a call that should stall takes longer than with TCP_NODELAY on both sides", stalled, above=1),
+)
+
+LOOKS = dict(zip(SIDES.values(), map(Look, SYSTEM_COLOURS, SYSTEM_MARKERS), strict=False))
+DELAY = plain(duration(DELAY_S * 1e6))
+APART = 0.22  # of a row: two writes above, one write below
+
+
+def rates(run: Run, axes: Axes) -> None:
+    """Draw calls per second with one write and with two, the predicted rates, and those published by the origin."""
+    cases = {case: run.case(case) for case in chosen(run, factorial)}
+    rows = list(dict.fromkeys(f"{of.system}: {sides(of)}" for of in cases.values()))
+    for case, of in cases.items():
+        values, is_one = run.starts_of(case)[RATE], of.options["writes"] == 1
+        at, (colour, marker) = rows.index(f"{of.system}: {sides(of)}") + (APART if is_one else -APART), LOOKS[sides(of)]
+        axes.plot(values, [at] * len(values), marker, ms=5, mew=1, color=colour, mfc="white" if is_one else colour)
+        if stalls(of):
+            axes.plot(rate_per_s(of), at, "|", ms=11, mew=2, color="black")
+    theirs = XMLRPC_C["calls_per_s_held"].values()
+    for rate in theirs:
+        axes.axvline(rate, color=GREY, ls=":", lw=1.3, label=f"origin, about 1999: {listed(theirs)}")
+    axes.plot([], [], "o", ms=6, mfc="white", color=GREY, mew=1.2, label="one write: each start")
+    axes.plot([], [], "o", ms=6, color=GREY, label="two writes: each start")
+    axes.plot([], [], "|", ms=12, mew=2, color="black", label=f"predicted: 1/(k × {DELAY})")
+    log_axis(axes.xaxis, quantity)
+    name_rows(axes, rows)
+    axes.set_xlabel("calls per second; row names: which side sets TCP_NODELAY")
+    axes.set_title("Calls per second: predicted and measured")
+
+
+def calls(run: Run, axes: Axes) -> None:
+    """Draw the RTT of each call against its number in the connection: two writes, the first system."""
+    system = run.case(0).system
+    shown = [case for case in chosen(run, two_writes) if run.case(case).system == system]
+    if not shown:
+        return say_why_empty(axes, "no case with two writes in this run")
+    most = 0
+    for place, case in enumerate(shown):
+        colour, marker = LOOKS[sides(run.case(case))]
+        for start, times in run.calls_of(case):
+            rtt_us = np.array([run.ledger.loc[start, "first_rtt_ns"], *times.rtt_ns]) / 1e3
+            numbers = np.arange(1, len(rtt_us) + 1) + 0.08 * (place - (len(shown) - 1) / 2)  # side by side
+            axes.plot(numbers, rtt_us, color=colour, marker=marker, ms=3.5, lw=0.8, alpha=0.6,
+                      label=f"TCP_NODELAY: {sides(run.case(case))}")  # fmt: skip
+            most = max(most, len(rtt_us) if stalls(run.case(case)) else 0)
+    axes.set_xlim(0.5, 1.3 * most + 1)
+    log_axis(axes.yaxis)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("number of the call in its connection (the first ones)")
+    axes.set_ylabel("RTT")
+    axes.set_title(f"RTT of each call, two writes ({system})")
+
+
+def draw_acks(run: Run, axes: Axes, cases: Sequence[int], name: Callable[[Case], str], drawn: dict[int, Look]) -> None:
+    """Draw the delayed ACKs per call of each start that the kernel counted, and how many stalls were predicted."""
+    counted = [case for case in cases if len(acks_per_call(run, case))]
+    axes.set_title("Delayed ACKs per call, counted by the kernel")
+    if not counted:
+        return say_why_empty(axes, "the kernel's counters are not known in this run")
+    for y, case in enumerate(counted):
+        values = across_starts(acks_per_call(run, case))
+        axes.plot(stalls(run.case(case)), y, "|", ms=17, mew=7, color=GREY, alpha=0.4, label="predicted stalls")
+        interval_row(axes, y, values, drawn[case], values.values(two_decimals))
+    name_rows(axes, [name(run.case(case)) for case in counted])
+    axes.set_xlabel("delayed ACKs per call; marker: median, bar: range over starts")
+
+
+def proof(run: Run, axes: Axes) -> None:
+    """Draw the delayed ACKs per call of two writes."""
+    cases = chosen(run, two_writes)
+    of_sides = {case: LOOKS[sides(run.case(case))] for case in cases}
+    draw_acks(run, axes, cases, lambda case: f"{case.system}: {sides(case)}", of_sides)
+
+
+def by_size(run: Run, axes: Axes) -> None:
+    """Draw the median RTT against the payload, TCP_NODELAY on neither side: a full segment is sent at once."""
+    cases = run.cases_with(system="sockets", **HELD).sort_values("payload_bytes")
+    if len(cases) < 2:
+        return say_why_empty(axes, "one payload only: give sizes")
+    draw_line(run, axes, cases, "payload_bytes", P50, LOOKS["neither"], "")
+    for count in (1, 2):
+        level(axes, count * DELAY_S * 1e6, f"{count} × {DELAY}")
+    label_axis(axes.xaxis, in_bytes)
+    log_axis(axes.yaxis)
+    axes.set_xlabel("payload")
+    axes.set_ylabel("median RTT; band: range over starts")
+    axes.set_title("RTT by payload, two writes, neither side (sockets)")
+
+
+panels = {"rates": rates, "calls": calls, "proof": proof, "by_size": by_size}
+
+
+def predicted_rate(run: Run, case: int) -> str:
+    """Return the calls per second that the predicted stalls allow."""
+    return f"{rate_per_s(run.case(case)):.3g}" if stalls(run.case(case)) else "no stall"
+
+
+def measured_over_delay(run: Run, case: int) -> str:
+    """Return how long a predicted stall takes, from the calls per second."""
+    k = stalls(run.case(case))
+    return duration(1e6 / run.cases.loc[case, RATE] / k) if k else ""
+
+
+def of_origin(run: Run, case: int) -> str:
+    """Return the calls per second that the origin published for a case, about 1999."""
+    of = run.case(case)
+    sides_held = {1: "one side", 2: "both sides"}.get(stalls(of))
+    return str(XMLRPC_C["calls_per_s_held"][sides_held]) if of.system == "xmlrpc_pstream" and sides_held else ""
+
+
+tables = {
+    "stalls": Table(
+        {
+            "predicted stalls per call": lambda run, case: stalls(run.case(case)),
+            "delayed ACKs per call [range over starts]": ACKS,
+            "calls/s [range over starts]": RATE,
+            "predicted calls/s": predicted_rate,
+            "time per predicted stall": measured_over_delay,
+            "first call of a connection [range over starts]": FIRST,
+            "origin, about 1999 [calls/s]": of_origin,
+        },
+        where=two_writes,
+    )
+}

@@ -1,1 +1,0 @@
-"""nodelay.ipynb: How much time do Nagle's algorithm and delayed ACKs add to a call?"""

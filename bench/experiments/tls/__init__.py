@@ -1,1 +1,0 @@
-"""tls.ipynb: What does encryption cost?"""
