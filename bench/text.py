@@ -24,6 +24,11 @@ def quantity(value: float, unit: str = "", *, like: float | None = None) -> str:
     return _in_unit(value, value if like is None else like, [(size, letter + unit) for size, letter in LETTERS])
 
 
+def factor(value: float) -> str:
+    """Return a factor with two digits, never as a power of ten: 0.13, 1.9, 18, 104."""
+    return f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
+
+
 in_bytes = functools.partial(quantity, unit="B")
 
 

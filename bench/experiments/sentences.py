@@ -12,6 +12,7 @@ from bench.analysis.resources import Resource, crowded, full, resources
 from bench.grammar.experiment import experiment
 from bench.run.frames import Run, column
 from bench.text import duration, listed
+from bench.text import factor as factor
 
 P50 = column(0.5)
 
@@ -24,11 +25,6 @@ def with_range(run: Run, case: int, name: str) -> str:
 def ranged(spread: stats.Spread) -> str:
     """Return a time in us with its range over starts."""
     return spread.words(duration, "range over starts {} to {}".format(*spread.ends(duration)))
-
-
-def factor(value: float) -> str:
-    """Return a factor with two digits, never as a power of ten: 0.13, 1.9, 18, 104."""
-    return f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
 
 
 def clients_of(row: "pd.Series[float]") -> str:

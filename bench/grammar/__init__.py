@@ -3,11 +3,12 @@
 from bench.grammar.choose import alike, chosen, each, fewest, most
 from bench.grammar.claim import Claim
 from bench.grammar.contrast import Contrast, Ratio
+from bench.grammar.estimand import Estimand
 from bench.grammar.estimate import Estimate, of_interval, of_spread
 from bench.grammar.level import Level
 from bench.grammar.model import Curve, Model
 from bench.grammar.panels import Cdf, CpuBars, Lines, Panel, Ratios, Rows, way_of
-from bench.grammar.quantities import CPU, P50, RATE, over_starts, per_start
+from bench.grammar.quantities import CPU, MESSAGES, P50, RATE, over_starts, per_start
 from bench.grammar.sweep import (
     Bytes,
     Connections,
@@ -24,10 +25,11 @@ from bench.grammar.sweep import (
     Systems,
     as_sweep,
 )
-from bench.grammar.table import Table
+from bench.grammar.table import Table, ratio_with_ends, with_ends
 
 __all__ = [
     "CPU",
+    "MESSAGES",
     "P50",
     "RATE",
     "Bytes",
@@ -40,6 +42,7 @@ __all__ = [
     "CpuBars",
     "Curve",
     "Engine",
+    "Estimand",
     "Estimate",
     "Flag",
     "Level",
@@ -67,5 +70,7 @@ __all__ = [
     "of_spread",
     "over_starts",
     "per_start",
+    "ratio_with_ends",
     "way_of",
+    "with_ends",
 ]

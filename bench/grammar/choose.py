@@ -24,6 +24,11 @@ def _has(value: object, wanted: Any) -> bool:
     return bool(wanted(value)) if callable(wanted) else bool(value == wanted)
 
 
+def everything(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose every measured case, the instrument itself too."""
+    return list(run.numbers)
+
+
 def most(name: str) -> Chooser:
     """Choose the case with the largest value of a factor or quantity; of equal ones the first."""
     return lambda run, among: _extreme(run, among, name, max)

@@ -27,7 +27,7 @@ class Estimate:
 
 def of_interval(subject: str, interval: Interval, text: Text, cases: tuple[int, ...] = ()) -> Estimate:
     """Return an estimate with its confidence interval in the unit that suits it."""
-    ends = "95 % CI {} to {}".format(*interval.ends(text)) if interval.has_ends else "no 95 % CI from fewer than six"
+    ends = "95 % CI {} to {}".format(*interval.ends(text)) if interval.has_ends else "no 95 % CI from so few values"
     return Estimate(subject, interval, text(interval.middle), ends, cases=cases)
 
 

@@ -194,12 +194,12 @@ class Lines(Panel):
         values: list[float] = []
         lines = list(self._lines(run))
         dashes = LINE_STYLES if len({part.case(cases[0]).transport for part, cases in lines}) > 1 else {}
-        for place, (part, cases) in enumerate(lines):
+        for colours, (part, cases) in zip(self._looks(lines), lines, strict=True):
             x = [factor_or_quantity(part, case, self.x) for case in cases]
             spreads = [over_starts(part, case, self.quantity) for case in cases]
             of, name = part.case(cases[0]), marked(self.label(part, cases[0]), part is not run)
             with hollow(axes, part is not run):
-                draw_spreads(axes, x, spreads, look(place), name, dashes.get(of.transport, "-"))
+                draw_spreads(axes, x, spreads, colours, name, dashes.get(of.transport, "-"))
             at, values = at + x, values + [spread.middle for spread in spreads]
         if not at:
             return say_why_empty(axes, "this run has no such cases")
@@ -219,6 +219,11 @@ class Lines(Panel):
         for part in shown(run):
             for _, cases in alike(part, chosen(part, self.where), self.by):
                 yield part, sorted(cases, key=lambda case: factor_or_quantity(part, case, self.x))
+
+    def _looks(self, lines: Sequence[tuple[Run, list[int]]]) -> list[Look]:
+        """Return the look of each line: that of its case in every panel, where that distinguishes the lines."""
+        of_cases = [looks(part)[cases[0]] for part, cases in lines]
+        return of_cases if len(set(of_cases)) == len(lines) else [look(place) for place in range(len(lines))]
 
     def _draw_models(self, run: Run, axes: Axes) -> None:
         for model in self.models:

@@ -22,25 +22,32 @@ def whole(value: float, *, like: float | None = None) -> str:
 
 
 class Quantity(NamedTuple):
-    """A quantity in words, as a table and an axis name it, and how its values are written."""
+    """A quantity in words, as a table and an axis name it, and how its values are written.
+
+    column: of ``Run.starts``, where it has another name there.
+    """
 
     words: str
     text: Text
+    column: str = ""
 
 
 P50, RATE, CPU = "p50_rtt_us", "rate_per_s", "cpu_us_per_call"
+MESSAGES = "messages_per_s"  # the rate of a stream
 QUANTITIES = {
     P50: Quantity("median RTT", duration),
     "p90_rtt_us": Quantity("p90 of the RTT", duration),
     "p99_rtt_us": Quantity("p99 of the RTT", duration),
     "mean_rtt_us": Quantity("mean RTT", duration),
     RATE: Quantity("calls per second", quantity),
+    MESSAGES: Quantity("messages per second", quantity, RATE),
     "send_rate_per_s": Quantity("messages sent per second", quantity),
     "rate_mbit_per_s": Quantity("payload received [Mb/s]", whole),
     CPU: Quantity("CPU time per call", duration),
     "client_cpu_us_per_call": Quantity("client CPU time per call", duration),
     "server_cpu_us_per_call": Quantity("server CPU time per call", duration),
     "router_cpu_us_per_call": Quantity("router CPU time per call", duration),
+    "controller_cpu_us_per_call": Quantity("controller CPU time per call", duration),
     "client_cpu_percent": Quantity("CPU utilization of the clients [% of one CPU]", whole),
     "server_cpu_percent": Quantity("CPU utilization of the server [% of one CPU]", whole),
     "router_cpu_percent": Quantity("CPU utilization of the router [% of one CPU]", whole),
@@ -60,12 +67,14 @@ def quantity_of(name: str) -> Quantity:
 def per_start(run: Run, case: int, name: str) -> "pd.Series[float]":
     """Return the value of each start of a case that has one; index: start."""
     starts = run.starts_of(case)
-    return (total_cpu(starts) if name == CPU else starts[name]).dropna()
+    return (total_cpu(starts) if name == CPU else starts[quantity_of(name).column or name]).dropna()
 
 
 def over_starts(run: Run, case: int, name: str) -> stats.Spread:
     """Return the median over the starts of a case with their range, and both levels where the starts have two."""
-    return stats.across_starts(per_start(run, case, name).to_list()) if name == CPU else run.over_starts(case, name)
+    if name == CPU:
+        return stats.across_starts(per_start(run, case, name).to_list())
+    return run.over_starts(case, quantity_of(name).column or name)
 
 
 def factor_or_quantity(run: Run, case: int, name: str) -> float:

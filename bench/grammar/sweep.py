@@ -10,7 +10,7 @@ A sweep is a generator of cases whose parameters have the kinds below::
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
 from bench.plan import parameters
@@ -42,13 +42,15 @@ class Sweep:
     """The cases of an experiment, from its parameters.
 
     cases: a generator of cases; its first parameter is the kind of ``Amount`` that the experiment takes, the others are
-    its own. lacking: whether systems that are not installed are left out, each with its remedy. without: shared
-    parameters that it does not take. alike, blocks_s: see ``InTurns.plan``; class_s: see ``Amount.plan``.
+    its own. One whose starts or window depend on its cases returns the ``Plan`` itself. lacking: whether systems that
+    are not installed are left out, each with its remedy. without: shared parameters that it does not take. windows_s:
+    windows by profile, in place of the profile's. alike, blocks_s: see ``InTurns.plan``; class_s: see ``Amount.plan``.
     """
 
-    cases: Callable[..., Iterable[Case]]
+    cases: Callable[..., Iterable[Case] | Plan]
     lacking: bool = False
     without: tuple[str, ...] = ()
+    windows_s: Mapping[str, float] = field(default_factory=dict)
     alike: Sequence[str] = ALIKE
     class_s: float | None = None
     blocks_s: float = BLOCKS_S["class"]
@@ -75,7 +77,12 @@ class Sweep:
     def plan(self, notebook: str, given: Mapping[str, Any]) -> Plan:
         """Return the validated plan of some parameters; UsageError names the first one that is wrong."""
         amount = self.amount(**{name: value for name, value in given.items() if name not in self.own})
-        cases, absent = list(self.cases(amount, **self._checked(given))), {}
+        if amount.profile in self.windows_s and parameters.literal(amount.window_s) is None:
+            amount = replace(amount, window_s=self.windows_s[amount.profile])
+        made = self.cases(amount, **self._checked(given))
+        if isinstance(made, Plan):
+            return made
+        cases, absent = list(made), {}
         if self.lacking:
             absent = valid.absent_of(list(dict.fromkeys(case.system for case in cases)))
             cases = [case for case in cases if case.system not in absent]
@@ -96,6 +103,6 @@ def _as_typed(value: object, name: str) -> object:
     return value
 
 
-def as_sweep(**how: Any) -> Callable[[Callable[..., Iterable[Case]]], Sweep]:
-    """Make a generator of cases a ``Sweep`` with these fields."""
+def as_sweep(**how: Any) -> Callable[[Callable[..., Iterable[Case] | Plan]], Sweep]:
+    """Make a generator of cases, or a function that returns a plan, a ``Sweep`` with these fields."""
     return lambda cases: Sweep(cases, **how)

@@ -11,22 +11,30 @@ from bench.grammar.choose import Chooser, chosen
 from bench.grammar.model import Model
 from bench.grammar.quantities import over_starts, quantity_of
 from bench.run.frames import Run
-from bench.text import quantity
+from bench.stats import Spread, Text
+from bench.stats.intervals import Interval
+from bench.text import quantity, ratio_ends
 
 Column = str | Model | Callable[[Run, int], object]
 """A quantity, shown with its range over starts; what a model predicts; or a function of a run and a case's number."""
 
 
+def label_of(run: Run, case: int) -> str:
+    """Return the label of a case."""
+    return run.labels[case]
+
+
 @dataclass(frozen=True)
 class Table:
-    """One row for each case. columns: by title;"""
+    """One row for each case. columns: by title; label: what a row is called."""
 
     columns: Mapping[str, Column]
     where: Chooser = field(default_factory=dict)
+    label: Callable[[Run, int], str] = label_of
 
     def __call__(self, run: Run) -> pd.DataFrame:
         """Return the table of a run, its values in words; without rows an empty frame."""
-        rows = [{"case": run.labels[case], **self._row(run, case)} for case in chosen(run, self.where)]
+        rows = [{"case": self.label(run, case), **self._row(run, case)} for case in chosen(run, self.where)]
         return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
 
     def _row(self, run: Run, case: int) -> dict[str, Any]:
@@ -43,5 +51,17 @@ def value(run: Run, case: int, column: Column) -> object:
 
 def level(run: Run, case: int, name: str) -> str:
     """Return a quantity of a case with its range over starts: "26.1 µs [25.0 µs, 27.3 µs]"; "n/a" if not known."""
-    spread, text = over_starts(run, case, name), quantity_of(name).text
-    return "n/a" if math.isnan(spread.middle) else "{} [{}, {}]".format(spread.words(text), *spread.ends(text))
+    spread = over_starts(run, case, name)
+    return "n/a" if math.isnan(spread.middle) else with_ends(spread, quantity_of(name).text)
+
+
+def with_ends(of: Interval | Spread, text: Text) -> str:
+    """Return a value with its interval or range: "1.53 [1.41, 1.66]"; without ends where they are not known."""
+    middle = of.words(text) if isinstance(of, Spread) else text(of.middle)
+    return middle if math.isnan(of.low) else "{} [{}, {}]".format(middle, *of.ends(text))
+
+
+def ratio_with_ends(of: Interval) -> str:
+    """Return a ratio of two cases with its interval, in as many digits as that needs: "1.126 [1.001, 1.191]"."""
+    middle, low, high = ratio_ends(of.middle, of.low, of.high)
+    return f"{middle} [{low}, {high}]" if of.has_ends else middle
