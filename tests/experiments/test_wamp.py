@@ -2,16 +2,15 @@
 
 import dataclasses
 import itertools
-import re
 
 import numpy as np
 import pytest
 from handmade import file_by_file, handmade
 
-from bench.experiments import sentences
-from bench.experiments.wamp import findings
-from bench.experiments.wamp import text as wamp_text
-from bench.experiments.wamp.findings import effects
+from bench.experiments import wamp
+from bench.experiments.wamp import effects
+from bench.grammar.claim import CONTRADICTED, HOLDS
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.run.frames import Run
 
@@ -19,36 +18,34 @@ ADDED = {"tcp": 3, "websocket": 200, "cbor": -20, "json": 150}
 LEVELS = list(itertools.product(("ipc", "tcp"), ("rawsocket", "websocket"), ("msgpack", "cbor", "json")))
 
 
-def factorial_run(**options):
+def factorial_run(added=ADDED, **options):
+    """Return a run in which each level adds its us to the 500 of a routed call; raw sockets take 20."""
     cases = [
         Case("wamp_crossbar", way, options={"framing": framing, "serializer": serializer})
         for way, framing, serializer in LEVELS
     ]
-    rtt = [500 + sum(ADDED.get(level, 0) for level in levels) for levels in LEVELS]
+    rtt = [500 + sum(added.get(level, 0) for level in levels) for levels in LEVELS]
     known = {"router_cpu_ns": 30_000_000, "controller_cpu_ns": 0, "router_cpus": "1"}
     return handmade([*cases, Case("sockets", "ipc")], [*rtt, 20], calls=200, notebook="wamp", **known, **options)
 
 
 def test_every_effect_is_found():
-    found = {one.level: one for one in effects(factorial_run())}
+    found = {of.level: of for of in effects(factorial_run())}
     assert found.keys() == ADDED.keys()
     for level, added in ADDED.items():
-        assert found[level].middle == pytest.approx(added, rel=0.04)  # a start adds its number in %
-        assert found[level].low <= found[level].middle <= found[level].high
-        assert len(found[level].us) == 6
+        assert found[level].interval.middle == pytest.approx(added, rel=0.04)  # a start adds its number in %
+        assert len(found[level].added) == 6 and found[level].is_certain
     assert (found["websocket"].factor, found["websocket"].level) == ("framing", "websocket")
-    assert found["websocket"].ratio == pytest.approx(np.mean([1.38]), abs=0.05)
+    assert found["websocket"].ratio == pytest.approx(1.38, abs=0.05)
 
 
 def test_the_interval_of_an_effect_decides_and_not_the_sign_in_one_block():
     made = effects(factorial_run())[0]
-    one = dataclasses.replace(made, us=np.array([-1.0, *range(10, 29)]), low=-1.0, high=28.0)
-    assert one.is_certain and "distinguishable" not in wamp_text._effect(one)
-    other = dataclasses.replace(one, us=one.us - np.array([-2.0] + 19 * [3.0]))
-    assert findings.is_larger(one, other) and not findings.is_larger(other, one)
-    for us in (np.array([-1.0, 2, 3, 4, 5, 6]), np.arange(1.0, 6)):  # six blocks with one below zero; five blocks
-        unknown = dataclasses.replace(made, us=us)
-        assert not unknown.is_certain and "distinguishable" in wamp_text._effect(unknown)
+    one = dataclasses.replace(made, added=np.array([-1.0, *range(10, 29)]))
+    other = dataclasses.replace(one, added=one.added - np.array([-2.0] + 19 * [3.0]))
+    assert one.is_certain and one.minus(other).low > 0 and other.minus(one).high < 0
+    for added in (np.array([-1.0, 2, 3, 4, 5, 6]), np.arange(1.0, 6)):  # six blocks with one below zero; five blocks
+        assert not dataclasses.replace(made, added=added).is_certain
 
 
 def test_a_block_with_a_gap_is_left_out():
@@ -58,22 +55,24 @@ def test_a_block_with_a_gap_is_left_out():
             gone = run.folder.files("ledger")[start]
     run.folder.update(finished=False)
     gone.unlink()
-    assert {len(one.us) for one in effects(Run(run.folder))} == {5}
+    assert {len(of.added) for of in effects(Run(run.folder))} == {5}
 
 
 def test_a_factor_of_one_level_has_no_effect():
     alone = Case("wamp_crossbar", "ipc", options={"framing": "rawsocket", "serializer": "msgpack"})
-    assert [effects(handmade([case], [500], notebook="wamp")) for case in (alone, Case("sockets", "ipc"))] == [[], []]
+    for case in (alone, Case("sockets", "ipc")):
+        run = handmade([case], [500], notebook="wamp")
+        assert effects(run) == [] == wamp.websocket_beyond(run) and wamp.effects_table(run).empty
 
 
-def test_the_conclusion_names_the_factor_that_makes_the_difference():
+def test_the_origin_s_factors_are_compared_and_the_fastest_routed_call_is_divided_by_direct_ones():
     run = factorial_run()
-    text = sentences.conclusion(run)
-    framing, json = (one for one in effects(run) if one.level in ("websocket", "json"))
-    assert "**framing**" in text and "**serializer**" not in text and f"{framing.name}: +" in text
-    assert findings.is_larger(framing, json) and not findings.is_larger(json, framing)
-    assert re.search(
-        r"\*\*framing\*\*, 50%.*\*\*serializer\*\*",
-        wamp_text._near(wamp_text._part(framing, [framing, framing]), [json]),
-    )
-    assert "150 µs (83%)" in text and re.search(r"24\.0 times.* sockets ipc, .*20\.5 µs", text)
+    assert [claim.verdict(run) for claim in wamp.claims] == [HOLDS, HOLDS]
+    ratios = {(of.base, of.other): of.value for of in experiment("wamp").ratios(run)}
+    assert ratios == pytest.approx({(0, 11): 853 / 500, (12, 1): 480 / 20}, rel=1e-3)
+    shares = wamp.effects_table(run)["share of the origin's three"]
+    assert list(shares) == ["57%", "42%", "", "1%"]  # of 200, 150, and 3
+    router = wamp.tables["router"](run)
+    assert set(router["the router's share"]) == {"83%"} and len(router) == 12  # 150 of 180 us
+    dearer = factorial_run(added=ADDED | {"json": 400})
+    assert wamp.claims[1].verdict(dearer) == CONTRADICTED
