@@ -13,9 +13,9 @@ from bench.analysis.comparison import Comparison, at_once
 from bench.apps import growing, revisions
 from bench.errors import UsageError
 from bench.experiments import precision
-from bench.experiments.compare import findings
-from bench.experiments.compare.text import turns
+from bench.experiments.compare import A, B, pairs
 from bench.grammar.experiment import experiment
+from bench.grammar.method import turns
 from bench.measurement import runner
 from bench.plan import parameters as params
 from bench.plan.plan import Plan
@@ -26,7 +26,7 @@ from bench.validation import estimate
 from bench.validation.cases import COMPARED
 from bench.validation.sources import taking_part
 
-COMPARED_CASES = (findings.A, findings.B)
+COMPARED_CASES = (A, B)
 OF_THE_PLAN = ("placement", "payload_bytes")  # parts of a case that are parameters of the plan, too
 MADE_HERE = ("a", "b", "source", "system", "transport", "hosts", "predictions")  # of what -p could set otherwise
 
@@ -74,7 +74,7 @@ def _plan(system: str, transport: str | None, given: Mapping[str, str], base: So
 
 def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) -> Run:
     """Measure a plan; return its run, whose manifest holds the checks."""
-    began, case = time.monotonic(), plan.cases[findings.A]
+    began, case = time.monotonic(), plan.cases[A]
     is_resumed = params.flag(given.get("resume", False), "resume")
     if "budget_s" in given:
         begun = budget.begun(plan, given["budget_s"]) if is_resumed else None
@@ -97,7 +97,7 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
 def _told(runs: Sequence[Run], quantities: str, at_most: str | None, as_json: bool) -> tuple[str, bool]:
     """Return what the runs show, and whether a limit was exceeded."""
     found = _found(runs, quantities)
-    names = [run.plan.cases[findings.A].system for run in runs]
+    names = [run.plan.cases[A].system for run in runs]
     has_others = not set(names) <= set(verdicts.BASELINES)
     not_judged = [
         comparison.case
@@ -115,19 +115,19 @@ def _told(runs: Sequence[Run], quantities: str, at_most: str | None, as_json: bo
 
 def _found(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]:
     """Return the comparisons of B with A of each run, adjusted for how many there are; DataError without one."""
-    of_each = [findings.pairs(run)["B"] for run in runs]
+    of_each = [pairs(run)["B"] for run in runs]
     together = list(chain(*of_each))
     adjusted = iter(at_once(together) if len(runs) > 1 else together)
     found = []
     for run, of_run in zip(runs, of_each, strict=True):
-        case = run.plan.cases[findings.A]
+        case = run.plan.cases[A]
         named = [replace(next(adjusted), case=f"{case.system} {case.transport}") for _ in of_run]
         found.append(verdicts.asked_for(named, quantities, verdicts.left_out(run, COMPARED_CASES)))
     return found
 
 
 def _record(run: Run, found: Sequence[Comparison]) -> dict[str, Any]:
-    a, b = (run.plan.cases[case].source for case in (findings.A, findings.B))
+    a, b = (run.plan.cases[case].source for case in (A, B))
     return {
         "run": run.id,
         "a": a,
@@ -141,7 +141,7 @@ def _record(run: Run, found: Sequence[Comparison]) -> dict[str, Any]:
 def _lines(run: Run, found: Sequence[Comparison], at_most: str | None) -> list[str]:
     """Return the sources, the verdicts with the A/A ratio, how much they rest on, and what can be found."""
     tally = trust_card.tally(checks.check(run))
-    lines = [f"{name}  {run.labels[case]}" for name, case in (("A", findings.A), ("B", findings.B))]
+    lines = [f"{name}  {run.labels[case]}" for name, case in (("A", A), ("B", B))]
     lines += [str(comparison) for comparison in found]
     lines += verdicts.left_out(run, COMPARED_CASES)
     lines += [f"{turns(run)} Trust card: {tally.passed} of {tally.judged} checks PASS."]

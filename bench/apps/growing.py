@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from bench.analysis.converging import Converging
-from bench.experiments.compare.findings import AGAIN, A, B
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.plan.labels import labels
@@ -22,7 +21,7 @@ from bench.text import ratio_ends
 
 PIPE = "ROUNDTRIP_PROGRESS"  # set by `bench run`: the pipe by which a notebook's kernel sends it the line
 GROWS_S, LOGGED_S = 0.5, 10.0  # how often the line is made anew, and said where there is no terminal
-NAMES = {"compare": {A: "A", AGAIN: "A again", B: "B"}}  # of cases that a notebook's reader knows by these
+NAMES = {"compare": ("A", "A again", "B")}  # of cases that a notebook's reader knows by these
 
 
 def text(converging: Converging, case: Case, left_s: float = math.nan) -> str:
@@ -43,7 +42,7 @@ def _least_exact(converging: Converging) -> str:
     if not others:
         return ""
     pair = max(others, key=lambda pair: math.log(others[pair].high / others[pair].low) if others[pair].has_ends else 0)
-    known = NAMES.get(plan.notebook, dict(enumerate(labels(plan.cases))))
+    known = NAMES.get(plan.notebook, labels(plan.cases))
     said = f"{known[pair[1]]}/{known[pair[0]]} {in_words(others[pair])}"
     return said if len(others) == 1 else f"{len(others)} ratios, the least exact {said}"
 

@@ -10,7 +10,7 @@ from handmade import reference
 
 from bench.analysis.comparison import effect
 from bench.experiments import clients, sentences
-from bench.experiments.compare.findings import A, B
+from bench.experiments.compare import A, B
 from bench.grammar import RATE, Contrast
 from bench.run.frames import column
 
@@ -75,7 +75,7 @@ def test_the_medians_of_all_cases(notebook, drawn):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("notebook", ["streaming", "openload", "retries", "throughput", "nodelay", "wamp", "messages"])
+@pytest.mark.parametrize("notebook", ["streaming", "openload", "retries", "nodelay", "messages"])
 def test_the_numbers_of_an_answer_are_those_of_the_notebooks_conclusion(notebook):
     run = reference(notebook)
     said = sentences.conclusion(run)

@@ -1,0 +1,215 @@
+"""compare.ipynb: two cases in turns, and the first one twice: B over A, and A over itself."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from bench.analysis import verdicts
+from bench.analysis.comparison import DIFFERENT, MARGIN, SAME, Comparison, compare_cases, effect, ratios
+from bench.drawing.axes import (
+    GREY,
+    SYSTEM_COLOURS,
+    SYSTEM_MARKERS,
+    Look,
+    distribution_of,
+    draw_cdfs,
+    interval_row,
+    log_axis,
+    name_rows,
+    ratio_axis,
+)
+from bench.grammar import P50, CpuBars, Estimand, Estimate
+from bench.grammar.contrast import confidence
+from bench.grammar.sweep import Bytes, as_sweep
+from bench.plan.case import Case
+from bench.run.frames import Run, once
+from bench.stats import intervals, variance
+from bench.stats.intervals import Interval
+from bench.validation.amount import InTurns
+from bench.validation.cases import case_of
+from bench.validation.estimate import expected_s
+
+TITLE = "Is B really faster than A?"
+A, AGAIN, B = 0, 1, 2  # the cases of the plan
+NAMES = {A: "A", AGAIN: "A again", B: "B"}
+LOOKS = {
+    case: Look(SYSTEM_COLOURS[place], marker)
+    for case, place, marker in zip(NAMES, (0, 6, 3), SYSTEM_MARKERS, strict=False)
+}
+VERDICT_COLOURS = {DIFFERENT: SYSTEM_COLOURS[3], SAME: SYSTEM_COLOURS[2]}
+FAR = 0.05  # of the rounds, on each side
+PARTS = 8  # of a window
+
+
+@as_sweep()
+def sweep(
+    amount: InTurns,
+    a: object = "{system: zeromq, transport: ipc}",
+    b: object = "{system: zeromq, transport: tcp}",
+    payload_bytes: Bytes = 1000,
+) -> Iterator[Case]:
+    """Yield case A, the same case A again, and case B: the A/A ratio is the noise that B over A is compared with.
+
+    hosts: see ``bench.plan.hosts``; both cases are measured by the same machines.
+    """
+    shared: dict[str, Any] = {"payload_bytes": payload_bytes, "placement": amount.where(), "hosts": amount.there}
+    case_a, case_b = case_of(a, "a", shared), case_of(b, "b", shared)
+    yield from (case_a, case_a, case_b)
+
+
+@once
+def pairs(run: Run) -> dict[str, list[Comparison]]:
+    """Return the comparisons of B with A, and of A with itself."""
+    return {"B": compare_cases(run, A, B), "A again": compare_cases(run, A, AGAIN)}
+
+
+def named(run: Run, case: int) -> str:
+    """Return the name of a case, and its label."""
+    return f"{NAMES[case]}: {run.labels[case].removesuffix(' again')}"
+
+
+def b_over_a(run: Run) -> list[Estimate]:
+    """Return each quantity of B divided by that of A, with the verdict beside the interval."""
+    return [_estimate(run, of, Interval(of.ratio, of.low, of.high)) for of in pairs(run)["B"]]
+
+
+def _estimate(run: Run, of: Comparison, interval: Interval) -> Estimate:
+    subject = f"{of.quantity} (B: {run.labels[B]}, A: {run.labels[A]})"
+    return Estimate(subject, interval, of.ends[0], f"{confidence(interval)}; {judged(of)}", run.labels[A], (A, B))
+
+
+def judged(of: Comparison) -> str:
+    """Return the verdict on B: better, worse, no practical difference, or inconclusive."""
+    if of.verdict != DIFFERENT:
+        return of.verdict
+    better = (of.ratio > 1) == of.more_is_better
+    return f"{'better' if better else 'worse'}{f', by less than {MARGIN:.0%}' if of.is_small else ''}"
+
+
+answer = (Estimand("ratio B / A", b_over_a),)
+
+
+def by_block(run: Run, axes: Axes) -> None:
+    """Draw the ratio of the median RTT in each block, B over A and A again over A, with both intervals."""
+    for case, name in ((AGAIN, "A again / A"), (B, "B / A")):
+        logs, found, (colour, marker) = ratios(run, A, case, P50), effect(run, A, case, P50), LOOKS[case]
+        if found.has_ends:
+            axes.axhspan(found.low, found.high, color=colour, alpha=0.25, lw=0)
+        axes.plot(logs.index + 1, np.exp(logs), marker, color=colour, ms=5, label=name)
+    axes.axhline(1, color=GREY, lw=1, zorder=0.5)
+    log_axis(axes.yaxis, "{:g}".format)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("block: fresh processes of each case; band: 95 % confidence interval")
+    axes.set_ylabel("ratio of median RTT")
+    axes.set_title("Ratio of the median RTT in each block")
+
+
+def draw_verdicts(run: Run, axes: Axes) -> None:
+    """Draw each ratio B/A with its confidence interval and verdict; below it A/A; the margin as a band."""
+    rows = []
+    for ours, itself in zip(pairs(run)["B"], pairs(run)["A again"], strict=False):
+        rows += [(f"{ours.quantity}\nB / A", ours), (f"{ours.quantity}\nA / A", itself)]
+    axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
+    for y, (_, of) in enumerate(rows):
+        drawn = Look(VERDICT_COLOURS.get(of.verdict, GREY), "D")
+        interval_row(axes, y, (of.ratio, of.low, of.high), drawn, f"{of.ends[0]}  {of.verdict}")
+    ratio_axis(axes)
+    name_rows(axes, [name for name, _ in rows])
+    axes.set_xlabel(f"ratio with its confidence interval; grey band: the margin of {100 * MARGIN:g} %")
+    axes.set_title("Ratios B/A with verdicts, and A/A")
+
+
+def distribution(run: Run, axes: Axes) -> None:
+    """Draw the empirical CDF of the RTT of all calls of A and of B."""
+    lines = ((A, "-"), (B, "--"))
+    draw_cdfs(axes, [distribution_of(run, case, LOOKS[case], line, named(run, case)) for case, line in lines])
+    axes.set_title("Distribution of the RTT")
+
+
+panels = {
+    "by_block": by_block,
+    "verdicts": draw_verdicts,
+    "distribution": distribution,
+    "cpu_per_call": CpuBars("CPU time per call, by role", label=named),
+}
+
+
+def comparisons(run: Run) -> pd.DataFrame:
+    """Return one row for each quantity of B over A, and of A over A (the A/A ratio); last what is not compared."""
+    rows = [
+        {
+            "quantity": of.quantity,
+            "compared": words,
+            "ratio [95 % CI]": "{} [{}, {}]".format(*of.ends) if of.low > 0 else of.ends[0],
+            "verdict": judged(of) if name == "B" else of.verdict,
+            "starts needed to decide": str(of.more_starts or ""),
+        }
+        for name, words in (("B", "B over A"), ("A again", "A over A"))
+        for of in pairs(run)[name]
+    ]
+    missing = [{"quantity": text, "verdict": "not compared"} for text in verdicts.left_out(run, (A, B))]
+    frame = pd.DataFrame(rows + missing)
+    return frame.fillna("").set_index("quantity") if len(frame) else frame
+
+
+def resolution(run: Run) -> pd.DataFrame:
+    """Return which difference of each quantity such a run finds with 80 % probability, and what finds the margin."""
+    rows = [
+        {
+            "quantity": of.quantity,
+            f"detectable with {run.plan.starts} starts": f"{of.detectable:.1%}" if math.isfinite(of.detectable) else "",
+            f"starts to detect {MARGIN:.0%}": f"{of.starts_for_margin:,}",
+            "seconds of such a run": f"{expected_s(replace(run.plan, starts=of.starts_for_margin)):,.0f}",
+        }
+        for of in pairs(run)["B"]
+    ]
+    return pd.DataFrame(rows).set_index("quantity") if rows else pd.DataFrame()
+
+
+def effort(run: Run) -> pd.DataFrame:
+    """Return which share of the variance is between starts, or blocks, and what more starts would bring."""
+    shares, in_turns = between(run), run.contrasts(A, B, P50) is not None
+    unit, longer, parts = (
+        ("blocks", "as many slices in each block", run.plan.rounds)
+        if in_turns
+        else ("starts", "as long windows", PARTS)
+    )
+    share, starts = max(shares.values()), run.plan.starts
+    logs = ratios(run, A, B, P50).to_numpy()
+    spread = variance.spread(intervals.paired_shift(logs), len(logs), float(np.std(logs, ddof=1)))
+    narrowed = (share + (1 - share) / (2 * parts)) / (share + (1 - share) / parts)
+    found = {f"share of the variance of {name} that is between {unit}": of for name, of in shares.items()}
+    found[f"width of the interval with twice as many {unit}"] = math.sqrt(1 / 2)
+    found[f"width of the interval with twice {longer}"] = math.sqrt(narrowed)
+    for count in (starts, 4 * starts):
+        found[f"detectable difference of the p50 with {count} starts"] = variance.detectable(spread, count)
+    return pd.DataFrame({"value": {what: f"{of:.1%}" for what, of in found.items()}}).rename_axis("p50 RTT")
+
+
+def between(run: Run) -> dict[str, float]:
+    """Return the share of the variance that is between blocks, of a slice's ratio; or of each case between starts.
+
+    The farthest rounds count no more than those near them: a block takes the median of its rounds.
+    """
+    turns = run.contrasts(A, B, P50)
+    if turns is not None:
+        near = turns.clip(*turns.quantile([FAR, 1 - FAR]))
+        of_blocks = [logs.to_numpy() for _, logs in near.groupby(level="block")]
+        return {"a slice's ratio": variance.nested([of for of in of_blocks if len(of) > 1] or [np.zeros(2)] * 2).share}
+    shares = {}
+    for case in (A, B):
+        starts = [np.array_split(calls.rtt_ns, PARTS) for _, calls in run.calls_of(case, warm=True, headline=True)]
+        medians = [np.array([np.median(part) for part in parts if len(part)]) for parts in starts]
+        shares[f"{named(run, case)}, the median of a part,"] = variance.nested(
+            [of for of in medians if len(of) > 1]
+        ).share
+    return shares
+
+
+tables = {"comparisons": comparisons, "resolution": resolution, "effort": effort}

@@ -1,1 +1,0 @@
-"""compare.ipynb: Is B really faster than A?"""
