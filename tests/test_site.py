@@ -15,8 +15,8 @@ from handmade import reference
 import bench
 from bench.analysis import checks
 from bench.experiments import panels
-from bench.experiments.registry import figure_of
 from bench.experiments.sentences import conclusion
+from bench.grammar.experiment import experiment
 
 for needed in ("sphinx", "myst_nb", "furo"):
     pytest.importorskip(needed, reason=f"the site is made by {needed}: python -m pip install -r requirements/lab.txt")
@@ -104,7 +104,7 @@ def test_every_notebook_is_a_page(site, stem):
         assert run.id in note.get_text()
         assert pictures[-1]["alt"] == panels.alt_text(run)
         described = [picture for picture in pictures if picture["alt"] != "plot of the code above"]
-        assert len(described) == len(figure_of(stem).PANELS) + 1 < len(pictures)
+        assert len(described) == len(experiment(stem).figure) + 1 < len(pictures)
         assert 'source = "reference"' in shown.get_text()
     else:
         assert not pictures
@@ -128,7 +128,7 @@ def alt_of_figure(executed):
 
 @pytest.mark.parametrize("stem", EXECUTED)
 def test_the_gallery_has_figure_claim_trust_card_and_command(site, drawn, stem):
-    title = figure_of(stem).TITLE
+    title = experiment(stem).title()
     section = entry(site, title)
     assert section.img["alt"] == alt_of_figure(drawn(stem) / "out.ipynb")
     assert (site / section.img["src"]).stat().st_size > 50_000

@@ -1,10 +1,14 @@
 """Published numbers of the origins (other machines, years ago: context, not targets), and a run in the same form."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from bench.experiments.marginal.findings import difference_us, of_hundred, spent
+from bench.grammar.quantities import P50, RATE
+from bench.plan.case import Case
 from bench.run.frames import Run, numbered
 from bench.stats import Spread, across_starts, quantile
+from bench.text import counted
 
 GREETER: dict[str, Any] = {  # greeter exercise, 2022: a C++ greeter in a container
     "one_call_ms": 1.21,
@@ -46,6 +50,78 @@ XMLRPC_C: dict[str, Any] = {  # Xmlrpc-c, about 1999: version 1.12, a PC of 696 
     "http_cpp": {"calls_100_ms": 1350, "call_1_ms": 60},
     "pstream_cpp": {"calls_100_ms": 280, "call_1_ms": 68, "per_s": 500},
 }
+
+
+SHORT = 100  # calls of the greeter exercise's loop, and of the processes of Xmlrpc-c's notes
+CONNECTIONS = 128  # of the scale-up's load generator
+ORIGINS = {
+    "wamp": "WAMP, 2016",
+    "scaleup": "Web, 2015",
+    "zeromq": "ZeroMQ",
+    "xmlrpc_c": "Xmlrpc-c, 1999",
+    "grpc": "gRPC greeter, 2022",
+}
+
+
+class Number(NamedTuple):
+    """A published number, in us or 1/s: its ends, and the case and the column of ``Run.starts`` that repeat it."""
+
+    origin: str
+    name: str
+    unit: str
+    theirs: tuple[float, float]
+    case: Case
+    column: str
+
+    def is_of(self, case: Case) -> bool:
+        """Return whether a run's case repeats the number; that of the scale-up with any number of workers."""
+        options = {name: value for name, value in self.case.options.items() if name != "workers"}
+        wanted = {"system": self.case.system, "transport": self.case.transport, "load": self.case.load, **options}
+        wanted |= {"payload_bytes": self.case.payload_bytes, "clients": self.case.clients}
+        return all(case.factor(name) == value for name, value in wanted.items())
+
+
+MEAN, FIRST_CALL, ONE_MORE = "mean_rtt_us", "first_rtt_ns", ""  # the last is no column: see ``marginal``
+
+
+def numbers(workers: int) -> Iterator[Number]:
+    """Yield every published number, by origin; published half round trips are doubled."""
+    for name, of in WAMP.items():
+        by, framing, serializer = name.split()
+        case = Case("wamp_crossbar", by, 100, {"framing": framing, "serializer": serializer}, "same")
+        low, high = of["settled_ms"]
+        yield Number("wamp", f"WAMP, {name}", "us", (1e3 * low, 1e3 * high), case, MEAN)
+    for size, theirs in ((16, SCALE_UP["16 B"]), (65_536, SCALE_UP["65,536 B"])):
+        options = {"resource": "bytes", "workers": workers, "pin": True}
+        case = Case("http_crossbar", "tcp", size, options, "free", callers=CONNECTIONS, engine="wire")
+        yield Number("scaleup", f"HTTP {size:,} B, requests", "1/s", (theirs["per_s"],) * 2, case, RATE)
+        yield Number("scaleup", f"HTTP {size:,} B, median", "us", (1e3 * theirs["p50_ms"],) * 2, case, P50)
+    for by, half_us in ZEROMQ["half_rtt_us"].items():
+        case = Case("zeromq", by, 1000, placement="same")
+        yield Number("zeromq", f"ZeroMQ, 1 kB there and back, {by}", "us", (2 * half_us,) * 2, case, MEAN)
+    for size, rate in ZEROMQ["inproc_per_s"].items():
+        case = Case("zeromq", "inproc", size, placement="split", load="stream")
+        yield Number("zeromq", f"ZeroMQ, messages of {size:,} B", "1/s", (rate,) * 2, case, RATE)
+    yield from _xmlrpc_c()
+    for count, rates in GREETER["calls_per_s"].items():
+        case = Case("grpc_sync", "tcp", 100, placement="split", clients=count, max_calls=SHORT * count)
+        if count == 1:
+            yield Number("grpc", "gRPC, one call, cold", "us", (1e3 * GREETER["one_call_ms"],) * 2, case, FIRST_CALL)
+        name = f"gRPC, {SHORT} calls by {counted(count, 'client')}"
+        yield Number("grpc", name, "1/s", (sum(rates),) * 2, case, RATE)
+
+
+def _xmlrpc_c() -> Iterator[Number]:
+    """Yield a call more in a process, by whole processes with one call and a hundred; and packet streams held back."""
+    whole: dict[str, Any] = {"placement": "same", "load": "session", "sessions": ((1, 100), (SHORT, 100)) * 3}
+    for protocol, name, theirs in (("http", "HTTP", "http_cpp"), ("pstream", "packet stream", "pstream_cpp")):
+        case, of = Case("xmlrpc_c", "tcp", 100, {"protocol": protocol}, **whole), XMLRPC_C[theirs]
+        call_us = (of["calls_100_ms"] - of["call_1_ms"]) / 99 * 1e3
+        yield Number("xmlrpc_c", f"XML-RPC, {name}, one more call", "us", (call_us,) * 2, case, ONE_MORE)
+    for has_server, held, sides in ((True, "one side", "one side"), (False, "both sides", "neither side")):
+        options = {"writes": 2, "client_nodelay": False, "server_nodelay": has_server}
+        case, rate = Case("xmlrpc_pstream", "tcp", 100, options, "same", max_calls=SHORT), XMLRPC_C["calls_per_s_held"]
+        yield Number("xmlrpc_c", f"XML-RPC, TCP_NODELAY on {sides}", "1/s", (rate[held],) * 2, case, RATE)
 
 
 def wamp_replicas(run: Run) -> dict[str, int]:

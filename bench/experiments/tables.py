@@ -11,16 +11,13 @@ import pandas as pd
 from bench import stats
 from bench.analysis import overload, per_host, quantiles, resources, stationarity
 from bench.analysis.checks import level_changes
-from bench.analysis.comparison import compare_cases
 from bench.analysis.trust_card import Check
 from bench.experiments.calibration import findings as calibration
 from bench.experiments.marginal import findings as marginal
 from bench.experiments.messages import findings as codecs
 from bench.experiments.network import findings as network
-from bench.experiments.origins.findings import replicas
-from bench.experiments.published import WAMP_PROCESSES, wamp_replicas
 from bench.experiments.retries.findings import outcomes, recovery_words
-from bench.experiments.sentences import AT_LEAST, EXACTLY, UNKNOWN, factor, limit_of
+from bench.experiments.sentences import AT_LEAST, EXACTLY, UNKNOWN, limit_of
 from bench.experiments.tls import findings as tls
 from bench.grammar.contrast import load_of
 from bench.grammar.experiment import experiment
@@ -28,7 +25,7 @@ from bench.plan.case import MOST_CALLS, Case
 from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
 from bench.run import requests
-from bench.run.frames import ROLES, Run, column, number_of, numbered
+from bench.run.frames import Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
 from bench.stats import Spread, Text, across_starts
 from bench.stats.intervals import Interval
@@ -261,20 +258,6 @@ def loads(run: Run) -> Iterator[Row]:
         yield entry | _described(run, case) | {"send lag p99": send_lag}
 
 
-@table("quantity")
-def comparisons(run: Run) -> Iterator[Row]:
-    """Return one row for each quantity of B over A, and of A over A (the A/A ratio)."""
-    for words, case in (("B over A", 2), ("A over A", 1)):
-        for compared in compare_cases(run, 0, case):
-            yield {
-                "quantity": compared.quantity,
-                "compared": words,
-                "ratio [95 % CI]": "{} [{}, {}]".format(*compared.ends) if compared.low > 0 else compared.ends[0],
-                "verdict": compared.verdict,
-                "starts needed to decide": str(compared.more_starts or ""),
-            }
-
-
 @table("case", "no router")
 def costs(run: Run) -> Iterator[Row]:
     """Return one row for each closed-loop case: first call, CPU time and context switches per call, memory."""
@@ -314,24 +297,6 @@ def _of_router(run: Run, case: int, of: str) -> Row:
     """Return the router's column where there is a router."""
     spread = run.over_starts(case, "router_cpu_us_per_call")
     return {} if math.isnan(spread.middle) else {f"router CPU/{of}": _ranged(spread, duration)}
-
-
-@table("case")
-def processes(run: Run) -> Iterator[Row]:
-    """Return CPU load and memory by role in the two cases that repeat the origin, with the values of its monitor."""
-    for case, role in itertools.product(wamp_replicas(run).values(), ROLES):
-        row = run.cases.loc[case]
-        if not math.isnan(row[f"{role}_cpu_percent"]):
-            yield {
-                "case": row["label"],
-                "role": role,
-                "CPU load [% of one CPU]": _median(run, case, f"{role}_cpu_percent", "{:.1f}".format),
-                "CPU/call": _median(run, case, f"{role}_cpu_us_per_call", duration),
-                "memory": _median(run, case, f"{role}_rss_bytes", in_bytes),
-                "origin, 2016": "{} %, {} MB".format(
-                    *(" to ".join(f"{end:g}" for end in dict.fromkeys(ends)) for ends in WAMP_PROCESSES[role])
-                ),
-            }
 
 
 @table("case")
@@ -377,24 +342,6 @@ def ranking(run: Run) -> Iterator[Row]:
             base: f"{ranks[base]} {_median(run, condition.cases[base], column(0.5), duration)}",
             **{name: f"{ranks[name]} {ratio}" for name, ratio in ratios_of.items()},
         }
-
-
-@table("origin")
-def published(run: Run) -> Iterator[Row]:
-    """Return one row for each published number: theirs, the same here, and the speed-up."""
-    for replica in replicas(run):
-        text: Text = duration if replica.unit == "us" else _per_second
-        yield {
-            "origin": replica.origin,
-            "number": replica.name,
-            "theirs": " to ".join(text(value) for value in dict.fromkeys(replica.theirs)),
-            "here [range over starts]": _ranged(replica.here, text),
-            "speed, here / there": factor(replica.ratio),
-        }
-
-
-def _per_second(rate: float, *, like: float | None = None) -> str:
-    return f"{quantity(rate, like=like)}/s"
 
 
 def disturbances(run: Run) -> pd.DataFrame:

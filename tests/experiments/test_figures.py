@@ -19,19 +19,15 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from bench import stats
-from bench.analysis import checks
 from bench.analysis.quantiles import STARTS, Quantile, crossed
 from bench.analysis.resources import total_cpu
 from bench.apps import classroom, listing
 from bench.apps.classroom import forest
 from bench.apps.classroom.merging import HOLDS
 from bench.drawing import axes as house
-from bench.experiments import panels, registry, sentences
-from bench.experiments.latency import figure as latency
-from bench.experiments.marginal import findings as marginal
-from bench.experiments.origins.figure import direction
-from bench.experiments.origins.findings import Relation
+from bench.experiments import panels, sentences
 from bench.experiments.overview.figure import above
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 
 LOOKED_AT = slow_but(RUNS, "latency")
@@ -153,7 +149,7 @@ def test_a_system_is_not_compared_with_raw_sockets_over_another_transport():
 
 def test_markers_of_quantiles_are_on_their_curve():
     run, drawn = reference("latency"), Figure().subplots()
-    latency.distribution(run, drawn)
+    experiment("latency").panels["distribution"](run, drawn)
     curves = [line for line in drawn.lines if len(line.get_xdata()) > 50]
     marks = [line for line in drawn.lines if len(line.get_xdata()) == 1 and line.get_marker() not in ("|", "None")]
     assert len(curves) == 5 and len(marks) == 5 * len(stats.QUANTILES)
@@ -205,12 +201,6 @@ def test_cpu_times_are_bars_unless_the_largest_hides_the_smallest(notebook, pane
     assert (axes.get_xscale() == "log") == is_log and bool(axes.patches) != is_log
 
 
-def test_a_ratio_whose_interval_contains_1_or_is_on_the_other_side_is_named_so():
-    heres = [marginal.Spread((low + high) / 2, low, high) for low, high in ((1.1, 1.2), (0.9, 1.2), (0.5, 0.9))]
-    same, contains, other = (direction(Relation("ZeroMQ", "a / b", 2.0, here)) for here in heres)
-    assert same == "" and contains and other and contains != other
-
-
 def test_holds_is_never_beside_a_pool_that_contains_1(tmp_path):
     shown = []
     for place, ratios in enumerate(([1.2, 1.22, 1.21, 1.2], [1.2, 9.0, 1.15])):
@@ -260,8 +250,7 @@ def test_a_reference_run_is_small_complete_and_of_enough_starts(stem):
     folder = run.folder.path
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     assert size < (15_000_000 if folder.name == "overview" else 6_000_000)  # overview: every system
-    evidence = getattr(registry.text_of(folder.name), "evidence", sentences._fewest)(run)
-    assert run.manifest["finished"] and evidence >= stats.LEAST_STARTS and not checks.tally(run).is_invalid
+    assert run.manifest["finished"] and experiment(folder.name).why_no_conclusion(run) == ""
     assert run.plan.notebook == folder.name
 
 

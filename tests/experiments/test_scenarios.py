@@ -29,6 +29,6 @@ def test_a_scenario_can_be_planned_and_its_plan_stored(file, own_systems):
 
 
 def test_each_origin_has_a_scenario_of_its_own():
-    from bench.experiments.origins.plan import ORIGINS
+    from bench.experiments.published import ORIGINS
 
     assert {f"origins.{name}" for name in ORIGINS} <= {file.stem for file in SCENARIOS}

@@ -1,0 +1,294 @@
+"""origins.ipynb: the published numbers that began this project, beside the same numbers measured here."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench.analysis.comparison import effect
+from bench.drawing.axes import (
+    GREY,
+    SMALL,
+    SYSTEM_COLOURS,
+    SYSTEM_MARKERS,
+    Look,
+    hollow,
+    interval_row,
+    log_axis,
+    name_rows,
+    ratio_axis,
+    write_beside,
+)
+from bench.drawing.borrowed import marked, shown
+from bench.experiments.marginal import findings as marginal
+from bench.experiments.published import FIRST_CALL, ONE_MORE, ORIGINS, WAMP, Number, numbers
+from bench.grammar import Claim, Estimand, Estimate, per_start, with_ends
+from bench.grammar.sweep import as_sweep
+from bench.plan import parameters
+from bench.plan.case import Case
+from bench.run.frames import Run, once
+from bench.stats import Spread, Text, across_starts
+from bench.text import duration, factor, quantity, ratio_ends
+from bench.validation.amount import Amount
+from bench.validation.cases import instrument
+
+TITLE = "How do published numbers compare with those measured here?"
+
+
+@as_sweep(lacking=True)
+def sweep(amount: Amount, origin: object = "all", workers: object = 2) -> Iterator[Case]:
+    """Yield the replicas of the origins that are asked for, each with the real system; ``workers``: the scale-up's."""
+    every = list(numbers(parameters.count(workers, "workers", 64)))
+    for name in parameters.names(origin, "origin", tuple(ORIGINS)):
+        cases = [number.case for number in every if number.origin == name]
+        yield from (case for place, case in enumerate(cases) if case not in cases[:place])
+    yield instrument(100, "same")
+
+
+CONCLUSIONS = {  # of the origins: one of their numbers over another
+    "WAMP time: tcp websocket json / ipc rawsocket msgpack": tuple(f"WAMP, {name}" for name in reversed(WAMP)),
+    "HTTP rate: 16 B / 65,536 B": ("HTTP 16 B, requests", "HTTP 65,536 B, requests"),
+    "ZeroMQ time: tcp / inproc": ("ZeroMQ, 1 kB there and back, tcp", "ZeroMQ, 1 kB there and back, inproc"),
+    "ZeroMQ time: tcp / ipc": ("ZeroMQ, 1 kB there and back, tcp", "ZeroMQ, 1 kB there and back, ipc"),
+    "ZeroMQ rate: 100 B / 100,000 B": ("ZeroMQ, messages of 100 B", "ZeroMQ, messages of 100,000 B"),
+    "XML-RPC time: HTTP / packet stream": ("XML-RPC, HTTP, one more call", "XML-RPC, packet stream, one more call"),
+    "XML-RPC rate: TCP_NODELAY on one side / neither": (
+        "XML-RPC, TCP_NODELAY on one side",
+        "XML-RPC, TCP_NODELAY on neither side",
+    ),
+    "gRPC rate: two clients / one": ("gRPC, 100 calls by 2 clients", "gRPC, 100 calls by 1 client"),
+}
+
+
+class Replica(NamedTuple):
+    """A published number and the same of a run: the median over the starts with their range."""
+
+    number: Number
+    case: int
+    here: Spread
+
+    @property
+    def theirs(self) -> float:
+        """The published number; of a range the value halfway."""
+        return sum(self.number.theirs) / 2
+
+    @property
+    def speed(self) -> float:
+        """How many times as fast it is here as there: ratio of medians, in time or in rate."""
+        return self.here.middle / self.theirs if self.number.unit == "1/s" else self.theirs / self.here.middle
+
+
+@once
+def replicas(run: Run) -> list[Replica]:
+    """Return every published number that the run repeats, by origin."""
+    found = ((of, next(filter(lambda case: of.is_of(run.case(case)), run.numbers), None)) for of in numbers(workers=1))
+    return [Replica(of, case, _here(run, of, case)) for of, case in found if case is not None]
+
+
+def _here(run: Run, of: Number, case: int) -> Spread:
+    if of.column == ONE_MORE:
+        return marginal.difference_us(run, case)
+    return across_starts((per_start(run, case, of.column) * (1e-3 if of.column == FIRST_CALL else 1)).to_list())
+
+
+REPRODUCED, SAME_DIRECTION = "reproduced", "same direction, another size"
+OPPOSITE, UNDECIDED = "opposite direction", "not distinguishable from 1"
+
+
+class Relation(NamedTuple):
+    """What an origin concluded, as a ratio of two of its numbers, and the same ratio here.
+
+    here: the ratio paired by block with its 95 % interval; where that cannot be had, the ratio that the ranges allow.
+    """
+
+    conclusion: str
+    origin: str
+    theirs: float
+    here: Spread
+    is_paired: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """Whether the ratio here repeats the published one, by its interval or range.
+
+        Compared are numbers as they are printed, with three digits, so that no verdict contradicts its own line.
+        """
+        theirs, low, high = (float(f"{value:.3g}") for value in (self.theirs, self.here.low, self.here.high))
+        if low <= 1 <= high:
+            return UNDECIDED
+        if low <= theirs <= high:
+            return REPRODUCED
+        return SAME_DIRECTION if (theirs > 1) == (low > 1) else OPPOSITE
+
+
+@once
+def relations(run: Run) -> list[Relation]:
+    """Return each origin's conclusion as a ratio, there and here; those that the run has both numbers of."""
+    by_name = {of.number.name: of for of in replicas(run)}
+    found = ((conclusion, by_name.get(upper), by_name.get(lower)) for conclusion, (upper, lower) in CONCLUSIONS.items())
+    return [
+        Relation(conclusion, upper.number.origin, upper.theirs / lower.theirs, *_ratio(run, upper, lower))
+        for conclusion, upper, lower in found
+        if upper and lower
+    ]
+
+
+def _ratio(run: Run, upper: Replica, lower: Replica) -> tuple[Spread, bool]:
+    """Return the ratio of two numbers paired by block, and True; without blocks what the ranges allow, and False."""
+    if upper.number.column != ONE_MORE:
+        interval = effect(run, lower.case, upper.case, upper.number.column)
+        if interval.has_ends:
+            return Spread(interval.middle, interval.low, interval.high), True
+    high, low = upper.here, lower.here
+    return Spread(high.middle / low.middle, high.low / low.high, high.high / low.low), False
+
+
+def conclusions(run: Run) -> list[Estimate]:
+    """Return each origin's conclusion as a ratio measured here, with its verdict."""
+    return [_estimate(of) for of in relations(run)]
+
+
+def _estimate(of: Relation) -> Estimate:
+    here, low, high = ratio_ends(*of.here[:3])
+    kind = "95 % CI" if of.is_paired else "ratio of medians, the ranges over starts allow"
+    subject = f"{of.conclusion} (published: {of.theirs:.3g})"
+    return Estimate(subject, of.here, here, f"{kind} {low} to {high}; {of.verdict}")
+
+
+answer = (Estimand("ratio here", conclusions),)
+claims = (Claim("what an origin found larger is larger here, too", conclusions, above=1),)
+
+LOOKS = dict(
+    zip(
+        ("zeromq", "scaleup", "wamp", "grpc", "xmlrpc_c"),
+        map(Look, SYSTEM_COLOURS, (*SYSTEM_MARKERS, "v")),
+        strict=False,
+    )
+)
+NOTES = {UNDECIDED: "\n(contains 1)", OPPOSITE: "\n(other side of 1)"}  # beside a ratio that is drawn
+APART = 0.18  # of a row: the published number above, the one measured here below
+Row = tuple[Replica, bool]  # and whether it is borrowed from the reference run
+
+
+def rows_of(run: Run, unit: str = "") -> list[Row]:
+    """Return the numbers that are drawn, of one unit: those of the run, then those that it borrows."""
+    return [(of, part is not run) for part in shown(run) for of in replicas(part) if unit in ("", of.number.unit)]
+
+
+def key(axes: Axes, are_borrowed: Iterable[bool], here: str) -> None:
+    """Explain the markers in the legend; hollow ones where there are some."""
+    axes.plot([], [], "s", ms=7, mfc="white", color=GREY, mew=1.6, label="published, on its machine")
+    axes.plot([], [], "o", ms=7, color="black", label=here)
+    if any(are_borrowed):
+        axes.plot([], [], "o", ms=7, mfc="white", color="black", mew=1.3, label="reference run, on another machine")
+
+
+def both(unit: str, text: Text, title: str, words: str) -> Callable[[Run, Axes], None]:
+    """Return a panel of the published numbers of a unit, and those measured here, one row each."""
+
+    def draw(run: Run, axes: Axes) -> None:
+        rows = rows_of(run, unit)
+        for y, (of, is_borrowed) in enumerate(rows):
+            axes.plot(of.number.theirs, [y - APART] * 2, color=GREY, lw=4, alpha=0.5, solid_capstyle="round")
+            axes.plot(of.theirs, y - APART, "s", ms=6, mfc="white", mec=GREY, mew=1.6)
+            with hollow(axes, is_borrowed):
+                interval_row(axes, y + APART, of.here, LOOKS[of.number.origin])
+                write_beside(axes, y, of.here.values(text))
+        name_rows(axes, [marked(of.number.name, is_borrowed) for of, is_borrowed in rows])
+        key(axes, [is_borrowed for _, is_borrowed in rows], "here: median and range over starts")
+        log_axis(axes.xaxis, text)
+        axes.set_xlabel(words)
+        axes.set_title(title)
+
+    return draw
+
+
+def faster(run: Run, axes: Axes) -> None:
+    """Draw the speed-up of each number: how many times as fast it is here as published."""
+    rows = rows_of(run)
+    for y, (of, is_borrowed) in enumerate(rows):
+        colour, marker = LOOKS[of.number.origin]
+        with hollow(axes, is_borrowed):
+            axes.plot([1, of.speed], [y, y], color=colour, lw=1.5, alpha=0.6)
+            axes.plot(of.speed, y, marker, ms=7, color=colour)
+            write_beside(axes, y, f"× {factor(of.speed)}")
+    ratio_axis(axes, "× {:g}".format)
+    name_rows(axes, [marked(of.number.name, is_borrowed) for of, is_borrowed in rows])
+    axes.set_xlabel("published time / time here, or rate here / published rate")
+    axes.set_title("Speed-up over the published number")
+
+
+def shapes(run: Run, axes: Axes) -> None:
+    """Draw ratios of two numbers of one origin, published and measured here; those not measured are named."""
+    rows = [(of, part is not run) for part in shown(run) for of in relations(part)]
+    for y, (of, is_borrowed) in enumerate(rows):
+        axes.plot(of.theirs, y - APART, "s", ms=6, mfc="white", mec=GREY, mew=1.6)
+        with hollow(axes, is_borrowed):
+            interval_row(axes, y + APART, of.here, LOOKS[of.origin])
+            note = NOTES.get(of.verdict, "" if of.is_paired else "\n(medians; bar: ranges)")
+            write_beside(axes, y, f"× {of.here.middle:.3g}{note}")
+    ratio_axis(axes)
+    absent = [conclusion for conclusion in CONCLUSIONS if conclusion not in {of.conclusion for of, _ in rows}]
+    for y, _ in enumerate(absent, len(rows)):
+        at = axes.get_yaxis_transform()
+        axes.text(0.02, y, "not measured", color=GREY, va="center", fontsize=SMALL, transform=at)
+    names = [*(marked(of.conclusion, is_borrowed) for of, is_borrowed in rows), *absent]
+    name_rows(axes, [name.replace(": ", ":\n") for name in names])
+    key(axes, [is_borrowed for _, is_borrowed in rows], "here; bar: 95 % CI")
+    axes.set_xlabel("ratio of two numbers of one origin")
+    axes.set_title("Ratios within one origin")
+
+
+def height(run: Run) -> float:
+    """Return how many inches the figure is taller than usual: for a row of each number."""
+    return max(0.0, 0.4 * (len(rows_of(run)) - 15))
+
+
+panels = {
+    "times": both("us", duration, "Times: published and measured here", "time per call (whole round trips)"),
+    "rates": both("1/s", quantity, "Rates: published and measured here", "calls, requests or messages per second"),
+    "faster": faster,
+    "shapes": shapes,
+}
+
+
+def per_second(rate: float, *, like: float | None = None) -> str:
+    """Return a rate in words."""
+    return f"{quantity(rate, like=like)}/s"
+
+
+def published(run: Run) -> pd.DataFrame:
+    """Return one row for each published number: theirs, the same here, and the speed-up."""
+    rows = []
+    for of in replicas(run):
+        text: Text = duration if of.number.unit == "us" else per_second
+        rows.append(
+            {
+                "origin": ORIGINS[of.number.origin],
+                "number": of.number.name,
+                "theirs": " to ".join(text(value) for value in dict.fromkeys(of.number.theirs)),
+                "here [range over starts]": with_ends(of.here, text),
+                "speed, here / there": factor(of.speed),
+            }
+        )
+    return pd.DataFrame(rows).set_index("origin") if rows else pd.DataFrame()
+
+
+def carried(run: Run) -> pd.DataFrame:
+    """Return by which factor, at least 1, numbers and ratios of two of them differ from the published ones: medians."""
+    off = {
+        "numbers": [math.log(of.speed) for of in replicas(run)],
+        "ratios of two numbers of one origin": [math.log(of.here.middle / of.theirs) for of in relations(run)],
+    }
+    rows = [
+        {"published": what, "count": len(logs), "median factor": factor(math.exp(np.median(np.abs(logs))))}
+        for what, logs in off.items()
+        if logs
+    ]
+    return pd.DataFrame(rows).set_index("published") if rows else pd.DataFrame()
+
+
+tables = {"published": published, "carried": carried}

@@ -1,1 +1,0 @@
-"""origins.ipynb: How do published numbers compare with those measured here?"""
