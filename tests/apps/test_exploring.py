@@ -21,8 +21,7 @@ from bench.apps.exploring.result_set import Result, collect
 from bench.apps.exploring.screen import Page
 from bench.errors import UsageError
 from bench.experiments import panels, registry
-from bench.experiments.explore.findings import Row, ratio_of, rows
-from bench.experiments.explore.text import sentences
+from bench.experiments.explore import Row, ratio_of, rows, to_shortest
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.run import stored
@@ -227,21 +226,20 @@ def test_a_whole_run_needs_no_copy():
     assert collect([Result(run, 1)]) is not run
 
 
-def test_sentences_decide_by_the_interval_of_the_ratio():
-    def row(name, *medians):
-        nothing = np.empty(0)
-        return Row(name, False, np.array(medians), nothing, nothing, nothing, 0, ())
+def result(name, *medians, over=""):
+    """Return a result with these start medians, whose calls are not known."""
+    nothing = np.empty(0)
+    return Row(name, False, np.array(medians), nothing, nothing, 0, (), over)
 
-    few = sentences([row("slow", 20.0, 22.0), row("quick", 9.6, 10.4)])
-    facts = ("**quick**", "10.0 µs", "9.60 µs to 10.4 µs", "**slow**", "2.10 times")
-    assert [few.index(fact) for fact in facts] == sorted(few.index(fact) for fact in facts)
-    quick, near = row("quick", 9, 10, 11, 9.5, 10.5, 10), row("near", 9.1, 10.1, 11.1, 9.6, 10.6, 10.1)
-    unpaired = sentences([quick, near])  # six starts of each, whose ranges overlap
-    assert "1.01 times" in unpaired and "not distinguishable" in unpaired
-    paired = sentences([quick, near], {("quick", "near"): Interval(1.01, 1.005, 1.015, 0.95)})
-    assert "1.010 times" in paired and "1.005 to 1.015" in paired and "not distinguishable" not in paired
-    assert "near**: 10.1 µs" in (apart := sentences([quick, near], {})) and "no ratio" in apart and "times" not in apart
-    assert sentences([]) == ""
+
+def test_results_are_divided_by_the_shortest_where_a_ratio_is_known():
+    quick, near, slow = result("quick", 9, 10, 11), result("near", 9.1, 10.1, 11.1), result("slow", 20.0, 22.0)
+    known = {("quick", "near"): Interval(1.01, 0.995, 1.015), ("near", "slow"): Interval(2.0, 1.9, 2.1)}
+    first, second, third, last = to_shortest([slow, near, quick, result("full", over="overloaded")], known)
+    assert "quick" in first.subject and (first.words, first.ends) == ("10.0 µs", "range over starts 9.00 µs to 11.0 µs")
+    assert second.base == "quick" and second.words == "1.010" and "not distinguishable" in second.ends
+    assert third.words == "21.0 µs" and "no ratio" in third.ends  # that to another result is none
+    assert "full" in last.subject and last.words == "overloaded" and to_shortest([], {}) == []
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions, scores
 from bench.experiments import sentences, tables, two_levels
-from bench.experiments.explore.figure import medians
+from bench.experiments.explore import medians
 from bench.run.start_record import StartRecord
 from bench.text import duration
 
@@ -31,7 +31,7 @@ def test_sentences_and_tables_give_both_levels(run):
     spread = run.over_starts(0, "p50_rtt_us")
     assert spread.levels == pytest.approx((104.26, 151.87), rel=1e-3)
     both, bare = "104 or 152 µs (the two middle starts", "128 µs"
-    assert both in sentences.conclusion(run) and bare not in sentences.conclusion(run)
+    assert "104 or 152 µs" in sentences.answer(run) and bare not in sentences.answer(run)
     for table in (tables.calls(run), tables.loads(run)):
         shown = table.to_string()
         assert both in shown and bare not in shown
@@ -53,7 +53,7 @@ def slower_in(blocks, us=160):
 def test_an_answer_of_a_case_with_two_levels_gives_both():
     answer = sentences.answer(slower_in((2, 5, 8)))
     assert "The starts of zeromq ipc have two levels, 100 µs and 161 µs." in answer
-    assert re.search(r"At the lower one the ratio, 2\.\d\d times, is 2\.00, and at the upper one 3\.20\.", answer)
+    assert re.search(r"At the lower one the ratio, 2\.\d\d, is 2\.00, and at the upper one 3\.20\.", answer)
     assert "levels" not in sentences.answer(slower_in(()))
     below = sentences.answer(slower_in((2, 5, 8), us=35))  # the contrary, with another ratio
     assert "is 0.70, and at the upper one 2.00" in below

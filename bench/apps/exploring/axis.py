@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from bench import stats
 from bench.analysis.converging import of_medians
 from bench.apps import growing
-from bench.experiments.explore.figure import colour
+from bench.drawing.axes import look
 from bench.stats.intervals import Interval
 from bench.text import duration, plain
 
@@ -101,9 +101,9 @@ def drawn(row: Shown, place: int, on: Axis | None) -> str:
     if on and (found := value(row, on.is_of_ratios)):
         marks += [_at("rt-one", on.place(1))] if on.is_of_ratios else []
         marks += [_bar(on, found, place)] if found.has_ends else []
-        marks += [_at("rt-dot", on.place(found.middle), f"background:{colour(place)}")]
+        marks += [_at("rt-dot", on.place(found.middle), f"background:{look(place).colour}")]
     name = (
-        f'<div class="rt-name"><span class="rt-swatch" style="background:{colour(place)}"></span>'
+        f'<div class="rt-name"><span class="rt-swatch" style="background:{look(place).colour}"></span>'
         f'<b>{html.escape(row.name)}</b><div class="rt-small">{html.escape(row.note)}</div></div>'
     )
     return f'<div class="rt-row">{name}<div class="rt-track">{"".join(marks)}</div>{_numbers(row, on)}</div>'
@@ -146,7 +146,7 @@ def below(shown: Sequence[Shown], on: Axis | None) -> str:
 
 def _bar(on: Axis, found: Interval, place: int) -> str:
     left, right = on.place(found.low), on.place(found.high)
-    return f'<i class="rt-bar" style="left:{left:.2f}%;width:{right - left:.2f}%;background:{colour(place)}"></i>'
+    return f'<i class="rt-bar" style="left:{left:.2f}%;width:{right - left:.2f}%;background:{look(place).colour}"></i>'
 
 
 def _at(kind: str, place: float, more: str = "") -> str:

@@ -29,7 +29,7 @@ def measuring(cases: Sequence[Spelled], amount: Spelled) -> str:
 
 
 def spelled(case: Case) -> Spelled:
-    """Return a case as ``bench.experiments.explore.plan`` reads it, without what is the default."""
+    """Return a case as ``bench.experiments.explore`` reads it, without what is the default."""
     defaults = systems.load(case.system).Options()
     options = {name: value for name, value in case.options.items() if value != getattr(defaults, name, None)}
     parallel = case.load == "open" or case.clients * case.callers > 1

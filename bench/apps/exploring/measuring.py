@@ -12,7 +12,7 @@ from bench import paths, systems
 from bench.analysis.converging import Converging
 from bench.errors import BenchError
 from bench.experiments import precision
-from bench.experiments.explore.findings import time_of
+from bench.experiments.explore import time_of
 from bench.installation import environments
 from bench.measurement import runner
 from bench.plan.case import Case

@@ -16,9 +16,8 @@ from bench.apps.exploring.result_set import Result
 from bench.apps.markup import as_html
 from bench.drawing.axes import style
 from bench.experiments import tables
-from bench.experiments.explore.figure import draw_distributions
-from bench.experiments.explore.findings import Row, ratio_of, row
-from bench.experiments.explore.text import sentences
+from bench.experiments.explore import Row, draw_distributions, ratio_of, row, to_shortest
+from bench.grammar import Estimand
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import counted
@@ -152,7 +151,9 @@ def numbers(entries: Sequence[Entry]) -> str:
     """Return the conclusions from the results, and their tables."""
     if not entries:
         return NOTHING_YET
-    said = [sentences([entry.row for entry in entries if entry.carries], _paired(entries))]
+    carrying = [entry.row for entry in entries if entry.carries]
+    medians = Estimand("median", lambda run: to_shortest(carrying, _paired(entries)))
+    said = medians.sentences(entries[0].result.run)
     said += [
         f"**No conclusion** from {entry.row.name}: {len(entry.row.medians)} starts, {entry.score}."
         for entry in entries

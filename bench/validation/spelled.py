@@ -1,16 +1,12 @@
-"""What is measured for explore.ipynb: any cases side by side, under closed or open loads."""
+"""Cases that mappings spell: one, or one for each system that a mapping names."""
 
-from dataclasses import replace
 from typing import Any
 
 from bench import systems
-from bench.errors import UsageError, unknown
-from bench.experiments.overview.plan import SLOW_S
+from bench.errors import unknown
 from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.plan.plan import Plan
-from bench.validation.amount import InTurns
 from bench.validation.cases import (
     COMPARED,
     MADE_UP,
@@ -23,33 +19,12 @@ from bench.validation.cases import (
     payload,
     placement_of,
 )
-from bench.validation.profiles import takes_turns
 
-NOT_TAKEN = ("placement", "hosts")  # each case has its own
 PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
-DEFAULT = "[{system: sockets}, {system: zeromq}, {system: zeromq, transport: tcp}]"
+SLOW_S = 1.0  # of servers that take longer to start none is in ``all``
 
 
-def plan(
-    given: InTurns,
-    cases: object = DEFAULT,
-) -> Plan:
-    """Plan the cases that mappings spell, and nothing else: neither the baseline nor the instrument itself.
-
-    A ``system`` that is a list, or ``all``, stands for a case of each: of all that the case's load generator can load,
-    and whose servers start fast. They take turns if all of them can; else each start has a window, which those need
-    that cannot.
-    """
-    absent: dict[str, str] = {}
-    chosen = [case(each) for spelled in parameters.as_list(cases) for each in _each(spelled, absent)]
-    if not chosen and not absent:
-        raise UsageError("cases is an empty list: write [{system: sockets, transport: ipc}]")
-    if not all(map(takes_turns, chosen)):
-        given = replace(given, slice_ms=0)
-    return given.plan("explore", chosen, absent)
-
-
-def _each(spelled: object, absent: dict[str, str]) -> list[object]:
+def of_each_system(spelled: object, absent: dict[str, str]) -> list[object]:
     """Return the mapping of each system that one mapping names; what cannot be measured here goes into ``absent``."""
     given = parameters.mapping(spelled, "a case")
     named = parameters.as_list(given.get("system"))

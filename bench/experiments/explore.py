@@ -1,0 +1,246 @@
+"""explore.ipynb: any cases side by side, under closed or open loads; the page adds results as it measures them."""
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from bench import stats
+from bench.analysis import overload
+from bench.analysis.comparison import effect
+from bench.analysis.quantiles import Quantile, quantile, times
+from bench.drawing.axes import (
+    SYSTEM_COLOURS,
+    Distribution,
+    RangeRow,
+    draw_cdfs,
+    ends_of,
+    interval_row,
+    log_axis,
+    look,
+    median_rows,
+    name_rows,
+    range_rows,
+    ratio_axis,
+    ratio_text,
+    say_why_empty,
+)
+from bench.errors import UsageError
+from bench.grammar import P50, RATE, CpuBars, Estimand, Estimate, as_sweep, of_spread, per_start
+from bench.grammar.choose import everything
+from bench.grammar.contrast import confidence
+from bench.plan import parameters
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+from bench.run.frames import Run
+from bench.stats.intervals import Interval
+from bench.text import duration, quantity, ratio_ends
+from bench.validation.amount import InTurns
+from bench.validation.profiles import takes_turns
+from bench.validation.spelled import case, of_each_system
+
+TITLE = "What changes when you change one factor?"
+DEFAULT = "[{system: sockets}, {system: zeromq}, {system: zeromq, transport: tcp}]"
+
+
+@as_sweep(without=("placement", "hosts"))  # each case has its own
+def sweep(amount: InTurns, cases: object = DEFAULT) -> Plan:
+    """Return the plan of the cases that mappings spell, and of nothing else: neither the baseline nor the instrument.
+
+    A ``system`` that is a list, or ``all``, stands for a case of each: of all that the case's load generator can load,
+    and whose servers start fast. They take turns if all of them can; else each start has a window, which those need
+    that cannot.
+    """
+    absent: dict[str, str] = {}
+    chosen = [case(mapping) for spelled in parameters.as_list(cases) for mapping in of_each_system(spelled, absent)]
+    if not chosen and not absent:
+        raise UsageError("cases is an empty list: write [{system: sockets, transport: ipc}]")
+    if not all(map(takes_turns, chosen)):
+        amount = replace(amount, slice_ms=0)
+    return amount.plan("explore", chosen, absent)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """The times that are drawn of one case, whichever run it comes from.
+
+    medians: one value for each start, in us. values, fractions: the empirical CDF of all its calls' times in us.
+    quantiles: each quantile with its interval. over: why none is reported; "": they are.
+    """
+
+    name: str
+    paced: bool
+    medians: stats.Array
+    values: stats.Array
+    fractions: stats.Array
+    n: int
+    quantiles: tuple[tuple[float, Quantile], ...]
+    over: str = ""
+
+
+def time_of(of: Case) -> str:
+    """Return which time of a case's calls is drawn: the round trip, or from when a request was due."""
+    return "response" if of.load == "open" else "rtt"
+
+
+def row(run: Run, number: int, name: str) -> Row:
+    """Return what is drawn of one case of a run."""
+    of, time = run.case(number), time_of(run.case(number))
+    calls_us = times(run, number, time).to_numpy()
+    medians = run.starts_of(number)[P50.replace("rtt", time)].to_numpy(float)
+    quantiles = tuple((p, quantile(run, number, p, time)) for p in stats.QUANTILES)
+    over = overload.without_times(run).get(number, "")
+    return Row(name, of.load == "open", medians, *stats.distribution(calls_us), len(calls_us), quantiles, over)
+
+
+def rows(run: Run) -> list[Row]:
+    """Return what is drawn of each case of a run."""
+    return [row(run, number, run.labels[number]) for number in run.numbers]
+
+
+def ratio_of(run: Run, base: int, other: int) -> Interval | None:
+    """Return the ratio of the medians of two cases, other over base; None where there is none.
+
+    Of different times (see ``time_of``), without a common block, or where one has no times.
+    """
+    time, of_base = (time_of(run.case(number)) for number in (other, base))
+    if base == other or time != of_base or {base, other} & overload.without_times(run).keys():
+        return None
+    found = effect(run, base, other, P50.replace("rtt", time))
+    return None if math.isnan(found.middle) else found
+
+
+def to_shortest(shown: Sequence[Row], known: Mapping[tuple[str, str], Interval]) -> list[Estimate]:
+    """Return the shortest median, and every other divided by it; those that a row has no time of at the end.
+
+    known: ratios paired by block, by the names of (base, other); pairs that it lacks have no ratio.
+    """
+    medians = [(of, stats.across_starts(of.medians)) for of in shown if not of.over]
+    medians = sorted((pair for pair in medians if not math.isnan(pair[1].middle)), key=lambda pair: pair[1].middle)
+    estimates = []
+    for place, (of, spread) in enumerate(medians):
+        first = medians[0][0].name
+        level = of_spread(of.name if place else f"{of.name}, the shortest", spread, duration)
+        ratio = known.get((first, of.name))
+        if ratio is not None:
+            estimates.append(_divided(level, first, ratio))
+        else:
+            apart = "; no ratio: measured apart, or another time" if place else ""
+            estimates.append(replace(level, ends=level.ends + apart))
+    over = [
+        Estimate(f"{of.name} at its rate", Interval(math.nan), of.over, "no time is reported")
+        for of in shown
+        if of.over
+    ]
+    return estimates + over
+
+
+def _divided(level: Estimate, base: str, ratio: Interval) -> Estimate:
+    """Return a median as a ratio to the shortest one."""
+    words, *_ = ratio_ends(ratio.middle, ratio.low, ratio.high)
+    doubt = "; not distinguishable" if ratio.low <= 1 <= ratio.high else ""
+    return Estimate(
+        f"{level.subject} ({level.words}) divided by that of {base}", ratio, words, confidence(ratio) + doubt, base
+    )
+
+
+def found(run: Run) -> list[Estimate]:
+    """Return the shortest median of a run, and every other divided by it."""
+    pairs = [(base, other) for base in run.numbers for other in run.numbers]
+    known = {
+        (run.labels[base], run.labels[other]): ratio for base, other in pairs if (ratio := ratio_of(run, base, other))
+    }
+    return to_shortest(rows(run), known)
+
+
+answer = (Estimand("median", found),)
+
+NO_ROWS = "nothing is measured yet"
+NO_TIMES = "no times: every case is overloaded, or its requests failed"
+LINES = ("-", "--", "-.", ":")
+
+
+def wrapped(names: Iterable[str]) -> list[str]:
+    """Return names broken into lines of at most 24 letters, for the narrow space beside an axis."""
+    return [textwrap.fill(name, 24) for name in names]
+
+
+def medians(run: Run, axes: Axes) -> None:
+    """Draw the median RTT of each start, their range and their median; or why a case has none."""
+    shown = rows(run)
+    drawn = [of for of in shown if not of.over and not np.isnan(of.medians).all()]
+    if not drawn:
+        return say_why_empty(axes, NO_TIMES)
+    instead = ["" if of in drawn else f"{of.over or 'no reply'}: no time is reported" for of in shown]
+    looks = map(look, range(len(shown)))
+    median_rows(
+        axes,
+        (
+            RangeRow(of.medians, colour, instead=why, marker=marker)
+            for of, why, (colour, marker) in zip(shown, instead, looks, strict=True)
+        ),
+    )
+    if any(of.paced for of in drawn):
+        axes.set_xlabel("median RTT of each start (open loop: median response time)")
+    name_rows(axes, wrapped(of.name for of in shown))
+
+
+def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
+    """Draw the empirical CDF of all calls of each row with a marker at each quantile; of many rows three quantiles."""
+    drawn = [(place, of) for place, of in enumerate(shown) if of.n and not of.over]
+    if not drawn:
+        return say_why_empty(axes, NO_TIMES if shown else NO_ROWS)
+    distributions = [
+        Distribution(
+            of.name,
+            of.n,
+            (of.values, of.fractions),
+            dict(of.quantiles),
+            look(place),
+            LINES[place // len(SYSTEM_COLOURS) % len(LINES)],
+        )
+        for place, of in drawn
+    ]
+    draw_cdfs(axes, distributions)
+    if any(of.paced for _, of in drawn):
+        axes.set_xlabel(axes.get_xlabel().replace("RTT", "RTT (open loop: response time)", 1))
+    axes.set_title("Distribution of the RTT")
+
+
+def ratios(run: Run, axes: Axes) -> None:
+    """Draw the median RTT of each case divided by that of the first one, with its 95 % interval."""
+    drawn = [(number, ratio) for number in run.numbers if (ratio := ratio_of(run, run.numbers[0], number))]
+    if not drawn:
+        return say_why_empty(axes, "no two cases share blocks: there is no ratio")
+    for y, (number, ratio) in enumerate(drawn):
+        interval_row(axes, y, ends_of(ratio), look(run.numbers.index(number)), ratio_text(ratio))
+    ratio_axis(axes)
+    name_rows(axes, wrapped(run.labels[number] for number, _ in drawn))
+    axes.set_xlabel(f"median RTT divided by that of {run.labels[run.numbers[0]]}; bar: 95 % confidence interval")
+    axes.set_title("Ratios of the median RTT")
+
+
+def rates(run: Run, axes: Axes) -> None:
+    """Draw the throughput of each start in calls per second, all clients together."""
+    values = [per_start(run, number, RATE) for number in run.numbers]
+    looks = map(look, range(len(values)))
+    drawn = (RangeRow(each, colour, marker=marker) for each, (colour, marker) in zip(values, looks, strict=True))
+    range_rows(axes, drawn, quantity)
+    log_axis(axes.xaxis, quantity)
+    axes.set_xlabel("calls per second of each start; bar: their range, line: their median, or the two middle starts")
+    name_rows(axes, wrapped(run.labels[number] for number in run.numbers))
+    axes.set_title("Throughput of each start")
+
+
+panels = {
+    "medians": medians,
+    "distributions": lambda run, axes: draw_distributions(rows(run), axes),
+    "rates": rates,
+    "cpu_per_call": CpuBars(
+        "CPU time per call, by role", where=everything, label=lambda run, number: textwrap.fill(run.labels[number], 24)
+    ),
+    "ratios": ratios,
+}

@@ -1,1 +1,0 @@
-"""explore.ipynb: What changes when you change one factor?"""
