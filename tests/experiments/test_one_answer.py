@@ -9,14 +9,13 @@ from handmade import reference
 
 from bench.analysis import checks
 from bench.analysis.pacing import lateness, latest
-from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions
 from bench.drawing.axes import tail_scale
 from bench.experiments import panels, sentences
 from bench.experiments.calibration import text as calibration
 from bench.experiments.openload import text as openload
 from bench.experiments.streaming.findings import CPU, QUANTITIES, steps
-from bench.text import duration, quantity
+from bench.text import duration
 
 SCORED = re.compile(r"\*\*(?P<question>.*?)\*\*.*?Measured: (?P<value>[\d.,]+) \S* ?\((?P<ends>.*?)\)")
 REPEATED = ("clients", "connections", "fanin", "overview", "tls")  # each score of them is also in a sentence or a table
@@ -54,7 +53,6 @@ def test_the_score_is_what_the_sentences_say(question):
 
 
 SAID = {  # the value and the two ends of a score in a sentence of the same run
-    "latency q1": r"\*\*zeromq ipc\*\* [^.]*{}(?:\.0)? µs [^.]*{}(?:\.0)? µs to {}(?:\.0)? µs",
     "messages q2": r"{} times \([^)]*{} to {}\)",
     "network q1": r"{} times \([^)]*{} to {}\)",
 }
@@ -118,13 +116,6 @@ def test_calibrations_sentence_and_the_card_report_one_lateness():
 def test_calibration_measured_the_server_in_c():
     run = reference("calibration")
     assert {case.options["server"] for case in run.plan.cases} == {"c"}
-
-
-def test_latencys_largest_tail_is_a_ratio_of_two_numbers_of_its_table():
-    run = reference("latency")
-    value, label = re.search(r"p99.9 to median\D*(\S+), for (.*?)\.", sentences.conclusion(run)).groups()
-    (case,) = [number for number, name in enumerate(run.labels) if name == label]
-    assert value == quantity(quantile(run, case, 0.999).value / quantile(run, case, 0.5).value)
 
 
 def p99s(axes):

@@ -8,12 +8,11 @@ from handmade import handmade, in_turns
 
 from bench.analysis.resources import resources
 from bench.experiments import sentences, tables
-from bench.experiments.latency.text import cpu
 from bench.experiments.overview import text as overview
 from bench.plan.case import Case
 from bench.stats import Spread
 from bench.stats.intervals import Interval
-from bench.text import duration, quantity, ratio_ends
+from bench.text import duration, factor, quantity, ratio_ends
 
 
 def limited(client, server, placement="split"):
@@ -53,13 +52,6 @@ def test_the_utilization_of_a_role_is_its_share_of_its_cpus():
 CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
 
 
-def test_cpu_time_above_the_round_trip_is_explained():
-    text = cpu(handmade(CASES, [100, 25]))  # 30 us of CPU time for each call
-    *_, explained = text.split("\n\n")
-    assert "sockets ipc" in explained and "zeromq ipc" not in explained
-    assert "\n\n" not in cpu(handmade(CASES, [100, 50]))
-
-
 def test_overview_computes_how_round_trip_and_cpu_time_compare():
     text = overview.cpu(handmade(CASES, [100, 25], notebook="overview"))
     assert re.search(r"below 100% [^.]*\bzeromq\b[^.]*\. [^.]*above 100% [^.]*\bsockets\b", text)
@@ -75,7 +67,7 @@ def test_overview_computes_how_round_trip_and_cpu_time_compare():
     ("value", "said"), [(0.127, "0.13"), (1.94, "1.9"), (18.2, "18"), (104, "104"), (2150, "2,150")]
 )
 def test_a_factor_is_no_power_of_ten(value, said):
-    assert sentences.factor(value) == said
+    assert factor(value) == said
 
 
 @pytest.mark.parametrize(

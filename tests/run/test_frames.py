@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from handmade import PAIR, file_by_file, handmade, in_order, recorded, reference, usual
 
+from bench.analysis.limits import why_not_more
 from bench.contract import PACING
 from bench.experiments import published, registry, sentences, tables
-from bench.experiments.latency.text import cpu
-from bench.experiments.throughput.text import conclusion
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.run.frames import Run, once, shared
@@ -50,8 +50,7 @@ def test_no_conclusion_from_an_invalid_or_small_run():
 def test_the_conclusion_is_computed():
     text = sentences.conclusion(handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 0.1]))
     assert text.startswith(  # the sentence is the product here: no other test holds one of it
-        "The median RTT of **zeromq ipc** is 103 µs (range over starts 100 µs to 105 µs), "
-        "2.00 times (95 % CI 2.00 to 2.00) that of raw sockets over ipc (51.4 µs)."
+        "- Median RTT of zeromq ipc (103 µs) divided by that of sockets ipc (51.4 µs): **2.00** (95 % CI 2.00 to 2.00)."
     )
 
 
@@ -75,7 +74,7 @@ def test_the_limit_of_parallel_clients_is_named():
         known = {"client_cpu_ns": int(client * 0.51e9), "server_cpu_ns": server and int(server * 0.51e9)}
         known |= {"client_cpus": "1"} if where == "same" else {}
         known |= {"client_cpus": None, "server_cpus": None} if where == "free" else {}
-        return conclusion(handmade(cases, [200, 100], notebook="throughput", **known))
+        return why_not_more(handmade(cases, [200, 100], notebook="throughput", **known), 1)
 
     assert "limit is the clients' CPU" in verdict(0.95, 0.5)
     assert "limit is the server's CPU" in verdict(0.3, 0.95)
@@ -89,7 +88,7 @@ def test_the_limit_of_parallel_clients_is_named():
 def test_absent_cpu_is_absent_not_zero():
     run = handmade([Case("zeromq", "tcp", target="tcp://127.0.0.1:5")], [100], server_cpu_ns=None, server_calls=None)
     assert tables.costs(run)["server CPU/call"].iloc[0] == "not known"
-    assert "0 " not in cpu(run)
+    assert experiment("latency").tables["cpu"](run).empty
 
 
 def test_labels_tell_what_differs():

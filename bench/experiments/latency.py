@@ -1,0 +1,142 @@
+"""latency.ipynb: sequential round trips of some systems, beside raw sockets and the instrument alone."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from bench import systems
+from bench.analysis.quantiles import quantile
+from bench.errors import UsageError
+from bench.experiments import published
+from bench.grammar import CPU, P50, Cdf, Claim, Contrast, CpuBars, Level, Lines, Rows, Table, over_starts, per_start
+from bench.grammar.choose import everything
+from bench.grammar.sweep import Engine, ManyBytes, Options, Systems, as_sweep
+from bench.grammar.timeline import Timeline
+from bench.plan.case import Case
+from bench.run.frames import Run
+from bench.text import duration, quantity
+from bench.validation.amount import InTurns
+from bench.validation.cases import FLOOR, INSTRUMENT, instrument, transports
+
+TITLE = "How long is one round trip?"
+CLASS_S = 0.4  # thousands of calls in each start
+BLOCKS_S = 24  # how long all blocks take: the first figure is there within a minute
+
+
+@as_sweep(class_s=CLASS_S, blocks_s=BLOCKS_S)
+def sweep(
+    amount: InTurns,
+    system: Systems = "zeromq",
+    transport: object = "all",
+    payload_bytes: ManyBytes = 1000,
+    options: Options = "",
+    target: object = "",
+    engine: Engine = "library",
+) -> Iterator[Case]:
+    """Yield round trips of some systems, of raw sockets over the same transports, and of the instrument itself.
+
+    Users' services alone are measured without raw sockets, whose echo does none of their work.
+    hosts: see ``bench.plan.hosts``; then all clients and the server are on these machines.
+    """
+    chosen = [name for name in system if name != INSTRUMENT]
+    if not chosen:
+        raise UsageError(f"{INSTRUMENT} goes along with every system: name another ({', '.join(systems.names())})")
+    shared: dict[str, Any] = {"placement": amount.where(), "hosts": amount.there}
+    asked: dict[str, Any] = {"options": options, "target": target or None, "engine": engine}
+    ways = [(name, by) for name in chosen for by in transports(name, transport, target, amount.there)]
+    yield from (Case(name, by, size, **shared, **asked) for name, by in ways for size in payload_bytes)
+    if not target and FLOOR not in chosen and not all(map(systems.service_of, chosen)):
+        also = [by for by in dict.fromkeys(by for _, by in ways) if by in systems.constant(FLOOR, "TRANSPORTS")]
+        yield from (Case(FLOOR, by, size, **shared) for by in also for size in payload_bytes)
+    yield instrument(payload_bytes[0], amount.where(), amount.there)
+
+
+def first_size(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the cases of the first payload: those whose single calls are drawn."""
+    return [case for case in among if run.case(case).payload_bytes == run.case(among[0]).payload_bytes]
+
+
+def not_compared(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the cases that are in no ratio, the instrument itself too."""
+    compared = {case for of in over_sockets.ratios(run) for case in (of.base, of.other)}
+    return [case for case in run.numbers if case not in compared]
+
+
+over_sockets = Contrast(
+    P50, of={"system": lambda name: name != FLOOR}, over={"system": FLOOR}, by=("transport", "payload_bytes")
+)
+
+contrasts = (over_sockets,)
+answer = (over_sockets, Level(P50, not_compared))
+claims = (Claim("a library adds time to a round trip over raw sockets", over_sockets, above=1),)
+
+
+def has_sizes(run: Run) -> bool:
+    """Return whether calls of several payloads were measured."""
+    return run.round_trips()["payload_bytes"].nunique() > 1
+
+
+def medians(run: Run, axes: Axes) -> None:
+    """Draw the median RTT of each start, with the instrument's own in words; of several payloads by payload."""
+    if has_sizes(run):
+        return Lines("Median RTT by payload", P50, "payload_bytes")(run, axes)
+    Rows("Median RTT of each start", P50)(run, axes)
+    own = [over_starts(run, case, P50).values(duration) for case in run.find(system=INSTRUMENT)]
+    axes.set_xlabel("\n".join([axes.get_xlabel(), *(f"instrument overhead (loopback): {text}" for text in own)]))
+
+
+def cpu_per_call(run: Run, axes: Axes) -> None:
+    """Draw the CPU time per call by role; of several payloads that of all roles by payload."""
+    if has_sizes(run):
+        return Lines("CPU time per call, all roles", CPU, "payload_bytes")(run, axes)
+    CpuBars("CPU time per call, by role", where=everything)(run, axes)
+
+
+panels = {
+    "calls_in_order": Timeline("Calls in their order", where=first_size),
+    "distribution": Cdf("Distribution of the RTT", where=first_size),
+    "medians": medians,
+    "cpu_per_call": cpu_per_call,
+}
+
+
+def tail(run: Run, case: int) -> str:
+    """Return the p99.9 of the RTT divided by its median."""
+    return quantity(quantile(run, case, 0.999).value / quantile(run, case, 0.5).value)
+
+
+def overhead(run: Run, case: int) -> str:
+    """Return the median of the instrument alone in per cent of a case's."""
+    (own,) = run.find(system=INSTRUMENT)
+    return quantity(100 * over_starts(run, own, P50).middle / over_starts(run, case, P50).middle)
+
+
+def share(run: Run, case: int) -> str:
+    """Return the CPU time per call divided by the mean RTT."""
+    return quantity(over_starts(run, case, CPU).middle / over_starts(run, case, "mean_rtt_us").middle)
+
+
+def with_cpu_of_server(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the cases whose server's CPU time is known: one that was not started here keeps its own."""
+    return [case for case in among if len(per_start(run, case, "server_cpu_us_per_call"))]
+
+
+tables = {
+    "medians": Table(
+        {
+            "median RTT [range over starts]": P50,
+            "p99.9 / median": tail,
+            "instrument overhead [% of the median]": overhead,
+        }
+    ),
+    "cpu": Table(
+        {
+            "CPU time per call [range over starts]": CPU,
+            "mean RTT [range over starts]": "mean_rtt_us",
+            "CPU time / RTT": share,
+        },
+        where=with_cpu_of_server,
+    ),
+}
+lines = published.zeromq_lines

@@ -1,1 +1,0 @@
-"""latency.ipynb: How long is one round trip?"""

@@ -1,1 +1,0 @@
-"""throughput.ipynb: How many messages and calls per second are possible?"""
