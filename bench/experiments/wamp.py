@@ -200,8 +200,8 @@ def processes(run: Run) -> pd.DataFrame:
 
 def routers_share(run: Run, case: int) -> str:
     """Return the router's share of the CPU time per call, its controller's included in the whole."""
-    spent = over_starts(run, case, "router_cpu_us_per_call").middle / over_starts(run, case, CPU).middle
-    return f"{spent:.0%}"
+    spent, whole = (over_starts(run, case, name).middle for name in ("router_cpu_us_per_call", CPU))
+    return f"{spent / whole:.0%}" if whole else "n/a"
 
 
 tables = {
