@@ -1,7 +1,7 @@
 """compare.ipynb: two cases in turns, and the first one twice: B over A, and A over itself."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,12 +24,12 @@ from bench.drawing.axes import (
     name_rows,
     ratio_axis,
 )
-from bench.grammar import P50, CpuBars, Estimate
+from bench.grammar import P50, CpuBars, Estimand, Estimate
 from bench.grammar.contrast import confidence
 from bench.grammar.sweep import Bytes, as_sweep
 from bench.plan.case import Case
 from bench.run.frames import Run, once
-from bench.stats import intervals, variance
+from bench.stats import Array, intervals, variance
 from bench.stats.intervals import Interval
 from bench.validation.amount import InTurns
 from bench.validation.cases import case_of
@@ -80,7 +80,7 @@ def b_over_a(run: Run) -> list[Estimate]:
 
 
 def _estimate(run: Run, of: Comparison, interval: Interval) -> Estimate:
-    subject = f"{of.quantity} of B ({run.labels[B]}) divided by that of A ({run.labels[A]})"
+    subject = f"{of.quantity} (B: {run.labels[B]}, A: {run.labels[A]})"
     return Estimate(subject, interval, of.ends[0], f"{confidence(interval)}; {judged(of)}", run.labels[A], (A, B))
 
 
@@ -92,7 +92,7 @@ def judged(of: Comparison) -> str:
     return f"{'better' if better else 'worse'}{f', by less than {MARGIN:.0%}' if of.is_small else ''}"
 
 
-answer = (b_over_a,)
+answer = (Estimand("ratio B / A", b_over_a),)
 
 
 def by_block(run: Run, axes: Axes) -> None:
@@ -174,16 +174,16 @@ def resolution(run: Run) -> pd.DataFrame:
 
 def effort(run: Run) -> pd.DataFrame:
     """Return which share of the variance is between starts, or blocks, and what more starts would bring."""
-    shares, in_turns = between(run), run.contrasts(A, B, P50) is not None
-    unit, longer, parts = (
-        ("blocks", "as many slices in each block", run.plan.rounds)
-        if in_turns
-        else ("starts", "as long windows", PARTS)
-    )
-    share, starts = max(shares.values()), run.plan.starts
     logs = ratios(run, A, B, P50).to_numpy()
-    spread = variance.spread(intervals.paired_shift(logs), len(logs), float(np.std(logs, ddof=1)))
+    if len(logs) < 2:  # they show no spread
+        return pd.DataFrame()
+    unit, longer, parts = "starts", "as long windows", PARTS
+    if run.contrasts(A, B, P50) is not None:
+        unit, longer, parts = "blocks", "as many slices in each block", run.plan.rounds
+    shares, starts = between(run), run.plan.starts
+    share = max(shares.values())
     narrowed = (share + (1 - share) / (2 * parts)) / (share + (1 - share) / parts)
+    spread = variance.spread(intervals.paired_shift(logs), len(logs), float(np.std(logs, ddof=1)))
     found = {f"share of the variance of {name} that is between {unit}": of for name, of in shares.items()}
     found[f"width of the interval with twice as many {unit}"] = math.sqrt(1 / 2)
     found[f"width of the interval with twice {longer}"] = math.sqrt(narrowed)
@@ -200,16 +200,18 @@ def between(run: Run) -> dict[str, float]:
     turns = run.contrasts(A, B, P50)
     if turns is not None:
         near = turns.clip(*turns.quantile([FAR, 1 - FAR]))
-        of_blocks = [logs.to_numpy() for _, logs in near.groupby(level="block")]
-        return {"a slice's ratio": variance.nested([of for of in of_blocks if len(of) > 1] or [np.zeros(2)] * 2).share}
+        return {"a slice's ratio": _share([logs.to_numpy() for _, logs in near.groupby(level="block")])}
     shares = {}
     for case in (A, B):
         starts = [np.array_split(calls.rtt_ns, PARTS) for _, calls in run.calls_of(case, warm=True, headline=True)]
         medians = [np.array([np.median(part) for part in parts if len(part)]) for parts in starts]
-        shares[f"{named(run, case)}, the median of a part,"] = variance.nested(
-            [of for of in medians if len(of) > 1]
-        ).share
+        shares[f"the median of a part of {named(run, case)}"] = _share(medians)
     return shares
+
+
+def _share(groups: Sequence[Array]) -> float:
+    """Return the share of the variance that is between groups; of groups of one value each it is not known, and 0."""
+    return variance.nested([of for of in groups if len(of) > 1] or [np.zeros(2)] * 2).share
 
 
 tables = {"comparisons": comparisons, "resolution": resolution, "effort": effort}

@@ -3,13 +3,12 @@
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from bench import stats, systems
+from bench import stats
 from bench.analysis import overload
 from bench.analysis.comparison import effect
 from bench.analysis.quantiles import Quantile, quantile, times
@@ -29,11 +28,10 @@ from bench.drawing.axes import (
     ratio_text,
     say_why_empty,
 )
-from bench.errors import UsageError, unknown
-from bench.grammar import P50, RATE, CpuBars, Estimate, of_spread, per_start
+from bench.errors import UsageError
+from bench.grammar import P50, RATE, CpuBars, Estimand, Estimate, as_sweep, of_spread, per_start
 from bench.grammar.choose import everything
 from bench.grammar.contrast import confidence
-from bench.plan import hosts as machines
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
@@ -41,97 +39,28 @@ from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import duration, quantity, ratio_ends
 from bench.validation.amount import InTurns
-from bench.validation.cases import (
-    COMPARED,
-    MADE_UP,
-    SLOW_S,
-    absent_of,
-    case_of,
-    chosen_systems,
-    client_count,
-    connection_count,
-    offered,
-    payload,
-    placement_of,
-)
 from bench.validation.profiles import takes_turns
+from bench.validation.spelled import case, of_each_system
 
 TITLE = "What changes when you change one factor?"
 DEFAULT = "[{system: sockets}, {system: zeromq}, {system: zeromq, transport: tcp}]"
-PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
 
 
-class AnyCases:
-    """The cases that mappings spell, and nothing else: neither the baseline nor the instrument itself.
+@as_sweep(without=("placement", "hosts"))  # each case has its own
+def sweep(amount: InTurns, cases: object = DEFAULT) -> Plan:
+    """Return the plan of the cases that mappings spell, and of nothing else: neither the baseline nor the instrument.
 
     A ``system`` that is a list, or ``all``, stands for a case of each: of all that the case's load generator can load,
     and whose servers start fast. They take turns if all of them can; else each start has a window, which those need
     that cannot.
     """
-
-    without = ("placement", "hosts")  # each case has its own
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All parameters with their defaults."""
-        shared = {name: value for name, value in asdict(InTurns()).items() if name not in self.without}
-        return {"cases": DEFAULT} | shared
-
-    def plan(self, notebook: str, given: Mapping[str, Any]) -> Plan:
-        """Return the validated plan of some parameters; UsageError names the first one that is wrong."""
-        amount = InTurns(**{name: value for name, value in given.items() if name != "cases"})
-        absent: dict[str, str] = {}
-        spelled = parameters.as_list(given.get("cases", DEFAULT))
-        chosen = [case(mapping) for of in spelled for mapping in _of_each_system(of, absent)]
-        if not chosen and not absent:
-            raise UsageError("cases is an empty list: write [{system: sockets, transport: ipc}]")
-        if not all(map(takes_turns, chosen)):
-            amount = replace(amount, slice_ms=0)
-        return amount.plan(notebook, chosen, absent)
-
-
-sweep = AnyCases()
-
-
-def _of_each_system(spelled: object, absent: dict[str, str]) -> list[object]:
-    """Return the mapping of each system that one mapping names; what cannot be measured here goes into ``absent``."""
-    given = parameters.mapping(spelled, "a case")
-    named = parameters.as_list(given.get("system"))
-    if len(named) == 1 and named != ["all"]:
-        return [spelled]
-    names = _loadable(str(given.get("engine", "library"))) if named == ["all"] else chosen_systems(named)
-    missing = absent_of(names)
-    absent |= missing
-    return [given | {"system": name} for name in names if name not in missing]
-
-
-def _loadable(engine: str) -> list[str]:
-    """Return the systems that a load generator can load and whose servers start fast, without the laboratory's own."""
-    needed = {"library": "Client", "wire": "Wire"}.get(engine, "url")
-    offering = [name for name in systems.offering(needed) if name not in MADE_UP]
-    return [name for name in offering if systems.constant(name, "START_S", 0.0) <= SLOW_S]
-
-
-def case(spelled: object) -> Case:
-    """Return the case that a mapping spells; with a ``rate`` its load is open, with ``clients`` connections."""
-    given = parameters.mapping(spelled, "a case")
-    for name in given:
-        if name not in PARTS:
-            raise unknown("part of a case", name, PARTS)
-    clients = client_count(given.get("clients", 1))
-    callers = connection_count(given.get("callers", 1))
-    paced: dict[str, Any] = {}
-    if rate := given.pop("rate", None):
-        paced = {"load": "open", "offered_per_s": offered(rate, "rate"), "arrivals": "poisson"}
-    there = machines.asked(given.pop("hosts", None))
-    is_parallel = bool(paced) or clients * callers > 1 or given.get("outstanding", 1) != 1
-    given |= {
-        "payload_bytes": payload(given.get("payload_bytes", 1000)),
-        "placement": placement_of(given.get("placement"), parallel=is_parallel, hosts=there),
-        "clients": clients,
-        "callers": callers,
-    }
-    return case_of(given, "a case", paced | {"hosts": there})
+    absent: dict[str, str] = {}
+    chosen = [case(mapping) for spelled in parameters.as_list(cases) for mapping in of_each_system(spelled, absent)]
+    if not chosen and not absent:
+        raise UsageError("cases is an empty list: write [{system: sockets, transport: ipc}]")
+    if not all(map(takes_turns, chosen)):
+        amount = replace(amount, slice_ms=0)
+    return amount.plan("explore", chosen, absent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +123,7 @@ def to_shortest(shown: Sequence[Row], known: Mapping[tuple[str, str], Interval])
     estimates = []
     for place, (of, spread) in enumerate(medians):
         first = medians[0][0].name
-        level = of_spread(of.name if place else f"shortest median, {of.name}", spread, duration)
+        level = of_spread(of.name if place else f"{of.name}, the shortest", spread, duration)
         ratio = known.get((first, of.name))
         if ratio is not None:
             estimates.append(_divided(level, first, ratio))
@@ -213,7 +142,9 @@ def _divided(level: Estimate, base: str, ratio: Interval) -> Estimate:
     """Return a median as a ratio to the shortest one."""
     words, *_ = ratio_ends(ratio.middle, ratio.low, ratio.high)
     doubt = "; not distinguishable" if ratio.low <= 1 <= ratio.high else ""
-    return Estimate(f"{level.subject} ({level.words}) divided by {base}", ratio, words, confidence(ratio) + doubt, base)
+    return Estimate(
+        f"{level.subject} ({level.words}) divided by that of {base}", ratio, words, confidence(ratio) + doubt, base
+    )
 
 
 def found(run: Run) -> list[Estimate]:
@@ -225,7 +156,7 @@ def found(run: Run) -> list[Estimate]:
     return to_shortest(rows(run), known)
 
 
-answer = (found,)
+answer = (Estimand("median", found),)
 
 NO_ROWS = "nothing is measured yet"
 NO_TIMES = "no times: every case is overloaded, or its requests failed"

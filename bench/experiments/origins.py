@@ -25,7 +25,7 @@ from bench.drawing.axes import (
 )
 from bench.drawing.borrowed import marked, shown
 from bench.experiments.published import FIRST_CALL, ONE_MORE, ORIGINS, WAMP, Number, numbers
-from bench.grammar import Claim, Estimate, per_start
+from bench.grammar import Claim, Estimand, Estimate, per_start, with_ends
 from bench.grammar.sweep import as_sweep
 from bench.plan import parameters
 from bench.plan.case import Case
@@ -72,7 +72,7 @@ class Replica(NamedTuple):
 
     @property
     def theirs(self) -> float:
-        """The published number; of a range its middle."""
+        """The published number; of a range the value halfway."""
         return sum(self.number.theirs) / 2
 
     @property
@@ -154,11 +154,11 @@ def conclusions(run: Run) -> list[Estimate]:
 def _estimate(of: Relation) -> Estimate:
     here, low, high = ratio_ends(*of.here[:3])
     kind = "95 % CI" if of.is_paired else "ratio of medians, the ranges over starts allow"
-    subject = f"{of.conclusion}, published {of.theirs:.3g}, here"
+    subject = f"{of.conclusion} (published: {of.theirs:.3g})"
     return Estimate(subject, of.here, here, f"{kind} {low} to {high}; {of.verdict}")
 
 
-answer = (conclusions,)
+answer = (Estimand("ratio here", conclusions),)
 claims = (Claim("what an origin found larger is larger here, too", conclusions, above=1),)
 
 LOOKS = dict(
@@ -270,7 +270,7 @@ def published(run: Run) -> pd.DataFrame:
                 "origin": ORIGINS[of.number.origin],
                 "number": of.number.name,
                 "theirs": " to ".join(text(value) for value in dict.fromkeys(of.number.theirs)),
-                "here [range over starts]": "{} [{}, {}]".format(of.here.words(text), *of.here.ends(text)),
+                "here [range over starts]": with_ends(of.here, text),
                 "speed, here / there": factor(of.speed),
             }
         )

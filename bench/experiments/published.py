@@ -90,11 +90,11 @@ def numbers(workers: int) -> Iterator[Number]:
         case = Case("wamp_crossbar", by, 100, {"framing": framing, "serializer": serializer}, "same")
         low, high = of["settled_ms"]
         yield Number("wamp", f"WAMP, {name}", "us", (1e3 * low, 1e3 * high), case, MEAN)
-    for size, of in ((16, SCALE_UP["16 B"]), (65_536, SCALE_UP["65,536 B"])):
+    for size, theirs in ((16, SCALE_UP["16 B"]), (65_536, SCALE_UP["65,536 B"])):
         options = {"resource": "bytes", "workers": workers, "pin": True}
         case = Case("http_crossbar", "tcp", size, options, "free", callers=CONNECTIONS, engine="wire")
-        yield Number("scaleup", f"HTTP {size:,} B, requests", "1/s", (of["per_s"],) * 2, case, RATE)
-        yield Number("scaleup", f"HTTP {size:,} B, median", "us", (1e3 * of["p50_ms"],) * 2, case, P50)
+        yield Number("scaleup", f"HTTP {size:,} B, requests", "1/s", (theirs["per_s"],) * 2, case, RATE)
+        yield Number("scaleup", f"HTTP {size:,} B, median", "us", (1e3 * theirs["p50_ms"],) * 2, case, P50)
     for by, half_us in ZEROMQ["half_rtt_us"].items():
         case = Case("zeromq", by, 1000, placement="same")
         yield Number("zeromq", f"ZeroMQ, 1 kB there and back, {by}", "us", (2 * half_us,) * 2, case, MEAN)

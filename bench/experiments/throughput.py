@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -71,7 +72,8 @@ def sweep(
         if has_streams:
             yield from (Case(system, by, size, options, where, "stream") for size in payload_bytes)
         if by != "inproc":
-            one = Case(system, by, call_bytes, options, where, target=target or None, hosts=there)
+            to: dict[str, Any] = {"target": target or None, "hosts": there}
+            one = Case(system, by, call_bytes, options, where, **to)
             yield from (replace(one, clients=count) for count in clients)
 
 

@@ -20,6 +20,7 @@ from bench.grammar import (
     Claim,
     Contrast,
     CpuBars,
+    Estimand,
     Estimate,
     Rows,
     Table,
@@ -90,10 +91,8 @@ def signed(us: float, *, like: float | None = None) -> str:
 
 def added(run: Run) -> list[Estimate]:
     """Return what each of the origin's three changes adds to the median RTT, averaged over the other factors."""
-    return [
-        of_interval(f"{of.level} instead of {of.against}, added to the median RTT", of.interval, signed)
-        for of in origins_effects(run)
-    ]
+    changes = {f"{of.level} instead of {of.against}": of for of in origins_effects(run)}
+    return [of_interval(change, of.interval, signed) for change, of in changes.items()]
 
 
 def websocket_beyond(run: Run) -> list[Estimate]:
@@ -110,7 +109,7 @@ over_sockets = Contrast(P50, of={"system": ROUTED}, over={"system": FLOOR}, wher
 over_zeromq = Contrast(P50, of={"system": ROUTED}, over={"system": "zeromq"}, where=fastest)
 
 contrasts = (combined, over_sockets, over_zeromq)
-answer = (over_sockets, over_zeromq, added)
+answer = (over_sockets, over_zeromq, Estimand("effect on the median RTT", added))
 claims = (
     Claim("each of the origin's three changes adds time to a call", added, above=0),
     Claim("websocket adds more time than each of the other two changes", websocket_beyond, above=0),
@@ -201,8 +200,8 @@ def processes(run: Run) -> pd.DataFrame:
 
 def routers_share(run: Run, case: int) -> str:
     """Return the router's share of the CPU time per call, its controller's included in the whole."""
-    spent = over_starts(run, case, "router_cpu_us_per_call").middle / over_starts(run, case, CPU).middle
-    return f"{spent:.0%}"
+    spent, whole = (over_starts(run, case, name).middle for name in ("router_cpu_us_per_call", CPU))
+    return f"{spent / whole:.0%}" if whole else "n/a"
 
 
 tables = {

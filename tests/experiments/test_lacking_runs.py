@@ -9,6 +9,7 @@ from handmade import reference
 
 from bench.apps import numbers
 from bench.experiments import panels, sentences, tables
+from bench.grammar.experiment import experiment
 from bench.run.calls import AllCalls
 from bench.run.frames import Run
 
@@ -66,6 +67,8 @@ def test_whatever_a_run_lacks_is_drawn_or_said(notebook, lacking):
         figure.draw_without_rendering()
         sentences.answer(run)
         tables.results(run)
+        for table in experiment(notebook).tables.values():
+            table(run)
         document = numbers.document(run)
     if lacking is all_failed:
         words = [text.get_text() for axes in figure.findobj(lambda of: hasattr(of, "texts")) for text in axes.texts]

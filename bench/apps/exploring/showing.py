@@ -17,6 +17,7 @@ from bench.apps.markup import as_html, png, table
 from bench.drawing.axes import style
 from bench.experiments import tables
 from bench.experiments.explore import Row, draw_distributions, ratio_of, row, to_shortest
+from bench.grammar import Estimand
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import counted
@@ -116,7 +117,8 @@ def numbers(entries: Sequence[Entry]) -> str:
     if not entries:
         return NOTHING_YET
     carrying = [entry.row for entry in entries if entry.carries]
-    said = [estimate.sentence for estimate in to_shortest(carrying, _paired(entries))]
+    medians = Estimand("median", lambda run: to_shortest(carrying, _paired(entries)))
+    said = medians.sentences(entries[0].result.run)
     said += [
         f"**No conclusion** from {entry.row.name}: {len(entry.row.medians)} starts, {entry.score}."
         for entry in entries

@@ -1,0 +1,65 @@
+"""Cases that mappings spell: one, or one for each system that a mapping names."""
+
+from typing import Any
+
+from bench import systems
+from bench.errors import unknown
+from bench.plan import hosts as machines
+from bench.plan import parameters
+from bench.plan.case import Case
+from bench.validation.cases import (
+    COMPARED,
+    MADE_UP,
+    SLOW_S,
+    absent_of,
+    case_of,
+    chosen_systems,
+    client_count,
+    connection_count,
+    offered,
+    payload,
+    placement_of,
+)
+
+PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
+
+
+def of_each_system(spelled: object, absent: dict[str, str]) -> list[object]:
+    """Return the mapping of each system that one mapping names; what cannot be measured here goes into ``absent``."""
+    given = parameters.mapping(spelled, "a case")
+    named = parameters.as_list(given.get("system"))
+    if len(named) == 1 and named != ["all"]:
+        return [spelled]
+    names = _loadable(str(given.get("engine", "library"))) if named == ["all"] else chosen_systems(named)
+    missing = absent_of(names)
+    absent |= missing
+    return [given | {"system": name} for name in names if name not in missing]
+
+
+def _loadable(engine: str) -> list[str]:
+    """Return the systems that a load generator can load and whose servers start fast, without the laboratory's own."""
+    needed = {"library": "Client", "wire": "Wire"}.get(engine, "url")
+    offering = [name for name in systems.offering(needed) if name not in MADE_UP]
+    return [name for name in offering if systems.constant(name, "START_S", 0.0) <= SLOW_S]
+
+
+def case(spelled: object) -> Case:
+    """Return the case that a mapping spells; with a ``rate`` its load is open, with ``clients`` connections."""
+    given = parameters.mapping(spelled, "a case")
+    for name in given:
+        if name not in PARTS:
+            raise unknown("part of a case", name, PARTS)
+    clients = client_count(given.get("clients", 1))
+    callers = connection_count(given.get("callers", 1))
+    paced: dict[str, Any] = {}
+    if rate := given.pop("rate", None):
+        paced = {"load": "open", "offered_per_s": offered(rate, "rate"), "arrivals": "poisson"}
+    there = machines.asked(given.pop("hosts", None))
+    is_parallel = bool(paced) or clients * callers > 1 or given.get("outstanding", 1) != 1
+    given |= {
+        "payload_bytes": payload(given.get("payload_bytes", 1000)),
+        "placement": placement_of(given.get("placement"), parallel=is_parallel, hosts=there),
+        "clients": clients,
+        "callers": callers,
+    }
+    return case_of(given, "a case", paced | {"hosts": there})
