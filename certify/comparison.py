@@ -11,8 +11,8 @@ from IPython.display import Markdown, display
 from bench import paths
 from bench.apps import notebook
 from bench.errors import DataError
-from bench.experiments import panels
-from bench.experiments.sentences import finding
+from bench.grammar import figure as panels
+from bench.grammar.figure import first_sentence as finding
 from bench.measurement import machine
 from bench.plan import parameters
 from bench.run.files import make_folder, writing

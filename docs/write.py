@@ -25,9 +25,10 @@ from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.drawing.axes import style
 from bench.errors import BenchError, DataError
-from bench.experiments import languages, overview, panels, tables
-from bench.experiments.sentences import conclusion, text
+from bench.experiments import languages, overview, tables
 from bench.grammar import chosen, tiers_picture
+from bench.grammar import figure as panels
+from bench.grammar.experiment import of_run
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
 from bench.stats.meta_analysis import times
@@ -39,16 +40,16 @@ BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text
 PICTURE = "docs/overview.png"
 EXPECTATIONS = "docs/teaching/expectations.yaml"  # of any machine
 PANELS = ("layers", "cost")  # of the picture
-NEEDS = (  # what someone who chooses a stack asks, and the sentences of a notebook that answer it
-    ("Unix domain socket or TCP, on one machine?", "latency", "conclusion"),
-    ("The serializer or the transport?", "messages", "best"),
-    ("How many calls per second from one gRPC server?", "clients", "conclusion"),
-    ("How long is the first call?", "clients", "answers"),
-    ("One-way streams: small or large messages?", "throughput", "conclusion"),
-    ("What does a router cost?", "wamp", "router"),
-    ("What does a second worker process bring?", "scaleup", "conclusion"),
-    ("Up to which rate is an SLO met?", "capacity", "conclusion"),
-    ("What does a missing TCP_NODELAY cost?", "nodelay", "conclusion"),
+NEEDS = (  # what someone who chooses a stack asks, and the notebook that answers it
+    ("Unix domain socket or TCP, on one machine?", "latency"),
+    ("The serializer or the transport?", "messages"),
+    ("How many calls per second from one gRPC server?", "clients"),
+    ("How long is the first call?", "clients"),
+    ("One-way streams: small or large messages?", "throughput"),
+    ("What does a router cost?", "wamp"),
+    ("What does a second worker process bring?", "scaleup"),
+    ("Up to which rate is an SLO met?", "capacity"),
+    ("What does a missing TCP_NODELAY cost?", "nodelay"),
 )
 GROUP_NAMES = {
     "direct": "direct: client and server, no process between them",
@@ -162,7 +163,7 @@ def summary() -> str:
         shown = f"![{overview.TITLE} Systems in tiers, with prediction intervals.]({PICTURE})"
         return "\n\n".join([tiers_heading(found), markdown(tiers.by_tier(found)), TIERS_ADVICE, below, shown])
     run = reference("overview")
-    return f"{conclusion(run)}\n\n{panels.caption(run)}\n\n![{panels.alt_text(run)}]({PICTURE})"
+    return f"{of_run(run).conclusion(run)}\n\n{panels.caption(run)}\n\n![{panels.alt_text(run)}]({PICTURE})"
 
 
 def _own_systems() -> list[str]:
@@ -222,7 +223,8 @@ def _speeds() -> dict[str, str]:
 
 def origins() -> str:
     """Return which ratios of the published numbers are reproduced here."""
-    return f"{conclusion(reference('origins'))}\n\n{text(reference('streaming'), 'origin')}"
+    here, streams = reference("origins"), reference("streaming")
+    return paragraphs(of_run(here).conclusion(here), of_run(streams).answer(streams))
 
 
 def results() -> str:
@@ -293,10 +295,10 @@ def choosing() -> str:
     asked = [
         paragraphs(
             f"**{question}** ([{stem}](../notebooks/{stem}.ipynb))",
-            text(reference(stem), what),
+            of_run(reference(stem)).answer(reference(stem)),
             caution(reference(stem)),
         )
-        for question, stem, what in NEEDS
+        for question, stem in NEEDS
     ]
     if found := published():
         ordered = [tiers_heading(found), markdown(tiers.by_tier(found)), TIERS_ADVICE, tiers_trust(found)]
@@ -325,7 +327,7 @@ def card() -> str:
 
 def placement() -> str:
     """Return how placements compare, and how much the starts of each vary."""
-    return conclusion(reference("placement"))
+    return of_run(reference("placement")).conclusion(reference("placement"))
 
 
 def campaign() -> str:

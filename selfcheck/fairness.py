@@ -18,8 +18,8 @@ import pandas as pd
 from bench import paths, systems
 from bench.analysis.comparison import Comparison, at_once
 from bench.errors import NotInstalledError
-from bench.experiments import registry
 from bench.experiments.compare import A, B, pairs
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.plan.plan import Plan
 from bench.run.frames import Run, column
@@ -96,7 +96,7 @@ def typed(options: Mapping[str, Any]) -> str:
 def planned(pair: Pair) -> Plan:
     """Return the plan of a pair."""
     a, b = pair.cases
-    plan = registry.plan("compare", a=a, b=b, payload_bytes=pair.payload_bytes, **pair.given)
+    plan = experiment("compare").plan(a=a, b=b, payload_bytes=pair.payload_bytes, **pair.given)
     return replace(plan, starts=BLOCKS)
 
 

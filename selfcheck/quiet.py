@@ -18,7 +18,7 @@ import pandas as pd
 from bench import paths
 from bench.analysis import checks, earlier
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check
-from bench.experiments import registry
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.plan.plan import Plan
 from bench.run import stored
@@ -41,7 +41,7 @@ PLANS: dict[str, dict[str, Any]] = {
 
 def plans() -> list[Plan]:
     """Return the plans of one repetition."""
-    return [registry.plan(notebook, **given) for notebook, given in PLANS.items()]
+    return [experiment(notebook).plan(**given) for notebook, given in PLANS.items()]
 
 
 def judged(run: Run) -> dict[str, Any]:

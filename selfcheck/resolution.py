@@ -22,8 +22,8 @@ import pandas as pd
 
 from bench import paths, systems
 from bench.analysis.comparison import DIFFERENT, MARGIN, judge, ratios, shown
-from bench.experiments import registry
 from bench.experiments.compare import AGAIN, A, B
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.run.frames import Run, column
 from bench.stats import intervals
@@ -88,7 +88,7 @@ def _spin() -> None:
 
 def measured(pair: Pair, busy: int) -> dict[str, Any]:
     """Measure a pair beside so many busy processes; return what ``of_run`` does."""
-    usual = registry.plan("compare", a=pair.a, b=pair.b)
+    usual = experiment("compare").plan(a=pair.a, b=pair.b)
     with beside(busy):
         return of_run(Run(runner.run(replace(usual, starts=BLOCKS))), pair, busy, usual.starts)
 

@@ -13,7 +13,8 @@ import time
 import numpy as np
 
 from bench.apps import listing
-from bench.experiments import panels, sentences
+from bench.grammar import figure as panels
+from bench.grammar.experiment import of_run
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.run import start_record, stored
@@ -48,7 +49,7 @@ def review(name: str) -> None:
     listing.run_text(name)
     run = Run(stored.find(name))
     panels.whole(run).savefig(io.BytesIO(), format="png")
-    sentences.conclusion(run)
+    of_run(run).conclusion(run)
     for case in run.numbers:
         run.samples_of(case, warm=True).groupby("start")["rtt_ns"].quantile(0.5, interpolation="lower")
 

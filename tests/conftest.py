@@ -24,6 +24,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from bench import systems
 from bench.errors import NotInstalledError, SystemFileError
+from bench.grammar.experiment import experiment
 from bench.installation import programs
 from bench.measurement.routers import Routers
 from bench.process.channel import Listening
@@ -371,10 +372,9 @@ def own_systems(monkeypatch):
 def planned(notebook: str, **parameters):
     """Return a notebook's plan; skip the test, with the command, where none of the systems asked for is installed."""
     from bench.errors import NotInstalledError, UsageError
-    from bench.experiments import registry
 
     try:
-        return registry.plan(notebook, **parameters)
+        return experiment(notebook).plan(**parameters)
     except (NotInstalledError, UsageError) as refused:
         if "apt-get install" not in str(refused):
             raise

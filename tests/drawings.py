@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from bench.apps import notebook as notebook_page
-from bench.experiments import panels
+from bench.grammar import figure as panels
 from bench.run.frames import Run
 
 RUNS = sorted(folder.name for folder in (ROOT / "data" / "reference").iterdir() if "." not in folder.name)

@@ -13,7 +13,8 @@ from bench.analysis import tiers, trust_card
 from bench.analysis.replication import RTT_RATIO, ratio_text
 from bench.apps.teaching import copies
 from bench.errors import DataError
-from bench.experiments import overview, panels
+from bench.experiments import overview
+from bench.grammar import figure as panels
 from bench.grammar import tiers_picture
 from certify import instrument
 from docs import write

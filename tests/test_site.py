@@ -14,9 +14,8 @@ from handmade import reference
 
 import bench
 from bench.analysis import checks
-from bench.experiments import panels
-from bench.experiments.sentences import conclusion
-from bench.grammar.experiment import experiment
+from bench.grammar import figure as panels
+from bench.grammar.experiment import experiment, of_run
 
 for needed in ("sphinx", "myst_nb", "furo"):
     pytest.importorskip(needed, reason=f"the site is made by {needed}: python -m pip install -r requirements/lab.txt")
@@ -133,7 +132,7 @@ def test_the_gallery_has_figure_claim_trust_card_and_command(site, drawn, stem):
     assert section.img["alt"] == alt_of_figure(drawn(stem) / "out.ipynb")
     assert (site / section.img["src"]).stat().st_size > 50_000
     shown = re.findall(r"[\w.]+", section.select_one(".claim").get_text())
-    assert shown == re.findall(r"[\w.]+", re.sub(r"[*`]", "", conclusion(reference(stem))))
+    assert shown == re.findall(r"[\w.]+", re.sub(r"[*`]", "", of_run(reference(stem)).conclusion(reference(stem))))
     assert str(checks.tally(reference(stem))) in section.summary.get_text()
     rows = [[cell.get_text() for cell in row.select("td")] for row in section.select("details.trust-card tbody tr")]
     assert [row[0] for row in rows] == [check.name for check in checks.check(reference(stem))]

@@ -17,6 +17,7 @@ import click
 
 from bench.apps import threads
 from bench.apps.failures import end, status_and_text
+from bench.grammar.experiment import experiment, of_run
 from bench.text import plainly
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True}
@@ -148,15 +149,14 @@ def show(run: str, unverified: bool, as_json: bool) -> None:
 def capacity(objective: str, **asked: Any) -> None:
     """Find the highest open-loop rate at which SYSTEM meets an objective (SLO)."""
     from bench import paths
-    from bench.experiments import registry, sentences
     from bench.measurement import capacity_search
     from bench.plan import objective as objectives
     from bench.run.frames import Run
     from bench.text import unmarked
 
-    plan = registry.plan("capacity", **asked, objective=objective)
+    plan = experiment("capacity").plan(**asked, objective=objective)
     folder = capacity_search.find(plan, objectives.objective(objective), echo)
-    echo(unmarked(sentences.conclusion(Run(folder))))
+    echo(unmarked(of_run(Run(folder)).conclusion(Run(folder))))
     echo(f"Stored in {paths.shown(folder.path)}")
 
 

@@ -148,7 +148,7 @@ def run_text(name: str, is_verified: bool = True) -> str:
     from bench.analysis import checks, earlier
     from bench.analysis import per_host as machines
     from bench.experiments import tables
-    from bench.grammar.experiment import experiment
+    from bench.grammar.experiment import of_run
     from bench.validation.estimate import described
 
     run = opened(name, is_verified)
@@ -168,7 +168,7 @@ def run_text(name: str, is_verified: bool = True) -> str:
     lines += [f"kept although  {missed}" for missed in manifest.get("kept_although", [])]
     lines += [f"failure   start {failure['start']}: {failure['error']}" for failure in manifest.get("failures", [])]
     frames = [frame.to_string() for frame in tables.results(run)]
-    return "\n\n".join(["\n".join(lines), *frames, unmarked(experiment(run.plan.notebook).conclusion(run))])
+    return "\n\n".join(["\n".join(lines), *frames, unmarked(of_run(run).conclusion(run))])
 
 
 def compared_text(

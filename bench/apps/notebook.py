@@ -25,7 +25,7 @@ from bench.errors import UsageError
 from bench.experiments import precision, tables
 from bench.grammar import claim
 from bench.grammar import figure as figures
-from bench.grammar.experiment import OF_A_RUN, experiment, refuse_unknown
+from bench.grammar.experiment import OF_A_RUN, experiment, of_run, refuse_unknown
 from bench.grammar.method import absent, measured
 from bench.measurement import capacity_search, runner
 from bench.plan import confirmation, hosts
@@ -203,7 +203,7 @@ class Folded(HTML):
 
 def answer(run: Run, *panels: str) -> None:
     """Show the claims that the run contradicts, the answer, what was not measured, and panels."""
-    of = experiment(run.plan.notebook)
+    of = of_run(run)
     display(Markdown(paragraphs(of.contradictions(run), of.answer(run), absent(run))))
     show(run, *panels)
 
@@ -237,7 +237,7 @@ def method(run: Run, system: str = "") -> None:
 
 def table(run: Run, *names: str) -> None:
     """Show tables by name, of the notebook's own or of ``bench.experiments.tables``; or all results that there are."""
-    own = experiment(run.plan.notebook).tables
+    own = of_run(run).tables
     for frame in [(own.get(name) or getattr(tables, name))(run) for name in names] or tables.results(run):
         if len(frame):
             show_frame(frame)
@@ -266,21 +266,17 @@ def show_figure(figure: Figure, alt: str) -> None:
     display(Image(png(figure, DPI), width=900, alt=alt))
 
 
-def tell(run: Run, what: str = "") -> None:
+def tell(run: Run) -> None:
     """Show the claims that the run tests: what was measured, what is claimed, and the verdict."""
-    of = experiment(run.plan.notebook)
-    if what or not of.claims:
-        display(Markdown(of.tell(run, what or "conclusion")))
-        return
-    if reason := of.why_no_conclusion(run):
+    if reason := of_run(run).why_no_conclusion(run):
         display(Markdown(reason))
-        return
-    show_frame(claim.table(run, of.claims))
+    elif len(frame := claim.table(run, of_run(run).claims)):
+        show_frame(frame)
 
 
 def lines(run: Run) -> None:
     """Print results in the format of the notebook's origin."""
-    if of_origin := experiment(run.plan.notebook).lines:
+    if of_origin := of_run(run).lines:
         print(of_origin(run))
 
 

@@ -8,7 +8,7 @@ from bench.analysis import capacity as search
 from bench.analysis import checks
 from bench.analysis.comparison import QUANTITIES
 from bench.experiments import precision
-from bench.grammar.experiment import experiment
+from bench.grammar.experiment import of_run
 from bench.plan.case import Case
 from bench.run import reply_streams, requests
 from bench.run.frames import NUMBERS, Run, number_of
@@ -29,7 +29,7 @@ def document(run: Run) -> Record:
     plan = run.plan
     made: Record = {"run": run.id, "notebook": plan.notebook, "created": run.manifest["created"]}
     made["plan"] = {"described": described(plan), **known({name: getattr(plan, name) for name in OF_A_PLAN})}
-    made["conclusion"] = unmarked(experiment(run.plan.notebook).conclusion(run))
+    made["conclusion"] = unmarked(of_run(run).conclusion(run))
     made["checks"] = [check.as_dict() for check in checks.check(run)]
     made["cases"] = [case(run, number) for number in run.numbers]
     made["ratios"] = ratios(run)

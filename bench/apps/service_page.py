@@ -14,7 +14,7 @@ from bench.apps.markup import as_html, png, table, template
 from bench.errors import UsageError
 from bench.experiments import tables
 from bench.grammar import figure as panels
-from bench.grammar.experiment import experiment
+from bench.grammar.experiment import of_run
 from bench.grammar.method import measured
 from bench.plan import service_file
 from bench.plan.objective import objective as read_objective
@@ -95,7 +95,7 @@ def headline(first: Run, *others: Run) -> dict[str, Any]:
 
 def text(*runs: Run) -> str:
     """Return what the page says first, as plain text."""
-    return "\n\n".join(unmarked(experiment(run.plan.notebook).conclusion(run)) for run in runs)
+    return "\n\n".join(unmarked(of_run(run).conclusion(run)) for run in runs)
 
 
 def write(*runs: Run, folder: Path) -> tuple[Path, Path]:
@@ -111,8 +111,8 @@ def write(*runs: Run, folder: Path) -> tuple[Path, Path]:
 def _html(name: str, *runs: Run) -> str:
     parts = [
         {
-            "title": experiment(run.plan.notebook).title(),
-            "conclusion": as_html(experiment(run.plan.notebook).conclusion(run)),
+            "title": of_run(run).title(),
+            "conclusion": as_html(of_run(run).conclusion(run)),
             "alt": panels.alt_text(run),
             "png": base64.b64encode(png(panels.whole(run), 100)).decode(),
             "card": table(tables.card(checks.check(run)), border=0),

@@ -311,7 +311,7 @@ def cost(run: Run, axes: Axes) -> None:
     for role, colour in ROLE_COLOURS.items():
         spent_us = run.starts[f"{role}_cpu_us_per_call"]
         if spent_us.any():
-            dots = {"ms": 5, "mec": "white", "mew": 0.6, "color": colour, "label": role}
+            dots: dict[str, Any] = {"ms": 5, "mec": "white", "mew": 0.6, "color": colour, "label": role}
             axes.plot(run.starts["offered_per_s"], spent_us, ROLE_MARKERS[role], **dots)
     band(run, axes.axvspan)
     log_axis(axes.xaxis, quantity)

@@ -3,7 +3,7 @@
 import math
 
 from bench.grammar.contrast import P50, Ratio, ratio
-from bench.grammar.experiment import experiment
+from bench.grammar.experiment import of_run
 from bench.plan.plan import Plan
 from bench.run.folder import Folder
 from bench.run.frames import Run
@@ -18,7 +18,7 @@ def printed(run: Run, *quantities: str) -> list[Ratio]:
     """
     if not run.ledger["calls"].any():
         return []
-    if listed := experiment(run.plan.notebook).ratios(run):
+    if listed := of_run(run).ratios(run):
         return listed
     cases = [case for case in run.numbers if run.case(case).system != "loopback"]
     return [ratio(run, cases[0], other, name) for other in cases[1:] for name in quantities]

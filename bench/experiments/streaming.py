@@ -241,7 +241,7 @@ def streams_axis(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
     """Make the horizontal axis one of streams at once, and say what hollow means."""
     if label := late_words(run, cases):
         system = next(row["system"] for _, row in cases.iterrows() if is_behind(row))
-        hollow = {"color": GREY, "mfc": "white", "mew": 1.4, "label": f"hollow: {label}"}
+        hollow: dict[str, Any] = {"color": GREY, "mfc": "white", "mew": 1.4, "label": f"hollow: {label}"}
         axes.plot([], [], look_of(run, system).marker, ls="", **hollow)
     axes.set_xscale("log")
     axes.margins(x=0.1)

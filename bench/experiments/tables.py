@@ -10,10 +10,10 @@ import pandas as pd
 from bench import stats
 from bench.analysis import overload, per_host, quantiles, resources, stationarity
 from bench.analysis.checks import level_changes
+from bench.analysis.limits import AT_LEAST, EXACTLY, UNKNOWN, limit_of
 from bench.analysis.trust_card import Check
-from bench.experiments.sentences import AT_LEAST, EXACTLY, UNKNOWN, limit_of
 from bench.grammar.contrast import load_of
-from bench.grammar.experiment import experiment
+from bench.grammar.experiment import of_run
 from bench.plan.case import MOST_CALLS, Case
 from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
@@ -69,7 +69,7 @@ def _known(value: float, text: Text, otherwise: str) -> str:
 @table("case")
 def ratios(run: Run) -> Iterator[Row]:
     """Return one row for each ratio of two cases that the run's notebook reports: its value and its 95 % interval."""
-    for ratio in experiment(run.plan.notebook).ratios(run):
+    for ratio in of_run(run).ratios(run):
         yield {
             "case": run.labels[ratio.other],
             "compared with": run.labels[ratio.base],

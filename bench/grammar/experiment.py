@@ -119,10 +119,6 @@ class Experiment:
         contradicted, others = claim.sentences(run, self.claims)
         return paragraphs(contradicted, self.answer(run), others, method.absent(run))
 
-    def tell(self, run: Run, what: str) -> str:
-        """Return the conclusion of a run."""
-        return self.conclusion(run)
-
     def contradictions(self, run: Run) -> str:
         """Return the claims that a run contradicts, as Markdown; "" if none, or without a conclusion."""
         return "" if self.why_no_conclusion(run) else claim.sentences(run, self.claims)[0]
@@ -165,6 +161,9 @@ def experiment(notebook: str) -> Experiment:
     if not exists(notebook):
         raise DataError(f"there is no notebook {notebook!r} in this version: update Roundtrip, or measure anew")
     module = importlib.import_module(f"bench.experiments.{notebook}")
-    if hasattr(module, "__path__"):  # not yet one file
-        return importlib.import_module("bench.experiments.folders").Folder(notebook)
     return Experiment(notebook, module)
+
+
+def of_run(run: Run) -> Experiment:
+    """Return the experiment that a run was measured for."""
+    return experiment(run.plan.notebook)

@@ -18,7 +18,7 @@ from bench.analysis import acceptance, checks, per_host
 from bench.drawing import borrowed
 from bench.drawing.axes import finish, say_why_empty, sheet, style
 from bench.grammar import method
-from bench.grammar.experiment import experiment
+from bench.grammar.experiment import experiment, of_run
 from bench.run.files import writing
 from bench.run.frames import Run
 from bench.text import counted, few, listed, unmarked
@@ -29,7 +29,7 @@ def alt_text(run: Run, drawn: Figure | None = None) -> str:
     title = title_of(run)
     if drawn is not None:
         title = " ".join(drawn.axes[0].get_title(loc="left").split()) + ":"
-    return f"{title} {first_sentence(experiment(run.plan.notebook).answer(run))}"
+    return f"{title} {first_sentence(of_run(run).answer(run))}"
 
 
 def first_sentence(markdown: str) -> str:
@@ -40,12 +40,12 @@ def first_sentence(markdown: str) -> str:
 
 def title_of(run: Run) -> str:
     """Return the title of a run's figure."""
-    return experiment(run.plan.notebook).title(run)
+    return of_run(run).title(run)
 
 
 def taller(run: Run) -> float:
     """Return how many inches a run's figure is taller than usual."""
-    return experiment(run.plan.notebook).height(run)
+    return of_run(run).height(run)
 
 
 def panel(run: Run, name: str) -> Figure:
@@ -53,20 +53,20 @@ def panel(run: Run, name: str) -> Figure:
     with style():
         figure = Figure(figsize=(10, 4.2 + taller(run) / 2), layout="constrained")
         axes = figure.subplots()
-        _draw(run, experiment(run.plan.notebook).panels[name], axes)
+        _draw(run, of_run(run).panels[name], axes)
         finish(axes)
     return figure
 
 
 def pair(run: Run, *names: str) -> Figure:
     """Return a figure of some panels beside each other, by their names in the experiment, with title and caption."""
-    draws = [partial(_draw, run, experiment(run.plan.notebook).panels[name]) for name in names]
+    draws = [partial(_draw, run, of_run(run).panels[name]) for name in names]
     return framed(sheet((14, 5.2 + taller(run) / 2), 1, draws), title_of(run), caption(run))
 
 
 def whole(run: Run) -> Figure:
     """Return the notebook's figure: four panels, title and caption."""
-    draws = [partial(_draw, run, draw) for draw in experiment(run.plan.notebook).figure]
+    draws = [partial(_draw, run, draw) for draw in of_run(run).figure]
     return framed(sheet((14, 10.4 + taller(run)), 2, draws), title_of(run), caption(run))
 
 

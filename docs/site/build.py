@@ -31,7 +31,9 @@ from bench import paths
 from bench.analysis import checks
 from bench.apps.unattended import execute
 from bench.errors import BenchError, UsageError
-from bench.experiments import panels, sentences, tables
+from bench.experiments import tables
+from bench.grammar import figure as panels
+from bench.grammar.experiment import of_run
 from bench.process.pipes import python
 from bench.run.folder import Folder
 from bench.run.frames import Run
@@ -274,7 +276,7 @@ def _entry(stem: str, title: str, run: Run | None, pages: Path, is_shown: bool) 
             return ""
         panels.save(run)
     card = tables.card(checks.check(run)).reset_index().to_html(index=False, border=0)
-    texts = {"claim": sentences.conclusion(run), "score": str(checks.tally(run)), "card": card}
+    texts = {"claim": of_run(run).conclusion(run), "score": str(checks.tally(run)), "card": card}
     text, alt = FIGURE + CLAIM + WHERE, panels.alt_text(run)
     return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **texts)
 

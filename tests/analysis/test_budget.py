@@ -7,7 +7,7 @@ from handmade import handmade, noisy
 import bench
 from bench.analysis import budget
 from bench.errors import UsageError
-from bench.experiments import registry
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.run import stored
 from bench.stats.variance import Components
@@ -87,7 +87,7 @@ def test_a_budget_is_kept_by_a_real_run_and_gone_on_with(capsys):
 
 
 def test_a_plan_in_slices_spends_its_budget_on_blocks():
-    plan, said = registry.plan("compare"), []
+    plan, said = experiment("compare").plan(), []
     chosen = budget.spend(plan, 30, lambda plan: pytest.fail("no pilot is needed"), said.append)
     assert chosen.window_s == plan.window_s and 20 <= chosen.starts <= 60 and expected_s(chosen) <= 30
     assert str(chosen.starts) in said[0]

@@ -11,7 +11,7 @@ from bench.analysis import checks, earlier, per_host, rankings, speed, stationar
 from bench.analysis.checks import CAUTION, INVALID, NOTHING, PASS
 from bench.analysis.resources import Resource, crowded, used_by_all
 from bench.analysis.trust_card import tally
-from bench.experiments import panels
+from bench.grammar import figure as panels
 from bench.measurement import kernel_counters
 from bench.plan.case import Case
 from bench.run import start_record

@@ -19,7 +19,8 @@ from bench.analysis.resources import resources
 from bench.analysis.trust_card import CAUTION, NOTHING, PASS
 from bench.apps import listing
 from bench.errors import DataError
-from bench.experiments import panels, tables
+from bench.experiments import tables
+from bench.grammar import figure as panels
 from bench.measurement.capacity_search import judged
 from bench.plan.case import Case
 from bench.plan.objective import objective

@@ -8,7 +8,7 @@ from conftest import ROOT
 
 from bench.apps.teaching import questions
 from bench.apps.teaching.course import EXERCISES
-from bench.experiments import registry
+from bench.grammar.experiment import experiment
 from bench.validation.estimate import expected_s
 
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
@@ -23,8 +23,8 @@ def test_no_plan_takes_longer_than_its_card_says():
     for notebook in NOTEBOOKS:
         (said,) = re.findall(r"^\| Minutes \|.* (\d+) to measure", cells(notebook)[0].source, re.M)
         is_planned = (ROOT / "bench" / "experiments" / notebook.stem).exists()
-        if is_planned and not registry.why_not(notebook.stem):
-            minutes = expected_s(registry.plan(notebook.stem)) / 60
+        if is_planned and not experiment(notebook.stem).why_not():
+            minutes = expected_s(experiment(notebook.stem).plan()) / 60
             if minutes - int(said) > 0.75:
                 late[notebook.stem] = minutes
     assert late == {}

@@ -8,7 +8,7 @@ import pytest
 
 from bench.apps import scenarios
 from bench.apps.teaching import copies
-from bench.experiments import registry
+from bench.grammar.experiment import exists, experiment
 
 NOTEBOOKS = copies.notebooks()
 COMMAND = re.compile(r"`(python -m bench [^`]+)`")
@@ -40,11 +40,11 @@ def test_every_command_of_an_exercise_asks_for_a_plan_that_there_is(notebook, tm
         if "." in name:
             assert name in [*scenarios.files()]
             continue
-        if not registry.has_plan(name):
+        if not exists(name):
             continue
-        if registry.why_not(name):
-            pytest.skip(registry.why_not(name))
-        assert registry.plan(name, **given).cases
+        if experiment(name).why_not():
+            pytest.skip(experiment(name).why_not())
+        assert experiment(name).plan(**given).cases
 
 
 def test_exercises_name_whole_commands_only():

@@ -20,8 +20,9 @@ from bench.apps.exploring.measuring import Measurement
 from bench.apps.exploring.result_set import Result, collect
 from bench.apps.exploring.screen import Page
 from bench.errors import UsageError
-from bench.experiments import panels, registry
 from bench.experiments.explore import Row, ratio_of, rows, to_shortest
+from bench.grammar import figure as panels
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.run import stored
@@ -35,7 +36,7 @@ NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1}
 
 
 def plan(*cases, starts=2, window_s=0.05):
-    return registry.plan("explore", cases=list(cases), starts=starts, window_s=window_s)
+    return experiment("explore").plan(cases=list(cases), starts=starts, window_s=window_s)
 
 
 def measured(*cases, **amount):
@@ -96,7 +97,7 @@ def test_what_is_chosen_is_spelled_without_defaults():
     choice.load.value = "open"
     assert changes[-1]["options"] == {"writes": 2} and changes[-1]["rate"] == 500 and changes[-1]["clients"] == 8
     choice.message.value = "items"
-    assert changes[-1]["message"] == "items" and registry.plan("explore", cases=[changes[-1]])
+    assert changes[-1]["message"] == "items" and experiment("explore").plan(cases=[changes[-1]])
     choice.message.value = "bytes"
     choice.load.value = "closed"
     choice.renewed.value = 5
@@ -104,7 +105,7 @@ def test_what_is_chosen_is_spelled_without_defaults():
     choice.load.value = "open"
     assert "calls_per_connection" not in changes[-1]
     choice.placement.value = "free"
-    assert registry.plan("explore", cases=[changes[-1]]).cases[0].placement == "free"
+    assert experiment("explore").plan(cases=[changes[-1]]).cases[0].placement == "free"
 
 
 CASES = [
@@ -122,14 +123,14 @@ def test_a_command_measures_the_cases_that_it_was_made_from():
     assert (program, source, target) == ("papermill", "explore.ipynb", "out.ipynb")
     given = {name: _resolve_type(value) for name, value in zip(words[1::3], words[2::3], strict=True)}
     assert words[::3] == ["-p"] * len(given)
-    made = registry.plan("explore", **given)
-    assert made.cases == registry.plan("explore", cases=CASES).cases and (made.starts, made.window_s) == (4, 0.25)
+    made = experiment("explore").plan(**given)
+    assert made.cases == experiment("explore").plan(cases=CASES).cases and (made.starts, made.window_s) == (4, 0.25)
 
 
 def test_a_case_is_spelled_as_it_was_given():
     for case in CASES:
-        (made,) = registry.plan("explore", cases=[case]).cases
-        assert registry.plan("explore", cases=[command.spelled(made)]).cases == (made,)
+        (made,) = experiment("explore").plan(cases=[case]).cases
+        assert experiment("explore").plan(cases=[command.spelled(made)]).cases == (made,)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_a_case_is_spelled_as_it_was_given():
 )
 def test_a_wrong_case_is_refused_with_what_there_is(cases, text):
     with pytest.raises(UsageError, match=text):
-        registry.plan("explore", cases=cases)
+        experiment("explore").plan(cases=cases)
 
 
 def finished(measurement, seconds=30):
@@ -216,8 +217,8 @@ def test_results_of_one_run_that_took_turns_keep_their_ratio_when_one_is_taken_a
 
 def test_cases_take_turns_if_all_of_them_can():
     paced = {"system": "sockets", "rate": 300, "clients": 2}
-    assert registry.plan("explore", cases=SOCKETS).slice_s and not registry.plan("explore", cases=[paced]).slice_s
-    assert not registry.plan("explore", cases=[*SOCKETS, paced]).slice_s
+    assert experiment("explore").plan(cases=SOCKETS).slice_s and not experiment("explore").plan(cases=[paced]).slice_s
+    assert not experiment("explore").plan(cases=[*SOCKETS, paced]).slice_s
 
 
 def test_a_whole_run_needs_no_copy():
@@ -312,7 +313,7 @@ def test_a_case_that_fails_between_others_is_named_and_the_results_before_stay(p
     page._choice.system.value = "sockets"
     run_to_the_end(page)
     with_systems()
-    failing = registry.plan("explore", cases=[{"system": "sockets"}, {"system": "faulty", "transport": "tcp",
+    failing = experiment("explore").plan(cases=[{"system": "sockets"}, {"system": "faulty", "transport": "tcp",
                             "options": {"fault": "dies_at_once"}}], **page._amount)  # fmt: skip
     page._plan = lambda: failing
     run_to_the_end(page)

@@ -7,7 +7,8 @@ from conftest import REFERENCE
 
 from bench import systems
 from bench.apps import code, listing, notebook, repeat
-from bench.experiments import panels, registry
+from bench.grammar import figure as panels
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.run.folder import Folder
@@ -45,7 +46,7 @@ def test_the_command_holds_what_differs_from_the_notebooks_defaults():
         "system": "sockets", "transport": "ipc", "payload_bytes": "[100, 200]", "options": "{writes: 2}",
         "starts": "2", "window_s": "0.05",
     }  # fmt: skip
-    again = registry.plan("latency", **given)
+    again = experiment("latency").plan(**given)
     assert again.cases == run.plan.cases and again.starts == 2
 
 
@@ -66,12 +67,12 @@ def test_explain_and_show_print_it(command):
 
 
 def test_a_run_that_recorded_no_parameters_says_so():
-    plan = registry.plan("latency", system="sockets", transport="ipc", seed=7, starts=2)
+    plan = experiment("latency").plan(system="sockets", transport="ipc", seed=7, starts=2)
     folder = runner.run(plan)
     said = repeat.command(folder)
     words = shlex.split(said, comments=True)
     given = {words[place + 1]: words[place + 2] for place in range(5, len(words), 3)}
-    again = registry.plan("latency", system="sockets", transport="ipc", **given)
+    again = experiment("latency").plan(system="sockets", transport="ipc", **given)
     assert given.keys() <= {"starts", "seed", "window_s"} and again == plan
     assert "  # " in said
     assert repeat.command(Folder(REFERENCE / "latency")).startswith("python -m bench run latency")

@@ -10,7 +10,7 @@ from occasions import drawn, occasion
 from bench.analysis import acceptance
 from bench.apps import notebook, reference_runs, replicating, scenarios
 from bench.errors import DataError, UsageError
-from bench.experiments import registry
+from bench.grammar.experiment import Experiment
 from bench.run import stored
 from bench.run.frames import Run
 from bench.validation.profiles import make_plan
@@ -25,7 +25,7 @@ def test_lengths_of_time(text, wanted):
 
 def test_occasions_that_are_here_count_and_a_second_call_continues(monkeypatch, command):
     plan, measured = make_plan("latency", PAIR, starts=6, window_s=0.01), []
-    monkeypatch.setattr(registry, "plan", lambda notebook, **parameters: plan)
+    monkeypatch.setattr(Experiment, "plan", lambda self, **given: plan)
     monkeypatch.setattr(replicating, "machine_id", lambda: FACTS["machine"]["machine_id"])
 
     def measure(name, resume, **parameters):

@@ -11,11 +11,11 @@ import pytest
 from mutations import within
 
 from bench.errors import BenchError
-from bench.experiments import registry
+from bench.grammar.experiment import exists, experiment
 from bench.text import LONGEST, quoted
 from bench.validation import cases
 
-NOTEBOOKS = sorted({notebook for notebook, _ in inputs.parameters() if registry.has_plan(notebook)})
+NOTEBOOKS = sorted({notebook for notebook, _ in inputs.parameters() if exists(notebook)})
 FEW, SOME = 1, 4  # values of each parameter in the quick test, and in the slow one
 LONGEST_SENTENCE = 1000  # characters: the names of all systems are some 500
 ENDLESS: list[object] = [1]
@@ -49,7 +49,7 @@ def fault(notebook, name, value):
     """Return what is wrong with the answer to a value, or nothing."""
     try:
         with within(inputs.PATIENCE_S), cases.all_present():
-            registry.plan(notebook, **{name: value})
+            experiment(notebook).plan(**{name: value})
     except BenchError as refused:
         text = str(refused)
         if len(text) > LONGEST_SENTENCE or "\n" in text:
@@ -64,7 +64,7 @@ def fault(notebook, name, value):
 def faults(notebook, values):
     """Return what is wrong with the answers to these values of each parameter."""
     found = []
-    for name in registry.plan_parameters(notebook):
+    for name in experiment(notebook).sweep.parameters:
         for number, value in enumerate(values(name)):
             if wrong := fault(notebook, name, value):
                 found.append(f"{name}, value {number}, {quoted(value)}: {wrong}")

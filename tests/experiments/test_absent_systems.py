@@ -11,9 +11,10 @@ from matplotlib.lines import Line2D
 from bench.drawing import borrowed
 from bench.drawing.axes import GREY
 from bench.errors import DataError
-from bench.experiments import panels, sentences, tables
+from bench.experiments import tables
 from bench.experiments.languages import SIDES
-from bench.grammar.experiment import experiment
+from bench.grammar import figure as panels
+from bench.grammar.experiment import experiment, of_run
 from bench.plan.case import Case
 from bench.run.frames import Run
 
@@ -91,7 +92,7 @@ def test_nothing_is_computed_with_them(notebook, no_reference):
     assert borrowed.systems(run) == MEASURED[notebook][1]
 
     def computed(of):
-        return sentences.conclusion(of), [str(frame) for frame in tables.results(of)], panels.alt_text(of)
+        return of_run(of).conclusion(of), [str(frame) for frame in tables.results(of)], panels.alt_text(of)
 
     found = computed(run)
     no_reference()

@@ -9,23 +9,13 @@ from handmade import PAIR, handmade, in_order, recorded, reference, usual
 from bench.analysis.comparison import effect
 from bench.analysis.resources import total_cpu
 from bench.apps.teaching import predictions, questions, scores
-from bench.experiments import overview, registry, tables
-from bench.experiments import sentences as words
-from bench.grammar.contrast import P50, beside_medians, ratio, times
+from bench.experiments import overview, tables
+from bench.grammar.contrast import P50, beside_medians, ratio
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
-from bench.stats.intervals import Interval
 
-BARE = times(Interval(1.11, 1.11, 1.11, 0.95)).replace(" times", "")  # told as "A divided by B is 1.11"
-SHOWN = re.compile(re.sub(r"1\\\.11", r"[\\d.]+", re.escape(BARE)))
-TEXTS = ("conclusion", "answers", "factors", "router")
 NOTEBOOKS = ("overview", "messages", "streaming", "connections", "network")
-
-
-def sentences(notebook):
-    """Return all sentences that a notebook computes from its reference run."""
-    known = registry.text_of(notebook)
-    return "\n".join(words.text(reference(notebook), name) for name in TEXTS if hasattr(known, name))
 
 
 def asked(notebook):
@@ -39,9 +29,9 @@ def quantity_of(starts, name):
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS)
-def test_sentences_and_table_give_the_same_ratios(notebook):
+def test_a_table_gives_the_ratios_of_the_one_estimator(notebook):
     run = reference(notebook)
-    found = registry.findings_of(notebook).ratios(run)
+    found = experiment(notebook).ratios(run)
     assert found
     for one in found:
         logs = [np.log(quantity_of(run.starts_of(case).set_index("block"), one.name)) for case in (one.base, one.other)]
@@ -51,8 +41,6 @@ def test_sentences_and_table_give_the_same_ratios(notebook):
         means = [(a + b) / 2 for i, a in enumerate(each) for b in each[i:]]  # Hodges and Lehmann, written out
         assert one.value == pytest.approx(np.exp(np.median(means)))
         assert one.interval == effect(run, one.base, one.other, one.name)
-    said = SHOWN.findall(sentences(notebook).replace(" times (", " ("))
-    assert said and set(said) <= {str(one).replace(" times", "") for one in found}
     shown = tables.ratios(run)
     assert [f"{row['ratio']} times ({row['interval']})" for _, row in shown.iterrows()] == list(map(str, found))
 
@@ -88,9 +76,9 @@ def test_systems_are_compared_with_raw_sockets_over_the_same_transport():
 
 
 def test_overview_measures_raw_sockets_over_every_transport_that_a_system_uses():
-    planned = registry.plan("overview", system="[sockets, http_stdlib]").cases
+    planned = experiment("overview").plan(system="[sockets, http_stdlib]").cases
     assert {case.transport for case in planned if case.system == "sockets"} == {"ipc", "tcp"}
-    assert {case.transport for case in registry.plan("overview", system="zeromq").cases} == {"ipc", "inproc"}
+    assert {case.transport for case in experiment("overview").plan(system="zeromq").cases} == {"ipc", "inproc"}
 
 
 @pytest.mark.parametrize(("slow_blocks", "is_said"), [(4, False), (5, True)])

@@ -25,9 +25,9 @@ from bench.apps import classroom, listing
 from bench.apps.classroom import forest
 from bench.apps.classroom.merging import HOLDS
 from bench.drawing import axes as house
-from bench.experiments import panels, sentences
 from bench.experiments.overview import above
-from bench.grammar.experiment import experiment
+from bench.grammar import figure as panels
+from bench.grammar.experiment import experiment, of_run
 from bench.plan.case import Case
 
 LOOKED_AT = slow_but(RUNS, "latency")
@@ -128,9 +128,9 @@ def test_panels_do_not_run_into_each_other_or_out_of_the_figure(figure):
 
 @pytest.mark.parametrize("stem", RUNS)
 def test_alt_texts_say_the_finding(stem):
-    found = sentences.finding(sentences.answer(reference(stem)))
+    found = figure.first_sentence(of_run(reference(stem)).answer(reference(stem)))
     assert panels.alt_text(reference(stem)).endswith(found) and not re.search(r"[*`]", found)
-    assert re.sub(r"\W", "", found) in re.sub(r"\W", "", sentences.answer(reference(stem)))
+    assert re.sub(r"\W", "", found) in re.sub(r"\W", "", of_run(reference(stem)).answer(reference(stem)))
 
 
 def test_systems_and_roles_have_palettes_of_their_own():

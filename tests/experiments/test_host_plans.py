@@ -10,7 +10,9 @@ from handmade import FACTS
 
 from bench.apps import listing, repeat
 from bench.errors import UsageError
-from bench.experiments import panels, registry, sentences, tables
+from bench.experiments import tables
+from bench.grammar import figure as panels
+from bench.grammar.experiment import experiment, of_run
 from bench.plan.case import Case
 from bench.run import stored
 from bench.validation import estimate
@@ -34,34 +36,34 @@ ASKED = {
 @pytest.mark.parametrize("notebook", ASKED)
 def test_all_cases_are_between_hosts(notebook):
     hosts = {} if notebook == "explore" else {"hosts": SCHEDULER}
-    plan = registry.plan(notebook, **ASKED[notebook], **hosts)
+    plan = experiment(notebook).plan(**ASKED[notebook], **hosts)
     assert {case.hosts["scheduler"] for case in plan.cases} == {SCHEDULER}
     assert {case.transport for case in plan.cases if case.system != "loopback"} == {"tcp"}
     assert {case.placement for case in plan.cases} == {"free"}
     assert {case.load for case in plan.cases} <= {"closed", "open"}
     assert SCHEDULER in estimate.described(plan)
-    here = registry.plan(notebook, **ASKED[notebook]) if notebook != "explore" else registry.plan(notebook)
+    here = experiment(notebook).plan(**ASKED[notebook]) if notebook != "explore" else experiment(notebook).plan()
     assert {str(case.hosts) for case in here.cases} == {"{}"} and "hosts" not in estimate.described(here)
 
 
 @pytest.mark.parametrize("notebook", [name for name in ASKED if name != "explore"])
 def test_the_parameter_is_in_the_notebook_and_in_the_command_that_repeats_a_run(notebook):
-    assert registry.parameters(notebook)["hosts"] == ""
-    plan = registry.plan(notebook, **ASKED[notebook], hosts=SCHEDULER)
+    assert experiment(notebook).parameters["hosts"] == ""
+    plan = experiment(notebook).plan(**ASKED[notebook], hosts=SCHEDULER)
     folder = stored.create(plan, FACTS | {"parameters": {"hosts": SCHEDULER}})
     assert repeat.command(folder).endswith(f" -p hosts {SCHEDULER}")
 
 
 def test_hosts_that_are_named_to_load_share_the_connections_of_scaleup(tmp_path):
     (tmp_path / "h.yaml").write_text(f"scheduler: {SCHEDULER}\nserver: s\nload: [a, b, c]\n")
-    plan = registry.plan("scaleup", hosts=str(tmp_path / "h.yaml"), connections=32)
+    plan = experiment("scaleup").plan(hosts=str(tmp_path / "h.yaml"), connections=32)
     assert {(case.clients, case.callers) for case in plan.cases if case.system != "loopback"} == {(3, 11)}
 
 
 @pytest.mark.parametrize(("notebook", "given"), [("capacity", {"transport": "ipc"}), ("latency", {"transport": "ipc"})])
 def test_another_transport_than_tcp_is_refused(notebook, given):
     with pytest.raises(UsageError, match=r"tcp.*ipc.*tcp"):
-        registry.plan(notebook, hosts=SCHEDULER, **given)
+        experiment(notebook).plan(hosts=SCHEDULER, **given)
 
 
 ONE_CLIENT = ("latency", "compare", "scaleup")  # so that one host loads
@@ -70,7 +72,7 @@ DRAWN = [(name, None) for name in ("latency", "throughput", "clients", "openload
 
 @pytest.mark.parametrize(("notebook", "latency"), [*DRAWN, ("latency", "l"), ("clients", "l"), ("openload", "l")])
 def test_figures_and_conclusions_are_drawn_from_hosts_that_do_not_agree(notebook, latency):
-    cases = registry.plan(notebook, **ASKED[notebook], hosts=SCHEDULER).cases
+    cases = experiment(notebook).plan(**ASKED[notebook], hosts=SCHEDULER).cases
     us, calls = {"a": 100, "b": 200, "l": 50}, 20 if notebook == "scaleup" else 200
     run = far_run(cases, ["a", "b"], us, calls=calls, latency=latency, notebook=notebook)
     caption = panels.caption(run) if latency else panels.whole(run).get_supxlabel()  # each figure is drawn once
@@ -78,23 +80,23 @@ def test_figures_and_conclusions_are_drawn_from_hosts_that_do_not_agree(notebook
     whose = "a" if notebook in ONE_CLIENT else "b"
     assert re.search(r"\bs \(4 CPUs\).*\ba \(4 CPUs\).*\bb \(4 CPUs\)", below)
     assert f"host {'l' if latency else whose}" in below
-    assert len(sentences.conclusion(run)) > 20 and len(tables.results(run)) > 1
+    assert len(of_run(run).conclusion(run)) > 20 and len(tables.results(run)) > 1
 
 
 def test_scaleup_counts_the_cpus_of_the_servers_host():
-    run = far_run(registry.plan("scaleup", hosts=SCHEDULER).cases, ["a"], {"a": 100}, calls=20, notebook="scaleup")
+    run = far_run(experiment("scaleup").plan(hosts=SCHEDULER).cases, ["a"], {"a": 100}, calls=20, notebook="scaleup")
     assert "4 CPUs of host s" in [label for axes in panels.whole(run).axes for label in legend(axes)]
 
 
 def test_explain_names_the_hosts_of_a_figure():
-    run = far_run(registry.plan("latency", system="sockets", hosts=SCHEDULER).cases, ["a", "b"], {"a": 100, "b": 200})
+    run = far_run(experiment("latency").plan(system="sockets", hosts=SCHEDULER).cases, ["a", "b"], {"a": 100, "b": 200})
     text = listing.figure_text(str(panels.save(run)[0]))
     assert re.search(rf"^hosts .*{SCHEDULER}", text, re.M)
 
 
 def test_the_table_of_the_plan_names_the_hosts_that_measured_each_case():
     here = Case("sockets", "tcp", payload_bytes=7)
-    cases, us = registry.plan("latency", system="sockets", hosts=SCHEDULER).cases, {"a": 100, "b": 200, "here": 10}
+    cases, us = experiment("latency").plan(system="sockets", hosts=SCHEDULER).cases, {"a": 100, "b": 200, "here": 10}
     run = far_run([*cases, here], ["a", "b"], us)
     shown = tables.plan(run)["hosts"]
     assert set(shown.iloc[:-1]) == {"server: s; load: a and b"} and shown.iloc[-1] not in set(shown.iloc[:-1])

@@ -8,8 +8,9 @@ from drawings import RUNS
 from handmade import reference
 
 from bench.apps import numbers
-from bench.experiments import panels, sentences, tables
-from bench.grammar.experiment import experiment
+from bench.experiments import tables
+from bench.grammar import figure as panels
+from bench.grammar.experiment import experiment, of_run
 from bench.run.calls import AllCalls
 from bench.run.frames import Run
 
@@ -65,7 +66,7 @@ def test_whatever_a_run_lacks_is_drawn_or_said(notebook, lacking):
     with warnings.catch_warnings(action="error"):
         figure = panels.whole(run)
         figure.draw_without_rendering()
-        sentences.answer(run)
+        of_run(run).answer(run)
         tables.results(run)
         for table in experiment(notebook).tables.values():
             table(run)

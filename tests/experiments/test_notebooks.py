@@ -15,7 +15,8 @@ from papermilling import outputs, papermill, papermill_here
 import bench
 from bench import paths
 from bench.errors import UsageError
-from bench.experiments import panels, registry
+from bench.grammar import figure as panels
+from bench.grammar.experiment import experiment
 from bench.plan.parameters import literal
 from bench.run import stored
 from bench.run.frames import Run
@@ -60,7 +61,7 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
 @pytest.mark.timeout(360)  # the longest has some fifty starts, on CPUs that other tests use too
 @pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)
 def test_every_notebook_measures(notebook, tmp_path):
-    if notebook.stem == "network" and (reason := registry.why_not("network")):
+    if notebook.stem == "network" and (reason := experiment("network").why_not()):
         pytest.skip(reason)
     words = ["-p", "profile", "smoke", *FEWER.get(notebook.stem, [])]
     papermill_here(notebook.name, str(tmp_path / "out.ipynb"), *words)
@@ -99,7 +100,7 @@ def test_no_cell_binds_a_parameter_s_name_and_defaults_are_the_plan_s(notebook):
     first, *others = [cell for cell in nbformat.read(notebook, 4).cells if cell.cell_type == "code"]
     body = compile("\n".join(cell.source for cell in others), notebook.name, "exec")
     bound = {step.argval for step in dis.get_instructions(body) if step.opname == "STORE_NAME"}
-    known = registry.parameters(notebook.stem)
+    known = experiment(notebook.stem).parameters
     assert bound.isdisjoint(known), bound & known.keys()
     shown: dict = {}
     exec(first.source, shown)

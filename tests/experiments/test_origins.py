@@ -6,10 +6,11 @@ import pytest
 from handmade import handmade, noisy, reference
 
 from bench.errors import UsageError
-from bench.experiments import origins, registry
+from bench.experiments import origins
 from bench.experiments.origins import Relation, Replica
 from bench.experiments.published import Number
 from bench.grammar.claim import CONTRADICTED, HOLDS, UNDECIDED
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.run.frames import Run
@@ -20,7 +21,7 @@ from bench.stats import Spread
 def run(tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setenv("ROUNDTRIP_RUNS", str(tmp_path_factory.mktemp("runs")))
-    plan = registry.plan("origins", origin="[zeromq, grpc]", profile="smoke", window_s=0.05)
+    plan = experiment("origins").plan(origin="[zeromq, grpc]", profile="smoke", window_s=0.05)
     yield Run(runner.run(plan))
     patch.undo()
 
@@ -108,14 +109,14 @@ def test_of_an_origin_all_that_is_installed_is_measured(monkeypatch):
     from bench.validation import cases
 
     monkeypatch.setattr(cases, "why_absent", lambda name: "install it" if name == "xmlrpc_c" else None)
-    plan = registry.plan("origins", origin="xmlrpc_c")
+    plan = experiment("origins").plan(origin="xmlrpc_c")
     assert plan.absent == {"xmlrpc_c": "install it"}
     assert [case.system for case in plan.cases] == ["xmlrpc_pstream", "xmlrpc_pstream", "loopback"]
     monkeypatch.setattr(cases, "why_absent", lambda name: "install it")
     with pytest.raises(UsageError, match="install it"):
-        registry.plan("origins", origin="wamp")
+        experiment("origins").plan(origin="wamp")
 
 
 def test_an_origin_that_does_not_exist_is_refused_with_those_that_do():
     with pytest.raises(UsageError, match=r"'corba'.*wamp, scaleup, zeromq, xmlrpc_c, grpc"):
-        registry.plan("origins", origin="corba")
+        experiment("origins").plan(origin="corba")

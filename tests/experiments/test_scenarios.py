@@ -7,7 +7,7 @@ import pytest
 import yaml
 from conftest import ROOT, planned
 
-from bench.experiments import registry
+from bench.grammar.experiment import exists
 from bench.run import manifest
 from bench.validation.cases import all_present
 from bench.validation.estimate import expected_s
@@ -16,9 +16,7 @@ FOLDER = ROOT / "papermill_params"
 SCENARIOS = sorted(FOLDER.iterdir())
 
 
-@pytest.mark.parametrize(
-    "file", [one for one in SCENARIOS if registry.has_plan(one.stem.partition(".")[0])], ids=lambda f: f.stem
-)
+@pytest.mark.parametrize("file", [one for one in SCENARIOS if exists(one.stem.partition(".")[0])], ids=lambda f: f.stem)
 def test_a_scenario_can_be_planned_and_its_plan_stored(file, own_systems):
     with all_present():  # nothing is built for a plan
         plan = planned(file.stem.partition(".")[0], **yaml.safe_load(file.read_text("utf-8")))

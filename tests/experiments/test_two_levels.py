@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions, scores
-from bench.experiments import sentences, tables, two_levels
+from bench.experiments import tables
 from bench.experiments.explore import medians
+from bench.grammar.experiment import of_run
 from bench.run.start_record import StartRecord
-from bench.text import duration
 
 CPU = {"client_cpu_ns": 50_000_000}  # the same in each start
 
@@ -31,7 +31,7 @@ def test_sentences_and_tables_give_both_levels(run):
     spread = run.over_starts(0, "p50_rtt_us")
     assert spread.levels == pytest.approx((104.26, 151.87), rel=1e-3)
     both, bare = "104 or 152 µs (the two middle starts", "128 µs"
-    assert "104 or 152 µs" in sentences.answer(run) and bare not in sentences.answer(run)
+    assert "104 or 152 µs" in of_run(run).answer(run) and bare not in of_run(run).answer(run)
     for table in (tables.calls(run), tables.loads(run)):
         shown = table.to_string()
         assert both in shown and bare not in shown
@@ -50,19 +50,17 @@ def slower_in(blocks, us=160):
     return recorded("latency", PAIR, record, starts=10)
 
 
+def answer_of(run):
+    return of_run(run).answer(run)
+
+
 def test_an_answer_of_a_case_with_two_levels_gives_both():
-    answer = sentences.answer(slower_in((2, 5, 8)))
+    answer = answer_of(slower_in((2, 5, 8)))
     assert "The starts of zeromq ipc have two levels, 100 µs and 161 µs." in answer
     assert re.search(r"At the lower one the ratio, 2\.\d\d, is 2\.00, and at the upper one 3\.20\.", answer)
-    assert "levels" not in sentences.answer(slower_in(()))
-    below = sentences.answer(slower_in((2, 5, 8), us=35))  # the contrary, with another ratio
+    assert "levels" not in answer_of(slower_in(()))
+    below = answer_of(slower_in((2, 5, 8), us=35))  # the contrary, with another ratio
     assert "is 0.70, and at the upper one 2.00" in below
-
-
-def test_levels_of_cases_that_an_answer_does_not_name_are_not_in_it():
-    run = slower_in((2, 5, 8))
-    assert two_levels.of_answer(run, "A call of sockets takes 2.00 times as long.") == ""
-    assert "zeromq" in two_levels.of_answer(run, f"zeromq has {run.over_starts(0, 'p50_rtt_us').values(duration)}.")
 
 
 def test_a_quantile_has_them_too(run):

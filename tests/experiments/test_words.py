@@ -6,8 +6,9 @@ import re
 import pytest
 from handmade import handmade
 
+from bench.analysis import limits
 from bench.analysis.resources import resources
-from bench.experiments import overview, sentences, tables
+from bench.experiments import overview, tables
 from bench.plan.case import Case
 from bench.stats import Spread
 from bench.stats.intervals import Interval
@@ -24,24 +25,24 @@ def limited(client, server, placement="split"):
 @pytest.mark.parametrize(
     ("busy", "roles", "capacity"),
     [
-        ((0.97, 0.5), [("client",)], sentences.AT_LEAST),
-        ((0.4, 0.97), [("server",)], sentences.EXACTLY),  # the server alone is saturated
-        ((0.96, 0.97), [("client",), ("server",)], sentences.AT_LEAST),
-        ((0.5, 0.46, "same"), [("client", "server")], sentences.AT_LEAST),
-        ((0.3, 0.3), [], sentences.AT_LEAST),
-        ((0.3, None), [], sentences.UNKNOWN),
+        ((0.97, 0.5), [("client",)], limits.AT_LEAST),
+        ((0.4, 0.97), [("server",)], limits.EXACTLY),  # the server alone is saturated
+        ((0.96, 0.97), [("client",), ("server",)], limits.AT_LEAST),
+        ((0.5, 0.46, "same"), [("client", "server")], limits.AT_LEAST),
+        ((0.3, 0.3), [], limits.AT_LEAST),
+        ((0.3, None), [], limits.UNKNOWN),
     ],
 )
 def test_a_rate_is_the_servers_capacity_only_if_the_server_alone_is_saturated(busy, roles, capacity):
     run = limited(*busy)
-    found = sentences.limit_of(run, 0)
+    found = limits.limit_of(run, 0)
     assert [one.roles for one in found.saturated] == roles and found.capacity == capacity
     (row,) = tables.limits(run).to_dict("records")
     said, _, saturated = row.values()
-    begins = {sentences.EXACTLY: r"[\d.]+ k \[", sentences.AT_LEAST: r"at least [\d.]+ k \["}
+    begins = {limits.EXACTLY: r"[\d.]+ k \[", limits.AT_LEAST: r"at least [\d.]+ k \["}
     assert re.match(begins.get(capacity, capacity), said)
-    assert saturated == (found.names if capacity != sentences.UNKNOWN else capacity)
-    assert capacity == sentences.UNKNOWN or found.names in sentences.why_not_more(run, 0)
+    assert saturated == (found.names if capacity != limits.UNKNOWN else capacity)
+    assert capacity == limits.UNKNOWN or found.names in limits.why_not_more(run, 0)
 
 
 def test_the_utilization_of_a_role_is_its_share_of_its_cpus():

@@ -13,7 +13,7 @@ from bench.apps import listing, numbers, service_page
 from bench.errors import SystemFailedError, UsageError
 from bench.experiments import capacity
 from bench.grammar import figure
-from bench.grammar.experiment import experiment
+from bench.grammar.experiment import experiment, of_run
 from bench.measurement import capacity_search
 from bench.measurement.bracket import MOST_PROBES, RATIO, STARTS, Probe, search
 from bench.measurement.capacity_search import judged
@@ -216,9 +216,9 @@ def test_a_machine_that_was_slow_at_the_beginning_only_is_not_blamed(monkeypatch
 
 def test_a_server_that_refuses_requests_violates_the_objective_and_the_refusal_is_named(monkeypatch, tmp_path):
     run, said = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, refused=lambda rate: 200)
-    for words in (said[1], conclusion(run)):
+    for words in (said[1], of_run(run).conclusion(run)):
         assert "violated" in words and "50% of the requests were answered with an error (it: status 503)" in words
-    assert "sent 100.0%" in said[1] and "not sent" not in conclusion(run)
+    assert "sent 100.0%" in said[1] and "not sent" not in of_run(run).conclusion(run)
     found = {check.name: check.verdict for check in checks.check(run)}
     assert found["answers"] == checks.CAUTION and checks.INVALID not in found.values()
     requests = numbers.document(run)["cases"][0]["requests"]
@@ -231,7 +231,8 @@ def test_a_search_goes_on_below_rates_at_which_everything_is_refused_but_not_beh
     refused = {"refused": lambda rate: 400 * (rate > 500)}
     run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, **refused)
     assert 400 < run.manifest["capacity"]["low_per_s"] <= 500 < run.manifest["capacity"]["high_per_s"]
-    assert "violated" in conclusion(run) and "100% of the requests were answered with an error" in conclusion(run)
+    said = of_run(run).conclusion(run)
+    assert "violated" in said and "100% of the requests were answered with an error" in said
     figure.whole(run).draw_without_rendering()
     with pytest.raises(SystemFailedError, match=r"first probe, at 600/s, .*status 503"):
         searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=600, **refused)
@@ -312,14 +313,14 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     finished = command("capacity", "oracle", "ipc", *words)
     assert finished.returncode == 0, finished.stderr
     run = Run(find("latest"))
-    told = unmarked(conclusion(run))
+    told = unmarked(of_run(run).conclusion(run))
     _, *probes = finished.stdout.partition(told)[0].splitlines()  # the first line is the control's
     stored = finished.stdout.splitlines()[-1]
     low, high = (run.manifest["capacity"][name] for name in ("low_per_s", "high_per_s"))
     assert told in finished.stdout and 0 < low < high and len(probes) >= 8
     assert run.id in stored and run.plan.notebook == "capacity" and run.manifest["finished"]
     assert len(run.ledger) == len(probes) == len(run.manifest["capacity"]["probes"])
-    said = conclusion(run).replace("**", "")
+    said = of_run(run).conclusion(run).replace("**", "")
     assert "p90<=200ms" in said or "No conclusion" in said  # where others leave no CPU to send
     assert "response time p90" in command("show", "latest").stdout
     assert command("capacity", "oracle", "--objective", "fast").returncode == 2

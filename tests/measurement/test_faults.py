@@ -15,7 +15,7 @@ from specs import server_spec
 
 from bench.analysis import checks
 from bench.errors import DataError, SystemFailedError
-from bench.experiments import registry
+from bench.grammar.experiment import experiment
 from bench.measurement import runner, start
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -28,9 +28,9 @@ from bench.validation.profiles import make_plan
 pytestmark = pytest.mark.slow
 
 EXPERIMENT = """
-from bench.experiments import registry
+
 from bench.measurement import runner
-plan = registry.plan("latency", transport="ipc", starts=50, window_s=0.3)
+plan = experiment("latency").plan(transport="ipc", starts=50, window_s=0.3)
 runner.run(plan, progress=lambda case: print("done", flush=True))
 """
 
@@ -125,8 +125,9 @@ def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(private_pare
 
 
 def test_two_experiments_at_once_do_not_clash():
-    plan = "registry.plan('latency', transport='[ipc, tcp]', profile='smoke')"
-    code = f"from bench.experiments import registry; from bench.measurement import runner; print(runner.run({plan}).id)"
+    plan = "experiment('latency').plan(transport='[ipc, tcp]', profile='smoke')"
+    imports = "from bench.grammar.experiment import experiment; from bench.measurement import runner"
+    code = f"{imports}; print(runner.run({plan}).id)"
     both = [
         subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
@@ -137,7 +138,7 @@ def test_two_experiments_at_once_do_not_clash():
 
 
 def test_a_run_without_a_complete_start_says_so(command):
-    plan = registry.plan("latency", transport="ipc")
+    plan = experiment("latency").plan(transport="ipc")
     folder = stored.create(plan, runner.facts(plan))
     for words in (["show", folder.id], ["run", "latency", "-p", "source", folder.id]):
         finished = command(*words)
@@ -162,7 +163,7 @@ def test_a_full_disk_is_explained_and_what_was_there_stays():
 def test_a_place_that_cannot_be_written_is_named(monkeypatch):
     monkeypatch.setenv("ROUNDTRIP_RUNS", "/proc/nowhere")
     with pytest.raises(DataError, match=r"/proc/nowhere.*ROUNDTRIP_RUNS"):
-        runner.run(registry.plan("latency", transport="ipc", profile="smoke"))
+        runner.run(experiment("latency").plan(transport="ipc", profile="smoke"))
 
 
 def test_a_target_that_does_not_answer(monkeypatch):

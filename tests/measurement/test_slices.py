@@ -8,7 +8,7 @@ import pytest
 from conftest import descendants
 
 from bench.errors import SystemFailedError
-from bench.experiments import registry
+from bench.grammar.experiment import experiment
 from bench.measurement import runner, speed
 from bench.plan import slicing
 from bench.plan.placement import Placement
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(60)
 
 def planned(b="{system: sockets, transport: tcp}", **parameters):
     parameters = {"starts": 2, "slice_ms": 10, "window_s": 0.02} | parameters
-    return registry.plan("compare", a="{system: sockets, transport: ipc}", b=b, **parameters)
+    return experiment("compare").plan(a="{system: sockets, transport: ipc}", b=b, **parameters)
 
 
 def test_cases_take_turns_and_every_call_is_counted_and_belongs_to_a_slice():

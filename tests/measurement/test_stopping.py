@@ -6,7 +6,8 @@ from handmade import PAIR, in_order, usual
 
 from bench.analysis import comparison
 from bench.errors import UsageError
-from bench.experiments import precision, registry
+from bench.experiments import precision
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.plan.plan import Plan
 from bench.run import start_record, stored
@@ -89,8 +90,8 @@ def test_a_resumed_run_looks_at_nothing_that_it_has_not_measured_since(varying):
 
 
 def test_the_width_is_a_percentage():
-    assert registry.plan("compare", until_width="2%").until_width == 0.02
-    assert registry.plan("compare").until_width == 0
+    assert experiment("compare").plan(until_width="2%").until_width == 0.02
+    assert experiment("compare").plan().until_width == 0
     for wrong in ("2", 0.02, "0%", "200%", "two"):
         with pytest.raises(UsageError, match="until_width must be a percentage such as 2%"):
-            registry.plan("compare", until_width=wrong)
+            experiment("compare").plan(until_width=wrong)

@@ -9,7 +9,7 @@ from conftest import ROOT
 
 from bench import systems
 from bench.errors import NotInstalledError, SystemFileError, UsageError
-from bench.experiments import registry
+from bench.grammar.experiment import experiment
 from bench.measurement import versions
 from bench.measurement.hosts import namespaces
 from bench.plan.case import Case
@@ -163,7 +163,7 @@ def test_a_notebook_that_cannot_measure_here_says_why_or_nothing(notebook):
         pytest.skip(reason)
     if (ROOT / "bench" / "experiments" / notebook).is_dir():
         expected = namespaces.why_not() if notebook == "network" else None  # needs root
-        assert registry.why_not(notebook, system="all", transport="all") == expected
+        assert experiment(notebook).why_not(system="all", transport="all") == expected
 
 
 def test_a_library_or_a_program_that_is_absent_is_absent_in_estimates_too(monkeypatch):
@@ -171,7 +171,7 @@ def test_a_library_or_a_program_that_is_absent_is_absent_in_estimates_too(monkey
     found = pipes.program
     monkeypatch.setattr(pipes, "program", lambda name: None if name == "nats-server" else found(name))
     with cases.all_present():
-        plan = registry.plan("fanin")
+        plan = experiment("fanin").plan()
     assert "redis" in plan.absent and "redis" not in {case.system for case in plan.cases}
     assert "nats" in plan.absent and "nats" not in {case.system for case in plan.cases}
     assert "sockets" in {case.system for case in plan.cases}

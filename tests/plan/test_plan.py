@@ -6,7 +6,8 @@ import pytest
 
 from bench import systems
 from bench.errors import UsageError
-from bench.experiments import panels, registry
+from bench.grammar import figure as panels
+from bench.grammar.experiment import experiment
 from bench.grammar.method import absent
 from bench.measurement import runner
 from bench.plan import placement
@@ -21,24 +22,24 @@ from bench.validation.support import checked
 
 
 def test_every_case_is_measured_once_in_each_block_in_an_order_that_the_seed_fixes():
-    plan = registry.plan("latency", transport="ipc", starts=5, seed=3)
+    plan = experiment("latency").plan(transport="ipc", starts=5, seed=3)
     order = list(plan.order())
     assert [start for start, _, _ in order] == list(range(5 * len(plan.cases)))
     for block in range(5):
         assert sorted(case for _, b, case in order if b == block) == list(range(len(plan.cases)))
     assert order == list(plan.order())
-    assert order != list(registry.plan("latency", transport="ipc", starts=5, seed=4).order())
+    assert order != list(experiment("latency").plan(transport="ipc", starts=5, seed=4).order())
 
 
 def test_a_plan_survives_its_manifest():
-    plan = registry.plan("throughput", clients="[1, 2]", options="{copy: false}")
+    plan = experiment("throughput").plan(clients="[1, 2]", options="{copy: false}")
     assert Plan.from_dict(plan.as_dict()) == plan
     assert Plan.from_dict(plan.as_dict()).hash8 == plan.hash8
-    assert registry.plan("throughput", clients=[1, 3]).hash8 != plan.hash8
+    assert experiment("throughput").plan(clients=[1, 3]).hash8 != plan.hash8
 
 
 def test_latency_goes_with_the_floor_of_the_same_transports_and_the_instrument():
-    plan = registry.plan("latency", transport="tcp", payload_bytes="[10, 20]")
+    plan = experiment("latency").plan(transport="tcp", payload_bytes="[10, 20]")
     assert [(c.system, c.transport, c.payload_bytes) for c in plan.cases] == [
         ("zeromq", "tcp", 10),
         ("zeromq", "tcp", 20),
@@ -46,29 +47,29 @@ def test_latency_goes_with_the_floor_of_the_same_transports_and_the_instrument()
         ("sockets", "tcp", 20),
         ("loopback", "inproc", 10),
     ]
-    assert [c.system for c in registry.plan("latency", system="sockets", transport="ipc").cases] == [
+    assert [c.system for c in experiment("latency").plan(system="sockets", transport="ipc").cases] == [
         "sockets",
         "loopback",
     ]
-    assert [c.system for c in registry.plan("latency", transport="inproc").cases] == ["zeromq", "loopback"]
+    assert [c.system for c in experiment("latency").plan(transport="inproc").cases] == ["zeromq", "loopback"]
 
 
 def test_a_target_is_measured_alone_with_the_instrument_and_without_streams():
-    latency = registry.plan("latency", target="tcp://127.0.0.1:5")
+    latency = experiment("latency").plan(target="tcp://127.0.0.1:5")
     assert [(c.system, c.target) for c in latency.cases] == [("zeromq", "tcp://127.0.0.1:5"), ("loopback", None)]
-    throughput = registry.plan("throughput", target="tcp://127.0.0.1:5")
+    throughput = experiment("throughput").plan(target="tcp://127.0.0.1:5")
     assert {c.load for c in throughput.cases} == {"closed"}
 
 
 def test_profiles_shrink_windows_where_there_are_many_cases():
-    one, many = registry.plan("clients", clients=1), registry.plan("throughput")
+    one, many = experiment("clients").plan(clients=1), experiment("throughput").plan()
     assert one.window_s == PROFILES["class"].window_s
     assert PROFILES["class"].least_window_s <= many.window_s < one.window_s
     assert many.window_s * many.starts * len(many.cases) <= 60
 
 
 def test_the_plan_says_what_it_will_do():
-    said = described(registry.plan("latency", transport="ipc"))
+    said = described(experiment("latency").plan(transport="ipc"))
     assert all(fact in said for fact in ("2 cases", " blocks", "4 slices of 20 ms", "profile class"))
 
 
@@ -101,7 +102,7 @@ def test_the_plan_says_what_it_will_do():
 )
 def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
     with pytest.raises(UsageError, match=text) as caught:
-        registry.plan("latency", **arguments)
+        experiment("latency").plan(**arguments)
     assert "\n" not in str(caught.value)
 
 
@@ -117,7 +118,7 @@ def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
 )
 def test_throughputs_that_cannot_be_measured(arguments, text):
     with pytest.raises(UsageError, match=text):
-        registry.plan("throughput", **arguments)
+        experiment("throughput").plan(**arguments)
 
 
 def test_streams_need_a_system_that_has_them():
@@ -134,13 +135,13 @@ def test_one_cpu_leaves_only_the_free_placement(monkeypatch):
     with pytest.raises(UsageError, match="placement free"):
         placement.assign("split", 1)
     with pytest.raises(UsageError, match="source reference"):
-        registry.plan("placement")
+        experiment("placement").plan()
 
 
 def test_split_keeps_the_server_alone(monkeypatch):
     monkeypatch.setattr(placement, "allowed", lambda: [0, 2, 4, 6])
-    assert {case.placement for case in registry.plan("latency").cases} == {"same"}
-    assert {case.placement for case in registry.plan("throughput").cases} == {"split"}
+    assert {case.placement for case in experiment("latency").plan().cases} == {"same"}
+    assert {case.placement for case in experiment("throughput").plan().cases} == {"split"}
     places = placement.assign("split", 4)
     assert places.server == (2,)
     assert places.clients == ((0,), (4,), (6,), (0,))
@@ -148,7 +149,7 @@ def test_split_keeps_the_server_alone(monkeypatch):
 
 
 def test_loopback_is_limited_so_that_it_stores_little():
-    plan = registry.plan("latency", transport="ipc")
+    plan = experiment("latency").plan(transport="ipc")
     assert {c.system: c.max_calls for c in plan.cases}["loopback"] < 50_000
     assert make_plan("x", [Case("loopback", "inproc")]).window_s == 1.0
     assert "loopback" in systems.names()
@@ -157,7 +158,7 @@ def test_loopback_is_limited_so_that_it_stores_little():
 @pytest.mark.slow
 def test_what_is_not_installed_is_listed_with_its_command(with_systems):
     with_systems()
-    plan = registry.plan("overview", system="[sockets, absent]", profile="smoke")
+    plan = experiment("overview").plan(system="[sockets, absent]", profile="smoke")
     assert {case.system for case in plan.cases} == {"sockets", "loopback"}
     assert plan.absent["absent"].endswith("python -m pip install a-library-that-is-not-installed")
     run = Run(runner.run(plan))
@@ -191,22 +192,22 @@ def test_a_long_plan_is_refused_before_a_kernel_is_started(command, monkeypatch)
 @pytest.mark.parametrize("value", ["9" * 5000, "[" * 1000 + "]" * 1000, "{a: " * 1000])
 def test_what_cannot_be_read_is_quoted_in_part(value):
     with pytest.raises(UsageError, match=r"'.{100}'\.\.\.") as refused:
-        registry.plan("latency", seed=value)
+        experiment("latency").plan(seed=value)
     assert len(str(refused.value)) < 250
 
 
 def test_no_rates_are_refused_before_measuring():
     with pytest.raises(UsageError, match="rates"):
-        registry.plan("openload", rates="[]")
+        experiment("openload").plan(rates="[]")
 
 
 def test_explore_plans_a_case_for_each_system_of_a_list_or_for_all_that_a_load_generator_can_load():
-    listed = registry.plan("explore", cases=[{"system": ["sockets", "xmlrpc_stdlib"], "clients": 2}])
+    listed = experiment("explore").plan(cases=[{"system": ["sockets", "xmlrpc_stdlib"], "clients": 2}])
     assert [(case.system, case.clients, case.placement) for case in listed.cases] == [
         (name, 2, placement.default(parallel=True)) for name in ("sockets", "xmlrpc_stdlib")
     ]
     with all_present():
-        every = registry.plan("explore", cases="[{system: all, engine: wire, callers: 8}, {system: pyro5}]").cases
+        every = experiment("explore").plan(cases="[{system: all, engine: wire, callers: 8}, {system: pyro5}]").cases
     named = [case.system for case in every if case.engine == "wire"]
     assert {"sockets", "http_aiohttp"} <= set(named) <= set(systems.offering("Wire")) - {"oracle", "http_crossbar"}
     assert [case.system for case in every] == [*named, "pyro5"]

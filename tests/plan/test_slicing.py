@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.experiments import registry
+from bench.grammar.experiment import experiment
 from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
@@ -73,7 +73,7 @@ def test_a_system_that_works_while_it_sleeps_has_starts_of_its_own(tmp_path, wit
         "def serve(binding, options, announce): ...\nclass Client: ...\n"
     )
     with_systems(tmp_path)
-    plan = registry.plan("latency", system="[zeromq, polling]", transport="ipc")
+    plan = experiment("latency").plan(system="[zeromq, polling]", transport="ipc")
     apart = {plan.cases[place].system for place in plan.apart}
     assert apart == {"polling", "loopback"} and "1 case in starts" in described(plan)
 
@@ -82,15 +82,15 @@ def test_a_system_that_works_while_it_sleeps_has_starts_of_its_own(tmp_path, wit
 def test_the_default_plans_take_turns_where_their_cases_can(notebook):
     if notebook == "languages" and (reason := why_absent("sockets_c")):  # its servers are compiled
         pytest.skip(reason)
-    plan = registry.plan(notebook)
+    plan = experiment(notebook).plan()
     assert plan.starts >= LEAST_BLOCKS and plan.slice_s == 0.02
     assert all(not slicing.can_take_turns(plan.cases[place]) for place in plan.apart)
     assert Plan.from_dict(plan.as_dict()) == plan
-    assert not registry.plan(notebook, slice_ms=0).groups
+    assert not experiment(notebook).plan(slice_ms=0).groups
 
 
 def test_raw_sockets_are_measured_twice_in_one_group_of_an_overview():
-    plan = registry.plan("overview", two_clients=True)
+    plan = experiment("overview").plan(two_clients=True)
     twins = [place for place, case in enumerate(plan.cases) if plan.cases.index(case) < place]
     (group,) = [group for group in plan.groups if set(twins) & set(group)]
     assert [plan.cases[place].system for place in twins] == ["sockets"]

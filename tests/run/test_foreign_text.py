@@ -7,7 +7,9 @@ from hostile_runs import HALVES, hostile
 from IPython.display import Markdown
 
 from bench.apps import listing, notebook
-from bench.experiments import panels, sentences, tables
+from bench.experiments import tables
+from bench.grammar import figure as panels
+from bench.grammar.experiment import of_run
 from bench.text import all_harmless, harmless
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph")  # of characters that no font has
@@ -23,7 +25,7 @@ def assert_harmless(text, is_line=False):
 def test_nothing_of_it_is_obeyed_in_sentences_tables_terminals_or_figures(text, monkeypatch, tmp_path):
     monkeypatch.setenv("ROUNDTRIP_FIGURES", str(tmp_path))
     run, shown = hostile(text), []
-    assert_harmless(sentences.conclusion(run))
+    assert_harmless(of_run(run).conclusion(run))
     assert_harmless(listing.run_text(run.id))
     assert_harmless(panels.caption(run))
     assert_harmless(panels.alt_text(run))

@@ -9,8 +9,8 @@ from handmade import PAIR, file_by_file, handmade, in_order, recorded, reference
 
 from bench.analysis.limits import why_not_more
 from bench.contract import PACING
-from bench.experiments import published, registry, sentences, tables
-from bench.grammar.experiment import experiment
+from bench.experiments import published, tables
+from bench.grammar.experiment import experiment, of_run
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.run.frames import Run, once, shared
@@ -42,13 +42,17 @@ def test_a_start_of_one_slow_call_still_counts():
     assert run.cases["n"].iloc[0] == 6 and run.cases["p50_rtt_us"].iloc[0] > 900_000
 
 
+def conclusion(run):
+    return of_run(run).conclusion(run)
+
+
 def test_no_conclusion_from_an_invalid_or_small_run():
-    assert sentences.conclusion(handmade(PAIR, [100, 50], server_calls=1)).startswith("**No conclusion.**")
-    assert "6" in sentences.conclusion(handmade(PAIR, [100, 50], starts=2))
+    assert conclusion(handmade(PAIR, [100, 50], server_calls=1)).startswith("**No conclusion.**")
+    assert "6" in conclusion(handmade(PAIR, [100, 50], starts=2))
 
 
 def test_the_conclusion_is_computed():
-    text = sentences.conclusion(handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 0.1]))
+    text = conclusion(handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 0.1]))
     assert text.startswith(  # the sentence is the product here: no other test holds one of it
         "- Median RTT of zeromq ipc (103 µs) divided by that of sockets ipc (51.4 µs): **2.00** (95 % CI 2.00 to 2.00)."
     )
@@ -96,7 +100,7 @@ def test_labels_tell_what_differs():
     assert labels((Case("zeromq", "ipc"), Case("zeromq", "ipc", 10)))[1] == "zeromq ipc 10 B"
     turned = Case("sockets", "tcp", options={"client_nodelay": False})
     assert labels((Case("sockets", "tcp"), turned))[1] == "sockets tcp client_nodelay=False"
-    assert labels(registry.plan("throughput", clients=[1, 2], transport="ipc", payload_bytes=5).cases) == [
+    assert labels(experiment("throughput").plan(clients=[1, 2], transport="ipc", payload_bytes=5).cases) == [
         "zeromq ipc",
         "zeromq ipc 1 client",
         "zeromq ipc 2 clients",

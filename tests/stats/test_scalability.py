@@ -7,7 +7,8 @@ import pytest
 from handmade import handmade
 
 from bench.errors import UsageError
-from bench.experiments import published, registry, scaleup
+from bench.experiments import published, scaleup
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.stats import scalability
 
@@ -63,8 +64,8 @@ def test_the_origins_lines_stand_below_ours():
 
 
 def test_the_plan_always_has_one_worker_and_refuses_other_systems():
-    plan = registry.plan("scaleup", workers="[2, 4]", payload_bytes=16)
+    plan = experiment("scaleup").plan(workers="[2, 4]", payload_bytes=16)
     assert [case.options["workers"] for case in plan.cases if case.options.get("resource") == "bytes"] == [1, 2, 4]
     assert {case.engine for case in plan.cases if case.system != "loopback"} == {"wire"}
     with pytest.raises(UsageError, match="sockets"):
-        registry.plan("scaleup", system="sockets")
+        experiment("scaleup").plan(system="sockets")

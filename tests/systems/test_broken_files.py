@@ -8,7 +8,7 @@ import pytest
 from bench import systems
 from bench.analysis import checks
 from bench.errors import NotInstalledError, SystemFailedError, SystemFileError, UsageError
-from bench.experiments import registry
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -72,7 +72,7 @@ def test_a_broken_file_is_refused_with_its_place_and_disturbs_nobody_else(folder
     with pytest.raises(SystemFileError, match=str(folder)):
         checked(Case(name, "ipc"))
     assert name in systems.names() and systems.missing("sockets") is None
-    assert registry.plan("tls", system="sockets").cases and "zeromq" in systems.offering("Receiver")
+    assert experiment("tls").plan(system="sockets").cases and "zeromq" in systems.offering("Receiver")
 
 
 def test_a_library_that_is_missing_is_named_without_those_that_are_there(folder):

@@ -17,7 +17,7 @@ from specs import server_spec
 from bench import systems
 from bench.contract import parse_address
 from bench.errors import NotInstalledError, SystemFailedError, UsageError
-from bench.experiments import registry
+from bench.grammar.experiment import experiment
 from bench.installation import programs
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -125,7 +125,7 @@ def test_without_a_compiler_python_serves_and_the_run_says_so(monkeypatch):
     assert oracle.best_server() == "python" and oracle_options.oracle_server() == "python"
     systems.prepare("oracle")  # nothing to make
     for notebook in ("openload", "calibration"):
-        plan = registry.plan(notebook, profile="smoke")
+        plan = experiment(notebook).plan(profile="smoke")
         assert {case.options["server"] for case in plan.cases} == {"python"}
     with pytest.raises(NotInstalledError, match="apt-get install g"):
         oracle.program()

@@ -25,7 +25,7 @@ from bench.apps import first_service_file, service_page
 from bench.child import timed_loops
 from bench.contract import PACING, parse_address
 from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, TransportError, UsageError
-from bench.experiments import registry
+from bench.grammar.experiment import experiment
 from bench.measurement import certificates, revision
 from bench.measurement.start import measure
 from bench.plan import service_file
@@ -462,9 +462,9 @@ def test_recorded_arrivals_without_recorded_times_or_with_several_clients_are_re
         case(shop, clients=2, **asked)
     with pytest.raises(UsageError, match="recording"):
         case(own(description()), **asked)
-    plan = registry.plan("openload", arrivals="recorded", system=shop, clients=1, rates="[5, 50]")
+    plan = experiment("openload").plan(arrivals="recorded", system=shop, clients=1, rates="[5, 50]")
     assert [each.offered_per_s for each in plan.cases if each.arrivals == "recorded"] == [5, 50]
-    plan = registry.plan("capacity", arrivals="recorded", system=shop, clients=1, callers=5, first=3, window_s=2)
+    plan = experiment("capacity").plan(arrivals="recorded", system=shop, clients=1, callers=5, first=3, window_s=2)
     assert plan.cases[0].arrivals == "recorded" and plan.window_s == pytest.approx(8 / 3)  # two times four requests
     (tmp_path / "shop.jsonl").write_text('{"path": "/users/1"}\n{"path": "/users/2"}')
     with pytest.raises(UsageError, match="at_s"):
@@ -599,9 +599,9 @@ def test_the_wire_makes_an_open_load_of_a_service_and_checks_every_reply(own, ow
             "error_user: wrong content",
             PACING,
         }
-    plan = registry.plan("openload", system=wrong, engine="wire", callers=2)
+    plan = experiment("openload").plan(system=wrong, engine="wire", callers=2)
     assert {each.engine for each in plan.cases if each.system == "prices"} == {"wire"}
-    assert registry.plan("capacity", system=wrong, engine="wire").cases[0].engine == "wire"
+    assert experiment("capacity").plan(system=wrong, engine="wire").cases[0].engine == "wire"
 
 
 @pytest.mark.slow
@@ -1229,7 +1229,7 @@ def test_the_page_of_a_service_with_streams_has_its_times_to_first_message(own, 
 
 def test_streams_of_a_service_are_planned_by_how_many_run_at_once(own):
     for engine in ("library", "wire"):
-        plan = registry.plan("streaming", system=tokens(own), streams="[1, 7]", engine=engine)
+        plan = experiment("streaming").plan(system=tokens(own), streams="[1, 7]", engine=engine)
         assert [(each.system, each.callers, each.replies, each.engine) for each in plan.cases] == [
             ("tokens", 1, 0, engine),
             ("tokens", 7, 0, engine),
@@ -1262,8 +1262,8 @@ def test_a_service_file_that_is_gone_stands_in_the_way_of_none(own, tmp_path):
 
 def test_raw_sockets_are_measured_beside_systems_and_not_beside_services_alone(own):
     file = own(description())
-    both = registry.plan("latency", system=f"[{file}, zeromq]", transport="tcp")
-    assert {each.system for each in registry.plan("latency", system=file).cases} == {"prices", "loopback"}
+    both = experiment("latency").plan(system=f"[{file}, zeromq]", transport="tcp")
+    assert {each.system for each in experiment("latency").plan(system=file).cases} == {"prices", "loopback"}
     assert {each.system for each in both.cases} == {"prices", "zeromq", "sockets", "loopback"}
 
 

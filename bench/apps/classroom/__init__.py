@@ -61,6 +61,6 @@ def save(room: Room) -> None:
 
 def _finding(room: Room) -> str:
     from bench.apps.classroom import telling
-    from bench.experiments.sentences import finding
+    from bench.grammar.figure import first_sentence
 
-    return finding(telling.conclusion(room))
+    return first_sentence(telling.conclusion(room))

@@ -21,7 +21,7 @@ from bench.drawing.axes import (
     style,
     write_beside,
 )
-from bench.experiments import panels
+from bench.grammar import figure as panels
 from bench.measurement import machine
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, duration, quantity

@@ -22,7 +22,8 @@ from bench.apps.exploring.measuring import Measurement
 from bench.apps.exploring.result_set import Result, collect
 from bench.apps.exploring.showing import Entry
 from bench.errors import BenchError, UsageError
-from bench.experiments import panels, registry
+from bench.grammar import figure as panels
+from bench.grammar.experiment import experiment
 from bench.plan.labels import labels
 from bench.plan.plan import Plan
 from bench.plan.slicing import MOST
@@ -73,7 +74,7 @@ class Page:
         """Make everything that the page consists of."""
         self._choice = Choice(self._on_choice)
         self._until = inputs.dropdown("until", WIDTHS)
-        self._until.layout.display = None if UNTIL in registry.plan_parameters("explore") else "none"
+        self._until.layout.display = None if UNTIL in experiment("explore").sweep.parameters else "none"
         self._run = self._button("Run", self._on_run, "primary")
         self._stop = self._button("Stop", lambda _: self.stop(), "warning")
         self._save = self._button("Save figure", self._on_save)
@@ -143,19 +144,19 @@ class Page:
 
     def _plan(self) -> Plan:
         """Return the plan of what is chosen: with the kept results where all of them can take turns, else alone."""
-        (chosen,) = registry.plan("explore", cases=[self._choice.spelled()]).cases
+        (chosen,) = experiment("explore").plan(cases=[self._choice.spelled()]).cases
         others = [entry.result.of for entry in self._in_turns()] if takes_turns(chosen) else []
         if len(others) == MOST:
             raise UsageError(f"at most {MOST} results take turns: take one off the page (✕)")
         return self._plan_of([*map(command.spelled, others), self._choice.spelled()])
 
     def _plan_of(self, spelled: Sequence[command.Spelled]) -> Plan:
-        return registry.plan("explore", cases=list(spelled), **self._given(spelled))
+        return experiment("explore").plan(cases=list(spelled), **self._given(spelled))
 
     def _given(self, spelled: Sequence[command.Spelled]) -> dict[str, Any]:
         """Return the parameters that say how much of these cases is measured."""
         until = {UNTIL: self._until.value} if self._until.value else {}
-        plan = registry.plan("explore", cases=list(spelled), **self._amount)
+        plan = experiment("explore").plan(cases=list(spelled), **self._amount)
         if plan.slice_s:
             return self._amount | until
         usual = IN_STARTS if self._amount["profile"] == "class" else {}

@@ -1,4 +1,4 @@
-"""Claims that a run contradicts: the text says so, and first."""
+"""scaleup.ipynb: two workers compared with one, of runs whose answers are known."""
 
 import numpy as np
 import pytest
