@@ -20,7 +20,6 @@ from certify import certificate, path_times
 from certify.check import NOT_HELD
 from certify.generator_file import GeneratorFile, Load
 from certify.observation import Observation, PathTimes
-from certify.protocol_front import best_language
 from certify.record import SECOND
 from certify.scenarios import LEAST_S, Scenario
 from certify.service import Service
@@ -85,7 +84,6 @@ class Capacity(Struct, frozen=True):
     format: int
     generator: str
     version: str
-    front: str
     machine: str
     path_us: PathTimes
     points: list[Point]
@@ -130,7 +128,6 @@ def measure(
     connections: Sequence[int],
     seconds: float,
     say: Callable[[str], None],
-    language: str = "",
 ) -> Capacity:
     """Measure it, in about so many seconds; ``say`` gets a line before each load.
 
@@ -140,11 +137,11 @@ def measure(
     shares = SHARES if "open" in generator.loads else ()
     duration_s = max(LEAST_S, round(seconds / len(connections) / (1 + len(shares))))
     protocol = generator.says.protocol
-    before = path_times.closed(language, protocol=protocol)
+    before = path_times.closed(protocol=protocol)
 
     def seen(scenario: Scenario, share: float | None) -> Point:
         say(f"{scenario.name}: {scenario.title.partition(';')[0]}")
-        return point_of(certificate.observe(generator, program, scenario, language), share)
+        return point_of(certificate.observe(generator, program, scenario), share)
 
     for count in connections:
         try:
@@ -163,10 +160,9 @@ def measure(
             points.append(seen(_of("open", f"{share:.0%}", count, duration_s, rate, share < 1), share))
     if not points:
         raise SystemFailedError(f"no capacity of {generator.name} was measured: {' '.join(left_out)}")
-    path = path_times.closed(language, protocol=protocol).or_more(before)
-    version, language = certificate.version(generator), language or best_language()
+    path = path_times.closed(protocol=protocol).or_more(before)
     date, machine = datetime.now(UTC).date().isoformat(), certificate.machine()
-    return Capacity(FORMAT, generator.name, version, language, machine, path, points, left_out, date)
+    return Capacity(FORMAT, generator.name, certificate.version(generator), machine, path, points, left_out, date)
 
 
 def _of(

@@ -37,12 +37,11 @@ class Section:
 class Certificate:
     """All of it.
 
-    version: the number that the program prints of it. language: of the front, c or python. paths: of each kind of load.
+    version: the number that the program prints of it. paths: what the way to the front adds, of each kind of load.
     """
 
     generator: GeneratorFile
     version: str
-    language: str
     paths: dict[str, PathTimes]
     sections: list[Section]
 
@@ -67,19 +66,17 @@ class Certificate:
         return STATUSES[self.outcome]
 
 
-def certify(
-    generator: GeneratorFile, scenarios: Iterable[Scenario], say: Callable[[str], None], language: str = ""
-) -> Certificate:
+def certify(generator: GeneratorFile, scenarios: Iterable[Scenario], say: Callable[[str], None]) -> Certificate:
     """Run the scenarios; ``say`` gets a line before each. NotInstalledError if the program is missing.
 
     A scenario in which a check is not held is run again: a check that is held then is not decided.
     """
     program, protocol, found = generator.program, generator.says.protocol, []
-    before = path_times.measure(language, protocol=protocol)
+    before = path_times.measure(protocol=protocol)
     for scenario in scenarios:
         say(f"{scenario.name}: {scenario.title}")
-        found.append(observe(generator, program, scenario, language))
-    after = path_times.measure(language, protocol=protocol)
+        found.append(observe(generator, program, scenario))
+    after = path_times.measure(protocol=protocol)
     paths = {load: path.or_more(before[load]) for load, path in after.items()}
 
     def judged(seen: Observation) -> Section:
@@ -88,18 +85,16 @@ def certify(
         if all(check.verdict != NOT_HELD for check in first):
             return Section(seen, first)
         say(f"{scenario.name}, again: {scenario.title}")
-        again = replace(observe(generator, program, scenario, language), path=path)
+        again = replace(observe(generator, program, scenario), path=path)
         return Section(seen, unless_held_again(first, checks(again)))
 
-    sections = [judged(seen) for seen in found]
-    used = found[0].record.language if found else language
-    return Certificate(generator, version(generator), used, paths, sections)
+    return Certificate(generator, version(generator), paths, [judged(seen) for seen in found])
 
 
-def observe(generator: GeneratorFile, program: str, scenario: Scenario, language: str = "") -> Observation:
+def observe(generator: GeneratorFile, program: str, scenario: Scenario) -> Observation:
     """Run one scenario; whatever the generator does, it is over soon after the scenario's duration."""
     says = generator.says
-    with cpu_of_others.metered() as others, Front(scenario.service, language, protocol=says.protocol) as front:
+    with cpu_of_others.metered() as others, Front(scenario.service, protocol=says.protocol) as front:
         load = (scenario.connections, scenario.duration_s, scenario.requests, scenario.service.mean_us)
         words = generator.words(scenario.load, front.url, scenario.rate_per_s, *load)
         ready_cpu_s = front.cpu_s

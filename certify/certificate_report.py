@@ -36,15 +36,12 @@ def text(certificate: Certificate, every: bool = False) -> str:
 
 
 def front(certificate: Certificate) -> str:
-    """Return a sentence on the server: its protocol and language, and what the way to it takes."""
+    """Return a sentence on the server: its protocol, and what the way to it takes."""
     title = PROTOCOLS[certificate.generator.says.protocol].title
-    language = {"c": f"The server for {title} is the program in C"}.get(
-        certificate.language, "There is no C compiler here, so the server is written in Python, which is later"
-    )
     added = listed(
         f"{duration(path.p50)} (p99 {duration(path.p99)}) to {load} loads" for load, path in certificate.paths.items()
     )
-    return f"{language}; the way to it and back adds {added} here."
+    return f"The server speaks {title}; the way to it and back adds {added} here."
 
 
 def facts(seen: Observation) -> str:
@@ -69,7 +66,6 @@ def document(certificate: Certificate) -> dict[str, Any]:
         "version": certificate.version,
         "protocol": certificate.generator.says.protocol,
         "verdict": VERDICTS[certificate.outcome],
-        "front": certificate.language,
         "machine": machine(),
         "date": datetime.now(UTC).date().isoformat(),
         "path_us": {load: asdict(path) for load, path in certificate.paths.items()},

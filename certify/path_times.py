@@ -21,21 +21,21 @@ CLOSED_REQUESTS = 4000  # of a certificate: enough for p99.9 (needed_samples), w
 RATE = 500.0  # of the open load: its requests find the server idle
 
 
-def measure(language: str = "", requests: int = CLOSED_REQUESTS, protocol: Name = "http1") -> dict[str, PathTimes]:
+def measure(requests: int = CLOSED_REQUESTS, protocol: Name = "http1") -> dict[str, PathTimes]:
     """Return it for a closed and an open load of one connection, at a constant service time of 1 ms.
 
     A response time of the closed load counts from the sending, of the open load from when the request was due: a client
     that sleeps until then wakes up late.
     """
-    times_us, record = _loaded(language, protocol, _instants(min(requests, REQUESTS)))
+    times_us, record = _loaded(protocol, _instants(min(requests, REQUESTS)))
     due = schedules.fitted(record.requests["arrived"])
     opened = _added(times_us - (record.requests["departed"] - due) / 1e3)
-    return {"closed": closed(language, requests, protocol), "open": opened}
+    return {"closed": closed(requests, protocol), "open": opened}
 
 
-def closed(language: str = "", requests: int = REQUESTS, protocol: Name = "http1") -> PathTimes:
+def closed(requests: int = REQUESTS, protocol: Name = "http1") -> PathTimes:
     """Return what ``measure`` returns of a closed load."""
-    times_us, record = _loaded(language, protocol, (time.perf_counter_ns() for _ in range(requests)))
+    times_us, record = _loaded(protocol, (time.perf_counter_ns() for _ in range(requests)))
     return _added(times_us - record.response_us)
 
 
@@ -52,13 +52,13 @@ def _instants(count: int) -> Iterator[int]:
         yield due
 
 
-def _loaded(language: str, protocol: Name, begins: Iterable[int]) -> tuple[Array, Record]:
+def _loaded(protocol: Name, begins: Iterable[int]) -> tuple[Array, Record]:
     """Return the response times, in us, of requests that follow each other, each from the instant in ns that begins it.
 
     Also what the front recorded of them.
     """
     spoken, times = PROTOCOLS[protocol], []
-    with Front(Service(), language, protocol=protocol) as front:
+    with Front(Service(), protocol=protocol) as front:
         where = urlsplit(front.url)
         with socket.create_connection((where.hostname, where.port), timeout=10) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

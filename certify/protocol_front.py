@@ -1,7 +1,6 @@
 """The oracle's front: a server of known service times that records what a load generator really does.
 
-It is a program in C for each protocol (``bench/systems/_oracle_front.h``), compiled on first use; for HTTP/1.1 also the
-same in Python where there is no compiler. It listens on loopback only.
+It is a program in C for each protocol (``bench/systems/_oracle_front.h``), compiled on first use, on loopback only.
 """
 
 import shutil
@@ -14,7 +13,7 @@ from bench import systems
 from bench.errors import NotInstalledError, SystemFailedError
 from bench.installation import programs
 from bench.process import cpu_clocks
-from bench.process.pipes import Process, python, with_package
+from bench.process.pipes import Process, with_package
 from certify.protocols import PROTOCOLS, Name
 from certify.record import Record
 from certify.service import Service
@@ -27,29 +26,21 @@ MOST_REQUESTS = 4_000_000  # 48 bytes each, of which only those used take memory
 BACKLOG = 4096
 
 
-def best_language() -> str:
-    """Return the language of the better front that can run here: "c" on Linux where there is a compiler."""
-    return "c" if sys.platform == "linux" and shutil.which(programs.C_COMPILER) else "python"
-
-
 class Front:
     """A front that serves. url: where."""
 
-    def __init__(
-        self, service: Service, language: str = "", most: int = MOST_REQUESTS, protocol: Name = "http1"
-    ) -> None:
-        """Start it; SystemFailedError if it does not get ready, NotInstalledError if only C speaks the protocol.
+    def __init__(self, service: Service, most: int = MOST_REQUESTS, protocol: Name = "http1") -> None:
+        """Start it; SystemFailedError if it does not get ready, NotInstalledError if it cannot be compiled.
 
-        language: c or python; "" for the better one here. most: how many requests are recorded.
+        most: how many requests are recorded.
         """
-        self._language = language or best_language()
         with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as listener:
             listener.setblocking(False)
             self.url = f"{PROTOCOLS[protocol].scheme}://127.0.0.1:{listener.getsockname()[1]}/"
             law = (service.law, service.mean_us, service.freeze_ms, SEED, service.workers)
             words = (*law, service.fault, service.every, service.spared, most, service.events, service.gap_us)
             self._process = Process(
-                [*_program(self._language, protocol), "serve", str(listener.fileno()), *map(str, words)],
+                [_program(protocol), "serve", str(listener.fileno()), *map(str, words)],
                 pass_fds=[listener.fileno()],
                 process_group=0,
                 env=with_package(str(SOURCES.parents[1])),
@@ -71,7 +62,7 @@ class Front:
     def end(self) -> Record:
         """End it; return its record."""
         data, _ = self._process.communicate()
-        return Record.of_bytes(data, self._language)
+        return Record.of_bytes(data)
 
     def __enter__(self) -> Self:
         return self
@@ -83,13 +74,11 @@ class Front:
             self._process.end()
 
 
-def _program(language: str, protocol: Name) -> list[str]:
+def _program(protocol: Name) -> str:
+    """Return the path of the program that speaks a protocol."""
     spoken = PROTOCOLS[protocol]
-    if language == "c":
-        headers = tuple(SOURCES / name for name in (*spoken.parts, *HEADERS))
-        return [str(programs.ensure(SOURCES / spoken.source, FLAGS, headers=headers, compiler=programs.C_COMPILER))]
-    if protocol == "http1":
-        return python("certify.python_front")
-    raise NotInstalledError(
-        f"the server for {spoken.title} needs gcc, on Linux; install it: apt-get install gcc", ["gcc"]
-    )
+    if sys.platform != "linux" or not shutil.which(programs.C_COMPILER):
+        what = f"the server for {spoken.title} is a program in C for Linux"
+        raise NotInstalledError(f"{what}; install its compiler: apt-get install gcc", ["gcc"])
+    headers = tuple(SOURCES / name for name in (*spoken.parts, *HEADERS))
+    return str(programs.ensure(SOURCES / spoken.source, FLAGS, headers=headers, compiler=programs.C_COMPILER))

@@ -35,7 +35,7 @@ class Record:
     ``closed`` in ns, 0 if not closed before the end. not_recorded: requests that were answered and for which there was
     no more room.
     not_admitted: connections that were closed at once, for want of memory. refused: requests that were not understood.
-    first_freeze_ns: when the first freeze begins; one follows in every second. language: of the front.
+    first_freeze_ns: when the first freeze begins; one follows in every second.
     """
 
     requests: Array
@@ -44,10 +44,9 @@ class Record:
     not_admitted: int = 0
     refused: int = 0
     first_freeze_ns: int = 0
-    language: str = "c"
 
     @classmethod
-    def of_bytes(cls, data: bytes, language: str) -> Self:
+    def of_bytes(cls, data: bytes) -> Self:
         """Return the record that a front wrote; SystemFailedError if it is not whole."""
         if data[:8] != MAGIC or len(data) < SUMMARY.itemsize:
             raise SystemFailedError("the oracle's front ended without its record: look whether memory was exhausted")
@@ -58,7 +57,7 @@ class Record:
         requests = np.frombuffer(data[SUMMARY.itemsize : at], REQUEST)
         counts = {name: int(summary[name]) for name in ("not_recorded", "not_admitted", "refused")}
         connections, first_ns = np.frombuffer(data[at:], CONNECTION), int(summary["first_freeze"])
-        return cls(requests, connections, first_freeze_ns=first_ns, language=language, **counts)
+        return cls(requests, connections, first_freeze_ns=first_ns, **counts)
 
     def without_first(self, count: int) -> Self:
         """Return the record without so many requests, which a generator's documentation leaves out of its numbers."""

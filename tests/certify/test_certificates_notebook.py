@@ -27,7 +27,6 @@ def test_every_load_generator_with_a_file_has_a_certificate_of_this_format_or_is
     missing = set(generator_file.names()) - {row.document["generator"] for row in rows}
     comparison.gather()
     assert missing == {"k6"} and "No certificate of k6 is stored here: " in capsys.readouterr().out
-    assert all(row.document["front"] == "c" for row in rows)
 
 
 def test_every_check_belongs_to_one_kind(rows):

@@ -74,7 +74,7 @@ def made(written):
         ]
         sections = [Section(each, certificate.checks(each)) for each in seen]
         paths = dict.fromkeys(("closed", "open"), PathTimes(50, 100, 200))
-        return Certificate(generator_file.load(written()), "1.2", "c", paths, sections)
+        return Certificate(generator_file.load(written()), "1.2", paths, sections)
 
     return make
 
@@ -217,7 +217,6 @@ def test_a_record_without_answers_has_a_document(written):
     found = Certificate(
         generator_file.load(written()),
         "",
-        "python",
         {"closed": PathTimes()},
         [Section(empty, certificate.checks(empty))],
     )

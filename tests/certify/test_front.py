@@ -1,4 +1,4 @@
-"""The oracle's HTTP front, in C and in Python: what it answers, when, and what it records."""
+"""The oracle's HTTP front: what it answers, when, and what it records."""
 
 import contextlib
 import itertools
@@ -16,16 +16,9 @@ from certify.protocol_front import SEED, Front
 from certify.record import FAULTS, SECOND, Record
 from certify.service import Service
 
-pytestmark = pytest.mark.slow  # processes are its subject
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("c_compiler")]  # processes are its subject
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 QUICK = Service(mean_us=100)
-
-
-@pytest.fixture(params=["c", "python"])
-def language(request):
-    if request.param == "c":
-        request.getfixturevalue("c_compiler")
-    return request.param
 
 
 def connect(front):
@@ -55,24 +48,24 @@ def rest(front, data):
         return connection.makefile("rb").read()
 
 
-def test_any_method_path_and_body_is_answered_and_recorded(language):
+def test_any_method_path_and_body_is_answered_and_recorded():
     body = b"x" * 70_000
     post = b"PUT /some/path?a=1 HTTP/1.1\r\nhost: a\r\ncontent-LENGTH:  70000\r\n\r\n" + body
-    with Front(QUICK, language) as front:
+    with Front(QUICK) as front:
         with connect(front) as connection:
             for part in (post[:10], post[10:30], post[30:50_000], post[50_000:] + GET[:5], GET[5:]):
                 connection.sendall(part)
             assert [(status, text) for status, _, text in answers(connection, 2)] == [("HTTP/1.1 200 OK", "ok")] * 2
         record = front.end()
-    assert record.is_whole and record.language == language and len(record.connections) == 1
+    assert record.is_whole and len(record.connections) == 1
     assert len(record.answered) == 2 and set(record.requests["connection"]) == {0} and not record.faults
     assert np.all(record.requests["arrived"] < record.requests["due"])
     assert np.all(record.requests["due"] <= record.requests["departed"])
     assert np.all(record.connections["opened"] <= record.requests["arrived"][0])
 
 
-def test_old_clients_and_those_that_leave(language):
-    with Front(QUICK, language) as front:
+def test_old_clients_and_those_that_leave():
+    with Front(QUICK) as front:
         old = rest(front, b"GET / HTTP/1.0\r\n\r\n")
         last = rest(front, GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + GET)
         kept = exchange(front, b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n" * 2, 2)
@@ -84,8 +77,8 @@ def test_old_clients_and_those_that_leave(language):
     assert len(record.answered) == 5 and len(record.connections) == 4
 
 
-def test_what_is_no_request_ends_its_connection_and_is_counted(language):
-    with Front(QUICK, language) as front:
+def test_what_is_no_request_ends_its_connection_and_is_counted():
+    with Front(QUICK) as front:
         for data in (b"no request\r\n\r\n", b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"G" * 20_000):
             with contextlib.suppress(ConnectionResetError):  # it may close before all was read
                 assert rest(front, data) == b""
@@ -94,9 +87,9 @@ def test_what_is_no_request_ends_its_connection_and_is_counted(language):
 
 
 @pytest.mark.parametrize("law", oracle.LAWS)
-def test_one_server_takes_the_service_times_of_the_oracle_one_after_the_other(language, law):
+def test_one_server_takes_the_service_times_of_the_oracle_one_after_the_other(law):
     count = 40
-    with Front(Service(law, 700), language) as front:
+    with Front(Service(law, 700)) as front:
         exchange(front, GET * count, count)
         requests = front.end().requests
     times = oracle.service_times(oracle.Options(law, 700), SEED)
@@ -108,10 +101,10 @@ def test_one_server_takes_the_service_times_of_the_oracle_one_after_the_other(la
     assert np.all(requests["departed"] >= requests["due"])
 
 
-def test_workers_serve_at_once(language):
+def test_workers_serve_at_once():
     service_ns = 50_000_000
     for workers, at_once in ((0, 6), (3, 3)):
-        with Front(Service(mean_us=service_ns / 1000, workers=workers), language) as front:
+        with Front(Service(mean_us=service_ns / 1000, workers=workers)) as front:
             exchange(front, GET * 6, 6)
             requests = front.end().requests
         begun = requests["due"] - service_ns
@@ -119,9 +112,9 @@ def test_workers_serve_at_once(language):
         assert np.all(begun[at_once:] == requests["due"][: 6 - at_once])
 
 
-def test_nothing_is_served_in_a_freeze(language):
+def test_nothing_is_served_in_a_freeze():
     freeze_ns = 300_000_000
-    with Front(Service(mean_us=20_000, freeze_ms=300), language) as front:
+    with Front(Service(mean_us=20_000, freeze_ms=300)) as front:
         exchange(front, GET * 60, 60)
         record = front.end()
     phase = (record.requests["due"] - record.first_freeze_ns) % SECOND
@@ -131,8 +124,8 @@ def test_nothing_is_served_in_a_freeze(language):
 
 
 @pytest.mark.parametrize("fault", ["status", "body", "close"])
-def test_one_request_in_so_many_gets_a_fault(language, fault):
-    with Front(Service(mean_us=10, fault=fault, every=3), language) as front:
+def test_one_request_in_so_many_gets_a_fault(fault):
+    with Front(Service(mean_us=10, fault=fault, every=3)) as front:
         found = exchange(front, GET * 5, 2 if fault == "close" else 5)
         record = front.end()
     if fault == "status":
@@ -144,31 +137,31 @@ def test_one_request_in_so_many_gets_a_fault(language, fault):
         assert len(record.answered) == 3 and np.all(record.requests["departed"][3:] == -1)
 
 
-def test_the_first_requests_are_spared(language):
-    with Front(Service(mean_us=10, fault="status", every=2, spared=5), language) as front:
+def test_the_first_requests_are_spared():
+    with Front(Service(mean_us=10, fault="status", every=2, spared=5)) as front:
         found = exchange(front, GET * 8, 8)
     assert [status.split()[1] for status, _, _ in found] == ["200"] * 5 + ["500", "200", "500"]
 
 
-def test_a_record_without_room_says_so(language):
-    with Front(QUICK, language, most=3) as front:
+def test_a_record_without_room_says_so():
+    with Front(QUICK, most=3) as front:
         assert len(exchange(front, GET * 5, 5)) == 5
         record = front.end()
     assert len(record.requests) == 3 and record.not_recorded == 2 and not record.is_whole
 
 
-def test_a_record_that_is_cut_is_refused(language):
+def test_a_record_that_is_cut_is_refused():
     for data in (b"", b"ORACLE 1", b"ORACLE 1" + (5).to_bytes(8, "little") + bytes(48)):
         with pytest.raises(SystemFailedError):
-            Record.of_bytes(data, language)
+            Record.of_bytes(data)
 
 
-def test_it_does_not_outlive_its_block(language):
-    with pytest.raises(KeyError), Front(QUICK, language) as front:
+def test_it_does_not_outlive_its_block():
+    with pytest.raises(KeyError), Front(QUICK) as front:
         raise KeyError
     wait_for(lambda: is_gone(front.pid))
 
 
-def test_the_way_to_it_takes_time(language):
-    for found in path_times.measure(language, 20).values():
+def test_the_way_to_it_takes_time():
+    for found in path_times.measure(20).values():
         assert 0 < found.p50 <= found.p99 <= found.most

@@ -42,7 +42,7 @@ def made(name="mine", loads=("closed", "open"), connections=(8, 64), front_cpu_s
             said = rate if lies else delivered
             points.append(capacity.point_of(seen("open", rate, delivered, said, count, front_cpu_s), share))
     path = PathTimes(50.0, 100.0, 200.0)
-    return Capacity(capacity.FORMAT, name, "1.0", "c", "Linux x86_64, 2 CPUs", path, points, [], "2026-01-02")
+    return Capacity(capacity.FORMAT, name, "1.0", "Linux x86_64, 2 CPUs", path, points, [], "2026-01-02")
 
 
 def test_lateness_of_a_slower_rate_grows_and_that_of_a_faster_one_does_not():
@@ -172,17 +172,17 @@ def test_numbers_of_connections_beyond_the_limit_of_open_files_are_left_out(monk
 
     asked = []
     monkeypatch.setattr(capacity, "allow_connections", allow)
-    monkeypatch.setattr(capacity.path_times, "closed", lambda _, protocol: asked.append(protocol) or PathTimes())
+    monkeypatch.setattr(capacity.path_times, "closed", lambda protocol: asked.append(protocol) or PathTimes())
     monkeypatch.setattr(capacity.certificate, "observe", lambda *_: seen("closed", None, 1000.0, 1000.0))
     monkeypatch.setattr(capacity.certificate, "version", lambda _: "1")
     monkeypatch.setattr(generator_file.GeneratorFile, "program", "wrk")
-    found = capacity.measure(generator_file.load("ghz"), (8, 1000), 10, lambda _: None, "c")
+    found = capacity.measure(generator_file.load("ghz"), (8, 1000), 10, lambda _: None)
     assert found.connections == [8] and found.left_out == ["A process may open 64 files here."]
     assert asked == ["grpc", "grpc"]  # the way to the front, in the generator's protocol
 
 
 def test_a_load_that_does_not_end_measures_no_capacity(monkeypatch):
-    monkeypatch.setattr(capacity.path_times, "closed", lambda _, protocol: PathTimes())
+    monkeypatch.setattr(capacity.path_times, "closed", lambda protocol: PathTimes())
     monkeypatch.setattr(generator_file.GeneratorFile, "program", "wrk")
     monkeypatch.setattr(capacity, "SHARES", ())
     whole = seen("closed", None, 1000.0, 1000.0, 1)
@@ -190,12 +190,12 @@ def test_a_load_that_does_not_end_measures_no_capacity(monkeypatch):
     observed = iter([whole, ended_by_force, ended_by_force])
     monkeypatch.setattr(capacity.certificate, "observe", lambda *_: next(observed))
     monkeypatch.setattr(capacity.certificate, "version", lambda _: "1")
-    found = capacity.measure(generator_file.load("ghz"), (1, 8), 10, lambda _: None, "c")
+    found = capacity.measure(generator_file.load("ghz"), (1, 8), 10, lambda _: None)
     assert found.connections == [1] and found.left_out == [
         "8 connections: exit: It still ran 33.0 s after its start, 31.0 s beyond its duration, and was ended."
     ]
     with pytest.raises(SystemFailedError, match="no capacity of ghz was measured: 8 connections: exit: It still ran"):
-        capacity.measure(generator_file.load("ghz"), (8,), 10, lambda _: None, "c")
+        capacity.measure(generator_file.load("ghz"), (8,), 10, lambda _: None)
 
 
 @pytest.mark.slow

@@ -307,7 +307,7 @@ def test_faults_of_grpc(fault, status):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_way_to_each_front_takes_time(protocol):
-    for found in path_times.measure("c", 20, protocol).values():
+    for found in path_times.measure(20, protocol).values():
         assert 0 < found.p50 <= found.p99 <= found.most
 
 

@@ -23,7 +23,7 @@ from bench.run.frames import Run
 from lint.words import found
 
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
-POOLING = {"classroom", "referees"}  # no plan and no run of their own: tests/apps/test_classroom.py, test_refereeing.py
+POOLING = {"classroom", "referees"}  # no plan and no run of their own: test_classroom.py, test_certificates_notebook.py
 MEASURING = [file for file in NOTEBOOKS if file.stem not in POOLING]
 FEWER = {  # cases than the notebook has: what is left out is measured by other tests
     "clients": ["-p", "clients", "[1, 2]"],
