@@ -31,8 +31,12 @@ from bench.run.frames import Run
 from bench.validation.profiles import takes_turns
 
 IN_STARTS = {"starts": 12, "window_s": 0.5}  # of what takes no turns: its first result is wanted soon, more follow
-UNTIL = "until_width"  # the parameter that ends a measurement when it is precise
-WIDTHS = [("all blocks", ""), ("within ±5 %", "5%"), ("within ±2 %", "2%"), ("within ±1 %", "1%")]
+WIDTHS = [  # of intervals: a measurement ends when its ratios are so precise (parameter until_width)
+    ("all blocks", ""),
+    ("within ±5 %", "5%"),
+    ("within ±2 %", "2%"),
+    ("within ±1 %", "1%"),
+]
 
 
 class Page:
@@ -73,7 +77,6 @@ class Page:
         """Make everything that the page consists of."""
         self._choice = Choice(self._on_choice)
         self._until = inputs.dropdown("until", WIDTHS)
-        self._until.layout.display = None if UNTIL in registry.plan_parameters("explore") else "none"
         self._run = self._button("Run", self._on_run, "primary")
         self._stop = self._button("Stop", lambda _: self.stop(), "warning")
         self._save = self._button("Save figure", self._on_save)
@@ -147,17 +150,13 @@ class Page:
         others = [entry.result.of for entry in self._in_turns()] if takes_turns(chosen) else []
         if len(others) == MOST:
             raise UsageError(f"at most {MOST} results take turns: take one off the page (✕)")
-        return self._plan_of([*map(command.spelled, others), self._choice.spelled()])
+        spelled = [*map(command.spelled, others), self._choice.spelled()]
+        return registry.plan("explore", cases=spelled, **self._amount_of(spelled))
 
-    def _plan_of(self, spelled: Sequence[command.Spelled]) -> Plan:
-        return registry.plan("explore", cases=list(spelled), **self._given(spelled))
-
-    def _given(self, spelled: Sequence[command.Spelled]) -> dict[str, Any]:
+    def _amount_of(self, spelled: Sequence[command.Spelled]) -> dict[str, Any]:
         """Return the parameters that say how much of these cases is measured."""
-        until = {UNTIL: self._until.value} if self._until.value else {}
-        plan = registry.plan("explore", cases=list(spelled), **self._amount)
-        if plan.slice_s:
-            return self._amount | until
+        if registry.plan("explore", cases=list(spelled), **self._amount).slice_s:
+            return self._amount | ({"until_width": self._until.value} if self._until.value else {})
         usual = IN_STARTS if self._amount["profile"] == "class" else {}
         return self._amount | {name: value for name, value in usual.items() if self._amount[name] is None}
 
@@ -300,7 +299,7 @@ class Page:
             alike = [[case for case in kept if takes_turns(case) == turn] for turn in (True, False)]
             what = "these results" if kept else "the choice above"
             for group in [list(map(command.spelled, cases)) for cases in alike if cases] or [[self._choice.spelled()]]:
-                measuring = command.measuring(group, command.unusual(self._given(group)))
+                measuring = command.measuring(group, command.unusual(self._amount_of(group)))
                 lines.append(showing.command(f"In a shell, in <code>notebooks/</code>, {what}:", measuring))
                 what = "and those that take no turns"
         self._commands.value = "".join(lines)
