@@ -145,19 +145,13 @@ def show(run: str, unverified: bool, as_json: bool) -> None:
 @click.option("--first", default=200.0, help="Requests per second of the first probe.")
 @text("--hosts", help="Other machines: the address of a scheduler, or a YAML file of roles.")
 @ENGINE
-def capacity(objective: str, **asked: Any) -> None:
+def capacity(**asked: Any) -> None:
     """Find the highest open-loop rate at which SYSTEM meets an objective (SLO)."""
-    from bench import paths
-    from bench.experiments import registry, sentences
-    from bench.measurement import capacity_search
-    from bench.plan import objective as objectives
-    from bench.run.frames import Run
+    from bench.apps import notebook
+    from bench.experiments import sentences
     from bench.text import unmarked
 
-    plan = registry.plan("capacity", **asked, objective=objective)
-    folder = capacity_search.find(plan, objectives.objective(objective), echo)
-    echo(unmarked(sentences.conclusion(Run(folder))))
-    echo(f"Stored in {paths.shown(folder.path)}")
+    echo(unmarked(sentences.conclusion(notebook.search(**asked))))
 
 
 @cli.command()

@@ -302,7 +302,7 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     ]
     finished = command("capacity", "oracle", "ipc", *words)
     assert finished.returncode == 0, finished.stderr
-    _, *probes, told, stored = finished.stdout.splitlines()  # the first line is the control's
+    _, _, *probes, stored, told = finished.stdout.splitlines()  # first what is searched, and the control
     run = Run(find("latest"))
     low, high = (run.manifest["capacity"][name] for name in ("low_per_s", "high_per_s"))
     assert told == unmarked(conclusion(run)) and 0 < low < high and len(probes) >= 8
