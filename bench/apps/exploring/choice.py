@@ -18,7 +18,7 @@ FIRST = "zeromq"
 CONNECTIONS = 8  # of an open load, unless another number is chosen
 MESSAGES = [message_types.BYTES, *message_types.KINDS]
 LOADS = [("closed: callers wait", "closed"), ("open: users at a rate", "open")]
-USUAL = (None, {}, 0, message_types.BYTES, "default")  # what a case needs not say
+USUAL: tuple[Any, ...] = (None, {}, 0, message_types.BYTES, "default")  # what a case needs not say
 
 
 class Choice:
