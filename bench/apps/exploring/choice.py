@@ -33,7 +33,7 @@ class Choice:
         self.message = inputs.dropdown("message", MESSAGES)
         self.load = inputs.dropdown("load", LOADS)
         self.rate = inputs.number("rate [per second]", 500, MOST_PER_S)
-        self.renewed = inputs.number("calls per connection", 0, MOST_CALLS, least=0)
+        self.renewed = inputs.number("calls per connection", 0, MOST_CALLS, lowest=0)
         self.renewed.tooltip = "after so many calls a caller opens a new connection; 0: connections are kept"
         self.clients = inputs.number("callers", 1, MOST_CLIENTS)
         self.placement = inputs.dropdown("placement", ["default", *placement.PLACEMENTS])
@@ -80,7 +80,7 @@ class Choice:
             provided = systems.constant(name, "TRANSPORTS")
             description = systems.describe(name).partition(": ")[2]
             systems.need(name)
-            self.options = inputs.of(systems.load(name).Options)
+            self.options = inputs.of_options(systems.load(name).Options)
             is_carrying = message_support.carries(name, message_types.KINDS[0])
         except BenchError as error:
             self.failure = str(error)

@@ -147,7 +147,7 @@ class Page:
     def _plan(self) -> Plan:
         """Return the plan of what is chosen: with the kept results where all of them can take turns, else alone."""
         (chosen,) = registry.plan("explore", cases=[self._choice.spelled()]).cases
-        others = [entry.result.of for entry in self._in_turns()] if takes_turns(chosen) else []
+        others = [entry.result.case for entry in self._in_turns()] if takes_turns(chosen) else []
         if len(others) == MOST:
             raise UsageError(f"at most {MOST} results take turns: take one off the page (✕)")
         spelled = [*map(command.spelled, others), self._choice.spelled()]
@@ -162,7 +162,7 @@ class Page:
 
     def _in_turns(self) -> list[Entry]:
         """Return the results that are measured again with what is chosen."""
-        return [entry for entry in self._entries if takes_turns(entry.result.of)] if not self._is_example else []
+        return [entry for entry in self._entries if takes_turns(entry.result.case)] if not self._is_example else []
 
     def _on_run(self, _: Any) -> None:
         """Measure what is chosen."""
@@ -199,7 +199,7 @@ class Page:
             Shown("", measurement.medians_us(case), None if base is None else ratios.get((base, case)), note)
             for case in range(len(plan.cases))
         ]
-        cases = [*(entry.result.of for entry in self._kept), *plan.cases]
+        cases = [*(entry.result.case for entry in self._kept), *plan.cases]
         rows = [replace(row, name=name) for row, name in zip([*kept, *new], labels(tuple(cases)), strict=True)]
         self._show_rows(rows, "<b>Measuring</b>")
         self._axis = self._axis if axis.have_ends(rows) else None  # from then on it keeps its ends
@@ -247,7 +247,7 @@ class Page:
     def _refresh(self) -> None:
         """Show all results as they are now; the picture is drawn beside, because it takes longer than a click may."""
         with self._lock:
-            names = labels(tuple(entry.result.of for entry in self._entries))
+            names = labels(tuple(entry.result.case for entry in self._entries))
             entries = self._entries = [
                 replace(entry, row=replace(entry.row, name=name))
                 for entry, name in zip(self._entries, names, strict=True)
@@ -293,7 +293,7 @@ class Page:
         lines = []
         with contextlib.suppress(BenchError):  # of a choice that cannot be measured there is no command
             self._plan()
-            kept = [] if self._is_example else [entry.result.of for entry in self._entries]
+            kept = [] if self._is_example else [entry.result.case for entry in self._entries]
             if self._measurement:
                 kept = list(self._measurement.plan.cases)
             alike = [[case for case in kept if takes_turns(case) == turn] for turn in (True, False)]
