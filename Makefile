@@ -36,7 +36,7 @@ lab: $(READY)
 	$(BIN)/jupyter lab notebooks
 
 app: $(READY)
-	PYTHONSAFEPATH=1 JUPYTER_PATH=bench/apps/exploring/share $(BIN)/python -P -m bench.apps.exploring.served notebooks/explore.ipynb --template=lecture \
+	PYTHONSAFEPATH=1 JUPYTER_PATH=bench/apps/share $(BIN)/python -P -m bench.apps.voila_server notebooks/explore.ipynb --template=lecture \
 	  --no-browser --Voila.ip=127.0.0.1 --Voila.auto_token=True
 
 site: $(READY)

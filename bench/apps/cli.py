@@ -17,15 +17,15 @@ import click
 
 from bench.apps import threads
 from bench.apps.failures import end, status_and_text
-from bench.grammar.experiment import experiment, of_run
+from bench.grammar.experiment import of_run
 from bench.text import plainly
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True}
 flag = functools.partial(click.option, is_flag=True)
 several = functools.partial(click.option, multiple=True)
 PARAMETER = several("-p", "parameters", nargs=2, metavar="NAME VALUE", help="Set a notebook's parameter; repeatable.")
-text = functools.partial(click.option, default="", show_default=False)
-OPTIONS = text("-o", "--options", help='The system\'s options, for example "{writes: 2}".')
+text_option = functools.partial(click.option, default="", show_default=False)
+OPTIONS = text_option("-o", "--options", help='The system\'s options, for example "{writes: 2}".')
 CALLERS = click.option("--clients", default=4, help="Connections (one process each) that share the schedule.")
 ENGINE = click.option("--engine", default="library", help="The load generator: library or wire.")
 PLAIN = flag("--plain", help="Use tcp://, where you trust all users and the whole network.")
@@ -144,20 +144,15 @@ def show(run: str, unverified: bool, as_json: bool) -> None:
 @OPTIONS
 @click.option("--window-s", default=1.0, help="Seconds per probe; longer where the quantile needs it.")
 @click.option("--first", default=200.0, help="Requests per second of the first probe.")
-@text("--hosts", help="Other machines: the address of a scheduler, or a YAML file of roles.")
+@text_option("--hosts", help="Other machines: the address of a scheduler, or a YAML file of roles.")
 @ENGINE
-def capacity(objective: str, **asked: Any) -> None:
+def capacity(**asked: Any) -> None:
     """Find the highest open-loop rate at which SYSTEM meets an objective (SLO)."""
-    from bench import paths
-    from bench.measurement import capacity_search
-    from bench.plan import objective as objectives
-    from bench.run.frames import Run
+    from bench.apps import notebook
     from bench.text import unmarked
 
-    plan = experiment("capacity").plan(**asked, objective=objective)
-    folder = capacity_search.find(plan, objectives.objective(objective), echo)
-    echo(unmarked(of_run(Run(folder)).conclusion(Run(folder))))
-    echo(f"Stored in {paths.shown(folder.path)}")
+    run = notebook.search(**asked)
+    echo(unmarked(of_run(run).conclusion(run)))
 
 
 @cli.command()
@@ -224,7 +219,7 @@ def compare(as_json: bool, **asked: Any) -> int:
 @click.argument("names", nargs=-1, metavar="[RUN...]")
 @click.option("--times", type=click.IntRange(1, 100), help="Occasions in all; those here count.  [default: 3]")
 @click.option("--apart", default="0", help="From one to the next, at least: 30m, 3h, 1d.")
-@flag("--runs", "is_given", help="Measure nothing: analyse RUNs, or files of occasions (.json).")
+@flag("--runs", "is_stored", help="Measure nothing: analyse RUNs, or files of occasions (.json).")
 @click.option("--keep", "file", metavar="FILE", help='Add the occasions to FILE, or to the project\'s: "reference".')
 @flag("--although", help="Keep occasions of a dirty revision too.")
 @click.option("--against", metavar="FILE", help='Compare with the occasions in FILE, or the published: "reference".')
@@ -390,8 +385,8 @@ def scheduler(listen: str, plain: bool) -> None:
 
 @cli.command()
 @SCHEDULER
-@text("--name", help="Its name in runs; an anonymous one otherwise.")
-@text("--listen", metavar="ADDRESS", help="The address at which servers here are reached.")
+@text_option("--name", help="Its name in runs; an anonymous one otherwise.")
+@text_option("--listen", metavar="ADDRESS", help="The address at which servers here are reached.")
 @PLAIN
 def host(scheduler: str, name: str, listen: str, plain: bool) -> None:
     """Let this machine be measured with, as a host of a SCHEDULER, until Ctrl-C."""

@@ -93,8 +93,8 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
     say(f"{case.system} over {case.transport}: {estimate.described(plan)}")
     unfinished = stored.unfinished(plan) if is_resumed else None
     folder = unfinished or stored.create(plan, runner.facts(plan))
-    with growing.terminal_or(say) as show, growing.followed(folder, show) as step:
-        run = Run(runner.run(plan, folder, step, width=precision.half_width))
+    with growing.terminal_or(say) as show:
+        run = Run(runner.run(plan, folder, growing.followed(folder, show), width=precision.half_width))
     if plan.until_width:
         say(precision.reached(run, plan))
     run.folder.update(checks=[outcome.as_dict() for outcome in checks.check(run)])

@@ -19,12 +19,12 @@ class Finding:
     """One finding; ``advice`` is empty where no action is needed."""
 
     subject: str
-    found: str
+    observed: str
     advice: str = ""
 
     def __str__(self) -> str:
         mark = "caution" if self.advice else "ok"
-        return f"{mark:8}{self.subject}: {self.found}" + (f"\n{'':8}-> {self.advice}" if self.advice else "")
+        return f"{mark:8}{self.subject}: {self.observed}" + (f"\n{'':8}-> {self.advice}" if self.advice else "")
 
 
 def findings() -> Iterator[Finding]:

@@ -25,8 +25,7 @@ MEASURES = {  # of Bencher: the column of a case, and its unit in that of the me
     "server-cpu": ("server_cpu_us_per_call", 1e3),
 }
 
-Write = Callable[[Path], object]
-Files = Iterator[tuple[str, Write]]  # name and what writes it
+Files = Iterator[tuple[str, bytes]]  # name and content
 
 
 def export(run: Run, kind: str, folder: Path) -> list[Path]:
@@ -39,8 +38,8 @@ def export(run: Run, kind: str, folder: Path) -> list[Path]:
         raise DataError(f"run {run.id} stored no single calls, so it has no histograms: export csv or json")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, write in files.items():
-            write(folder / name)
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
     except (OSError, ValueError) as reason:  # a name with a zero byte is no name
         raise DataError(
             f"cannot write into {quoted(str(folder))}: {reason_of(reason)}; name another folder with --out"
@@ -62,18 +61,18 @@ def _csv(run: Run) -> Files:
         yield "samples.csv", _table(calls)
 
 
-def _table(frame: pd.DataFrame) -> Write:
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    return lambda file: csv.write_csv(table, file)
+def _table(frame: pd.DataFrame) -> bytes:
+    buffer = pa.BufferOutputStream()
+    csv.write_csv(pa.Table.from_pandas(frame, preserve_index=False), buffer)
+    return bytes(buffer.getvalue())
 
 
 def _json(run: Run) -> Files:
     yield "run.json", _document(numbers.document(run))
 
 
-def _document(content: Any) -> Write:
-    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-    return lambda file: file.write_text(text, "utf-8")
+def _document(content: Any) -> bytes:
+    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
 
 
 def _bmf(run: Run) -> Files:
@@ -81,10 +80,8 @@ def _bmf(run: Run) -> Files:
 
     The measures latency and throughput are Bencher's own, in ns and operations per second.
     """
-    yield (
-        "bmf.json",
-        _document({f"{run.plan.notebook}: {run.labels[case]}": _measures(run, case) for case in run.numbers}),
-    )
+    cases = {f"{run.plan.notebook}: {run.labels[case]}": _measures(run, case) for case in run.numbers}
+    yield "bmf.json", _document(cases)
 
 
 def _measures(run: Run, case: int) -> dict[str, dict[str, float]]:
@@ -111,11 +108,7 @@ def _hdr(run: Run) -> Files:
             ]
             if intervals:
                 about = f"{run.labels[case]}: {TIMES[time]} in ns, after the warm-up; Roundtrip run {run.id}"
-                yield f"{_name(run, case)}.{time}.hlog", _text(hdr.log(intervals, about))
-
-
-def _text(text: str) -> Write:
-    return lambda file: file.write_text(text, "utf-8")
+                yield f"{_name(run, case)}.{time}.hlog", hdr.log(intervals, about).encode()
 
 
 def _name(run: Run, case: int) -> str:

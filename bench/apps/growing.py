@@ -67,9 +67,8 @@ def now_and_then(say: Callable[[str], None]) -> Callable[[str], None]:
     return show
 
 
-@contextlib.contextmanager
-def followed(folder: Folder, show: Callable[[str], None]) -> Iterator[Callable[[Case], None]]:
-    """Yield what ``runner.run`` calls after each start of a plan: it shows the line."""
+def followed(folder: Folder, show: Callable[[str], None]) -> Callable[[Case], None]:
+    """Return what ``runner.run`` calls after each start of a plan: it shows the line."""
     converging, began, done, shown_at = Converging(folder.plan(), folder), time.monotonic(), 0, 0.0
 
     def step(case: Case) -> None:
@@ -80,7 +79,7 @@ def followed(folder: Folder, show: Callable[[str], None]) -> Iterator[Callable[[
             shown_at = now
             show(text(converging, case, (now - began) / done * (converging.plan.all_starts - done)))
 
-    yield step
+    return step
 
 
 @contextlib.contextmanager

@@ -1,10 +1,12 @@
 """HdrHistogram logs: the counts of times in ns, in the V2 encoding, which the HdrHistogram libraries and tools read.
 
 The format is defined by the Java library, https://github.com/HdrHistogram/HdrHistogram: buckets by V2 of its encoding,
-lines by version 1.3 of its log. Written here: the library for Python has wheels for one architecture alone.
+lines by version 1.3 of its log. Written here: the library for Python (0.10.8) has no wheel for Linux on ARM, and make
+would need a compiler there.
 """
 
 import base64
+import itertools
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
@@ -61,15 +63,9 @@ def _buckets(values_ns: Array) -> Array:
 
 def _without_zeros(counts: list[int]) -> Iterator[int]:
     """Yield counts, and for zeros in a row how many they are, as a negative number."""
-    zeros = 0
-    for count in counts:
-        if count:
-            if zeros:
-                yield -zeros
-            yield count
-            zeros = 0
-        else:
-            zeros += 1
+    for is_zero, group in itertools.groupby(counts, lambda count: count == 0):
+        row = list(group)
+        yield from [-len(row)] if is_zero else row
 
 
 def _variable_length(value: int) -> bytes:

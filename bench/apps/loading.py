@@ -48,16 +48,18 @@ def load(
         file = Path(folder, f"{NAME}.yaml")
         file.write_text(_service(url, proto, stream), "utf-8")
         name = systems.adopt(str(file))
-        paced: dict[str, Any] = {"load": "open", "offered_per_s": rate} if rate else {"max_calls": most(duration_s)}
+        paced: dict[str, Any] = {"max_calls": most_requests(duration_s)}
         if stream:
             paced = {"load": "reply_stream"}
+        elif rate:
+            paced = {"load": "open", "offered_per_s": rate}
         shares: dict[str, Any] = {"clients": clients, "callers": connections // clients}
         case = Case(name, "tcp", placement="free", engine=engine, **shares, **paced)
         record = start.measure(checked(case), duration_s, 1)
         return report_of_streams(record, connections) if stream else report(record, connections)
 
 
-def most(duration_s: float) -> int:
+def most_requests(duration_s: float) -> int:
     """Return how many requests a closed load of that length may make: it ends once it has made so many."""
     return min(MOST, max(MOST_CALLS, int(MOST_PER_S * duration_s)))
 

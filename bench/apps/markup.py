@@ -1,6 +1,5 @@
 """HTML of conclusions, tables and figures, and templates of pages."""
 
-import functools
 import html
 import io
 import re
@@ -14,12 +13,10 @@ from matplotlib.figure import Figure
 from bench.drawing.axes import style
 
 
-@functools.cache
 def template(file: Path) -> jinja2.Template:
     """Return a template, which escapes what it is given, except where it says ``safe``."""
-    return jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
-        file.read_text("utf-8")
-    )
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(file.read_text("utf-8"))
 
 
 def as_html(markdown: str) -> str:

@@ -20,6 +20,7 @@ from bench import paths
 from bench.analysis import budget, checks, earlier, trust_card
 from bench.apps import code, growing, listing, repeat
 from bench.apps.markup import png
+from bench.apps.markup import table as table_html
 from bench.apps.teaching.predictions import require
 from bench.errors import UsageError
 from bench.experiments import precision, tables
@@ -168,19 +169,16 @@ def _load(notebook: str, source: str, asked: Mapping[str, Any] | None = None) ->
 def _progress(folder: Folder, expected_s: float) -> Iterator[Callable[[Case], None]]:
     """Show how far measuring is where a person can see it; a bar in a notebook if it takes longer than two seconds."""
     if growing.PIPE in os.environ:
-        with growing.followed(folder, growing.sent) as step:
-            yield step
+        yield growing.followed(folder, growing.sent)
     elif is_watched():
         from tqdm.notebook import tqdm
 
-        with (
-            tqdm(total=folder.plan().all_starts, unit="start", leave=False, disable=expected_s < 2) as bar,
-            growing.followed(folder, lambda line: bar.set_postfix_str(line, refresh=False)) as step,
-        ):
+        with tqdm(total=folder.plan().all_starts, unit="start", leave=False, disable=expected_s < 2) as bar:
+            step = growing.followed(folder, lambda line: bar.set_postfix_str(line, refresh=False))
             yield lambda case: (step(case), bar.update())[0]
     else:
-        with growing.terminal_or(lambda line: None) as show, growing.followed(folder, show) as step:
-            yield step
+        with growing.terminal_or(lambda line: None) as show:
+            yield growing.followed(folder, show)
 
 
 def is_watched() -> bool:
@@ -250,8 +248,7 @@ def show_frame(frame: pd.DataFrame) -> None:
 
 def _html(frame: pd.DataFrame, wrap: bool = False) -> str:
     look = "text-align:left" if wrap else "text-align:left;white-space:nowrap"
-    html = frame.reset_index().to_html(index=False)
-    return str(html.replace("<td>", f'<td style="{look}">').replace("<th>", f'<th style="{look}">'))
+    return table_html(frame).replace("<td>", f'<td style="{look}">').replace("<th>", f'<th style="{look}">')
 
 
 def show(run: Run, *panels: str) -> None:

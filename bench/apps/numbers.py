@@ -71,11 +71,12 @@ def values(run: Run, number: int) -> dict[str, Record]:
     return known({name: spread(run.over_starts(number, name)) for name in dict.fromkeys(names)})
 
 
-def spread(of: stats.Spread) -> Record | None:
+def spread(medians: stats.Spread) -> Record | None:
     """Return a median over starts and its range, with its two levels where it has them; None where it is not known."""
-    if math.isnan(of.middle):
+    if math.isnan(medians.middle):
         return None
-    return {"median": of.middle, "low": of.low, "high": of.high} | ({"levels": list(of.levels)} if of.levels else {})
+    levels = {"levels": list(medians.levels)} if medians.levels else {}
+    return {"median": medians.middle, "low": medians.low, "high": medians.high} | levels
 
 
 def ratios(run: Run) -> list[Record]:

@@ -3,7 +3,10 @@
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from bench import paths
 from bench.analysis import acceptance
@@ -16,29 +19,7 @@ from bench.run.frames import Run
 
 Say = Callable[[str], None]
 TRIES = 3
-WINDOWS_S = {  # in the order in which they are measured; None: its own. Short ones keep each below 2 MB
-    "overview": None,
-    "explore": None,
-    "latency": None,
-    **dict.fromkeys(("throughput", "clients", "wamp", "noise"), 0.25),
-    **dict.fromkeys(("placement", "compare", "messages", "streaming", "tls"), None),
-    "connections": 0.2,
-    "retries": None,
-    "openload": 0.6,
-    "calibration": 0.6,
-    "capacity": 0.5,
-    "nodelay": 0.2,
-    "scaleup": 0.25,
-    "mystery": 0.25,
-    "origins": 0.5,
-    **dict.fromkeys(("marginal", "fanin", "languages", "network"), None),
-    **dict.fromkeys(("explore.server-limits", "languages.servers")),  # scenarios
-}
-MORE: dict[str, dict[str, Any]] = {  # of runs in slices so many blocks as fit into that size
-    "overview": {"two_clients": True},
-    **{name: {"starts": 12} for name in ("explore", "latency", "placement")},
-    "compare": {"starts": 40},
-}
+PARAMETERS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -60,7 +41,7 @@ def renew(names: Iterable[str], although: bool, say: Say) -> None:
     One that is not accepted is measured again; of three the best is kept, and its manifest says what it misses.
     UsageError on a revision that is not clean, whose numbers no checkout can repeat, unless they are kept ``although``.
     """
-    chosen = params.names(list(names) or "all", "notebook", list(WINDOWS_S))
+    chosen = params.names(list(names) or "all", "notebook", list(PARAMETERS))
     if git_revision()["dirty"] is not False and not although:
         raise UsageError(
             "files differ from the revision, and reference runs are of a revision: commit or stash them, or keep the "
@@ -87,8 +68,7 @@ def best_of(measure: Callable[[], Run], say: Say) -> Try:
 def measured(name: str, say: Say) -> Run:
     """Execute a notebook or scenario with the reference run's parameters, and return the run that it made."""
     before = {folder.id for folder in stored.all_runs()}
-    window = {} if WINDOWS_S[name] is None else {"window_s": WINDOWS_S[name]}
-    unattended.execute([name], False, window | MORE.get(name, {}), say, is_agreed=True)
+    unattended.execute([name], False, PARAMETERS[name], say, is_agreed=True)
     made = [Run(folder) for folder in stored.all_runs() if folder.id not in before]
     own = [run for run in made if run.plan.notebook == name.partition(".")[0]]
     if not own:

@@ -1,10 +1,12 @@
 """The command that measures again what a run measured."""
 
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from bench.apps.exploring.command import word
+import yaml
+
 from bench.errors import BenchError
 from bench.grammar.experiment import exists, experiment
 from bench.plan.parameters import literal
@@ -34,6 +36,16 @@ def others(folder: Folder, shown: Mapping[str, Any]) -> dict[str, Any]:
     asked = folder.manifest().get("parameters")
     measured = _of_plan(folder.plan()) if asked is None else asked
     return {name: measured[name] for name in shown if name in measured and not _is_equal(measured[name], shown[name])}
+
+
+def word(value: Any) -> str:
+    """Return a value as papermill reads it, quoted for a shell."""
+    if isinstance(value, dict | list):
+        value = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**6).strip()
+    text = str(value)
+    if re.fullmatch(r"[\w.,:/+-]+", text):
+        return text
+    return f'"{text}"' if not re.search(r'[$"`\\!\n]', text) else shlex.quote(text)
 
 
 def _is_equal(value: Any, other: Any) -> bool:

@@ -38,7 +38,7 @@ def replicate(
     names: Sequence[str],
     times: int | None,
     apart: str,
-    is_given: bool,
+    is_stored: bool,
     file: str | None,
     although: bool,
     against: str | None,
@@ -47,7 +47,7 @@ def replicate(
 ) -> None:
     """Measure occasions, or read those ``names`` that are given; say what they show, and keep them in ``file``."""
     stem = notebook.partition(".")[0]
-    if bool(names) != is_given:
+    if bool(names) != is_stored:
         raise UsageError("--runs goes with the names of runs: bench replicate NOTEBOOK --runs A B C")
     published = load(file_of(against, stem)).occasions if against else []
     if names:
@@ -187,9 +187,9 @@ def keep(occasions: Sequence[Occasion], file: Path, notebook: str, although: boo
     return found
 
 
-def encoded(found: Replicated) -> bytes:
+def encoded(replicated: Replicated) -> bytes:
     """Return occasions as their file holds them: a line for each case, the same bytes for the same occasions."""
-    return msgspec.json.encode(found).replace(b'{"case":', b'\n{"case":').replace(b'{"run":', b'\n{"run":') + b"\n"
+    return msgspec.json.encode(replicated).replace(b'{"case":', b'\n{"case":').replace(b'{"run":', b'\n{"run":') + b"\n"
 
 
 def text(occasions: Sequence[Occasion]) -> str:

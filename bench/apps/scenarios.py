@@ -31,8 +31,9 @@ class Chosen:
 
 
 def notebooks() -> dict[str, Path]:
-    """Return the notebooks by name; UsageError if the laboratory's folder has none."""
-    by_name = {file.stem: file for file in sorted(paths.notebooks().glob("[a-z]*.ipynb")) if file.stem != "out"}
+    """Return the notebooks by name, without what papermill wrote beside them; UsageError if there are none."""
+    files = sorted(paths.notebooks().glob("[a-z]*.ipynb"))
+    by_name = {file.stem: file for file in files if not file.stem.startswith("out")}
     if not by_name:
         where = quoted(str(paths.notebooks()))
         raise UsageError(f"there are no notebooks in {where}: name a checkout of Roundtrip in ROUNDTRIP_HOME")

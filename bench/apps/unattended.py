@@ -1,5 +1,6 @@
 """Notebooks run unattended by papermill, with progress lines, an estimate, and the paths of the results."""
 
+import ast
 import contextlib
 import errno
 import json
@@ -143,7 +144,7 @@ def _planned(notebook: Path, parameters: dict[str, Any]) -> tuple[Plan | None, o
     cell = papermill.inspect_notebook(str(notebook))
     is_planned = exists(notebook.stem)
     refuse_unknown(notebook.stem, parameters, experiment(notebook.stem).parameters if is_planned else cell)
-    values: dict[str, Any] = {name: _default(entry["default"]) for name, entry in cell.items()} | parameters
+    values: dict[str, Any] = {name: ast.literal_eval(entry["default"]) for name, entry in cell.items()} | parameters
     source = values.pop("source", "measure" if is_planned else None)
     if source == "reference":
         stored.find(f"reference/{notebook.stem}")
@@ -165,12 +166,6 @@ def _seconds(plan: Plan | None, budget_s: object) -> float:
         return positive(budget_s, "budget_s", 86_400, whole=False) + REST_S
     estimate.refuse_too_long(plan)
     return estimate.expected_s(plan) + REST_S
-
-
-def _default(text: str) -> Any:
-    import ast
-
-    return ast.literal_eval(text)
 
 
 @contextlib.contextmanager

@@ -46,17 +46,17 @@ def measured(*cases, **amount):
 @pytest.mark.parametrize("name", systems.names())
 def test_every_option_of_every_system_has_an_input_that_holds_its_default(name):
     options = systems.load(name).Options
-    made = inputs.of(options)
+    made = inputs.of_options(options)
     assert {option: each.value for option, each in made.items()} == vars(options())
     for option, each in made.items():
         assert each.tooltip, (name, option)
 
 
 def test_the_kind_of_an_option_decides_its_input():
-    made = inputs.of(systems.load("http_aiohttp").Options)
+    made = inputs.of_options(systems.load("http_aiohttp").Options)
     assert isinstance(made["pin"], widgets.Checkbox) and isinstance(made["workers"], widgets.BoundedIntText)
     assert made["resource"].options == tuple((name, name) for name in ("echo", "bytes", "json", "static"))
-    assert [value for _, value in inputs.of(systems.load("sockets").Options)["writes"].options] == [1, 2]
+    assert [value for _, value in inputs.of_options(systems.load("sockets").Options)["writes"].options] == [1, 2]
 
 
 def test_a_new_system_appears_by_itself_and_one_that_is_missing_is_explained(with_systems):

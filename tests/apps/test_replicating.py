@@ -132,7 +132,7 @@ def test_what_a_kept_run_misses_is_in_its_manifest_and_shown(monkeypatch, tmp_pa
 def test_the_windows_are_of_notebooks_that_have_a_reference_run():
     from conftest import REFERENCE
 
-    of_notebooks = {name for name in reference_runs.WINDOWS_S if "." not in name}
+    of_notebooks = {name for name in reference_runs.PARAMETERS if "." not in name}
     stored = {file.parent.name for file in REFERENCE.glob("*/manifest.json")}
-    assert of_notebooks <= stored <= set(reference_runs.WINDOWS_S)
-    assert set(reference_runs.WINDOWS_S) - of_notebooks <= set(scenarios.files())
+    assert of_notebooks <= stored <= set(reference_runs.PARAMETERS)
+    assert set(reference_runs.PARAMETERS) - of_notebooks <= set(scenarios.files())

@@ -314,8 +314,7 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     assert finished.returncode == 0, finished.stderr
     run = Run(find("latest"))
     told = unmarked(of_run(run).conclusion(run))
-    _, *probes = finished.stdout.partition(told)[0].splitlines()  # the first line is the control's
-    stored = finished.stdout.splitlines()[-1]
+    _, _, *probes, stored = finished.stdout.partition(told)[0].splitlines()  # first what is searched, and the control
     low, high = (run.manifest["capacity"][name] for name in ("low_per_s", "high_per_s"))
     assert told in finished.stdout and 0 < low < high and len(probes) >= 8
     assert run.id in stored and run.plan.notebook == "capacity" and run.manifest["finished"]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.ticker import LogLocator, MaxNLocator
 
@@ -21,7 +21,7 @@ ROOM = 0.06  # of the axis, beyond the intervals
 NARROW = 2.5  # ends of an axis that are closer are labelled at equal distances
 BASE = Interval(1.0)  # the ratio of the result that the others are divided by
 NO_RATIO = "took no turns: no ratio"
-ROWS = template(Path(__file__).with_name("rows.html.j2"))
+ROWS: Any = template(Path(__file__).with_name("rows.html.j2")).module  # its macros
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +109,10 @@ def have_ends(shown: Sequence[Shown]) -> bool:
 
 def drawn(row: Shown, place: int, on: Axis | None) -> str:
     """Return one result as HTML; ``place``: which, for its colour."""
-    return str(ROWS.module.row(row, look(place).colour, on))
+    return str(ROWS.row(row, look(place).colour, on))
 
 
 def below(shown: Sequence[Shown], on: Axis | None) -> str:
     """Return the marked values of the axis, and what it shows, as HTML."""
     base = next((row.name for row in shown if row.ratio is BASE), "")
-    return str(ROWS.module.below(on, base)) if on else ""
+    return str(ROWS.below(on, base)) if on else ""

@@ -18,7 +18,7 @@ FIRST = "zeromq"
 CONNECTIONS = 8  # of an open load, unless another number is chosen
 MESSAGES = [message_types.BYTES, *message_types.KINDS]
 LOADS = [("closed: callers wait", "closed"), ("open: users at a rate", "open")]
-USUAL = (None, {}, 0, message_types.BYTES, "default")  # what a case needs not say
+USUAL: tuple[Any, ...] = (None, {}, 0, message_types.BYTES, "default")  # what a case needs not say
 
 
 class Choice:
@@ -33,7 +33,7 @@ class Choice:
         self.message = inputs.dropdown("message", MESSAGES)
         self.load = inputs.dropdown("load", LOADS)
         self.rate = inputs.number("rate [per second]", 500, MOST_PER_S)
-        self.renewed = inputs.number("calls per connection", 0, MOST_CALLS, least=0)
+        self.renewed = inputs.number("calls per connection", 0, MOST_CALLS, lowest=0)
         self.renewed.tooltip = "after so many calls a caller opens a new connection; 0: connections are kept"
         self.clients = inputs.number("callers", 1, MOST_CLIENTS)
         self.placement = inputs.dropdown("placement", ["default", *placement.PLACEMENTS])
@@ -80,7 +80,7 @@ class Choice:
             provided = systems.constant(name, "TRANSPORTS")
             description = systems.describe(name).partition(": ")[2]
             systems.need(name)
-            self.options = inputs.of(systems.load(name).Options)
+            self.options = inputs.of_options(systems.load(name).Options)
             is_carrying = message_support.carries(name, message_types.KINDS[0])
         except BenchError as error:
             self.failure = str(error)

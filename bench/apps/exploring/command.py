@@ -1,13 +1,10 @@
 """The papermill command that measures what is on the page, for a shell in ``notebooks/``."""
 
-import re
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
-import yaml
-
 from bench import systems
+from bench.apps.repeat import word
 from bench.message_types import BYTES
 from bench.plan import placement
 from bench.plan.case import Case
@@ -47,13 +44,3 @@ def spelled(case: Case) -> Spelled:
     usual: tuple[Any, ...] = ({}, 0, 1, "library", BYTES, placement.default(parallel))
     changed = {name: value for name, value in rest.items() if value not in usual}
     return {"system": case.system, "transport": case.transport, "payload_bytes": case.payload_bytes} | changed
-
-
-def word(value: Any) -> str:
-    """Return a value as papermill reads it, quoted for a shell."""
-    if isinstance(value, dict | list):
-        value = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**6).strip()
-    text = str(value)
-    if re.fullmatch(r"[\w.,:/+-]+", text):
-        return text
-    return f'"{text}"' if not re.search(r'[$"`\\!\n]', text) else shlex.quote(text)

@@ -9,7 +9,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-MOST = 2**31 - 1
+HIGHEST = 2**31 - 1
 WIDTH = "318px"
 ENTRY = re.compile(r"^(\w+(?:, \w+)*): (.+(?:\n.+)*?)(?=\n\w+(?:, \w+)*: |\n\n|\Z)", re.MULTILINE)  # of a docstring
 
@@ -25,12 +25,12 @@ def dropdown(name: str, options: Sequence[Any], value: Any = None) -> widgets.Dr
     return widgets.Dropdown(options=options, **({} if value is None else {"value": value}), **look(name))
 
 
-def number(name: str, value: int, most: int, least: int = 1) -> widgets.BoundedIntText:
+def number(name: str, value: int, highest: int, lowest: int = 1) -> widgets.BoundedIntText:
     """Return an input for a whole number."""
-    return widgets.BoundedIntText(value, min=least, max=most, **look(name))
+    return widgets.BoundedIntText(value, min=lowest, max=highest, **look(name))
 
 
-def of(options: type[Any]) -> dict[str, widgets.Widget]:
+def of_options(options: type[Any]) -> dict[str, widgets.Widget]:
     """Return an input for each option, with its default and with what the docstring says of it."""
     kinds, tooltips = typing.get_type_hints(options), explained(options)
     return {
@@ -48,7 +48,7 @@ def _input(kind: Any, default: Any, name: str, tooltip: str) -> widgets.Widget:
         return widgets.Dropdown(options=[(str(choice), choice) for choice in choices], **shared)
     if kind in (int, float):
         bounded = widgets.BoundedIntText if kind is int else widgets.BoundedFloatText
-        return bounded(min=min(0, default), max=max(MOST, default), **shared)
+        return bounded(min=min(0, default), max=max(HIGHEST, default), **shared)
     return widgets.Text(**shared)
 
 

@@ -20,16 +20,16 @@ class Result:
     """One case of a run."""
 
     run: Run
-    case: int
+    number: int
 
     @property
-    def of(self) -> Case:
+    def case(self) -> Case:
         """The case itself."""
-        return self.run.case(self.case)
+        return self.run.case(self.number)
 
     def starts(self) -> list[int]:
         """Return the starts of this case that are complete."""
-        return [int(start) for start in self.run.ledger_of(self.case).index]
+        return [int(start) for start in self.run.ledger_of(self.number).index]
 
 
 def collect(results: Sequence[Result]) -> Run:
@@ -39,10 +39,10 @@ def collect(results: Sequence[Result]) -> Run:
     """
     run = max((result.run for result in results), key=lambda run: run.plan.slice_s)
     if [(id(run), case) for case in range(len(run.plan.cases))] == [
-        (id(result.run), result.case) for result in results
+        (id(result.run), result.number) for result in results
     ]:
         return run
-    cases, most = tuple(result.of for result in results), max(len(result.starts()) for result in results)
+    cases, most = tuple(result.case for result in results), max(len(result.starts()) for result in results)
     plan = replace(run.plan, notebook="explore", cases=cases, starts=most, absent={}, groups=())
     facts = {name: run.manifest[name] for name in ("machine", "versions", "git")}
     records = {name: record for result in results for name, record in result.run.manifest.get("hosts", {}).items()}

@@ -32,8 +32,12 @@ from bench.run.frames import Run
 from bench.validation.profiles import takes_turns
 
 IN_STARTS = {"starts": 12, "window_s": 0.5}  # of what takes no turns: its first result is wanted soon, more follow
-UNTIL = "until_width"  # the parameter that ends a measurement when it is precise
-WIDTHS = [("all blocks", ""), ("within ±5 %", "5%"), ("within ±2 %", "2%"), ("within ±1 %", "1%")]
+WIDTHS = [  # of intervals: a measurement ends when its ratios are so precise (parameter until_width)
+    ("all blocks", ""),
+    ("within ±5 %", "5%"),
+    ("within ±2 %", "2%"),
+    ("within ±1 %", "1%"),
+]
 
 
 class Page:
@@ -74,7 +78,6 @@ class Page:
         """Make everything that the page consists of."""
         self._choice = Choice(self._on_choice)
         self._until = inputs.dropdown("until", WIDTHS)
-        self._until.layout.display = None if UNTIL in experiment("explore").sweep.parameters else "none"
         self._run = self._button("Run", self._on_run, "primary")
         self._stop = self._button("Stop", lambda _: self.stop(), "warning")
         self._save = self._button("Save figure", self._on_save)
@@ -145,26 +148,22 @@ class Page:
     def _plan(self) -> Plan:
         """Return the plan of what is chosen: with the kept results where all of them can take turns, else alone."""
         (chosen,) = experiment("explore").plan(cases=[self._choice.spelled()]).cases
-        others = [entry.result.of for entry in self._in_turns()] if takes_turns(chosen) else []
+        others = [entry.result.case for entry in self._in_turns()] if takes_turns(chosen) else []
         if len(others) == MOST:
             raise UsageError(f"at most {MOST} results take turns: take one off the page (✕)")
-        return self._plan_of([*map(command.spelled, others), self._choice.spelled()])
+        spelled = [*map(command.spelled, others), self._choice.spelled()]
+        return experiment("explore").plan(cases=spelled, **self._amount_of(spelled))
 
-    def _plan_of(self, spelled: Sequence[command.Spelled]) -> Plan:
-        return experiment("explore").plan(cases=list(spelled), **self._given(spelled))
-
-    def _given(self, spelled: Sequence[command.Spelled]) -> dict[str, Any]:
+    def _amount_of(self, spelled: Sequence[command.Spelled]) -> dict[str, Any]:
         """Return the parameters that say how much of these cases is measured."""
-        until = {UNTIL: self._until.value} if self._until.value else {}
-        plan = experiment("explore").plan(cases=list(spelled), **self._amount)
-        if plan.slice_s:
-            return self._amount | until
+        if experiment("explore").plan(cases=list(spelled), **self._amount).slice_s:
+            return self._amount | ({"until_width": self._until.value} if self._until.value else {})
         usual = IN_STARTS if self._amount["profile"] == "class" else {}
         return self._amount | {name: value for name, value in usual.items() if self._amount[name] is None}
 
     def _in_turns(self) -> list[Entry]:
         """Return the results that are measured again with what is chosen."""
-        return [entry for entry in self._entries if takes_turns(entry.result.of)] if not self._is_example else []
+        return [entry for entry in self._entries if takes_turns(entry.result.case)] if not self._is_example else []
 
     def _on_run(self, _: Any) -> None:
         """Measure what is chosen."""
@@ -201,7 +200,7 @@ class Page:
             Shown("", measurement.medians_us(case), None if base is None else ratios.get((base, case)), note)
             for case in range(len(plan.cases))
         ]
-        cases = [*(entry.result.of for entry in self._kept), *plan.cases]
+        cases = [*(entry.result.case for entry in self._kept), *plan.cases]
         rows = [replace(row, name=name) for row, name in zip([*kept, *new], labels(tuple(cases)), strict=True)]
         self._show_rows(rows, "<b>Measuring</b>")
         self._axis = self._axis if axis.have_ends(rows) else None  # from then on it keeps its ends
@@ -249,7 +248,7 @@ class Page:
     def _refresh(self) -> None:
         """Show all results as they are now; the picture is drawn beside, because it takes longer than a click may."""
         with self._lock:
-            names = labels(tuple(entry.result.of for entry in self._entries))
+            names = labels(tuple(entry.result.case for entry in self._entries))
             entries = self._entries = [
                 replace(entry, row=replace(entry.row, name=name))
                 for entry, name in zip(self._entries, names, strict=True)
@@ -295,13 +294,13 @@ class Page:
         lines = []
         with contextlib.suppress(BenchError):  # of a choice that cannot be measured there is no command
             self._plan()
-            kept = [] if self._is_example else [entry.result.of for entry in self._entries]
+            kept = [] if self._is_example else [entry.result.case for entry in self._entries]
             if self._measurement:
                 kept = list(self._measurement.plan.cases)
             alike = [[case for case in kept if takes_turns(case) == turn] for turn in (True, False)]
             what = "these results" if kept else "the choice above"
             for group in [list(map(command.spelled, cases)) for cases in alike if cases] or [[self._choice.spelled()]]:
-                measuring = command.measuring(group, command.unusual(self._given(group)))
+                measuring = command.measuring(group, command.unusual(self._amount_of(group)))
                 lines.append(showing.command(f"In a shell, in <code>notebooks/</code>, {what}:", measuring))
                 what = "and those that take no turns"
         self._commands.value = "".join(lines)

@@ -59,7 +59,7 @@ def entry(result: Result) -> Entry:
     card = tuple(checks.check(result.run))
     if "id" not in result.run.manifest:  # not one of those that come with the project
         result.run.folder.update(checks=[check.as_dict() for check in card])
-    return Entry(result, row(result.run, result.case, ""), card)
+    return Entry(result, row(result.run, result.number, ""), card)
 
 
 def shown(entries: Sequence[Entry]) -> list[Shown]:
@@ -79,7 +79,7 @@ def _ratio(base: Entry, other: Entry) -> Interval | None:
     """Return the ratio of two results' medians, other over base; None of different runs, or where there is none."""
     if base.result.run is not other.result.run:
         return None
-    return ratio_of(base.result.run, base.result.case, other.result.case)
+    return ratio_of(base.result.run, base.result.number, other.result.number)
 
 
 def picture(rows: Sequence[Row]) -> bytes:
@@ -107,9 +107,9 @@ def heading_of(text: str) -> str:
     return f'<div class="rt-heading">{text}</div>'
 
 
-def card(of: Entry) -> str:
+def card(result: Entry) -> str:
     """Return a result's trust card."""
-    return f'<div class="rt-card">{table(tables.card(list(of.card)), border=0)}</div>'
+    return f'<div class="rt-card">{table(tables.card(list(result.card)), border=0)}</div>'
 
 
 def numbers(entries: Sequence[Entry]) -> str:
@@ -145,7 +145,7 @@ def _frame(entries: Sequence[Entry], make: Callable[[Run], pd.DataFrame]) -> pd.
         if make is tables.loads and not entry.row.paced:
             continue
         frame = make(entry.result.run)
-        label = entry.result.run.labels[entry.result.case]
+        label = entry.result.run.labels[entry.result.number]
         frames += [frame.loc[[label]].rename(index={label: entry.row.name})] if label in frame.index else []
     return pd.concat(frames).fillna("") if frames else pd.DataFrame()
 

@@ -15,6 +15,7 @@ from typing import Any
 import nbformat
 
 from bench import paths
+from bench.apps import scenarios
 from bench.run.files import writing
 
 TAG = "answer"
@@ -33,8 +34,8 @@ Notebook = dict[str, Any]
 
 
 def notebooks() -> list[Path]:
-    """Return the source notebooks; what papermill wrote beside them (``out``) is none."""
-    return sorted(file for file in paths.notebooks().glob("[a-z]*.ipynb") if not file.stem.startswith("out"))
+    """Return the source notebooks."""
+    return list(scenarios.notebooks().values())
 
 
 def source(cell: dict[str, Any]) -> str:

@@ -38,9 +38,9 @@ class Exercise:
     unit: str | None = None
     slips: Mapping[float | str, str] = field(default_factory=dict)
 
-    def judge(self, given: object) -> Judgement:
+    def judge(self, answer: object) -> Judgement:
         """Return whether an answer is right, and a hint if it is not."""
-        return self._number(given) if self.unit is not None else self._word(given)
+        return self._number(answer) if self.unit is not None else self._word(answer)
 
     def _number(self, given: object) -> Judgement:
         value = parameters.literal(given)

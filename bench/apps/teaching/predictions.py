@@ -3,13 +3,11 @@
 Each question has a file of its own in ``data/runs/predictions``, a list of its predictions in order; none is removed.
 """
 
-import json
 import math
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+import msgspec
 from IPython.display import Markdown
 
 from bench import paths
@@ -25,8 +23,7 @@ FEWEST_WORDS = 3  # of a reason
 SWITCH = ("off", "required")
 
 
-@dataclass(frozen=True)
-class Prediction:
+class Prediction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A predicted range in the question's unit, and its reason."""
 
     low: float
@@ -89,8 +86,8 @@ def locked(asked: Question) -> list[Prediction]:
     """Return the predictions for a question, the first at the front."""
     file = _file(asked)
     try:
-        return [Prediction(**fields) for fields in json.loads(file.read_text("utf-8"))] if file.exists() else []
-    except (OSError, ValueError, TypeError) as reason:
+        return msgspec.json.decode(file.read_bytes(), type=list[Prediction]) if file.exists() else []
+    except (OSError, ValueError) as reason:  # msgspec's errors are ValueErrors
         raise DataError(
             f"cannot read {paths.shown(file)} ({reason}): move it away, and the question is open again"
         ) from reason
@@ -141,7 +138,6 @@ def _file(asked: Question) -> Path:
 
 def _keep(asked: Question, made: list[Prediction]) -> None:
     file = _file(asked)
-    content: list[dict[str, Any]] = [vars(prediction) for prediction in made]
     with writing(file) as temporary:
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        temporary.write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
