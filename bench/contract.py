@@ -15,8 +15,6 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              ``PROGRAM --version``
 ``GROUP``                    ``"direct"`` (the default), ``"broker"``, ``"http"``, ``"native"`` (client and server are
                              no Python) or ``"instrument"`` (no RPC system): where lists and figures show it
-``GUARANTEES``               what the system promises of a message, a dictionary with its source, for
-                             ``docs/guarantees.md``; see below (asked for in the checkout, optional elsewhere)
 ``LARGEST_BYTES``            the largest payload that it carries (optional; without it any that can be asked for). A
                              larger one is refused before anything is measured, and no test sends one
 ``Options``                  a frozen dataclass: one field for each option, with type and default. A value that is not
@@ -77,9 +75,7 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              polling): then it takes no turns with others (optional)
 ===========================  ============================================================================
 
-``GUARANTEES`` is a literal: under ``""`` for the defaults, and under ``"qos=1"`` or ``"queue=quorum, confirms=true"``
-for options that change something, the fields ``bench.contract.GUARANTEES`` as text; options need only the fields that
-differ. The name of another system instead says that the guarantees are that one's.
+What a system guarantees of a message is data beside it, in ``guarantees.yaml``: the fields ``GUARANTEES`` below.
 ``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.
 ``close`` may be called in another thread than ``open`` and ``call``, but never while one of them runs there; ``open``
 and ``close`` of an asynchronous client are awaited in one task.
@@ -101,7 +97,7 @@ from bench.errors import BenchError, UsageError
 from bench.text import one_line, quoted
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
-GUARANTEES = {  # the fields of a system's ``GUARANTEES``: what each says
+GUARANTEES = {  # the fields of a system's guarantees: what each says
     "delivery": "how often a request or message is delivered when a process or a connection fails",
     "acknowledgement": "who acknowledges a message, and when",
     "persistence": "what survives a restart of the broker or server",

@@ -212,21 +212,30 @@ def group(name: str) -> str:
 
 
 def guarantees(name: str) -> dict[str, dict[str, str]]:
-    """Return what a system promises of a message, by the options that change it ("": the defaults), without an import.
+    """Return what a system guarantees of a message, by the options that change it ("": the defaults).
 
-    Each has all fields of ``bench.contract.GUARANTEES``. Empty for a system that does not say; SystemFileError for
-    fields that are no such.
+    It is read from ``guarantees.yaml`` beside the system's file. Each has all fields of ``bench.contract.GUARANTEES``.
+    Empty for a system of which nothing is said; SystemFileError for fields that are no such.
     """
-    given = constant(name, "GUARANTEES", {})
-    if isinstance(given, str):
-        return guarantees(given)
-    whole = {options: given[""] | fields for options, fields in given.items()}
+    file = os.path.join(os.path.dirname(file_of(name)), "guarantees.yaml")  # noqa: PTH118, PTH120
+    stated = _guarantees(file, os.stat(file).st_mtime_ns) if os.path.isfile(file) else {}  # noqa: PTH113, PTH116
+    if isinstance(own := stated.get(name, {}), str):
+        return guarantees(own)
+    whole = {options: own["defaults"] | fields for options, fields in own.items()}
     for options, fields in whole.items():
         if fields.keys() != GUARANTEES.keys():
             wrong = ", ".join(sorted(fields.keys() ^ GUARANTEES.keys()))
-            at = f"{file_of(name)}: GUARANTEES of {quoted(options)}"
+            at = f"{file}: {name}, {options}"
             raise SystemFileError(f"{at}: the fields are {', '.join(GUARANTEES)}; missing or unknown: {wrong}")
-    return whole
+    return {"" if options == "defaults" else options: fields for options, fields in whole.items()}
+
+
+@functools.cache
+def _guarantees(file: str, changed_ns: int) -> dict[str, Any]:
+    from bench.plan import yaml_text
+
+    with open(file) as text:  # noqa: PTH123
+        return dict(yaml_text.value_of(text.read()))
 
 
 def defines(name: str, function: str) -> bool:

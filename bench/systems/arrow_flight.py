@@ -28,17 +28,6 @@ ENCRYPTED = ("tcp",)  # over a socket file the library does not encrypt
 SCHEMA = pa.schema([("payload", pa.uint8())])
 NAME = "echo"
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once, as gRPC, which carries it",
-        "ordering": "in order within a stream; calls beside each other in no order",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender of a stream waits (flow control of HTTP/2)",
-        "acknowledgement": "the reply with its status",
-        "source": "https://arrow.apache.org/docs/format/Flight.html https://grpc.io/docs/guides/retry/",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

@@ -25,17 +25,6 @@ FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the code
 
 NAME = "roundtrip.Echo"
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: the protocol has no retries",
-        "ordering": "calls beside each other in no order",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the response with its status",
-        "source": "https://connectrpc.com/docs/protocol",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

@@ -16,7 +16,6 @@ TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
 REQUIRES = ("grpcio", "protobuf", "hpack")
 FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
-GUARANTEES = "grpc_sync"  # as that system's
 
 
 @dataclass(frozen=True)

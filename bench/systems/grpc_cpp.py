@@ -19,7 +19,6 @@ FLAGS = ("-Wl,--copy-dt-needed-entries", "-lgrpc++", "-lgrpc", "-lgpr", "-lproto
 programs.need(["grpcpp/grpcpp.h", "google/protobuf/message.h"], PACKAGES, ["protoc", "grpc_cpp_plugin"])
 
 SOURCE = _native.Source("_grpc_cpp.cpp", "grpc_cpp", FLAGS, ["_grpc_echo.proto"])
-GUARANTEES = "grpc_sync"  # as that system's
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,6 @@ FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the code
 STREAMS = 256  # of callers; each holds a thread of the server for as long as it lasts
 MOST_STREAMS = 2048  # of replies, likewise
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: without a retry policy gRPC sends again only what no server application has seen",
-        "ordering": "in order within a stream; calls beside each other in no order",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender of a stream waits (flow control of HTTP/2)",
-        "acknowledgement": "the reply with its status",
-        "source": "https://grpc.io/docs/guides/retry/ https://grpc.io/docs/guides/flow-control/",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options(_grpc.Options):

@@ -24,17 +24,6 @@ START_S = 0.3
 REQUIRES = ("grpclib", "protobuf", "grpcio", "hpack")  # the last two for the engine wire
 FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: the library makes each call once, and has no retries",
-        "acknowledgement": "the reply's status",
-        "persistence": "nothing is stored",
-        "ordering": "of the messages of a stream in order; of calls none, each is a stream of its own",
-        "back_pressure": "the sender waits (flow control of HTTP/2 for each stream and connection)",
-        "source": "https://grpclib.readthedocs.io/en/latest/ https://grpc.io/docs/guides/flow-control/",
-    },
-}
-
 CALL = "/roundtrip.Echo/Call"  # as in _grpc_echo.proto, and of the other gRPC systems
 REPLIES = "/roundtrip.Echo/Replies"
 

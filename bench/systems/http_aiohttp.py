@@ -25,26 +25,6 @@ ENCRYPTED = ("tcp",)  # aiohttp's connector for socket files does not encrypt
 MOST_WORKERS = 256
 MODULE = "bench.systems.http_aiohttp"  # that each worker runs
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: a POST is not sent again",
-        "ordering": "in order on a connection, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the response with its status",
-        "source": "https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2",
-    },
-    "resource=bytes": {
-        "delivery": (
-            "at least once where a kept connection breaks: the client sends an idempotent request (GET) again, once"
-        ),
-        "source": (
-            "https://github.com/aio-libs/aiohttp/blob/master/aiohttp/client.py "
-            "https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2"
-        ),
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

@@ -17,7 +17,6 @@ GROUP = "http"
 FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
 ENCRYPTED = ("tcp",)
 
-GUARANTEES = "http_stdlib"  # as that system's
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,6 @@ TRANSPORTS = ("tcp",)
 REQUIRES = ()
 GROUP = "http"
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: a POST is not sent again",
-        "ordering": "in order on a connection, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the response with its status",
-        "source": "https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

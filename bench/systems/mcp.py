@@ -23,17 +23,6 @@ START_S = 2.0
 REQUIRES = ("mcp", "uvicorn", "httptools")
 GROUP = "http"
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: a request that fails is not sent again",
-        "acknowledgement": "the result of the tool, or an error",
-        "persistence": "nothing is stored",
-        "ordering": "requests of a connection are handled side by side; each result has its request's identifier",
-        "back_pressure": "the sender waits (stdio: a full pipe; HTTP: flow control of the connection)",
-        "source": "https://modelcontextprotocol.io/specification/latest/basic/transports",
-    },
-}
-
 PATH = "/mcp"
 MOST_BYTES = 2**31  # of a request, whose limit is otherwise that of a public server
 

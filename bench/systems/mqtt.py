@@ -36,41 +36,6 @@ ROUNDS = 101  # of the hash of a password, as mosquitto_passwd makes it
 MOST_QUEUED = 100_000  # messages for one subscriber, of the qualities that wait
 MOST_BYTES = 2_000_000_000  # of the broker's memory: who publishes or subscribes beyond it loses the connection
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once (QoS 0)",
-        "ordering": "in order from one publisher on one topic",
-        "persistence": "nothing here (persistence is off, sessions end with their connection)",
-        "back_pressure": (
-            "none for the sender: what waits is in the broker's memory (2 GB here, beyond which connections end); "
-            "the sender of a one-way stream here waits for the reader's reports"
-        ),
-        "acknowledgement": "the reply; one way nobody",
-        "source": (
-            "https://docs.oasis-open.org/mqtt/mqtt/v5.0/os/mqtt-v5.0-os.html "
-            "https://mosquitto.org/man/mosquitto-conf-5.html"
-        ),
-    },
-    "qos=1": {
-        "delivery": "at least once within a session (QoS 1), between each side and the broker",
-        "acknowledgement": "the broker to the sender, the reader to the broker: when received, not when handled",
-        "back_pressure": (
-            "up to receive-maximum unacknowledged messages each way; the broker drops beyond max_queued_messages "
-            "(100,000 here)"
-        ),
-    },
-    "qos=2": {
-        "delivery": "exactly once within a session (QoS 2), between each side and the broker",
-        "acknowledgement": (
-            "the broker to the sender, the reader to the broker, in two exchanges: when received, not when handled"
-        ),
-        "back_pressure": (
-            "up to receive-maximum unacknowledged messages each way; the broker drops beyond max_queued_messages "
-            "(100,000 here)"
-        ),
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

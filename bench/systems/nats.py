@@ -31,37 +31,6 @@ QUEUE = "servers"  # of the servers under one subject, each request is given to 
 CONNECT_S = 3.0
 NUMBER, REPLY_TO = "Roundtrip-Number", "Roundtrip-Reply-To"  # headers of requests that go through a stream
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: to those who listen now",
-        "ordering": "in order from one publisher",
-        "persistence": "nothing is stored",
-        "back_pressure": (
-            "none for the sender: the broker ends the connection of a slow reader and drops what waits; the "
-            "sender of a one-way stream here waits for the reader's reports"
-        ),
-        "acknowledgement": "the reply; one way nobody",
-        "source": "https://docs.nats.io/learn/core-nats https://docs.nats.io/nats-server/nats_admin/slow_consumers",
-    },
-    "jetstream=true": {
-        "delivery": "at least once to the server; replies at most once",
-        "ordering": "in the order of the stream; what is delivered again comes later",
-        "persistence": (
-            "requests that are stored and not acknowledged (in a file, synchronized with the disk every 2 minutes "
-            "by default)"
-        ),
-        "back_pressure": (
-            "the sender waits for each acknowledgement of the broker; the broker sends the server up to 1,000 "
-            "unacknowledged ones"
-        ),
-        "acknowledgement": "the broker when it has stored a request; the server after its reply",
-        "source": (
-            "https://docs.nats.io/concepts/jetstream https://docs.nats.io/using-nats/jetstream/model_deep_dive "
-            "https://docs.nats.io/running-a-nats-service/configuration"
-        ),
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

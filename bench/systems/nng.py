@@ -13,21 +13,6 @@ START_S = 0.25
 REQUIRES = ("pynng",)
 ENCRYPTED = ("tcp",)
 
-GUARANTEES = {
-    "": {
-        "delivery": (
-            "at least once while the client waits: REQ sends again where the peer is lost or no reply comes for a "
-            "minute; one way (PUSH) at most once"
-        ),
-        "ordering": "one call at a time on a socket or context",
-        "persistence": "nothing is stored",
-        "back_pressure": "one call at a time; one way (PUSH) the sender blocks",
-        "acknowledgement": "the reply; one way nobody",
-        "source": (
-            "https://nng.nanomsg.org/man/v1.10.0/nng_req.7.html https://nng.nanomsg.org/man/v1.10.0/nng_push.7.html"
-        ),
-    },
-}
 Options = _nng.Options
 serve = _nng.serve
 Wire = _nng.Wire

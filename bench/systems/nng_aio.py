@@ -13,7 +13,6 @@ TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
 REQUIRES = ("pynng",)
 ENCRYPTED = ("tcp",)
-GUARANTEES = "nng"  # as that system's
 Wire = _nng.Wire
 
 

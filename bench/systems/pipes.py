@@ -14,17 +14,6 @@ REQUIRES = ()
 
 HEADER_BYTES = 4  # before each message: its length, big-endian
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: nothing is sent again, and what is in a pipe is lost with its reader",
-        "acknowledgement": "none by the kernel; here the reply",
-        "persistence": "nothing is stored",
-        "ordering": "in order",
-        "back_pressure": "the sender waits once the pipe is full (64 KiB in Linux)",
-        "source": "https://man7.org/linux/man-pages/man7/pipe.7.html",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

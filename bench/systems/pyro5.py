@@ -23,17 +23,6 @@ ENCRYPTED = ("tcp",)  # the library takes the name to verify from a host
 NAME = "echo"
 MOST_CONNECTIONS = 1000  # each holds a thread of the server; the library refuses further ones
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: MAX_RETRIES is 0 by default",
-        "ordering": "in order on a proxy, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the reply",
-        "source": "https://pyro5.readthedocs.io/en/latest/config.html",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

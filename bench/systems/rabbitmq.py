@@ -27,36 +27,6 @@ VERSION_COMMANDS = {"rabbitmq-server": "dpkg-query -W rabbitmq-server"}  # its o
 SERVER = _rabbitmq.SERVER
 FAILURES = (aiormq.exceptions.AMQPError, aio_pika.exceptions.AMQPException, OSError)
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: automatic acknowledgement, no confirms",
-        "ordering": "in order from one channel through one queue",
-        "persistence": "nothing: the queue is exclusive, its messages are transient",
-        "back_pressure": (
-            "the broker reads a publisher more slowly when its queues fall behind, and not beyond its memory "
-            "limit (2 GB here); the sender of a one-way stream here waits for the reader's reports"
-        ),
-        "acknowledgement": "the reply; one way nobody",
-        "source": "https://www.rabbitmq.com/docs/confirms https://www.rabbitmq.com/docs/flow-control",
-    },
-    "acknowledge=true, confirms=true": {
-        "delivery": (
-            "at most once if the server fails: the queue is exclusive and ends, with what waits in it, with its "
-            "server's connection; until then nothing is lost"
-        ),
-        "acknowledgement": "the broker confirms each message; the server acknowledges a request after its reply",
-    },
-    "queue=quorum, acknowledge=true, confirms=true": {
-        "delivery": "at least once to the server; replies at most once",
-        "ordering": "in order from one channel through one queue; what is delivered again is marked",
-        "persistence": "confirmed requests (durable, Raft log on disk; of one node here)",
-        "acknowledgement": (
-            "the broker confirms a request when it is on disk; the server acknowledges it after its reply"
-        ),
-        "source": "https://www.rabbitmq.com/docs/quorum-queues https://www.rabbitmq.com/docs/confirms",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options(_rabbitmq.Options):

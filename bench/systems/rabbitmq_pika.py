@@ -20,7 +20,6 @@ GROUP = "broker"
 LARGEST_BYTES = 64_000_000
 PROGRAMS = {"rabbitmq-server": "rabbitmq-server", "epmd": "erlang-base"}
 VERSION_COMMANDS = {"rabbitmq-server": "dpkg-query -W rabbitmq-server"}  # its own program starts a broker
-GUARANTEES = "rabbitmq"
 
 SERVER = _rabbitmq.SERVER
 FAILURES = (exceptions.AMQPError, OSError)

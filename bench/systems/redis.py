@@ -44,32 +44,6 @@ WORKERS = "workers"  # the consumer group that reads a stream: each entry is giv
 FIELD = b"m"  # of an entry: its message
 ENCODER = Encoder("utf-8", "strict", False)  # of the arguments of commands
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: a message that is popped is gone",
-        "ordering": "in order in a list",
-        "persistence": "nothing here (save and appendonly are off); Redis can write snapshots and a log",
-        "back_pressure": (
-            "none by Redis up to its maxmemory (2 GB here, then an error); the sender of a one-way stream here "
-            "waits while many messages are unread"
-        ),
-        "acknowledgement": "the broker, for each command; the reader never",
-        "source": (
-            "https://redis.io/docs/latest/commands/blpop/ "
-            "https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/"
-        ),
-    },
-    "queue=stream": {
-        "delivery": (
-            "at least once to the server, while the broker lives: what is not acknowledged stays pending and can "
-            "be claimed; replies at most once"
-        ),
-        "ordering": "in order in a stream; what is claimed again comes later",
-        "acknowledgement": "the broker, for each command; the server with its reply (XACK)",
-        "source": "https://redis.io/docs/latest/develop/data-types/streams/",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

@@ -20,17 +20,6 @@ START_S = 0.3
 REQUIRES = ("rpyc",)
 CONFIG = {"sync_request_timeout": None}  # this package has its own deadlines; the library's default is 30 s
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: a lost connection is an EOFError",
-        "ordering": "in order on a connection",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the reply",
-        "source": "https://rpyc.readthedocs.io/en/latest/api/core_protocol.html",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

@@ -25,17 +25,6 @@ PREFIX = 4
 MOST_BYTES = 256_000_000  # of one response, where they are gathered unseen
 pack, unpack = struct.Struct("!I").pack, struct.Struct("!I").unpack_from
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: nothing is sent again on a new connection",
-        "ordering": "in order on a connection",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the reply",
-        "source": "https://www.rfc-editor.org/rfc/rfc9293",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

@@ -14,7 +14,6 @@ VERSION_COMMANDS = {"g++": "g++ --version"}
 programs.need((), "g++")
 
 SOURCE = _native.Source("_sockets_c.cpp", "sockets_c", ("-pthread",))
-GUARANTEES = "sockets"  # as that system's
 Options = _native.Options  # TCP_NODELAY is set on both sides, and each message is one write
 
 

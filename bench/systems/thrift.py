@@ -25,17 +25,6 @@ TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
 REQUIRES = ("thriftpy2",)
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: the client does not retry",
-        "ordering": "in order on a connection, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the reply",
-        "source": "https://github.com/apache/thrift/blob/master/doc/specs/thrift-rpc.md",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

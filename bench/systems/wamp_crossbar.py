@@ -31,17 +31,6 @@ ENCRYPTED = ("tcp",)  # the router's endpoints at socket files do not encrypt
 REALM, PROCEDURE = "roundtrip", "roundtrip.echo"
 FRAMINGS = ("rawsocket", "websocket")
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: the router forwards a call once, and forgets it with its sessions",
-        "ordering": "calls of one session to one callee in order",
-        "persistence": "nothing is stored by the router",
-        "back_pressure": "none: what a slow side does not read is kept in the router's memory",
-        "acknowledgement": "the result or the error",
-        "source": "https://wamp-proto.org/wamp_latest_ietf.html https://crossbar.io/docs/",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

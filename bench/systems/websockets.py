@@ -20,20 +20,6 @@ REQUIRES = ("websockets",)
 ENCRYPTED = ("tcp",)
 GROUP = "http"
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: nothing is sent again",
-        "acknowledgement": "none by the protocol; here the reply",
-        "persistence": "nothing is stored",
-        "ordering": "in order on a connection",
-        "back_pressure": "the sender waits (flow control of TCP), once the library's buffer and the kernel's are full",
-        "source": (
-            "https://www.rfc-editor.org/rfc/rfc6455#section-5.4 "
-            "https://websockets.readthedocs.io/en/stable/topics/memory.html"
-        ),
-    },
-}
-
 LIBRARIES = {"websockets": "websockets.asyncio", "picows": "picows.websockets.asyncio"}
 UNLIMITED: dict[str, Any] = {"open_timeout": None, "ping_interval": None, "max_size": None}
 

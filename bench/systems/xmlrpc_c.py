@@ -23,26 +23,6 @@ programs.need(["xmlrpc-c/server_pstream.hpp"], "g++ libxmlrpc-c++8-dev")
 
 SOURCE = _native.Source("_xmlrpc_c.cpp", "Xmlrpc-c", FLAGS)
 
-GUARANTEES = {
-    "": {
-        "delivery": "at least once where a kept connection breaks before the response: libcurl sends the request again",
-        "ordering": "in order on a connection, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the response with its status",
-        "source": (
-            "https://xmlrpc-c.sourceforge.io/doc/libxmlrpc_client.html "
-            "https://github.com/curl/curl/blob/master/lib/transfer.c"
-        ),
-    },
-    "protocol=pstream": {
-        "delivery": "at most once: nothing is sent again on a new connection",
-        "ordering": "in order on a connection",
-        "acknowledgement": "the reply",
-        "source": "https://xmlrpc-c.sourceforge.io/packetstream.php",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options(_native.Options):

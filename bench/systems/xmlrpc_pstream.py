@@ -26,17 +26,6 @@ ESC = b"\x1b"
 OPEN, END, LITERAL = b"\x1bPKT", b"\x1bEND", b"\x1bESC"
 WORDS = (b"PKT", b"END", b"ESC", b"NOP")
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: nothing is sent again on a new connection",
-        "ordering": "in order on a connection",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the reply",
-        "source": "https://xmlrpc-c.sourceforge.io/packetstream.php",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

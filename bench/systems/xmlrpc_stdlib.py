@@ -18,20 +18,6 @@ START_S = 0.12
 REQUIRES = ()
 GROUP = "http"
 
-GUARANTEES = {
-    "": {
-        "delivery": "at least once where a kept connection breaks: the client sends the request again, once",
-        "ordering": "in order on a connection, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the response with its status",
-        "source": (
-            "https://docs.python.org/3/library/xmlrpc.client.html "
-            "https://github.com/python/cpython/blob/3.11/Lib/xmlrpc/client.py"
-        ),
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

@@ -22,26 +22,6 @@ ROUTER_OPTION = "router"
 ENCRYPTED = ("tcp",)
 PATIENCE_S = 3600.0  # for a reply: this package has its own deadlines
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: reliable from hop to hop while a connection lasts",
-        "ordering": "in order from one publisher; queries beside each other in no order",
-        "persistence": "nothing is stored",
-        "back_pressure": (
-            "the sender blocks (congestion control BLOCK, set here for one-way streams; the default of "
-            "publications drops)"
-        ),
-        "acknowledgement": "the reply; one way nobody",
-        "source": (
-            "https://docs.rs/zenoh/latest/zenoh/qos/enum.CongestionControl.html "
-            "https://docs.rs/zenoh/latest/zenoh/qos/enum.Reliability.html"
-        ),
-    },
-    "router=true": {
-        "persistence": "nothing is stored by the router",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:

@@ -24,17 +24,6 @@ HANDSHAKE_S = 2.0
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 EVENT = struct.Struct("=Hi")  # an event's kind and value in its first frame
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: REQ does not send again; what is queued for a lost connection can be lost",
-        "ordering": "in order between two sockets",
-        "persistence": "nothing is stored",
-        "back_pressure": "one call at a time; one way (PUSH) the sender blocks at the high-water mark",
-        "acknowledgement": "the reply; one way nobody",
-        "source": "https://libzmq.readthedocs.io/en/latest/zmq_socket.html",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:
