@@ -5,7 +5,6 @@ over its samples as raw int64. For the transport ``inproc`` the server is a thre
 """
 
 import gc
-import inspect
 import queue
 import resource
 import threading
@@ -15,9 +14,10 @@ from typing import Any
 
 from bench import credentials, systems
 from bench.child import memory, timed_loops
+from bench.child.caller import is_async
 from bench.child.loads import Callers
 from bench.child.one_way import Receiving, Sending
-from bench.child.server import Echo
+from bench.child.server import Echo, serve
 from bench.child.structured_messages import application, carried
 from bench.contract import Binding
 from bench.process import cpu_clocks
@@ -47,7 +47,7 @@ class ServerThread(threading.Thread):
 
     def _serve(self, binding: Binding) -> None:
         if self._spec.case.load != "stream":
-            return self._system.serve(binding, self._options, self.echo)
+            return serve(self._system, binding, self._options, self.echo)
         receiving = Receiving(self._system, binding, self._options)
         self.outbox.put(receiving.address)
         payload = timed_loops.make_payloads(self._spec.case.payload_bytes, self._spec.seed)[0]
@@ -171,8 +171,7 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
     if case.outstanding > 1 or case.large_bytes:
         from bench.child import outstanding
 
-        is_async = inspect.iscoroutinefunction(getattr(system.Client, "call", None))
-        return (outstanding.Awaited if is_async else outstanding.Pipelined)(*given)
+        return (outstanding.Awaited if is_async(system.Client) else outstanding.Pipelined)(*given)
     if case.load == "closed" and systems.makes_calls(system, case.options):
         payloads = timed_loops.make_payloads(case.payload_bytes, spec.seed)
         return system.Load(server.address, options, payloads, case.callers, case.calls_per_caller)

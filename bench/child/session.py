@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from bench import credentials, systems
 from bench.child import timed_loops
+from bench.child.caller import is_async, run_plain, translating
 from bench.contract import LoadReport
 from bench.errors import BenchError, TransportError
 from bench.process import cpu_clocks
@@ -141,7 +142,8 @@ def main() -> None:
     payloads = timed_loops.make_payloads(given.payload_bytes, given.seed)
     prepared_ns = time.perf_counter_ns()
     loop, run = _loop(client, options)
-    answered_ns, called_ns = run(_calls(client, loop, payloads, max(0, given.calls - 1)))
+    with translating(client):
+        answered_ns, called_ns = run(_calls(client, loop, payloads, max(0, given.calls - 1)))
     moments = {"interpreted_ns": interpreted_ns, "prepared_ns": prepared_ns}
     done = SessionDone(**moments, answered_ns=answered_ns, called_ns=called_ns)
     print(b"".join(encode(done)).decode(), end="")
@@ -167,23 +169,13 @@ async def _calls(client: Any, loop: Any, payloads: list[bytes], more: int) -> tu
 
 def _loop(client: Any, options: Any) -> tuple[Any, Any]:
     """Return the timed loop for a client's kind of calls, and the function that runs ``_calls`` to its end."""
-    import inspect
-
-    if not inspect.iscoroutinefunction(type(client).call):
-        return timed_loops.closed, _run_plain
+    if not is_async(type(client)):
+        return timed_loops.closed, run_plain
     import asyncio
 
     from bench.process import event_loops
 
     return timed_loops.closed_async, asyncio.Runner(loop_factory=event_loops.factory(options)).run
-
-
-def _run_plain(coroutine: Any) -> Any:
-    """Return the result of a coroutine that waits for nothing."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return end.value
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from bench import documents
 from bench.contract import GROUPS, GUARANTEES, System
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
 from bench.process import sources
-from bench.text import quoted
+from bench.text import listed, quoted
 
 if TYPE_CHECKING:
     from bench.plan import service_file
@@ -241,9 +241,27 @@ def _guarantees(file: str, changed_ns: int) -> dict[str, Any]:
 def defines(name: str, function: str) -> bool:
     """Return whether the system's file defines a function at top level, without importing it; a broken one does not."""
     try:
-        return any(isinstance(node, ast.FunctionDef) and node.name == function for node in tree_of(name).body)
+        return any(function in _bound(node) for node in tree_of(name).body)
     except SystemFileError:
         return False
+
+
+def _bound(node: ast.stmt) -> list[str]:
+    """Return the names that a statement defines or assigns."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+
+
+def unmet(options: Any, needed: Mapping[str, Any]) -> str:
+    """Return what to give instead of options, as in "tls false and qos 0", where others are needed; "" if all are met.
+
+    needed: the names and values of the options that a part of a system works with, such as its ``FOR_WIRE``.
+    """
+    wrong = {name: value for name, value in needed.items() if getattr(options, name, value) != value}
+    words = [f"{name} {str(value).lower() if isinstance(value, bool) else value}" for name, value in wrong.items()]
+    return listed(words) if words else ""
 
 
 def is_routed(name: str, options: Mapping[str, Any]) -> bool:

@@ -13,12 +13,12 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bench.contract import Address, Binding, RouterService, parse_address
 from bench.errors import NotInstalledError, TransportError
 from bench.process import pipes
-from bench.systems import _ports
+from bench.systems import _client, _ports, _wire
 
 LOGIN = "ROUNDTRIP_BROKER_LOGIN"  # USER:PASSWORD that brokers started here ask for, and that clients present
 OWN = "login"  # the key under which a broker of a run announces the login that it asks for, USER:PASSWORD
@@ -150,6 +150,22 @@ def endpoints(binding: Binding, transports: Sequence[str], encrypted: Sequence[s
                 where = Address("tcp", binding.host, _ports.free(binding.host), "")
             places[endpoint(transport, is_encrypted)] = where
     return places
+
+
+class Client(_client.Client):
+    """A connection of a blocking library to a broker, by which requests go to the server of a ``name``."""
+
+    def __init__(self, address: str, options: Any) -> None:
+        super().__init__(address, options)
+        self.name = split(address)[1]
+
+
+class Wire(_wire.Dialog):
+    """One connection to a broker, by which requests go to the server of a ``name``."""
+
+    def __init__(self, address: str, options: Any = None) -> None:
+        super().__init__(address, options)
+        self.name = split(address)[1]
 
 
 def write(binding: Binding, name: str, lines: Sequence[str]) -> str:

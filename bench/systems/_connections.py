@@ -2,6 +2,9 @@
 
 import os
 import socket
+import threading
+from collections.abc import Callable
+from typing import NoReturn
 
 from bench.contract import Address, Binding, parse_address
 from bench.errors import TransportError
@@ -34,17 +37,26 @@ def announced(listener: socket.socket, endpoint: str) -> str:
     return endpoint if where.transport == "ipc" else str(where._replace(port=listener.getsockname()[1]))
 
 
-def bound(binding: Binding, tls: bool = False, backlog: int = 128) -> tuple[socket.socket, str]:
+def bound(binding: Binding, tls: bool = False, backlog: int = 128, nodelay: bool = False) -> tuple[socket.socket, str]:
     """Return a socket that listens where a server has to, and the address that clients connect to.
 
-    With TLS the first one to read from a connection makes its handshake.
+    With TLS the first one to read from a connection makes its handshake. nodelay: set TCP_NODELAY on each connection.
     """
     listener = listen(parse_address(binding.endpoint()), backlog)
     address = announced(listener, binding.endpoint())
+    if binding.transport == "tcp":
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)  # inherited by connections
     if tls:
         context = _tls.server_context(binding.credentials)
         listener = context.wrap_socket(listener, server_side=True, do_handshake_on_connect=False)
     return listener, address
+
+
+def serve(listener: socket.socket, answer: Callable[[socket.socket], object]) -> NoReturn:
+    """Accept connections, and answer each in a thread of its own."""
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=answer, args=(connection,), daemon=True).start()
 
 
 def refuse_if_taken(endpoint: str) -> None:

@@ -6,11 +6,14 @@ Stricter than many parsers, because a benchmark needs no tolerance: what is malf
 nothing is awaited is an error. Source: RFC 9113 (frames, settings, flow control), RFC 7541 (header blocks).
 """
 
+import socket
 import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from bench.contract import parse_address
 from bench.errors import NotInstalledError, TransportError, UnprocessedError
+from bench.systems import _connections
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
@@ -490,6 +493,19 @@ class Conversation:
     @staticmethod
     def _complete(stream: Stream) -> Response:
         return Response(stream.heads[0], bytes(stream.body), stream.heads[-1])
+
+
+class Wire(Conversation):
+    """Requests on a connection to an address, encrypted by a layer ``tls`` if there is one."""
+
+    def __init__(self, address: str, fields: Asked, most_body: int, tls: Any = None) -> None:
+        self.server, self.tls = parse_address(address), tls
+        super().__init__(fields, most_body)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
+        self.start()
+        return _connections.connect(self.server, nodelay=True)
 
 
 class Parts(Conversation):

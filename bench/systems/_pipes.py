@@ -22,7 +22,6 @@ class Ends(NamedTuple):
     write: int
 
     def close(self) -> None:
-        """Close both."""
         for descriptor in set(self):
             os.close(descriptor)
 

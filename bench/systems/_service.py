@@ -388,7 +388,6 @@ class Session:
         return TransportError(f"{request.name} had no answer: {reason or type(reason).__name__}", kind)
 
     async def close(self) -> None:
-        """Disconnect."""
         await self._session.close()
 
 
@@ -427,7 +426,6 @@ class Client:
             self._known |= draws.drawn | reply.saved()
 
     async def call(self, payload: bytes) -> Reply:
-        """Make the next request."""
         request, data = self._next or self._prepared(b"" if self.described.says.recording else payload)
         self._next = None
         reply = await self._ask(request, data)
@@ -460,7 +458,6 @@ class Client:
         return request, _as_bytes(request, has_stream)
 
     async def close(self) -> None:
-        """Disconnect."""
         for each in (self._session, self._channel):
             if each:
                 await each.close()
@@ -545,12 +542,10 @@ class Wire(_http_wire.Responses):
         if any(request.http and request.http.method == "HEAD" for request in described.says.requests):
             raise ValueError("the wire expects a body where a response has a length: it makes no HEAD requests")
         super().__init__(address)
-        self._host, self.timeout_s = described.called(parse_address(address)), described.says.timeout_s
-        self.tls = _service_tls.Layer(described, address) if described.is_encrypted else None
-        self._of = of
+        self._host, self.timeout_s, self._of = described.called(self.server), described.says.timeout_s, of
+        self.tls = _service_tls.layer(described, address)
 
     def request(self, payload: bytes) -> bytes:
-        """Return the bytes of a request."""
         return _service_wire.as_bytes(self._of(payload), self._host)
 
     def end(self, buffer: _http_wire.Buffer, length: int) -> int:
@@ -561,7 +556,6 @@ class Wire(_http_wire.Responses):
         return begin + stop if stop else 0
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload if the response is as expected; TransportError if it is not."""
         response = response[_http_wire.final(response, len(response)) :]
         head = _http_wire.read_head(response, len(response))
         assert head

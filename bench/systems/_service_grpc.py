@@ -343,7 +343,6 @@ class Channel:
         return code.name, details.encode()
 
     async def close(self) -> None:
-        """Disconnect."""
         await self._channel.close()
 
 
@@ -361,18 +360,17 @@ class Wire(_grpc_wire.Calls):
             raise ValueError("the wire makes gRPC calls with the same headers: write them without values")
         self._described, self._of = described, of
         self.timeout_s = described.says.timeout_s
-        headers, where = of(b"").headers, parse_address(address)
-        metadata = tuple((name.lower(), value) for name, value in headers.items())
-        tls = _service_tls.Layer(described, address, "h2") if described.is_encrypted else None
-        super().__init__(address, calls[0].method, described.called(where), metadata, MOST_MESSAGE, tls)
+        metadata = tuple((name.lower(), value) for name, value in of(b"").headers.items())
+        tls = _service_tls.layer(described, address, "h2")
+        host = described.called(parse_address(address))
+        super().__init__(address, calls[0].method, host, metadata, MOST_MESSAGE, tls)
 
     def request(self, payload: bytes) -> bytes:
         """Return the body of a request; the service is asked for its interface where its file names none."""
-        reflect(self._described, self._where)
+        reflect(self._described, self.server)
         return _grpc_wire.request_of(encoded(self._of(payload)))
 
     def body(self, response: Any, payload: bytes) -> bytes:
-        """Return the payload if the response is as expected; TransportError if it is not."""
         request, (status, details) = self._of(payload), _grpc_wire.status_of(response)
         refuse(request, fault(request, status, _grpc_wire.message_of(response) if status == "OK" else details.encode()))
         return payload
@@ -394,13 +392,12 @@ class StreamWire(_service_wire.Streams):
     def __init__(
         self, address: str, described: Service, requests_of: Callable[[bytes], _service_wire.Requests]
     ) -> None:
-        self._described, self._where = described, parse_address(address)
-        self._connection = Connection(address, described)
+        self._described, self._connection = described, Connection(address, described)
         super().__init__(self._connection, described, requests_of)
 
     def begin(self, payload: bytes) -> None:
         """Do what ``Streams.begin`` does; the service is asked for its interface where its file names none."""
-        reflect(self._described, self._where)
+        reflect(self._described, self._connection.server)
         super().begin(payload)
         self._messages, self._count = _grpc_wire.Messages(MOST_MESSAGE), 0
 

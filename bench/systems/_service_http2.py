@@ -77,7 +77,6 @@ class Connection(_http2.Parts, asyncio.Protocol):
         self.may_begin.set()
 
     def send(self, fields: _http2.Asked, body: bytes) -> Reply:
-        """Send a request."""
         reply = Reply()
         reply.stream = self.ask(fields, body, reply)
         self._replies.add(reply)
@@ -191,6 +190,5 @@ class Session:
         return TransportError(f"{request.name} had no answer over HTTP/2: {reason or type(reason).__name__}", kind)
 
     async def close(self) -> None:
-        """Disconnect."""
         if self._connection:
             self._connection.close()

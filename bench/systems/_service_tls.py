@@ -123,6 +123,11 @@ def failed(described: Service, reason: BaseException) -> TransportError:
     return TransportError(f"no encrypted connection to {described.name}: {text}", "connect")
 
 
+def layer(described: Service, address: str, protocol: str = "") -> "Layer | None":
+    """Return TLS of a connection of the load generator ``wire``; None for a service without TLS."""
+    return Layer(described, address, protocol) if described.is_encrypted else None
+
+
 class Layer(_tls.Layer):
     """TLS of one connection of the load generator ``wire``."""
 

@@ -106,6 +106,6 @@ def matched(declared: Any) -> Any:
     return declared
 
 
-def words(reason: Exception) -> str:
+def words(reason: BaseException) -> str:
     """Return what the library says of a failure, in one line."""
     return str(reason).split(" at /")[0].splitlines()[0]

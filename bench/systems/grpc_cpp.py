@@ -64,5 +64,4 @@ class Load(_native.Load):
 
 
 Client = _twin.with_options(grpc_sync.Client, in_python)
-Wire = _twin.with_options(_grpc_wire.Wire, in_python)
-MultiplexedWire = _twin.with_options(_grpc_wire.MultiplexedWire, in_python)
+Wire = MultiplexedWire = _twin.with_options(_grpc_wire.Wire, in_python)

@@ -13,10 +13,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bench.contract import Address, Binding, Service, parse_address
+from bench.contract import Address, Binding, Service
 from bench.errors import TransportError
 from bench.process import event_loops
-from bench.systems import _asgi, _connections, _http_wire, _pipes
+from bench.systems import _asgi, _client, _connections, _http_wire, _pipes
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 2.0
@@ -71,11 +71,11 @@ def _server(options: Options, service: Service) -> Any:
     return server
 
 
-def serve(binding: Binding, options: Options, service: Service) -> None:
+async def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
     server = _server(options, service)
     if binding.transport == "ipc":
-        event_loops.run(_serve_stdio(server, binding, service), options)
+        await _serve_stdio(server, binding, service)
         return
     application = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -87,7 +87,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     )
     listener = _asgi.listen(binding.endpoint())
     service.announce(_connections.announced(listener, binding.endpoint()))
-    event_loops.run(_asgi.uvicorn(application, listener, "httptools", "", lifespan="on"), options)
+    await _asgi.uvicorn(application, listener, "httptools", "", lifespan="on")
 
 
 async def _serve_stdio(server: Any, binding: Binding, service: Service) -> None:
@@ -157,24 +157,29 @@ async def _through_pipes(where: Address) -> AsyncIterator[Any]:
         sending.close()
 
 
-class Client:
+class Client(_client.AsyncClient):
     """One client of the SDK, with a session over pipes or HTTP."""
+
+    ERRORS = (Exception,)  # also what the steps of the library raise, in groups
 
     def __init__(self, address: str, options: Options) -> None:
         import mcp  # now, so that ``open`` only connects
 
+        super().__init__(address, options)
         self._library: Any = mcp
-        self._where = parse_address(address)
         self._mode: Any = "legacy" if options.protocol == "legacy" else "auto"
 
-    async def open(self) -> None:
+    async def connect(self) -> None:
         """Connect, and agree on the version of the protocol."""
         self._is_over, opened = asyncio.Event(), asyncio.get_running_loop().create_future()
         self._session = asyncio.create_task(self._stay(opened))
-        try:
-            await opened
-        except Exception as reason:  # also what the steps of the library raise, in groups
-            raise TransportError(f"no MCP server answers at {self._where}: {_text(reason)}", "connect") from reason
+        await opened
+
+    def unreachable(self, reason: BaseException) -> TransportError:
+        return TransportError(f"no MCP server answers at {self.server}: {_text(reason)}", "connect")
+
+    def failed(self, reason: BaseException) -> TransportError:
+        return TransportError(f"the call failed: {_text(reason)}", "read")
 
     async def _stay(self, opened: Any) -> None:
         """Enter the SDK's client and leave it, in a task of its own: it cancels that one when a connection breaks."""
@@ -189,22 +194,19 @@ class Client:
     @contextlib.asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
         """Yield the pipes, or the SDK's transport over HTTP without limits of time and size."""
-        if self._where.transport == "ipc":
-            yield _through_pipes(self._where)
+        if self.server.transport == "ipc":
+            yield _through_pipes(self.server)
             return
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        url = f"http://{_http_wire.authority(self._where)}{PATH}"
+        url = f"http://{_http_wire.authority(self.server)}{PATH}"
         async with httpx2.AsyncClient(timeout=None, trust_env=False) as http:
             yield streamable_http_client(url, http_client=http, max_sse_event_size=None)
 
     async def call(self, payload: bytes) -> bytes:
         """Call the tool and return the bytes in its result."""
-        try:
-            result = await self._client.call_tool("echo", {"data": base64.b64encode(payload).decode()})
-        except Exception as reason:  # as in ``open``
-            raise TransportError(f"the call failed: {_text(reason)}", "read") from reason
+        result = await self._client.call_tool("echo", {"data": base64.b64encode(payload).decode()})
         text = result.content[0].text if result.content else ""
         if result.is_error:
             raise TransportError(f"the tool failed: {text}", "tool")
@@ -214,7 +216,6 @@ class Client:
             raise TransportError(f"the result holds no base64: {reason}", "body") from reason
 
     async def close(self) -> None:
-        """Disconnect."""
         self._is_over.set()
         await self._session
 
@@ -222,7 +223,7 @@ class Client:
 Multiplexed = Client
 
 
-def _text(reason: Exception) -> str:
+def _text(reason: BaseException) -> str:
     """Return what the SDK says of a failure, of several the first."""
     while isinstance(reason, ExceptionGroup):
         reason = reason.exceptions[0]

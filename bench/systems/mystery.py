@@ -14,9 +14,9 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _connections, _workers, sockets
+from bench.systems import _client, _connections, _workers, sockets
 
 TRANSPORTS = ("tcp",)
 REQUIRES = ()
@@ -98,9 +98,7 @@ class _Server:
 
     def accept(self, listener: socket.socket) -> None:
         """Answer each connection in a thread of its own."""
-        while True:
-            connection, _ = listener.accept()
-            threading.Thread(target=self._answer_all, args=(connection,), daemon=True).start()
+        _connections.serve(listener, self._answer_all)
 
     def _answer_all(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError, TransportError):
@@ -123,41 +121,32 @@ class _Server:
             connection.sendall(part)
 
 
-class Client:
+class Client(_client.Client):
     """The client of a box; it knows only the protocol details that it needs."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._way = parse_address(address), way(options.box)
+    KIND = "call"
 
-    def open(self) -> None:
-        """Connect."""
-        self._connection = _connections.connect(self._where, nodelay=True)
+    def connect(self) -> None:
+        self._way = way(self.options.box)
+        self.connection = _connections.connect(self.server, nodelay=True)
 
     def call(self, payload: bytes) -> bytes:
-        """Send one request and return its reply."""
-        try:
-            if not self._way.keep:
-                self.close()
-                self.open()
-            self._connection.sendall(sockets.pack(len(payload)) + payload)
-            length = sockets.unpack(self._receive(sockets.PREFIX))[0]
-            body = self._receive(length & ~PACKED)
-            return bytes.fromhex(zlib.decompress(body).decode()) if length & PACKED else body
-        except OSError as reason:
-            raise TransportError(f"the call failed: {reason}") from reason
+        if not self._way.keep:
+            self.close()
+            self.open()
+        self.connection.sendall(sockets.pack(len(payload)) + payload)
+        length = sockets.unpack(self._receive(sockets.PREFIX))[0]
+        body = self._receive(length & ~PACKED)
+        return bytes.fromhex(zlib.decompress(body).decode()) if length & PACKED else body
 
     def _receive(self, size: int) -> bytes:
-        chunks, receive = [], self._connection.recv
+        chunks, receive = [], self.connection.recv
         while size > 0:
             chunks.append(receive(size))
             size -= len(chunks[-1])
             if not chunks[-1]:
                 raise TransportError("the server closed the connection in the middle of a message")
         return b"".join(chunks)
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._connection.close()
 
 
 def _serve(listener: socket.socket, options: dict[str, str], announce: Callable[[Callable[[], int]], None]) -> None:

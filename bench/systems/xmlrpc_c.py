@@ -1,7 +1,6 @@
 """Xmlrpc-c: the C++ library, Abyss and curl over HTTP or its packet stream; either side can be in Python."""
 
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -74,28 +73,13 @@ class Load(_native.Load):
         return SOURCE.start([*words, *(connection.fileno() for connection in connections)], connections)
 
 
-class Client:
-    """The client in Python that speaks the same protocol."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        system, its_options = _in_python(options)
-        self._client = system.Client(address, its_options)
-
-    def open(self) -> None:
-        """Connect."""
-        self._client.open()
-
-    @property
-    def call(self) -> Callable[[bytes], bytes]:
-        """Make one call and return its reply: the other client's own method."""
-        return self._client.call
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._client.close()
+def Client(address: str, options: Options) -> Any:  # noqa: N802 - stands for the classes of both protocols
+    """Return the client in Python that speaks the same protocol."""
+    system, its_options = _in_python(options)
+    return system.Client(address, its_options)
 
 
-def Wire(address: str, options: Options) -> Any:  # noqa: N802 - stands for the classes of both protocols
+def Wire(address: str, options: Options) -> Any:  # noqa: N802 - as ``Client``
     """Return the requests and responses of the protocol as bytes, for the load generator ``wire``."""
     system, its_options = _in_python(options)
     return system.Wire(address, its_options)

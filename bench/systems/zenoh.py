@@ -82,36 +82,30 @@ def _answering(session: Any, key: str, answer: Callable[[bytes], bytes]) -> Any:
     return session.declare_queryable(key, handle, complete=True)
 
 
-class _End:
+class _End(_broker.Client):
     """One session that is connected to the server's, or to the router."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._address, self._options, self._key = address, options, _key(address)
+    ERRORS = (zenoh.ZError,)
 
-    def _connect(self) -> None:
-        mode = "client" if self._options.router else "peer"
-        self._session = _zenoh.connected(mode, self._address, self._options.tls)
+    def connect(self) -> None:
+        mode = "client" if self.options.router else "peer"
+        self.connection = _zenoh.connected(mode, str(self.server), self.options.tls)
 
-    def close(self) -> None:
-        """Disconnect when all messages have been sent."""
-        self._session.close()
+    def failed(self, reason: BaseException) -> TransportError:
+        return TransportError(f"the call failed: {_zenoh.words(reason)}", "read")
 
 
 class Client(_End):
     """The client, whose queries are calls."""
 
-    def open(self) -> None:
+    def connect(self) -> None:
         """Connect, and wait until the server's declaration has come."""
-        self._connect()
-        querier = self._session.declare_querier(self._key, timeout=PATIENCE_S)
-        self._querier = _zenoh.matched(querier)
+        super().connect()
+        self._querier = _zenoh.matched(self.connection.declare_querier(self.name, timeout=PATIENCE_S))
 
     def call(self, payload: bytes) -> bytes:
         """Send one query and return its reply."""
-        try:
-            return _first(self._querier.get(payload=payload))
-        except zenoh.ZError as reason:
-            raise TransportError(f"the call failed: {_zenoh.words(reason)}", "read") from reason
+        return _first(self._querier.get(payload=payload))
 
 
 def _first(replies: Any) -> bytes:
@@ -126,16 +120,12 @@ def _first(replies: Any) -> bytes:
 class Sender(_End):
     """The sending end of a one-way stream: a publisher that waits while the connection takes nothing."""
 
-    def open(self) -> None:
+    def connect(self) -> None:
         """Connect, and wait until the receiver's declaration has come."""
-        self._connect()
+        super().connect()
         block = zenoh.CongestionControl.BLOCK  # the default drops what does not fit
-        publisher = self._session.declare_publisher(self._key, congestion_control=block)
-        self._publisher = _zenoh.matched(publisher)
-
-    def send(self, payload: bytes) -> None:
-        """Publish one message."""
-        self._publisher.put(payload)
+        publisher = self.connection.declare_publisher(self.name, congestion_control=block)
+        self.send = _zenoh.matched(publisher).put
 
 
 class Receiver:
@@ -146,11 +136,9 @@ class Receiver:
         self._subscriber: Any = self._session.declare_subscriber(_key(self.address), zenoh.handlers.FifoChannel(256))
 
     def receive(self) -> bytes:
-        """Return the next message, waiting for it."""
         return self._subscriber.recv().payload.to_bytes()
 
     def close(self) -> None:
-        """Release the session."""
         self._session.close()
 
 
