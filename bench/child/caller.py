@@ -125,7 +125,7 @@ class InOneTask:
 
     def __init__(self, runner: Any) -> None:
         self._runner = runner
-        self._given: deque[tuple[Any, Any]] = deque()  # coroutines, and the futures of their results
+        self._queue: deque[tuple[Any, Any]] = deque()  # coroutines, and the futures of their results
         self._task: Any = None
         self._turn: Any = None  # the future for which the task waits while nothing is given
 
@@ -139,7 +139,7 @@ class InOneTask:
 
         loop = asyncio.get_running_loop()
         done = loop.create_future()
-        self._given.append((coroutine, done))
+        self._queue.append((coroutine, done))
         if self._task is None or self._task.done():  # a library has cancelled it
             self._task = loop.create_task(self._work(loop))
             self._task._log_destroy_pending = False  # it ends with its loop, as those of ``gather`` do
@@ -149,10 +149,10 @@ class InOneTask:
 
     async def _work(self, loop: Any) -> None:
         while True:
-            while not self._given:
+            while not self._queue:
                 self._turn = loop.create_future()
                 await self._turn
-            coroutine, done = self._given.popleft()
+            coroutine, done = self._queue.popleft()
             try:
                 done.set_result(await coroutine)
             except BaseException as reason:  # whoever waits for the future gets it

@@ -96,7 +96,7 @@ def adopted(value: Any) -> Any:
     """Return a parameter's value; in a text, paths of service files that are there are replaced by their names."""
     if not isinstance(value, str):
         return value
-    return PATH.sub(lambda found: adopt(found[0]) if is_service(found[0]) else found[0], value)
+    return PATH.sub(lambda match: adopt(match[0]) if is_service(match[0]) else match[0], value)
 
 
 def file_of(name: str) -> str:
@@ -137,9 +137,9 @@ def _unusable(file: str, reason: BaseException) -> SystemFileError:
     while trace:
         line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == file else line
         trace = trace.tb_next
-    said = " ".join(str(reason).split())
-    where = f"{file}, line {line}" if line else file
-    return SystemFileError(f"{where}: {type(reason).__name__}: {said}: correct the file")
+    text = " ".join(str(reason).split())
+    place = f"{file}, line {line}" if line else file
+    return SystemFileError(f"{place}: {type(reason).__name__}: {text}: correct the file")
 
 
 def service_of(name: str) -> "service_file.Service | None":

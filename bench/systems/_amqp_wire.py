@@ -138,8 +138,8 @@ def _answered(connection: socket.socket, wanted: tuple[int, int]) -> None:
     if name == CLOSE and wanted == TUNE:
         raise _broker.refused(_reason(content))
     if name != wanted:
-        said = _reason(content) if name in (CLOSE, CHANNEL_CLOSE) else f"it sends the method {name}"
-        raise TransportError(f"the broker refuses the connection: {said}", "connect")
+        text = _reason(content) if name in (CLOSE, CHANNEL_CLOSE) else f"it sends the method {name}"
+        raise TransportError(f"the broker refuses the connection: {text}", "connect")
 
 
 def _reason(content: bytes) -> str:

@@ -57,6 +57,10 @@ class Connection(_client.AsyncClient):
         """Have ``take`` awaited for each message that is published to a name."""
         raise NotImplementedError
 
+    async def acknowledge(self, message: Any) -> None:
+        """Acknowledge a message of the library that has been handled."""
+        await message.ack()
+
     def failed(self, reason: BaseException) -> TransportError:
         return _broker.no_reply(self.name) if isinstance(reason, TimeoutError) else super().failed(reason)
 
@@ -212,6 +216,14 @@ class Receiver(_Inbox):
 
     def failed(self, reason: BaseException) -> TransportError:
         return _broker.lost()
+
+
+def ends(kind: type[Connection]) -> tuple[Any, Any, Any]:
+    """Return the classes ``StreamClient``, ``Sender`` and ``Receiver`` for connections of a kind."""
+    stream_client, sender, receiver = (
+        type(base.__name__, (base, kind), {"__doc__": base.__doc__}) for base in (StreamClient, Sender, Receiver)
+    )
+    return stream_client, sender, receiver
 
 
 def most_ahead(size: int) -> int:

@@ -46,8 +46,8 @@ class Options:
 
 def place(address: str) -> str:
     """Return an address in gRPC's form."""
-    where = parse_address(address)
-    return f"unix:{where.path}" if where.transport == "ipc" else where.place
+    parsed = parse_address(address)
+    return f"unix:{parsed.path}" if parsed.transport == "ipc" else parsed.place
 
 
 FOR_WIRE = {"rpc": "unary", "connections": "own"}  # each caller has a connection

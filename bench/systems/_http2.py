@@ -201,22 +201,22 @@ class Conversation:
         head = self._blocks.get(self._kind) or self._encode(not body)
         self._newest += 2
         stream = self._streams[self._newest] = Stream(self._newest, number, self._peer_window)
-        where, size = _word.pack(self._newest), len(body)
+        number_bytes, size = _word.pack(self._newest), len(body)
         opening, self._opening = self._opening, b""
         if opening:  # what acknowledges the settings of a server that sent them first follows the preface
             opening += bytes(self.outgoing)
             self.outgoing.clear()
         if size <= self._room and size <= stream.room and size <= self._peer_frame:
             if response := self._known.get(place):
-                stream.expected, stream.size = where.join(response.parts), response.size
+                stream.expected, stream.size = number_bytes.join(response.parts), response.size
             if not size:
-                return opening + where.join(head)
+                return opening + number_bytes.join(head)
             self._room -= size
             stream.room -= size
-            return opening + where.join((*head[:-1], head[-1] + _prefix(DATA, END_STREAM, size), body))
+            return opening + number_bytes.join((*head[:-1], head[-1] + _prefix(DATA, END_STREAM, size), body))
         stream.unsent = memoryview(body)
         self._most_outgoing = max(self._most_outgoing, MOST_OUTGOING + len(self._streams) * size)
-        return opening + where.join(head) + self._more(stream)
+        return opening + number_bytes.join(head) + self._more(stream)
 
     def _encode(self, is_whole: bool) -> list[bytes]:
         """Return the frames of a header block, between which the stream's number stands; is_whole: without a body.

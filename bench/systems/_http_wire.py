@@ -29,9 +29,9 @@ TO_END = -1  # the size of a body that the connection's end delimits
 Buffer = bytes | bytearray
 
 
-def authority(where: Address) -> str:
+def authority(address: Address) -> str:
     """Return the server's name and port as HTTP names them."""
-    return "localhost" if where.transport == "ipc" else where.place
+    return "localhost" if address.transport == "ipc" else address.place
 
 
 def request(method: str, target: str, body: bytes, host: str, kind: str = "application/octet-stream") -> bytes:

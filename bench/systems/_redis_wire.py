@@ -12,22 +12,24 @@ import hiredis
 from bench.errors import TransportError
 from bench.systems import _broker, _wire
 
+KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
+FIELD = b"m"  # of an entry of a stream: its message
 packed: Any = hiredis.pack_command  # its annotation allows one word only
 
 
 class Wire(_broker.Wire):
     """A conversation: a request is pushed or appended, then its reply is popped from the connection's list.
 
-    ask: the command that pushes a request, up to the message. pipelined: the pop leaves with the push.
+    Pipelined, the command that pops leaves with the one that pushes.
     """
 
-    def __init__(self, address: str, ask: tuple[bytes, ...], key_bytes: int, pipelined: bool) -> None:
-        super().__init__(address)
-        self._ask = tuple(part or self.name.encode() for part in ask)
-        self._key_bytes, self._is_pipelined = key_bytes, pipelined
+    def __init__(self, address: str, options: Any) -> None:
+        super().__init__(address, options)
+        name, is_stream = self.name.encode(), options.queue == "stream"
+        self._ask = (b"XADD", name, b"*", FIELD) if is_stream else (b"RPUSH", name)
 
     def greet(self, connection: socket.socket) -> None:
-        self._key = secrets.token_hex(self._key_bytes // 2).encode()
+        self._key = secrets.token_hex(KEY_BYTES // 2).encode()
         self._pop = packed((b"BLPOP", self._key, f"{_broker.WAIT_S:g}"))
         self._reader, self._is_pushed = hiredis.Reader(), False
         self.outgoing = bytearray()
@@ -52,7 +54,7 @@ class Wire(_broker.Wire):
     def begin(self, place: int, request: bytes) -> bytes:
         """Return the command that pushes a request, with that which waits for its reply where they go together."""
         push = packed((*self._ask, self._key + request))
-        return push + self._pop if self._is_pipelined else push
+        return push + self._pop if self.options.pipelining else push
 
     def receive(self, data: bytes) -> bytes | None:
         self._reader.feed(data)
@@ -63,7 +65,7 @@ class Wire(_broker.Wire):
                 self._is_pushed = False
                 return self._popped(reply)
             self._is_pushed = True
-            if not self._is_pipelined:
+            if not self.options.pipelining:
                 self.outgoing += self._pop
         return None
 

@@ -31,12 +31,12 @@ def as_bytes(request: Prepared, host: str) -> bytes:
 def fields(request: Prepared, described: Service, host: str) -> _http2.Asked:
     """Return the header fields of a request over HTTP/2, and which of them the table need not hold."""
     headers = {name.lower(): value for name, value in request.headers.items()}
-    found = {":method": request.method, ":scheme": "https" if described.is_encrypted else "http"}
-    found |= {":path": request.target, ":authority": headers.get("host", host)}
-    found |= {name: value for name, value in headers.items() if name not in WITHOUT_H2}
+    named = {":method": request.method, ":scheme": "https" if described.is_encrypted else "http"}
+    named |= {":path": request.target, ":authority": headers.get("host", host)}
+    named |= {name: value for name, value in headers.items() if name not in WITHOUT_H2}
     if not request.proto and (request.body or request.method in ("POST", "PUT", "PATCH")):
-        found["content-length"] = str(len(request.body))
-    return [(name, value, name in UNLIKE) for name, value in found.items()]
+        named["content-length"] = str(len(request.body))
+    return [(name, value, name in UNLIKE) for name, value in named.items()]
 
 
 class _Over:
@@ -145,13 +145,13 @@ class Body(bytes):
 class WireOverHttp2(_http2.Wire):
     """The requests over HTTP/2, as ``contract.Conversation`` defines: one for each payload."""
 
-    def __init__(self, address: str, described: Service, of: Callable[[bytes], Prepared]) -> None:
+    def __init__(self, address: str, described: Service, request_of: Callable[[bytes], Prepared]) -> None:
         super().__init__(address, [], MOST_FRAME, _service_tls.layer(described, address, "h2"))
-        self._described, self._of, self.timeout_s = described, of, described.says.timeout_s
+        self._described, self._request_of, self.timeout_s = described, request_of, described.says.timeout_s
         self._bodies: dict[int, Body] = {}  # by their places, those that were sent last
 
     def request(self, payload: bytes) -> bytes:
-        request = self._of(payload)
+        request = self._request_of(payload)
         made = Body(request.body)
         made.fields = fields(request, self._described, self._described.called(self.server))
         return made
@@ -166,7 +166,7 @@ class WireOverHttp2(_http2.Wire):
         return super().begin(place, body, number)
 
     def body(self, response: Any, payload: bytes) -> bytes:
-        request, head = self._of(payload), {name: value.decode("latin-1") for name, value in response.fields}
+        request, head = self._request_of(payload), {name: value.decode("latin-1") for name, value in response.fields}
         status = int(head[b":status"]) if head.get(b":status", "").isdecimal() else 0
         refuse(request, request.fault(status, response.body, head.get(b"content-encoding", "")))
         return payload
@@ -175,22 +175,24 @@ class WireOverHttp2(_http2.Wire):
 class Streams:
     """Streams of messages on one connection, as ``contract.StreamWire`` defines; its subclasses know the messages."""
 
-    def __init__(self, by: OverHttp1 | OverHttp2, described: Service, requests_of: Callable[[bytes], Requests]) -> None:
-        self._by, self._requests_of, self.connect = by, requests_of, by.connect
-        self.tls, self.timeout_s = by.tls, described.says.timeout_s
+    def __init__(
+        self, connection: OverHttp1 | OverHttp2, described: Service, requests_of: Callable[[bytes], Requests]
+    ) -> None:
+        self._connection, self._requests_of, self.connect = connection, requests_of, connection.connect
+        self.tls, self.timeout_s = connection.tls, described.says.timeout_s
         self._requests: Requests | None = None
 
     @property
     def outgoing(self) -> bytearray:
-        return self._by.outgoing
+        return self._connection.outgoing
 
     @property
     def last(self) -> bool:
-        return self._by.last
+        return self._connection.last
 
     @property
     def is_over(self) -> bool:
-        return self._by.is_over
+        return self._connection.is_over
 
     def begin(self, payload: bytes) -> None:
         """Send the next request; the first payload seeds which requests are made."""
@@ -198,7 +200,7 @@ class Streams:
             self._requests = self._requests_of(payload)
         self._request, body = next(self._requests)
         self._is_right = False  # whether the head of the reply is
-        self._by.begin(self._request, body)
+        self._connection.begin(self._request, body)
 
 
 class EventStreams(Streams):
@@ -214,16 +216,16 @@ class EventStreams(Streams):
 
         TransportError where they are not the expected ones.
         """
-        by, part = self._by, self._by.feed(data)
-        if not by.status:
+        connection, part = self._connection, self._connection.feed(data)
+        if not connection.status:
             return
-        if by.status >= 400:
+        if connection.status >= 400:
             self._quoted = (self._quoted + part)[:MOST_QUOTED]
-            if not by.is_over:
+            if not connection.is_over:
                 return
         if not self._is_right:
-            _service_streams.refuse_no_events(self._request, by.status, by.headers, self._quoted)
+            _service_streams.refuse_no_events(self._request, connection.status, connection.headers, self._quoted)
             self._is_right = True
         yield from self._stream.feed(part)
-        if by.is_over:
+        if connection.is_over:
             self._stream.end()

@@ -12,6 +12,7 @@ import msgpack
 from bench.errors import TransportError
 from bench.systems import _wire
 
+REALM, PROCEDURE = "roundtrip", "roundtrip.echo"
 MAGIC, LARGEST, MSGPACK = 0x7F, 0xF0, 2  # of a handshake: its first byte; messages up to 16 MiB; the serializer
 HELLO, WELCOME, CALL, RESULT = 1, 2, 48, 50
 PREFIX = struct.Struct("!I")  # of a message: its type in the highest byte, 0 for those of WAMP, and its length
@@ -26,16 +27,16 @@ def framed(message: bytes, kind: int = 0) -> bytes:
 class Wire(_wire.Dialog):
     """A conversation: a request is a CALL with the payload as its argument, whose RESULT has one argument, too."""
 
-    def __init__(self, address: str, realm: str, procedure: str) -> None:
-        super().__init__(address)
-        self._realm, self._procedure = realm, procedure
+    def __init__(self, address: str, options: Any) -> None:
+        super().__init__(address, options)
+        self._procedure = address.partition("#")[2] or PROCEDURE
 
     def greet(self, connection: socket.socket) -> None:
         self._number, self._buffer, self.outgoing = 0, bytearray(), bytearray()
         connection.sendall(bytes((MAGIC, LARGEST | MSGPACK, 0, 0)))
         if (answer := _wire.take(connection, 4))[0] != MAGIC or answer[1] & 15 != MSGPACK:
             raise TransportError(f"the server does not speak WAMP over raw sockets: {answer!r}", "connect")
-        connection.sendall(framed(msgpack.packb([HELLO, self._realm, {"roles": {"caller": {}}}])))
+        connection.sendall(framed(msgpack.packb([HELLO, REALM, {"roles": {"caller": {}}}])))
         (size,) = PREFIX.unpack(_wire.take(connection, PREFIX.size))
         welcome = _message(_wire.take(connection, size))
         if welcome[0] != WELCOME:

@@ -47,11 +47,11 @@ class Options:
     tls: bool = False
 
 
-def _place(where: Address, tls: bool) -> str:
+def _place(address: Address, tls: bool) -> str:
     """Return an address as the library wants it."""
-    if where.transport == "ipc":
-        return f"grpc+unix://{where.path}"
-    return f"grpc+{'tls' if tls else 'tcp'}://{where.place}"
+    if address.transport == "ipc":
+        return f"grpc+unix://{address.path}"
+    return f"grpc+{'tls' if tls else 'tcp'}://{address.place}"
 
 
 def _batch(payload: bytes) -> Any:
@@ -166,16 +166,16 @@ def _carried(message: str, options: Options) -> str:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in the library's threads, until the process ends."""
-    where, settings = parse_address(binding.endpoint()), {}
+    address, settings = parse_address(binding.endpoint()), {}
     _connections.refuse_if_taken(binding.endpoint())  # the library would share the port
     if options.tls:
         names = (credentials.CERTIFICATE, credentials.KEY)
         settings["tls_certificates"] = [tuple(Path(binding.credentials, name).read_bytes() for name in names)]
     try:
-        server = _Server(_place(where, options.tls), service, _carried(binding.message, options), **settings)
+        server = _Server(_place(address, options.tls), service, _carried(binding.message, options), **settings)
     except (OSError, pa.ArrowException) as reason:
         raise TransportError(f"cannot listen at {binding.endpoint()}: {_words(reason)}") from reason
-    service.announce(str(where._replace(port=server.port)))
+    service.announce(str(address._replace(port=server.port)))
     server.serve()
 
 

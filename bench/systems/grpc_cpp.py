@@ -52,8 +52,8 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     endpoint = binding.endpoint()
     _connections.refuse_if_taken(endpoint)
     program = SOURCE.start(["server", options.max_message_bytes, _grpc.place(endpoint), options.api])
-    where = parse_address(endpoint)
-    return _native.serve(program, service, lambda words: str(where._replace(port=int(words[0]))))
+    address = parse_address(endpoint)
+    return _native.serve(program, service, lambda words: str(address._replace(port=int(words[0]))))
 
 
 class Load(_native.Load):

@@ -105,11 +105,11 @@ class Resources:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in this process, or in workers that share its port, until the process ends."""
-    given = {"options": asdict(options), "message": binding.message, "credentials": binding.credentials}
+    settings = {"options": asdict(options), "message": binding.message, "credentials": binding.credentials}
     if options.workers > 1 and not service.is_streaming:
         if binding.transport != "tcp":
             raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
-        with _workers.Workers(MODULE, binding.endpoint(), options.workers, options.pin, given) as workers:
+        with _workers.Workers(MODULE, binding.endpoint(), options.workers, options.pin, settings) as workers:
             service.announce(workers.address, counts=workers.counts)
             workers.wait()
     if options.pin:
@@ -119,24 +119,24 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     def announce(counted: Callable[[], int]) -> None:
         service.announce(address, counts=lambda: [counted()])
 
-    _answer(listener, given, announce, service)
+    _answer(listener, settings, announce, service)
 
 
 def _answer(
-    listener: socket, given: dict[str, Any], announce: _workers.Announce, service: Service | None = None
+    listener: socket, settings: dict[str, Any], announce: _workers.Announce, service: Service | None = None
 ) -> None:
     """Answer the requests at a listening socket until the process ends.
 
     given: the ``options``; the ``message`` that requests carry; ``credentials``, the folder of the certificate.
     service: of a server of one process, which can answer with streams.
     """
-    options, message = Options(**given["options"]), given["message"]
+    options, message = Options(**settings["options"]), settings["message"]
     respond = bytes if message == "bytes" else codecs.around(codecs.load(options.codec, message))
     resources, application = Resources(respond), web.Application(client_max_size=0)  # a payload of any size
     application.add_routes(resources.routes())
     if service is not None and service.is_streaming:
         application.add_routes(_http_streams.routes(service.replies_async))
-    context = _tls.server_context(given["credentials"]) if options.tls else None
+    context = _tls.server_context(settings["credentials"]) if options.tls else None
 
     async def answer_all() -> None:
         runner = web.AppRunner(application, access_log=None)

@@ -65,29 +65,29 @@ async def serve(binding: Binding, options: Options, service: Service) -> None:
 
 def _reserved(endpoint: str) -> Address:
     """Return where granian is to listen, which takes a port's number: a free one is held until it does."""
-    where = parse_address(endpoint)
-    if where.transport == "ipc":
-        return where
+    address = parse_address(endpoint)
+    if address.transport == "ipc":
+        return address
     _connections.refuse_if_taken(endpoint)
-    return where._replace(port=_ports.held(where.host, where.port))
+    return address._replace(port=_ports.held(address.host, address.port))
 
 
-def _place(where: Address) -> dict[str, Any]:
+def _place(address: Address) -> dict[str, Any]:
     """Return an address as granian wants it."""
-    if where.transport == "ipc":
-        return {"uds": Path(where.path)}
-    return {"address": where.host, "port": where.port, "backlog": 2048}
+    if address.transport == "ipc":
+        return {"uds": Path(address.path)}
+    return {"address": address.host, "port": address.port, "backlog": 2048}
 
 
-def _announcer(where: Address, service: Service) -> Callable[[], bool]:
+def _announcer(address: Address, service: Service) -> Callable[[], bool]:
     """Return a function that announces the address, and is true, when connections are accepted."""
 
     def ready() -> bool:
         try:
-            _connections.connect(where).close()
+            _connections.connect(address).close()
         except TransportError:
             return False
-        service.announce(str(where))
+        service.announce(str(address))
         return True
 
     return ready

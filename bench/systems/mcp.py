@@ -115,7 +115,7 @@ async def _session(server: Any, ends: _pipes.Ends) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _through_pipes(where: Address) -> AsyncIterator[Any]:
+async def _through_pipes(address: Address) -> AsyncIterator[Any]:
     """Yield the messages from and to a server through pipes, a line of JSON each, as the SDK's own client of stdio.
 
     That one spawns its server. The pipes are read and written by the event loop, as those of a child are.
@@ -124,14 +124,14 @@ async def _through_pipes(where: Address) -> AsyncIterator[Any]:
     import mcp_types
     from mcp.shared.message import SessionMessage
 
-    loop, ends = asyncio.get_running_loop(), _pipes.connect(where, "pipe")
+    loop, ends = asyncio.get_running_loop(), _pipes.connect(address, "pipe")
     lines = asyncio.StreamReader(limit=MOST_BYTES)
     protocol = asyncio.StreamReaderProtocol(lines)
     receiving, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(ends.read, "rb", 0))
     sending, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(ends.write, "wb", 0))
     writer = asyncio.StreamWriter(sending, flow, None, loop)
     came, reading = anyio.create_memory_object_stream[Any](0)
-    writing, given = anyio.create_memory_object_stream[Any](0)
+    writing, written = anyio.create_memory_object_stream[Any](0)
 
     async def read() -> None:
         async with came:  # the session ends with it
@@ -139,8 +139,8 @@ async def _through_pipes(where: Address) -> AsyncIterator[Any]:
                 await came.send(SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)))
 
     async def write() -> None:
-        async with given:
-            async for message in given:
+        async with written:
+            async for message in written:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 writer.write(text.encode() + b"\n")
                 with contextlib.suppress(OSError):  # ``read`` notices that the server is gone

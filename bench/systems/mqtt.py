@@ -17,7 +17,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from bench import credentials
-from bench.contract import Binding, RouterService
+from bench.contract import Binding
 from bench.errors import TransportError
 from bench.process import event_loops
 from bench.systems import _broker, _broker_ends, _mqtt_wire, _tls
@@ -59,11 +59,6 @@ class Options:
     tls: bool = False
 
 
-def route(binding: Binding, options: Options, service: RouterService) -> None:
-    """Run a Mosquitto broker until it ends."""
-    _broker.run(SERVER, binding, service, lambda: _configured(binding, options))
-
-
 def _configured(binding: Binding, options: Options) -> _broker.Start:
     """Write the broker's configuration: a listener for each endpoint, nothing kept on disk, large messages allowed."""
     places = _broker.endpoints(binding, TRANSPORTS, ENCRYPTED, options.tls)
@@ -84,8 +79,9 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         lines += ["allow_anonymous false", f"password_file {_broker.write(binding, 'passwords', [_hashed(*login)])}"]
     else:
         lines += ["allow_anonymous true"]
-    for name, where in places.items():
-        lines += [f"listener 0 {where.path}" if where.transport == "ipc" else f"listener {where.port} {where.host}"]
+    for name, address in places.items():
+        is_file = address.transport == "ipc"
+        lines += [f"listener 0 {address.path}" if is_file else f"listener {address.port} {address.host}"]
         if name.endswith(" tls"):
             lines += [
                 f"certfile {binding.credentials}/{credentials.CERTIFICATE}",
@@ -93,6 +89,9 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
                 "tls_version tlsv1.3",
             ]
     return ["-c", _broker.write(binding, "mosquitto.conf", lines)], places
+
+
+route = _broker.router(SERVER, _configured)
 
 
 def _user() -> str:
@@ -151,7 +150,6 @@ class _Connection(_broker_ends.Connection):
         return self.connection.publish(name, payload, self.options.qos, properties=properties)
 
     async def subscribe(self, name: str, take: _broker_ends.Take) -> None:
-        """Have ``take`` awaited for each message."""
         await self.connection.subscribe(name, self.options.qos)
         if self.options.qos:  # until a message is acknowledged, others are handled
             take = functools.partial(_broker_ends.begin, take)
@@ -205,16 +203,5 @@ class Multiplexed(_broker_ends.Client, _Connection):
     """One connection on which several calls are awaited at once: correlation data name the one that a reply is for."""
 
 
-class StreamClient(_broker_ends.StreamClient, _Connection):
-    """A connection for streams of replies."""
-
-
-class Sender(_broker_ends.Sender, _Connection):
-    """The sending end of a one-way stream."""
-
-
-class Receiver(_broker_ends.Receiver, _Connection):
-    """The receiving end of a one-way stream."""
-
-
+StreamClient, Sender, Receiver = _broker_ends.ends(_Connection)
 Wire = _mqtt_wire.Wire

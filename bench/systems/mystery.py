@@ -76,8 +76,8 @@ def way(box: str) -> Way:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Serve with one process, or two that share a port, until this one ends."""
-    count, given = way(options.box).workers, {"box": options.box}
-    with _workers.Workers("bench.systems.mystery", binding.endpoint(), count, False, given) as workers:
+    count, settings = way(options.box).workers, {"box": options.box}
+    with _workers.Workers("bench.systems.mystery", binding.endpoint(), count, False, settings) as workers:
         service.announce(workers.address, counts=workers.counts)
         workers.wait()
 
@@ -85,9 +85,9 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 class _Server:
     """One process of a box."""
 
-    def __init__(self, number: int, of: Way) -> None:
-        self._way, self._lock = of, threading.Lock()
-        self._work_s = WORK_S * (5 if number in of.slow else 1)
+    def __init__(self, number: int, how: Way) -> None:
+        self._way, self._lock = how, threading.Lock()
+        self._work_s = WORK_S * (5 if number in how.slow else 1)
         self._chance = random.Random(number)
         self._calls, self._asked = itertools.count(), 0  # its ``next`` is atomic, whatever threads answer
 

@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 from nats.js.api import RetentionPolicy, StreamConfig
 
 from bench import credentials
-from bench.contract import Binding, RouterService
+from bench.contract import Binding
 from bench.errors import TransportError
 from bench.process import event_loops
 from bench.systems import _broker, _broker_ends, _nats_wire, _tls
@@ -53,18 +53,13 @@ class Options:
     tls: bool = False
 
 
-def route(binding: Binding, options: Options, service: RouterService) -> None:
-    """Run a NATS server until it ends."""
-    _broker.run(SERVER, binding, service, lambda: _configured(binding, options))
-
-
 def _configured(binding: Binding, options: Options) -> _broker.Start:
     """Write the broker's configuration: one port, for connections with and without TLS where a run has both."""
     places = _broker.endpoints(binding, TRANSPORTS, (), options.tls)
-    (where,) = places.values()
+    (address,) = places.values()
     lines = [
-        f'host: "{where.host}"',
-        f"port: {where.port}",
+        f'host: "{address.host}"',
+        f"port: {address.port}",
         f"max_payload: {LARGEST_BYTES + 1000}",  # headers count too
         f"max_pending: {16 * LARGEST_BYTES}",
         f'jetstream {{ store_dir: "{binding.directory}/jetstream", max_file: 2GB }}',
@@ -77,10 +72,13 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         lines += [f"tls {{ {', '.join(files)} }}"]
         if not binding.is_named:
             lines += ["allow_non_tls: true"]
-            places[_broker.endpoint("tcp", True)] = where
+            places[_broker.endpoint("tcp", True)] = address
     if login := _broker.asked(binding):
         lines += [f'authorization {{ user: "{login[0]}", password: "{login[1]}" }}']
     return ["--config", _broker.write(binding, "nats.conf", lines)], places
+
+
+route = _broker.router(SERVER, _configured)
 
 
 class _Connection(_broker_ends.Connection):
@@ -137,8 +135,6 @@ class _Connection(_broker_ends.Connection):
         return self.connection.publish(name, payload, headers=headers)
 
     async def subscribe(self, name: str, take: _broker_ends.Take) -> None:
-        """Have ``take`` awaited for each message."""
-
         async def handle(message: Msg) -> None:
             await take(message.data, "", message.reply)
 
@@ -164,10 +160,6 @@ class _Connection(_broker_ends.Connection):
         kept = StreamConfig(name=stream, subjects=[self.name], retention=RetentionPolicy.WORK_QUEUE)
         await self._stream.add_stream(kept)
         await self._stream.subscribe(self.name, queue=QUEUE, durable=QUEUE, stream=stream, cb=handle, manual_ack=True)
-
-    async def acknowledge(self, message: Msg) -> None:
-        """Acknowledge a message that has been handled."""
-        await message.ack()
 
     def failed(self, reason: BaseException) -> TransportError:
         if isinstance(reason, errors.NoRespondersError):
@@ -196,16 +188,8 @@ class Client(_broker_ends.Client, _Connection):
         return (await self.connection.request(self.name, payload, _broker.WAIT_S)).data
 
 
-class Multiplexed(Client):
-    """One connection on which several calls are awaited at once."""
-
-
-class StreamClient(_broker_ends.StreamClient, _Connection):
-    """A connection for streams of replies."""
-
-
-class Sender(_broker_ends.Sender, _Connection):
-    """The sending end of a one-way stream."""
+Multiplexed = Client  # several calls are awaited at once
+StreamClient, Sender, _ = _broker_ends.ends(_Connection)
 
 
 class Receiver(_broker_ends.Receiver, _Connection):

@@ -83,14 +83,14 @@ def _object(service: Service, is_bytes: bool) -> Any:
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer until the process ends."""
     _configure(options, lambda: _tls.server_context(binding.credentials))
-    where = parse_address(binding.endpoint())
-    place: dict[str, Any] = {"host": where.host, "port": where.port}
-    if where.transport == "ipc":
-        place = {"unixsocket": where.path}
+    address = parse_address(binding.endpoint())
+    place: dict[str, Any] = {"host": address.host, "port": address.port}
+    if address.transport == "ipc":
+        place = {"unixsocket": address.path}
     try:
         daemon = Pyro5.api.Daemon(**place)
     except OSError as reason:
-        raise _connections.cannot_listen(where, reason) from reason
+        raise _connections.cannot_listen(address, reason) from reason
     daemon.register(_object(service, binding.message == "bytes"), NAME)
     service.announce(_connections.announced(daemon.sock, binding.endpoint()))
     daemon.requestLoop()

@@ -88,7 +88,6 @@ class _Connection(_broker_ends.Connection):
         return self._channel.default_exchange.publish(message, name)
 
     async def subscribe(self, name: str, take: _broker_ends.Take) -> None:
-        """Have ``take`` awaited for each message in a queue of this connection."""
         acknowledges = self.options.acknowledge and name == self.name
 
         async def handle(message: AbstractIncomingMessage) -> None:
@@ -103,10 +102,6 @@ class _Connection(_broker_ends.Connection):
         else:
             queue = await self._channel.declare_queue(name, exclusive=True, auto_delete=True)
         await queue.consume(handle, no_ack=not acknowledges)
-
-    async def acknowledge(self, message: AbstractIncomingMessage) -> None:
-        """Acknowledge a message that has been handled."""
-        await message.ack()
 
     async def close(self) -> None:
         """Disconnect, also where the connection is lost."""
@@ -126,20 +121,6 @@ class Client(_broker_ends.Client, _Connection):
     """One connection with one channel; each call has a correlation id."""
 
 
-class Multiplexed(Client):
-    """One connection on which several calls are awaited at once."""
-
-
-class StreamClient(_broker_ends.StreamClient, _Connection):
-    """A connection for streams of replies."""
-
-
-class Sender(_broker_ends.Sender, _Connection):
-    """The sending end of a one-way stream."""
-
-
-class Receiver(_broker_ends.Receiver, _Connection):
-    """The receiving end of a one-way stream, which acknowledges a message when it is read."""
-
-
+Multiplexed = Client  # several calls are awaited at once
+StreamClient, Sender, Receiver = _broker_ends.ends(_Connection)
 Wire = _amqp_wire.Wire

@@ -16,10 +16,11 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.retry import Retry
 
 from bench import credentials
-from bench.contract import Binding, RouterService, Service
+from bench.contract import Binding, Service
 from bench.errors import TransportError
 from bench.replies import END
 from bench.systems import _broker, _broker_ends, _redis_wire, _tls
+from bench.systems._redis_wire import FIELD, KEY_BYTES
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
@@ -32,7 +33,6 @@ ENCRYPTED = ("tcp",)  # a Redis server's socket file does not encrypt
 
 FOR_WIRE = {"tls": False}
 SERVER = _broker.Program("redis-server", "redis-server", "Ready to accept")
-KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
 AHEAD_BYTES = 4_000_000  # of replies of a stream that wait in their list, before the server waits
 PAUSES_S = (0.001, 0.05)  # between two looks at a list that is long: the first pause, and the longest
 MOST_CONNECTIONS = 10_240  # its default is 10,000: as many as callers of the wire, and servers connect too
@@ -42,7 +42,6 @@ COMMANDS = (
     "+xadd +xlen +xgroup|create +xreadgroup +xack +xdel +multi +exec"
 )
 WORKERS = "workers"  # the consumer group that reads a stream: each entry is given to one of its members
-FIELD = b"m"  # of an entry: its message
 ENCODER = Encoder("utf-8", "strict", False)  # of the arguments of commands
 
 
@@ -74,15 +73,10 @@ class Options:
             raise ValueError("pipelining is for lists: give queue list, or pipelining false")
 
 
-def route(binding: Binding, options: Options, service: RouterService) -> None:
-    """Run a Redis server until it ends."""
-    _broker.run(SERVER, binding, service, lambda: _configured(binding, options))
-
-
 def _configured(binding: Binding, options: Options) -> _broker.Start:
     """Write the broker's configuration; it keeps nothing on disk, and obeys the commands that are needed alone."""
     places = _broker.endpoints(binding, TRANSPORTS, ENCRYPTED, options.tls)
-    ports = {name: where.port for name, where in places.items() if where.transport == "tcp"}
+    ports = {name: address.port for name, address in places.items() if address.transport == "tcp"}
     lines = [
         f"port {ports.get('tcp', 0)}",
         f"bind {binding.host}",
@@ -110,6 +104,9 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         ]
     lines += _users(binding)
     return [_broker.write(binding, "redis.conf", lines)], places
+
+
+route = _broker.router(SERVER, _configured)
 
 
 def _users(binding: Binding) -> list[str]:
@@ -392,9 +389,4 @@ class Receiver(_Connection):
         return [message for _, message in entries]
 
 
-class Wire(_redis_wire.Wire):
-    """The same calls for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        ask = (b"XADD", b"", b"*", FIELD) if options.queue == "stream" else (b"RPUSH", b"")
-        super().__init__(address, ask, KEY_BYTES, options.pipelining)
+Wire = _redis_wire.Wire

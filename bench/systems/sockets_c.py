@@ -35,8 +35,8 @@ class Load(_native.Load):
     """The closed load by the program, over connections that are made here."""
 
     def _start(self, words: list[object]) -> _native.Program:
-        where = parse_address(self._address)
-        connections = [_connections.connect(where, nodelay=True) for _ in range(self._callers)]
+        address = parse_address(self._address)
+        connections = [_connections.connect(address, nodelay=True) for _ in range(self._callers)]
         return SOURCE.start([*words, *(connection.fileno() for connection in connections)], connections)
 
 

@@ -20,6 +20,7 @@ from bench.errors import TransportError
 from bench.process import event_loops
 from bench.replies import END
 from bench.systems import _client, _crossbar, _tls, _wamp_wire
+from bench.systems._wamp_wire import PROCEDURE
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
@@ -28,8 +29,6 @@ GROUP = "broker"
 ENVIRONMENT = "crossbar"
 ENCRYPTED = ("tcp",)  # the router's endpoints at socket files do not encrypt
 FOR_WIRE = {"framing": "rawsocket", "serializer": "msgpack", "tls": False}
-
-REALM, PROCEDURE = "roundtrip", "roundtrip.echo"
 FRAMINGS = ("rawsocket", "websocket")
 
 
@@ -94,7 +93,7 @@ def _configuration(addresses: dict[str, str], credentials: str) -> dict[str, Any
     anyone = {"name": "anonymous", "permissions": [{"uri": "", "match": "prefix", "allow": _ALLOWED}]}
     worker = {
         "type": "router",
-        "realms": [{"name": REALM, "roles": [anyone]}],
+        "realms": [{"name": _wamp_wire.REALM, "roles": [anyone]}],
         "transports": [
             {
                 "type": name.split()[1],
@@ -113,7 +112,7 @@ class _Session(ApplicationSession):
     """A WAMP session that can be waited for: ``joined``, and ``gone``."""
 
     def __init__(self) -> None:
-        super().__init__(ComponentConfig(REALM))
+        super().__init__(ComponentConfig(_wamp_wire.REALM))
         loop = asyncio.get_running_loop()
         self.joined: asyncio.Future[None] = loop.create_future()
         self.gone: asyncio.Future[None] = loop.create_future()
@@ -261,12 +260,5 @@ def _is_alive(joining: asyncio.Task[_Session]) -> bool:
     return not joining.cancelled() and joining.exception() is None and bool(joining.result().is_attached())
 
 
-class Multiplexed(Client):
-    """One session on which several calls are awaited at once."""
-
-
-class Wire(_wamp_wire.Wire):
-    """The same calls for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, REALM, address.partition("#")[2] or PROCEDURE)
+Multiplexed = Client  # several calls are awaited at once
+Wire = _wamp_wire.Wire

@@ -65,11 +65,11 @@ class Load(_native.Load):
     """The closed load by the program."""
 
     def _start(self, words: list[object]) -> _native.Program:
-        where = parse_address(self._address)
+        address = parse_address(self._address)
         words.append(self._options.protocol)
         if self._options.protocol == "http":
-            return SOURCE.start([*words, f"http://{where.place}/RPC2"])
-        connections = [_connections.connect(where, self._options.client_nodelay) for _ in range(self._callers)]
+            return SOURCE.start([*words, f"http://{address.place}/RPC2"])
+        connections = [_connections.connect(address, self._options.client_nodelay) for _ in range(self._callers)]
         return SOURCE.start([*words, *(connection.fileno() for connection in connections)], connections)
 
 

@@ -77,26 +77,26 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 class _Connection(http.client.HTTPConnection):
     """A connection for HTTP to a port or a socket file, with TLS that trusts the run's authority alone."""
 
-    def __init__(self, where: Address, tls: bool) -> None:
+    def __init__(self, address: Address, tls: bool) -> None:
         super().__init__("localhost")
-        self._where, self._is_encrypted = where, tls
+        self._address, self._is_encrypted = address, tls
 
     def connect(self) -> None:
-        self.sock = _connections.connect(self._where, nodelay=True, tls=self._is_encrypted)
+        self.sock = _connections.connect(self._address, nodelay=True, tls=self._is_encrypted)
 
 
 class _Transport(xmlrpc.client.Transport):
     """The library's transport, to one server that may be at a Unix domain socket."""
 
-    def __init__(self, where: Address, options: Options) -> None:
+    def __init__(self, address: Address, options: Options) -> None:
         super().__init__(use_builtin_types=True)
         self.accept_gzip_encoding = False
-        self._where = where
+        self._address = address
         self._is_encrypted = options.tls
 
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
         """Return the connection, made if there is none."""
-        connection = self._connection[1] or _Connection(self._where, self._is_encrypted)
+        connection = self._connection[1] or _Connection(self._address, self._is_encrypted)
         self._connection = host, connection
         return connection
 

@@ -40,14 +40,14 @@ class Options:
 def route(binding: Binding, options: Options, service: RouterService) -> None:
     """Run a session of the library as a router, in a process of its own, until it ends."""
     places = _broker.endpoints(binding, TRANSPORTS, ENCRYPTED, options.tls)
-    ends = [_zenoh.endpoint(where, name.endswith("tls")) for name, where in places.items()]
+    ends = [_zenoh.endpoint(address, name.endswith("tls")) for name, address in places.items()]
     words = python("bench.systems.zenoh", json.dumps(ends), binding.credentials)
     router = Process(words, start_new_session=True)
     service.adopt(router.pid)
-    said = router.output.readline().decode().strip()
-    if said != "ready":
-        raise TransportError(f"the zenoh router did not start: {said or 'it ended'}")
-    service.announce({name: str(where) for name, where in places.items()}, {})
+    line = router.output.readline().decode().strip()
+    if line != "ready":
+        raise TransportError(f"the zenoh router did not start: {line or 'it ended'}")
+    service.announce({name: str(address) for name, address in places.items()}, {})
     raise TransportError(f"the zenoh router ended with status {router.wait()}")
 
 
