@@ -5,6 +5,7 @@ and not in it (``bench.child.caller.translating``). So ``call`` can be the libra
 """
 
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -40,7 +41,9 @@ class Connected:
 
     def unreachable(self, reason: BaseException) -> TransportError:
         """Return the error for a connection that was not made."""
-        return TransportError(f"cannot connect to {self.server}: {words(reason)}{self.hint(reason)}", "connect")
+        number = getattr(reason, "errno", None) or 0
+        text = os.strerror(number) if isinstance(reason, OSError) and number > 0 else words(reason)
+        return TransportError(f"cannot connect to {self.server}: {text}{self.hint(reason)}", "connect")
 
     def hint(self, reason: BaseException) -> str:
         """Return what to add where the server may expect TLS; "" for systems and connections without that doubt."""

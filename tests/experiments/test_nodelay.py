@@ -7,6 +7,7 @@ import pytest
 from handmade import handmade
 from wire_servers import posted, served
 
+from bench.child.caller import translating
 from bench.errors import TransportError, UsageError
 from bench.experiments import registry, sentences
 from bench.experiments.nodelay.findings import combinations
@@ -73,7 +74,7 @@ def test_a_server_that_fails_is_an_error(said):
     with served(lambda connection, _: (posted(connection), connection.sendall(said))) as address:
         client = http_stdlib.Client(address, http_stdlib.Options())
         client.open()
-        with pytest.raises(TransportError):
+        with pytest.raises(TransportError), translating(client):
             client.call(b"hello")
         client.close()
 
