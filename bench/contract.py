@@ -15,17 +15,20 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              ``PROGRAM --version``
 ``GROUP``                    ``"direct"`` (the default), ``"broker"``, ``"http"``, ``"native"`` (client and server are
                              no Python) or ``"instrument"`` (no RPC system): where lists and figures show it
-``GUARANTEES``               what the system promises of a message, a dictionary with its source, for
-                             ``docs/guarantees.md``; see below (asked for in the checkout, optional elsewhere)
 ``LARGEST_BYTES``            the largest payload that it carries (optional; without it any that can be asked for). A
                              larger one is refused before anything is measured, and no test sends one
 ``Options``                  a frozen dataclass: one field for each option, with type and default. A value that is not
                              of the type, or is none of a ``Literal``, is refused before ``Options`` is called; what
                              only the system knows is refused in ``__post_init__``, by ValueError
 ``serve``                    ``serve(binding, options, service)``: bind, ``service.announce(address)``, then
-                             answer each request with ``service.answer(payload)`` until the process ends
+                             answer each request with ``service.answer(payload)`` until the process ends. One that
+                             is ``async def`` runs in the event loop that the options name
 ``Client``                   ``Client(address, options)``, then ``open()``, ``call(payload) -> bytes``
-                             (exactly what is timed), ``close()``
+                             (exactly what is timed), ``close()``; ``bench/systems/_client.py`` has a base class for
+                             clients of blocking libraries and one for those of asyncio's
+``Client.ERRORS``            the exceptions by which the library says that a call failed; ``Client.failed(reason)``
+                             returns the TransportError for one, around the timed loop and not in it (optional: without
+                             them ``call`` raises TransportError itself)
 ``Receiver``, ``Sender``     for one-way streams (optional): ``Receiver(binding, options)`` with
                              ``address``, ``receive() -> bytes``, ``close()``; ``Sender(address, options)``
                              with ``open()``, ``send(payload)``, ``close()``. The sender waits while the
@@ -47,7 +50,10 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              its processes: their CPU time is the client's. With an option ``client`` that has the
                              value ``python``, ``Client`` makes the calls
 ``StreamWire``               the streams of a service file as bytes, for the load generator ``wire`` (see below)
-``Wire``                     requests and responses as bytes, for the load generator ``wire`` (optional; see below)
+``Wire``                     requests and responses as bytes, for the load generator ``wire`` (optional; see below);
+                             ``bench/systems/_wire.py`` has a base class
+``FOR_WIRE``                 options, a dictionary, that the load generator ``wire`` needs; others are refused with it
+``FOR_MULTIPLEXED``          likewise for ``Multiplexed``
 ``MultiplexedWire``          a ``Wire`` of a connection that carries several calls at once (optional; see below)
 ``Multiplexed``              a connection that carries several calls at once, if the library has one (see below)
 ``url``                      ``url(address, options, payload_bytes) -> str``: the URL that external load generators
@@ -77,9 +83,7 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              polling): then it takes no turns with others (optional)
 ===========================  ============================================================================
 
-``GUARANTEES`` is a literal: under ``""`` for the defaults, and under ``"qos=1"`` or ``"queue=quorum, confirms=true"``
-for options that change something, the fields ``bench.contract.GUARANTEES`` as text; options need only the fields that
-differ. The name of another system instead says that the guarantees are that one's.
+What a system guarantees of a message is data beside it, in ``guarantees.yaml``: the fields ``GUARANTEES`` below.
 ``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.
 ``close`` may be called in another thread than ``open`` and ``call``, but never while one of them runs there; ``open``
 and ``close`` of an asynchronous client are awaited in one task.
@@ -101,7 +105,7 @@ from bench.errors import BenchError, UsageError
 from bench.text import one_line, quoted
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
-GUARANTEES = {  # the fields of a system's ``GUARANTEES``: what each says
+GUARANTEES = {  # the fields of a system's guarantees: what each says
     "delivery": "how often a request or message is delivered when a process or a connection fails",
     "acknowledgement": "who acknowledges a message, and when",
     "persistence": "what survives a restart of the broker or server",
@@ -122,9 +126,9 @@ class Address(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The path of a socket file, or host and port, an IPv6 host in brackets."""
-        if self.transport == "ipc":
-            return self.path
+        """The path of a socket file, a name, or host and port, an IPv6 host in brackets."""
+        if self.transport != "tcp":
+            return self.path if self.transport == "ipc" else self.host
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def __str__(self) -> str:
@@ -276,6 +280,51 @@ class RouterService(Protocol):
         """
 
 
+class Client(Protocol):
+    """Interface of a system's ``Client``, ``StreamClient``, ``Sender`` and ``Receiver``: some of these verbs.
+
+    All are plain or all ``async def``, but ``stream``, which is a generator of either kind. ``address``: of a receiver,
+    what its sender connects to.
+    """
+
+    def open(self) -> None:
+        """Connect; TransportError where that is not possible."""
+
+    def call(self, payload: bytes) -> bytes:
+        """Send one request and return its reply: what is timed."""
+
+    def stream(self, payload: bytes) -> Iterator[bytes]:
+        """Send one request and yield its replies."""
+
+    def send(self, payload: bytes) -> None:
+        """Send one message of a one-way stream, waiting while the receiver does not read."""
+
+    def receive(self) -> bytes:
+        """Return the next message of a one-way stream, waiting for it."""
+
+    def close(self) -> None:
+        """Disconnect, when all that was sent one way has left."""
+
+
+class Load(Protocol):
+    """Interface of the load of a client's process: ``bench.child.loads.Callers``, others there, a system's ``Load``."""
+
+    def first(self) -> int:
+        """Connect, and make one verified call over each connection; return the time of the first in ns."""
+
+    def schedule_from(self, at_ns: int) -> None:
+        """Put the schedule of an open load after *go*, shortly before it comes; other loads have none."""
+
+    def load(self, at_ns: int, until_ns: int) -> None:
+        """Make the calls of the window, or of one slice of it."""
+
+    def report(self) -> LoadReport:
+        """Return what the calls of all windows brought."""
+
+    def close(self) -> None:
+        """Disconnect."""
+
+
 class Wire(Protocol):
     """Interface of a system's ``Wire``: ``Wire(address, options)``, one instance for each connection.
 
@@ -283,7 +332,7 @@ class Wire(Protocol):
     A call fails that is not answered within ``timeout_s``, 20 s if it has none.
     If ``has_streams`` is true, the replies of a stream are responses too, and an empty body follows the last.
     If it has ``renewed``, that returns the bytes of a payload's request each time it is sent, and each response is
-    verified. The constructor does not connect; it raises ValueError for options that the wire cannot carry out.
+    verified. The constructor does not connect; it raises ValueError for what it cannot carry out beside ``FOR_WIRE``.
     """
 
     last: bool  # whether the server ends the connection after the response that ``end`` found last

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lint import files, glossary, libraries, links, notebooks, numbers, scenarios, tree, words
+from lint import docstrings, files, glossary, libraries, links, notebooks, numbers, scenarios, tree, words
 
 CHECKS = (
     words.check,
@@ -14,6 +14,7 @@ CHECKS = (
     notebooks.check,
     scenarios.check,
     libraries.check,
+    docstrings.check,
     files.check,
 )
 

@@ -11,12 +11,12 @@ import random
 import time
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import CoroutineType
 from typing import Any, TypeVar
 
 from bench.child import memory, timed_loops
-from bench.errors import TransportError, WrongReplyError
+from bench.errors import BenchError, TransportError, WrongReplyError
 
 MOST_LOST = 1000  # connections per caller and window: each keeps a port for a minute, of 28,000 that a machine has
 
@@ -66,9 +66,26 @@ def patiently(first: Callable[[], Found]) -> Found:
             time.sleep(random.uniform(0.001, 0.02))
 
 
+@contextlib.contextmanager
+def translating(client: Any) -> Iterator[None]:
+    """Raise TransportError for what a client's library raises, around a loop of calls and not in it.
+
+    The client's ``ERRORS`` are such exceptions, and its ``failed`` returns the error for one of them; of a client
+    around another one, its ``inner_client``, that one's.
+    """
+    while (inner := getattr(client, "inner_client", None)) is not None:
+        client = inner
+    try:
+        yield
+    except BenchError:
+        raise
+    except getattr(client, "ERRORS", ()) as reason:
+        raise client.failed(reason) from reason
+
+
 async def renew(make: Callable[[], Any], old: Any, error: TransportError) -> Any:
     """Close a client that failed, and return a new one that is open; where it cannot connect, raise the failure."""
-    with contextlib.suppress(TransportError, OSError):
+    with contextlib.suppress(TransportError, OSError), translating(old):
         await resolve(old.close())
     fresh = make()
     try:
@@ -81,6 +98,11 @@ async def renew(make: Callable[[], Any], old: Any, error: TransportError) -> Any
 async def resolve(result: Any) -> Any:
     """Return what a method returned, awaited where it is ``async``."""
     return await result if inspect.isawaitable(result) else result
+
+
+def is_async(kind: Any, verb: str = "call") -> bool:
+    """Return whether a method of a kind of client is ``async def``; one that is set when it connects is plain."""
+    return inspect.iscoroutinefunction(getattr(kind, verb, None))
 
 
 def run_plain(result: Any) -> Any:
@@ -103,7 +125,7 @@ class InOneTask:
 
     def __init__(self, runner: Any) -> None:
         self._runner = runner
-        self._given: deque[tuple[Any, Any]] = deque()  # coroutines, and the futures of their results
+        self._queue: deque[tuple[Any, Any]] = deque()  # coroutines, and the futures of their results
         self._task: Any = None
         self._turn: Any = None  # the future for which the task waits while nothing is given
 
@@ -117,7 +139,7 @@ class InOneTask:
 
         loop = asyncio.get_running_loop()
         done = loop.create_future()
-        self._given.append((coroutine, done))
+        self._queue.append((coroutine, done))
         if self._task is None or self._task.done():  # a library has cancelled it
             self._task = loop.create_task(self._work(loop))
             self._task._log_destroy_pending = False  # it ends with its loop, as those of ``gather`` do
@@ -127,10 +149,10 @@ class InOneTask:
 
     async def _work(self, loop: Any) -> None:
         while True:
-            while not self._given:
+            while not self._queue:
                 self._turn = loop.create_future()
                 await self._turn
-            coroutine, done = self._given.popleft()
+            coroutine, done = self._queue.popleft()
             try:
                 done.set_result(await coroutine)
             except BaseException as reason:  # whoever waits for the future gets it
@@ -141,9 +163,9 @@ class InOneTask:
         return InOneTask(self._runner)
 
 
-def runner_of(is_async: bool, options: Any) -> Any:
+def runner_of(has_loop: bool, options: Any) -> Any:
     """Return what runs a coroutine to its end: one task of the loop that options name, where a client is ``async``."""
-    if not is_async:
+    if not has_loop:
         return run_plain
     import asyncio
 
@@ -173,9 +195,10 @@ class Caller:
         return patiently(self._first)
 
     def _first(self) -> int:
-        began = time.perf_counter_ns()
-        reply = self.run(self._client.call(self._payloads[0]))
-        took = time.perf_counter_ns() - began
+        with translating(self._client):
+            began = time.perf_counter_ns()
+            reply = self.run(self._client.call(self._payloads[0]))
+            took = time.perf_counter_ns() - began
         if self._payloads[0] != reply:
             raise timed_loops.wrong_answer(self._payloads[0], reply, 0)
         return took
@@ -185,8 +208,9 @@ class Caller:
         loop: Any = timed_loops.closed_async if self._is_async else timed_loops.closed
         while room := self._room(until_ns):
             try:
-                calls = loop(self._client.call, self._payloads, *room, until_ns)
-                self.calls += await calls if self._is_async else calls
+                with translating(self._client):
+                    calls = loop(self._client.call, self._payloads, *room, until_ns)
+                    self.calls += await calls if self._is_async else calls
                 return
             except TransportError as error:
                 await self._renew(error, room[1])
@@ -196,8 +220,9 @@ class Caller:
         loop: Any = timed_loops.opened_async if self._is_async else timed_loops.opened
         while room := self._room(until_ns):
             try:
-                calls = loop(self._client.call, self._payloads, due[self.calls :], *room, until_ns)
-                self.calls += await calls if self._is_async else calls
+                with translating(self._client):
+                    calls = loop(self._client.call, self._payloads, due[self.calls :], *room, until_ns)
+                    self.calls += await calls if self._is_async else calls
                 return
             except TransportError as error:
                 await self._renew(error, room[1])
@@ -225,5 +250,5 @@ class Caller:
             self._client = await renew(self._make, self._client, error)
 
     def close(self) -> None:
-        """Disconnect."""
-        self.run(self._client.close())
+        with translating(self._client):
+            self.run(self._client.close())

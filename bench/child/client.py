@@ -5,7 +5,6 @@ over its samples as raw int64. For the transport ``inproc`` the server is a thre
 """
 
 import gc
-import inspect
 import queue
 import resource
 import threading
@@ -15,9 +14,10 @@ from typing import Any
 
 from bench import credentials, systems
 from bench.child import memory, timed_loops
+from bench.child.caller import is_async
 from bench.child.loads import Callers
 from bench.child.one_way import Receiving, Sending
-from bench.child.server import Echo
+from bench.child.server import Echo, serve
 from bench.child.structured_messages import application, carried
 from bench.contract import Binding
 from bench.process import cpu_clocks
@@ -47,7 +47,7 @@ class ServerThread(threading.Thread):
 
     def _serve(self, binding: Binding) -> None:
         if self._spec.case.load != "stream":
-            return self._system.serve(binding, self._options, self.echo)
+            return serve(self._system, binding, self._options, self.echo)
         receiving = Receiving(self._system, binding, self._options)
         self.outbox.put(receiving.address)
         payload = timed_loops.make_payloads(self._spec.case.payload_bytes, self._spec.seed)[0]
@@ -125,11 +125,11 @@ def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, ServerThread | Non
 
 def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> Any:
     """Return the load: a stream, retries, processes, connections, a generator, the system's own program, or callers."""
-    case, given = spec.case, (system, options, server.address, spec)
+    case, arguments = spec.case, (system, options, server.address, spec)
     if case.load == "session":
         from bench.child.session import Sessions
 
-        return Sessions(*given, server.pids)
+        return Sessions(*arguments, server.pids)
     if case.load == "reconnect":
         from bench.child.reconnects import Reconnects
 
@@ -137,46 +137,45 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
     if case.load == "reply_stream" and case.engine == "wire":
         from bench.child.reply_streams_wire import WireStreams
 
-        return WireStreams(*given)
+        return WireStreams(*arguments)
     if case.load == "reply_stream":
         from bench.child.reply_streams import ReplyStreams
 
-        return ReplyStreams(*given)
+        return ReplyStreams(*arguments)
     if case.load == "stream":
-        return Sending(*given)
+        return Sending(*arguments)
     if case.load == "retry":
         from bench.child.retry_load import RetryLoad
 
-        return RetryLoad(*given)
+        return RetryLoad(*arguments)
     if case.engine == "wire" and case.outstanding > 1:
         from bench.child.wire_outstanding import WireOutstanding
 
-        return WireOutstanding(*given)
+        return WireOutstanding(*arguments)
     if case.engine == "wire":
         from bench.child.wire import WireLoad
 
-        return WireLoad(*given)
+        return WireLoad(*arguments)
     if case.engine != "library":
         from bench.child.generators._running import GeneratorLoad
 
-        return GeneratorLoad(*given)
+        return GeneratorLoad(*arguments)
     if case.calls_per_connection:
         from bench.child.renewed_connections import RenewedConnections
 
-        return RenewedConnections(*given)
+        return RenewedConnections(*arguments)
     if case.load == "open" and (case.outstanding > 1 or case.callers > 1):
         from bench.child.outstanding_open import OpenOutstanding
 
-        return OpenOutstanding(*given)
+        return OpenOutstanding(*arguments)
     if case.outstanding > 1 or case.large_bytes:
         from bench.child import outstanding
 
-        is_async = inspect.iscoroutinefunction(getattr(system.Client, "call", None))
-        return (outstanding.Awaited if is_async else outstanding.Pipelined)(*given)
+        return (outstanding.Awaited if is_async(system.Client) else outstanding.Pipelined)(*arguments)
     if case.load == "closed" and systems.makes_calls(system, case.options):
         payloads = timed_loops.make_payloads(case.payload_bytes, spec.seed)
         return system.Load(server.address, options, payloads, case.callers, case.calls_per_caller)
-    return Callers(*given)
+    return Callers(*arguments)
 
 
 def get_ready(channel: Channel, spec: ClientSpec, load: Any, server_thread: ServerThread | None) -> None:

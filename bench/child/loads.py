@@ -1,13 +1,12 @@
 """The loads that a client process can make: closed loop, open loop (paced)."""
 
 import functools
-import inspect
 from array import array
 from typing import Any
 
 from bench import systems
 from bench.child import timed_loops
-from bench.child.caller import Caller, failed, runner_of
+from bench.child.caller import Caller, failed, is_async, runner_of
 from bench.child.structured_messages import Payloads
 from bench.contract import PACING, LoadReport
 from bench.process.spec import ClientSpec
@@ -53,7 +52,7 @@ class Callers:
         size = spec.case.calls_per_caller if self._due is None else max(1, len(self._due))
         self._scheduled = None if self._due is None else len(self._due)
         self._spun_ns = 0
-        self._is_async = inspect.iscoroutinefunction(system.Client.call)
+        self._is_async = is_async(system.Client)
         self._run = runner_of(self._is_async, options)
         self._payloads = Payloads(system, options, spec)
         make = self._payloads.around(functools.partial(system.Client, address, options))
@@ -61,17 +60,14 @@ class Callers:
         self._callers = [self.kind(make, self._payloads.items, size, run) for run in runs]
 
     def first(self) -> int:
-        """Connect and make one verified call with each caller; return the time of the first in ns."""
         times = [caller.first() for caller in self._callers]
         return times[0]
 
     def schedule_from(self, at_ns: int) -> None:
-        """Put the schedule of an open load after *go*."""
         if self._due is not None:
             put_after(self._due, at_ns)
 
     def load(self, at_ns: int, until_ns: int) -> None:
-        """Run the timed loops."""
         if self._due is not None:
             before_ns = timed_loops.spun_ns()
             self._callers[0].run(self._callers[0].opened(self._due, limit_ns(at_ns, until_ns)))
@@ -105,6 +101,5 @@ class Callers:
         return LoadReport(sum(calls), times, errors, numbers, scheduled=self._scheduled, codec=codec)
 
     def close(self) -> None:
-        """Disconnect."""
         for caller in self._callers:
             caller.close()

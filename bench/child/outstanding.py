@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench.child import timed_loops
-from bench.child.caller import Caller, Failures, InOneTask, failed, renew, run_plain
+from bench.child.caller import Caller, Failures, InOneTask, failed, renew, run_plain, translating
 from bench.child.structured_messages import ApartCarrier, Payloads
 from bench.contract import LoadReport
 from bench.errors import SystemFailedError, TransportError
@@ -84,9 +84,9 @@ class SharedClients:
         self._connections = [SharedClient(make, InOneTask(self._runner)) for _ in range(spec.case.callers)]
 
     def close(self) -> None:
-        """Disconnect."""
         for connection in self._connections:
-            connection.run(connection.client.close())
+            with translating(connection.client):
+                connection.run(connection.client.close())
 
 
 class Awaited(SharedClients):
@@ -101,12 +101,10 @@ class Awaited(SharedClients):
         ]
 
     def first(self) -> int:
-        """Connect and make one verified call over each connection; return the time of the first in ns."""
         times = [slot.first() for slot in self._slots[:: len(self._slots) // len(self._connections)]]
         return times[0]
 
     def load(self, at_ns: int, until_ns: int) -> None:
-        """Run the timed loops of all slots side by side."""
         self._runner.run(self._side_by_side(until_ns))
 
     async def _side_by_side(self, until_ns: int) -> None:
@@ -150,10 +148,11 @@ class Pipeline:
         """Connect and make one verified call; return its time in ns."""
         self._connection.open()
         payload = self._slots[0].turn()
-        began = time.perf_counter_ns()
-        self._connection.send(0, payload)
-        _, reply = self._connection.receive()
-        took = time.perf_counter_ns() - began
+        with translating(self._connection):
+            began = time.perf_counter_ns()
+            self._connection.send(0, payload)
+            _, reply = self._connection.receive()
+            took = time.perf_counter_ns() - began
         self._slots[0].payload = b""
         if payload != reply:
             raise timed_loops.wrong_answer(payload, reply, 0)
@@ -163,7 +162,8 @@ class Pipeline:
         """Keep one call of each slot under way until an instant, or until its buffers are full."""
         while True:
             try:
-                return self._run(until_ns)
+                with translating(self._connection):
+                    return self._run(until_ns)
             except TransportError as error:
                 self._renew(error)
                 if time.perf_counter_ns() >= until_ns:
@@ -205,8 +205,8 @@ class Pipeline:
         self._connection = run_plain(renew(self._make, self._connection, error))
 
     def close(self) -> None:
-        """Disconnect."""
-        self._connection.close()
+        with translating(self._connection):
+            self._connection.close()
 
 
 class OneByOne:
@@ -217,7 +217,7 @@ class OneByOne:
 
     def __init__(self, client: Any) -> None:
         self.open, self.close = client.open, client.close
-        self._client = client
+        self.inner_client = self._client = client
         self._waiting: tuple[int, bytes] = (0, b"")
 
     def send(self, number: int, payload: bytes) -> None:
@@ -247,12 +247,10 @@ class Pipelined:
         ]
 
     def first(self) -> int:
-        """Connect and make one verified call over each connection; return the time of the first in ns."""
         times = [connection.first() for connection in self._connections]
         return times[0]
 
     def load(self, at_ns: int, until_ns: int) -> None:
-        """Run the loops of all connections side by side."""
         if len(self._connections) == 1:
             return self._connections[0].load(until_ns)
         from concurrent.futures import ThreadPoolExecutor
@@ -265,6 +263,5 @@ class Pipelined:
         return report_of(self._slots, self._payloads.codec_alone())
 
     def close(self) -> None:
-        """Disconnect."""
         for connection in self._connections:
             connection.close()

@@ -12,7 +12,7 @@ from collections import deque
 from typing import Any
 
 from bench.child import event_loop, timed_loops
-from bench.child.caller import Failures, failed
+from bench.child.caller import Failures, failed, translating
 from bench.child.loads import limit_ns, put_after, schedule
 from bench.child.outstanding import AwaitedSlot, SharedClient, SharedClients
 from bench.contract import PACING, LoadReport
@@ -80,20 +80,25 @@ class OpenSlot:
 
     async def run(self, requests: Schedule) -> None:
         """Send the requests that are given to this slot until there are no more; a failed one is counted."""
-        clock, client = time.perf_counter_ns, self._shared.client
-        while (number := await requests.turn()) is not None:
-            payload = next(self._turns)
-            t_send = clock()
+        while True:
+            client = self._shared.client
             try:
-                reply = await client.call(payload)
-                t_recv = clock()
-                if payload != reply:
-                    raise timed_loops.wrong_answer(payload, reply, number)
+                with translating(client):
+                    return await self._call(client, requests)
             except TransportError as error:
                 self.failures.add(error)
                 await self._shared.renew(client, error)
-                client = self._shared.client
-                continue
+
+    async def _call(self, client: Any, requests: Schedule) -> None:
+        """Send the requests that are given to this slot, until there are no more or one fails."""
+        clock = time.perf_counter_ns
+        while (number := await requests.turn()) is not None:
+            payload = next(self._turns)
+            t_send = clock()
+            reply = await client.call(payload)
+            t_recv = clock()
+            if payload != reply:
+                raise timed_loops.wrong_answer(payload, reply, number)
             self._sent[number], self._received[number] = t_send, t_recv
             self.numbers.append(number)
 
@@ -112,12 +117,10 @@ class OpenOutstanding(SharedClients):
         ]
 
     def first(self) -> int:
-        """Connect and make one verified call over each connection; return the time of the first in ns."""
         times = [AwaitedSlot(each, self._payloads.items, 1).first() for each in self._connections]
         return times[0]
 
     def schedule_from(self, at_ns: int) -> None:
-        """Put the schedule after *go*."""
         put_after(self._due, at_ns)
 
     def load(self, at_ns: int, until_ns: int) -> None:

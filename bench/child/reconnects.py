@@ -2,12 +2,11 @@
 
 import functools
 import gc
-import inspect
 import time
 from typing import Any
 
 from bench.child import timed_loops
-from bench.child.caller import runner_of
+from bench.child.caller import is_async, runner_of, translating
 from bench.child.session import NEVER_NS, Session
 from bench.contract import LoadReport
 from bench.process import cpu_clocks
@@ -26,18 +25,19 @@ class Reconnects:
         self._first = spec.case.payload_bytes, spec.seed
         most = max(calls for calls, _ in self._plan)
         self._times = timed_loops.zeros(most), timed_loops.zeros(most)
-        is_async = inspect.iscoroutinefunction(system.Client.call)
-        self._loop: Any = timed_loops.closed_async if is_async else timed_loops.closed
-        self._begin: Any = begin_async if is_async else _begin
-        self._run = runner_of(is_async, options)
+        awaits = is_async(system.Client)
+        self._loop: Any = timed_loops.closed_async if awaits else timed_loops.closed
+        self._begin: Any = begin_async if awaits else _begin
+        self._run = runner_of(awaits, options)
         self._done: list[Session] = []
         self._at_ns = 0
 
     def first(self) -> int:
         """Open a connection, make one verified call, close it; return the time of the call in ns."""
         client, (size, seed) = self._make(), self._first
-        opened_ns, answered_ns = self._run(self._begin(client, timed_loops.make_payloads(size, seed)))
-        self._run(client.close())
+        with translating(client):
+            opened_ns, answered_ns = self._run(self._begin(client, timed_loops.make_payloads(size, seed)))
+            self._run(client.close())
         return int(answered_ns - opened_ns)
 
     def load(self, at_ns: int, until_ns: int) -> None:
@@ -56,13 +56,14 @@ class Reconnects:
         client = self._make()
         server_ns, router_ns = (self._cpu_ns(pids) for pids in self._pids)
         cpu_ns = time.process_time_ns()
-        begin_ns = time.perf_counter_ns()
-        opened_ns, answered_ns = self._run(self._begin(client, payloads))
-        median_ns = self._call(client, payloads, calls - 1) if calls > 1 else None
-        called_ns = time.perf_counter_ns() if calls > 1 else answered_ns
-        resumed = getattr(client, "resumed", None)
-        self._run(client.close())
-        end_ns = time.perf_counter_ns()
+        with translating(client):
+            begin_ns = time.perf_counter_ns()
+            opened_ns, answered_ns = self._run(self._begin(client, payloads))
+            median_ns = self._call(client, payloads, calls - 1) if calls > 1 else None
+            called_ns = time.perf_counter_ns() if calls > 1 else answered_ns
+            resumed = getattr(client, "resumed", None)
+            self._run(client.close())
+            end_ns = time.perf_counter_ns()
         cpu_ns = time.process_time_ns() - cpu_ns
         server_ns, router_ns = (
             None if before is None else (self._cpu_ns(pids) or 0) - before

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench.child import timed_loops
-from bench.child.caller import Buffer, Caller, answered, resolve
+from bench.child.caller import Buffer, Caller, answered, resolve, translating
 from bench.child.loads import Callers
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -55,16 +55,18 @@ class RenewingCaller(Caller):
                 self.failures.add(error)
                 continue
             try:
-                calls: Any = loop(client.call, self._turns, *room, until_ns)
-                self._keep(await calls if is_async else calls, began_ns)
+                with translating(client):
+                    calls: Any = loop(client.call, self._turns, *room, until_ns)
+                    self._keep(await calls if is_async else calls, began_ns)
             except TransportError as error:
                 self._failed(error, began_ns, room[1])
-            with contextlib.suppress(TransportError, OSError):
+            with contextlib.suppress(TransportError, OSError), translating(client):
                 await resolve(client.close())
 
     def drop(self) -> None:
         """Close the connection of the first call, before the window."""
-        self.run(self._client.close())
+        with translating(self._client):
+            self.run(self._client.close())
 
     def _next(self, until_ns: int) -> tuple[Buffer, Buffer] | None:
         """Return the buffers of the next connection's calls; None if the window or the room is over."""

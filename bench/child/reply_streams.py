@@ -17,7 +17,7 @@ from typing import Any
 
 from bench import replies
 from bench.child import timed_loops
-from bench.child.caller import Failures, failed, renew, resolve, run_plain, runner_of
+from bench.child.caller import Failures, failed, renew, resolve, run_plain, runner_of, translating
 from bench.child.open_files import allow_many_files
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -142,11 +142,12 @@ class Streams:
                 self.client = await renew(self._make, self.client, error)
 
     async def _receive(self, ask: Ask, request: bytes, record: Record) -> None:
-        if self._is_async:
-            receive_all = receive_checked if getattr(self.client, "checks_messages", False) else receive_async
-            await receive_all(self.client.stream, request, ask, record)
-        else:
-            receive(self.client.stream, request, ask, record)
+        with translating(self.client):
+            if self._is_async:
+                receive_all = receive_checked if getattr(self.client, "checks_messages", False) else receive_async
+                await receive_all(self.client.stream, request, ask, record)
+            else:
+                receive(self.client.stream, request, ask, record)
 
     async def pause(self, seconds: float) -> None:
         """Let time pass."""
@@ -217,9 +218,9 @@ class ReplyStreams:
         return report_of(self._streams)
 
     def close(self) -> None:
-        """Disconnect."""
         for stream in self._streams:
-            stream.in_task(resolve(stream.client.close()))
+            with translating(stream.client):
+                stream.in_task(resolve(stream.client.close()))
 
 
 async def _gather(work: list[Coroutine[Any, Any, Any]]) -> None:

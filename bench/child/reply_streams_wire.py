@@ -51,14 +51,12 @@ class Flow:
         return bool(self._unsent)
 
     def open(self) -> None:
-        """Connect; TransportError where that is not possible."""
         self._socket, self._unsent = self._wire.connect(), b""
         secure(self._socket, self._tls)
         self._socket.setblocking(False)
         self._is_stamped = watch(self._socket)
 
     def close(self) -> None:
-        """Disconnect."""
         if self._socket is not None:
             self._socket.close()
 
@@ -329,7 +327,6 @@ class WireStreams:
         return report_of(self._flows)
 
     def close(self) -> None:
-        """Disconnect."""
         for flow in self._flows:
             flow.close()
         self._poller.close()

@@ -37,12 +37,10 @@ class RetryLoad:
         self._took_s = spec.window_s
 
     def first(self) -> int:
-        """Connect, and make one verified call on each connection; return the time of the first in ns."""
         times = [connection.first() for connection in self._connections]
         return times[0]
 
     def schedule_from(self, at_ns: int) -> None:
-        """Put the schedule after *go*."""
         put_after(self._due, at_ns)
 
     def load(self, at_ns: int, until_ns: int) -> None:
@@ -79,7 +77,6 @@ class RetryLoad:
         return LoadReport(self._answered, columns, scheduled=len(self._due), window_s=self._took_s)
 
     def close(self) -> None:
-        """Disconnect."""
         for connection in self._connections:
             connection.close()
 
@@ -167,5 +164,4 @@ class Connection:
         del self._inbox[:size]
 
     def close(self) -> None:
-        """Disconnect."""
         self._socket.close()

@@ -22,7 +22,6 @@ class Held:
         self.adopt = channel.adopt
 
     def announce(self, addresses: Mapping[str, str], pids: Mapping[str, int]) -> None:
-        """Report that the router is ready."""
         self._channel.send(Routing(addresses=dict(addresses), pids=dict(pids)))
 
 

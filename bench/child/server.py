@@ -4,6 +4,7 @@ It imports the one system that it serves, and no module for analysis or figures.
 """
 
 import functools
+import inspect
 import itertools
 import threading
 import time
@@ -106,7 +107,6 @@ class Echo:
         pids: Mapping[str, int] | None = None,
         counts: Callable[[], Sequence[int] | None] | None = None,
     ) -> None:
-        """Report that requests are accepted at ``address``."""
         self._counts = counts or self._counts
         self._on_announce(address, pids or {})
 
@@ -118,6 +118,15 @@ class Echo:
             return Counted(count=None)
         workers = list(counts)
         return Counted(count=here + sum(workers), workers=workers or None, switches=cpu_clocks.switches_of_others())
+
+
+def serve(system: Any, binding: Binding, options: Any, echo: Echo) -> None:
+    """Run a system's ``serve``; one that is ``async def`` in the event loop that its options name."""
+    serving = system.serve(binding, options, echo)
+    if inspect.iscoroutine(serving):
+        from bench.process import event_loops  # not at the top: servers of threads start sooner without it
+
+        event_loops.run(serving, options)
 
 
 def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Binding, options: Any) -> None:
@@ -135,7 +144,7 @@ def serve_calls(channel: Channel, spec: ServerSpec, system: Any, binding: Bindin
         punctual()
     echo.warm_up = functools.partial(_warm_up, spec, system, options)
     channel.on_count = echo.count
-    system.serve(binding, options, echo)
+    serve(system, binding, options, echo)
     raise SystemFailedError(f"serve() of {spec.case.system} returned instead of answering")
 
 
@@ -169,8 +178,8 @@ def main(channel: Channel) -> None:
     binding = Binding(
         spec.case.transport, spec.directory, spec.bind, spec.router, spec.environment, spec.case.message, spec.directory
     )
-    serve = serve_stream if spec.case.load == "stream" else serve_calls
-    serve(channel, spec, system, binding, options)
+    work = serve_stream if spec.case.load == "stream" else serve_calls
+    work(channel, spec, system, binding, options)
 
 
 if __name__ == "__main__":

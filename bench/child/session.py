@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from bench import credentials, systems
 from bench.child import timed_loops
+from bench.child.caller import is_async, run_plain, translating
 from bench.contract import LoadReport
 from bench.errors import BenchError, TransportError
 from bench.process import cpu_clocks
@@ -81,7 +82,7 @@ class Sessions:
     def _python(self, calls: int, payload_bytes: int) -> tuple[int, int, int, int]:
         """Run this file as a program; TransportError with what it said."""
         spec = self._spec
-        given = SessionSpec(
+        order = SessionSpec(
             system=spec.case.system,
             options=spec.case.options,
             address=self._address,
@@ -90,12 +91,12 @@ class Sessions:
             seed=spec.seed,
             credentials=spec.credentials,
         )
-        process = Process(python("bench.child.session", b"".join(encode(given)).decode()))
-        said = process.output.read()
+        process = Process(python("bench.child.session", b"".join(encode(order)).decode()))
+        output = process.output.read()
         if status := process.end():
-            why = said.decode().strip() or f"it ended with status {status}"
+            why = output.decode().strip() or f"it ended with status {status}"
             raise TransportError(f"a client process failed: {why}")
-        (done,) = Reader().feed(said)
+        (done,) = Reader().feed(output)
         assert isinstance(done, SessionDone)
         return done.interpreted_ns, done.prepared_ns, done.answered_ns, done.called_ns
 
@@ -132,16 +133,17 @@ def main() -> None:
     """Connect, make the calls, disconnect; print when each was done."""
     interpreted_ns = time.perf_counter_ns()
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    given = decode(read_line(sys.argv[1].encode()))
-    assert isinstance(given, SessionSpec)
-    credentials.use(given.credentials)
-    system: Any = systems.load(given.system)
-    options = system.Options(**given.options)
-    client = system.Client(given.address, options)
-    payloads = timed_loops.make_payloads(given.payload_bytes, given.seed)
+    order = decode(read_line(sys.argv[1].encode()))
+    assert isinstance(order, SessionSpec)
+    credentials.use(order.credentials)
+    system: Any = systems.load(order.system)
+    options = system.Options(**order.options)
+    client = system.Client(order.address, options)
+    payloads = timed_loops.make_payloads(order.payload_bytes, order.seed)
     prepared_ns = time.perf_counter_ns()
     loop, run = _loop(client, options)
-    answered_ns, called_ns = run(_calls(client, loop, payloads, max(0, given.calls - 1)))
+    with translating(client):
+        answered_ns, called_ns = run(_calls(client, loop, payloads, max(0, order.calls - 1)))
     moments = {"interpreted_ns": interpreted_ns, "prepared_ns": prepared_ns}
     done = SessionDone(**moments, answered_ns=answered_ns, called_ns=called_ns)
     print(b"".join(encode(done)).decode(), end="")
@@ -167,23 +169,13 @@ async def _calls(client: Any, loop: Any, payloads: list[bytes], more: int) -> tu
 
 def _loop(client: Any, options: Any) -> tuple[Any, Any]:
     """Return the timed loop for a client's kind of calls, and the function that runs ``_calls`` to its end."""
-    import inspect
-
-    if not inspect.iscoroutinefunction(type(client).call):
-        return timed_loops.closed, _run_plain
+    if not is_async(type(client)):
+        return timed_loops.closed, run_plain
     import asyncio
 
     from bench.process import event_loops
 
     return timed_loops.closed_async, asyncio.Runner(loop_factory=event_loops.factory(options)).run
-
-
-def _run_plain(coroutine: Any) -> Any:
-    """Return the result of a coroutine that waits for nothing."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return end.value
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from bench import codecs, message_types
 from bench.child import payload_sizes
 from bench.codecs import Coder
-from bench.errors import BenchError
 from bench.process.spec import ClientSpec
 
 SHARE = 0.08  # of a window's length: how long a codec is timed alone, for each start
@@ -67,13 +66,13 @@ class Carrier:
     """A client whose ``call`` takes an ``Exchange`` and returns the reply as an object."""
 
     def __init__(self, client: Any, how: Carried) -> None:
-        self._client, self._how = client, how
+        self.inner_client, self._how = client, how
         self.close = client.close
         self.call: Callable[[message_types.Exchange], Any]
 
     def open(self) -> Any:
         """Connect, and put the codec around the client's own call; to be awaited where the client's ``open`` is."""
-        opening = self._client.open()
+        opening = self.inner_client.open()
         if inspect.isawaitable(opening):
             return self._open_async(opening)
         self.call = self.blocking_call()
@@ -85,28 +84,34 @@ class Carrier:
 
     def blocking_call(self) -> Callable[[message_types.Exchange], Any]:
         """Return the call of a blocking client with the codec around it."""
-        inner, encode, decode = self._client.call, self._how.coder.encode, self._how.coder.decode
+        inner, encode, decode = self.inner_client.call, self._how.coder.encode, self._how.coder.decode
 
         def call(exchange: message_types.Exchange) -> Any:
             try:
-                return decode(inner(encode(exchange.request)))
-            except BenchError:
-                raise
+                request = encode(exchange.request)
             except Exception as reason:  # codecs raise what they like
+                raise codecs.failed(reason) from reason
+            reply = inner(request)
+            try:
+                return decode(reply)
+            except Exception as reason:
                 raise codecs.failed(reason) from reason
 
         return _native(inner, self._how.coder) if self._how.is_native else call
 
     def awaited_call(self) -> Callable[[message_types.Exchange], Any]:
         """Return the call of an asynchronous client with the codec around it."""
-        inner, encode, decode = self._client.call, self._how.coder.encode, self._how.coder.decode
+        inner, encode, decode = self.inner_client.call, self._how.coder.encode, self._how.coder.decode
 
         async def call(exchange: message_types.Exchange) -> Any:
             try:
-                return decode(await inner(encode(exchange.request)))
-            except BenchError:
-                raise
+                request = encode(exchange.request)
             except Exception as reason:  # codecs raise what they like
+                raise codecs.failed(reason) from reason
+            reply = await inner(request)
+            try:
+                return decode(reply)
+            except Exception as reason:
                 raise codecs.failed(reason) from reason
 
         return _native(inner, self._how.coder) if self._how.is_native else call
@@ -116,7 +121,7 @@ class ApartCarrier:
     """A connection whose calls are sent and received apart, which takes exchanges and returns replies as objects."""
 
     def __init__(self, client: Any, how: Carried) -> None:
-        self._client, self._how = client, how
+        self.inner_client, self._how = client, how
         self.open, self.close = client.open, client.close
 
     def send(self, number: int, exchange: message_types.Exchange) -> None:
@@ -125,11 +130,11 @@ class ApartCarrier:
             data = self._how.coder.encode(exchange.request)
         except Exception as reason:  # codecs raise what they like
             raise codecs.failed(reason) from reason
-        self._client.send(number, data)
+        self.inner_client.send(number, data)
 
     def receive(self) -> tuple[int, Any]:
         """Return the number and the decoded reply of the next call that is answered, waiting for it."""
-        number, data = self._client.receive()
+        number, data = self.inner_client.receive()
         try:
             return number, self._how.coder.decode(data)
         except Exception as reason:  # codecs raise what they like

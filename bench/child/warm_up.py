@@ -29,12 +29,12 @@ def by_wire(spec: ServerSpec, system: Any, options: Any, address: str, requests:
     more = of_round // connections - 1  # of each connection, behind its first call
     case = Case(measured.system, measured.transport, measured.payload_bytes, measured.options, engine="wire",
                 callers=connections, max_calls=max(1, more) * connections)  # fmt: skip
-    given = ClientSpec(case=case, seed=spec.seed, window_s=0.0, cpus=None, server_cpus=None, share=(0, 1),
+    client_spec = ClientSpec(case=case, seed=spec.seed, window_s=0.0, cpus=None, server_cpus=None, share=(0, 1),
                        schedule_seed=spec.seed)  # fmt: skip
     with _unpinned():
         for _ in range(rounds):
             try:
-                load = WireLoad(system, options, address, given)
+                load = WireLoad(system, options, address, client_spec)
             except ValueError:
                 return False
             with contextlib.closing(load):

@@ -209,7 +209,6 @@ class WireLoad:
         self._idle = deque[Step]()
 
     def first(self) -> int:
-        """Connect and make one verified call with each connection; return the time of the first in ns."""
         try:
             first_ns = self._first(self.connections[:1])
             self._others()
@@ -304,7 +303,6 @@ class WireLoad:
         return [[array("q", map(column.__getitem__, sent)) for column in columns] for sent in numbers]
 
     def close(self) -> None:
-        """Disconnect."""
         for connection in self.connections:
             connection.close()
         self._poller.close()

@@ -80,13 +80,11 @@ class Connection:
         self.sent_ns = NEVER_NS
 
     def open(self) -> None:
-        """Connect; TransportError where that is not possible."""
         self._socket = self._wire.connect()
         self._socket.setblocking(False)
         self.fd: int = self._socket.fileno()
 
     def close(self) -> None:
-        """Disconnect."""
         if self._socket:
             self._socket.close()
 

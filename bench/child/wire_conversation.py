@@ -34,7 +34,6 @@ class Framed:
         return self._wire.last
 
     def begin(self, place: int, request: bytes) -> bytes:
-        """Return a request."""
         self._verified, self._place = self._script.verified[place], place
         self._buffer.clear()
         return request

@@ -51,7 +51,6 @@ class InOrder:
         self._under_way: deque[tuple[int, int]] = deque()  # numbers of calls and places of their payloads
 
     def begin(self, place: int, request: bytes, number: int) -> bytes:
-        """Return a request."""
         self._under_way.append((number, place))
         return request
 
@@ -95,7 +94,6 @@ class Connection:
         self._socket: Any = None
 
     def open(self) -> None:
-        """Connect; TransportError where that is not possible."""
         wire = self._make()
         self._socket = wire.connect()
         self._socket.setblocking(False)
@@ -106,7 +104,6 @@ class Connection:
         self._poller.add(self.fd)
 
     def close(self) -> None:
-        """Disconnect."""
         if self._socket is not None:
             self._poller.remove(self.fd)
             self._socket.close()
@@ -205,7 +202,6 @@ class WireOutstanding:
         self._connections = [Connection(make, script, self._poller, self._slots[at : at + depth]) for at in places]
 
     def first(self) -> int:
-        """Connect and make one verified call over each connection; return the time of the first in ns."""
         times = []
         for connection in self._connections:
             slot = connection.slots[0]
@@ -277,7 +273,6 @@ class WireOutstanding:
         return report_of(self._slots, self._payloads.codec_alone())
 
     def close(self) -> None:
-        """Disconnect."""
         for connection in self._connections:
             connection.close()
         self._poller.close()

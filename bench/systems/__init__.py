@@ -21,7 +21,7 @@ from bench import documents
 from bench.contract import GROUPS, GUARANTEES, System
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
 from bench.process import sources
-from bench.text import quoted
+from bench.text import listed, quoted
 
 if TYPE_CHECKING:
     from bench.plan import service_file
@@ -96,7 +96,7 @@ def adopted(value: Any) -> Any:
     """Return a parameter's value; in a text, paths of service files that are there are replaced by their names."""
     if not isinstance(value, str):
         return value
-    return PATH.sub(lambda found: adopt(found[0]) if is_service(found[0]) else found[0], value)
+    return PATH.sub(lambda match: adopt(match[0]) if is_service(match[0]) else match[0], value)
 
 
 def file_of(name: str) -> str:
@@ -137,9 +137,9 @@ def _unusable(file: str, reason: BaseException) -> SystemFileError:
     while trace:
         line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == file else line
         trace = trace.tb_next
-    said = " ".join(str(reason).split())
-    where = f"{file}, line {line}" if line else file
-    return SystemFileError(f"{where}: {type(reason).__name__}: {said}: correct the file")
+    text = " ".join(str(reason).split())
+    place = f"{file}, line {line}" if line else file
+    return SystemFileError(f"{place}: {type(reason).__name__}: {text}: correct the file")
 
 
 def service_of(name: str) -> "service_file.Service | None":
@@ -212,29 +212,56 @@ def group(name: str) -> str:
 
 
 def guarantees(name: str) -> dict[str, dict[str, str]]:
-    """Return what a system promises of a message, by the options that change it ("": the defaults), without an import.
+    """Return what a system guarantees of a message, by the options that change it ("": the defaults).
 
-    Each has all fields of ``bench.contract.GUARANTEES``. Empty for a system that does not say; SystemFileError for
-    fields that are no such.
+    It is read from ``guarantees.yaml`` beside the system's file. Each has all fields of ``bench.contract.GUARANTEES``.
+    Empty for a system of which nothing is said; SystemFileError for fields that are no such.
     """
-    given = constant(name, "GUARANTEES", {})
-    if isinstance(given, str):
-        return guarantees(given)
-    whole = {options: given[""] | fields for options, fields in given.items()}
+    file = os.path.join(os.path.dirname(file_of(name)), "guarantees.yaml")  # noqa: PTH118, PTH120
+    stated = _guarantees(file, os.stat(file).st_mtime_ns) if os.path.isfile(file) else {}  # noqa: PTH113, PTH116
+    if isinstance(own := stated.get(name, {}), str):
+        return guarantees(own)
+    whole = {options: own["defaults"] | fields for options, fields in own.items()}
     for options, fields in whole.items():
         if fields.keys() != GUARANTEES.keys():
             wrong = ", ".join(sorted(fields.keys() ^ GUARANTEES.keys()))
-            at = f"{file_of(name)}: GUARANTEES of {quoted(options)}"
+            at = f"{file}: {name}, {options}"
             raise SystemFileError(f"{at}: the fields are {', '.join(GUARANTEES)}; missing or unknown: {wrong}")
-    return whole
+    return {"" if options == "defaults" else options: fields for options, fields in whole.items()}
+
+
+@functools.cache
+def _guarantees(file: str, changed_ns: int) -> dict[str, Any]:
+    from bench.plan import yaml_text
+
+    with open(file) as text:  # noqa: PTH123
+        return dict(yaml_text.value_of(text.read()))
 
 
 def defines(name: str, function: str) -> bool:
     """Return whether the system's file defines a function at top level, without importing it; a broken one does not."""
     try:
-        return any(isinstance(node, ast.FunctionDef) and node.name == function for node in tree_of(name).body)
+        return any(function in _bound(node) for node in tree_of(name).body)
     except SystemFileError:
         return False
+
+
+def _bound(node: ast.stmt) -> list[str]:
+    """Return the names that a statement defines or assigns."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+
+
+def unmet(options: Any, needed: Mapping[str, Any]) -> str:
+    """Return what to give instead of options, as in "tls false and qos 0", where others are needed; "" if all are met.
+
+    needed: the names and values of the options that a part of a system works with, such as its ``FOR_WIRE``.
+    """
+    wrong = {name: value for name, value in needed.items() if getattr(options, name, value) != value}
+    words = [f"{name} {str(value).lower() if isinstance(value, bool) else value}" for name, value in wrong.items()]
+    return listed(words) if words else ""
 
 
 def is_routed(name: str, options: Mapping[str, Any]) -> bool:

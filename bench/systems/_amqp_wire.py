@@ -9,7 +9,7 @@ import struct
 from typing import Any
 
 from bench.errors import TransportError
-from bench.systems import _broker, _broker_wire, _greeting, _rabbitmq
+from bench.systems import _broker, _rabbitmq, _wire
 
 METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8  # kinds of frames
 END = b"\xce"  # of each frame
@@ -50,53 +50,39 @@ def method(name: tuple[int, int], *parts: bytes, channel: int = CHANNEL) -> byte
 PROPERTIES_OF_CLIENT = long(short("capabilities") + b"F" + long(short("authentication_failure_close") + b"t\x01"))
 
 
-class Wire(_broker_wire.Wire):
+class Wire(_broker.Wire):
     """A conversation: a request is published with the pseudo-queue to reply to, whence its reply is delivered."""
 
-    def __init__(self, address: str, options: _rabbitmq.Options) -> None:
-        if options.tls or options.confirms or options.queue != "classic":
-            raise ValueError("the engine wire publishes without more: give tls false, confirms false and queue classic")
-        self._where, self._name = _broker.split(address)
-        self.outgoing = bytearray()
-
-    def connect(self) -> socket.socket:
-        """Return a connection that has logged in and takes replies; TransportError where that is not possible."""
+    def greet(self, connection: socket.socket) -> None:
         self._buffer, self.outgoing = bytearray(), bytearray()
-        user, password = _broker.login(self._where) or ("guest", "guest")
+        user, password = _broker.login(self.server) or ("guest", "guest")
         login = (PROPERTIES_OF_CLIENT, short("PLAIN"), long(f"\0{user}\0{password}".encode()), short("en_US"))
         consume = (bytes(2), short(_rabbitmq.REPLIES), short(""), NO_ACK, NO_TABLE)
-        with _greeting.connected(self._where) as connection:
-            connection.sendall(b"AMQP\0\0\x09\x01")
-            _answered(connection, START)
-            connection.sendall(method(START_OK, *login, channel=0))
-            _answered(connection, TUNE)
-            connection.sendall(method(TUNE_OK, struct.pack("!HIH", CHANNEL, MOST_FRAME, 0), channel=0))
-            connection.sendall(method(OPEN, short("/"), short(""), b"\0", channel=0))
-            _answered(connection, OPEN_OK)
-            connection.sendall(method(CHANNEL_OPEN, short("")))
-            _answered(connection, CHANNEL_OPEN_OK)
-            connection.sendall(method(CONSUME, *consume))
-            _answered(connection, CONSUME_OK)
-        return connection
+        connection.sendall(b"AMQP\0\0\x09\x01")
+        _answered(connection, START)
+        connection.sendall(method(START_OK, *login, channel=0))
+        _answered(connection, TUNE)
+        connection.sendall(method(TUNE_OK, struct.pack("!HIH", CHANNEL, MOST_FRAME, 0), channel=0))
+        connection.sendall(method(OPEN, short("/"), short(""), b"\0", channel=0))
+        _answered(connection, OPEN_OK)
+        connection.sendall(method(CHANNEL_OPEN, short("")))
+        _answered(connection, CHANNEL_OPEN_OK)
+        connection.sendall(method(CONSUME, *consume))
+        _answered(connection, CONSUME_OK)
 
     def request(self, payload: bytes) -> bytes:
         """Return the frames of a message; its correlation id is that of every request of the connection."""
         properties = TRANSIENT + short("1") + short(_rabbitmq.REPLIES)
         head = struct.pack("!HHQH", PUBLISH[0], 0, len(payload), PROPERTIES) + properties
         bodies = (frame(BODY, payload[at : at + MOST_BODY]) for at in range(0, len(payload), MOST_BODY))
-        publish = method(PUBLISH, bytes(2), short(""), short(self._name), MANDATORY)
+        publish = method(PUBLISH, bytes(2), short(""), short(self.name), MANDATORY)
         return b"".join((publish, frame(HEADER, head), *bodies))
 
-    def begin(self, place: int, request: bytes) -> bytes:
-        """Return the frames of a request."""
-        return request
-
     def receive(self, data: bytes) -> bytes | None:
-        """Take in what came; return the payload of the reply if it is complete; TransportError for an error."""
         self._buffer += data
         wanted, size, bodies, at = METHOD, 0, [], 0
-        while (found := _first(self._buffer, at)) is not None:
-            kind, content, at = found
+        while (frame_of := _first(self._buffer, at)) is not None:
+            kind, content, at = frame_of
             if kind == HEARTBEAT:
                 continue
             if kind != wanted or (kind == METHOD and content[:4] != DELIVERED):
@@ -118,7 +104,7 @@ class Wire(_broker_wire.Wire):
         """Return the error for a frame that is no part of a reply."""
         name = struct.unpack_from("!HH", content) if kind == METHOD and len(content) > 3 else ()
         if name == RETURN:
-            return TransportError(f"no server takes requests from the queue {self._name!r}", "connect")
+            return TransportError(f"no server takes requests from the queue {self.name!r}", "connect")
         if name in (CLOSE, CHANNEL_CLOSE):
             return TransportError(f"the broker ends the connection: {_reason(content)}", "read")
         return TransportError(f"a frame of kind {kind} is no reply: it begins with {content[:20]!r}")
@@ -144,16 +130,16 @@ def _first(buffer: bytearray, at: int) -> tuple[int, bytes, int] | None:
 
 def _answered(connection: socket.socket, wanted: tuple[int, int]) -> None:
     """Take the next method of a greeting; TransportError for another one."""
-    kind, _, size = HEAD.unpack(_greeting.take(connection, HEAD.size))
+    kind, _, size = HEAD.unpack(_wire.take(connection, HEAD.size))
     if kind != METHOD or size > MOST_FRAME:
         raise TransportError("the server does not greet as AMQP 0.9.1 does", "connect")
-    content = _greeting.take(connection, size + len(END))
+    content = _wire.take(connection, size + len(END))
     name: Any = struct.unpack_from("!HH", content)
     if name == CLOSE and wanted == TUNE:
         raise _broker.refused(_reason(content))
     if name != wanted:
-        said = _reason(content) if name in (CLOSE, CHANNEL_CLOSE) else f"it sends the method {name}"
-        raise TransportError(f"the broker refuses the connection: {said}", "connect")
+        text = _reason(content) if name in (CLOSE, CHANNEL_CLOSE) else f"it sends the method {name}"
+        raise TransportError(f"the broker refuses the connection: {text}", "connect")
 
 
 def _reason(content: bytes) -> str:

@@ -202,16 +202,16 @@ async def granian(application: Application, place: dict[str, Any], folder: str, 
     from granian.constants import HTTPModes, Interfaces
     from granian.server.embed import Server
 
-    given: dict[str, Any] = dict(place)
+    settings: dict[str, Any] = dict(place)
     if folder:
-        given["ssl_cert"], given["ssl_key"] = map(Path, files(folder))
+        settings["ssl_cert"], settings["ssl_key"] = map(Path, files(folder))
     server = Server(
         application,
         interface=Interfaces.ASGI,
         http=HTTPModes.http1,
         websockets=False,
         log_enabled=False,
-        **given,
+        **settings,
     )
     serving = asyncio.ensure_future(server.serve())
     while not ready():

@@ -13,12 +13,12 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bench.contract import Address, Binding, RouterService, parse_address
 from bench.errors import NotInstalledError, TransportError
 from bench.process import pipes
-from bench.systems import _ports
+from bench.systems import _client, _ports, _wire
 
 LOGIN = "ROUNDTRIP_BROKER_LOGIN"  # USER:PASSWORD that brokers started here ask for, and that clients present
 OWN = "login"  # the key under which a broker of a run announces the login that it asks for, USER:PASSWORD
@@ -53,18 +53,18 @@ class Program:
         return path
 
 
-def login(where: Address | None = None) -> tuple[str, str] | None:
+def login(broker: Address | None = None) -> tuple[str, str] | None:
     """Return a broker's user and password: those in its address, or those that the environment names; None: neither.
 
     TransportError if what the environment names is no login.
     """
-    if where in _logins:
-        return _logins[where]
-    given = os.environ.get(LOGIN)
-    if not given:
+    if broker in _logins:
+        return _logins[broker]
+    named = os.environ.get(LOGIN)
+    if not named:
         return None
-    user, colon, password = given.partition(":")
-    if not (user and colon and password) or re.search(r"[\s\"'\\]", given):
+    user, colon, password = named.partition(":")
+    if not (user and colon and password) or re.search(r"[\s\"'\\]", named):
         raise TransportError(f"{LOGIN} must hold USER:PASSWORD, without blanks, quotes and backslashes")
     return user, password
 
@@ -86,9 +86,9 @@ def refused(reason: object) -> TransportError:
     )
 
 
-def cannot_connect(where: Address, reason: object) -> TransportError:
+def cannot_connect(broker: Address, reason: object) -> TransportError:
     """Return the error for a broker that cannot be reached."""
-    return TransportError(f"cannot connect to the broker at {where.place}: {reason}", "connect")
+    return TransportError(f"cannot connect to the broker at {broker.place}: {reason}", "connect")
 
 
 def no_reply(service: str) -> TransportError:
@@ -123,11 +123,11 @@ def address_of(binding: Binding, tls: bool) -> str:
 def split(address: str) -> tuple[Address, str]:
     """Return where the broker is, and the name of the server behind it; keep the login in the address."""
     broker, _, behind = address.partition("#")
-    where, (name, _, own) = parse_address(broker), behind.partition(":")
+    parsed, (name, _, own) = parse_address(broker), behind.partition(":")
     if own:
         user, _, password = own.partition(":")
-        _logins[where] = user, password
-    return where, name or SERVICE
+        _logins[parsed] = user, password
+    return parsed, name or SERVICE
 
 
 def endpoint(transport: str, tls: bool) -> str:
@@ -145,11 +145,27 @@ def endpoints(binding: Binding, transports: Sequence[str], encrypted: Sequence[s
             if is_encrypted and not (binding.credentials and transport in encrypted):
                 continue
             if transport == "ipc":
-                where = Address("ipc", "", 0, f"{binding.directory}/{'tls' if is_encrypted else 'broker'}.sock")
+                address = Address("ipc", "", 0, f"{binding.directory}/{'tls' if is_encrypted else 'broker'}.sock")
             else:
-                where = Address("tcp", binding.host, _ports.free(binding.host), "")
-            places[endpoint(transport, is_encrypted)] = where
+                address = Address("tcp", binding.host, _ports.free(binding.host), "")
+            places[endpoint(transport, is_encrypted)] = address
     return places
+
+
+class Client(_client.Client):
+    """A connection of a blocking library to a broker, by which requests go to the server of a ``name``."""
+
+    def __init__(self, address: str, options: Any) -> None:
+        super().__init__(address, options)
+        self.name = split(address)[1]
+
+
+class Wire(_wire.Dialog):
+    """One connection to a broker, by which requests go to the server of a ``name``."""
+
+    def __init__(self, address: str, options: Any = None) -> None:
+        super().__init__(address, options)
+        self.name = split(address)[1]
 
 
 def write(binding: Binding, name: str, lines: Sequence[str]) -> str:
@@ -188,11 +204,20 @@ def run(
         service.adopt(broker.pid)
         if broker.wait_until_ready():
             own = {} if login() else {OWN: ":".join(asked(binding) or ())}
-            service.announce({name: str(where) for name, where in places.items()} | own, {})
+            service.announce({name: str(address) for name, address in places.items()} | own, {})
             raise broker.ended()
         if binding.is_named or not broker.is_taken or attempt == ATTEMPTS - 1:
             raise broker.ended()
     raise AssertionError("unreachable")
+
+
+def router(program: Program, configured: Callable[[Binding, Any], Start]) -> Callable[..., NoReturn]:
+    """Return a system's ``route``, which runs a program with the configuration for a binding and options."""
+
+    def route(binding: Binding, options: Any, service: RouterService) -> NoReturn:
+        run(program, binding, service, lambda: configured(binding, options))
+
+    return route
 
 
 class _Run:
@@ -244,17 +269,17 @@ class _Run:
     def wait_until_ready(self) -> bool:
         """Return whether it listens; False if it has ended. TransportError if it does neither in time."""
         if not self._news.wait(self._program.ready_s):
-            said = f"the end of its log: {self._last}" if self._last else "it printed nothing"
+            reason = f"the end of its log: {self._last}" if self._last else "it printed nothing"
             program = self._program
-            raise TransportError(f"{program.name} did not get ready within {program.ready_s:g} s; {said}")
+            raise TransportError(f"{program.name} did not get ready within {program.ready_s:g} s; {reason}")
         return self._is_ready
 
     def ended(self) -> TransportError:
         """Wait until it has ended; return the error that says so."""
         status = self._process.wait()
         self._log.join(0.5)
-        said = self._complaint or self._last
+        reason = self._complaint or self._last
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        text = f"{self._program.name} {how}{f': {said}' if said and status >= 0 else ''}"
+        text = f"{self._program.name} {how}{f': {reason}' if reason and status >= 0 else ''}"
         print(text, file=sys.stderr)  # clients often notice first, and then the end of this log is quoted
         return TransportError(text)

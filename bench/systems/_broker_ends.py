@@ -16,9 +16,8 @@ from typing import Any, ClassVar, NoReturn
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.process import event_loops
 from bench.replies import END
-from bench.systems import _broker
+from bench.systems import _broker, _client
 
 AHEAD_MESSAGES, AHEAD_BYTES = 10_000, 4_000_000
 REPORTS = ".read"  # behind the name of a one-way stream: where its receiver reports
@@ -28,23 +27,23 @@ Lost = Callable[[TransportError], object]  # is given why
 Refused = Callable[[TransportError, str], object]  # is given why, and the number of the request
 
 
-class Connection:
+class Connection(_client.AsyncClient):
     """One connection to a broker.
 
-    FAILURES: the library's exceptions. HAS_TASKS: whether the library handles each message in a task of its own.
-    replies: the name under which this connection takes replies. name: the one that the server takes requests under.
+    HAS_TASKS: whether the library handles each message in a task of its own. replies: the name under which this
+    connection takes replies. name: the one that the server takes requests under. login: user and password, or Nones.
     """
 
-    FAILURES: ClassVar[tuple[type[Exception], ...]]
     HAS_TASKS: ClassVar[bool] = False
     replies: str
 
     def __init__(self, address: str, options: Any) -> None:
-        self.where, self.name = _broker.split(address)
-        self.options = options
+        super().__init__(address, options)
+        self.name = _broker.split(address)[1]
+        self.login = _broker.login(self.server) or (None, None)
 
-    async def connect(self, lost: Lost, refused: Refused = lambda *_: None) -> None:
-        """Connect; TransportError where that is not possible.
+    async def attach(self, lost: Lost, refused: Refused = lambda *_: None) -> None:
+        """Connect to the broker; the library's exceptions are those of ``open``.
 
         ``lost`` is called when the connection has ended, ``refused`` when nobody takes a message that was published.
         """
@@ -58,20 +57,12 @@ class Connection:
         """Have ``take`` awaited for each message that is published to a name."""
         raise NotImplementedError
 
-    async def close(self) -> None:
-        """Disconnect."""
-        raise NotImplementedError
+    async def acknowledge(self, message: Any) -> None:
+        """Acknowledge a message of the library that has been handled."""
+        await message.ack()
 
-    def failed(self, reason: Exception) -> TransportError:
-        """Return the error for a call that failed."""
-        return TransportError(f"the call failed: {str(reason) or type(reason).__name__}", "read")
-
-    async def listen(self, name: str, take: Take) -> None:
-        """Subscribe; TransportError where that fails."""
-        try:
-            await self.subscribe(name, take)
-        except self.FAILURES as reason:
-            raise self.failed(reason) from reason
+    def failed(self, reason: BaseException) -> TransportError:
+        return _broker.no_reply(self.name) if isinstance(reason, TimeoutError) else super().failed(reason)
 
 
 _under_way: set[asyncio.Task[Any]] = set()  # or nobody would hold a reference to them
@@ -84,14 +75,11 @@ async def begin(take: Take, message: bytes, number: str, reply_to: str) -> None:
     task.add_done_callback(_under_way.discard)
 
 
-def serve(kind: type[Connection], binding: Binding, options: Any, service: Service) -> None:
+async def serve(kind: type[Connection], binding: Binding, options: Any, service: Service) -> NoReturn:
     """Take requests from the broker and answer them, until the process ends."""
     address = _broker.announced(binding, options.tls)
-    event_loops.run(_serve(kind(address, options), address, service), options)
-
-
-async def _serve(connection: Connection, address: str, service: Service) -> NoReturn:
-    answer, publish, gone = service.answer, connection.publish, asyncio.Event()
+    connection, gone = kind(address, options), asyncio.Event()
+    answer, publish = service.answer, connection.publish
 
     async def respond(request: bytes, number: str, reply_to: str) -> None:
         await publish(reply_to, answer(request), number)
@@ -104,8 +92,11 @@ async def _serve(connection: Connection, address: str, service: Service) -> NoRe
     take: Take = respond
     if service.is_streaming:
         take = stream if connection.HAS_TASKS else functools.partial(begin, stream)
-    await connection.connect(lambda _: gone.set())
-    await connection.listen(connection.name, take)
+    try:
+        await connection.attach(lambda _: gone.set())
+        await connection.subscribe(connection.name, take)
+    except connection.ERRORS as reason:
+        raise connection.unreachable(reason) from reason
     service.announce(address)
     await gone.wait()
     raise _broker.lost()
@@ -114,12 +105,11 @@ async def _serve(connection: Connection, address: str, service: Service) -> NoRe
 class Client(Connection):
     """One connection on which several calls may be awaited at once: each has a number, which its reply has too."""
 
-    async def open(self) -> None:
-        """Connect, and take replies."""
+    async def connect(self) -> None:
         self._waiting: dict[str, asyncio.Future[bytes]] = {}
         self._number = 0
-        await self.connect(self._give_up, self._give_up)
-        await self.listen(self.replies, self._take)
+        await self.attach(self._give_up, self._give_up)
+        await self.subscribe(self.replies, self._take)
 
     async def _take(self, reply: bytes, number: str, _: str) -> None:
         waiting = self._waiting.get(number)
@@ -133,7 +123,6 @@ class Client(Connection):
                 waiting.set_exception(error)
 
     async def call(self, payload: bytes) -> bytes:
-        """Publish a request and wait for its reply."""
         self._number += 1
         number = str(self._number)
         waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
@@ -141,10 +130,6 @@ class Client(Connection):
             await self.publish(self.name, payload, number, self.replies)
             async with asyncio.timeout(_broker.WAIT_S):
                 return await waiting
-        except TimeoutError:
-            raise _broker.no_reply(self.name) from None
-        except self.FAILURES as reason:
-            raise self.failed(reason) from reason
         finally:
             del self._waiting[number]
 
@@ -159,8 +144,8 @@ class _Inbox(Connection):
         async def take(message: bytes, number: str, reply_to: str) -> None:
             inbox.put_nowait(message)
 
-        await self.connect(inbox.put_nowait, self._refused)
-        await self.listen(name, take)
+        await self.attach(inbox.put_nowait, self._refused)
+        await self.subscribe(name, take)
 
     def _refused(self, error: TransportError, number: str) -> None:
         """Ignore that nobody takes a report: the sender has gone."""
@@ -176,19 +161,14 @@ class _Inbox(Connection):
 class StreamClient(_Inbox):
     """A connection for the replies of one stream at a time; an empty message follows the last."""
 
-    async def open(self) -> None:
-        """Connect, and take replies."""
+    async def connect(self) -> None:
         await self._take_from(self.replies)
 
     def _refused(self, error: TransportError, number: str) -> None:
         self._inbox.put_nowait(error)
 
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
-        """Publish a request and yield its replies."""
-        try:
-            await self.publish(self.name, payload, reply_to=self.replies)
-        except self.FAILURES as reason:
-            raise self.failed(reason) from reason
+        await self.publish(self.name, payload, reply_to=self.replies)
         while reply := await self._next():
             yield reply
 
@@ -196,22 +176,18 @@ class StreamClient(_Inbox):
 class Sender(Connection):
     """The sending end of a one-way stream: a publisher, which waits for its receiver's reports."""
 
-    async def open(self) -> None:
-        """Connect, and take the reports."""
+    async def connect(self) -> None:
         ahead = self._ahead = Ahead()
 
         async def take(report: bytes, number: str, reply_to: str) -> None:
             ahead.reported(report)
 
-        await self.connect(ahead.failed, lambda error, _: ahead.failed(error))
-        await self.listen(self.name + REPORTS, take)
+        await self.attach(ahead.failed, lambda error, _: ahead.failed(error))
+        await self.subscribe(self.name + REPORTS, take)
 
     async def send(self, payload: bytes) -> None:
         """Publish a message, and wait where the receiver is far behind."""
-        try:
-            await self.publish(self.name, payload)
-        except self.FAILURES as reason:
-            raise self.failed(reason) from reason
+        await self.publish(self.name, payload)
         await self._ahead.sent(payload)
 
 
@@ -221,42 +197,33 @@ class Receiver(_Inbox):
     def __init__(self, binding: Binding, options: Any) -> None:
         self.address = _broker.announced(binding, options.tls)
         super().__init__(self.address, options)
+        self._unread: deque[Any] = deque()
 
-    async def open(self) -> None:
-        """Connect, and take messages."""
+    async def connect(self) -> None:
         self._behind = Behind(lambda count: self.publish(self.name + REPORTS, count))
         await self._take_from(self.name)
 
-    async def receive(self) -> bytes:
-        """Return the next message, waiting for it."""
-        message = await self._next()
-        try:
-            await self._behind.took(message)
-        except self.FAILURES as reason:
-            raise _broker.lost() from reason
-        return message
-
-
-class AcknowledgingReceiver(Receiver):
-    """A receiver that acknowledges each message of which the library wants it, when it is read."""
-
-    def __init__(self, binding: Binding, options: Any) -> None:
-        super().__init__(binding, options)
-        self._unread: deque[Any] = deque()
-
     async def acknowledge(self, message: Any) -> None:
-        """Keep a message that is to be acknowledged."""
+        """Keep a message, of which the library wants it, to acknowledge it when it is read."""
         self._unread.append(message)
 
     async def receive(self) -> bytes:
-        """Return the next message, waiting for it."""
-        message = await super().receive()
+        message = await self._next()
+        await self._behind.took(message)
         if self._unread:
-            try:
-                await self._unread.popleft().ack()
-            except self.FAILURES as reason:
-                raise _broker.lost() from reason
+            await self._unread.popleft().ack()
         return message
+
+    def failed(self, reason: BaseException) -> TransportError:
+        return _broker.lost()
+
+
+def ends(kind: type[Connection]) -> tuple[Any, Any, Any]:
+    """Return the classes ``StreamClient``, ``Sender`` and ``Receiver`` for connections of a kind."""
+    stream_client, sender, receiver = (
+        type(base.__name__, (base, kind), {"__doc__": base.__doc__}) for base in (StreamClient, Sender, Receiver)
+    )
+    return stream_client, sender, receiver
 
 
 def most_ahead(size: int) -> int:

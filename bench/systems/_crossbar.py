@@ -71,11 +71,11 @@ def reserved(host: str = "127.0.0.1") -> str:
 
 def endpoint(address: str, folder: str = "") -> dict[str, Any]:
     """Return the endpoint to listen at, as the node's configuration has it; with TLS if a ``folder`` is given."""
-    where = parse_address(address)
-    if where.transport == "ipc":
-        return {"type": "unix", "path": where.path}
-    version = 6 if ":" in where.host else 4
-    shared = {"shared": True} if _ports.is_held(where.port) else {}
+    parsed = parse_address(address)
+    if parsed.transport == "ipc":
+        return {"type": "unix", "path": parsed.path}
+    version = 6 if ":" in parsed.host else 4
+    shared = {"shared": True} if _ports.is_held(parsed.port) else {}
     tls = {"tls": {"key": f"{folder}/{credentials.KEY}", "certificate": f"{folder}/{credentials.CERTIFICATE}"}}
-    place = {"type": "tcp", "interface": where.host, "port": where.port, "version": version}
+    place = {"type": "tcp", "interface": parsed.host, "port": parsed.port, "version": version}
     return place | shared | (tls if folder else {})

@@ -18,11 +18,9 @@ class Wire(_grpc_wire.Calls):
     """Actions on a connection, as ``contract.Conversation`` defines."""
 
     def __init__(self, address: str, options: Any) -> None:
-        if options.rpc != "action":
-            raise ValueError("the engine wire makes a call for each request: give rpc action")
-        where = parse_address(address)
-        tls = _tls.Layer(where, protocol="h2") if options.tls else None
-        super().__init__(address, METHOD, _http_wire.authority(where), (), MOST_BYTES, tls)
+        at = parse_address(address)
+        tls = _tls.Layer(at, protocol="h2") if options.tls else None
+        super().__init__(address, METHOD, _http_wire.authority(at), (), MOST_BYTES, tls)
 
     def request(self, payload: bytes) -> bytes:
         """Return the body of a request: an Action with this payload."""

@@ -11,7 +11,7 @@ import grpc
 from bench import credentials
 from bench.contract import Binding, parse_address
 from bench.errors import TransportError
-from bench.systems import _tls, _tokens
+from bench.systems import _client, _tls, _tokens
 
 SERVICE, UNARY, STREAM = "roundtrip.Echo", "Call", "Exchange"  # as in _grpc_echo.proto
 REPLIES = "Replies"  # a request in, a stream of replies out
@@ -46,8 +46,12 @@ class Options:
 
 def place(address: str) -> str:
     """Return an address in gRPC's form."""
-    where = parse_address(address)
-    return f"unix:{where.path}" if where.transport == "ipc" else where.place
+    parsed = parse_address(address)
+    return f"unix:{parsed.path}" if parsed.transport == "ipc" else parsed.place
+
+
+FOR_WIRE = {"rpc": "unary", "connections": "own"}  # each caller has a connection
+FOR_MULTIPLEXED = {"rpc": "unary"}  # a stream of requests is one call here
 
 
 def _limits(options: Options) -> list[tuple[str, int]]:
@@ -157,11 +161,23 @@ def bound(server: Any, binding: Binding, options: Options) -> str:
     return str(parse_address(address)._replace(port=port))
 
 
-def failed(error: Any) -> TransportError:
-    """Return the error for a call that failed, with a remedy where there is one."""
-    if error.code() == grpc.StatusCode.UNAVAILABLE and (failure := _of_handshake(error.details() or "")):
-        return failure
-    return of_status(error.code().name, error.details())
+class Connected(_client.Connected):
+    """What the failures of the library mean, for its clients of both sorts."""
+
+    KIND = "call"
+
+    def failed(self, reason: BaseException) -> TransportError:
+        """Return the error for a call that failed, with a remedy where there is one."""
+        if isinstance(reason, StopIteration):
+            return TransportError("the server ended the stream instead of answering")
+        if isinstance(reason, grpc.FutureCancelledError):
+            return TransportError("the call failed: its channel was closed", "CANCELLED")
+        if not isinstance(reason, grpc.RpcError):  # of a stream that has ended, or of a channel that was closed
+            return TransportError(f"the call failed: {str(reason) or type(reason).__name__}", self.KIND)
+        error: Any = reason
+        if error.code() == grpc.StatusCode.UNAVAILABLE and (failure := _of_handshake(error.details() or "")):
+            return failure
+        return of_status(error.code().name, error.details())
 
 
 def of_status(name: str, details: str) -> TransportError:

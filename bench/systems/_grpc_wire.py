@@ -3,7 +3,6 @@
 Source: the protocol's specification, PROTOCOL-HTTP2.md in the repository of gRPC.
 """
 
-import socket
 import struct
 import urllib.parse
 from collections.abc import Iterable, Iterator
@@ -13,20 +12,19 @@ import grpc
 
 from bench.contract import parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _grpc, _http2, _tls
+from bench.systems import _grpc, _http2, _tls
 
 PREFIX = struct.Struct("!BI")  # before each message: whether it is compressed, its length
 HEADERS = {"te": "trailers", "content-type": "application/grpc", "user-agent": "roundtrip"}
 CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
-class Calls(_http2.Conversation):
+class Calls(_http2.Wire):
     """Calls of one unary method on a connection, all with the same metadata, as ``contract.Conversation`` defines."""
 
     def __init__(
         self, address: str, method: str, authority: str, metadata: Iterable[tuple[str, str]], most: int, tls: Any = None
     ) -> None:
-        self._where, self.tls = parse_address(address), tls
         fields = [
             (":method", "POST"),
             (":scheme", "https" if tls else "http"),
@@ -35,12 +33,7 @@ class Calls(_http2.Conversation):
             *HEADERS.items(),
             *metadata,
         ]
-        super().__init__(fields, most + PREFIX.size)
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
-        self.start()
-        return _connections.connect(self._where, nodelay=True)
+        super().__init__(address, fields, most + PREFIX.size, tls)
 
 
 def request_of(message: bytes) -> bytes:
@@ -118,23 +111,18 @@ class Messages:
 class Wire(Calls):
     """Unary calls on a connection; it offers what ``contract.Conversation`` and ``SeveralConversation`` ask for."""
 
-    def __init__(self, address: str, options: _grpc.Options) -> None:
-        if options.rpc != "unary":
-            raise ValueError("the engine wire makes unary calls: give rpc unary")
-        if options.connections != "own":
-            raise ValueError("the engine wire gives each caller a connection: give connections own")
-        where = parse_address(address)
+    def __init__(self, address: str, options: Any, most: int = 0) -> None:
+        at = parse_address(address)
         self._is_wrapped = options.serialization == "protobuf"
-        authority = "localhost" if where.transport == "ipc" else _grpc.place(address)
-        tls = _tls.Layer(where, protocol="h2") if options.tls else None
-        super().__init__(address, f"{_grpc.SERVICE}/{_grpc.UNARY}", authority, (), options.max_message_bytes, tls)
+        authority = "localhost" if at.transport == "ipc" else at.place
+        tls = _tls.Layer(at, protocol="h2") if options.tls else None
+        method = f"{_grpc.SERVICE}/{_grpc.UNARY}"
+        super().__init__(address, method, authority, (), most or options.max_message_bytes, tls)
 
     def request(self, payload: bytes) -> bytes:
-        """Return the body of a request."""
         return request_of(_grpc.payload_type()(data=payload).SerializeToString() if self._is_wrapped else payload)
 
     def body(self, response: Any, payload: bytes) -> bytes:
-        """Return the payload in a whole response; TransportError for an error response."""
         status, details = status_of(response)
         if status != "OK":
             raise _grpc.of_status(status, details)
@@ -145,12 +133,3 @@ class Wire(Calls):
             return bytes(_grpc.payload_type().FromString(message).data)
         except Exception as reason:  # the library's own kind, which has moved between its versions
             raise TransportError(f"a message is no Payload of protobuf: {reason}", "body") from reason
-
-
-class MultiplexedWire(Wire):
-    """Unary calls side by side on a connection, each on a stream of its own."""
-
-    def __init__(self, address: str, options: _grpc.Options) -> None:
-        if options.tls:
-            raise ValueError("an encrypted connection carries one call at a time by the engine wire: give tls false")
-        super().__init__(address, options)

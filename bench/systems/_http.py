@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.contract import parse_address
 from bench.errors import TransportError
-from bench.systems import _http_wire, _tls
+from bench.systems import _http_wire
 
 TARGETS = {"echo": "/echo", "bytes": "/resource?count={count}", "json": "/json", "static": "/"}
 RESOURCES = tuple(TARGETS)
@@ -57,13 +57,11 @@ class Wire(_http_wire.Responses):
     """Requests for a resource and their responses, for the load generator ``wire``; one instance per connection."""
 
     def __init__(self, address: str, options: Any) -> None:
-        super().__init__(address)
+        super().__init__(address, options)
         self._resource, self._fault = options.resource, fault_of(options.resource)
-        self.tls = _tls.Layer(self._where) if options.tls else None
 
     def request(self, payload: bytes) -> bytes:
-        """Return a request made with this payload."""
-        host = _http_wire.authority(self._where)
+        host = _http_wire.authority(self.server)
         if self._resource == "echo":
             return _http_wire.request("POST", TARGETS["echo"], payload, host)
         target = TARGETS[self._resource].format(count=len(payload))

@@ -6,11 +6,14 @@ Stricter than many parsers, because a benchmark needs no tolerance: what is malf
 nothing is awaited is an error. Source: RFC 9113 (frames, settings, flow control), RFC 7541 (header blocks).
 """
 
+import socket
 import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from bench.contract import parse_address
 from bench.errors import NotInstalledError, TransportError, UnprocessedError
+from bench.systems import _connections
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
@@ -198,22 +201,22 @@ class Conversation:
         head = self._blocks.get(self._kind) or self._encode(not body)
         self._newest += 2
         stream = self._streams[self._newest] = Stream(self._newest, number, self._peer_window)
-        where, size = _word.pack(self._newest), len(body)
+        number_bytes, size = _word.pack(self._newest), len(body)
         opening, self._opening = self._opening, b""
         if opening:  # what acknowledges the settings of a server that sent them first follows the preface
             opening += bytes(self.outgoing)
             self.outgoing.clear()
         if size <= self._room and size <= stream.room and size <= self._peer_frame:
             if response := self._known.get(place):
-                stream.expected, stream.size = where.join(response.parts), response.size
+                stream.expected, stream.size = number_bytes.join(response.parts), response.size
             if not size:
-                return opening + where.join(head)
+                return opening + number_bytes.join(head)
             self._room -= size
             stream.room -= size
-            return opening + where.join((*head[:-1], head[-1] + _prefix(DATA, END_STREAM, size), body))
+            return opening + number_bytes.join((*head[:-1], head[-1] + _prefix(DATA, END_STREAM, size), body))
         stream.unsent = memoryview(body)
         self._most_outgoing = max(self._most_outgoing, MOST_OUTGOING + len(self._streams) * size)
-        return opening + where.join(head) + self._more(stream)
+        return opening + number_bytes.join(head) + self._more(stream)
 
     def _encode(self, is_whole: bool) -> list[bytes]:
         """Return the frames of a header block, between which the stream's number stands; is_whole: without a body.
@@ -490,6 +493,19 @@ class Conversation:
     @staticmethod
     def _complete(stream: Stream) -> Response:
         return Response(stream.heads[0], bytes(stream.body), stream.heads[-1])
+
+
+class Wire(Conversation):
+    """Requests on a connection to an address, encrypted by a layer ``tls`` if there is one."""
+
+    def __init__(self, address: str, fields: Asked, most_body: int, tls: Any = None) -> None:
+        self.server, self.tls = parse_address(address), tls
+        super().__init__(fields, most_body)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
+        self.start()
+        return _connections.connect(self.server, nodelay=True)
 
 
 class Parts(Conversation):

@@ -7,13 +7,12 @@ Source: RFC 9112, sections 2 to 7.
 """
 
 import re
-import socket
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from bench.contract import Address, parse_address
+from bench.contract import Address
 from bench.errors import TransportError
-from bench.systems import _connections
+from bench.systems import _wire
 
 MOST_HEAD = 1 << 16  # bytes of status line and header fields together; of trailer fields as well
 MOST_BODY = 256_000_000  # bytes of a body, with what delimits its chunks
@@ -30,9 +29,9 @@ TO_END = -1  # the size of a body that the connection's end delimits
 Buffer = bytes | bytearray
 
 
-def authority(where: Address) -> str:
+def authority(address: Address) -> str:
     """Return the server's name and port as HTTP names them."""
-    return "localhost" if where.transport == "ipc" else where.place
+    return "localhost" if address.transport == "ipc" else address.place
 
 
 def request(method: str, target: str, body: bytes, host: str, kind: str = "application/octet-stream") -> bytes:
@@ -223,21 +222,16 @@ def _after_trailers(buffer: Buffer, at: int, length: int) -> int:
     return 0
 
 
-class Responses:
+class Responses(_wire.Wire):
     """Finder of the ends of successive responses; one instance for each connection: it keeps its position.
 
     last: whether the server ends the connection after the response whose end was found last.
     """
 
-    def __init__(self, address: str, nodelay: bool = True) -> None:
-        self._where, self._nodelay = parse_address(address), nodelay
-        self.last = False
+    def __init__(self, address: str, options: Any = None) -> None:
+        super().__init__(address, options)
         self._head: Head | None = None
         self._body, self._at = Body(None), 0  # of chunks: what has been taken in of it, and where the rest begins
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        return _connections.connect(self._where, self._nodelay)
 
     def end(self, buffer: Buffer, length: int) -> int:
         """Return how many of ``length`` bytes the first response takes, 0 if it is incomplete.
@@ -262,6 +256,10 @@ class Responses:
         _fits(length - self._head.start)
         return length - len(self._body.rest) if self._body.is_over else 0
 
+    def body(self, response: bytes, payload: bytes) -> bytes:
+        """Return the body of a whole response; TransportError for any status but 200."""
+        return content(response)
+
 
 def content(response: bytes) -> bytes:
     """Return the body of a whole response; TransportError for any status but 200, with code and reason."""
@@ -269,9 +267,13 @@ def content(response: bytes) -> bytes:
     if head is None:
         raise TransportError("this is no whole response")
     if head.status != 200:
-        text = f"the server answered with HTTP status {head.status} {head.reason}".rstrip()
-        raise TransportError(text, f"status {head.status}")
+        raise refused(head.status, head.reason)
     return body_of(response, head)
+
+
+def refused(status: int, reason: str) -> TransportError:
+    """Return the error for a response with another status than 200."""
+    return TransportError(f"the server answered with HTTP status {status} {reason}".rstrip(), f"status {status}")
 
 
 def body_of(response: bytes, head: Head) -> bytes:

@@ -8,13 +8,12 @@ import socket
 import struct
 
 from bench.errors import TransportError
-from bench.systems import _broker, _broker_wire, _greeting
+from bench.systems import _broker, _wire
 
 CONNECT, CONNACK, PUBLISH, SUBSCRIBE, SUBACK = b"\x10", b"\x20", b"\x30", b"\x82", b"\x90"
 RESPONSE_TOPIC = b"\x08"
 CLEAN_START, PASSWORD, USER = 0x02, 0x40, 0x80
 NOT_AUTHORIZED = (0x86, 0x87)  # reasons in a CONNACK
-MOST_BYTES = 256_000_000
 
 
 def varint(number: int) -> bytes:
@@ -27,9 +26,9 @@ def varint(number: int) -> bytes:
             return bytes(made)
 
 
-def text(said: bytes) -> bytes:
+def text(content: bytes) -> bytes:
     """Return a text behind its length."""
-    return struct.pack("!H", len(said)) + said
+    return struct.pack("!H", len(content)) + content
 
 
 def packet(kind: bytes, content: bytes) -> bytes:
@@ -43,63 +42,53 @@ def size_of(buffer: bytes | bytearray) -> tuple[int, int]:
     for place in range(1, min(5, len(buffer))):
         size |= (buffer[place] & 127) << 7 * (place - 1)
         if buffer[place] < 128:
-            if size > MOST_BYTES:
-                raise TransportError(f"a packet is larger than {MOST_BYTES:,} bytes")
+            if size > _wire.MOST_BYTES:
+                raise TransportError(f"a packet is larger than {_wire.MOST_BYTES:,} bytes")
             return place + 1, place + 1 + size
     if len(buffer) > 5:
         raise TransportError("the length of a packet has more than four bytes: the server does not speak MQTT")
     return 0, 0
 
 
-class Wire(_broker_wire.Wire):
+class Wire(_broker.Wire):
     """A conversation: a request is published with a response topic, where its reply comes."""
 
-    def __init__(self, address: str) -> None:
-        self._where, self._name = _broker.split(address)
-        self.outgoing = bytearray()  # stays empty
-
-    def connect(self) -> socket.socket:
-        """Return a connection that has logged in and takes replies; TransportError where that is not possible."""
+    def greet(self, connection: socket.socket) -> None:
         replies = f"{_broker.SERVICE}/{secrets.token_hex(8)}".encode()
         properties = RESPONSE_TOPIC + text(replies)
-        self._head = text(self._name.encode()) + varint(len(properties)) + properties
+        self._head = text(self.name.encode()) + varint(len(properties)) + properties
         self._answered = text(replies)
         self._buffer = bytearray()
-        login = tuple(word.encode() for word in _broker.login(self._where) or ())
+        login = tuple(word.encode() for word in _broker.login(self.server) or ())
         flags = CLEAN_START | (USER | PASSWORD if login else 0)
         about = b"".join((text(b"MQTT"), bytes((5, flags, 0, 0)), b"\0", text(b""), *map(text, login)))
-        with _greeting.connected(self._where) as connection:
-            connection.sendall(packet(CONNECT, about))
-            if (reason := self._acknowledged(connection, CONNACK)[1]) in NOT_AUTHORIZED:
-                raise _broker.refused("not authorized")
-            if reason:
-                raise _broker.cannot_connect(self._where, f"the broker refuses with reason {reason:#x}")
-            connection.sendall(packet(SUBSCRIBE, b"\0\1\0" + text(replies) + b"\0"))
-            if (reason := self._acknowledged(connection, SUBACK)[-1]) > 2:
-                raise _broker.cannot_connect(self._where, f"the subscription is refused with reason {reason:#x}")
-        return connection
+        connection.sendall(packet(CONNECT, about))
+        if (reason := self._acknowledged(connection, CONNACK)[1]) in NOT_AUTHORIZED:
+            raise _broker.refused("not authorized")
+        if reason:
+            raise _broker.cannot_connect(self.server, f"the broker refuses with reason {reason:#x}")
+        connection.sendall(packet(SUBSCRIBE, b"\0\1\0" + text(replies) + b"\0"))
+        if (reason := self._acknowledged(connection, SUBACK)[-1]) > 2:
+            raise _broker.cannot_connect(self.server, f"the subscription is refused with reason {reason:#x}")
 
     @staticmethod
     def _acknowledged(connection: socket.socket, kind: bytes) -> bytes:
         """Return the content of the next packet, which is an acknowledgement."""
-        said = _greeting.take(connection, 2)
-        while not size_of(said)[1]:
-            said += _greeting.take(connection, 1)
-        if said[:1] != kind:
-            raise TransportError(f"the server does not greet as MQTT 5 does: {said!r}", "connect")
-        begin, end = size_of(said)
-        return _greeting.take(connection, end - begin)
+        head = _wire.take(connection, 2)
+        while not size_of(head)[1]:
+            head += _wire.take(connection, 1)
+        if head[:1] != kind:
+            raise TransportError(f"the server does not greet as MQTT 5 does: {head!r}", "connect")
+        begin, end = size_of(head)
+        return _wire.take(connection, end - begin)
 
     def request(self, payload: bytes) -> bytes:
-        """Return the payload: what goes before it holds the connection's topic."""
-        return payload
+        return payload  # what goes before it holds the connection's topic
 
     def begin(self, place: int, request: bytes) -> bytes:
-        """Return the packet that publishes a request."""
         return b"".join((PUBLISH, varint(len(self._head) + len(request)), self._head, request))
 
     def receive(self, data: bytes) -> bytes | None:
-        """Take in what came; return the payload of the reply if it is complete; TransportError for another packet."""
         buffer = self._buffer
         buffer += data
         begin, end = size_of(buffer)

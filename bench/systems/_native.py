@@ -64,8 +64,8 @@ class Program(Process):
         line = self.output.readline().decode()
         if not line or line.startswith("error "):
             status = self.wait()
-            said = line.removeprefix("error ").strip() or f"it ended with status {status}"
-            raise TransportError(f"the {self.library} program failed: {said}")
+            reason = line.removeprefix("error ").strip() or f"it ended with status {status}"
+            raise TransportError(f"the {self.library} program failed: {reason}")
         return line.removeprefix(kind).split()
 
     def read(self, count: int) -> "array[int]":
@@ -77,13 +77,13 @@ class Program(Process):
 
 def serve(program: Program, service: Service, address: Callable[[list[str]], str]) -> None:
     """Let the program answer until it ends; ``address`` returns where, from the words that it says when it is ready."""
-    where = address(program.hear("ready"))
+    announced = address(program.hear("ready"))
 
     def count() -> list[int]:
         program.write(b"count\n")
         return [int(word) for word in program.hear()]
 
-    service.announce(where, counts=count)
+    service.announce(announced, counts=count)
     raise TransportError(f"the {program.library} program ended with status {program.wait()}")
 
 

@@ -9,48 +9,39 @@ import secrets
 import socket
 
 from bench.errors import TransportError
-from bench.systems import _broker, _broker_wire, _greeting
+from bench.systems import _broker, _wire
 
 END = b"\r\n"
 MOST_DIGITS = 8  # of the size of a message
 MOST_LINE = 65_536  # bytes: the INFO of a large cluster is the longest
 
 
-class Wire(_broker_wire.Wire):
+class Wire(_broker.Wire):
     """A conversation: a request is published with the inbox as its reply subject, and its reply comes there."""
 
-    def __init__(self, address: str) -> None:
-        self._where, self._name = _broker.split(address)
-        self.outgoing = bytearray()
-
-    def connect(self) -> socket.socket:
-        """Return a connection that has logged in and takes replies; TransportError where that is not possible."""
+    def greet(self, connection: socket.socket) -> None:
         inbox = f"_INBOX.{secrets.token_hex(11)}"
-        self._publish = f"PUB {self._name} {inbox} ".encode()
+        self._publish = f"PUB {self.name} {inbox} ".encode()
         self._message, self._none = f"MSG {inbox} 1 ".encode(), f"HMSG {inbox} 1 ".encode()
         self._buffer, self.outgoing = bytearray(), bytearray()
-        user, password = _broker.login(self._where) or (None, None)
+        user, password = _broker.login(self.server) or (None, None)
         about = {"verbose": False, "pedantic": False, "lang": "roundtrip", "version": "1", "protocol": 1}
         about |= {"headers": True, "no_responders": True} | ({"user": user, "pass": password} if user else {})
-        with _greeting.connected(self._where) as connection:
-            if not _line(connection).startswith(b"INFO "):
-                raise TransportError("the server does not greet as NATS does", "connect")
-            connection.sendall(f"CONNECT {json.dumps(about)}\r\nSUB {inbox} 1\r\nPING\r\n".encode())
-            while (said := _line(connection)) != b"PONG":
-                if said.startswith(b"-ERR"):
-                    raise _broker.refused(said[5:].decode(errors="replace"))
-        return connection
+        if not _line(connection).startswith(b"INFO "):
+            raise TransportError("the server does not greet as NATS does", "connect")
+        connection.sendall(f"CONNECT {json.dumps(about)}\r\nSUB {inbox} 1\r\nPING\r\n".encode())
+        while (line := _line(connection)) != b"PONG":
+            if line.startswith(b"-ERR"):
+                raise _broker.refused(line[5:].decode(errors="replace"))
 
     def request(self, payload: bytes) -> bytes:
         """Return the end of the message's first line, and the payload."""
         return b"%d\r\n%s\r\n" % (len(payload), payload)
 
     def begin(self, place: int, request: bytes) -> bytes:
-        """Return the message that carries a request."""
         return self._publish + request
 
     def receive(self, data: bytes) -> bytes | None:
-        """Take in what came; return the payload of the reply if it is complete; TransportError for an error."""
         buffer = self._buffer
         buffer += data
         while (stop := buffer.find(END)) >= 0:
@@ -80,7 +71,7 @@ class Wire(_broker_wire.Wire):
         if line == b"PING":
             self.outgoing += b"PONG\r\n"
         elif line.startswith(self._none):
-            raise TransportError(f"no server takes requests under {self._name!r}", "connect")
+            raise TransportError(f"no server takes requests under {self.name!r}", "connect")
         elif line.startswith(b"-ERR"):
             raise TransportError(f"the broker ends the connection: {line[5:].decode(errors='replace')}", "read")
         elif not line.startswith((b"INFO ", b"+OK", b"PONG")):
@@ -89,9 +80,9 @@ class Wire(_broker_wire.Wire):
 
 def _line(connection: socket.socket) -> bytes:
     """Return the next line of a greeting: the server sends one, and waits for an answer."""
-    said = b""
-    while not said.endswith(END):
-        said += _greeting.take(connection, 1)
-        if len(said) > MOST_LINE:
+    line = b""
+    while not line.endswith(END):
+        line += _wire.take(connection, 1)
+        if len(line) > MOST_LINE:
             raise TransportError("the server does not greet as NATS does", "connect")
-    return said[:-2]
+    return line[:-2]

@@ -10,9 +10,9 @@ from typing import Any
 import pynng
 
 from bench import credentials
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _connections, _greeting, _tls
+from bench.systems import _client, _connections, _tls, _wire
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,9 @@ def _of_client(host: str) -> Any:
     )
 
 
+FOR_WIRE = {"tls": False}
+
+
 def bound(kind: Any, binding: Binding, options: Options) -> tuple[Any, str]:
     """Return a socket of a kind that listens, and the address that clients connect to."""
     endpoint = binding.endpoint()
@@ -63,31 +66,27 @@ def bound(kind: Any, binding: Binding, options: Options) -> tuple[Any, str]:
     return socket, f"tcp://{listener.local_address}" if binding.transport == "tcp" else endpoint
 
 
-def connected(kind: Any, address: str, options: Options) -> Any:
-    """Return a socket of a kind that has connected."""
-    socket = opened(kind, _of_client(parse_address(address).host) if options.tls else None)
-    try:
-        socket.dial(f"tls+{address}" if options.tls else address, block=True)
-    except pynng.NNGException as reason:
-        socket.close()
-        raise _not_connected(address, options, reason) from reason
-    return socket
+class Connected(_client.Connected):
+    """What connects a socket of the kind ``kind``, and what its library's failures mean, for clients of both sorts."""
 
+    ERRORS = (pynng.NNGException,)
+    kind: Any
 
-def _not_connected(address: str, options: Options, reason: Exception) -> TransportError:
-    """Return the error for a connection that was not made.
+    def dial(self) -> None:
+        """Connect."""
+        self.connection = opened(self.kind, _of_client(self.server.host) if self.options.tls else None)
+        try:
+            self.connection.dial(f"{'tls+' * self.options.tls}{self.server}", block=True)
+        except pynng.NNGException:
+            self.connection.close()
+            raise
 
-    The library does not say what was wrong with a handshake.
-    """
-    if options.tls:
-        return _connections.handshake_error(parse_address(address))
-    hint = _tls.IF if "shutdown" in str(reason) else ""
-    return TransportError(f"cannot connect to {address}: {reason}{hint}", "connect")
-
-
-def failed(reason: Exception) -> TransportError:
-    """Return the error for a call that failed."""
-    return TransportError(f"the call failed: {reason}", "read")
+    def unreachable(self, reason: BaseException) -> TransportError:
+        """Return the error for a connection that was not made; the library does not say what a handshake failed of."""
+        if self.options.tls:
+            return _connections.handshake_error(self.server)
+        hint = _tls.IF if "shutdown" in str(reason) else ""
+        return TransportError(f"cannot connect to {self.server}: {reason}{hint}", "connect")
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
@@ -101,46 +100,34 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 
 OURS, THEIRS = b"\0SP\0\0\x30\0\0", b"\0SP\0\0\x31\0\0"  # greetings of REQ and of REP
 REQUEST = 0x8000_0001  # the number of every request of a wire: a connection has one under way
-MOST_BYTES = 256_000_000
 _head = {"tcp": struct.Struct("!QI"), "ipc": struct.Struct("!BQI")}  # over ipc a 1; the length; the request's number
 
 
-class Wire:
+class Wire(_wire.GreetingWire):
     """Requests and responses as bytes, of a REQ socket: SP (Scalability Protocols), for the load generator ``wire``.
 
     Source: RFCs sp-tcp-mapping-01 and sp-request-reply-01 of nanomsg; for ipc nng_ipc(7).
     """
 
-    last = False
-
     def __init__(self, address: str, options: Options) -> None:
-        if options.tls:
-            raise ValueError("the engine wire speaks SP without encryption: give tls false")
-        self._where = parse_address(address)
-        self._head, self._first = _head[self._where.transport], (1,) * (self._where.transport == "ipc")
+        super().__init__(address, options)
+        self._head, self._first = _head[self.server.transport], (1,) * (self.server.transport == "ipc")
 
-    def connect(self) -> sockets.socket:
-        """Return a connection whose greeting is over; TransportError where that is not possible."""
-        with _greeting.connected(self._where) as connection:
-            connection.sendall(OURS)
-            if (said := _greeting.take(connection, len(THEIRS))) != THEIRS:
-                raise TransportError(f"the server is no REP socket of nng: it greets with {said!r}{_tls.IF}", "connect")
-        return connection
+    def greet(self, connection: sockets.socket) -> None:
+        connection.sendall(OURS)
+        if (theirs := _wire.take(connection, len(THEIRS))) != THEIRS:
+            raise TransportError(f"the server is no REP socket of nng: it greets with {theirs!r}{_tls.IF}", "connect")
 
     def request(self, payload: bytes) -> bytes:
-        """Return a request: the length, its number, the payload."""
         return self._head.pack(*self._first, 4 + len(payload), REQUEST) + payload
 
-    def end(self, buffer: bytes | bytearray, length: int) -> int:
-        """Return how many bytes the first response takes, 0 if it is incomplete; TransportError for another message."""
+    def size(self, buffer: bytes | bytearray, length: int) -> int:
         if length < self._head.size:
             return 0
         *first, size, number = self._head.unpack_from(buffer)
-        if tuple(first) != self._first or number != REQUEST or not 4 <= size <= MOST_BYTES:
+        if tuple(first) != self._first or number != REQUEST or size < 4:
             raise TransportError(f"a message is no reply of SP: it begins with {bytes(buffer[: self._head.size])!r}")
-        stop = self._head.size - 4 + size
-        return stop if stop <= length else 0
+        return int(self._head.size - 4 + size)
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload in a whole response."""
         return response[self._head.size :]

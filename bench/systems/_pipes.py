@@ -22,7 +22,6 @@ class Ends(NamedTuple):
     write: int
 
     def close(self) -> None:
-        """Close both."""
         for descriptor in set(self):
             os.close(descriptor)
 
@@ -36,16 +35,16 @@ def pair(kind: Kind) -> tuple[Ends, Ends]:
     return Ends(from_server, to_server), Ends(from_client, to_client)
 
 
-def connect(where: Address, kind: Kind) -> Ends:
+def connect(address: Address, kind: Kind) -> Ends:
     """Return a client's ends, whose far ends the server at a socket file has; TransportError if none is there."""
     here, there = pair(kind)
     try:
         with socket.socket(socket.AF_UNIX) as handing:
-            handing.connect(where.path)
+            handing.connect(address.path)
             socket.send_fds(handing, [b"ends"], list(there))
     except OSError as reason:
         here.close()
-        raise TransportError(f"cannot connect to {where}: {os.strerror(reason.errno or 0)}", "connect") from reason
+        raise TransportError(f"cannot connect to {address}: {os.strerror(reason.errno or 0)}", "connect") from reason
     finally:
         there.close()
     return here

@@ -24,6 +24,9 @@ REPLIES = "amq.rabbitmq.reply-to"  # the broker's pseudo-queue: replies go to th
 QUORUM = {"x-queue-type": "quorum", "x-expires": 60_000}  # it cannot be exclusive: it ends a minute after its reader
 
 
+FOR_WIRE = {"tls": False, "confirms": False, "queue": "classic"}  # it publishes without more
+
+
 @dataclass(frozen=True)
 class Options:
     """How messages are delivered.

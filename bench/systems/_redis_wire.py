@@ -10,38 +10,36 @@ from typing import Any
 import hiredis
 
 from bench.errors import TransportError
-from bench.systems import _broker, _broker_wire, _greeting
+from bench.systems import _broker, _wire
 
+KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
+FIELD = b"m"  # of an entry of a stream: its message
 packed: Any = hiredis.pack_command  # its annotation allows one word only
 
 
-class Wire(_broker_wire.Wire):
+class Wire(_broker.Wire):
     """A conversation: a request is pushed or appended, then its reply is popped from the connection's list.
 
-    ask: the command that pushes a request, up to the message. pipelined: the pop leaves with the push.
+    Pipelined, the command that pops leaves with the one that pushes.
     """
 
-    def __init__(self, address: str, ask: tuple[bytes, ...], key_bytes: int, pipelined: bool) -> None:
-        self._where, name = _broker.split(address)
-        self._ask = tuple(part or name.encode() for part in ask)
-        self._key_bytes, self._is_pipelined = key_bytes, pipelined
-        self.outgoing = bytearray()
+    def __init__(self, address: str, options: Any) -> None:
+        super().__init__(address, options)
+        name, is_stream = self.name.encode(), options.queue == "stream"
+        self._ask = (b"XADD", name, b"*", FIELD) if is_stream else (b"RPUSH", name)
 
-    def connect(self) -> socket.socket:
-        """Return a connection that speaks RESP3 and has logged in; TransportError where that is not possible."""
-        self._key = secrets.token_hex(self._key_bytes // 2).encode()
+    def greet(self, connection: socket.socket) -> None:
+        self._key = secrets.token_hex(KEY_BYTES // 2).encode()
         self._pop = packed((b"BLPOP", self._key, f"{_broker.WAIT_S:g}"))
         self._reader, self._is_pushed = hiredis.Reader(), False
         self.outgoing = bytearray()
-        login = _broker.login(self._where)
-        with _greeting.connected(self._where) as connection:
-            connection.sendall(packed(("HELLO", "3", *(("AUTH", *login) if login else ()))))
-            while (said := self._next()) is False:
-                self._reader.feed(_greeting.take_some(connection))
-            if isinstance(said, hiredis.ReplyError):
-                is_login = "NOAUTH" in str(said) or "WRONGPASS" in str(said)
-                raise _broker.refused(said) if is_login else _broker.cannot_connect(self._where, said)
-        return connection
+        login = _broker.login(self.server)
+        connection.sendall(packed(("HELLO", "3", *(("AUTH", *login) if login else ()))))
+        while (answer := self._next()) is False:
+            self._reader.feed(_wire.take_some(connection))
+        if isinstance(answer, hiredis.ReplyError):
+            is_login = "NOAUTH" in str(answer) or "WRONGPASS" in str(answer)
+            raise _broker.refused(answer) if is_login else _broker.cannot_connect(self.server, answer)
 
     def _next(self) -> Any:
         """Return the next reply, False where none is complete."""
@@ -51,16 +49,14 @@ class Wire(_broker_wire.Wire):
             raise TransportError(f"the broker does not speak RESP: {reason}") from reason
 
     def request(self, payload: bytes) -> bytes:
-        """Return the payload: what goes before it holds the connection's key."""
-        return payload
+        return payload  # what goes before it holds the connection's key
 
     def begin(self, place: int, request: bytes) -> bytes:
         """Return the command that pushes a request, with that which waits for its reply where they go together."""
         push = packed((*self._ask, self._key + request))
-        return push + self._pop if self._is_pipelined else push
+        return push + self._pop if self.options.pipelining else push
 
     def receive(self, data: bytes) -> bytes | None:
-        """Take in what came; return the payload of the reply if it is complete; TransportError for an error."""
         self._reader.feed(data)
         while (reply := self._next()) is not False:
             if isinstance(reply, hiredis.ReplyError):
@@ -69,7 +65,7 @@ class Wire(_broker_wire.Wire):
                 self._is_pushed = False
                 return self._popped(reply)
             self._is_pushed = True
-            if not self._is_pipelined:
+            if not self.options.pipelining:
                 self.outgoing += self._pop
         return None
 
@@ -77,7 +73,7 @@ class Wire(_broker_wire.Wire):
         if self._reader.has_data():
             raise TransportError("bytes came after a reply, without a request")
         if reply is None:
-            raise _broker.no_reply(self._ask[1].decode())
+            raise _broker.no_reply(self.name)
         if not (isinstance(reply, list) and len(reply) == 2 and reply[0] == self._key):
             raise TransportError(f"a reply is not of this connection's list: {reply!r:.80}")
         return bytes(reply[1])

@@ -10,9 +10,8 @@ from typing import Any
 from rpyc.core import brine, consts
 from rpyc.core.channel import Channel
 
-from bench.contract import parse_address
 from bench.errors import TransportError
-from bench.systems import _greeting
+from bench.systems import _wire
 
 NUMBER = 1  # of every request: a connection has one under way
 HEADER, FLUSHER = Channel.FRAME_HEADER, Channel.FLUSHER
@@ -41,46 +40,34 @@ def content_of(message: bytes) -> Any:
     return content
 
 
-class Wire:
+class Wire(_wire.Dialog):
     """A conversation: the method is looked up once, then a request is a call of it by reference."""
 
-    last = False
-
-    def __init__(self, address: str) -> None:
-        self._where = parse_address(address)
-        self.outgoing = bytearray()  # stays empty
-
-    def connect(self) -> socket.socket:
-        """Return a connection with the method looked up; TransportError where that is not possible."""
+    def greet(self, connection: socket.socket) -> None:
         self._made: dict[int, bytes] = {}
         self._buffer = bytearray()
-        with _greeting.connected(self._where) as connection:
-            root = self._asked(connection, consts.HANDLE_GETROOT)
-            self._method = self._asked(connection, consts.HANDLE_GETATTR, root, METHOD)
-        return connection
+        root = self._asked(connection, consts.HANDLE_GETROOT)
+        self._method = self._asked(connection, consts.HANDLE_GETATTR, root, METHOD)
 
     def _asked(self, connection: socket.socket, handler: int, *arguments: Any) -> tuple[int, Any]:
         """Return a reference to what the server returns a reference to."""
         connection.sendall(framed(consts.MSG_REQUEST, (handler, (consts.LABEL_TUPLE, arguments))))
-        head = _greeting.take(connection, HEADER.size)
-        label, value = content_of(head + _greeting.take(connection, HEADER.unpack(head)[0] + len(FLUSHER)))
+        head = _wire.take(connection, HEADER.size)
+        label, value = content_of(head + _wire.take(connection, HEADER.unpack(head)[0] + len(FLUSHER)))
         if label != consts.LABEL_REMOTE_REF:
             raise TransportError(f"the server does not greet as RPyC does: {value!r:.80}", "connect")
         return consts.LABEL_LOCAL_REF, value
 
     def request(self, payload: bytes) -> bytes:
-        """Return the payload: the call holds the connection's reference."""
-        return payload
+        return payload  # the call around it holds the connection's reference
 
     def begin(self, place: int, request: bytes) -> bytes:
-        """Return the call with a request as its argument."""
         if place not in self._made:
             arguments = (self._method, (consts.LABEL_VALUE, (request,)), (consts.LABEL_VALUE, ()))
             self._made[place] = framed(consts.MSG_REQUEST, (consts.HANDLE_CALL, (consts.LABEL_TUPLE, arguments)))
         return self._made[place]
 
     def receive(self, data: bytes) -> bytes | None:
-        """Take in what came; return the whole reply if it is complete."""
         buffer = self._buffer
         buffer += data
         if len(buffer) < HEADER.size:
@@ -94,11 +81,7 @@ class Wire:
         buffer.clear()
         return reply
 
-    def known(self, place: int) -> None:
-        """Do nothing: replies are recognized by their bytes."""
-
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload in a whole reply."""
         label, value = content_of(response)
         if label != consts.LABEL_VALUE or not isinstance(value, bytes):
             raise TransportError(f"a reply holds no bytes: {value!r:.80}", "body")

@@ -110,9 +110,9 @@ def _build(described: service_file.Service, words: Sequence[str]) -> None:
         say(f"Building {described.name} ({words[0]}), once for its sources: this may take minutes")
     done = subprocess.run(words, cwd=described.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
-        said = " ".join((done.stderr or done.stdout).split())[-300:]
+        output = " ".join((done.stderr or done.stdout).split())[-300:]
         needs = f"; it needs: {described.says.install}" if described.says.install else ""
-        text = f"{described.file}: {' '.join(words)} failed: {said}: correct the service, or build{needs}"
+        text = f"{described.file}: {' '.join(words)} failed: {output}: correct the service, or build{needs}"
         raise SystemFileError(text)
 
 
@@ -121,12 +121,12 @@ def _serve(
 ) -> None:
     """Start the service, wait until it is ready and warm, announce it, and wait for its end."""
     if described.transport == "ipc":
-        where = parse_address(f"ipc://{binding.directory}/service.sock")
+        address = parse_address(f"ipc://{binding.directory}/service.sock")
     else:
         named = str(described.connects_to.hostname)
         host = binding.host if binding.address or not service_file.is_here(named) else named
-        where = Address("tcp", host, _ports.free(host), "")
-    names = {"{port}": str(where.port), "{socket}": where.path}
+        address = Address("tcp", host, _ports.free(host), "")
+    names = {"{port}": str(address.port), "{socket}": address.path}
     words = [
         functools.reduce(lambda text, name: text.replace(*name), names.items(), word) for word in described.says.start
     ]
@@ -143,11 +143,11 @@ def _serve(
     except OSError as reason:
         raise TransportError(f"{described.name} cannot be started ({words[0]}: {reason.strerror})") from reason
     service.adopt(process.pid)
-    where = _ready_at(described, process, where)
-    if described.says.warm_up and not service.warm_up(str(where), described.says.warm_up):
+    address = _ready_at(described, process, address)
+    if described.says.warm_up and not service.warm_up(str(address), described.says.warm_up):
         client = system.StreamClient if service.is_streaming else system.Client
-        asyncio.run(_warm(client(str(where), options), described.says.warm_up))
-    service.announce(str(where), {"server": process.pid}, lambda: None)
+        asyncio.run(_warm(client(str(address), options), described.says.warm_up))
+    service.announce(str(address), {"server": process.pid}, lambda: None)
     ended = _ended(described, process.wait())
     print(ended, file=sys.stderr)  # quoted, where a client reports its lost connection first
     raise TransportError(ended)
@@ -160,36 +160,36 @@ def _ended(described: service_file.Service, status: int) -> str:
     return f"{described.name} ended with status {status}"
 
 
-def _ready_at(described: service_file.Service, process: "subprocess.Popen[bytes]", where: Address) -> Address:
+def _ready_at(described: service_file.Service, process: "subprocess.Popen[bytes]", address: Address) -> Address:
     """Return where the service accepts connections, and answers ``ready`` if its file has that, as soon as it does."""
-    began, why, hosts = time.monotonic(), "", itertools.cycle(_ports.addresses(where.host))
+    began, why, hosts = time.monotonic(), "", itertools.cycle(_ports.addresses(address.host))
     while (waited_s := time.monotonic() - began) < described.says.ready_s:
         if process.poll() is not None:
             raise TransportError(f"{_ended(described, process.returncode)} before it was ready")
-        where = where._replace(host=next(hosts))
+        address = address._replace(host=next(hosts))
         try:
-            with _connections.connect(where) as connection:
-                if where.transport == "tcp" and connection.getsockname() == connection.getpeername():
+            with _connections.connect(address) as connection:
+                if address.transport == "tcp" and connection.getsockname() == connection.getpeername():
                     continue  # the kernel chose the very port for this end: nobody listens
-            if not described.says.ready or (status := _status(described, where)) < 400:
-                return where
+            if not described.says.ready or (status := _status(described, address)) < 400:
+                return address
             why = f"{described.says.ready} has status {status}"
         except _service_tls.RefusedError:  # by the certificate, which another attempt does not make better
             raise
         except TransportError as reason:
             why = str(reason)
         time.sleep(max(0.005, waited_s / 200))
-    late = f"{described.name} was not ready at {where.place} within {described.says.ready_s:g} s: {why}"
+    late = f"{described.name} was not ready at {address.place} within {described.says.ready_s:g} s: {why}"
     raise TransportError(f"{late}; give it longer by ready_s, or correct start or ready")
 
 
-def _status(described: service_file.Service, where: Address) -> int:
+def _status(described: service_file.Service, address: Address) -> int:
     """Return the status of the path ``ready``; TransportError where there is no answer."""
     soon = msgspec.structs.replace(described, says=msgspec.structs.replace(described.says, timeout_s=READY_CALL_S))
     asked = Prepared("ready", "GET", described.says.ready, {}, b"", service_file.Expect())
 
     async def status() -> int:
-        session = _session(soon, where)
+        session = _session(soon, address)
         try:
             return int((await session.call(asked, b""))[0])
         finally:
@@ -198,14 +198,14 @@ def _status(described: service_file.Service, where: Address) -> int:
     return asyncio.run(status())
 
 
-def _session(described: service_file.Service, where: Address) -> Any:
+def _session(described: service_file.Service, address: Address) -> Any:
     """Return a session over the version of HTTP that a service is asked by (inside the event loop that will use it)."""
-    _service_tls.verify(described, where)
+    _service_tls.verify(described, address)
     if not described.says.http2:
-        return Session(described, where)
+        return Session(described, address)
     from bench.systems import _service_http2
 
-    return _service_http2.Session(described, where)
+    return _service_http2.Session(described, address)
 
 
 async def _warm(client: "Client", requests: int) -> None:
@@ -330,12 +330,12 @@ def stand_for(first: bytes) -> list[bytes]:
 class Session:
     """A session over HTTP/1.1, with one connection at a time."""
 
-    def __init__(self, described: service_file.Service, where: Address) -> None:
-        self._described, self._base = described, _service_tls.base(described, where)
+    def __init__(self, described: service_file.Service, address: Address) -> None:
+        self._described, self._base = described, _service_tls.base(described, address)
         self._more: dict[str, Any] = {}
         connector: aiohttp.BaseConnector
-        if where.transport == "ipc":
-            connector = aiohttp.UnixConnector(where.path, limit=0)
+        if address.transport == "ipc":
+            connector = aiohttp.UnixConnector(address.path, limit=0)
         elif context := _service_tls.context(described):
             connector = aiohttp.TCPConnector(limit=0, ssl=context)
             self._more = {"server_hostname": described.host}
@@ -343,7 +343,7 @@ class Session:
             connector = aiohttp.TCPConnector(limit=0)
         self._session = aiohttp.ClientSession(
             connector=connector,
-            headers={"Host": described.called(where)},
+            headers={"Host": described.called(address)},
             timeout=aiohttp.ClientTimeout(total=described.says.timeout_s),
             auto_decompress=False,  # off the clock, as with the load generator ``wire``
             skip_auto_headers=["Accept-Encoding", "Content-Type"],
@@ -388,7 +388,6 @@ class Session:
         return TransportError(f"{request.name} had no answer: {reason or type(reason).__name__}", kind)
 
     async def close(self) -> None:
-        """Disconnect."""
         await self._session.close()
 
 
@@ -398,7 +397,7 @@ class Client:
     described: service_file.Service
 
     def __init__(self, address: str, options: Options) -> None:
-        self._where = parse_address(address)
+        self._address = parse_address(address)
         self._requests: Iterator[tuple[Prepared, bytes]] | None = None
         self._next: tuple[Prepared, bytes] | None = None
         self._is_late = self.described.has_late
@@ -409,11 +408,11 @@ class Client:
     async def open(self) -> None:
         """Make the session (inside the event loop that will use it), and the requests that each caller makes once."""
         if self.described.has_http:
-            self._session = _session(self.described, self._where)
+            self._session = _session(self.described, self._address)
         if self.described.has_grpc:
             from bench.systems import _service_grpc
 
-            self._channel = _service_grpc.Channel(self.described, self._where)
+            self._channel = _service_grpc.Channel(self.described, self._address)
         if self.described.once:
             await self._begin()
 
@@ -427,7 +426,6 @@ class Client:
             self._known |= draws.drawn | reply.saved()
 
     async def call(self, payload: bytes) -> Reply:
-        """Make the next request."""
         request, data = self._next or self._prepared(b"" if self.described.says.recording else payload)
         self._next = None
         reply = await self._ask(request, data)
@@ -436,8 +434,8 @@ class Client:
         return reply
 
     async def _ask(self, request: Prepared, data: bytes) -> Reply:
-        by = self._channel if request.proto else self._session
-        return Reply(request, *await by.call(request, data))
+        connection = self._channel if request.proto else self._session
+        return Reply(request, *await connection.call(request, data))
 
     def _take(self, reply: Reply) -> None:
         """Keep what a reply's request saves, and prepare the next one, while no clock runs."""
@@ -450,17 +448,16 @@ class Client:
             in_turn = self.described.says.in_turn
             self._requests = (_in_turn if in_turn else _requests)(self.described.file, seed, has_stream)
         drawn = itertools.islice(self._requests, service_file.DISTINCT)
-        if (found := next((one for one in drawn if one[0].needs <= self._known.keys()), None)) is None:
+        if (chosen := next((one for one in drawn if one[0].needs <= self._known.keys()), None)) is None:
             remedy = "give the requests that save values a larger weight, or write in_turn"
             raise SystemFileError(f"each of the next requests needs a value that none saved before: {remedy}")
-        request, data = found
+        request, data = chosen
         if request.again is None:
             return request, data
         request = request.again(self._known)
         return request, _as_bytes(request, has_stream)
 
     async def close(self) -> None:
-        """Disconnect."""
         for each in (self._session, self._channel):
             if each:
                 await each.close()
@@ -484,7 +481,7 @@ class StreamClient(Client):
 
 def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
     """Return what makes the requests as bytes, of HTTP or of gRPC, for the load generator ``wire``."""
-    of = functools.partial(_one, described.file)
+    request_of = functools.partial(_one, described.file)
 
     def wire(address: str, options: Options) -> Any:
         if described.says.recording:
@@ -496,20 +493,20 @@ def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
             make: Callable[..., Any] = functools.partial(_service_grpc.Wire, address, described)
         else:
             make = functools.partial(_service_wire.WireOverHttp2 if described.says.http2 else Wire, address, described)
-        made = _renewing(make, of) if described.names_made else make(of)
+        made = _renewing(make, request_of) if described.names_made else make(request_of)
         made.payloads = stand_for
         return made
 
     return wire
 
 
-def _renewing(make: Callable[[Callable[[bytes], Prepared]], Any], of: Callable[[bytes], Prepared]) -> Any:
+def _renewing(make: Callable[[Callable[[bytes], Prepared]], Any], request_of: Callable[[bytes], Prepared]) -> Any:
     """Return a wire that makes a request with new values each time it is sent, and compares the reply with these."""
     latest: list[Prepared] = []
-    made = make(lambda payload: latest[0] if latest else of(payload))
+    made = make(lambda payload: latest[0] if latest else request_of(payload))
 
     def renewed(payload: bytes) -> bytes:
-        drawn = of(payload)
+        drawn = request_of(payload)
         latest[:] = [drawn.again({}) if drawn.again else drawn]
         return made.request(payload)
 
@@ -524,16 +521,16 @@ def _refuse_sessions(described: service_file.Service) -> None:
 
 def _stream_wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
     """Return what makes the streams of a connection as bytes, for the load generator ``wire``."""
-    of = functools.partial(_requests, described.file, has_stream=True)
+    request_of = functools.partial(_requests, described.file, has_stream=True)
 
     def wire(address: str, options: Options) -> Any:
         _refuse_sessions(described)
         if described.has_grpc:
             from bench.systems import _service_grpc
 
-            return _service_grpc.StreamWire(address, described, of)
+            return _service_grpc.StreamWire(address, described, request_of)
         kind = _service_wire.OverHttp2 if described.says.http2 else _service_wire.OverHttp1
-        return _service_wire.EventStreams(kind(address, described), described, of)
+        return _service_wire.EventStreams(kind(address, described), described, request_of)
 
     return wire
 
@@ -541,17 +538,16 @@ def _stream_wire_of(described: service_file.Service) -> Callable[[str, Options],
 class Wire(_http_wire.Responses):
     """The HTTP requests as bytes: one for each payload."""
 
-    def __init__(self, address: str, described: service_file.Service, of: Callable[[bytes], Prepared]) -> None:
+    def __init__(self, address: str, described: service_file.Service, request_of: Callable[[bytes], Prepared]) -> None:
         if any(request.http and request.http.method == "HEAD" for request in described.says.requests):
             raise ValueError("the wire expects a body where a response has a length: it makes no HEAD requests")
         super().__init__(address)
-        self._host, self.timeout_s = described.called(parse_address(address)), described.says.timeout_s
-        self.tls = _service_tls.Layer(described, address) if described.is_encrypted else None
-        self._of = of
+        self._host, self._request_of = described.called(self.server), request_of
+        self.timeout_s = described.says.timeout_s
+        self.tls = _service_tls.layer(described, address)
 
     def request(self, payload: bytes) -> bytes:
-        """Return the bytes of a request."""
-        return _service_wire.as_bytes(self._of(payload), self._host)
+        return _service_wire.as_bytes(self._request_of(payload), self._host)
 
     def end(self, buffer: _http_wire.Buffer, length: int) -> int:
         """Do what ``Responses.end`` does; interim responses belong to the one behind them."""
@@ -561,10 +557,9 @@ class Wire(_http_wire.Responses):
         return begin + stop if stop else 0
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload if the response is as expected; TransportError if it is not."""
         response = response[_http_wire.final(response, len(response)) :]
         head = _http_wire.read_head(response, len(response))
         assert head
-        request, data = self._of(payload), _http_wire.body_of(response, head)
+        request, data = self._request_of(payload), _http_wire.body_of(response, head)
         refuse(request, request.fault(head.status, data, head.value("content-encoding")))
         return payload

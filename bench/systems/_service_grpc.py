@@ -37,13 +37,13 @@ OF_PROTOBUF = "google.protobuf."  # begins the names of types that have a JSON o
 _reflected: dict[str, descriptor_pool.DescriptorPool] = {}  # of services that were asked, by their files
 
 
-def reflect(described: Service, where: Address) -> None:
+def reflect(described: Service, address: Address) -> None:
     """Verify a service's certificate; ask it for the types of calls whose file names no .proto; once in a process."""
-    _service_tls.verify(described, where)
+    _service_tls.verify(described, address)
     is_asked = any(request.grpc and not request.grpc.proto for request in described.says.requests)
     if not is_asked or described.file in _reflected:
         return
-    with _channel(grpc, described, where) as channel:
+    with _channel(grpc, described, address) as channel:
         _reflected[described.file] = descriptor_pool.DescriptorPool(_described_by(channel, described.name))
         try:
             with _explained(described.name, "name its .proto file under proto"):
@@ -61,21 +61,21 @@ def _described_by(channel: grpc.Channel, name: str) -> Any:
         raise NotInstalledError(
             "grpcio-reflection is not installed; install it: python -m pip install grpcio-reflection"
         ) from missing
-    found = proto_reflection_descriptor_database.ProtoReflectionDescriptorDatabase(channel)
+    interface = proto_reflection_descriptor_database.ProtoReflectionDescriptorDatabase(channel)
     try:
-        found.get_services()
-        return found
+        interface.get_services()
+        return interface
     except grpc.RpcError as reason:
         if reason.code() != grpc.StatusCode.UNIMPLEMENTED:
             raise TransportError(f"{name} was asked for its interface: {reason.details()}", "connect") from reason
-    found._stub.ServerReflectionInfo = channel.stream_stream(  # the same messages under their later name
+    interface._stub.ServerReflectionInfo = channel.stream_stream(  # the same messages under their later name
         "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
         request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
         response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
     )
     try:
-        found.get_services()
-        return found
+        interface.get_services()
+        return interface
     except grpc.RpcError as reason:
         raise TransportError(
             f"{name} does not offer server reflection ({reason.details()}): name its .proto file under proto", "connect"
@@ -88,10 +88,10 @@ def first_requests(place: str) -> list[dict[str, Any]]:
     Where it has none, for each method that answers with a stream of messages.
     """
     with grpc.insecure_channel(place, options=OPTIONS) as channel, _explained(place, "write the file by hand"):
-        found = _described_by(channel, place)
-        pool = descriptor_pool.DescriptorPool(found)
+        interface = _described_by(channel, place)
+        pool = descriptor_pool.DescriptorPool(interface)
         requests: dict[bool, list[dict[str, Any]]] = {False: [], True: []}  # by whether the reply is a stream
-        for service in sorted(found.get_services()):
+        for service in sorted(interface.get_services()):
             if service.startswith("grpc.reflection."):
                 continue
             for method in pool.FindServiceByName(service).methods:
@@ -103,14 +103,14 @@ def first_requests(place: str) -> list[dict[str, Any]]:
         return requests[False] or requests[True]
 
 
-def _channel(by: Any, described: Service, where: Address) -> Any:
+def _channel(library: Any, described: Service, address: Address) -> Any:
     """Return a channel to a service, of the module ``grpc`` or ``grpc.aio``."""
-    place = f"unix:{where.path}" if where.transport == "ipc" else where.place
-    options = (*OPTIONS, ("grpc.default_authority", described.called(where)))
+    place = f"unix:{address.path}" if address.transport == "ipc" else address.place
+    options = (*OPTIONS, ("grpc.default_authority", described.called(address)))
     if not described.is_encrypted:
-        return by.insecure_channel(place, options=options)
+        return library.insecure_channel(place, options=options)
     trusted = grpc.ssl_channel_credentials(**_service_tls.texts(described))
-    return by.secure_channel(place, trusted, options=(*options, ("grpc.ssl_target_name_override", described.host)))
+    return library.secure_channel(place, trusted, options=(*options, ("grpc.ssl_target_name_override", described.host)))
 
 
 @contextlib.contextmanager
@@ -133,11 +133,11 @@ def _pool(proto: tuple[str, ...]) -> descriptor_pool.DescriptorPool:
     words = [*(f"-I{root}" for root in roots), "--include_imports", "--descriptor_set_out=/dev/stdout", file]
     done = subprocess.run(pipes.python("grpc_tools.protoc", *words), capture_output=True)
     if done.returncode:
-        said = one_line(
+        output = one_line(
             "; ".join(done.stderr.decode(errors="replace").replace(file, Path(file).name).splitlines()), 300
         )
         remedy = "correct it, or name under imports the folders that it imports from"
-        raise SystemFileError(f"{file} does not compile: {said}: {remedy}")
+        raise SystemFileError(f"{file} does not compile: {output}: {remedy}")
     pool = descriptor_pool.DescriptorPool()
     with _explained(file, "correct it"):
         for each in descriptor_pb2.FileDescriptorSet.FromString(done.stdout).file:
@@ -161,8 +161,8 @@ def _method(proto: tuple[str, ...], method: str) -> Any:
 @functools.cache
 def types_of(proto: tuple[str, ...], method: str) -> tuple[Any, Any]:
     """Return the classes of a method's request and reply; SystemFileError for one that the file does not have."""
-    found = _method(proto, method)
-    return message_factory.GetMessageClass(found.input_type), message_factory.GetMessageClass(found.output_type)
+    descriptor, class_of = _method(proto, method), message_factory.GetMessageClass
+    return class_of(descriptor.input_type), class_of(descriptor.output_type)
 
 
 def check(described: Service, is_asked: bool) -> None:
@@ -190,17 +190,17 @@ def encoded(request: Prepared, has_stream: bool = False) -> bytes:
 
     has_stream: whether the method has to be one whose request is answered by a stream of messages.
     """
-    found = _method(request.proto, request.target)
-    if request.expect.messages and not found.server_streaming:
+    descriptor = _method(request.proto, request.target)
+    if request.expect.messages and not descriptor.server_streaming:
         raise SystemFileError(f"{request.name}: {request.target} has one reply: leave messages out")
-    if request.expect.status not in (None, "OK") and found.server_streaming:
+    if request.expect.status not in (None, "OK") and descriptor.server_streaming:
         raise SystemFileError(f"{request.name}: a stream is measured to its end, with the status OK: leave status out")
-    if found.client_streaming:
+    if descriptor.client_streaming:
         raise SystemFileError(f"{request.target} takes a stream of requests, which is not measured here: name another")
-    if found.server_streaming != has_stream:
-        where = "bench run streaming" if found.server_streaming else "latency and others, not by streaming"
-        what = "has a stream of replies" if found.server_streaming else "has one reply"
-        raise SystemFileError(f"{request.target} {what}: measure it by {where}, with a file of its own")
+    if descriptor.server_streaming != has_stream:
+        address = "bench run streaming" if descriptor.server_streaming else "latency and others, not by streaming"
+        what = "has a stream of replies" if descriptor.server_streaming else "has one reply"
+        raise SystemFileError(f"{request.target} {what}: measure it by {address}, with a file of its own")
     message = _message(request)
     if missing := message.FindInitializationErrors():
         kind = message.DESCRIPTOR.full_name
@@ -271,7 +271,7 @@ def _plain(message: Any) -> Any:
     )
 
 
-def _unlike(wanted: Any, right: Any, found: Any, kind: Any, where: str) -> str:
+def _unlike(wanted: Any, right: Any, reply: Any, kind: Any, path: str) -> str:
     """Return where a message as JSON differs from the members that are wanted, at every level; "" if it does not.
 
     right: a message that has these, as protobuf writes it.
@@ -279,20 +279,20 @@ def _unlike(wanted: Any, right: Any, found: Any, kind: Any, where: str) -> str:
     if kind and kind.full_name == f"{OF_PROTOBUF}Any" and wanted:
         kind = kind.file.pool.FindMessageTypeByName(wanted["@type"].rpartition("/")[2])
     is_list = isinstance(wanted, list)
-    if kind is None or kind.full_name.startswith(OF_PROTOBUF) or (is_list and len(right) != len(found)):
-        return differs(right, found, where)
+    if kind is None or kind.full_name.startswith(OF_PROTOBUF) or (is_list and len(right) != len(reply)):
+        return differs(right, reply, path)
     if is_list:
-        parts = enumerate(zip(wanted, right, found, strict=True))
-        return next(filter(None, (_unlike(*part, kind, f"{where}[{place}]") for place, part in parts)), "")
+        parts = enumerate(zip(wanted, right, reply, strict=True))
+        return next(filter(None, (_unlike(*part, kind, f"{path}[{place}]") for place, part in parts)), "")
     is_map = kind.GetOptions().map_entry
     fields = {} if is_map else {name: field for field in kind.fields for name in (field.name, field.json_name)}
     for name, value in wanted.items():
         field = kind.fields_by_name["value"] if is_map else fields.get(name)  # extensions and @type have none
         own = field.name if field and not is_map else name
-        if own in found and value is not None:
-            fault = _unlike(value, right[own], found[own], field and field.message_type, f"{where}.{own}")
+        if own in reply and value is not None:
+            fault = _unlike(value, right[own], reply[own], field and field.message_type, f"{path}.{own}")
         else:  # null is wanted where a field must not be there
-            fault = "" if own not in found and value is None else differs({own: right.get(own)}, found, where)
+            fault = "" if own not in reply and value is None else differs({own: right.get(own)}, reply, path)
         if fault:
             return fault
     return ""
@@ -301,10 +301,10 @@ def _unlike(wanted: Any, right: Any, found: Any, kind: Any, where: str) -> str:
 class Channel:
     """A channel, and the calls that were made through it."""
 
-    def __init__(self, described: Service, where: Address) -> None:
+    def __init__(self, described: Service, address: Address) -> None:
         self._described, self._timeout_s = described, described.says.timeout_s
-        reflect(described, where)
-        self._channel = _channel(aio, described, where)
+        reflect(described, address)
+        self._channel = _channel(aio, described, address)
         self._calls: dict[str, Any] = {}
 
     async def call(self, request: Prepared, data: bytes) -> tuple[str, bytes]:
@@ -343,37 +343,35 @@ class Channel:
         return code.name, details.encode()
 
     async def close(self) -> None:
-        """Disconnect."""
         await self._channel.close()
 
 
 class Wire(_grpc_wire.Calls):
     """The calls of one method as bytes, for the load generator ``wire``: one message for each payload."""
 
-    def __init__(self, address: str, described: Service, of: Callable[[bytes], Prepared]) -> None:
+    def __init__(self, address: str, described: Service, request_of: Callable[[bytes], Prepared]) -> None:
         calls = [request.grpc for request in described.says.requests if request.grpc]
         if len(calls) < len(described.says.requests) or len({call.method for call in calls}) > 1:
             raise ValueError("the wire makes calls of one gRPC method: describe a service of that alone")
-        given = [described.says.headers | call.headers for call in calls]
-        if any(headers != given[0] for headers in given) or any(
-            not name.startswith("env:") for name in values.names_in(given[0])
+        of_calls = [described.says.headers | call.headers for call in calls]
+        if any(headers != of_calls[0] for headers in of_calls) or any(
+            not name.startswith("env:") for name in values.names_in(of_calls[0])
         ):
             raise ValueError("the wire makes gRPC calls with the same headers: write them without values")
-        self._described, self._of = described, of
+        self._described, self._request_of = described, request_of
         self.timeout_s = described.says.timeout_s
-        headers, where = of(b"").headers, parse_address(address)
-        metadata = tuple((name.lower(), value) for name, value in headers.items())
-        tls = _service_tls.Layer(described, address, "h2") if described.is_encrypted else None
-        super().__init__(address, calls[0].method, described.called(where), metadata, MOST_MESSAGE, tls)
+        metadata = tuple((name.lower(), value) for name, value in request_of(b"").headers.items())
+        tls = _service_tls.layer(described, address, "h2")
+        host = described.called(parse_address(address))
+        super().__init__(address, calls[0].method, host, metadata, MOST_MESSAGE, tls)
 
     def request(self, payload: bytes) -> bytes:
         """Return the body of a request; the service is asked for its interface where its file names none."""
-        reflect(self._described, self._where)
-        return _grpc_wire.request_of(encoded(self._of(payload)))
+        reflect(self._described, self.server)
+        return _grpc_wire.request_of(encoded(self._request_of(payload)))
 
     def body(self, response: Any, payload: bytes) -> bytes:
-        """Return the payload if the response is as expected; TransportError if it is not."""
-        request, (status, details) = self._of(payload), _grpc_wire.status_of(response)
+        request, (status, details) = self._request_of(payload), _grpc_wire.status_of(response)
         refuse(request, fault(request, status, _grpc_wire.message_of(response) if status == "OK" else details.encode()))
         return payload
 
@@ -391,33 +389,34 @@ class Connection(_service_wire.OverHttp2):
 class StreamWire(_service_wire.Streams):
     """Streams of messages that answer a call, as bytes for the load generator ``wire``."""
 
+    _connection: Connection
+
     def __init__(
         self, address: str, described: Service, requests_of: Callable[[bytes], _service_wire.Requests]
     ) -> None:
-        self._described, self._where = described, parse_address(address)
-        self._connection = Connection(address, described)
+        self._described, self._connection = described, Connection(address, described)
         super().__init__(self._connection, described, requests_of)
 
     def begin(self, payload: bytes) -> None:
         """Do what ``Streams.begin`` does; the service is asked for its interface where its file names none."""
-        reflect(self._described, self._where)
+        reflect(self._described, self._connection.server)
         super().begin(payload)
         self._messages, self._count = _grpc_wire.Messages(MOST_MESSAGE), 0
 
     def receive(self, data: bytes) -> Iterator[_service_streams.Message]:
         """Do what ``EventStreams.receive`` does."""
-        by, part = self._connection, self._connection.feed(data)
-        if not by.fields:  # of a reply: servers send their settings before there is one
+        connection, part = self._connection, self._connection.feed(data)
+        if not connection.fields:  # of a reply: servers send their settings before there is one
             return
         request = self._request
         if not self._is_right:
-            _grpc_wire.refuse_others(by.fields)
+            _grpc_wire.refuse_others(connection.fields)
             self._is_right = True
         for message in self._messages.feed(part):
             self._count += 1
             yield _service_streams.Message(request, message, fault_of_message)
-        if by.is_over:
-            status, details = _grpc_wire.status_in(by.trailers)
+        if connection.is_over:
+            status, details = _grpc_wire.status_in(connection.trailers)
             refuse(request, fault_of_status(request, status, details.encode()))
             self._messages.end()
             refuse(request, request.fault_of_stream(self._count, has_ended=True))

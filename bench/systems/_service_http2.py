@@ -77,7 +77,6 @@ class Connection(_http2.Parts, asyncio.Protocol):
         self.may_begin.set()
 
     def send(self, fields: _http2.Asked, body: bytes) -> Reply:
-        """Send a request."""
         reply = Reply()
         reply.stream = self.ask(fields, body, reply)
         self._replies.add(reply)
@@ -112,8 +111,8 @@ class Connection(_http2.Parts, asyncio.Protocol):
 class Session:
     """A session over HTTP/2, with one connection for new requests at a time."""
 
-    def __init__(self, described: Service, where: Address) -> None:
-        self._described, self._where, self._host = described, where, described.called(where)
+    def __init__(self, described: Service, address: Address) -> None:
+        self._described, self._address, self._host = described, address, described.called(address)
         self._connecting = asyncio.Lock()
         self._connection: Connection | None = None
 
@@ -167,15 +166,15 @@ class Session:
             await self._connection.may_begin.wait()
 
     async def _connect(self) -> Connection:
-        loop, where = asyncio.get_running_loop(), self._where
+        loop, address = asyncio.get_running_loop(), self._address
         more: dict[str, Any] = {}
         if context := _service_tls.context(self._described, "h2"):
             more = {"ssl": context, "server_hostname": self._described.host}
         try:
-            if where.transport == "ipc":
-                transport, made = await loop.create_unix_connection(Connection, where.path, **more)
+            if address.transport == "ipc":
+                transport, made = await loop.create_unix_connection(Connection, address.path, **more)
             else:
-                transport, made = await loop.create_connection(Connection, where.host, where.port, **more)
+                transport, made = await loop.create_connection(Connection, address.host, address.port, **more)
         except OSError as reason:
             raise TransportError(str(reason), "connect") from reason
         if more and transport.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
@@ -191,6 +190,5 @@ class Session:
         return TransportError(f"{request.name} had no answer over HTTP/2: {reason or type(reason).__name__}", kind)
 
     async def close(self) -> None:
-        """Disconnect."""
         if self._connection:
             self._connection.close()

@@ -21,9 +21,9 @@ class RefusedError(TransportError):
     """A certificate is not accepted: another attempt does not make that better."""
 
 
-def base(described: Service, where: Address) -> str:
+def base(described: Service, address: Address) -> str:
     """Return the scheme and the authority of a service's URLs."""
-    return f"http{'s' * described.is_encrypted}://{_http_wire.authority(where)}"
+    return f"http{'s' * described.is_encrypted}://{_http_wire.authority(address)}"
 
 
 def context(described: Service, protocol: str = "") -> ssl.SSLContext | None:
@@ -77,17 +77,17 @@ def texts(described: Service) -> dict[str, bytes | None]:
 _verified: set[tuple[Files, str, Address]] = set()
 
 
-def verify(described: Service, where: Address) -> None:
+def verify(described: Service, address: Address) -> None:
     """Make a handshake, once in a process; RefusedError, with the remedy, for a certificate that is not accepted.
 
     Libraries do not say why theirs failed, or accept other names. A server refuses the client's behind the handshake.
     """
-    seen = _files(described), described.host, where
+    seen = _files(described), described.host, address
     protocol = "h2" if described.has_grpc or described.says.http2 else ""  # gRPC servers end connections without it
     if not (made := context(described, protocol)) or seen in _verified:
         return
     try:
-        with _connections.connect(where) as plain:
+        with _connections.connect(address) as plain:
             plain.settimeout(_tls.HANDSHAKE_S)
             with made.wrap_socket(plain, server_hostname=described.host) as encrypted:
                 encrypted.settimeout(REFUSAL_S)
@@ -123,6 +123,11 @@ def failed(described: Service, reason: BaseException) -> TransportError:
     return TransportError(f"no encrypted connection to {described.name}: {text}", "connect")
 
 
+def layer(described: Service, address: str, protocol: str = "") -> "Layer | None":
+    """Return TLS of a connection of the load generator ``wire``; None for a service without TLS."""
+    return Layer(described, address, protocol) if described.is_encrypted else None
+
+
 class Layer(_tls.Layer):
     """TLS of one connection of the load generator ``wire``."""
 
@@ -131,7 +136,7 @@ class Layer(_tls.Layer):
         self._described, self._name = described, described.host
 
     def _context(self) -> ssl.SSLContext:
-        verify(self._described, self._where)
+        verify(self._described, self._address)
         made = context(self._described, self._protocol)
         assert made
         return made

@@ -31,39 +31,54 @@ def as_bytes(request: Prepared, host: str) -> bytes:
 def fields(request: Prepared, described: Service, host: str) -> _http2.Asked:
     """Return the header fields of a request over HTTP/2, and which of them the table need not hold."""
     headers = {name.lower(): value for name, value in request.headers.items()}
-    found = {":method": request.method, ":scheme": "https" if described.is_encrypted else "http"}
-    found |= {":path": request.target, ":authority": headers.get("host", host)}
-    found |= {name: value for name, value in headers.items() if name not in WITHOUT_H2}
+    named = {":method": request.method, ":scheme": "https" if described.is_encrypted else "http"}
+    named |= {":path": request.target, ":authority": headers.get("host", host)}
+    named |= {name: value for name, value in headers.items() if name not in WITHOUT_H2}
     if not request.proto and (request.body or request.method in ("POST", "PUT", "PATCH")):
-        found["content-length"] = str(len(request.body))
-    return [(name, value, name in UNLIKE) for name, value in found.items()]
+        named["content-length"] = str(len(request.body))
+    return [(name, value, name in UNLIKE) for name, value in named.items()]
 
 
-class OverHttp1:
-    """One connection of HTTP/1.1, and the reply under way on it.
+class _Over:
+    """One connection to a service, and the reply under way on it.
 
     status: of the reply, 0 before its head has come; headers: by names in small letters; is_over: whether it is whole;
     last: whether the server ends the connection behind it. outgoing: bytes to be sent; the caller empties it.
     """
 
+    PROTOCOL = ""
+
     def __init__(self, address: str, described: Service) -> None:
-        self._where = parse_address(address)
-        self._host = described.called(self._where)
-        self.tls = _service_tls.Layer(described, address) if described.is_encrypted else None
-        self.outgoing = bytearray()
-        self._body: _http_wire.Body | None = None
+        self.server, self._described = parse_address(address), described
+        self._host = described.called(self.server)
+        self.tls = _service_tls.layer(described, address, self.PROTOCOL)
+        self.start()
+
+    def start(self) -> None:
+        """Forget the connection before."""
+        self.last, self.outgoing = False, bytearray()
+        self._expect()
+
+    def _expect(self) -> None:
+        """Expect a reply, of which nothing has come."""
+        self.status, self.headers, self.is_over = 0, dict[str, str](), False
 
     def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        self.last, self.status = False, 0
-        self._begun, self._body = b"", None
-        self.outgoing.clear()
-        return _connections.connect(self._where, nodelay=True)
+        """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
+        self.start()
+        return _connections.connect(self.server, nodelay=True)
+
+
+class OverHttp1(_Over):
+    """One connection of HTTP/1.1."""
+
+    def _expect(self) -> None:
+        super()._expect()
+        self._begun: bytes = b""
+        self._body: _http_wire.Body | None = None
 
     def begin(self, request: Prepared, body: bytes) -> None:
-        """Send a request."""
-        self.status, self.headers, self.is_over = 0, dict[str, str](), False
-        self._begun, self._body = b"", None
+        self._expect()
         self.outgoing += as_bytes(request, self._host)
 
     def feed(self, data: bytes) -> bytes:
@@ -89,59 +104,35 @@ def _gone() -> NoReturn:
     raise TransportError("the server closed the connection in the middle of a stream", "read")
 
 
-class OverHttp2:
-    """One connection of HTTP/2, and the reply under way on it; what it offers is as of ``OverHttp1``."""
+class OverHttp2(_Over):
+    """One connection of HTTP/2; fields and trailers: the header and trailer fields of the reply."""
 
-    def __init__(self, address: str, described: Service) -> None:
-        self._where = parse_address(address)
-        self._host = described.called(self._where)
-        self.tls = _service_tls.Layer(described, address, "h2") if described.is_encrypted else None
-        self._described, self._talk = described, _http2.Parts([], MOST_FRAME)
-        self._stream = _http2.Stream(0, 0, 0)
+    PROTOCOL = "h2"
+
+    def start(self) -> None:
+        super().start()
+        self._talk, self._stream = _http2.Parts([], MOST_FRAME), _http2.Stream(0, 0, 0)
+        self.outgoing = self._talk.outgoing
+
+    def _expect(self) -> None:
+        super()._expect()
+        self.fields: _http2.Fields = []
         self.trailers: _http2.Fields = []
 
-    @property
-    def outgoing(self) -> bytearray:
-        """Bytes to be sent."""
-        return self._talk.outgoing
-
-    @property
-    def last(self) -> bool:
-        """Whether the server takes no more requests on this connection."""
-        return self._talk.last
-
-    @property
-    def fields(self) -> _http2.Fields:
-        """The header fields of the reply, [] before they have come."""
-        return self._stream.fields
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The same as text, by their names."""
-        return self._stream.headers
-
-    @property
-    def status(self) -> int:
-        """The status of the reply, 0 before it has come."""
-        return self._stream.status
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
-        self._talk.start()
-        return _connections.connect(self._where, nodelay=True)
-
     def begin(self, request: Prepared, body: bytes) -> None:
-        """Send a request."""
-        self.is_over = False
+        self._expect()
         self._stream = self._talk.ask(fields(request, self._described, self._host), body)
 
     def feed(self, data: bytes) -> bytes:
-        """Take in what has come, b"" for the connection's end; return what is of the body; TransportError if wrong."""
+        """Do what ``OverHttp1.feed`` does."""
         if not data:
             _gone()
         for _, response, _ in self._talk.receive_all(data):
             assert isinstance(response, _http2.Response)
             self.is_over, self.trailers = True, response.trailers
+        if not self.fields:
+            self.fields, self.headers, self.status = self._stream.fields, self._stream.headers, self._stream.status
+        self.last = self._talk.last
         return self._stream.taken()
 
 
@@ -151,26 +142,18 @@ class Body(bytes):
     fields: _http2.Asked
 
 
-class WireOverHttp2(_http2.Conversation):
+class WireOverHttp2(_http2.Wire):
     """The requests over HTTP/2, as ``contract.Conversation`` defines: one for each payload."""
 
-    def __init__(self, address: str, described: Service, of: Callable[[bytes], Prepared]) -> None:
-        self._where, self._described, self._of = parse_address(address), described, of
-        self.timeout_s = described.says.timeout_s
-        self.tls = _service_tls.Layer(described, address, "h2") if described.is_encrypted else None
+    def __init__(self, address: str, described: Service, request_of: Callable[[bytes], Prepared]) -> None:
+        super().__init__(address, [], MOST_FRAME, _service_tls.layer(described, address, "h2"))
+        self._described, self._request_of, self.timeout_s = described, request_of, described.says.timeout_s
         self._bodies: dict[int, Body] = {}  # by their places, those that were sent last
-        super().__init__([], MOST_FRAME)
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server, whose state begins anew; TransportError where that is not possible."""
-        self.start()
-        return _connections.connect(self._where, nodelay=True)
 
     def request(self, payload: bytes) -> bytes:
-        """Return the body of a request."""
-        request = self._of(payload)
+        request = self._request_of(payload)
         made = Body(request.body)
-        made.fields = fields(request, self._described, self._described.called(self._where))
+        made.fields = fields(request, self._described, self._described.called(self.server))
         return made
 
     def begin(self, place: int, body: bytes, number: Any = 0) -> bytes:
@@ -183,8 +166,7 @@ class WireOverHttp2(_http2.Conversation):
         return super().begin(place, body, number)
 
     def body(self, response: Any, payload: bytes) -> bytes:
-        """Return the payload if the response is as expected; TransportError if it is not."""
-        request, head = self._of(payload), {name: value.decode("latin-1") for name, value in response.fields}
+        request, head = self._request_of(payload), {name: value.decode("latin-1") for name, value in response.fields}
         status = int(head[b":status"]) if head.get(b":status", "").isdecimal() else 0
         refuse(request, request.fault(status, response.body, head.get(b"content-encoding", "")))
         return payload
@@ -193,29 +175,24 @@ class WireOverHttp2(_http2.Conversation):
 class Streams:
     """Streams of messages on one connection, as ``contract.StreamWire`` defines; its subclasses know the messages."""
 
-    def __init__(self, by: OverHttp1 | OverHttp2, described: Service, requests_of: Callable[[bytes], Requests]) -> None:
-        self._by, self._requests_of = by, requests_of
-        self.tls, self.timeout_s = by.tls, described.says.timeout_s
+    def __init__(
+        self, connection: OverHttp1 | OverHttp2, described: Service, requests_of: Callable[[bytes], Requests]
+    ) -> None:
+        self._connection, self._requests_of, self.connect = connection, requests_of, connection.connect
+        self.tls, self.timeout_s = connection.tls, described.says.timeout_s
         self._requests: Requests | None = None
 
     @property
     def outgoing(self) -> bytearray:
-        """Bytes to be sent."""
-        return self._by.outgoing
+        return self._connection.outgoing
 
     @property
     def last(self) -> bool:
-        """Whether the server takes no more requests on this connection."""
-        return self._by.last
+        return self._connection.last
 
     @property
     def is_over(self) -> bool:
-        """Whether the stream under way is whole."""
-        return self._by.is_over
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        return self._by.connect()
+        return self._connection.is_over
 
     def begin(self, payload: bytes) -> None:
         """Send the next request; the first payload seeds which requests are made."""
@@ -223,7 +200,7 @@ class Streams:
             self._requests = self._requests_of(payload)
         self._request, body = next(self._requests)
         self._is_right = False  # whether the head of the reply is
-        self._by.begin(self._request, body)
+        self._connection.begin(self._request, body)
 
 
 class EventStreams(Streams):
@@ -239,16 +216,16 @@ class EventStreams(Streams):
 
         TransportError where they are not the expected ones.
         """
-        by, part = self._by, self._by.feed(data)
-        if not by.status:
+        connection, part = self._connection, self._connection.feed(data)
+        if not connection.status:
             return
-        if by.status >= 400:
+        if connection.status >= 400:
             self._quoted = (self._quoted + part)[:MOST_QUOTED]
-            if not by.is_over:
+            if not connection.is_over:
                 return
         if not self._is_right:
-            _service_streams.refuse_no_events(self._request, by.status, by.headers, self._quoted)
+            _service_streams.refuse_no_events(self._request, connection.status, connection.headers, self._quoted)
             self._is_right = True
         yield from self._stream.feed(part)
-        if by.is_over:
+        if connection.is_over:
             self._stream.end()

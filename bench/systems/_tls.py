@@ -61,18 +61,18 @@ def _client_context(authority: str, protocol: str = "") -> "ssl.SSLContext":
     return context
 
 
-def server_name(where: Address) -> str:
+def server_name(address: Address) -> str:
     """Return the name that a server's certificate has to hold; at a socket file that is localhost."""
-    return "localhost" if where.transport == "ipc" else where.host
+    return "localhost" if address.transport == "ipc" else address.host
 
 
-def secured(connection: socket.socket, where: Address, tls_session: str = "new") -> "ssl.SSLSocket":
+def secured(connection: socket.socket, address: Address, tls_session: str = "new") -> "ssl.SSLSocket":
     """Return a connection after its handshake; TransportError, with a remedy, if that failed."""
-    session = _sessions.get(where) if tls_session == "resumed" else None
+    session = _sessions.get(address) if tls_session == "resumed" else None
     context = client_context()
     connection.settimeout(HANDSHAKE_S)
     try:
-        encrypted = context.wrap_socket(connection, server_hostname=server_name(where), session=session)
+        encrypted = context.wrap_socket(connection, server_hostname=server_name(address), session=session)
     except OSError as reason:
         connection.close()
         raise failed(reason) from reason
@@ -89,9 +89,9 @@ class Layer:
     is_ready: whether the handshake is over.
     """
 
-    def __init__(self, where: Address, tls_session: str = "new", protocol: str = "") -> None:
-        self._where, self._is_resuming, self._protocol = where, tls_session == "resumed", protocol
-        self._name = server_name(where)
+    def __init__(self, address: Address, tls_session: str = "new", protocol: str = "") -> None:
+        self._address, self._is_resuming, self._protocol = address, tls_session == "resumed", protocol
+        self._name = server_name(address)
         self._ssl: ssl.SSLObject | None = None
         self.is_ready = False
 
@@ -104,8 +104,8 @@ class Layer:
 
         context = self._context()
         if self._is_resuming and self._ssl is not None and self.is_ready:
-            _sessions[self._where] = self._ssl.session
-        session = _sessions.get(self._where) if self._is_resuming else None
+            _sessions[self._address] = self._ssl.session
+        session = _sessions.get(self._address) if self._is_resuming else None
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         made = context.wrap_bio(self._incoming, self._outgoing, server_hostname=self._name, session=session)
         self._ssl, self._read, self._write = made, made.read, made.write
@@ -161,10 +161,10 @@ class Layer:
         return plain
 
 
-def keep_session(connection: Any, where: Address) -> None:
+def keep_session(connection: Any, address: Address) -> None:
     """Keep the session of an encrypted connection that has been used, so that the next one can resume it."""
     if (session := getattr(connection, "session", None)) is not None:
-        _sessions[where] = session
+        _sessions[address] = session
 
 
 def was_resumed(connection: Any) -> bool | None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgpack
 
-from bench.contract import parse_address
 from bench.errors import TransportError
-from bench.systems import _broker_wire, _greeting
+from bench.systems import _wire
 
+REALM, PROCEDURE = "roundtrip", "roundtrip.echo"
 MAGIC, LARGEST, MSGPACK = 0x7F, 0xF0, 2  # of a handshake: its first byte; messages up to 16 MiB; the serializer
 HELLO, WELCOME, CALL, RESULT = 1, 2, 48, 50
 PREFIX = struct.Struct("!I")  # of a message: its type in the highest byte, 0 for those of WAMP, and its length
@@ -24,26 +24,23 @@ def framed(message: bytes, kind: int = 0) -> bytes:
     return PREFIX.pack(kind << 24 | len(message)) + message
 
 
-class Wire(_broker_wire.Wire):
+class Wire(_wire.Dialog):
     """A conversation: a request is a CALL with the payload as its argument, whose RESULT has one argument, too."""
 
-    def __init__(self, address: str, realm: str, procedure: str) -> None:
-        self._where, self._realm, self._procedure = parse_address(address), realm, procedure
-        self.outgoing = bytearray()
+    def __init__(self, address: str, options: Any) -> None:
+        super().__init__(address, options)
+        self._procedure = address.partition("#")[2] or PROCEDURE
 
-    def connect(self) -> socket.socket:
-        """Return a connection whose session has joined; TransportError where that is not possible."""
+    def greet(self, connection: socket.socket) -> None:
         self._number, self._buffer, self.outgoing = 0, bytearray(), bytearray()
-        with _greeting.connected(self._where) as connection:
-            connection.sendall(bytes((MAGIC, LARGEST | MSGPACK, 0, 0)))
-            if (said := _greeting.take(connection, 4))[0] != MAGIC or said[1] & 15 != MSGPACK:
-                raise TransportError(f"the server does not speak WAMP over raw sockets: {said!r}", "connect")
-            connection.sendall(framed(msgpack.packb([HELLO, self._realm, {"roles": {"caller": {}}}])))
-            (size,) = PREFIX.unpack(_greeting.take(connection, PREFIX.size))
-            welcome = _message(_greeting.take(connection, size))
-            if welcome[0] != WELCOME:
-                raise TransportError(f"the router refused: {welcome[1:]!r:.200}", "connect")
-        return connection
+        connection.sendall(bytes((MAGIC, LARGEST | MSGPACK, 0, 0)))
+        if (answer := _wire.take(connection, 4))[0] != MAGIC or answer[1] & 15 != MSGPACK:
+            raise TransportError(f"the server does not speak WAMP over raw sockets: {answer!r}", "connect")
+        connection.sendall(framed(msgpack.packb([HELLO, REALM, {"roles": {"caller": {}}}])))
+        (size,) = PREFIX.unpack(_wire.take(connection, PREFIX.size))
+        welcome = _message(_wire.take(connection, size))
+        if welcome[0] != WELCOME:
+            raise TransportError(f"the router refused: {welcome[1:]!r:.200}", "connect")
 
     def request(self, payload: bytes) -> bytes:
         """Return what follows the number in the message CALL."""
@@ -55,7 +52,6 @@ class Wire(_broker_wire.Wire):
         return framed(b"".join((b"\x95", msgpack.packb(CALL), msgpack.packb(self._number), request)))
 
     def receive(self, data: bytes) -> bytes | None:
-        """Take in what came; return the payload of the RESULT if it is complete; TransportError for an error."""
         buffer = self._buffer
         buffer += data
         while len(buffer) >= PREFIX.size:

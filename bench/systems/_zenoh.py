@@ -20,11 +20,11 @@ MATCH_S = 5.0  # until a declaration of the other side has arrived
 AGAIN_S = 0.002
 
 
-def endpoint(where: Address, tls: bool) -> str:
+def endpoint(address: Address, tls: bool) -> str:
     """Return an address as the library writes it."""
-    if where.transport == "ipc":
-        return f"unixsock-stream/{where.path}"
-    return f"{'tls' if tls else 'tcp'}/{where.place}"
+    if address.transport == "ipc":
+        return f"unixsock-stream/{address.path}"
+    return f"{'tls' if tls else 'tcp'}/{address.place}"
 
 
 def _config(mode: str, settings: dict[str, Any]) -> Any:
@@ -38,12 +38,12 @@ def _config(mode: str, settings: dict[str, Any]) -> Any:
 
 def listening(mode: str, at: str, tls: bool, folder: str) -> tuple[Any, str]:
     """Return a session that listens at an address, and the address that others connect to."""
-    where, before = parse_address(at), _ports()
-    session = _open_listening(mode, [endpoint(where, tls)], folder if tls else "")
-    if where.transport == "ipc" or where.port:
+    parsed, before = parse_address(at), _ports()
+    session = _open_listening(mode, [endpoint(parsed, tls)], folder if tls else "")
+    if parsed.transport == "ipc" or parsed.port:
         return session, at
     (port,) = _ports() - before
-    return session, str(where._replace(port=port))
+    return session, str(parsed._replace(port=port))
 
 
 def routing(ends: list[str], folder: str) -> Any:
@@ -79,9 +79,9 @@ def _ports() -> set[int]:
 
 def connected(mode: str, address: str, tls: bool) -> Any:
     """Return a session that has connected to an address."""
-    where = parse_address(address)
+    parsed = parse_address(address)
     settings: dict[str, Any] = {
-        "connect/endpoints": [endpoint(where, tls)],
+        "connect/endpoints": [endpoint(parsed, tls)],
         "connect/timeout_ms": OPEN_MS,
         "connect/exit_on_failure": True,
     }
@@ -92,7 +92,7 @@ def connected(mode: str, address: str, tls: bool) -> Any:
         return zenoh.open(_config(mode, settings))
     except zenoh.ZError as reason:
         if tls:
-            raise _connections.handshake_error(where) from reason
+            raise _connections.handshake_error(parsed) from reason
         raise TransportError(f"cannot connect to {address}: {words(reason)}{_tls.IF}", "connect") from reason
 
 
@@ -106,6 +106,6 @@ def matched(declared: Any) -> Any:
     return declared
 
 
-def words(reason: Exception) -> str:
+def words(reason: BaseException) -> str:
     """Return what the library says of a failure, in one line."""
     return str(reason).split(" at /")[0].splitlines()[0]

@@ -7,16 +7,14 @@ frame and the payload's. Source: https://rfc.zeromq.org/spec/23/ (ZMTP), https:/
 import socket
 import struct
 
-from bench.contract import parse_address
 from bench.errors import TransportError
-from bench.systems import _greeting
+from bench.systems import _wire
 
 MORE, LONG, COMMAND = 1, 2, 4  # flags of a frame
 DELIMITER = b"\x01\x00"  # an empty frame, which another one follows
 MECHANISM = b"NULL".ljust(20, b"\0")
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + MECHANISM + bytes(32)
 READY = b"\x05READY\x0bSocket-Type\x00\x00\x00\x03REQ"
-MOST_BYTES = 256_000_000
 _long = struct.Struct("!BQ")
 
 
@@ -27,52 +25,32 @@ def frame(content: bytes, flags: int = 0) -> bytes:
     return _long.pack(flags | LONG, len(content)) + content
 
 
-class Wire:
+class Wire(_wire.GreetingWire):
     """Requests and responses as bytes; they have no state."""
 
-    last = False
-
-    def __init__(self, address: str) -> None:
-        self._where = parse_address(address)
-
-    def connect(self) -> socket.socket:
-        """Return a connection whose greeting is over; TransportError where that is not possible."""
-        with _greeting.connected(self._where) as connection:
-            connection.sendall(GREETING)
-            theirs = _greeting.take(connection, len(GREETING))
-            if theirs[:1] + theirs[9:11] != b"\xff\x7f\x03" or theirs[12:32] != MECHANISM:
-                raise TransportError(
-                    "the server does not speak ZMTP 3 without encryption: give the option curve the same value on "
-                    "both sides",
-                    "connect",
-                )
-            connection.sendall(frame(READY, COMMAND))
-            flags, size = _greeting.take(connection, 2)
-            said = _greeting.take(connection, size)
-            if flags != COMMAND or not said.startswith(b"\x05READY"):
-                raise TransportError(f"the server refused the handshake: {said[:60]!r}", "connect")
-        return connection
+    def greet(self, connection: socket.socket) -> None:
+        connection.sendall(GREETING)
+        theirs = _wire.take(connection, len(GREETING))
+        if theirs[:1] + theirs[9:11] != b"\xff\x7f\x03" or theirs[12:32] != MECHANISM:
+            text = "the server does not speak ZMTP 3 without encryption"
+            raise TransportError(f"{text}: give the option curve the same value on both sides", "connect")
+        connection.sendall(frame(READY, COMMAND))
+        flags, size = _wire.take(connection, 2)
+        answer = _wire.take(connection, size)
+        if flags != COMMAND or not answer.startswith(b"\x05READY"):
+            raise TransportError(f"the server refused the handshake: {answer[:60]!r}", "connect")
 
     def request(self, payload: bytes) -> bytes:
-        """Return a request: the delimiter, the payload."""
         return DELIMITER + frame(payload)
 
-    def end(self, buffer: bytes | bytearray, length: int) -> int:
-        """Return how many bytes the first response takes, 0 if it is incomplete; TransportError for another message."""
+    def size(self, buffer: bytes | bytearray, length: int) -> int:
         if length < 4:
             return 0
         if buffer[:2] != DELIMITER or buffer[2] not in (0, LONG):
             raise TransportError(f"a message is no reply of ZMTP: it begins with {bytes(buffer[:3])!r}")
         if buffer[2] == 0:
-            stop = 4 + buffer[3]
-        elif length < 11:
-            return 0
-        else:
-            stop = 11 + _long.unpack_from(buffer, 2)[1]
-        if stop > MOST_BYTES:
-            raise TransportError(f"a response is larger than {MOST_BYTES:,} bytes")
-        return stop if stop <= length else 0
+            return 4 + buffer[3]
+        return 0 if length < 11 else 11 + int(_long.unpack_from(buffer, 2)[1])
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload in a whole response."""
         return response[4 if response[2] == 0 else 11 :]

@@ -15,7 +15,7 @@ from bench import codecs, credentials, message_types
 from bench.codecs import arrow
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _tls
+from bench.systems import _client, _connections, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.5
@@ -25,19 +25,9 @@ REQUIRES = ("pyarrow", "grpcio", "hpack")  # the last two for the engine wire
 FOR_MESSAGES = {"rpc": "exchange"}  # an action's body is bytes
 ENCRYPTED = ("tcp",)  # over a socket file the library does not encrypt
 
+FOR_WIRE = {"rpc": "action"}  # it makes a call for each request
 SCHEMA = pa.schema([("payload", pa.uint8())])
 NAME = "echo"
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once, as gRPC, which carries it",
-        "ordering": "in order within a stream; calls beside each other in no order",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender of a stream waits (flow control of HTTP/2)",
-        "acknowledgement": "the reply with its status",
-        "source": "https://arrow.apache.org/docs/format/Flight.html https://grpc.io/docs/guides/retry/",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -57,11 +47,11 @@ class Options:
     tls: bool = False
 
 
-def _place(where: Address, tls: bool) -> str:
+def _place(address: Address, tls: bool) -> str:
     """Return an address as the library wants it."""
-    if where.transport == "ipc":
-        return f"grpc+unix://{where.path}"
-    return f"grpc+{'tls' if tls else 'tcp'}://{where.place}"
+    if address.transport == "ipc":
+        return f"grpc+unix://{address.path}"
+    return f"grpc+{'tls' if tls else 'tcp'}://{address.place}"
 
 
 def _batch(payload: bytes) -> Any:
@@ -176,45 +166,38 @@ def _carried(message: str, options: Options) -> str:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in the library's threads, until the process ends."""
-    where, settings = parse_address(binding.endpoint()), {}
+    address, settings = parse_address(binding.endpoint()), {}
     _connections.refuse_if_taken(binding.endpoint())  # the library would share the port
     if options.tls:
         names = (credentials.CERTIFICATE, credentials.KEY)
         settings["tls_certificates"] = [tuple(Path(binding.credentials, name).read_bytes() for name in names)]
     try:
-        server = _Server(_place(where, options.tls), service, _carried(binding.message, options), **settings)
+        server = _Server(_place(address, options.tls), service, _carried(binding.message, options), **settings)
     except (OSError, pa.ArrowException) as reason:
         raise TransportError(f"cannot listen at {binding.endpoint()}: {_words(reason)}") from reason
-    service.announce(str(where._replace(port=server.port)))
+    service.announce(str(address._replace(port=server.port)))
     server.serve()
 
 
-class Client:
-    """One connection; the first call makes it."""
+class Client(_client.Client):
+    """One connection, which the first call makes."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._options = parse_address(address), options
+    ERRORS = (OSError, ValueError, StopIteration, pa.ArrowException)
 
-    def open(self) -> None:
+    def connect(self) -> None:
         """Make the client, and with exchange its one RPC."""
-        settings: dict[str, Any] = {
-            "generic_options": [("grpc.use_local_subchannel_pool", 1)]
-        }  # a connection of its own
-        if self._options.tls:
+        settings: dict[str, Any] = {"generic_options": [("grpc.use_local_subchannel_pool", 1)]}  # its own connection
+        if self.options.tls:
             settings["tls_root_certs"] = credentials.text(credentials.AUTHORITY)
-        self._client = flight.connect(_place(self._where, self._options.tls), **settings)
+        self.connection = flight.connect(_place(self.server, self.options.tls), **settings)
         self._writer: Any = None
         self._call: Any = self._act
-        if self._options.rpc == "action":
-            return
-        self._call = self._first
-        try:
-            self._writer, self._reader = self._client.do_exchange(flight.FlightDescriptor.for_command(NAME))
-        except (OSError, pa.ArrowException) as reason:
-            raise self._failed(reason) from reason
+        if self.options.rpc == "exchange":
+            self._call = self._first
+            self._writer, self._reader = self.connection.do_exchange(flight.FlightDescriptor.for_command(NAME))
 
     def _act(self, payload: bytes) -> bytes:
-        (result,) = self._client.do_action(flight.Action(NAME, payload))
+        (result,) = self.connection.do_action(flight.Action(NAME, payload))
         return bytes(result.body.to_pybytes())
 
     def _first(self, payload: Any) -> Any:
@@ -234,35 +217,30 @@ class Client:
 
     def call(self, payload: Any) -> Any:
         """Make one call, of bytes or of rows, and return its reply."""
-        try:
-            return self._call(payload)
-        except StopIteration:
-            raise TransportError("the server ended the exchange instead of answering", "read") from None
-        except (OSError, ValueError, pa.ArrowException) as reason:
-            raise self._failed(reason) from reason
+        return self._call(payload)
 
     def stream(self, payload: bytes) -> Iterator[bytes]:
         """Make one do_get and yield its replies."""
-        try:
-            for chunk in self._client.do_get(flight.Ticket(payload)):
-                yield _payload(chunk.data)
-        except (OSError, pa.ArrowException) as reason:
-            raise self._failed(reason) from reason
+        for chunk in self.connection.do_get(flight.Ticket(payload)):
+            yield _payload(chunk.data)
 
-    def _failed(self, reason: BaseException) -> TransportError:
+    def failed(self, reason: BaseException) -> TransportError:
         """Return the error for a call that failed; the library does not say what was wrong with a handshake."""
+        if isinstance(reason, StopIteration):
+            return TransportError("the server ended the exchange instead of answering", "read")
         is_new = isinstance(reason, flight.FlightUnavailableError) and "failed to connect" in str(reason)
-        if is_new and self._options.tls:
-            return _connections.handshake_error(self._where)
+        if is_new and self.options.tls:
+            return _connections.handshake_error(self.server)
         hint = _tls.IF if is_new else ""
         return TransportError(f"the call failed: {_words(reason)}{hint}", "read")
 
+    unreachable = failed
+
     def close(self) -> None:
-        """Disconnect."""
         if self._writer is not None:
             with contextlib.suppress(OSError, pa.ArrowException):  # the server has gone
                 self._writer.close()
-        self._client.close()
+        super().close()
 
 
 StreamClient = Client

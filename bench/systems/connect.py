@@ -12,29 +12,19 @@ from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.server import ConnectASGIApplication, Endpoint
 
 from bench import credentials
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import TransportError
 from bench.process import event_loops
-from bench.systems import _connections, _http_wire, _tls
+from bench.systems import _client, _connections, _http_wire, _tls
 
 TRANSPORTS = ("tcp",)  # the library's client has no socket files
 START_S = 0.8
 REQUIRES = ("connectrpc", "protobuf", "uvicorn", "httptools", "uvloop")
 GROUP = "http"
 FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
+FOR_WIRE = {"compress": False}  # it sends requests as they are
 
 NAME = "roundtrip.Echo"
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: the protocol has no retries",
-        "ordering": "calls beside each other in no order",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the response with its status",
-        "source": "https://connectrpc.com/docs/protocol",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -132,36 +122,32 @@ def _application(options: Options, service: Service) -> Any:
             _method(options, "Replies", StreamType.SERVER_STREAM), replies
         ),
     }
-    given: dict[str, Any] = {"codecs": [_codec(options)]} | ({} if options.compress else {"compressions": ()})
-    return _Application(service=service, endpoints=lambda _: endpoints, read_max_bytes=None, **given)
+    settings: dict[str, Any] = {"codecs": [_codec(options)]} | ({} if options.compress else {"compressions": ()})
+    return _Application(service=service, endpoints=lambda _: endpoints, read_max_bytes=None, **settings)
 
 
-def serve(binding: Binding, options: Options, service: Service) -> None:
+async def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
     from bench.systems import _asgi
 
     listener = _asgi.listen(binding.endpoint())
     service.announce(_connections.announced(listener, binding.endpoint()))
     folder = binding.credentials if options.tls else ""
-    event_loops.run(_asgi.uvicorn(_application(options, service), listener, "httptools", folder), options)
+    await _asgi.uvicorn(_application(options, service), listener, "httptools", folder)
 
 
-class Client:
+class Client(_client.AsyncClient):
     """One client with a connection that is kept; the first call connects it."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._options = parse_address(address), options
+    ERRORS = (Exception,)  # beside its own errors the library lets through those of its client
 
-    async def open(self) -> None:
-        """Make the client (inside the event loop that will use it)."""
-        options = self._options
-        given: dict[str, Any] = {}
-        if options.tls:
-            given["tls_ca_cert"] = credentials.text(credentials.AUTHORITY).encode()
-        self._transport = pyqwest.HTTPTransport(**given)
+    async def connect(self) -> None:
+        options = self.options
+        authority = {"tls_ca_cert": credentials.text(credentials.AUTHORITY).encode()} if options.tls else {}
+        self._transport = pyqwest.HTTPTransport(**authority)
         own: dict[str, Any] = {} if options.compress else {"send_compression": None, "accept_compression": ()}
-        self._client = ConnectClient(
-            f"http{'s' * options.tls}://{_http_wire.authority(self._where)}",
+        self.connection = ConnectClient(
+            f"http{'s' * options.tls}://{_http_wire.authority(self.server)}",
             codec=_codec(options),
             http_client=pyqwest.Client(self._transport),
             **own,
@@ -171,35 +157,24 @@ class Client:
         self._replies = _method(options, "Replies", StreamType.SERVER_STREAM)
 
     async def call(self, payload: bytes) -> bytes:
-        """Make one call and return its reply."""
-        try:
-            reply = await self._client.execute_unary(request=self._wrap(payload), method=self._call)
-        except Exception as reason:  # beside its own errors the library lets through those of its client
-            raise self._failed(reason) from reason
-        return self._unwrap(reply)
+        return self._unwrap(await self.connection.execute_unary(request=self._wrap(payload), method=self._call))
 
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
-        """Make one call and yield its replies."""
-        try:
-            replies = self._client.execute_server_stream(request=self._wrap(payload), method=self._replies)
-            async for reply in replies:
-                yield self._unwrap(reply)
-        except Exception as reason:  # as in ``call``
-            raise self._failed(reason) from reason
+        async for reply in self.connection.execute_server_stream(request=self._wrap(payload), method=self._replies):
+            yield self._unwrap(reply)
 
-    def _failed(self, reason: Exception) -> TransportError:
+    def failed(self, reason: BaseException) -> TransportError:
         """Return the error for a call that failed; the library does not say what was wrong with a handshake."""
         if not isinstance(reason, ConnectError):
-            return TransportError(f"the call failed: {reason or type(reason).__name__}", "read")
+            return super().failed(reason)
         is_away = reason.code.value == "unavailable"
-        if is_away and self._options.tls:
-            return _connections.handshake_error(self._where)
+        if is_away and self.options.tls:
+            return _connections.handshake_error(self.server)
         hint = _tls.IF if is_away else ""
         return TransportError(f"the call failed: {reason.code.value}: {reason.message}{hint}", reason.code.value)
 
     async def close(self) -> None:
-        """Disconnect."""
-        await self._client.close()
+        await super().close()
         await self._transport.aclose()
 
 
@@ -210,20 +185,15 @@ class Wire(_http_wire.Responses):
     """The same calls for the load generator ``wire``; one instance for each connection: it keeps its position."""
 
     def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address)
-        if options.compress:
-            raise ValueError("the engine wire sends requests as they are: give compress false")
+        super().__init__(address, options)
         self._codec, self._type = _codec(options), _message_type(options)
         self._wrap, self._unwrap = _wrapping(options)
-        self.tls = _tls.Layer(self._where) if options.tls else None
 
     def request(self, payload: bytes) -> bytes:
-        """Return the request of a unary call."""
-        message, host = self._codec.encode(self._wrap(payload)), _http_wire.authority(self._where)
+        message, host = self._codec.encode(self._wrap(payload)), _http_wire.authority(self.server)
         return _http_wire.request("POST", f"{_Application.path}/Call", message, host, "application/proto")
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload in a whole response; TransportError for any status but 200."""
         content = _http_wire.content(response)
         try:
             return self._unwrap(self._codec.decode(content, self._type))

@@ -3,20 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
 from bench.process import event_loops
-from bench.systems import _grpc, _grpc_wire
+from bench.systems import _client, _grpc, _grpc_wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
 REQUIRES = ("grpcio", "protobuf", "hpack")
 FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
-GUARANTEES = "grpc_sync"  # as that system's
+FOR_WIRE, FOR_MULTIPLEXED = _grpc.FOR_WIRE, _grpc.FOR_MULTIPLEXED
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,8 @@ class Options(_grpc.Options):
     event_loop: event_loops.EventLoop = "asyncio"
 
 
-def serve(binding: Binding, options: Options, service: Service) -> None:
+async def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
-    event_loops.run(_serve(binding, options, service), options)
-
-
-async def _serve(binding: Binding, options: Options, service: Service) -> None:
     handlers = _grpc.handlers(options, *_handlers(options, service.answer))
     if service.is_streaming:
         handlers = _grpc.stream_handler(options, _replies(service))
@@ -69,23 +65,17 @@ def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, 
     return call, exchange
 
 
-class Client:
+class Client(_grpc.Connected, _client.AsyncClient):
     """One channel; the first call connects it."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._target = _grpc.place(address)
-        self._options = options
-        self._own: Any = None
+    ERRORS: ClassVar[Any] = (grpc.aio.AioRpcError, asyncio.InvalidStateError)  # the latter of a stream that has ended
 
-    async def open(self) -> None:
-        """Make the channel and the remote method (inside the event loop that will use them)."""
-        options = self._options
-        if options.connections == "shared":
-            channel = _grpc.shared_channel(grpc.aio, self._target, options)
-        else:
-            self._own = channel = _grpc.channel(grpc.aio, self._target, options)
-        remote = _grpc.method(channel, options)
-        self._replies = _grpc.stream_method(channel, options)
+    async def connect(self) -> None:
+        options = self.options
+        make = _grpc.shared_channel if options.connections == "shared" else _grpc.channel
+        self.connection = make(grpc.aio, _grpc.place(str(self.server)), options)
+        remote = _grpc.method(self.connection, options)
+        self._replies = _grpc.stream_method(self.connection, options)
         self._wrap, self._unwrap = _grpc.wrapping(options)
         self._exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)
 
@@ -101,43 +91,29 @@ class Client:
         return exchange
 
     async def call(self, payload: bytes) -> bytes:
-        """Make one call and return its reply."""
-        try:
-            reply = await self._exchange(self._wrap(payload))
-        except grpc.aio.AioRpcError as reason:
-            raise _grpc.failed(reason) from reason
-        except asyncio.InvalidStateError:
-            raise TransportError("the stream has ended: the server is gone") from None
+        reply = await self._exchange(self._wrap(payload))
         if reply is grpc.aio.EOF:
             raise TransportError("the server ended the stream instead of answering")
         return self._unwrap(reply)
 
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
-        """Make one RPC and yield its replies."""
-        try:
-            async for reply in self._replies(payload):
-                yield reply
-        except grpc.aio.AioRpcError as reason:
-            raise _grpc.failed(reason) from reason
+        async for reply in self._replies(payload):
+            yield reply
 
     async def close(self) -> None:
-        """Close the channel, unless others use it."""
-        if self._own is not None:
-            await self._own.close()
+        if self.options.connections == "own":
+            await super().close()
 
 
 StreamClient = Client
-Wire = _grpc_wire.Wire
-MultiplexedWire = _grpc_wire.MultiplexedWire
+Wire = MultiplexedWire = _grpc_wire.Wire
 
 
 class Multiplexed(Client):
     """One channel on which several calls are awaited at once."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        if options.rpc != "unary":
-            raise ValueError("a stream of requests is one call here: give rpc unary for several under way")
-        super().__init__(address, options)
+    ERRORS = (*Client.ERRORS, grpc.aio.UsageError)
+    KIND = "read"
 
     async def call(self, payload: bytes) -> bytes:
         """Make one call and return its reply; one that ends with its channel has failed, and nobody was cancelled."""
@@ -148,5 +124,3 @@ class Multiplexed(Client):
             if task is None or task.cancelling():
                 raise
             raise TransportError("the call failed: its channel was closed", "read") from None
-        except grpc.aio.UsageError as reason:
-            raise TransportError(f"the call failed: {reason}", "read") from reason

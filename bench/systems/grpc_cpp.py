@@ -19,7 +19,6 @@ FLAGS = ("-Wl,--copy-dt-needed-entries", "-lgrpc++", "-lgrpc", "-lgpr", "-lproto
 programs.need(["grpcpp/grpcpp.h", "google/protobuf/message.h"], PACKAGES, ["protoc", "grpc_cpp_plugin"])
 
 SOURCE = _native.Source("_grpc_cpp.cpp", "grpc_cpp", FLAGS, ["_grpc_echo.proto"])
-GUARANTEES = "grpc_sync"  # as that system's
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,8 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     endpoint = binding.endpoint()
     _connections.refuse_if_taken(endpoint)
     program = SOURCE.start(["server", options.max_message_bytes, _grpc.place(endpoint), options.api])
-    where = parse_address(endpoint)
-    return _native.serve(program, service, lambda words: str(where._replace(port=int(words[0]))))
+    address = parse_address(endpoint)
+    return _native.serve(program, service, lambda words: str(address._replace(port=int(words[0]))))
 
 
 class Load(_native.Load):
@@ -65,5 +64,4 @@ class Load(_native.Load):
 
 
 Client = _twin.with_options(grpc_sync.Client, in_python)
-Wire = _twin.with_options(_grpc_wire.Wire, in_python)
-MultiplexedWire = _twin.with_options(_grpc_wire.MultiplexedWire, in_python)
+Wire = MultiplexedWire = _twin.with_options(_grpc_wire.Wire, in_python)

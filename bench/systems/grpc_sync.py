@@ -9,27 +9,15 @@ from typing import Any
 import grpc
 
 from bench.contract import Binding, Service
-from bench.errors import TransportError
-from bench.systems import _grpc, _grpc_wire
+from bench.systems import _client, _grpc, _grpc_wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
 REQUIRES = ("grpcio", "protobuf", "hpack")
 FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
-
+FOR_WIRE, FOR_MULTIPLEXED = _grpc.FOR_WIRE, _grpc.FOR_MULTIPLEXED
 STREAMS = 256  # of callers; each holds a thread of the server for as long as it lasts
 MOST_STREAMS = 2048  # of replies, likewise
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: without a retry policy gRPC sends again only what no server application has seen",
-        "ordering": "in order within a stream; calls beside each other in no order",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender of a stream waits (flow control of HTTP/2)",
-        "acknowledgement": "the reply with its status",
-        "source": "https://grpc.io/docs/guides/retry/ https://grpc.io/docs/guides/flow-control/",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -80,24 +68,17 @@ def _handlers(options: Options, answer: Callable[[bytes], bytes]) -> tuple[Any, 
     return call, exchange
 
 
-class Client:
+class Client(_grpc.Connected, _client.Client):
     """One channel; the first call connects it."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._target = _grpc.place(address)
-        self._options = options
-        self._end: Callable[[], object] = lambda: None
+    ERRORS = (grpc.RpcError, StopIteration)
 
-    def open(self) -> None:
-        """Make the channel and the remote method."""
-        options = self._options
-        if options.connections == "shared":
-            channel = _grpc.shared_channel(grpc, self._target, options)
-        else:
-            channel = _grpc.channel(grpc, self._target, options)
-            self._end = channel.close
-        remote = _grpc.method(channel, options)
-        self._replies = _grpc.stream_method(channel, options)
+    def connect(self) -> None:
+        options = self.options
+        make = _grpc.shared_channel if options.connections == "shared" else _grpc.channel
+        self.connection = make(grpc, _grpc.place(str(self.server)), options)
+        remote = _grpc.method(self.connection, options)
+        self._replies = _grpc.stream_method(self.connection, options)
         self._wrap, self._unwrap = _grpc.wrapping(options)
         self._exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)
 
@@ -113,64 +94,34 @@ class Client:
         return exchange
 
     def call(self, payload: bytes) -> bytes:
-        """Make one call and return its reply."""
-        try:
-            return self._unwrap(self._exchange(self._wrap(payload)))
-        except grpc.RpcError as reason:
-            raise _grpc.failed(reason) from reason
-        except StopIteration:
-            raise TransportError("the server ended the stream instead of answering") from None
+        return self._unwrap(self._exchange(self._wrap(payload)))
 
     def stream(self, payload: bytes) -> Iterator[bytes]:
-        """Make one RPC and yield its replies."""
-        try:
-            yield from self._replies(payload)
-        except grpc.RpcError as reason:
-            raise _grpc.failed(reason) from reason
+        return self._replies(payload)
 
     def close(self) -> None:
-        """Close the channel, unless others use it."""
-        self._end()
+        if self.options.connections == "own":
+            super().close()
 
 
 StreamClient = Client
-Wire = _grpc_wire.Wire
-MultiplexedWire = _grpc_wire.MultiplexedWire
+Wire = MultiplexedWire = _grpc_wire.Wire
 
 
-class Multiplexed:
+class Multiplexed(_grpc.Connected, _client.Client):
     """One channel on which calls are begun before earlier ones are answered: the library's own futures."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        if options.rpc != "unary":
-            raise ValueError("a stream of requests is one call here: give rpc unary for several under way")
-        self._target, self._options = _grpc.place(address), options
-        self._done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+    ERRORS = (grpc.RpcError, grpc.FutureCancelledError, ValueError)  # the last two of a channel that was closed
 
-    def open(self) -> None:
-        """Make the channel and the remote method; the first call connects."""
-        self._channel = _grpc.channel(grpc, self._target, self._options)
-        self._remote = _grpc.method(self._channel, self._options)
-        self._wrap, self._unwrap = _grpc.wrapping(self._options)
+    def connect(self) -> None:
+        self._done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        self.connection = _grpc.channel(grpc, _grpc.place(str(self.server)), self.options)
+        self._remote = _grpc.method(self.connection, self.options)
+        self._wrap, self._unwrap = _grpc.wrapping(self.options)
 
     def send(self, number: int, payload: bytes) -> None:
-        """Begin one call."""
-        try:
-            self._remote.future(self._wrap(payload)).add_done_callback(lambda call: self._done.put((number, call)))
-        except ValueError as reason:  # a channel that was closed
-            raise TransportError(f"the call failed: {reason}") from reason
+        self._remote.future(self._wrap(payload)).add_done_callback(lambda call: self._done.put((number, call)))
 
     def receive(self) -> tuple[int, bytes]:
-        """Return the number and the reply of the next call that is answered, waiting for it."""
         number, call = self._done.get()
-        try:
-            reply = call.result()
-        except grpc.RpcError as reason:
-            raise _grpc.failed(reason) from reason
-        except grpc.FutureCancelledError:
-            raise TransportError("the call failed: its channel was closed", "CANCELLED") from None
-        return number, self._unwrap(reply)
-
-    def close(self) -> None:
-        """Close the channel; calls that are under way are cancelled."""
-        self._channel.close()
+        return number, self._unwrap(call.result())

@@ -1,7 +1,6 @@
 """gRPC: grpclib, HTTP/2 and gRPC in pure Python with asyncio, on both sides."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,27 +12,16 @@ from grpclib.encoding.proto import ProtoCodec
 from grpclib.exceptions import GRPCError, StreamTerminatedError
 from grpclib.server import Server
 
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import TransportError
 from bench.process import event_loops
-from bench.systems import _asgi, _connections, _tls, _tokens
+from bench.systems import _asgi, _client, _connections, _tls, _tokens
 from bench.systems._grpc_echo_pb2 import Payload
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
 REQUIRES = ("grpclib", "protobuf", "grpcio", "hpack")  # the last two for the engine wire
 FOR_MESSAGES = {"serialization": "bytes"}  # nothing is put around what the codec makes
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: the library makes each call once, and has no retries",
-        "acknowledgement": "the reply's status",
-        "persistence": "nothing is stored",
-        "ordering": "of the messages of a stream in order; of calls none, each is a stream of its own",
-        "back_pressure": "the sender waits (flow control of HTTP/2 for each stream and connection)",
-        "source": "https://grpclib.readthedocs.io/en/latest/ https://grpc.io/docs/guides/flow-control/",
-    },
-}
 
 CALL = "/roundtrip.Echo/Call"  # as in _grpc_echo.proto, and of the other gRPC systems
 REPLIES = "/roundtrip.Echo/Replies"
@@ -94,12 +82,8 @@ class Echo:
             await stream.send_message(made(reply))
 
 
-def serve(binding: Binding, options: Options, service: Service) -> None:
+async def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
-    event_loops.run(_serve(binding, options, service), options)
-
-
-async def _serve(binding: Binding, options: Options, service: Service) -> None:
     context = None
     if options.tls:
         context = _tls.server_context(binding.credentials)
@@ -111,61 +95,45 @@ async def _serve(binding: Binding, options: Options, service: Service) -> None:
     await asyncio.Event().wait()  # an event that nobody sets
 
 
-class Client:
+class Client(_client.AsyncClient):
     """One channel, which is one connection; the first call makes it."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._options = parse_address(address), options
+    ERRORS = (Exception,)  # beside its own errors the library lets through what its steps raise on bad input
+    ENDED = (StreamTerminatedError,)
 
-    async def open(self) -> None:
-        """Make the channel and its methods (inside the event loop that will use them)."""
-        where, options = self._where, self._options
-        place: dict[str, Any] = {"host": where.host, "port": where.port}
-        if where.transport == "ipc":
-            place = {"path": where.path}
+    async def connect(self) -> None:
+        server, options = self.server, self.options
+        place: dict[str, Any] = {"host": server.host, "port": server.port}
+        if server.transport == "ipc":
+            place = {"path": server.path}
         secure = _tls.client_context("h2") if options.tls else None
-        config = Configuration(ssl_target_name_override=_tls.server_name(where))
-        self._channel = Channel(**place, codec=Codec(), ssl=secure, config=config)
+        config = Configuration(ssl_target_name_override=_tls.server_name(server))
+        self.connection = Channel(**place, codec=Codec(), ssl=secure, config=config)
         self._is_wrapped = options.serialization == "protobuf"
         kind = Payload if self._is_wrapped else bytes
         reply = _tokens.token_type() if self._is_wrapped else bytes
-        self._method = UnaryUnaryMethod(self._channel, CALL, kind, kind)
-        self._replies = UnaryStreamMethod(self._channel, REPLIES, bytes, reply)
+        self._method = UnaryUnaryMethod(self.connection, CALL, kind, kind)
+        self._replies = UnaryStreamMethod(self.connection, REPLIES, bytes, reply)
 
     async def call(self, payload: bytes) -> bytes:
-        """Make one call and return its reply."""
-        try:
-            if self._is_wrapped:
-                return (await self._method(Payload(data=payload))).data
-            return await self._method(payload)
-        except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
-            raise self._failed(reason) from reason
+        if self._is_wrapped:
+            return (await self._method(Payload(data=payload))).data
+        return await self._method(payload)
 
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
-        """Make one RPC and yield its replies."""
         unwrap = _tokens.from_message if self._is_wrapped else bytes
-        try:
-            async with self._replies.open() as stream:
-                await stream.send_message(payload, end=True)
-                async for reply in stream:
-                    yield unwrap(reply)
-        except Exception as reason:  # as in ``call``
-            raise self._failed(reason) from reason
+        async with self._replies.open() as stream:
+            await stream.send_message(payload, end=True)
+            async for reply in stream:
+                yield unwrap(reply)
 
-    def _failed(self, reason: Exception) -> TransportError:
-        """Return the error for a call that failed."""
+    def failed(self, reason: BaseException) -> TransportError:
         if isinstance(reason, GRPCError):
             return TransportError(f"the call failed: {reason.status.name}: {reason.message}", reason.status.name)
-        if _tls.is_handshake(reason, self._options.tls):
+        if _tls.is_handshake(reason, self.options.tls):
             return _tls.failed(reason)
-        if isinstance(reason, OSError) and reason.errno:
-            return TransportError(f"cannot connect to {self._where}: {os.strerror(reason.errno)}", "connect")
-        ended = isinstance(reason, StreamTerminatedError) and not self._options.tls
-        return TransportError(f"the call failed: {str(reason) or type(reason).__name__}{_tls.IF * ended}", "read")
-
-    async def close(self) -> None:
-        """Disconnect."""
-        self._channel.close()
+        is_new = isinstance(reason, OSError) and reason.errno
+        return self.unreachable(reason) if is_new else super().failed(reason)
 
 
 StreamClient = Multiplexed = Client

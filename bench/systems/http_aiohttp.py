@@ -9,10 +9,10 @@ from socket import socket
 from typing import Any, Literal
 
 from bench import codecs
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import TransportError
 from bench.process import event_loops
-from bench.systems import _connections, _http, _http_streams, _http_wire, _tls, _workers
+from bench.systems import _client, _connections, _http, _http_streams, _http_wire, _tls, _workers
 from bench.systems._aiohttp import aiohttp, web
 
 TRANSPORTS = ("ipc", "tcp")
@@ -24,26 +24,6 @@ ENCRYPTED = ("tcp",)  # aiohttp's connector for socket files does not encrypt
 
 MOST_WORKERS = 256
 MODULE = "bench.systems.http_aiohttp"  # that each worker runs
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: a POST is not sent again",
-        "ordering": "in order on a connection, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the response with its status",
-        "source": "https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2",
-    },
-    "resource=bytes": {
-        "delivery": (
-            "at least once where a kept connection breaks: the client sends an idempotent request (GET) again, once"
-        ),
-        "source": (
-            "https://github.com/aio-libs/aiohttp/blob/master/aiohttp/client.py "
-            "https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2"
-        ),
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -125,11 +105,11 @@ class Resources:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in this process, or in workers that share its port, until the process ends."""
-    given = {"options": asdict(options), "message": binding.message, "credentials": binding.credentials}
+    settings = {"options": asdict(options), "message": binding.message, "credentials": binding.credentials}
     if options.workers > 1 and not service.is_streaming:
         if binding.transport != "tcp":
             raise TransportError(f"{options.workers} workers need a port to share: use tcp, or workers 1 for ipc")
-        with _workers.Workers(MODULE, binding.endpoint(), options.workers, options.pin, given) as workers:
+        with _workers.Workers(MODULE, binding.endpoint(), options.workers, options.pin, settings) as workers:
             service.announce(workers.address, counts=workers.counts)
             workers.wait()
     if options.pin:
@@ -139,24 +119,24 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     def announce(counted: Callable[[], int]) -> None:
         service.announce(address, counts=lambda: [counted()])
 
-    _answer(listener, given, announce, service)
+    _answer(listener, settings, announce, service)
 
 
 def _answer(
-    listener: socket, given: dict[str, Any], announce: _workers.Announce, service: Service | None = None
+    listener: socket, settings: dict[str, Any], announce: _workers.Announce, service: Service | None = None
 ) -> None:
     """Answer the requests at a listening socket until the process ends.
 
     given: the ``options``; the ``message`` that requests carry; ``credentials``, the folder of the certificate.
     service: of a server of one process, which can answer with streams.
     """
-    options, message = Options(**given["options"]), given["message"]
+    options, message = Options(**settings["options"]), settings["message"]
     respond = bytes if message == "bytes" else codecs.around(codecs.load(options.codec, message))
     resources, application = Resources(respond), web.Application(client_max_size=0)  # a payload of any size
     application.add_routes(resources.routes())
     if service is not None and service.is_streaming:
         application.add_routes(_http_streams.routes(service.replies_async))
-    context = _tls.server_context(given["credentials"]) if options.tls else None
+    context = _tls.server_context(settings["credentials"]) if options.tls else None
 
     async def answer_all() -> None:
         runner = web.AppRunner(application, access_log=None)
@@ -168,86 +148,64 @@ def _answer(
     event_loops.run(answer_all(), options)
 
 
-class Client:
+class Client(_client.AsyncClient):
     """One session with at most one connection at a time; the first call connects it."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._address = address
-        self._options = options
-        self._is_echo = options.resource == "echo"
+    ERRORS = (Exception,)  # beside its own errors the library lets through what its steps raise on bad input
 
-    async def open(self) -> None:
-        """Make the session (inside the event loop that will use it)."""
-        where = parse_address(self._address)
-        secure: dict[str, Any] = {"ssl": _tls.client_context()} if self._options.tls else {}
-        most = self._options.pool  # connections; 0: the library's word for no limit
+    async def connect(self) -> None:
+        options, most = self.options, self.options.pool  # connections; 0: the library's word for no limit
+        secure: dict[str, Any] = {"ssl": _tls.client_context()} if options.tls else {}
         connector: aiohttp.BaseConnector
-        if where.transport == "ipc":
-            base, connector = "http://localhost", aiohttp.UnixConnector(where.path, limit=most)
+        if self.server.transport == "ipc":
+            connector = aiohttp.UnixConnector(self.server.path, limit=most)
         else:
-            base = f"http{'s' * self._options.tls}://{_http_wire.authority(where)}"
             connector = aiohttp.TCPConnector(limit=most, **secure)
+        self.base = f"http{'s' * options.tls}://{_http_wire.authority(self.server)}"
         no_limit = aiohttp.ClientTimeout(total=None)  # this package has its own deadlines, without a timer per call
-        self._session = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)
-        self._session._retry_connection = False  # a lost connection is an error, not a longer call
-        self._ask, self._fault = self._prepared(base), _http.fault_of(self._options.resource)
-        self._base = base
+        self.connection = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)
+        self.connection._retry_connection = False  # a lost connection is an error, not a longer call
+        self._ask, self._fault = self._prepared(self.base), _http.fault_of(options.resource)
+        self._is_echo = options.resource == "echo"
 
     def _prepared(self, base: str) -> Callable[[bytes], Any]:
         """Return the function that starts a request for a payload."""
-        post = functools.partial(self._session.post, allow_redirects=False)
-        get = functools.partial(self._session.get, allow_redirects=False)
+        post = functools.partial(self.connection.post, allow_redirects=False)
+        get = functools.partial(self.connection.get, allow_redirects=False)
         return {
             "echo": lambda payload: post(f"{base}/echo", data=payload),
             "bytes": lambda payload: get(f"{base}/resource?count={len(payload)}"),
             "json": lambda payload: get(f"{base}/json"),
             "static": lambda payload: get(f"{base}/"),
-        }[self._options.resource]
+        }[self.options.resource]
 
     async def call(self, payload: bytes) -> bytes:
         """Make one request and return the payload: as sent by the server or implied by a correct response."""
-        try:
-            async with self._ask(payload) as reply:
-                body = await reply.read()
-        except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
-            raise self._failed(reason) from reason
+        async with self._ask(payload) as reply:
+            body = await reply.read()
         if fault := self._fault(body, payload) if reply.status == 200 else repr(body[:100]):
             raise _refused(reply, fault)
         return body if self._is_echo else payload
 
-    def _failed(self, reason: Exception) -> TransportError:
-        """Return the error for a request without an answer."""
+    def failed(self, reason: BaseException) -> TransportError:
         if isinstance(reason, aiohttp.ClientConnectorCertificateError):
             return _tls.failed(reason.certificate_error)
         if isinstance(reason, aiohttp.ClientConnectorSSLError):
             return _tls.failed(reason.os_error)
-        if isinstance(reason, aiohttp.ClientConnectorError):
-            return TransportError(f"cannot connect to {self._address}: {os.strerror(reason.errno or 0)}", "connect")
-        text = _tls.hint(self._options.tls, reason)
-        return TransportError(f"the call failed: {str(reason) or type(reason).__name__}{text}", "read")
-
-    async def close(self) -> None:
-        """Disconnect."""
-        await self._session.close()
+        is_new = isinstance(reason, aiohttp.ClientConnectorError)
+        return self.unreachable(reason) if is_new else super().failed(reason)
 
 
 class StreamClient(Client):
     """A session whose requests are answered by streams of replies."""
 
-    async def open(self) -> None:
-        """Make the session (inside the event loop that will use it)."""
-        await super().open()
-        self._stream = _http_streams.client(self._session, self._base, self._options.stream_by)
+    async def connect(self) -> None:
+        await super().connect()
+        self._replies = _http_streams.client(self.connection, self.base, self.options.stream_by)
 
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
-        """Make one request and yield its replies."""
-        try:
-            async for reply in self._stream(payload):
-                yield reply
-        except TransportError:
-            raise
-        except Exception as reason:  # as in ``call``
-            raise self._failed(reason) from reason
+        async for reply in self._replies(payload):
+            yield reply
 
 
 class Multiplexed(Client):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
 from bench.process import event_loops
-from bench.systems import _connections, _http, _http_wire, _messages, _ports, _tls
+from bench.systems import _client, _connections, _http, _http_wire, _messages, _ports, _tls
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.8
@@ -16,8 +16,6 @@ REQUIRES = ("starlette", "fastapi", "uvicorn", "h11", "httptools", "hypercorn", 
 GROUP = "http"
 FOR_MESSAGES = {"resource": "echo"}  # structured messages are posted
 ENCRYPTED = ("tcp",)
-
-GUARANTEES = "http_stdlib"  # as that system's
 
 
 @dataclass(frozen=True)
@@ -47,83 +45,74 @@ class Options:
     tls: bool = False
 
 
-def serve(binding: Binding, options: Options, service: Service) -> None:
+async def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
     from bench.systems import _asgi
 
     application = _asgi.MADE[options.framework](_asgi.Resources(service))
     folder = binding.credentials if options.tls else ""
     if options.server == "granian":
-        where = _reserved(binding.endpoint())
-        event_loops.run(_asgi.granian(application, _place(where), folder, _announcer(where, service)), options)
+        address = _reserved(binding.endpoint())
+        await _asgi.granian(application, _place(address), folder, _announcer(address, service))
         return
     listener = _asgi.listen(binding.endpoint())
     service.announce(_connections.announced(listener, binding.endpoint()))
     if options.server == "hypercorn":
-        event_loops.run(_asgi.hypercorn(application, listener, folder), options)
+        await _asgi.hypercorn(application, listener, folder)
     else:
-        parser = options.server.removeprefix("uvicorn_")
-        event_loops.run(_asgi.uvicorn(application, listener, parser, folder), options)
+        await _asgi.uvicorn(application, listener, options.server.removeprefix("uvicorn_"), folder)
 
 
 def _reserved(endpoint: str) -> Address:
     """Return where granian is to listen, which takes a port's number: a free one is held until it does."""
-    where = parse_address(endpoint)
-    if where.transport == "ipc":
-        return where
+    address = parse_address(endpoint)
+    if address.transport == "ipc":
+        return address
     _connections.refuse_if_taken(endpoint)
-    return where._replace(port=_ports.held(where.host, where.port))
+    return address._replace(port=_ports.held(address.host, address.port))
 
 
-def _place(where: Address) -> dict[str, Any]:
+def _place(address: Address) -> dict[str, Any]:
     """Return an address as granian wants it."""
-    if where.transport == "ipc":
-        return {"uds": Path(where.path)}
-    return {"address": where.host, "port": where.port, "backlog": 2048}
+    if address.transport == "ipc":
+        return {"uds": Path(address.path)}
+    return {"address": address.host, "port": address.port, "backlog": 2048}
 
 
-def _announcer(where: Address, service: Service) -> Callable[[], bool]:
+def _announcer(address: Address, service: Service) -> Callable[[], bool]:
     """Return a function that announces the address, and is true, when connections are accepted."""
 
     def ready() -> bool:
         try:
-            _connections.connect(where).close()
+            _connections.connect(address).close()
         except TransportError:
             return False
-        service.announce(str(where))
+        service.announce(str(address))
         return True
 
     return ready
 
 
-class _Httpx:
+class _Httpx(_client.AsyncClient):
     """One client of httpx."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._options = parse_address(address), options
-        self._fault = _http.fault_of(options.resource)
-
-    async def open(self) -> None:
-        """Make the client (inside the event loop that will use it)."""
+    async def connect(self) -> None:
         import httpx
 
-        where, tls = self._where, self._options.tls
-        self._base = f"http{'s' * tls}://{_http_wire.authority(where)}"
-        self._target = self._base + _http.TARGETS[self._options.resource]
-        given: dict[str, Any] = {"uds": where.path} if where.transport == "ipc" else {}
-        transport = httpx.AsyncHTTPTransport(verify=_tls.client_context() if tls else False, **given)
-        self._client = httpx.AsyncClient(transport=transport, timeout=None, trust_env=False)
+        self._errors, tls = httpx, self.options.tls
+        self.base = f"http{'s' * tls}://{_http_wire.authority(self.server)}"
+        self._target = self.base + _http.TARGETS[self.options.resource]
+        self._fault = _http.fault_of(self.options.resource)
+        place = {"uds": self.server.path} if self.server.transport == "ipc" else {}
+        transport = httpx.AsyncHTTPTransport(verify=_tls.client_context() if tls else False, **place)
+        self.connection = httpx.AsyncClient(transport=transport, timeout=None, trust_env=False)
 
     async def call(self, payload: bytes) -> bytes:
-        """Make one request and return the payload: as sent by the server or implied by a correct response."""
-        is_echo = self._options.resource == "echo"
-        try:
-            if is_echo:
-                response = await self._client.post(self._target, content=payload)
-            else:
-                response = await self._client.get(self._target.format(count=len(payload)))
-        except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
-            raise self._failed(reason) from reason
+        is_echo = self.options.resource == "echo"
+        if is_echo:
+            response = await self.connection.post(self._target, content=payload)
+        else:
+            response = await self.connection.get(self._target.format(count=len(payload)))
         if response.status_code != 200:
             raise _refused(response.status_code, response.content)
         if fault := self._fault(response.content, payload):
@@ -132,72 +121,57 @@ class _Httpx:
 
     async def pieces(self, payload: bytes) -> AsyncIterator[bytes]:
         """Make one request and yield what comes of a streamed body."""
-        try:
-            async with self._client.stream("POST", f"{self._base}/chunked", content=payload) as response:
-                async for data in response.aiter_raw():
-                    yield data
-        except Exception as reason:  # as in ``call``
-            raise self._failed(reason) from reason
+        async with self.connection.stream("POST", f"{self.base}/chunked", content=payload) as response:
+            async for data in response.aiter_raw():
+                yield data
 
-    def _failed(self, reason: Exception) -> TransportError:
-        """Return the error for a request without an answer."""
-        import httpx
-
-        if isinstance(reason, httpx.ConnectError):
-            if self._options.tls:
-                return _connections.handshake_error(self._where)
-            return TransportError(f"cannot connect to {self._base}: {reason}", "connect")
-        ended = isinstance(reason, httpx.RemoteProtocolError | httpx.ReadError) and not self._options.tls
-        return TransportError(f"the call failed: {reason or type(reason).__name__}{_tls.IF * ended}", "read")
+    def failed(self, reason: BaseException) -> TransportError:
+        if isinstance(reason, self._errors.ConnectError):
+            return _connections.handshake_error(self.server) if self.options.tls else self.unreachable(reason)
+        ended = isinstance(reason, self._errors.RemoteProtocolError | self._errors.ReadError) and not self.options.tls
+        return TransportError(f"the call failed: {_client.words(reason)}{_tls.IF * ended}", "read")
 
     async def close(self) -> None:
-        """Disconnect."""
-        await self._client.aclose()
+        await self.connection.aclose()
 
 
 def _aiohttp(address: str, options: Options) -> Any:
     """Return a client of aiohttp."""
     from bench.systems import http_aiohttp
 
-    class Found(http_aiohttp.Client):
+    class OfAiohttp(http_aiohttp.Client):
         async def pieces(self, payload: bytes) -> AsyncIterator[bytes]:
             """Make one request and yield what comes of a streamed body."""
-            try:
-                async with self._session.post(f"{self._base}/chunked", data=payload) as response:
-                    async for data in response.content.iter_any():
-                        yield data
-            except Exception as reason:  # as in ``call``
-                raise self._failed(reason) from reason
+            async with self.connection.post(f"{self.base}/chunked", data=payload) as response:
+                async for data in response.content.iter_any():
+                    yield data
 
-    return Found(address, http_aiohttp.Options(resource=options.resource, tls=options.tls))
+    return OfAiohttp(address, http_aiohttp.Options(resource=options.resource, tls=options.tls))
 
 
-class Client:
+class Client(_client.AsyncClient):
     """One client of either library with a connection that is kept; the first call connects it."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._library: Any = (_Httpx if options.client == "httpx" else _aiohttp)(address, options)
+    ERRORS = (Exception,)  # beside their own errors the libraries let through what their steps raise on bad input
 
-    async def open(self) -> None:
-        """Make the client (inside the event loop that will use it)."""
-        await self._library.open()
+    async def connect(self) -> None:
+        make = _Httpx if self.options.client == "httpx" else _aiohttp
+        self.connection: Any = make(str(self.server), self.options)
+        await self.connection.open()
 
     async def call(self, payload: bytes) -> bytes:
-        """Make one request and return the payload: as sent by the server or implied by a correct response."""
-        reply: bytes = await self._library.call(payload)
-        return reply
+        return await self.connection.call(payload)
 
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
         """Make one request and yield its replies, the body's messages, each after its length."""
         came = _messages.Buffer()
-        async for data in self._library.pieces(payload):
+        async for data in self.connection.pieces(payload):
             came.add(data)
             while (reply := came.take()) is not None:
                 yield reply
 
-    async def close(self) -> None:
-        """Disconnect."""
-        await self._library.close()
+    def failed(self, reason: BaseException) -> TransportError:
+        return self.connection.failed(reason)
 
 
 StreamClient = Client

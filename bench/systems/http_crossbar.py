@@ -18,7 +18,6 @@ ENVIRONMENT = "crossbar"
 
 MOST_WORKERS = 64
 RESOURCES = "_crossbar_resources"  # the module of the Twisted resources, which the node's workers load
-GUARANTEES = "http_aiohttp"  # as that system's
 
 
 @dataclass(frozen=True)

@@ -5,24 +5,13 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
 
-from bench.contract import Binding, Service, parse_address
-from bench.errors import TransportError
-from bench.systems import _connections, _http_wire, _tls
+from bench.contract import Binding, Service
+from bench.systems import _client, _connections, _http_wire, _tls
 
 TRANSPORTS = ("tcp",)
 REQUIRES = ()
 GROUP = "http"
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: a POST is not sent again",
-        "ordering": "in order on a connection, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the response with its status",
-        "source": "https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2",
-    },
-}
+FOR_WIRE = {"writes": 1}
 
 
 @dataclass(frozen=True)
@@ -90,21 +79,18 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     server.serve_forever(poll_interval=3600)
 
 
-class Client:
+class Client(_client.SocketClient):
     """One persistent connection."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where = parse_address(address)
-        self._options = options
+    ERRORS = (OSError, http.client.HTTPException)
 
-    def open(self) -> None:
-        """Connect."""
-        options = self._options
-        self._connection = _connections.connect(self._where, options.client_nodelay, options.tls, options.tls_session)
+    def connect(self) -> None:
+        options = self.options
+        self.connection = _connections.connect(self.server, options.client_nodelay, options.tls, options.tls_session)
         self._ask = self._write
         if options.client == "library":
-            self._library = http.client.HTTPConnection(self._where.host, self._where.port)
-            self._library.sock = self._connection
+            self._library = http.client.HTTPConnection(self.server.host, self.server.port)
+            self._library.sock = self.connection
             self._library.auto_open = 0  # a lost connection is an error, not a longer call
             self._ask = self._post
 
@@ -114,50 +100,23 @@ class Client:
 
     def _write(self, payload: bytes) -> http.client.HTTPResponse:
         head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(payload)
-        for part in (head + payload,) if self._options.writes == 1 else (head, payload):
-            self._connection.sendall(part)
-        response = http.client.HTTPResponse(self._connection, method="POST")
+        for part in (head + payload,) if self.options.writes == 1 else (head, payload):
+            self.connection.sendall(part)
+        response = http.client.HTTPResponse(self.connection, method="POST")
         response.begin()
         return response
 
     def call(self, payload: bytes) -> bytes:
         """Post the payload and return the body of the response."""
-        try:
-            response = self._ask(payload)
-            body = response.read()
-        except (OSError, http.client.HTTPException) as reason:
-            text = _tls.hint(self._options.tls, reason)
-            raise TransportError(f"the call failed: {reason or type(reason).__name__}{text}", "read") from reason
+        response = self._ask(payload)
+        body = response.read()
         if response.status != 200:
-            text = f"the server answered with HTTP status {response.status} {response.reason}"
-            raise TransportError(text, f"status {response.status}")
+            raise _http_wire.refused(response.status, response.reason)
         return body
-
-    @property
-    def resumed(self) -> bool | None:
-        """Whether the connection resumed a TLS session; None without TLS."""
-        return _tls.was_resumed(self._connection)
-
-    def close(self) -> None:
-        """Disconnect."""
-        if self._options.tls:
-            _tls.keep_session(self._connection, self._where)
-        self._connection.close()
 
 
 class Wire(_http_wire.Responses):
     """The same requests for the load generator ``wire``; one instance for each connection: it keeps its position."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address, options.client_nodelay)
-        if options.writes != 1:
-            raise ValueError("the engine wire sends each request in one write: give writes 1")
-        self.tls = _tls.Layer(self._where, options.tls_session) if options.tls else None
-
     def request(self, payload: bytes) -> bytes:
-        """Return a request with this body."""
-        return _http_wire.request("POST", "/", payload, _http_wire.authority(self._where))
-
-    def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the body of a whole response; TransportError for any status but 200."""
-        return _http_wire.content(response)
+        return _http_wire.request("POST", "/", payload, _http_wire.authority(self.server))

@@ -13,26 +13,15 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bench.contract import Address, Binding, Service, parse_address
+from bench.contract import Address, Binding, Service
 from bench.errors import TransportError
 from bench.process import event_loops
-from bench.systems import _asgi, _connections, _http_wire, _pipes
+from bench.systems import _asgi, _client, _connections, _http_wire, _pipes
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 2.0
 REQUIRES = ("mcp", "uvicorn", "httptools")
 GROUP = "http"
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: a request that fails is not sent again",
-        "acknowledgement": "the result of the tool, or an error",
-        "persistence": "nothing is stored",
-        "ordering": "requests of a connection are handled side by side; each result has its request's identifier",
-        "back_pressure": "the sender waits (stdio: a full pipe; HTTP: flow control of the connection)",
-        "source": "https://modelcontextprotocol.io/specification/latest/basic/transports",
-    },
-}
 
 PATH = "/mcp"
 MOST_BYTES = 2**31  # of a request, whose limit is otherwise that of a public server
@@ -82,11 +71,11 @@ def _server(options: Options, service: Service) -> Any:
     return server
 
 
-def serve(binding: Binding, options: Options, service: Service) -> None:
+async def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
     server = _server(options, service)
     if binding.transport == "ipc":
-        event_loops.run(_serve_stdio(server, binding, service), options)
+        await _serve_stdio(server, binding, service)
         return
     application = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -98,7 +87,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     )
     listener = _asgi.listen(binding.endpoint())
     service.announce(_connections.announced(listener, binding.endpoint()))
-    event_loops.run(_asgi.uvicorn(application, listener, "httptools", "", lifespan="on"), options)
+    await _asgi.uvicorn(application, listener, "httptools", "", lifespan="on")
 
 
 async def _serve_stdio(server: Any, binding: Binding, service: Service) -> None:
@@ -126,7 +115,7 @@ async def _session(server: Any, ends: _pipes.Ends) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _through_pipes(where: Address) -> AsyncIterator[Any]:
+async def _through_pipes(address: Address) -> AsyncIterator[Any]:
     """Yield the messages from and to a server through pipes, a line of JSON each, as the SDK's own client of stdio.
 
     That one spawns its server. The pipes are read and written by the event loop, as those of a child are.
@@ -135,14 +124,14 @@ async def _through_pipes(where: Address) -> AsyncIterator[Any]:
     import mcp_types
     from mcp.shared.message import SessionMessage
 
-    loop, ends = asyncio.get_running_loop(), _pipes.connect(where, "pipe")
+    loop, ends = asyncio.get_running_loop(), _pipes.connect(address, "pipe")
     lines = asyncio.StreamReader(limit=MOST_BYTES)
     protocol = asyncio.StreamReaderProtocol(lines)
     receiving, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(ends.read, "rb", 0))
     sending, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(ends.write, "wb", 0))
     writer = asyncio.StreamWriter(sending, flow, None, loop)
     came, reading = anyio.create_memory_object_stream[Any](0)
-    writing, given = anyio.create_memory_object_stream[Any](0)
+    writing, written = anyio.create_memory_object_stream[Any](0)
 
     async def read() -> None:
         async with came:  # the session ends with it
@@ -150,8 +139,8 @@ async def _through_pipes(where: Address) -> AsyncIterator[Any]:
                 await came.send(SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)))
 
     async def write() -> None:
-        async with given:
-            async for message in given:
+        async with written:
+            async for message in written:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 writer.write(text.encode() + b"\n")
                 with contextlib.suppress(OSError):  # ``read`` notices that the server is gone
@@ -168,24 +157,29 @@ async def _through_pipes(where: Address) -> AsyncIterator[Any]:
         sending.close()
 
 
-class Client:
+class Client(_client.AsyncClient):
     """One client of the SDK, with a session over pipes or HTTP."""
+
+    ERRORS = (Exception,)  # also what the steps of the library raise, in groups
 
     def __init__(self, address: str, options: Options) -> None:
         import mcp  # now, so that ``open`` only connects
 
+        super().__init__(address, options)
         self._library: Any = mcp
-        self._where = parse_address(address)
         self._mode: Any = "legacy" if options.protocol == "legacy" else "auto"
 
-    async def open(self) -> None:
+    async def connect(self) -> None:
         """Connect, and agree on the version of the protocol."""
         self._is_over, opened = asyncio.Event(), asyncio.get_running_loop().create_future()
         self._session = asyncio.create_task(self._stay(opened))
-        try:
-            await opened
-        except Exception as reason:  # also what the steps of the library raise, in groups
-            raise TransportError(f"no MCP server answers at {self._where}: {_text(reason)}", "connect") from reason
+        await opened
+
+    def unreachable(self, reason: BaseException) -> TransportError:
+        return TransportError(f"no MCP server answers at {self.server}: {_text(reason)}", "connect")
+
+    def failed(self, reason: BaseException) -> TransportError:
+        return TransportError(f"the call failed: {_text(reason)}", "read")
 
     async def _stay(self, opened: Any) -> None:
         """Enter the SDK's client and leave it, in a task of its own: it cancels that one when a connection breaks."""
@@ -200,22 +194,19 @@ class Client:
     @contextlib.asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
         """Yield the pipes, or the SDK's transport over HTTP without limits of time and size."""
-        if self._where.transport == "ipc":
-            yield _through_pipes(self._where)
+        if self.server.transport == "ipc":
+            yield _through_pipes(self.server)
             return
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        url = f"http://{_http_wire.authority(self._where)}{PATH}"
+        url = f"http://{_http_wire.authority(self.server)}{PATH}"
         async with httpx2.AsyncClient(timeout=None, trust_env=False) as http:
             yield streamable_http_client(url, http_client=http, max_sse_event_size=None)
 
     async def call(self, payload: bytes) -> bytes:
         """Call the tool and return the bytes in its result."""
-        try:
-            result = await self._client.call_tool("echo", {"data": base64.b64encode(payload).decode()})
-        except Exception as reason:  # as in ``open``
-            raise TransportError(f"the call failed: {_text(reason)}", "read") from reason
+        result = await self._client.call_tool("echo", {"data": base64.b64encode(payload).decode()})
         text = result.content[0].text if result.content else ""
         if result.is_error:
             raise TransportError(f"the tool failed: {text}", "tool")
@@ -225,7 +216,6 @@ class Client:
             raise TransportError(f"the result holds no base64: {reason}", "body") from reason
 
     async def close(self) -> None:
-        """Disconnect."""
         self._is_over.set()
         await self._session
 
@@ -233,7 +223,7 @@ class Client:
 Multiplexed = Client
 
 
-def _text(reason: Exception) -> str:
+def _text(reason: BaseException) -> str:
     """Return what the SDK says of a failure, of several the first."""
     while isinstance(reason, ExceptionGroup):
         reason = reason.exceptions[0]

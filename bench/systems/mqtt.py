@@ -17,7 +17,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from bench import credentials
-from bench.contract import Address, Binding, RouterService, Service
+from bench.contract import Binding
+from bench.errors import TransportError
 from bench.process import event_loops
 from bench.systems import _broker, _broker_ends, _mqtt_wire, _tls
 
@@ -31,45 +32,11 @@ PROGRAMS = {"mosquitto": "mosquitto"}
 VERSION_COMMANDS = {"mosquitto": "mosquitto -h"}
 ENCRYPTED = ("tcp",)
 
+FOR_WIRE = {"tls": False, "qos": 0}
 SERVER = _broker.Program("mosquitto", "mosquitto", r"version \S+ running")
 ROUNDS = 101  # of the hash of a password, as mosquitto_passwd makes it
 MOST_QUEUED = 100_000  # messages for one subscriber, of the qualities that wait
 MOST_BYTES = 2_000_000_000  # of the broker's memory: who publishes or subscribes beyond it loses the connection
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once (QoS 0)",
-        "ordering": "in order from one publisher on one topic",
-        "persistence": "nothing here (persistence is off, sessions end with their connection)",
-        "back_pressure": (
-            "none for the sender: what waits is in the broker's memory (2 GB here, beyond which connections end); "
-            "the sender of a one-way stream here waits for the reader's reports"
-        ),
-        "acknowledgement": "the reply; one way nobody",
-        "source": (
-            "https://docs.oasis-open.org/mqtt/mqtt/v5.0/os/mqtt-v5.0-os.html "
-            "https://mosquitto.org/man/mosquitto-conf-5.html"
-        ),
-    },
-    "qos=1": {
-        "delivery": "at least once within a session (QoS 1), between each side and the broker",
-        "acknowledgement": "the broker to the sender, the reader to the broker: when received, not when handled",
-        "back_pressure": (
-            "up to receive-maximum unacknowledged messages each way; the broker drops beyond max_queued_messages "
-            "(100,000 here)"
-        ),
-    },
-    "qos=2": {
-        "delivery": "exactly once within a session (QoS 2), between each side and the broker",
-        "acknowledgement": (
-            "the broker to the sender, the reader to the broker, in two exchanges: when received, not when handled"
-        ),
-        "back_pressure": (
-            "up to receive-maximum unacknowledged messages each way; the broker drops beyond max_queued_messages "
-            "(100,000 here)"
-        ),
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -92,11 +59,6 @@ class Options:
     tls: bool = False
 
 
-def route(binding: Binding, options: Options, service: RouterService) -> None:
-    """Run a Mosquitto broker until it ends."""
-    _broker.run(SERVER, binding, service, lambda: _configured(binding, options))
-
-
 def _configured(binding: Binding, options: Options) -> _broker.Start:
     """Write the broker's configuration: a listener for each endpoint, nothing kept on disk, large messages allowed."""
     places = _broker.endpoints(binding, TRANSPORTS, ENCRYPTED, options.tls)
@@ -117,8 +79,9 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         lines += ["allow_anonymous false", f"password_file {_broker.write(binding, 'passwords', [_hashed(*login)])}"]
     else:
         lines += ["allow_anonymous true"]
-    for name, where in places.items():
-        lines += [f"listener 0 {where.path}" if where.transport == "ipc" else f"listener {where.port} {where.host}"]
+    for name, address in places.items():
+        is_file = address.transport == "ipc"
+        lines += [f"listener 0 {address.path}" if is_file else f"listener {address.port} {address.host}"]
         if name.endswith(" tls"):
             lines += [
                 f"certfile {binding.credentials}/{credentials.CERTIFICATE}",
@@ -126,6 +89,9 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
                 "tls_version tlsv1.3",
             ]
     return ["-c", _broker.write(binding, "mosquitto.conf", lines)], places
+
+
+route = _broker.router(SERVER, _configured)
 
 
 def _user() -> str:
@@ -142,69 +108,59 @@ def _hashed(user: str, password: str) -> str:
     return f"{user}:$7${ROUNDS}${base64.b64encode(salt).decode()}${base64.b64encode(key).decode()}"
 
 
-async def _connect(where: Address, options: Options) -> aiomqtt.Client:
-    """Return a connected client."""
-    user, password = _broker.login(where) or (None, None)
-    is_tcp = where.transport == "tcp"
-    client = aiomqtt.Client(
-        where.host if is_tcp else where.path,
-        where.port or 1,
-        transport="tcp" if is_tcp else "unix",
-        protocol=aiomqtt.ProtocolVersion.V5,
-        username=user,
-        password=password,
-        socket_options=((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),) if is_tcp else (),
-        tls_context=_tls.client_context() if options.tls else None,
-        timeout=_broker.WAIT_S,
-    )
-    client.pending_calls_threshold = 1 << 30  # of calls under way: they are meant, not a mistake to be warned of
-    try:
-        await asyncio.wait_for(client.__aenter__(), _tls.HANDSHAKE_S)
-    except MqttConnectError as reason:
-        if "uthori" in str(reason):
-            raise _broker.refused(reason) from reason
-        raise _broker.cannot_connect(where, reason) from reason
-    except (aiomqtt.MqttError, OSError) as reason:  # TimeoutError too
-        cause = reason.__context__ or reason
-        if isinstance(cause, OSError) and _tls.is_handshake(cause, options.tls):
-            raise _tls.failed(cause) from reason
-        text = str(reason) or f"no greeting came within {_tls.HANDSHAKE_S:g} s"
-        raise _broker.cannot_connect(where, text + _tls.IF * (not options.tls and not str(reason))) from reason
-    return client
-
-
 class _Connection(_broker_ends.Connection):
     """A connection, whose messages are read by a task."""
 
-    FAILURES = (aiomqtt.MqttError, ValueError)
+    ERRORS = (aiomqtt.MqttError, OSError, ValueError)  # TimeoutError too
 
     def __init__(self, address: str, options: Options) -> None:
         super().__init__(address, options)
         self.replies = f"{_broker.SERVICE}/{secrets.token_hex(8)}"
         self._reader: asyncio.Task[None] | None = None
 
-    async def connect(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
-        """Connect."""
-        self._mqtt, self._lost = await _connect(self.where, self.options), lost
+    async def attach(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
+        self._lost, (user, password), is_tcp = lost, self.login, self.server.transport == "tcp"
+        client = self.connection = aiomqtt.Client(
+            self.server.host if is_tcp else self.server.path,
+            self.server.port or 1,
+            transport="tcp" if is_tcp else "unix",
+            protocol=aiomqtt.ProtocolVersion.V5,
+            username=user,
+            password=password,
+            socket_options=((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),) if is_tcp else (),
+            tls_context=_tls.client_context() if self.options.tls else None,
+            timeout=_broker.WAIT_S,
+        )
+        client.pending_calls_threshold = 1 << 30  # of calls under way: they are meant, not a mistake to be warned of
+        await asyncio.wait_for(client.__aenter__(), _tls.HANDSHAKE_S)
+
+    def unreachable(self, reason: BaseException) -> TransportError:
+        if isinstance(reason, MqttConnectError) and "uthori" in str(reason):
+            return _broker.refused(reason)
+        cause = reason.__context__ or reason
+        if isinstance(cause, OSError) and _tls.is_handshake(cause, self.options.tls):
+            return _tls.failed(cause)
+        hint = "" if self.options.tls or str(reason) else _tls.IF
+        text = str(reason) or f"no greeting came within {_tls.HANDSHAKE_S:g} s"
+        return _broker.cannot_connect(self.server, f"{text}{hint}")
 
     def publish(self, name: str, payload: bytes, number: str = "", reply_to: str = "") -> Any:
         """Return what awaits that a message is published; with the qualities 1 and 2 the broker has it then."""
         properties = _properties(number, reply_to) if number or reply_to else None
-        return self._mqtt.publish(name, payload, self.options.qos, properties=properties)
+        return self.connection.publish(name, payload, self.options.qos, properties=properties)
 
     async def subscribe(self, name: str, take: _broker_ends.Take) -> None:
-        """Have ``take`` awaited for each message."""
-        await self._mqtt.subscribe(name, self.options.qos)
+        await self.connection.subscribe(name, self.options.qos)
         if self.options.qos:  # until a message is acknowledged, others are handled
             take = functools.partial(_broker_ends.begin, take)
         self._reader = asyncio.create_task(self._read(take))
 
     async def _read(self, take: _broker_ends.Take) -> None:
         try:
-            async for message in self._mqtt.messages:
-                given: Any = message.properties
-                number = getattr(given, "CorrelationData", b"").decode()
-                await take(message.payload, number, getattr(given, "ResponseTopic", ""))
+            async for message in self.connection.messages:
+                about: Any = message.properties
+                number = getattr(about, "CorrelationData", b"").decode()
+                await take(message.payload, number, getattr(about, "ResponseTopic", ""))
         except aiomqtt.MqttError:
             self._lost(_broker.lost())
 
@@ -213,7 +169,7 @@ class _Connection(_broker_ends.Connection):
         if self._reader is not None:
             self._reader.cancel()
         with contextlib.suppress(aiomqtt.MqttError):
-            await self._mqtt.__aexit__(None, None, None)
+            await self.connection.__aexit__(None, None, None)
 
 
 def _properties(number: str, reply_to: str) -> Any:
@@ -226,57 +182,26 @@ def _properties(number: str, reply_to: str) -> Any:
     return properties
 
 
-def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Take requests from a topic and answer them, until the process ends."""
-    _broker_ends.serve(_Connection, binding, options, service)
+serve = functools.partial(_broker_ends.serve, _Connection)
 
 
 class Client(_Connection):
     """One connection to the broker, and a topic of its own for replies, which are awaited in turn, without a task."""
 
-    async def open(self) -> None:
-        """Connect, and subscribe to the topic for replies."""
-        await self.connect(lambda *_: None)
-        try:
-            await self._mqtt.subscribe(self.replies, self.options.qos)
-        except self.FAILURES as reason:
-            raise self.failed(reason) from reason
-        self._properties, self._messages = _properties("", self.replies), self._mqtt.messages
+    async def connect(self) -> None:
+        await self.attach(lambda *_: None)
+        await self.connection.subscribe(self.replies, self.options.qos)
+        self._properties, self._messages = _properties("", self.replies), self.connection.messages
 
     async def call(self, payload: bytes) -> bytes:
-        """Publish a request and wait for its reply."""
-        try:
-            await self._mqtt.publish(self.name, payload, self.options.qos, properties=self._properties)
-            async with asyncio.timeout(_broker.WAIT_S):
-                return (await anext(self._messages)).payload
-        except TimeoutError:
-            raise _broker.no_reply(self.name) from None
-        except self.FAILURES as reason:
-            raise self.failed(reason) from reason
+        await self.connection.publish(self.name, payload, self.options.qos, properties=self._properties)
+        async with asyncio.timeout(_broker.WAIT_S):
+            return (await anext(self._messages)).payload
 
 
 class Multiplexed(_broker_ends.Client, _Connection):
     """One connection on which several calls are awaited at once: correlation data name the one that a reply is for."""
 
 
-class StreamClient(_broker_ends.StreamClient, _Connection):
-    """A connection for streams of replies."""
-
-
-class Sender(_broker_ends.Sender, _Connection):
-    """The sending end of a one-way stream."""
-
-
-class Receiver(_broker_ends.Receiver, _Connection):
-    """The receiving end of a one-way stream."""
-
-
-class Wire(_mqtt_wire.Wire):
-    """The same calls for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        if options.tls:
-            raise ValueError("the engine wire speaks to the MQTT broker without encryption: give tls false")
-        if options.qos:
-            raise ValueError("the engine wire publishes at most once: give qos 0")
-        super().__init__(address)
+StreamClient, Sender, Receiver = _broker_ends.ends(_Connection)
+Wire = _mqtt_wire.Wire

@@ -14,9 +14,9 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _connections, _workers, sockets
+from bench.systems import _client, _connections, _workers, sockets
 
 TRANSPORTS = ("tcp",)
 REQUIRES = ()
@@ -76,8 +76,8 @@ def way(box: str) -> Way:
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Serve with one process, or two that share a port, until this one ends."""
-    count, given = way(options.box).workers, {"box": options.box}
-    with _workers.Workers("bench.systems.mystery", binding.endpoint(), count, False, given) as workers:
+    count, settings = way(options.box).workers, {"box": options.box}
+    with _workers.Workers("bench.systems.mystery", binding.endpoint(), count, False, settings) as workers:
         service.announce(workers.address, counts=workers.counts)
         workers.wait()
 
@@ -85,9 +85,9 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 class _Server:
     """One process of a box."""
 
-    def __init__(self, number: int, of: Way) -> None:
-        self._way, self._lock = of, threading.Lock()
-        self._work_s = WORK_S * (5 if number in of.slow else 1)
+    def __init__(self, number: int, how: Way) -> None:
+        self._way, self._lock = how, threading.Lock()
+        self._work_s = WORK_S * (5 if number in how.slow else 1)
         self._chance = random.Random(number)
         self._calls, self._asked = itertools.count(), 0  # its ``next`` is atomic, whatever threads answer
 
@@ -98,9 +98,7 @@ class _Server:
 
     def accept(self, listener: socket.socket) -> None:
         """Answer each connection in a thread of its own."""
-        while True:
-            connection, _ = listener.accept()
-            threading.Thread(target=self._answer_all, args=(connection,), daemon=True).start()
+        _connections.serve(listener, self._answer_all)
 
     def _answer_all(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError, TransportError):
@@ -123,41 +121,32 @@ class _Server:
             connection.sendall(part)
 
 
-class Client:
+class Client(_client.Client):
     """The client of a box; it knows only the protocol details that it needs."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._way = parse_address(address), way(options.box)
+    KIND = "call"
 
-    def open(self) -> None:
-        """Connect."""
-        self._connection = _connections.connect(self._where, nodelay=True)
+    def connect(self) -> None:
+        self._way = way(self.options.box)
+        self.connection = _connections.connect(self.server, nodelay=True)
 
     def call(self, payload: bytes) -> bytes:
-        """Send one request and return its reply."""
-        try:
-            if not self._way.keep:
-                self.close()
-                self.open()
-            self._connection.sendall(sockets.pack(len(payload)) + payload)
-            length = sockets.unpack(self._receive(sockets.PREFIX))[0]
-            body = self._receive(length & ~PACKED)
-            return bytes.fromhex(zlib.decompress(body).decode()) if length & PACKED else body
-        except OSError as reason:
-            raise TransportError(f"the call failed: {reason}") from reason
+        if not self._way.keep:
+            self.close()
+            self.open()
+        self.connection.sendall(sockets.pack(len(payload)) + payload)
+        length = sockets.unpack(self._receive(sockets.PREFIX))[0]
+        body = self._receive(length & ~PACKED)
+        return bytes.fromhex(zlib.decompress(body).decode()) if length & PACKED else body
 
     def _receive(self, size: int) -> bytes:
-        chunks, receive = [], self._connection.recv
+        chunks, receive = [], self.connection.recv
         while size > 0:
             chunks.append(receive(size))
             size -= len(chunks[-1])
             if not chunks[-1]:
                 raise TransportError("the server closed the connection in the middle of a message")
         return b"".join(chunks)
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._connection.close()
 
 
 def _serve(listener: socket.socket, options: dict[str, str], announce: Callable[[Callable[[], int]], None]) -> None:

@@ -1,7 +1,7 @@
 """NATS: request and reply by subjects of a NATS server, nats-py (asyncio) on both sides."""
 
-import asyncio
 import contextlib
+import functools
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 from nats.js.api import RetentionPolicy, StreamConfig
 
 from bench import credentials
-from bench.contract import Address, Binding, RouterService, Service
+from bench.contract import Binding
 from bench.errors import TransportError
 from bench.process import event_loops
 from bench.systems import _broker, _broker_ends, _nats_wire, _tls
@@ -26,41 +26,11 @@ GROUP = "broker"
 LARGEST_BYTES = 8_388_608  # the broker advises against a max_payload above
 PROGRAMS = {"nats-server": "nats-server"}
 
+FOR_WIRE = {"tls": False, "jetstream": False}
 SERVER = _broker.Program("nats-server", "nats-server", "Server is ready")
 QUEUE = "servers"  # of the servers under one subject, each request is given to one
 CONNECT_S = 3.0
 NUMBER, REPLY_TO = "Roundtrip-Number", "Roundtrip-Reply-To"  # headers of requests that go through a stream
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: to those who listen now",
-        "ordering": "in order from one publisher",
-        "persistence": "nothing is stored",
-        "back_pressure": (
-            "none for the sender: the broker ends the connection of a slow reader and drops what waits; the "
-            "sender of a one-way stream here waits for the reader's reports"
-        ),
-        "acknowledgement": "the reply; one way nobody",
-        "source": "https://docs.nats.io/learn/core-nats https://docs.nats.io/nats-server/nats_admin/slow_consumers",
-    },
-    "jetstream=true": {
-        "delivery": "at least once to the server; replies at most once",
-        "ordering": "in the order of the stream; what is delivered again comes later",
-        "persistence": (
-            "requests that are stored and not acknowledged (in a file, synchronized with the disk every 2 minutes "
-            "by default)"
-        ),
-        "back_pressure": (
-            "the sender waits for each acknowledgement of the broker; the broker sends the server up to 1,000 "
-            "unacknowledged ones"
-        ),
-        "acknowledgement": "the broker when it has stored a request; the server after its reply",
-        "source": (
-            "https://docs.nats.io/concepts/jetstream https://docs.nats.io/using-nats/jetstream/model_deep_dive "
-            "https://docs.nats.io/running-a-nats-service/configuration"
-        ),
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -83,18 +53,13 @@ class Options:
     tls: bool = False
 
 
-def route(binding: Binding, options: Options, service: RouterService) -> None:
-    """Run a NATS server until it ends."""
-    _broker.run(SERVER, binding, service, lambda: _configured(binding, options))
-
-
 def _configured(binding: Binding, options: Options) -> _broker.Start:
     """Write the broker's configuration: one port, for connections with and without TLS where a run has both."""
     places = _broker.endpoints(binding, TRANSPORTS, (), options.tls)
-    (where,) = places.values()
+    (address,) = places.values()
     lines = [
-        f'host: "{where.host}"',
-        f"port: {where.port}",
+        f'host: "{address.host}"',
+        f"port: {address.port}",
         f"max_payload: {LARGEST_BYTES + 1000}",  # headers count too
         f"max_pending: {16 * LARGEST_BYTES}",
         f'jetstream {{ store_dir: "{binding.directory}/jetstream", max_file: 2GB }}',
@@ -107,72 +72,75 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         lines += [f"tls {{ {', '.join(files)} }}"]
         if not binding.is_named:
             lines += ["allow_non_tls: true"]
-            places[_broker.endpoint("tcp", True)] = where
+            places[_broker.endpoint("tcp", True)] = address
     if login := _broker.asked(binding):
         lines += [f'authorization {{ user: "{login[0]}", password: "{login[1]}" }}']
     return ["--config", _broker.write(binding, "nats.conf", lines)], places
 
 
+route = _broker.router(SERVER, _configured)
+
+
 class _Connection(_broker_ends.Connection):
     """A connection that is not made anew when it is lost."""
 
-    FAILURES = (errors.Error, OSError)  # TimeoutError too
+    ERRORS = (errors.Error, OSError)  # TimeoutError too
 
     def __init__(self, address: str, options: Options) -> None:
         super().__init__(address, options)
-        self._nats = Connection()
-        self._stream = self._nats.jetstream()
-        self.replies = self._nats.new_inbox()
+        self.connection = Connection()
+        self._stream = self.connection.jetstream()
+        self.replies = self.connection.new_inbox()
+        self._complaint: Exception | None = None  # the first of the library
 
-    async def connect(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
-        """Connect."""
-        first = asyncio.get_running_loop().create_future()
-
+    async def attach(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
         async def complain(reason: Exception) -> None:
-            if not first.done():
-                first.set_result(reason)
+            self._complaint = self._complaint or reason
             print(f"{type(reason).__name__}: {reason}", file=sys.stderr)
 
         async def end() -> None:
             lost(_broker.lost())
 
-        where, tls = self.where, self.options.tls
-        secure: dict[str, Any] = {"tls": _tls.client_context(), "tls_hostname": where.host} if tls else {}
-        user, password = _broker.login(where) or (None, None)
-        try:
-            await self._nats.connect(
-                f"{'tls' if tls else 'nats'}://{where.place}",
-                error_cb=complain,
-                closed_cb=end,
-                allow_reconnect=False,
-                max_reconnect_attempts=1,
-                reconnect_time_wait=0,
-                connect_timeout=int(CONNECT_S),
-                user=user,
-                password=password,
-                **secure,
-            )
-        except self.FAILURES as reason:
-            raise _unreachable(where, self.options, first.result() if first.done() else reason) from reason
+        tls, (user, password) = self.options.tls, self.login
+        secure: dict[str, Any] = {"tls": _tls.client_context(), "tls_hostname": self.server.host} if tls else {}
+        await self.connection.connect(
+            f"{'tls' if tls else 'nats'}://{self.server.place}",
+            error_cb=complain,
+            closed_cb=end,
+            allow_reconnect=False,
+            max_reconnect_attempts=1,
+            reconnect_time_wait=0,
+            connect_timeout=int(CONNECT_S),
+            user=user,
+            password=password,
+            **secure,
+        )
+
+    def unreachable(self, reason: BaseException) -> TransportError:
+        reason = self._complaint or reason
+        text, tls = str(reason) or type(reason).__name__, self.options.tls
+        if "authorization" in text.lower():
+            return _broker.refused(text)
+        if isinstance(reason, OSError) and _tls.is_handshake(reason, tls):
+            return _tls.failed(reason)
+        return _broker.cannot_connect(self.server, text + _tls.IF * (not tls and "secure" in text.lower()))
 
     def publish(self, name: str, payload: bytes, number: str = "", reply_to: str = "") -> Any:
         """Return what awaits that a message is published; through a stream, that the broker has stored it."""
         if not self.options.jetstream:
-            return self._nats.publish(name, payload, reply_to)
+            return self.connection.publish(name, payload, reply_to)
         headers = {key: value for key, value in ((NUMBER, number), (REPLY_TO, reply_to)) if value} or None
         if name == self.name:
             return self._stream.publish(name, payload, _broker.WAIT_S, headers=headers)
-        return self._nats.publish(name, payload, headers=headers)
+        return self.connection.publish(name, payload, headers=headers)
 
     async def subscribe(self, name: str, take: _broker_ends.Take) -> None:
-        """Have ``take`` awaited for each message."""
-
         async def handle(message: Msg) -> None:
             await take(message.data, "", message.reply)
 
         async def handle_with_headers(message: Msg) -> None:
-            given = message.headers or {}
-            await take(message.data, given.get(NUMBER, ""), given.get(REPLY_TO, ""))
+            headers = message.headers or {}
+            await take(message.data, headers.get(NUMBER, ""), headers.get(REPLY_TO, ""))
             if name == self.name:
                 await self.acknowledge(message)
 
@@ -180,11 +148,11 @@ class _Connection(_broker_ends.Connection):
             if name == self.name:
                 await self._consume(handle_with_headers)
             else:
-                await self._nats.subscribe(name, cb=handle_with_headers)
-                await self._nats.flush()
+                await self.connection.subscribe(name, cb=handle_with_headers)
+                await self.connection.flush()
             return
-        await self._nats.subscribe(name, queue=QUEUE if name == self.name else "", cb=handle)
-        await self._nats.flush()
+        await self.connection.subscribe(name, queue=QUEUE if name == self.name else "", cb=handle)
+        await self.connection.flush()
 
     async def _consume(self, handle: Callable[[Msg], Awaitable[None]]) -> None:
         """Have ``handle`` awaited for each message of a stream that keeps it until it is acknowledged."""
@@ -193,40 +161,16 @@ class _Connection(_broker_ends.Connection):
         await self._stream.add_stream(kept)
         await self._stream.subscribe(self.name, queue=QUEUE, durable=QUEUE, stream=stream, cb=handle, manual_ack=True)
 
-    async def acknowledge(self, message: Msg) -> None:
-        """Acknowledge a message that has been handled."""
-        await message.ack()
-
-    def failed(self, reason: Exception) -> TransportError:
-        """Return the error for a call that failed."""
+    def failed(self, reason: BaseException) -> TransportError:
         if isinstance(reason, errors.NoRespondersError):
             return TransportError(f"no server takes requests under {self.name!r}", "connect")
-        if isinstance(reason, TimeoutError):
-            return _broker.no_reply(self.name)
         if isinstance(reason, errors.MaxPayloadError):
             text = f"the broker takes messages of up to {LARGEST_BYTES:,} B: the payload is larger"
             return TransportError(text, "size")
-        text = str(reason) or type(reason).__name__
-        return TransportError(f"the call failed: {text.removeprefix('nats: ')}", "read")
-
-    async def close(self) -> None:
-        """Disconnect."""
-        await self._nats.close()
+        return super().failed(reason)
 
 
-def _unreachable(where: Address, options: Options, reason: BaseException) -> TransportError:
-    """Return the error for a connection that could not be made."""
-    text = str(reason) or type(reason).__name__
-    if "authorization" in text.lower():
-        return _broker.refused(text)
-    if isinstance(reason, OSError) and _tls.is_handshake(reason, options.tls):
-        return _tls.failed(reason)
-    return _broker.cannot_connect(where, text + _tls.IF * (not options.tls and "secure" in text.lower()))
-
-
-def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Take requests from a subject and answer them, until the process ends."""
-    _broker_ends.serve(_Connection, binding, options, service)
+serve = functools.partial(_broker_ends.serve, _Connection)
 
 
 class Client(_broker_ends.Client, _Connection):
@@ -235,50 +179,26 @@ class Client(_broker_ends.Client, _Connection):
     Of a request that goes through a stream, the reply comes to an inbox of this client's: it has the request's number.
     """
 
-    async def open(self) -> None:
-        """Connect."""
-        if self.options.jetstream:
-            await super().open()
-        else:
-            await self.connect(lambda *_: None)
+    async def connect(self) -> None:
+        await (super().connect() if self.options.jetstream else self.attach(lambda *_: None))
 
     async def call(self, payload: bytes) -> bytes:
-        """Publish a request and return its reply."""
         if self.options.jetstream:
             return await super().call(payload)
-        try:
-            return (await self._nats.request(self.name, payload, _broker.WAIT_S)).data
-        except self.FAILURES as reason:
-            raise self.failed(reason) from reason
+        return (await self.connection.request(self.name, payload, _broker.WAIT_S)).data
 
 
-class Multiplexed(Client):
-    """One connection on which several calls are awaited at once."""
+Multiplexed = Client  # several calls are awaited at once
+StreamClient, Sender, _ = _broker_ends.ends(_Connection)
 
 
-class StreamClient(_broker_ends.StreamClient, _Connection):
-    """A connection for streams of replies."""
-
-
-class Sender(_broker_ends.Sender, _Connection):
-    """The sending end of a one-way stream."""
-
-
-class Receiver(_broker_ends.AcknowledgingReceiver, _Connection):
+class Receiver(_broker_ends.Receiver, _Connection):
     """The receiving end of a one-way stream, which acknowledges a message of a stream on disk when it is read."""
 
     async def close(self) -> None:
         """Send what is still to be sent, and disconnect."""
         with contextlib.suppress(errors.Error):
-            await self._nats.drain()
+            await self.connection.drain()
 
 
-class Wire(_nats_wire.Wire):
-    """The same calls for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        if options.tls:
-            raise ValueError("the engine wire speaks to NATS without encryption: give tls false")
-        if options.jetstream:
-            raise ValueError("the engine wire makes calls of core NATS: give jetstream false")
-        super().__init__(address)
+Wire = _nats_wire.Wire

@@ -5,77 +5,39 @@ from typing import Any
 import pynng
 
 from bench.contract import Binding
-from bench.errors import TransportError
-from bench.systems import _nng
+from bench.systems import _client, _nng
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 START_S = 0.25
 REQUIRES = ("pynng",)
 ENCRYPTED = ("tcp",)
 
-GUARANTEES = {
-    "": {
-        "delivery": (
-            "at least once while the client waits: REQ sends again where the peer is lost or no reply comes for a "
-            "minute; one way (PUSH) at most once"
-        ),
-        "ordering": "one call at a time on a socket or context",
-        "persistence": "nothing is stored",
-        "back_pressure": "one call at a time; one way (PUSH) the sender blocks",
-        "acknowledgement": "the reply; one way nobody",
-        "source": (
-            "https://nng.nanomsg.org/man/v1.10.0/nng_req.7.html https://nng.nanomsg.org/man/v1.10.0/nng_push.7.html"
-        ),
-    },
-}
+FOR_WIRE, serve, Wire = _nng.FOR_WIRE, _nng.serve, _nng.Wire
 Options = _nng.Options
-serve = _nng.serve
-Wire = _nng.Wire
 
 
-class _Connected:
-    """A socket that connects."""
-
-    kind: Any
-
-    def __init__(self, address: str, options: Options) -> None:
-        self._address, self._options = address, options
-
-    def open(self) -> None:
-        """Connect."""
-        self._socket = _nng.connected(self.kind, self._address, self._options)
-        self._send, self._receive = self._socket.send, self._socket.recv
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._socket.close()
-
-
-class Client(_Connected):
+class Client(_nng.Connected, _client.Client):
     """One REQ socket: send, then receive. The library sends a request again when a minute passes without its reply."""
 
     kind = pynng.Req0
 
+    def connect(self) -> None:
+        self.dial()
+        self._send, self._receive = self.connection.send, self.connection.recv
+
     def call(self, payload: bytes) -> bytes:
-        """Send one request and return its reply."""
-        try:
-            self._send(payload)
-            return self._receive()
-        except pynng.NNGException as reason:
-            raise _nng.failed(reason) from reason
+        self._send(payload)
+        return self._receive()
 
 
-class Sender(_Connected):
+class Sender(_nng.Connected, _client.Client):
     """The sending end of a one-way stream: a PUSH socket, without a queue of its own beyond one message."""
 
     kind = pynng.Push0
 
-    def send(self, payload: bytes) -> None:
-        """Hand over one message, waiting while the connection takes none."""
-        try:
-            self._send(payload)
-        except pynng.NNGException as reason:
-            raise TransportError(f"a message could not be sent: {reason}") from reason
+    def connect(self) -> None:
+        self.dial()
+        self.send = self.connection.send  # it waits while the connection takes no message
 
 
 class Receiver:
@@ -86,12 +48,10 @@ class Receiver:
         self._receive: Any = self._socket.recv
 
     def receive(self) -> bytes:
-        """Return the next message, waiting for it."""
         try:
             return self._receive()
         except RuntimeError:  # the library's own error for a message without content
             return b""
 
     def close(self) -> None:
-        """Release the socket."""
         self._socket.close()

@@ -1,20 +1,18 @@
 """nng: brokerless message sockets, REQ/REP, pynng's asyncio calls on both sides."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import pynng
 
 from bench.contract import Binding, Service
 from bench.process import event_loops
-from bench.systems import _nng
+from bench.systems import _client, _nng
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
 REQUIRES = ("pynng",)
 ENCRYPTED = ("tcp",)
-GUARANTEES = "nng"  # as that system's
-Wire = _nng.Wire
+FOR_WIRE, Wire = _nng.FOR_WIRE, _nng.Wire
 
 
 @dataclass(frozen=True)
@@ -27,49 +25,31 @@ class Options(_nng.Options):
     event_loop: event_loops.EventLoop = "asyncio"
 
 
-def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Answer requests in one event loop, with one REP socket: one after another, whoever sent them."""
-    event_loops.run(_serve(binding, options, service), options)
-
-
-async def _serve(binding: Binding, options: Options, service: Service) -> None:
+async def serve(binding: Binding, options: Options, service: Service) -> None:
+    """Answer requests with one REP socket: one after another, whoever sent them."""
     socket, address = _nng.bound(pynng.Rep0, binding, options)
     service.announce(address)
     while True:
         await socket.asend(service.answer(await socket.arecv()))
 
 
-class Client:
+class Client(_nng.Connected, _client.AsyncClient):
     """One REQ socket; each of its waits is ended by a thread of the library that wakes the event loop."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._address, self._options = address, options
+    kind = pynng.Req0
 
-    async def open(self) -> None:
-        """Connect."""
-        self._socket: Any = _nng.connected(pynng.Req0, self._address, self._options)
+    async def connect(self) -> None:
+        self.dial()
 
     async def call(self, payload: bytes) -> bytes:
-        """Send one request and return its reply."""
-        try:
-            await self._socket.asend(payload)
-            return await self._socket.arecv()
-        except pynng.NNGException as reason:
-            raise _nng.failed(reason) from reason
-
-    async def close(self) -> None:
-        """Disconnect."""
-        self._socket.close()
+        await self.connection.asend(payload)
+        return await self.connection.arecv()
 
 
 class Multiplexed(Client):
     """One REQ socket on which several calls are awaited at once, each by a context of its own."""
 
     async def call(self, payload: bytes) -> bytes:
-        """Send one request and return its reply."""
-        try:
-            with self._socket.new_context() as context:
-                await context.asend(payload)
-                return await context.arecv()
-        except pynng.NNGException as reason:
-            raise _nng.failed(reason) from reason
+        with self.connection.new_context() as context:
+            await context.asend(payload)
+            return await context.arecv()

@@ -5,25 +5,14 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _connections, _pipes
+from bench.systems import _client, _connections, _pipes
 
 TRANSPORTS = ("ipc",)
 REQUIRES = ()
 
 HEADER_BYTES = 4  # before each message: its length, big-endian
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: nothing is sent again, and what is in a pipe is lost with its reader",
-        "acknowledgement": "none by the kernel; here the reply",
-        "persistence": "nothing is stored",
-        "ordering": "in order",
-        "back_pressure": "the sender waits once the pipe is full (64 KiB in Linux)",
-        "source": "https://man7.org/linux/man-pages/man7/pipe.7.html",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -62,7 +51,6 @@ class Messages:
         return data
 
     def close(self) -> None:
-        """Close both ends."""
         self._ends.close()
 
 
@@ -84,38 +72,25 @@ def _answer_all(messages: Messages, service: Service) -> None:
         messages.close()
 
 
-class Client:
+class Client(_client.Client):
     """Two pipes to the server, and from it."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._through = parse_address(address), options.through
+    ERRORS = (EOFError, OSError)
 
-    def open(self) -> None:
-        """Make the pipes, and hand the far ends to the server."""
-        self._messages = Messages(_pipes.connect(self._where, self._through))
+    def connect(self) -> None:
+        self.connection = Messages(_pipes.connect(self.server, self.options.through))
 
     def call(self, payload: bytes) -> bytes:
-        """Write one request and read its reply."""
-        try:
-            self._messages.send(payload)
-            return self._messages.receive()
-        except (EOFError, OSError) as reason:
-            raise TransportError(f"the call failed: {reason}", "read") from reason
-
-    def close(self) -> None:
-        """Close the pipes."""
-        self._messages.close()
+        self.connection.send(payload)
+        return self.connection.receive()
 
 
-class Sender(Client):
-    """A pipe to the receiver."""
+class Sender(_client.Client):
+    """A pipe to the receiver; writing waits while it is full."""
 
-    def send(self, payload: bytes) -> None:
-        """Write one message; it waits while the pipe is full."""
-        try:
-            self._messages.send(payload)
-        except OSError as reason:
-            raise TransportError(f"the message was not sent: {reason}", "write") from reason
+    def connect(self) -> None:
+        self.connection = Messages(_pipes.connect(self.server, self.options.through))
+        self.send = self.connection.send
 
 
 class Receiver:
@@ -126,7 +101,6 @@ class Receiver:
         self._messages: Messages | None = None
 
     def receive(self) -> bytes:
-        """Return the next message."""
         while self._messages is None:
             if ends := _pipes.accept(self._listener):
                 self._messages = Messages(ends)
@@ -136,6 +110,5 @@ class Receiver:
             raise TransportError(f"no further message came: {reason}", "read") from reason
 
     def close(self) -> None:
-        """Close the pipes."""
         if self._messages:
             self._messages.close()

@@ -14,25 +14,15 @@ from Pyro5 import client, errors, protocol, serializers, socketutil
 from bench import codecs
 from bench.contract import Binding, Service, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _greeting, _tls
+from bench.systems import _client, _connections, _tls, _wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
 REQUIRES = ("pyro5",)
 ENCRYPTED = ("tcp",)  # the library takes the name to verify from a host
+FOR_WIRE = {"tls": False}
 NAME = "echo"
 MOST_CONNECTIONS = 1000  # each holds a thread of the server; the library refuses further ones
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: MAX_RETRIES is 0 by default",
-        "ordering": "in order on a proxy, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the reply",
-        "source": "https://pyro5.readthedocs.io/en/latest/config.html",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -93,78 +83,58 @@ def _object(service: Service, is_bytes: bool) -> Any:
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer until the process ends."""
     _configure(options, lambda: _tls.server_context(binding.credentials))
-    where = parse_address(binding.endpoint())
-    place: dict[str, Any] = {"host": where.host, "port": where.port}
-    if where.transport == "ipc":
-        place = {"unixsocket": where.path}
+    address = parse_address(binding.endpoint())
+    place: dict[str, Any] = {"host": address.host, "port": address.port}
+    if address.transport == "ipc":
+        place = {"unixsocket": address.path}
     try:
         daemon = Pyro5.api.Daemon(**place)
     except OSError as reason:
-        raise _connections.cannot_listen(where, reason) from reason
+        raise _connections.cannot_listen(address, reason) from reason
     daemon.register(_object(service, binding.message == "bytes"), NAME)
     service.announce(_connections.announced(daemon.sock, binding.endpoint()))
     daemon.requestLoop()
 
 
-class Client:
+class Client(_client.Client):
     """One proxy, with its connection."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._address, self._options = address, options
+    ERRORS = (Exception,)  # beside its own errors the library lets through what its steps raise
+    ENDED = (errors.ConnectionClosedError,)
 
-    def open(self) -> None:
-        """Connect."""
-        _configure(self._options, _tls.client_context)
-        where = parse_address(self._address)
-        place = f"./u:{where.path}" if where.transport == "ipc" else where.place
-        self._proxy = Pyro5.api.Proxy(f"PYRO:{NAME}@{place}")
-        try:
-            self._proxy._pyroBind()
-        except Exception as reason:  # beside its own errors the library lets through what its steps raise
-            raise self._not_connected(reason) from reason
-        self._method, self._owner = self._proxy.call, get_ident()
+    def connect(self) -> None:
+        _configure(self.options, _tls.client_context)
+        place = f"./u:{self.server.path}" if self.server.transport == "ipc" else self.server.place
+        self.connection = Pyro5.api.Proxy(f"PYRO:{NAME}@{place}")
+        self.connection._pyroBind()
+        self._method, self._owner = self.connection.call, get_ident()
+
+    def unreachable(self, reason: BaseException) -> TransportError:
+        if (cause := reason.__cause__) is not None and _tls.is_handshake(cause, self.options.tls):
+            return _tls.failed(cause)
+        return super().unreachable(reason)
 
     def _own(self) -> None:
         """Let this thread use the proxy, which belongs to one thread at a time."""
         if self._owner != get_ident():
-            self._proxy._pyroClaimOwnership()
+            self.connection._pyroClaimOwnership()
             self._owner = get_ident()
 
     def call(self, payload: Any) -> Any:
         """Make one call and return its reply; a value of whatever type with a structured message."""
         self._own()
-        try:
-            if type(payload) is not bytes:
-                return self._method(payload)
-            return _unpacked(self._method(payload))
-        except Exception as reason:  # as in ``open``
-            raise self._failed(reason) from reason
+        if type(payload) is not bytes:
+            return self._method(payload)
+        return _unpacked(self._method(payload))
 
     def stream(self, payload: bytes) -> Iterator[bytes]:
         """Make one call that returns a generator of the server, and yield its replies: each is fetched by a call."""
         self._own()
-        try:
-            yield from map(_unpacked, self._proxy.stream(payload))
-        except Exception as reason:  # as in ``open``
-            raise self._failed(reason) from reason
-
-    def _not_connected(self, reason: BaseException) -> TransportError:
-        """Return the error for a connection that was not made."""
-        cause = reason.__cause__
-        if cause is not None and self._options.tls and _tls.is_handshake(cause, True):
-            return _tls.failed(cause)
-        return self._failed(reason, f"cannot connect to {self._address}", "connect")
-
-    def _failed(self, reason: BaseException, what: str = "the call failed", kind: str = "read") -> TransportError:
-        """Return the error for a call without a reply."""
-        words = str(reason).splitlines()
-        hint = _tls.IF if isinstance(reason, errors.ConnectionClosedError) and not self._options.tls else ""
-        return TransportError(f"{what}: {words[0] if words else type(reason).__name__}{hint}", kind)
+        yield from map(_unpacked, self.connection.stream(payload))
 
     def close(self) -> None:
-        """Disconnect."""
         self._own()
-        self._proxy._pyroRelease()
+        self.connection._pyroRelease()
 
 
 StreamClient = Client
@@ -173,51 +143,40 @@ StreamClient = Client
 HEAD = 40  # bytes of a message before its annotations and data
 
 
-class Wire:
+class Wire(_wire.GreetingWire):
     """The same calls as bytes, made and read by the library's own protocol, for the load generator ``wire``."""
 
-    last = False
-
     def __init__(self, address: str, options: Options) -> None:
-        if options.tls:
-            raise ValueError("the engine wire speaks to Pyro5 without encryption: give tls false")
-        self._where, self._serializer = parse_address(address), serializers.serializers[options.serializer]
+        super().__init__(address, options)
+        self._serializer = serializers.serializers[options.serializer]
 
     def _message(self, kind: int, data: bytes) -> bytes:
         """Return a message; all have the same number, because a connection has one call under way."""
         return bytes(protocol.SendingMessage(kind, 0, 0, self._serializer.serializer_id, data).data)
 
-    def connect(self) -> socket.socket:
-        """Return a connection after the handshake; TransportError where that is not possible."""
+    def greet(self, connection: socket.socket) -> None:
         hello = self._serializer.dumps({"handshake": "hello", "object": NAME})
-        with _greeting.connected(self._where) as connection:
-            connection.sendall(self._message(protocol.MSG_CONNECT, hello))
-            head = _greeting.take(connection, HEAD)
-            said = _received(head)
-            rest = _greeting.take(connection, said.annotations_size + said.data_size)
-            if said.type != protocol.MSG_CONNECTOK:
-                raise TransportError(f"the server refused the handshake: {rest[:200]!r}", "connect")
-        return connection
+        connection.sendall(self._message(protocol.MSG_CONNECT, hello))
+        answer = _received(_wire.take(connection, HEAD))
+        rest = _wire.take(connection, answer.annotations_size + answer.data_size)
+        if answer.type != protocol.MSG_CONNECTOK:
+            raise TransportError(f"the server refused the handshake: {rest[:200]!r}", "connect")
 
     def request(self, payload: bytes) -> bytes:
-        """Return the call with this payload."""
         return self._message(protocol.MSG_INVOKE, self._serializer.dumpsCall(NAME, "call", (payload,), {}))
 
-    def end(self, buffer: bytes | bytearray, length: int) -> int:
-        """Return how many bytes the first reply takes, 0 if it is incomplete; TransportError for no message of Pyro."""
+    def size(self, buffer: bytes | bytearray, length: int) -> int:
         if length < HEAD:
             return 0
-        said = _received(bytes(buffer[:HEAD]))
-        stop = HEAD + said.annotations_size + said.data_size
-        return stop if stop <= length else 0
+        head = _received(bytes(buffer[:HEAD]))
+        return HEAD + int(head.annotations_size + head.data_size)
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload in a whole reply; TransportError for an error."""
-        said = _received(response[:HEAD])
+        reply = _received(response[:HEAD])
         try:
-            said.add_payload(response[HEAD:])
-            value = self._serializer.loads(said.data)
-            if said.type == protocol.MSG_RESULT and not said.flags & protocol.FLAGS_EXCEPTION:
+            reply.add_payload(response[HEAD:])
+            value = self._serializer.loads(reply.data)
+            if reply.type == protocol.MSG_RESULT and not reply.flags & protocol.FLAGS_EXCEPTION:
                 return _unpacked(value)
         except Exception as reason:  # what the serializers raise for what they cannot read
             raise TransportError(f"a reply holds no value: {reason}", "body") from reason

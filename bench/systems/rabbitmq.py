@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,6 @@ import aio_pika
 import aiormq
 from aio_pika.abc import AbstractIncomingMessage
 
-from bench.contract import Address, Binding, RouterService, Service
 from bench.errors import TransportError
 from bench.process import event_loops
 from bench.systems import _amqp_wire, _broker, _broker_ends, _rabbitmq, _tls
@@ -24,38 +24,7 @@ LARGEST_BYTES = 64_000_000
 PROGRAMS = {"rabbitmq-server": "rabbitmq-server", "epmd": "erlang-base"}
 VERSION_COMMANDS = {"rabbitmq-server": "dpkg-query -W rabbitmq-server"}  # its own program starts a broker
 
-SERVER = _rabbitmq.SERVER
-FAILURES = (aiormq.exceptions.AMQPError, aio_pika.exceptions.AMQPException, OSError)
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: automatic acknowledgement, no confirms",
-        "ordering": "in order from one channel through one queue",
-        "persistence": "nothing: the queue is exclusive, its messages are transient",
-        "back_pressure": (
-            "the broker reads a publisher more slowly when its queues fall behind, and not beyond its memory "
-            "limit (2 GB here); the sender of a one-way stream here waits for the reader's reports"
-        ),
-        "acknowledgement": "the reply; one way nobody",
-        "source": "https://www.rabbitmq.com/docs/confirms https://www.rabbitmq.com/docs/flow-control",
-    },
-    "acknowledge=true, confirms=true": {
-        "delivery": (
-            "at most once if the server fails: the queue is exclusive and ends, with what waits in it, with its "
-            "server's connection; until then nothing is lost"
-        ),
-        "acknowledgement": "the broker confirms each message; the server acknowledges a request after its reply",
-    },
-    "queue=quorum, acknowledge=true, confirms=true": {
-        "delivery": "at least once to the server; replies at most once",
-        "ordering": "in order from one channel through one queue; what is delivered again is marked",
-        "persistence": "confirmed requests (durable, Raft log on disk; of one node here)",
-        "acknowledgement": (
-            "the broker confirms a request when it is on disk; the server acknowledges it after its reply"
-        ),
-        "source": "https://www.rabbitmq.com/docs/quorum-queues https://www.rabbitmq.com/docs/confirms",
-    },
-}
+FOR_WIRE, SERVER = _rabbitmq.FOR_WIRE, _rabbitmq.SERVER
 
 
 @dataclass(frozen=True)
@@ -68,38 +37,42 @@ class Options(_rabbitmq.Options):
     event_loop: event_loops.EventLoop = "asyncio"
 
 
-def route(binding: Binding, options: Options, service: RouterService) -> None:
-    """Run a RabbitMQ broker until it ends."""
-    _rabbitmq.route(binding, options, service)
+route = _rabbitmq.route
 
 
 class _Connection(_broker_ends.Connection):
     """A connection and a channel of it."""
 
-    FAILURES, HAS_TASKS = FAILURES, True
+    ERRORS, HAS_TASKS = (aiormq.exceptions.AMQPError, aio_pika.exceptions.AMQPException, OSError), True  # TimeoutError
     replies = _rabbitmq.REPLIES
 
-    async def connect(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
-        """Connect."""
-        options, (user, password) = self.options, _broker.login(self.where) or ("guest", "guest")
+    async def attach(self, lost: _broker_ends.Lost, refused: _broker_ends.Refused = lambda *_: None) -> None:
+        options, (user, password) = self.options, self.login
         asyncio.get_running_loop().set_exception_handler(_print)
-        try:
-            self._connection = await aio_pika.connect(
-                host=self.where.host,
-                port=self.where.port,
-                login=user,
-                password=password,
-                ssl=options.tls,
-                ssl_context=_tls.client_context() if options.tls else None,
-                timeout=_tls.HANDSHAKE_S,
-            )
-            self._channel: Any = await self._connection.channel(publisher_confirms=options.confirms)
-            await self._channel.set_qos(prefetch_count=options.prefetch)
-        except (*FAILURES, TimeoutError) as reason:
-            raise _unreachable(self.where, options, reason) from reason
-        for end in (self._connection, self._channel):
+        self.connection = await aio_pika.connect(
+            host=self.server.host,
+            port=self.server.port,
+            login=user or "guest",
+            password=password or "guest",
+            ssl=options.tls,
+            ssl_context=_tls.client_context() if options.tls else None,
+            timeout=_tls.HANDSHAKE_S,
+        )
+        self._channel: Any = await self.connection.channel(publisher_confirms=options.confirms)
+        await self._channel.set_qos(prefetch_count=options.prefetch)
+        for end in (self.connection, self._channel):
             end.close_callbacks.add(lambda *_: lost(_broker.lost()))
-        self._channel.return_callbacks.add(lambda _, returned: refused(self._nobody(), returned.correlation_id or ""))
+        self._channel.return_callbacks.add(lambda _, message: refused(self._nobody(), message.correlation_id or ""))
+
+    def unreachable(self, reason: BaseException) -> TransportError:
+        text = str(reason) or type(reason).__name__
+        if isinstance(reason, aiormq.exceptions.AuthenticationError) or "ACCESS_REFUSED" in text:
+            return _broker.refused(" ".join(text.split()))
+        cause = reason.__cause__ or reason.__context__ or reason
+        for error in (reason, cause):
+            if isinstance(error, OSError) and _tls.is_handshake(error, self.options.tls):
+                return _tls.failed(error)
+        return _broker.cannot_connect(self.server, f"{text}{_tls.hint(self.options.tls, cause)}")
 
     def _nobody(self) -> TransportError:
         """Return the error for a request that came back: there is no such queue."""
@@ -115,7 +88,6 @@ class _Connection(_broker_ends.Connection):
         return self._channel.default_exchange.publish(message, name)
 
     async def subscribe(self, name: str, take: _broker_ends.Take) -> None:
-        """Have ``take`` awaited for each message in a queue of this connection."""
         acknowledges = self.options.acknowledge and name == self.name
 
         async def handle(message: AbstractIncomingMessage) -> None:
@@ -131,14 +103,10 @@ class _Connection(_broker_ends.Connection):
             queue = await self._channel.declare_queue(name, exclusive=True, auto_delete=True)
         await queue.consume(handle, no_ack=not acknowledges)
 
-    async def acknowledge(self, message: AbstractIncomingMessage) -> None:
-        """Acknowledge a message that has been handled."""
-        await message.ack()
-
     async def close(self) -> None:
-        """Disconnect."""
-        with contextlib.suppress(*FAILURES, asyncio.CancelledError):
-            await self._connection.close()
+        """Disconnect, also where the connection is lost."""
+        with contextlib.suppress(*self.ERRORS, asyncio.CancelledError):
+            await self.connection.close()
 
 
 def _print(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -146,41 +114,13 @@ def _print(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     print(repr(context.get("exception") or context["message"]), file=sys.stderr)
 
 
-def _unreachable(where: Address, options: Options, reason: BaseException) -> TransportError:
-    """Return the error for a connection that could not be made."""
-    text = str(reason) or type(reason).__name__
-    if isinstance(reason, aiormq.exceptions.AuthenticationError) or "ACCESS_REFUSED" in text:
-        return _broker.refused(" ".join(text.split()))
-    cause = reason.__cause__ or reason.__context__
-    for error in (reason, cause):
-        if isinstance(error, OSError) and _tls.is_handshake(error, options.tls):
-            return _tls.failed(error)
-    return _broker.cannot_connect(where, text + _tls.hint(options.tls, cause or reason))
-
-
-def serve(binding: Binding, options: Options, service: Service) -> None:
-    """Take requests from a queue and answer them, until the process ends."""
-    _broker_ends.serve(_Connection, binding, options, service)
+serve = functools.partial(_broker_ends.serve, _Connection)
 
 
 class Client(_broker_ends.Client, _Connection):
     """One connection with one channel; each call has a correlation id."""
 
 
-class Multiplexed(Client):
-    """One connection on which several calls are awaited at once."""
-
-
-class StreamClient(_broker_ends.StreamClient, _Connection):
-    """A connection for streams of replies."""
-
-
-class Sender(_broker_ends.Sender, _Connection):
-    """The sending end of a one-way stream."""
-
-
-class Receiver(_broker_ends.AcknowledgingReceiver, _Connection):
-    """The receiving end of a one-way stream, which acknowledges a message when it is read."""
-
-
+Multiplexed = Client  # several calls are awaited at once
+StreamClient, Sender, Receiver = _broker_ends.ends(_Connection)
 Wire = _amqp_wire.Wire

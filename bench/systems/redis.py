@@ -16,10 +16,11 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.retry import Retry
 
 from bench import credentials
-from bench.contract import Address, Binding, RouterService, Service
+from bench.contract import Binding, Service
 from bench.errors import TransportError
 from bench.replies import END
 from bench.systems import _broker, _broker_ends, _redis_wire, _tls
+from bench.systems._redis_wire import FIELD, KEY_BYTES
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.3
@@ -30,8 +31,8 @@ LARGEST_BYTES = 64_000_000
 PROGRAMS = {"redis-server": "redis-server"}
 ENCRYPTED = ("tcp",)  # a Redis server's socket file does not encrypt
 
+FOR_WIRE = {"tls": False}
 SERVER = _broker.Program("redis-server", "redis-server", "Ready to accept")
-KEY_BYTES = 16  # of a client's key, at the beginning of each request in a list
 AHEAD_BYTES = 4_000_000  # of replies of a stream that wait in their list, before the server waits
 PAUSES_S = (0.001, 0.05)  # between two looks at a list that is long: the first pause, and the longest
 MOST_CONNECTIONS = 10_240  # its default is 10,000: as many as callers of the wire, and servers connect too
@@ -41,34 +42,7 @@ COMMANDS = (
     "+xadd +xlen +xgroup|create +xreadgroup +xack +xdel +multi +exec"
 )
 WORKERS = "workers"  # the consumer group that reads a stream: each entry is given to one of its members
-FIELD = b"m"  # of an entry: its message
 ENCODER = Encoder("utf-8", "strict", False)  # of the arguments of commands
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: a message that is popped is gone",
-        "ordering": "in order in a list",
-        "persistence": "nothing here (save and appendonly are off); Redis can write snapshots and a log",
-        "back_pressure": (
-            "none by Redis up to its maxmemory (2 GB here, then an error); the sender of a one-way stream here "
-            "waits while many messages are unread"
-        ),
-        "acknowledgement": "the broker, for each command; the reader never",
-        "source": (
-            "https://redis.io/docs/latest/commands/blpop/ "
-            "https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/"
-        ),
-    },
-    "queue=stream": {
-        "delivery": (
-            "at least once to the server, while the broker lives: what is not acknowledged stays pending and can "
-            "be claimed; replies at most once"
-        ),
-        "ordering": "in order in a stream; what is claimed again comes later",
-        "acknowledgement": "the broker, for each command; the server with its reply (XACK)",
-        "source": "https://redis.io/docs/latest/develop/data-types/streams/",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -99,15 +73,10 @@ class Options:
             raise ValueError("pipelining is for lists: give queue list, or pipelining false")
 
 
-def route(binding: Binding, options: Options, service: RouterService) -> None:
-    """Run a Redis server until it ends."""
-    _broker.run(SERVER, binding, service, lambda: _configured(binding, options))
-
-
 def _configured(binding: Binding, options: Options) -> _broker.Start:
     """Write the broker's configuration; it keeps nothing on disk, and obeys the commands that are needed alone."""
     places = _broker.endpoints(binding, TRANSPORTS, ENCRYPTED, options.tls)
-    ports = {name: where.port for name, where in places.items() if where.transport == "tcp"}
+    ports = {name: address.port for name, address in places.items() if address.transport == "tcp"}
     lines = [
         f"port {ports.get('tcp', 0)}",
         f"bind {binding.host}",
@@ -137,6 +106,9 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
     return [_broker.write(binding, "redis.conf", lines)], places
 
 
+route = _broker.router(SERVER, _configured)
+
+
 def _users(binding: Binding) -> list[str]:
     """Return who may do what: the user that the login names, or without a login anybody who reaches the server."""
     rights = f"~* &* -@all {COMMANDS}"
@@ -147,65 +119,75 @@ def _users(binding: Binding) -> list[str]:
     return [*others, f"user {user} on >{password} {rights}"]
 
 
-def _connect(where: Address, options: Options, has_threads: bool = False) -> Any:
-    """Return a client of the broker that never retries, and waits as long as a command does.
+class _Connection(_broker.Client):
+    """A connection to the broker that never retries, and waits as long as a command does.
 
     It keeps one connection, unless several threads use it or commands are pipelined: then it has a pool.
     """
-    user, password = _broker.login(where) or (None, None)
-    settings: dict[str, Any] = {
-        "username": user,
-        "password": password,
-        "protocol": 3,
-        "legacy_responses": False,
-        "socket_timeout": None,
-        "socket_connect_timeout": _tls.HANDSHAKE_S,
-        "retry": Retry(NoBackoff(), 0),
-    }
-    kind: Any = redis.Connection
-    if where.transport == "ipc":
-        kind = redis.UnixDomainSocketConnection
-        settings["path"] = where.path
-    else:
-        settings |= {"host": where.host, "port": where.port}
-    if options.tls and where.transport == "tcp":
-        kind = redis.SSLConnection
-        authority = credentials.text(credentials.AUTHORITY)
-        settings |= {"ssl_ca_data": authority, "ssl_cert_reqs": "required", "ssl_check_hostname": True}
-        settings |= {"ssl_min_version": _tls.client_context().minimum_version}
-    if options.parser == "python":
-        settings |= {"parser_class": _RESP3Parser, "command_packer": PythonRespSerializer(6000, ENCODER.encode)}
-    pool = redis.ConnectionPool(connection_class=kind, **settings)
-    is_single = not (has_threads or options.pipelining)
-    try:
-        client = redis.Redis(connection_pool=pool, single_connection_client=is_single)
-        client.auto_close_connection_pool = True
-        client.ping()
-    except AuthenticationError as reason:
-        raise _broker.refused(reason) from reason
-    except RedisError as reason:
-        raise _unreachable(where, options, reason) from reason
-    return client
+
+    ERRORS = (RedisError,)
+    has_threads = False
+
+    def connect(self) -> None:
+        options, settings = self.options, self._settings()
+        kind: Any = redis.UnixDomainSocketConnection if self.server.transport == "ipc" else redis.Connection
+        if options.tls and self.server.transport == "tcp":
+            kind = redis.SSLConnection
+            authority = credentials.text(credentials.AUTHORITY)
+            settings |= {"ssl_ca_data": authority, "ssl_cert_reqs": "required", "ssl_check_hostname": True}
+            settings |= {"ssl_min_version": _tls.client_context().minimum_version}
+        if options.parser == "python":
+            settings |= {"parser_class": _RESP3Parser, "command_packer": PythonRespSerializer(6000, ENCODER.encode)}
+        pool = redis.ConnectionPool(connection_class=kind, **settings)
+        is_single = not (self.has_threads or options.pipelining)
+        self.connection = redis.Redis(connection_pool=pool, single_connection_client=is_single)
+        self.connection.auto_close_connection_pool = True
+        self.connection.ping()
+
+    def _settings(self) -> dict[str, Any]:
+        user, password = _broker.login(self.server) or (None, None)
+        is_file = self.server.transport == "ipc"
+        return {
+            "username": user,
+            "password": password,
+            "protocol": 3,
+            "legacy_responses": False,
+            "socket_timeout": None,
+            "socket_connect_timeout": _tls.HANDSHAKE_S,
+            "retry": Retry(NoBackoff(), 0),
+        } | ({"path": self.server.path} if is_file else {"host": self.server.host, "port": self.server.port})
+
+    def unreachable(self, reason: BaseException) -> TransportError:
+        if isinstance(reason, AuthenticationError) or "NOAUTH" in str(reason) or "WRONGPASS" in str(reason):
+            return _broker.refused(reason)
+        cause = reason.__context__ or reason
+        if isinstance(cause, OSError) and self.server.transport == "tcp" and _tls.is_handshake(cause, self.options.tls):
+            return _tls.failed(cause)
+        return _broker.cannot_connect(self.server, f"{reason}{_tls.hint(self.options.tls, cause)}")
+
+    def failed(self, reason: BaseException) -> TransportError:
+        if isinstance(reason, ResponseError) and "maxmemory" in str(reason):
+            return TransportError(f"the call failed: the broker's memory is full: {reason}", "full")
+        return TransportError(
+            f"the call failed: {reason}", "read" if isinstance(reason, redis.ConnectionError) else "call"
+        )
 
 
-def _unreachable(where: Address, options: Options, reason: RedisError) -> TransportError:
-    """Return the error for a connection that could not be made, or whose first command failed."""
-    if "NOAUTH" in str(reason) or "WRONGPASS" in str(reason):
-        return _broker.refused(reason)
-    cause = reason.__context__ or reason
-    if isinstance(cause, OSError) and _tls.is_handshake(cause, options.tls) and where.transport == "tcp":
-        return _tls.failed(cause)
-    return _broker.cannot_connect(where, f"{reason}{_tls.hint(options.tls, cause)}")
+class _Server(_Connection):
+    """The connection of a server whose threads share it."""
+
+    has_threads = True
 
 
 def serve(binding: Binding, options: Options, service: Service) -> None:
     """Take requests from a list or a stream of the broker and push their replies, until the process ends."""
-    where, name = _broker.split(_broker.announced(binding, options.tls))
-    is_stream = options.queue == "stream"
-    client = _connect(where, options, has_threads=service.is_streaming or is_stream)
+    address, is_stream = _broker.announced(binding, options.tls), options.queue == "stream"
+    broker = (_Server if service.is_streaming or is_stream else _Connection)(address, options)
+    broker.open()
+    client, name = broker.connection, broker.name
     try:
         _prepare(client, name, options)
-        service.announce(_broker.announced(binding, options.tls))
+        service.announce(address)
         if service.is_streaming:
             _serve_replies(client, name, options, service)
         elif is_stream:
@@ -213,7 +195,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         else:
             _serve_calls(client, name, options, service)
     except RedisError as reason:
-        raise _failed("the server cannot go on", reason) from reason
+        raise broker.failed(reason) from reason
 
 
 def _prepare(client: Any, name: str, options: Options) -> None:
@@ -303,48 +285,33 @@ def _wait_until_read(length_of: Callable[[Any], int], key: bytes | str, length: 
         pause_s = min(2 * pause_s, longest_s)
 
 
-def _failed(what: str, reason: Exception) -> TransportError:
-    """Return the error for a command that failed."""
-    if isinstance(reason, ResponseError) and "maxmemory" in str(reason):
-        return TransportError(f"{what}: the broker's memory is full: {reason}", "full")
-    return TransportError(f"{what}: {reason}", "read" if isinstance(reason, redis.ConnectionError) else "call")
-
-
-class Client:
+class Client(_Connection):
     """One connection to the broker, and a list of its own for replies."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._name = _broker.split(address)
-        self._options = options
-
-    def open(self) -> None:
-        """Connect."""
-        self._redis = _connect(self._where, self._options)
+    def connect(self) -> None:
+        super().connect()
         self._key = secrets.token_hex(KEY_BYTES // 2).encode()
-        self._exchange = self._at_once if self._options.pipelining else self._in_turn
-        self._ask = self._append if self._options.queue == "stream" else self._redis.rpush
+        self._exchange = self._at_once if self.options.pipelining else self._in_turn
+        self._ask = self._append if self.options.queue == "stream" else self.connection.rpush
 
     def call(self, payload: bytes) -> bytes:
         """Push or append a request and wait for its reply."""
-        try:
-            reply = self._exchange(payload)
-        except RedisError as reason:
-            raise _failed("the call failed", reason) from reason
+        reply = self._exchange(payload)
         if reply is None:
-            raise _broker.no_reply(self._name)
+            raise _broker.no_reply(self.name)
         return reply
 
     def _append(self, name: str, request: bytes) -> None:
-        self._redis.xadd(name, {FIELD: request})
+        self.connection.xadd(name, {FIELD: request})
 
     def _in_turn(self, payload: bytes) -> bytes | None:
-        self._ask(self._name, self._key + payload)
-        popped = self._redis.blpop(self._key, _broker.WAIT_S)
+        self._ask(self.name, self._key + payload)
+        popped = self.connection.blpop(self._key, _broker.WAIT_S)
         return popped and popped[1]
 
     def _at_once(self, payload: bytes) -> bytes | None:
-        commands = self._redis.pipeline(transaction=False)
-        commands.rpush(self._name, self._key + payload)
+        commands = self.connection.pipeline(transaction=False)
+        commands.rpush(self.name, self._key + payload)
         commands.blpop(self._key, _broker.WAIT_S)
         popped = commands.execute()[1]
         return popped and popped[1]
@@ -352,11 +319,9 @@ class Client:
     def close(self) -> None:
         """Remove the replies that nobody read, and disconnect."""
         try:
-            self._redis.delete(self._key)
-        except RedisError as reason:
-            raise _failed("the connection cannot be closed in order", reason) from reason
+            self.connection.delete(self._key)
         finally:
-            self._redis.close()
+            super().close()
 
 
 class StreamClient(Client):
@@ -364,26 +329,18 @@ class StreamClient(Client):
 
     def stream(self, payload: bytes) -> Iterator[bytes]:
         """Push a request and yield its replies."""
-        try:
-            self._ask(self._name, self._key + payload)
-            while reply := self._redis.blpop(self._key, 0)[1]:
-                yield reply
-        except RedisError as reason:
-            raise _failed("the stream failed", reason) from reason
+        self._ask(self.name, self._key + payload)
+        while reply := self.connection.blpop(self._key, 0)[1]:
+            yield reply
 
 
-class Sender:
+class Sender(_Connection):
     """The sending end of a one-way stream: it pushes messages to the receiver, and waits where many are unread."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._name = _broker.split(address)
-        self._options = options
+    def connect(self) -> None:
+        super().connect()
         self._waiting: list[bytes] = []
         self._together = 1  # the first message goes at once: the receiver waits for it
-
-    def open(self) -> None:
-        """Connect."""
-        self._redis = _connect(self._where, self._options)
 
     def send(self, payload: bytes) -> None:
         """Push a message, at once or together with those that follow it; the last, an empty one, at once."""
@@ -391,23 +348,16 @@ class Sender:
         if len(self._waiting) < self._together and payload != END:
             return
         size = max(1, len(self._waiting[0]))
-        if self._options.pipelining:
+        if self.options.pipelining:
             self._together = max(1, min(TOGETHER, TOGETHER_BYTES // size))
         most = _broker_ends.most_ahead(size)
-        try:
-            if _push(self._redis, self._name, self._waiting, self._options) > most:
-                length_of = self._redis.xlen if self._options.queue == "stream" else self._redis.llen
-                _wait_until_read(length_of, self._name, most // 2)
-        except RedisError as reason:
-            raise _failed("a message could not be sent", reason) from reason
+        if _push(self.connection, self.name, self._waiting, self.options) > most:
+            length_of = self.connection.xlen if self.options.queue == "stream" else self.connection.llen
+            _wait_until_read(length_of, self.name, most // 2)
         self._waiting.clear()
 
-    def close(self) -> None:
-        """Disconnect."""
-        self._redis.close()
 
-
-class Receiver:
+class Receiver(_Connection):
     """The receiving end of a one-way stream: it takes messages, one by one or as many as are there.
 
     Entries of a stream are taken as many as are there, and acknowledged when the next ones are asked for.
@@ -415,43 +365,28 @@ class Receiver:
 
     def __init__(self, binding: Binding, options: Options) -> None:
         self.address = _broker.announced(binding, options.tls)
-        where, self._name = _broker.split(self.address)
-        self._redis = _connect(where, options)
-        _prepare(self._redis, self._name, options)
+        super().__init__(self.address, options)
+        self.open()
+        _prepare(self.connection, self.name, options)
         self._take = self._of_stream if options.queue == "stream" else self._of_list
         self._together = TOGETHER if options.pipelining else 1
         self._taken: deque[bytes] = deque()
         self._numbers: list[bytes] = []  # of the entries that are not acknowledged
 
     def receive(self) -> bytes:
-        """Return the next message, waiting for it."""
         if not self._taken:
-            try:
-                self._taken.extend(self._take())
-            except RedisError as reason:
-                raise _failed("no message could be received", reason) from reason
+            self._taken.extend(self._take())
         return self._taken.popleft()
 
     def _of_list(self) -> Sequence[bytes]:
-        return self._redis.blmpop(0, 1, self._name, direction="LEFT", count=self._together)[1]
+        return self.connection.blmpop(0, 1, self.name, direction="LEFT", count=self._together)[1]
 
     def _of_stream(self) -> Sequence[bytes]:
         if self._numbers:
-            _acknowledge(self._redis, self._name, self._numbers)
-        entries = _read(self._redis, self._name, TOGETHER)
+            _acknowledge(self.connection, self.name, self._numbers)
+        entries = _read(self.connection, self.name, TOGETHER)
         self._numbers = [number for number, _ in entries]
         return [message for _, message in entries]
 
-    def close(self) -> None:
-        """Disconnect."""
-        self._redis.close()
 
-
-class Wire(_redis_wire.Wire):
-    """The same calls for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        if options.tls:
-            raise ValueError("the engine wire speaks to Redis without encryption: give tls false")
-        ask = (b"XADD", b"", b"*", FIELD) if options.queue == "stream" else (b"RPUSH", b"")
-        super().__init__(address, ask, KEY_BYTES, options.pipelining)
+Wire = _redis_wire.Wire

@@ -4,37 +4,26 @@ import contextlib
 import select
 import socket
 import struct
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import TransportError
 from bench.replies import END
-from bench.systems import _connections, _messages, _tls
+from bench.systems import _client, _connections, _messages, _tls, _wire
 
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
+FOR_WIRE = {"writes": 1}
+FOR_MULTIPLEXED = {"writes": 1, "tls": False}  # an encrypted connection carries one call at a time here
 
 Send = Callable[[bytes], None]
 Receive = Callable[[], bytes | None]
 
 PREFIX = 4
-MOST_BYTES = 256_000_000  # of one response, where they are gathered unseen
 pack, unpack = struct.Struct("!I").pack, struct.Struct("!I").unpack_from
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: nothing is sent again on a new connection",
-        "ordering": "in order on a connection",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the reply",
-        "source": "https://www.rfc-editor.org/rfc/rfc9293",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -96,21 +85,18 @@ def caller(connection: socket.socket, options: Options) -> Callable[[bytes], byt
     sendall, recv, in_one = connection.sendall, connection.recv, options.writes == 1
 
     def call(payload: bytes) -> bytes:
+        if in_one:
+            sendall(pack(len(payload)) + payload)
+        else:
+            send(payload)
+        data = recv(65536)
         try:
-            if in_one:
-                sendall(pack(len(payload)) + payload)
-            else:
-                send(payload)
-            data = recv(65536)
-            try:
-                if unpack(data)[0] + PREFIX == len(data):
-                    return data[PREFIX:]
-            except struct.error:
-                if not data:
-                    raise TransportError("the server closed the connection instead of answering", "read") from None
-            return _rest(data, recv)
-        except OSError as reason:
-            raise TransportError(f"the call failed: {reason}{_tls.hint(options.tls, reason)}", "read") from reason
+            if unpack(data)[0] + PREFIX == len(data):
+                return data[PREFIX:]
+        except struct.error:
+            if not data:
+                raise TransportError("the server closed the connection instead of answering", "read") from None
+        return _rest(data, recv)
 
     return call
 
@@ -143,8 +129,8 @@ def _rest(data: bytes, recv: Callable[[int], bytes]) -> bytes:
     while len(data) < PREFIX:
         data += _more(65536, recv)
     chunks, missing = [data], unpack(data)[0] + PREFIX - len(data)
-    if missing > MOST_BYTES:
-        text = f"a message is larger than {MOST_BYTES:,} bytes: the peer does not speak this protocol"
+    if missing > _wire.MOST_BYTES:
+        text = f"a message is larger than {_wire.MOST_BYTES:,} bytes: the peer does not speak this protocol"
         raise TransportError(_tls.plain_text(data) or text, "connect")
     while missing > 0:
         chunks.append(_more(missing, recv))
@@ -204,157 +190,89 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
     listener, address = _connections.bound(binding, options.tls, backlog=1024)
     service.announce(address)
-    work: Any = (_stream_all, service.replies) if service.is_streaming else (_answer_all, service.answer)
-    while True:
-        connection, _ = listener.accept()
-        threading.Thread(target=work[0], args=(connection, options, work[1]), daemon=True).start()
+    if service.is_streaming:
+        _connections.serve(listener, lambda connection: _stream_all(connection, options, service.replies))
+    _connections.serve(listener, lambda connection: _answer_all(connection, options, service.answer))
 
 
-class Client:
-    """One connection to the server."""
+class Client(_client.SocketClient):
+    """One connection to the server; a call is a closure, see ``stream``."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._address = parse_address(address)
-        self._options = options
-
-    def open(self) -> None:
-        """Connect."""
-        options = self._options
-        self._connection = _connections.connect(self._address, False, options.tls, options.tls_session)
-        self._call = caller(self._connection, self._options)
+    def connect(self) -> None:
+        options = self.options
+        self.connection = _connections.connect(self.server, False, options.tls, options.tls_session)
+        self.call = caller(self.connection, options)
         self._messages: Iterator[bytes] | None = None
-
-    @property
-    def call(self) -> Callable[[bytes], bytes]:
-        """Send one request and return its reply (a closure, see ``stream``)."""
-        return self._call
-
-    @property
-    def resumed(self) -> bool | None:
-        """Whether the connection resumed a TLS session; None without TLS."""
-        return _tls.was_resumed(self._connection)
 
     def stream(self, payload: bytes) -> Iterator[bytes]:
         """Send one request and yield its replies, until a message without content."""
         if self._messages is None:
-            self._messages = messages(self._connection)
-        try:
-            stream(self._connection, self._options.client_nodelay, self._options.writes)[0](payload)
-            while reply := next(self._messages):
-                yield reply
-        except StopIteration:
-            raise TransportError("the server closed the connection in the middle of a stream", "read") from None
-        except OSError as reason:
-            raise TransportError(f"the stream failed: {reason}", "read") from reason
-
-    def close(self) -> None:
-        """Disconnect."""
-        if self._options.tls:
-            _tls.keep_session(self._connection, self._address)
-        self._connection.close()
+            self._messages = messages(self.connection)
+        stream(self.connection, self.options.client_nodelay, self.options.writes)[0](payload)
+        for reply in self._messages:
+            if not reply:
+                return
+            yield reply
+        raise TransportError("the server closed the connection in the middle of a stream", "read")
 
 
 StreamClient = Client
 
 
-class Wire:
+class Wire(_wire.Wire):
     """Requests and responses as bytes; without TLS it has no state, so connections could share an instance."""
 
-    last = False
     has_streams = True
 
-    def __init__(self, address: str, options: Options) -> None:
-        if options.writes != 1:
-            raise ValueError("the engine wire sends each request in one write: give writes 1")
-        self._where, self._options = parse_address(address), options
-        self.tls = _tls.Layer(self._where, options.tls_session) if options.tls else None
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        return _connections.connect(self._where, self._options.client_nodelay)
-
     def request(self, payload: bytes) -> bytes:
-        """Return a request: its length, the payload."""
         return pack(len(payload)) + payload
 
-    def end(self, buffer: bytes | bytearray, length: int) -> int:
-        """Return how many bytes the first response takes, 0 if it is incomplete; TransportError if too large."""
-        if length < PREFIX:
-            return 0
-        stop = PREFIX + unpack(buffer)[0]
-        if stop > MOST_BYTES:
-            raise TransportError(
-                f"a response is larger than {MOST_BYTES:,} bytes: the peer does not speak this protocol"
-            )
-        return stop if stop <= length else 0
+    def size(self, buffer: bytes | bytearray, length: int) -> int:
+        return PREFIX + unpack(buffer)[0] if length >= PREFIX else 0
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload in a whole response."""
         return response[PREFIX:]
 
 
-class MultiplexedWire(Wire):
-    """Requests that leave before earlier ones are answered; responses come in order."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        if options.tls:
-            raise ValueError("an encrypted connection carries one call at a time here: give tls false")
-        super().__init__(address, options)
+MultiplexedWire = Wire  # responses come in order
 
 
-class Multiplexed:
+class Multiplexed(_client.Client):
     """One connection on which requests leave before earlier ones are answered (pipelining); replies come in order."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        if options.writes != 1:
-            raise ValueError("several calls under way on one connection leave in one write each: give writes 1")
-        if options.tls:
-            raise ValueError("an encrypted connection carries one call at a time here: give tls false")
-        self._where, self._options = parse_address(address), options
+    def connect(self) -> None:
         self._under_way: deque[int] = deque()
         self._came = _messages.Buffer()
-
-    def open(self) -> None:
-        """Connect."""
-        self._connection = _connections.connect(self._where, self._options.client_nodelay)
-        self._connection.setblocking(False)
+        self.connection = _connections.connect(self.server, self.options.client_nodelay)
+        self.connection.setblocking(False)
 
     def send(self, number: int, payload: bytes) -> None:
-        """Send one request."""
         self._under_way.append(number)
         rest = memoryview(pack(len(payload)) + payload)
         while rest:
             try:
-                rest = rest[self._connection.send(rest) :]
+                rest = rest[self.connection.send(rest) :]
             except BlockingIOError:
                 self._wait_for_room()
-            except OSError as reason:
-                raise TransportError(f"the call failed: {reason}", "read") from reason
 
     def _wait_for_room(self) -> None:
         """Wait until more can be sent; take in replies meanwhile, or both sides would wait for each other."""
-        if select.select([self._connection], [self._connection], [])[0]:
+        if select.select([self.connection], [self.connection], [])[0]:
             self._take_in()
 
     def receive(self) -> tuple[int, bytes]:
         """Return the number of the oldest call under way, and its reply, waiting for it."""
         while (reply := self._came.take()) is None:
-            select.select([self._connection], [], [])
+            select.select([self.connection], [], [])
             self._take_in()
         return self._under_way.popleft(), reply
 
     def _take_in(self) -> None:
         """Read what has come; TransportError at the end of the connection."""
         try:
-            data = self._connection.recv(1 << 18)
+            data = self.connection.recv(1 << 18)
         except BlockingIOError:
             return
-        except OSError as reason:
-            raise TransportError(f"the call failed: {reason}", "read") from reason
         if not data:
             raise TransportError("the server closed the connection instead of answering", "read")
         self._came.add(data)
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._connection.close()

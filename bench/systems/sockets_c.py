@@ -14,7 +14,6 @@ VERSION_COMMANDS = {"g++": "g++ --version"}
 programs.need((), "g++")
 
 SOURCE = _native.Source("_sockets_c.cpp", "sockets_c", ("-pthread",))
-GUARANTEES = "sockets"  # as that system's
 Options = _native.Options  # TCP_NODELAY is set on both sides, and each message is one write
 
 
@@ -36,8 +35,8 @@ class Load(_native.Load):
     """The closed load by the program, over connections that are made here."""
 
     def _start(self, words: list[object]) -> _native.Program:
-        where = parse_address(self._address)
-        connections = [_connections.connect(where, nodelay=True) for _ in range(self._callers)]
+        address = parse_address(self._address)
+        connections = [_connections.connect(address, nodelay=True) for _ in range(self._callers)]
         return SOURCE.start([*words, *(connection.fileno() for connection in connections)], connections)
 
 

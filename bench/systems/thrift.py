@@ -17,24 +17,13 @@ from thriftpy2.transport import TBufferedTransportFactory, TServerSocket, TSocke
 from thriftpy2.transport.memory import TMemoryBuffer
 
 from bench import codecs, message_types
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import TransportError, unknown
-from bench.systems import _connections, _tls
+from bench.systems import _client, _connections, _tls, _wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.25
 REQUIRES = ("thriftpy2",)
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: the client does not retry",
-        "ordering": "in order on a connection, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the reply",
-        "source": "https://github.com/apache/thrift/blob/master/doc/specs/thrift-rpc.md",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -117,19 +106,16 @@ TRANSPORT, PROTOCOL = TBufferedTransportFactory(), TBinaryProtocolFactory()
 class _Listener(TServerSocket):
     """The library's listening socket, at an address of this package; its own lets other servers share the port."""
 
-    def __init__(self, listener: socket.socket, nodelay: bool) -> None:
+    def __init__(self, listener: socket.socket) -> None:
         super().__init__()
-        self.sock, self._nodelay = listener, nodelay
+        self.sock = listener
 
     def listen(self) -> None:
         """Do nothing: it listens already."""
 
     def accept(self) -> Any:
         """Return the next connection; the library would end it after 3 s without a call."""
-        connection, _ = self.sock.accept()
-        if self._nodelay and connection.family != socket.AF_UNIX:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return TSocket(sock=connection)
+        return TSocket(sock=self.sock.accept()[0])
 
 
 class _Handler:
@@ -143,11 +129,11 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
     logging.getLogger("thriftpy2").addHandler(logging.NullHandler())  # of clients that disconnect
     logging.getLogger("thriftpy2").propagate = False
-    listener, address = _connections.bound(binding, options.tls)
+    listener, address = _connections.bound(binding, options.tls, nodelay=options.server_nodelay)
     has_structures = binding.message != message_types.BYTES and options.codec == "thrift"
     server = TThreadedServer(
         TProcessor(_structures().Messages if has_structures else _echo(), _Handler(service)),
-        _Listener(listener, options.server_nodelay),
+        _Listener(listener),
         itrans_factory=TRANSPORT,
         iprot_factory=PROTOCOL,
         daemon=True,
@@ -156,16 +142,15 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     server.serve()
 
 
-class Client:
-    """One connection."""
+class Client(_client.Client):
+    """One connection; a call, of bytes or of a structure, is the method of the library's client for what it carries."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._options = parse_address(address), options
+    ERRORS = (Exception,)  # beside its own errors the library lets through what its steps raise on bad input
 
-    def open(self) -> None:
-        """Connect."""
-        connection = _connections.connect(self._where, nodelay=True, tls=self._options.tls)  # as the library does
-        self._protocol = PROTOCOL.get_protocol(TRANSPORT.get_transport(TSocket(sock=connection)))
+    def connect(self) -> None:
+        by_socket = _connections.connect(self.server, nodelay=True, tls=self.options.tls)  # as the library does
+        self._protocol = PROTOCOL.get_protocol(TRANSPORT.get_transport(TSocket(sock=by_socket)))
+        self.connection = self._protocol.trans
         self._call: Any = self._first
 
     def _first(self, payload: Any) -> Any:
@@ -178,67 +163,45 @@ class Client:
         return self._call(payload)
 
     def call(self, payload: Any) -> Any:
-        """Make one call, of bytes or of a structure, and return its reply."""
-        try:
-            return self._call(payload)
-        except (OSError, TTransportException, TApplicationException) as reason:
-            raise self._failed(reason) from reason
-        except Exception as reason:  # the library lets through what its steps raise on bad input
-            raise TransportError(f"the reply is not the expected one: {type(reason).__name__}: {reason}") from reason
+        return self._call(payload)
 
-    def _failed(self, reason: Any) -> TransportError:
-        """Return the error for a call without a reply."""
-        ended = isinstance(reason, TTransportException) and reason.type == TTransportException.END_OF_FILE
-        why = "the server closed the connection instead of answering" if ended else str(reason)
-        hint = _tls.IF if ended and not self._options.tls else _tls.hint(self._options.tls, reason)
-        return TransportError(f"the call failed: {why}{hint}", "read")
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._protocol.trans.close()
+    def failed(self, reason: BaseException) -> TransportError:
+        if isinstance(reason, TTransportException) and reason.type == TTransportException.END_OF_FILE:
+            hint = "" if self.options.tls else _tls.IF
+            return TransportError(
+                f"the call failed: the server closed the connection instead of answering{hint}", "read"
+            )
+        if isinstance(reason, OSError | TTransportException | TApplicationException):
+            return super().failed(reason)
+        return TransportError(f"the reply is not the expected one: {type(reason).__name__}: {reason}")
 
 
 CALL, REPLY = 1, 2  # kinds of messages
 STRING = b"\x0b"  # the type of a field of bytes
-MOST_BYTES = 256_000_000
 _message, _size = struct.Struct("!HHI4sI"), struct.Struct("!I")  # version, kind, the method's name and its length, 0
 _version, _method = 0x8001, b"call"
 
 
-class Wire:
+class Wire(_wire.Wire):
     """Calls and replies as bytes, of the binary protocol, for the load generator ``wire``; without TLS it has no state.
 
     Source: https://github.com/apache/thrift/blob/master/doc/specs/thrift-binary-protocol.md
     """
 
-    last = False
     _begins = _message.pack(_version, REPLY, len(_method), _method, 0) + STRING + b"\0\0"
-
-    def __init__(self, address: str, options: Options) -> None:
-        self._where = parse_address(address)
-        self.tls = _tls.Layer(self._where) if options.tls else None
-
-    def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        return _connections.connect(self._where, nodelay=True)
 
     def request(self, payload: bytes) -> bytes:
         """Return a call: the message's head, a structure of one field, its end."""
         head = _message.pack(_version, CALL, len(_method), _method, 0)
         return b"".join((head, STRING, b"\0\x01", _size.pack(len(payload)), payload, b"\0"))
 
-    def end(self, buffer: bytes | bytearray, length: int) -> int:
-        """Return how many bytes the first reply takes, 0 if it is incomplete; TransportError for another message."""
+    def size(self, buffer: bytes | bytearray, length: int) -> int:
         begins = len(self._begins)
         if not self._begins.startswith(bytes(buffer[: min(length, begins)])):
             raise TransportError(f"a message is no reply to a call: it begins with {bytes(buffer[:begins])!r}")
         if length < begins + _size.size:
             return 0
-        stop = begins + _size.size + _size.unpack_from(buffer, begins)[0] + 1
-        if stop > MOST_BYTES:
-            raise TransportError(f"a reply is larger than {MOST_BYTES:,} bytes")
-        return stop if stop <= length else 0
+        return begins + _size.size + int(_size.unpack_from(buffer, begins)[0]) + 1
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload in a whole reply."""
         return response[len(self._begins) + _size.size : -1]

@@ -19,7 +19,8 @@ from bench.contract import Binding, RouterService, Service, parse_address
 from bench.errors import TransportError
 from bench.process import event_loops
 from bench.replies import END
-from bench.systems import _crossbar, _tls, _wamp_wire
+from bench.systems import _client, _crossbar, _tls, _wamp_wire
+from bench.systems._wamp_wire import PROCEDURE
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
@@ -27,20 +28,8 @@ REQUIRES = ("autobahn", "cbor2", "msgpack")
 GROUP = "broker"
 ENVIRONMENT = "crossbar"
 ENCRYPTED = ("tcp",)  # the router's endpoints at socket files do not encrypt
-
-REALM, PROCEDURE = "roundtrip", "roundtrip.echo"
+FOR_WIRE = {"framing": "rawsocket", "serializer": "msgpack", "tls": False}
 FRAMINGS = ("rawsocket", "websocket")
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: the router forwards a call once, and forgets it with its sessions",
-        "ordering": "calls of one session to one callee in order",
-        "persistence": "nothing is stored by the router",
-        "back_pressure": "none: what a slow side does not read is kept in the router's memory",
-        "acknowledgement": "the result or the error",
-        "source": "https://wamp-proto.org/wamp_latest_ietf.html https://crossbar.io/docs/",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -104,7 +93,7 @@ def _configuration(addresses: dict[str, str], credentials: str) -> dict[str, Any
     anyone = {"name": "anonymous", "permissions": [{"uri": "", "match": "prefix", "allow": _ALLOWED}]}
     worker = {
         "type": "router",
-        "realms": [{"name": REALM, "roles": [anyone]}],
+        "realms": [{"name": _wamp_wire.REALM, "roles": [anyone]}],
         "transports": [
             {
                 "type": name.split()[1],
@@ -123,7 +112,7 @@ class _Session(ApplicationSession):
     """A WAMP session that can be waited for: ``joined``, and ``gone``."""
 
     def __init__(self) -> None:
-        super().__init__(ComponentConfig(REALM))
+        super().__init__(ComponentConfig(_wamp_wire.REALM))
         loop = asyncio.get_running_loop()
         self.joined: asyncio.Future[None] = loop.create_future()
         self.gone: asyncio.Future[None] = loop.create_future()
@@ -145,8 +134,8 @@ class _Session(ApplicationSession):
 
 
 async def _join(address: str, options: Options) -> _Session:
-    """Connect to a router and return the session once it has joined the realm."""
-    session, where, loop = _Session(), parse_address(address), asyncio.get_running_loop()
+    """Connect to a router and return the session once it has joined the realm; OSError where that is not possible."""
+    session, router, loop = _Session(), parse_address(address), asyncio.get_running_loop()
     serializer = SERID_TO_SER[options.serializer]()
     if options.framing == "rawsocket":
         factory: Any = WampRawSocketClientFactory(lambda: session, serializer=serializer)
@@ -156,32 +145,23 @@ async def _join(address: str, options: Options) -> _Session:
     secure: dict[str, Any] = {}
     if options.tls:
         secure = {"ssl": _tls.client_context(), "ssl_handshake_timeout": _tls.HANDSHAKE_S}
-    try:
-        if where.transport == "ipc":
-            await loop.create_unix_connection(factory, where.path)
-        else:
-            await loop.create_connection(factory, where.host, where.port, **secure)
-        await asyncio.wait_for(session.joined, JOIN_S)
-    except OSError as reason:  # TimeoutError too
-        if _tls.is_handshake(reason, options.tls):
-            raise _tls.failed(reason) from reason
-        text = f"cannot join the router at {address}: {str(reason) or 'no greeting came'}"
-        raise TransportError(text + _tls.IF * (not options.tls and isinstance(reason, TimeoutError))) from reason
+    if router.transport == "ipc":
+        await loop.create_unix_connection(factory, router.path)
+    else:
+        await loop.create_connection(factory, router.host, router.port, **secure)
+    await asyncio.wait_for(session.joined, JOIN_S)
     return session
 
 
 JOIN_S = 3.0  # before the deadline of a start whose target is named, so that the reason is said
-FAILURES = (TransportLost, ApplicationError, SerializationError, PayloadExceededError, ValueError)
 
 
-def serve(binding: Binding, options: Options, service: Service) -> None:
+async def serve(binding: Binding, options: Options, service: Service) -> None:
     """Register the procedure at the router and answer its calls, until the process ends."""
-    event_loops.run(_serve(binding, options, service), options)
-
-
-async def _serve(binding: Binding, options: Options, service: Service) -> None:
     router = binding.router[_endpoint_name(binding.transport, options)]
-    session = await _join(router, options)
+    client = Client(router, options)
+    await client.open()
+    session = client.connection
     procedure = PROCEDURE if binding.is_named else f"{PROCEDURE}.{os.getpid()}"  # the router outlives its callees
     try:
         many = service.is_streaming
@@ -215,39 +195,42 @@ MOST_UNSENT = 65_536  # bytes of replies that wait for the router to read
 FULL_S = 0.002  # between two looks whether it has
 
 
-class Client:
+class Client(_client.AsyncClient):
     """One WAMP session that calls the procedure; an address may name another procedure after "#"."""
 
+    ERRORS = (TransportLost, ApplicationError, SerializationError, PayloadExceededError, ValueError, OSError)
+    KIND = "call"
+
     def __init__(self, address: str, options: Options) -> None:
+        super().__init__(address, options)
         self._router, _, procedure = address.partition("#")
         self._procedure = procedure or PROCEDURE
-        self._options = options
 
-    async def open(self) -> None:
-        """Connect and join."""
-        self._session = await _join(self._router, self._options)
-        self._call = self._session.call
+    async def connect(self) -> None:
+        self.connection = await _join(self._router, self.options)
 
     async def call(self, payload: bytes) -> bytes:
-        """Call the procedure and return its result."""
-        try:
-            return await self._call(self._procedure, payload)
-        except FAILURES as reason:
-            raise self._failed(reason) from reason
+        return await self.connection.call(self._procedure, payload)
 
-    def _failed(self, reason: Exception) -> TransportError:
+    def unreachable(self, reason: BaseException) -> TransportError:
+        if _tls.is_handshake(reason, self.options.tls):
+            return _tls.failed(reason)
+        hint = _tls.IF if isinstance(reason, TimeoutError) and not self.options.tls else ""
+        return TransportError(f"cannot join the router at {self._router}: {str(reason) or 'no greeting came'}{hint}")
+
+    def failed(self, reason: BaseException) -> TransportError:
+        text = str(reason)
         if isinstance(reason, TransportLost):
-            return TransportError("the call failed: the connection to the router was lost")
-        said = str(reason)
-        if isinstance(reason, ApplicationError):
-            said = " ".join([reason.error, *map(str, reason.args)])
-        return TransportError(f"the call of {self._procedure} failed: {said}")
+            text = "the connection to the router was lost"
+        elif isinstance(reason, ApplicationError):
+            text = " ".join([reason.error, *map(str, reason.args)])
+        return TransportError(f"the call of {self._procedure} failed: {text}")
 
     async def close(self) -> None:
         """Leave the realm and disconnect."""
-        if self._session.is_attached():
-            self._session.leave()
-            await self._session.gone
+        if self.connection.is_attached():
+            self.connection.leave()
+            await self.connection.gone
 
 
 class StreamClient(Client):
@@ -255,43 +238,27 @@ class StreamClient(Client):
 
     _shared: ClassVar[dict[str, asyncio.Task[_Session]]] = {}
 
-    async def open(self) -> None:
+    async def connect(self) -> None:
         """Join, unless another client of this process has done so and its session lives."""
         joining = self._shared.get(self._router)
         if joining is None or (joining.done() and not _is_alive(joining)):
-            joining = self._shared[self._router] = asyncio.create_task(_join(self._router, self._options))
-        self._session = await joining
-        self._call = self._session.call
+            joining = self._shared[self._router] = asyncio.create_task(_join(self._router, self.options))
+        self.connection = await joining
 
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
         """Call the procedure and yield its progressive results."""
         inbox: asyncio.Queue[bytes] = asyncio.Queue()
-        try:
-            result = self._call(self._procedure, payload, options=CallOptions(on_progress=inbox.put_nowait))
-            result.add_done_callback(lambda _: inbox.put_nowait(END))
-            while reply := await inbox.get():
-                yield reply
-            await result
-        except FAILURES as reason:
-            raise self._failed(reason) from reason
+        options = CallOptions(on_progress=inbox.put_nowait)
+        result = self.connection.call(self._procedure, payload, options=options)
+        result.add_done_callback(lambda _: inbox.put_nowait(END))
+        while reply := await inbox.get():
+            yield reply
+        await result
 
 
 def _is_alive(joining: asyncio.Task[_Session]) -> bool:
     return not joining.cancelled() and joining.exception() is None and bool(joining.result().is_attached())
 
 
-class Multiplexed(Client):
-    """One session on which several calls are awaited at once."""
-
-
-class Wire(_wamp_wire.Wire):
-    """The same calls for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        if (options.framing, options.serializer, options.tls) != ("rawsocket", "msgpack", False):
-            raise ValueError(
-                "the engine wire calls by raw sockets and MessagePack: give framing rawsocket, serializer msgpack and "
-                "tls false"
-            )
-        router, _, procedure = address.partition("#")
-        super().__init__(router, REALM, procedure or PROCEDURE)
+Multiplexed = Client  # several calls are awaited at once
+Wire = _wamp_wire.Wire

@@ -3,36 +3,22 @@
 import asyncio
 import importlib
 import importlib.util
-import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import NotInstalledError, TransportError
 from bench.process import event_loops
 from bench.replies import END
-from bench.systems import _asgi, _connections, _http_wire, _tls, _websocket_wire
+from bench.systems import _asgi, _client, _connections, _http_wire, _tls, _websocket_wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
 REQUIRES = ("websockets",)
 ENCRYPTED = ("tcp",)
 GROUP = "http"
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: nothing is sent again",
-        "acknowledgement": "none by the protocol; here the reply",
-        "persistence": "nothing is stored",
-        "ordering": "in order on a connection",
-        "back_pressure": "the sender waits (flow control of TCP), once the library's buffer and the kernel's are full",
-        "source": (
-            "https://www.rfc-editor.org/rfc/rfc6455#section-5.4 "
-            "https://websockets.readthedocs.io/en/stable/topics/memory.html"
-        ),
-    },
-}
+FOR_WIRE = {"compress": False, "tls": False}  # it sends messages as they are
 
 LIBRARIES = {"websockets": "websockets.asyncio", "picows": "picows.websockets.asyncio"}
 UNLIMITED: dict[str, Any] = {"open_timeout": None, "ping_interval": None, "max_size": None}
@@ -70,19 +56,15 @@ def _library(options: Options, end: str) -> Any:
     return importlib.import_module(f"{LIBRARIES[options.library]}.{end}")
 
 
-def serve(binding: Binding, options: Options, service: Service) -> None:
+async def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
-    event_loops.run(_serve(binding, options, service), options)
-
-
-async def _serve(binding: Binding, options: Options, service: Service) -> None:
     if options.library == "picows" and binding.transport != "tcp":
         raise TransportError("picows sets options of TCP on each socket: use tcp, or library websockets for ipc")
     context = _tls.server_context(binding.credentials) if options.tls else None
     listener = _asgi.listen(binding.endpoint())
     handler = _streaming(service) if service.is_streaming else _answering(service)
-    given = options.settings() | {"sock": listener, "ssl": context, "backlog": _asgi.BACKLOG}
-    async with _library(options, "server").serve(handler, **given):
+    settings = options.settings() | {"sock": listener, "ssl": context, "backlog": _asgi.BACKLOG}
+    async with _library(options, "server").serve(handler, **settings):
         service.announce(_connections.announced(listener, binding.endpoint()))
         await asyncio.Event().wait()  # an event that nobody sets
 
@@ -107,67 +89,39 @@ def _streaming(service: Service) -> Any:
     return handler
 
 
-class Client:
+class Client(_client.AsyncClient):
     """One connection."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._where, self._options = parse_address(address), options
+    ERRORS = (Exception,)  # beside its own errors the library lets through what its steps raise on bad input
 
-    async def open(self) -> None:
-        """Connect, and upgrade to WebSocket."""
-        where, options = self._where, self._options
-        given = options.settings() | {"proxy": None}
+    async def connect(self) -> None:
+        options, settings = self.options, self.options.settings() | {"proxy": None}
         if options.tls:
-            given["ssl"] = _tls.client_context()
-        try:
-            if where.transport == "ipc":
-                given |= {"unix": True, "path": where.path}
-            url = f"ws{'s' * options.tls}://{_http_wire.authority(where)}/"
-            self._connection = await _library(options, "client").connect(url, **given)
-        except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
-            raise self._unconnected(reason) from reason
+            settings["ssl"] = _tls.client_context()
+        if self.server.transport == "ipc":
+            settings |= {"unix": True, "path": self.server.path}
+        url = f"ws{'s' * options.tls}://{_http_wire.authority(self.server)}/"
+        self.connection = await _library(options, "client").connect(url, **settings)
 
-    def _unconnected(self, reason: Exception) -> TransportError:
-        if _tls.is_handshake(reason, self._options.tls):
+    def unreachable(self, reason: BaseException) -> TransportError:
+        if _tls.is_handshake(reason, self.options.tls):
             return _tls.failed(reason)
         if isinstance(reason, OSError) and reason.errno:
-            return TransportError(f"cannot connect to {self._where}: {os.strerror(reason.errno)}", "connect")
-        text = f"{str(reason) or type(reason).__name__}{'' if self._options.tls else _tls.IF}"
-        return TransportError(f"no WebSocket at {self._where}: {text}", "connect")
+            return super().unreachable(reason)
+        text = f"{_client.words(reason)}{'' if self.options.tls else _tls.IF}"
+        return TransportError(f"no WebSocket at {self.server}: {text}", "connect")
 
     async def call(self, payload: bytes) -> bytes:
         """Send one message and return the next that comes."""
-        try:
-            await self._connection.send(payload)
-            return await self._connection.recv()
-        except Exception as reason:  # as in ``open``
-            raise _failed(reason) from reason
+        await self.connection.send(payload)
+        return await self.connection.recv()
 
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
         """Send one message and yield those that come, until an empty one."""
-        try:
-            await self._connection.send(payload)
-            while reply := await self._connection.recv():
-                yield reply
-        except Exception as reason:  # as in ``open``
-            raise _failed(reason) from reason
-
-    async def close(self) -> None:
-        """Disconnect, with the closing handshake."""
-        await self._connection.close()
+        await self.connection.send(payload)
+        while reply := await self.connection.recv():
+            yield reply
 
 
 StreamClient = Client
-
-
-def _failed(reason: Exception) -> TransportError:
-    return TransportError(f"the call failed: {str(reason) or type(reason).__name__}", "read")
-
-
-class Wire(_websocket_wire.Wire):
-    """The same messages for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        if options.compress or options.tls:
-            raise ValueError("the engine wire sends messages as they are: give compress false and tls false")
-        super().__init__(parse_address(address))
+Wire = _websocket_wire.Wire

@@ -1,7 +1,6 @@
 """Xmlrpc-c: the C++ library, Abyss and curl over HTTP or its packet stream; either side can be in Python."""
 
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,26 +21,6 @@ VERSION_COMMANDS = {"xmlrpc-c": "xmlrpc-c-config --version"}
 programs.need(["xmlrpc-c/server_pstream.hpp"], "g++ libxmlrpc-c++8-dev")
 
 SOURCE = _native.Source("_xmlrpc_c.cpp", "Xmlrpc-c", FLAGS)
-
-GUARANTEES = {
-    "": {
-        "delivery": "at least once where a kept connection breaks before the response: libcurl sends the request again",
-        "ordering": "in order on a connection, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the response with its status",
-        "source": (
-            "https://xmlrpc-c.sourceforge.io/doc/libxmlrpc_client.html "
-            "https://github.com/curl/curl/blob/master/lib/transfer.c"
-        ),
-    },
-    "protocol=pstream": {
-        "delivery": "at most once: nothing is sent again on a new connection",
-        "ordering": "in order on a connection",
-        "acknowledgement": "the reply",
-        "source": "https://xmlrpc-c.sourceforge.io/packetstream.php",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -86,36 +65,21 @@ class Load(_native.Load):
     """The closed load by the program."""
 
     def _start(self, words: list[object]) -> _native.Program:
-        where = parse_address(self._address)
+        address = parse_address(self._address)
         words.append(self._options.protocol)
         if self._options.protocol == "http":
-            return SOURCE.start([*words, f"http://{where.place}/RPC2"])
-        connections = [_connections.connect(where, self._options.client_nodelay) for _ in range(self._callers)]
+            return SOURCE.start([*words, f"http://{address.place}/RPC2"])
+        connections = [_connections.connect(address, self._options.client_nodelay) for _ in range(self._callers)]
         return SOURCE.start([*words, *(connection.fileno() for connection in connections)], connections)
 
 
-class Client:
-    """The client in Python that speaks the same protocol."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        system, its_options = _in_python(options)
-        self._client = system.Client(address, its_options)
-
-    def open(self) -> None:
-        """Connect."""
-        self._client.open()
-
-    @property
-    def call(self) -> Callable[[bytes], bytes]:
-        """Make one call and return its reply: the other client's own method."""
-        return self._client.call
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._client.close()
+def Client(address: str, options: Options) -> Any:  # noqa: N802 - stands for the classes of both protocols
+    """Return the client in Python that speaks the same protocol."""
+    system, its_options = _in_python(options)
+    return system.Client(address, its_options)
 
 
-def Wire(address: str, options: Options) -> Any:  # noqa: N802 - stands for the classes of both protocols
+def Wire(address: str, options: Options) -> Any:  # noqa: N802 - as ``Client``
     """Return the requests and responses of the protocol as bytes, for the load generator ``wire``."""
     system, its_options = _in_python(options)
     return system.Wire(address, its_options)

@@ -6,18 +6,18 @@ ends it (END), stands for the byte ESC in it (ESC), or means nothing (NOP). Stri
 
 import contextlib
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.contract import Binding, Service, parse_address
+from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _connections, _xmlrpc
+from bench.systems import _client, _connections, _wire, _xmlrpc
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.12
 REQUIRES = ()
+FOR_WIRE = {"writes": 1}
 
 MOST_BYTES = 256_000_000  # of one packet
 READ_BYTES = 1 << 16
@@ -25,17 +25,6 @@ READ_BYTES = 1 << 16
 ESC = b"\x1b"
 OPEN, END, LITERAL = b"\x1bPKT", b"\x1bEND", b"\x1bESC"
 WORDS = (b"PKT", b"END", b"ESC", b"NOP")
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: nothing is sent again on a new connection",
-        "ordering": "in order on a connection",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the reply",
-        "source": "https://xmlrpc-c.sourceforge.io/packetstream.php",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -153,37 +142,29 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Accept connections and answer each in a thread of its own."""
     listener, address = _connections.bound(binding)
     service.announce(address)
-    while True:
-        connection, _ = listener.accept()
-        threading.Thread(target=_answer_all, args=(connection, options, service.answer), daemon=True).start()
+    _connections.serve(listener, lambda connection: _answer_all(connection, options, service.answer))
 
 
-class Client:
+class Client(_client.Client):
     """One connection to the server."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._address = address
-        self._options = options
+    def connect(self) -> None:
         self._unpacker = Unpacker()
-
-    def open(self) -> None:
-        """Connect."""
-        self._connection = _connections.connect(parse_address(self._address))
-        self._send = sender(self._connection, self._options.client_nodelay, self._options.writes)
+        self.connection = _connections.connect(self.server)
+        self._send = sender(self.connection, self.options.client_nodelay, self.options.writes)
 
     def call(self, payload: bytes) -> bytes:
-        """Make one call and return its reply."""
-        try:
-            self._send(_xmlrpc.request(payload))
-            return _xmlrpc.result(self._receive())
-        except OSError as reason:
-            raise _xmlrpc.failed(reason) from reason
+        self._send(_xmlrpc.request(payload))
+        return _xmlrpc.result(self._receive())
+
+    def failed(self, reason: BaseException) -> TransportError:
+        return _xmlrpc.failed(reason)
 
     def _receive(self) -> bytes:
         """Return the next packet."""
         packets: list[bytes] = []
         while not packets:
-            data = self._connection.recv(READ_BYTES)
+            data = self.connection.recv(READ_BYTES)
             if not data:
                 raise TransportError("the server closed the connection instead of answering", "read")
             packets = self._unpacker.feed(data)
@@ -191,31 +172,18 @@ class Client:
             raise TransportError("more came than one reply: the server answers what was not asked")
         return packets[0]
 
-    def close(self) -> None:
-        """Disconnect."""
-        self._connection.close()
 
-
-class Wire:
+class Wire(_wire.Wire):
     """Calls and their replies as packets; one instance for each connection: it keeps its position."""
 
-    last = False
-
     def __init__(self, address: str, options: Options) -> None:
-        if options.writes != 1:
-            raise ValueError("the engine wire sends each request in one write: give writes 1")
-        self._where, self._options = parse_address(address), options
+        super().__init__(address, options)
         self._begin()
 
     def _begin(self) -> None:
         self._unpacker, self._seen = Unpacker(), 0
 
-    def connect(self) -> socket.socket:
-        """Return a connection to the server; TransportError where that is not possible."""
-        return _connections.connect(self._where, self._options.client_nodelay)
-
     def request(self, payload: bytes) -> bytes:
-        """Return a call with this payload."""
         return pack(_xmlrpc.request(payload))
 
     def end(self, buffer: bytes | bytearray, length: int) -> int:
@@ -230,6 +198,5 @@ class Wire:
         return stop
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload in a whole packet; TransportError for a fault."""
         (document,) = Unpacker().feed(response)
         return _xmlrpc.result(document)

@@ -3,34 +3,19 @@
 import http.client
 import xmlrpc.client
 import xmlrpc.server
-from collections.abc import Callable
 from dataclasses import dataclass
 from socketserver import ThreadingMixIn
 from typing import Any
 
 from bench import codecs
-from bench.contract import Address, Binding, Service, parse_address
+from bench.contract import Address, Binding, Service
 from bench.errors import TransportError
-from bench.systems import _connections, _http_wire, _tls, _xmlrpc
+from bench.systems import _client, _connections, _http_wire, _xmlrpc
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.12
 REQUIRES = ()
 GROUP = "http"
-
-GUARANTEES = {
-    "": {
-        "delivery": "at least once where a kept connection breaks: the client sends the request again, once",
-        "ordering": "in order on a connection, which carries one call at a time",
-        "persistence": "nothing is stored",
-        "back_pressure": "the sender blocks (flow control of the connection)",
-        "acknowledgement": "the response with its status",
-        "source": (
-            "https://docs.python.org/3/library/xmlrpc.client.html "
-            "https://github.com/python/cpython/blob/3.11/Lib/xmlrpc/client.py"
-        ),
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -92,74 +77,53 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
 class _Connection(http.client.HTTPConnection):
     """A connection for HTTP to a port or a socket file, with TLS that trusts the run's authority alone."""
 
-    def __init__(self, where: Address, tls: bool) -> None:
+    def __init__(self, address: Address, tls: bool) -> None:
         super().__init__("localhost")
-        self._where, self._is_encrypted = where, tls
+        self._address, self._is_encrypted = address, tls
 
     def connect(self) -> None:
-        """Connect."""
-        self.sock = _connections.connect(self._where, nodelay=True, tls=self._is_encrypted)
+        self.sock = _connections.connect(self._address, nodelay=True, tls=self._is_encrypted)
 
 
 class _Transport(xmlrpc.client.Transport):
     """The library's transport, to one server that may be at a Unix domain socket."""
 
-    def __init__(self, where: Address, options: Options) -> None:
+    def __init__(self, address: Address, options: Options) -> None:
         super().__init__(use_builtin_types=True)
         self.accept_gzip_encoding = False
-        self._where = where
+        self._address = address
         self._is_encrypted = options.tls
 
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
         """Return the connection, made if there is none."""
-        connection = self._connection[1] or _Connection(self._where, self._is_encrypted)
+        connection = self._connection[1] or _Connection(self._address, self._is_encrypted)
         self._connection = host, connection
         return connection
 
 
-class Client:
+class Client(_client.Client):
     """One client of the library's, with its connection."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._address = address
-        self._options = options
+    ERRORS = (Exception,)  # beside its own errors the library lets through what its steps raise on bad input
 
-    def open(self) -> None:
-        """Connect."""
-        where = parse_address(self._address)
-        place = _http_wire.authority(where)
-        self._transport = _Transport(where, self._options)
-        self._transport.make_connection(place).connect()
-        server = xmlrpc.client.ServerProxy(f"http://{place}/RPC2", transport=self._transport, use_builtin_types=True)
-        self._echo: Callable[[bytes], Any] = getattr(server, _xmlrpc.METHOD)
+    def connect(self) -> None:
+        place = _http_wire.authority(self.server)
+        self.connection = _Transport(self.server, self.options)
+        self.connection.make_connection(place).connect()
+        url = f"http://{place}/RPC2"
+        server = xmlrpc.client.ServerProxy(url, transport=self.connection, use_builtin_types=True)
+        self.call = getattr(server, _xmlrpc.METHOD)
 
-    def call(self, payload: bytes) -> bytes:
-        """Make one call and return its reply."""
-        try:
-            return self._echo(payload)
-        except TransportError:  # of connecting
-            raise
-        except Exception as reason:  # beside its own errors the library lets through what its steps raise on bad input
-            raise _xmlrpc.failed(reason, _tls.hint(self._options.tls, reason)) from reason
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._transport.close()
+    def failed(self, reason: BaseException) -> TransportError:
+        return _xmlrpc.failed(reason, self.hint(reason))
 
 
 class Wire(_http_wire.Responses):
     """Calls and their replies over HTTP/1.1; one instance for each connection: it keeps its position."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        super().__init__(address)
-        self.tls = _tls.Layer(self._where) if options.tls else None
-
     def request(self, payload: bytes) -> bytes:
-        """Return a call with this payload."""
-        return _http_wire.request(
-            "POST", "/RPC2", _xmlrpc.request(payload), _http_wire.authority(self._where), "text/xml"
-        )
+        place = _http_wire.authority(self.server)
+        return _http_wire.request("POST", "/RPC2", _xmlrpc.request(payload), place, "text/xml")
 
     def body(self, response: bytes, payload: bytes) -> bytes:
-        """Return the payload in a whole response; TransportError for a fault and for any status but 200."""
         return _xmlrpc.result(_http_wire.content(response))

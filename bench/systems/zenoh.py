@@ -22,26 +22,6 @@ ROUTER_OPTION = "router"
 ENCRYPTED = ("tcp",)
 PATIENCE_S = 3600.0  # for a reply: this package has its own deadlines
 
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: reliable from hop to hop while a connection lasts",
-        "ordering": "in order from one publisher; queries beside each other in no order",
-        "persistence": "nothing is stored",
-        "back_pressure": (
-            "the sender blocks (congestion control BLOCK, set here for one-way streams; the default of "
-            "publications drops)"
-        ),
-        "acknowledgement": "the reply; one way nobody",
-        "source": (
-            "https://docs.rs/zenoh/latest/zenoh/qos/enum.CongestionControl.html "
-            "https://docs.rs/zenoh/latest/zenoh/qos/enum.Reliability.html"
-        ),
-    },
-    "router=true": {
-        "persistence": "nothing is stored by the router",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Options:
@@ -60,14 +40,14 @@ class Options:
 def route(binding: Binding, options: Options, service: RouterService) -> None:
     """Run a session of the library as a router, in a process of its own, until it ends."""
     places = _broker.endpoints(binding, TRANSPORTS, ENCRYPTED, options.tls)
-    ends = [_zenoh.endpoint(where, name.endswith("tls")) for name, where in places.items()]
+    ends = [_zenoh.endpoint(address, name.endswith("tls")) for name, address in places.items()]
     words = python("bench.systems.zenoh", json.dumps(ends), binding.credentials)
     router = Process(words, start_new_session=True)
     service.adopt(router.pid)
-    said = router.output.readline().decode().strip()
-    if said != "ready":
-        raise TransportError(f"the zenoh router did not start: {said or 'it ended'}")
-    service.announce({name: str(where) for name, where in places.items()}, {})
+    line = router.output.readline().decode().strip()
+    if line != "ready":
+        raise TransportError(f"the zenoh router did not start: {line or 'it ended'}")
+    service.announce({name: str(address) for name, address in places.items()}, {})
     raise TransportError(f"the zenoh router ended with status {router.wait()}")
 
 
@@ -102,36 +82,30 @@ def _answering(session: Any, key: str, answer: Callable[[bytes], bytes]) -> Any:
     return session.declare_queryable(key, handle, complete=True)
 
 
-class _End:
+class _End(_broker.Client):
     """One session that is connected to the server's, or to the router."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._address, self._options, self._key = address, options, _key(address)
+    ERRORS = (zenoh.ZError,)
 
-    def _connect(self) -> None:
-        mode = "client" if self._options.router else "peer"
-        self._session = _zenoh.connected(mode, self._address, self._options.tls)
+    def connect(self) -> None:
+        mode = "client" if self.options.router else "peer"
+        self.connection = _zenoh.connected(mode, str(self.server), self.options.tls)
 
-    def close(self) -> None:
-        """Disconnect when all messages have been sent."""
-        self._session.close()
+    def failed(self, reason: BaseException) -> TransportError:
+        return TransportError(f"the call failed: {_zenoh.words(reason)}", "read")
 
 
 class Client(_End):
     """The client, whose queries are calls."""
 
-    def open(self) -> None:
+    def connect(self) -> None:
         """Connect, and wait until the server's declaration has come."""
-        self._connect()
-        querier = self._session.declare_querier(self._key, timeout=PATIENCE_S)
-        self._querier = _zenoh.matched(querier)
+        super().connect()
+        self._querier = _zenoh.matched(self.connection.declare_querier(self.name, timeout=PATIENCE_S))
 
     def call(self, payload: bytes) -> bytes:
         """Send one query and return its reply."""
-        try:
-            return _first(self._querier.get(payload=payload))
-        except zenoh.ZError as reason:
-            raise TransportError(f"the call failed: {_zenoh.words(reason)}", "read") from reason
+        return _first(self._querier.get(payload=payload))
 
 
 def _first(replies: Any) -> bytes:
@@ -146,16 +120,12 @@ def _first(replies: Any) -> bytes:
 class Sender(_End):
     """The sending end of a one-way stream: a publisher that waits while the connection takes nothing."""
 
-    def open(self) -> None:
+    def connect(self) -> None:
         """Connect, and wait until the receiver's declaration has come."""
-        self._connect()
+        super().connect()
         block = zenoh.CongestionControl.BLOCK  # the default drops what does not fit
-        publisher = self._session.declare_publisher(self._key, congestion_control=block)
-        self._publisher = _zenoh.matched(publisher)
-
-    def send(self, payload: bytes) -> None:
-        """Publish one message."""
-        self._publisher.put(payload)
+        publisher = self.connection.declare_publisher(self.name, congestion_control=block)
+        self.send = _zenoh.matched(publisher).put
 
 
 class Receiver:
@@ -166,11 +136,9 @@ class Receiver:
         self._subscriber: Any = self._session.declare_subscriber(_key(self.address), zenoh.handlers.FifoChannel(256))
 
     def receive(self) -> bytes:
-        """Return the next message, waiting for it."""
         return self._subscriber.recv().payload.to_bytes()
 
     def close(self) -> None:
-        """Release the session."""
         self._session.close()
 
 

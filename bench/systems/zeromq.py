@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 import zmq
 
-from bench import credentials as given  # ``credentials`` here is the contract's
+from bench import credentials as run_credentials  # ``credentials`` here is the contract's
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.systems import _tokens, _zmtp_wire
+from bench.systems import _client, _tokens, _zmtp_wire
 
 TRANSPORTS = ("inproc", "ipc", "tcp")
 REQUIRES = ("pyzmq",)
+FOR_WIRE = {"curve": False}
 VERSION_COMMANDS = {"libzmq of pyzmq": "python -c 'import zmq; print(zmq.zmq_version())'"}
 MOST_OUTSTANDING = 1000  # as in bench.plan.case: a socket drops what exceeds its high-water mark
 PATIENCE_S = 10
@@ -23,17 +24,6 @@ PUBLIC, SECRET = "curve.public", "curve.secret"  # files of the server's key pai
 HANDSHAKE_S = 2.0
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 EVENT = struct.Struct("=Hi")  # an event's kind and value in its first frame
-
-GUARANTEES = {
-    "": {
-        "delivery": "at most once: REQ does not send again; what is queued for a lost connection can be lost",
-        "ordering": "in order between two sockets",
-        "persistence": "nothing is stored",
-        "back_pressure": "one call at a time; one way (PUSH) the sender blocks at the high-water mark",
-        "acknowledgement": "the reply; one way nobody",
-        "source": "https://libzmq.readthedocs.io/en/latest/zmq_socket.html",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -82,7 +72,7 @@ def _serve_encrypted(socket: Any, folder: str) -> None:
 
 def _connect_encrypted(socket: Any) -> None:
     """Let a socket that connects encrypt, with a key pair of its own, for the server's public key alone."""
-    socket.curve_serverkey = _key(given.text(PUBLIC), PUBLIC)
+    socket.curve_serverkey = _key(run_credentials.text(PUBLIC), PUBLIC)
     socket.curve_publickey, socket.curve_secretkey = zmq.curve_keypair()
 
 
@@ -139,110 +129,91 @@ def _serve_streams(binding: Binding, options: Options, service: Service) -> None
     asyncio.run(serve())
 
 
-class _Connection:
+class _Connection(_client.Client):
     """A socket that connects."""
 
+    ERRORS, KIND = (zmq.ZMQError,), "call"
     kind: int
-    linger: int  # ms that close() waits for messages still to be sent
+    linger = 0  # ms that close() waits for messages still to be sent
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._address, self._options = address, options
-
-    def open(self) -> None:
+    def connect(self) -> None:
         """Connect, and wait for the handshake: the library goes on in the background, whether it succeeds or not."""
-        self._socket = _socket(self.kind, self._options, self._address)
-        if self._options.curve:
-            _connect_encrypted(self._socket)
-        self._send, self._receive = _verbs(self._socket, self._options)
-        monitor = None
-        if not self._address.startswith("inproc:"):
-            monitor = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | REFUSED)
+        self.connection = _socket(self.kind, self.options, str(self.server))
+        if self.options.curve:
+            _connect_encrypted(self.connection)
+        if self.server.transport == "inproc":
+            self.connection.connect(str(self.server))
+            return
+        monitor = self.connection.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | REFUSED)
+        self.connection.connect(str(self.server))
         try:
-            self._socket.connect(self._address)
-        except zmq.ZMQError as reason:
-            raise TransportError(f"cannot connect to {self._address}: {reason}") from reason
-        if monitor is not None:
-            try:
-                self._wait(monitor)
-            finally:
-                self._socket.disable_monitor()
+            self._wait(monitor)
+        finally:
+            self.connection.disable_monitor()
 
     def _wait(self, monitor: Any) -> None:
         """Wait until the peers agree; TransportError if they do not, or if nothing is heard of an encrypted peer."""
         same = "give the option curve the same value on both sides"
         if not monitor.poll(HANDSHAKE_S * 1000):
-            if self._options.curve:
+            if self.options.curve:
                 text = f"no answer to the CURVE handshake came within {HANDSHAKE_S:g} s: the server may not use CURVE"
                 raise TransportError(f"{text}; {same}", "connect")
             return  # a server that is not there yet: the library keeps trying
         event, _ = EVENT.unpack(monitor.recv_multipart()[0])
         if event & REFUSED:
-            key = (
-                f", and let the folder that {given.FOLDER} names hold the {PUBLIC} of that server" * self._options.curve
-            )
+            folder = f"the folder that {run_credentials.FOLDER} names"
+            key = f", and let {folder} hold the {PUBLIC} of that server" * self.options.curve
             raise TransportError(f"the server refused the handshake: {same}{key}", "connect")
 
     def close(self) -> None:
-        """Disconnect."""
-        self._socket.close(linger=self.linger)
+        self.connection.close(linger=self.linger)
 
 
 class Client(_Connection):
     """One REQ socket: send, then receive, in lock step."""
 
     kind = zmq.REQ
-    linger = 0
+
+    def connect(self) -> None:
+        super().connect()
+        self._send, self._receive = _verbs(self.connection, self.options)
 
     def call(self, payload: bytes) -> bytes:
-        """Send one request and return its reply."""
-        try:
-            self._send(payload)
-            return self._receive()
-        except zmq.ZMQError as reason:
-            raise TransportError(f"the call failed: {reason}") from reason
+        self._send(payload)
+        return self._receive()
 
 
-class StreamClient:
+class StreamClient(_client.AsyncClient):
     """One DEALER socket: a request, its replies, an empty message behind the last."""
 
-    def __init__(self, address: str, options: Options) -> None:
-        self._address, self._options = address, options
+    ERRORS = (zmq.ZMQError,)
 
-    async def open(self) -> None:
-        """Connect (inside the event loop that will use the socket)."""
+    async def connect(self) -> None:
         from bench.systems import _zeromq_streams
 
-        self._socket = _socket(zmq.DEALER, self._options, self._address, _zeromq_streams.context())
-        if self._options.curve:
-            _connect_encrypted(self._socket)
-        self._decode = _tokens.codec(self._options.token_codec)[1]
-        self._socket.connect(self._address)
+        self.connection = _socket(zmq.DEALER, self.options, str(self.server), _zeromq_streams.context())
+        self.connection.linger = 0
+        if self.options.curve:
+            _connect_encrypted(self.connection)
+        self._decode = _tokens.codec(self.options.token_codec)[1]
+        self.connection.connect(str(self.server))
 
     async def stream(self, payload: bytes) -> AsyncIterator[bytes]:
-        """Send one request and yield its replies."""
-        receive, decode = self._socket.recv, self._decode
-        try:
-            await self._socket.send(payload)
-            while content := await receive():
-                yield decode(content)
-        except zmq.ZMQError as reason:
-            raise TransportError(f"the stream failed: {reason}", "read") from reason
-
-    async def close(self) -> None:
-        """Disconnect."""
-        self._socket.close(linger=0)
+        receive, decode = self.connection.recv, self._decode
+        await self.connection.send(payload)
+        while content := await receive():
+            yield decode(content)
 
 
 class Sender(_Connection):
-    """The sending end of a one-way stream: a PUSH socket."""
+    """The sending end of a one-way stream: a PUSH socket, whose own call waits while its queue is full."""
 
     kind = zmq.PUSH
     linger = -1  # until all messages have been sent
 
-    @property
-    def send(self) -> Callable[[bytes], object]:
-        """Queue one message, waiting while the queue is full: the library's own call, nothing around it."""
-        return self._send
+    def connect(self) -> None:
+        super().connect()
+        self.send = _verbs(self.connection, self.options)[0]
 
 
 class Receiver:
@@ -253,15 +224,9 @@ class Receiver:
         if options.curve:
             _serve_encrypted(self._socket, binding.credentials)
         self.address = _bind(self._socket, binding)
-        self._receive = _verbs(self._socket, options)[1]
-
-    @property
-    def receive(self) -> Callable[[], bytes]:
-        """Return the next message, waiting for it: the library's own call, nothing around it."""
-        return self._receive
+        self.receive = _verbs(self._socket, options)[1]
 
     def close(self) -> None:
-        """Release the socket."""
         self._socket.close(linger=0)
 
 
@@ -269,44 +234,29 @@ class Multiplexed(_Connection):
     """One DEALER socket: requests leave before earlier ones are answered, each with its number in the envelope."""
 
     kind = zmq.DEALER
-    linger = 0
 
     def __init__(self, address: str, options: Options) -> None:
         if options.high_water_mark < MOST_OUTSTANDING:
             raise ValueError(f"calls under way at once need a high_water_mark of {MOST_OUTSTANDING:,} or more")
         super().__init__(address, options)
 
-    def open(self) -> None:
-        """Connect."""
-        super().open()
-        self._socket.setsockopt(zmq.RCVTIMEO, 1000 * PATIENCE_S)
+    def connect(self) -> None:
+        super().connect()
+        self.connection.setsockopt(zmq.RCVTIMEO, 1000 * PATIENCE_S)
 
     def send(self, number: int, payload: bytes) -> None:
-        """Send one request."""
-        try:
-            self._socket.send_multipart((number.to_bytes(4, "big"), b"", payload), copy=self._options.copy)
-        except zmq.ZMQError as reason:
-            raise TransportError(f"the call failed: {reason}") from reason
+        self.connection.send_multipart((number.to_bytes(4, "big"), b"", payload), copy=self.options.copy)
 
     def receive(self) -> tuple[int, bytes]:
-        """Return the number and the reply of the next call that is answered, waiting for it."""
         try:
-            number, _, reply = self._socket.recv_multipart(copy=self._options.copy)
+            number, _, reply = self.connection.recv_multipart(copy=self.options.copy)
         except zmq.Again:
             raise TransportError(f"no reply came for {PATIENCE_S} s", "read") from None
-        except zmq.ZMQError as reason:
-            raise TransportError(f"the call failed: {reason}") from reason
         except ValueError:
             raise TransportError("a message came that is no reply: another number of frames") from None
-        if self._options.copy:
+        if self.options.copy:
             return int.from_bytes(number, "big"), reply
         return int.from_bytes(number.bytes, "big"), reply.bytes
 
 
-class Wire(_zmtp_wire.Wire):
-    """The same requests for the load generator ``wire``."""
-
-    def __init__(self, address: str, options: Options) -> None:
-        if options.curve:
-            raise ValueError("the engine wire speaks ZMTP without encryption: give curve false")
-        super().__init__(address)
+Wire = _zmtp_wire.Wire

@@ -15,7 +15,6 @@ VERSION_COMMANDS = {
 programs.need(["zmq.h"], "g++ libzmq3-dev")
 
 SOURCE = _native.Source("_zeromq_c.cpp", "zeromq_c", ("-lzmq", "-pthread"))
-GUARANTEES = "zeromq"  # as that system's
 Options = _native.Options  # pyzmq has a libzmq of its own, whose version can differ
 
 

@@ -1,14 +1,16 @@
 """Validation of how a case uses connections: new ones after some calls, calls under way side by side, a large one."""
 
-import inspect
 from typing import Any
 
 from bench import systems
+from bench.child.caller import is_async
 from bench.contract import Binding
 from bench.errors import UsageError
 from bench.message_types import BYTES
 from bench.plan import parameters
 from bench.plan.case import MOST_CALLS, MOST_OUTSTANDING, Case
+
+ENCRYPTS_ONE = {"tls": False}  # the engine wire carries one call at a time on an encrypted connection
 
 
 def calls_per_connection(value: object, what: str = "calls_per_connection") -> list[int]:
@@ -74,12 +76,13 @@ def _need_multiplexed(case: Case, module: Any) -> None:
             f"a connection of {case.system} carries one call at a time{by}: give callers, a connection each, instead "
             f"of outstanding; several calls share one in {', '.join(systems.offering(name))}"
         )
-    where, options = Binding(case.transport, "").endpoint(), module.Options(**case.options)
+    options = module.Options(**case.options)
+    needed = ENCRYPTS_ONE if case.engine == "wire" else getattr(module, "FOR_MULTIPLEXED", {})
+    if instead := systems.unmet(options, needed):
+        several = f"several calls under way on one connection{by}"
+        raise UsageError(f"{case.system}: for {several} give {instead}, or give outstanding 1")
     try:
-        if case.engine == "wire":
-            module.MultiplexedWire(where, options)
-        else:
-            module.Multiplexed(where, options)
+        getattr(module, name)(Binding(case.transport, "").endpoint(), options)
     except ValueError as reason:
         raise UsageError(f"{case.system}: {reason}, or outstanding 1") from reason
 
@@ -104,7 +107,7 @@ def _check_sizes(case: Case, module: Any) -> None:
 
 
 def _check_open(case: Case, module: Any) -> None:
-    if not inspect.iscoroutinefunction(module.Client.call):
+    if not is_async(module.Client):
         raise UsageError(
             f"the client of {case.system} waits for each reply, so an open load is paced by client processes with one "
             "caller each: give clients, not callers or outstanding"

@@ -222,6 +222,8 @@ def _check_wire(case: Case, module: Any) -> None:
     if not hasattr(module, "Wire") or case.transport == "inproc":
         able = ", ".join(systems.offering("Wire"))
         raise UsageError(f"{case.system} over {case.transport} has no engine wire: over ipc or tcp {able} have one")
+    if instead := systems.unmet(module.Options(**case.options), getattr(module, "FOR_WIRE", {})):
+        raise UsageError(f"{case.system}: for the engine wire give {instead}, or give engine library")
     try:
         kind = module.StreamWire if case.load == "reply_stream" and hasattr(module, "StreamWire") else module.Wire
         wire = kind(Binding(case.transport, "").endpoint(), module.Options(**case.options))

@@ -57,9 +57,9 @@ def test_every_system_shows_its_call_as_its_file_has_it(system):
             Case("thrift", "ipc", options={"codec": "orjson"}, message="items"),
             ["closed", "blocking_call", "coder", "call"],
         ),
-        (Case("sockets", "tcp", engine="wire", outstanding=4), ["advance", "Wire"]),
-        (Case("sockets", "tcp", engine="wire", load="open", offered_per_s=5), ["pace", "Wire"]),
-        (Case("sockets", "tcp", engine="wire", load="reply_stream"), ["read", "Wire"]),
+        (Case("sockets", "tcp", engine="wire", outstanding=4), ["advance", "Wire", "Wire"]),
+        (Case("sockets", "tcp", engine="wire", load="open", offered_per_s=5), ["pace", "Wire", "Wire"]),
+        (Case("sockets", "tcp", engine="wire", load="reply_stream"), ["read", "Wire", "Wire"]),
         (Case("http_aiohttp", "tcp", engine="wrk"), []),
     ],
 )

@@ -10,6 +10,7 @@ from wire_servers import posted, served
 
 from bench.analysis.stalls import rate_per_s, stalls
 from bench.apps.teaching import questions
+from bench.child.caller import translating
 from bench.errors import TransportError, UsageError
 from bench.experiments import nodelay
 from bench.experiments.nodelay import ABLE, HELD
@@ -98,6 +99,6 @@ def test_a_server_that_fails_is_an_error(said):
     with served(lambda connection, _: (posted(connection), connection.sendall(said))) as address:
         client = http_stdlib.Client(address, http_stdlib.Options())
         client.open()
-        with pytest.raises(TransportError):
+        with pytest.raises(TransportError), translating(client):
             client.call(b"hello")
         client.close()

@@ -16,6 +16,7 @@ import pytest
 from conftest import CALM, ROOT, descendants, is_gone, wait_for
 
 from bench import systems
+from bench.child.caller import is_async, translating
 from bench.contract import parse_address
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement import routers as routers_module
@@ -55,12 +56,12 @@ def client_of(name, address, **options):
     """Yield a function that makes a call with an open client of a system."""
     system = systems.load(name)
     client = system.Client(address, system.Options(**options))
-    is_async = inspect.iscoroutinefunction(type(client).call)
     with asyncio.Runner() as runner_of_calls:
-        run = runner_of_calls.run if is_async else (lambda result: result)
+        run = runner_of_calls.run if is_async(type(client)) else (lambda result: result)
         run(client.open())
         try:
-            yield lambda payload: run(client.call(payload))
+            with translating(client):
+                yield lambda payload: run(client.call(payload))
         finally:
             run(client.close())
 
@@ -143,11 +144,11 @@ def impatient(name, folder):
     """Write a system that is another one, with little patience for its broker; return the folder."""
     text = f"""
         import dataclasses
+        from bench.systems import _broker
         from bench.systems import {name} as base
         TRANSPORTS, REQUIRES = ("tcp",), ()
         Options = base.Options
-        base.SERVER = dataclasses.replace(base.SERVER, ready_s=1.0)
-        route = base.route
+        route = _broker.router(dataclasses.replace(base.SERVER, ready_s=1.0), base._configured)
     """
     (folder / f"impatient_{name}.py").write_text(inspect.cleandoc(text))
     systems.__path__.append(str(folder))

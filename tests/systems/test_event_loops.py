@@ -39,11 +39,11 @@ def serve(binding, options, service):
         check(options)
         return answer(payload)
     service.answer = checked
-    grpc_aio.serve(binding, options, service)
+    return grpc_aio.serve(binding, options, service)
 
 class Client(grpc_aio.Client):
     async def call(self, payload):
-        check(self._options)
+        check(self.options)
         return await super().call(payload)
 Multiplexed = Client
 '''

@@ -37,7 +37,8 @@ def test_guarantees_are_of_options_that_the_system_has(name):
 
 def test_a_system_of_a_users_own_may_say_nothing_and_a_wrong_field_is_named(tmp_path, with_systems):
     (tmp_path / "quiet.py").write_text('"""Quiet."""\n')
-    (tmp_path / "odd.py").write_text('"""Odd."""\nGUARANTEES = {"": {"delivery": "often", "speed": "high"}}\n')
+    (tmp_path / "odd.py").write_text('"""Odd."""\n')
+    (tmp_path / "guarantees.yaml").write_text("odd: {defaults: {delivery: often, speed: high}}\n")
     with_systems(tmp_path)
     assert systems.guarantees("quiet") == {}
     with pytest.raises(SystemFileError, match="speed"):

@@ -16,6 +16,7 @@ import pytest
 from conftest import is_gone, wait_for
 from wire_servers import posted, served
 
+from bench.child.caller import translating
 from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
@@ -48,7 +49,8 @@ def ask(address, *payloads, **options):
         client = http_aiohttp.Client(address, http_aiohttp.Options(**options))
         await client.open()
         try:
-            return [await asyncio.wait_for(client.call(payload), 10) for payload in payloads]
+            with translating(client):
+                return [await asyncio.wait_for(client.call(payload), 10) for payload in payloads]
         finally:
             await client.close()
 

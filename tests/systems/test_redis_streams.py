@@ -56,8 +56,8 @@ def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(ends):
     sender, receiver = ends
     thread = threading.Thread(target=numbered, args=(sender,), daemon=True)
     thread.start()
-    length_of = receiver._redis.xlen if receiver._take == receiver._of_stream else receiver._redis.llen
-    waiting = lambda: length_of(receiver._name)  # noqa: E731
+    length_of = receiver.connection.xlen if receiver._take == receiver._of_stream else receiver.connection.llen
+    waiting = lambda: length_of(receiver.name)  # noqa: E731
     assert wait_for(lambda: waiting() > AHEAD, 60)
     assert not wait_for(lambda: not thread.is_alive(), 0.3)
     assert waiting() <= AHEAD + redis.TOGETHER
@@ -77,7 +77,7 @@ def test_a_message_whose_reader_dies_is_delivered_again_by_a_stream_alone(queue,
     sender.send(b"one")
     assert receiver.receive() == b"one"
     receiver.close()
-    broker, name = sender._redis, receiver._name
+    broker, name = sender.connection, receiver.name
     if is_kept:
         pending = broker.xreadgroup(redis.WORKERS, redis.WORKERS, {name: "0"})
         assert [fields[redis.FIELD] for _, fields in pending[name.encode()]] == [b"one"]

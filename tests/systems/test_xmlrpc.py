@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bench import systems
+from bench.child.caller import translating
 from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
@@ -81,7 +82,7 @@ def test_a_method_that_is_not_there_is_a_fault(served, monkeypatch):
     asked = client_of(module, address)
     monkeypatch.setattr(_xmlrpc, "METHOD", "echo")
     monkeypatch.setattr(_xmlrpc, "request", lambda payload: xmlrpc.client.dumps((payload,), "another").encode())
-    with pytest.raises(TransportError, match=r"fault 1: .*another"):
+    with pytest.raises(TransportError, match=r"fault 1: .*another"), translating(asked):
         asked.call(b"x")
     asked.close()
 

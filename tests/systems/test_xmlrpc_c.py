@@ -65,9 +65,9 @@ def test_a_client_in_python_is_answered_by_the_library(serve, protocol, size):
 def test_more_calls_on_one_connection_than_the_servers_own_limit(serve):
     _, address = serve("http")
     client = client_of(xmlrpc_stdlib, address)
-    connection = client._transport._connection[1].sock
+    connection = client.connection._connection[1].sock
     assert all(client.call(b"x") == b"x" for _ in range(40))
-    assert client._transport._connection[1].sock is connection
+    assert client.connection._connection[1].sock is connection
     client.close()
 
 

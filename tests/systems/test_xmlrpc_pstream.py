@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_xmlrpc import LAUGHS, begin, client_of, raw
 
+from bench.child.caller import translating
 from bench.contract import Binding
 from bench.errors import TransportError
 from bench.systems import xmlrpc_pstream
@@ -46,7 +47,7 @@ def test_a_packet_client_says_what_is_wrong_with_an_answer(answer, text):
         server, _ = listener.accept()
         server.sendall(answer)
         server.shutdown(socket.SHUT_WR)
-        with pytest.raises(TransportError, match=text):
+        with pytest.raises(TransportError, match=text), translating(client):
             client.call(b"x")
         server.close()
         client.close()

@@ -1,0 +1,110 @@
+"""Clients of blocking libraries and of asyncio's: what they have in common; a system's file adds what is its own.
+
+How a library says that something failed is translated in one place: of connecting here, of calls around the timed loop
+and not in it (``bench.child.caller.translating``). So ``call`` can be the library's own method.
+"""
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from bench.contract import parse_address
+from bench.errors import BenchError, TransportError
+from bench.systems import _tls
+
+
+def words(reason: BaseException) -> str:
+    """Return the first line of what an exception says, or its name."""
+    return next(iter(str(reason).splitlines()), "") or type(reason).__name__
+
+
+class Connected:
+    """One connection, and the errors for what its library raises.
+
+    server: where it is. connection: what ``connect`` makes and ``close`` closes. ERRORS: what the library raises where
+    something failed. ENDED: those that can mean that the server ended the connection, as one does that expects TLS.
+    KIND: what failed calls are counted by.
+    """
+
+    ERRORS: ClassVar[tuple[type[BaseException], ...]] = (OSError,)
+    ENDED: ClassVar[tuple[type[BaseException], ...]] = ()
+    KIND: ClassVar[str] = "read"
+    connection: Any
+
+    def __init__(self, address: str, options: Any) -> None:
+        self.server, self.options = parse_address(address), options
+
+    def failed(self, reason: BaseException) -> TransportError:
+        """Return the error for a call that failed."""
+        return TransportError(f"the call failed: {words(reason)}{self.hint(reason)}", self.KIND)
+
+    def unreachable(self, reason: BaseException) -> TransportError:
+        """Return the error for a connection that was not made."""
+        number = getattr(reason, "errno", None) or 0
+        text = os.strerror(number) if isinstance(reason, OSError) and number > 0 else words(reason)
+        return TransportError(f"cannot connect to {self.server}: {text}{self.hint(reason)}", "connect")
+
+    def hint(self, reason: BaseException) -> str:
+        """Return what to add where the server may expect TLS; "" for systems and connections without that doubt."""
+        tls = getattr(self.options, "tls", True)
+        return _tls.IF if isinstance(reason, self.ENDED) and not tls else _tls.hint(tls, reason)
+
+
+class Client(Connected):
+    """A connection of a blocking library; ``call`` is a method, or set by ``connect``."""
+
+    call: Callable[[Any], Any]
+
+    def open(self) -> None:
+        """Connect; TransportError where that is not possible."""
+        try:
+            self.connect()
+        except BenchError:
+            raise
+        except self.ERRORS as reason:
+            raise self.unreachable(reason) from reason
+
+    def connect(self) -> None:
+        """Connect, as the library does it."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Disconnect."""
+        self.connection.close()
+
+
+class SocketClient(Client):
+    """A client whose ``connection`` is a socket, which may resume a TLS session (option ``tls_session``)."""
+
+    @property
+    def resumed(self) -> bool | None:
+        """Whether the connection resumed a TLS session; None without TLS."""
+        return _tls.was_resumed(self.connection)
+
+    def close(self) -> None:
+        _tls.keep_session(self.connection, self.server)
+        super().close()
+
+
+class AsyncClient(Connected):
+    """A connection of an asyncio library, whose ``call`` is ``async def``."""
+
+    async def open(self) -> None:
+        """Connect, inside the event loop that will be used; TransportError where that is not possible."""
+        try:
+            await self.connect()
+        except BenchError:
+            raise
+        except self.ERRORS as reason:
+            raise self.unreachable(reason) from reason
+
+    async def connect(self) -> None:
+        """Connect, as the library does it."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Disconnect."""
+        closing = self.connection.close()
+        if inspect.isawaitable(closing):
+            await closing
