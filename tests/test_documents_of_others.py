@@ -9,7 +9,7 @@ import pytest
 from conftest import REFERENCE
 
 from bench import documents, message_types
-from bench.apps import cli
+from bench.apps import failures
 from bench.apps.classroom import reading
 from bench.contract import is_host, parse_address
 from bench.errors import DataError, UsageError
@@ -110,7 +110,7 @@ def test_too_few_files_are_named_by_whatever_library_lacks_them():
     class LibraryError(Exception):
         errno = errno.EMFILE
 
-    assert "ulimit -n" in cli.outside(LibraryError()) and "unforeseen" not in cli.outside(LibraryError())
+    assert "ulimit -n" in failures.outside(LibraryError()) and "unforeseen" not in failures.outside(LibraryError())
 
 
 def test_an_argument_is_quoted_in_part(command):
