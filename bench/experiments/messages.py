@@ -152,7 +152,8 @@ def swept(run: Run, among: Sequence[int]) -> list[int]:
 
 def with_bytes(run: Run, among: Sequence[int]) -> list[int]:
     """Choose the calls with opaque bytes, and the usual ones with a message."""
-    return [case for case in among if run.case(case).message == message_types.BYTES or case in by_system(run)]
+    usual = by_system(run)
+    return [case for case in among if run.case(case).message == message_types.BYTES or case in usual]
 
 
 IN_CLIENT = Quantity("codec's time in the client", duration, values=lambda run, case: codec_us(run, case, CLIENT))
