@@ -27,6 +27,7 @@ from bench.experiments import panels, tables
 from bench.experiments.overview import tiers, tiers_figure
 from bench.experiments.overview.findings import ranked
 from bench.experiments.sentences import conclusion, text
+from bench.grammar.experiment import experiment
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
 from bench.simulation.certificate import RUNS, certificate, verdict
@@ -149,7 +150,8 @@ def _speeds() -> dict[str, str]:
 
 def origins() -> str:
     """Return which ratios of the published numbers are reproduced here."""
-    return f"{conclusion(reference('origins'))}\n\n{text(reference('streaming'), 'origin')}"
+    shown, run = experiment("streaming").tables, reference("streaming")
+    return paragraphs(conclusion(reference("origins")), *(markdown(shown[name](run)) for name in ("origin", "steps")))
 
 
 def results() -> str:

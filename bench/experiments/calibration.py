@@ -134,7 +134,8 @@ def ratios_to_true(run: Run) -> list[Estimate]:
     """Return each measured quantile divided by the true one."""
     estimates = []
     for of in truths(run):
-        spread = stats.Spread(*map(float, of.ratio))
+        middle, low, high = map(float, of.ratio)
+        spread = stats.Spread(middle, low, high)
         what = "range over starts" if of.measured.over == STARTS else "95 % CI"
         ends = "no interval" if math.isnan(spread.low) else f"{what} {spread.low:.3g} to {spread.high:.3g}"
         estimates.append(Estimate(of.name, spread, f"{spread.middle:.3g}", ends))

@@ -190,7 +190,7 @@ def against_load(run: Run, axes: Axes) -> None:
             quantiles = {rate: quantile(run, case, p, time) for case, rate in rates.items()}
             shown = np.array([(rate, of.value, of.low, of.high) for rate, of in quantiles.items() if of.over])
             at, values, low, high = shown.reshape(-1, 4).T
-            how = {"mfc": face, "lw": 1.8, "color": colour, "label": f"{words}, p{100 * p:g}"}
+            how: dict[str, Any] = {"mfc": face, "lw": 1.8, "color": colour, "label": f"{words}, p{100 * p:g}"}
             axes.plot(at, values, line, marker=marker, ms=5.5, **how)
             band(axes, at, low, high, colour)
         for case, rate in rates.items():
@@ -243,7 +243,13 @@ def means(run: Run, axes: Axes) -> None:
             axes.plot(grid[~reached], model[~reached], color=MODEL, ls=":", lw=1.2, label=too_slow)
     starts = run.ledger[run.ledger["case"].isin(rates_of(run))]
     mean_us = run.means_us("response").reindex(starts.index)
-    dots = {"ms": 5, "mec": "white", "mew": 0.6, "color": RESPONSE_COLOUR, "label": "measured: each start"}
+    dots: dict[str, Any] = {
+        "ms": 5,
+        "mec": "white",
+        "mew": 0.6,
+        "color": RESPONSE_COLOUR,
+        "label": "measured: each start",
+    }
     axes.plot(starts["offered_per_s"], mean_us, "o", **dots)
     scale(axes, run)
     axes.set_ylabel("mean response time")

@@ -140,7 +140,7 @@ def draw_over_time(run: Run, axes: Axes, column: str) -> Sequence[Outcome]:
     axes.axvspan(0, case.options["freeze_ms"] / 1e3, color="#bbbbbb", alpha=0.4, lw=0, zorder=0.5, label="freeze")
     for place, of in enumerate(frozen):
         rates, drawn = over_time(run, of.case), look(place)
-        line = {"ls": LINES[place % len(LINES)], "marker": drawn.marker, "markevery": (place, 4)}
+        line: dict[str, Any] = {"ls": LINES[place % len(LINES)], "marker": drawn.marker, "markevery": (place, 4)}
         axes.plot(rates.index, rates[column], color=drawn.colour, ms=4, lw=1.8, label=of.name, **line)
     axes.axhline(case.offered_per_s, color=GREY, lw=1.2, zorder=1.5, label=f"offered: {case.offered_per_s:g}/s")
     axes.set_xlabel("time since the freeze began [s]")
