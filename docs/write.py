@@ -224,7 +224,8 @@ def _speeds() -> dict[str, str]:
 def origins() -> str:
     """Return which ratios of the published numbers are reproduced here."""
     here, streams = reference("origins"), reference("streaming")
-    return paragraphs(of_run(here).conclusion(here), of_run(streams).answer(streams))
+    shown = of_run(streams).tables
+    return paragraphs(of_run(here).conclusion(here), *(markdown(shown[name](streams)) for name in ("origin", "steps")))
 
 
 def results() -> str:

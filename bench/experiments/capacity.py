@@ -204,12 +204,14 @@ def cpu_at(run: Run, names: Mapping[str, str], text: Text) -> list[Estimate]:
 
 def cpu_per_call(run: Run) -> list[Estimate]:
     """Return the CPU time per call of server and client at the highest rate that meets the SLO."""
-    return cpu_at(run, {"the server": "server_cpu_us_per_call", "the client": "client_cpu_us_per_call"}, duration)
+    return cpu_at(
+        run, {f"the {role} at this rate": f"{role}_cpu_us_per_call" for role in ("server", "client")}, duration
+    )
 
 
 def utilization(run: Run) -> list[Estimate]:
     """Return the CPU utilization of the server at the highest rate that meets the SLO."""
-    return cpu_at(run, {"the server": "server_cpu_percent"}, "{:.0f} %".format)
+    return cpu_at(run, {"the server at this rate": "server_cpu_percent"}, "{:.0f} %".format)
 
 
 def cost_ratios(run: Run) -> list[Estimate]:
@@ -228,8 +230,8 @@ def cost_ratios(run: Run) -> list[Estimate]:
 
 answer = (
     Estimand("capacity", capacity),
-    Estimand("CPU time per call at this rate", cpu_per_call),
-    Estimand("CPU utilization at this rate", utilization),
+    Estimand("CPU time per call", cpu_per_call),
+    Estimand("CPU utilization", utilization),
 )
 claims = (
     Claim("the lowest rate that violates the SLO is above the highest that meets it", order_of_rates, above=1),

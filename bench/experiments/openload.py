@@ -1,6 +1,5 @@
 """openload.ipynb: offered rates from low load to overload, and one server that freezes, under two loads."""
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -35,7 +34,7 @@ from bench.drawing.axes import (
     log_axis,
     say_why_empty,
 )
-from bench.grammar import P50, Claim, Contrast, Estimate, Level, fewest, most
+from bench.grammar import P50, Claim, Contrast, Estimate, Level, Table, fewest, most
 from bench.grammar.sweep import Bytes, Count, OwnEngine, Rate, Rates, as_sweep
 from bench.plan import parameters
 from bench.plan.arrivals import named as arrivals_of
@@ -319,35 +318,38 @@ def three_ways(run: Run, axes: Axes) -> None:
 panels = {"against_load": against_load, "means": means, "three_ways": three_ways, "pacing": pacing}
 
 
-def utilizations(run: Run) -> pd.DataFrame:
-    """Return M/M/1 by hand, a row for each rate: utilization, settling time, and mean response time."""
-    instead, rows = without_times(run), offered(run)
-    rates = rows["offered_per_s"].to_numpy()
-    if not len(rates):
-        return pd.DataFrame()
-    model = predicted(run, rates)
-    means_us = np.full(len(rates), np.nan) if model is None else model
-    found = []
-    for (case, row), mean_us, settling, is_reached in zip(
-        numbered(rows), means_us, settling_s(run, rates), is_settled(run, rates), strict=True
-    ):
-        reason = "not known" if np.isnan(mean_us) else "none: the window is too short"
-        busy = row["server_cpu_percent"]
-        found.append(
-            {
-                "rate λ": f"{row['offered_per_s']:g}/s",
-                "utilization ρ = λ S": f"{row['offered_per_s'] / capacity(run):.0%}",
-                "server CPU, measured": "not known" if math.isnan(busy) else f"{busy:.0f} %",
-                "settling time": duration(1e6 * settling) if np.isfinite(settling) else "never",
-                "mean response time: predicted": "no limit: ρ ≥ 1"
-                if np.isinf(mean_us)
-                else duration(mean_us)
-                if is_reached
-                else reason,
-                "measured": instead.get(case) or stats.across_starts(mean_response_us(run, case)).values(duration),
-            }
-        )
-    return pd.DataFrame(found).set_index("rate λ")
+def mean_predicted(run: Run, case: int) -> str:
+    """Return the predicted mean response time at the rate of a case, or why there is none."""
+    rate = np.array([run.case(case).offered_per_s])
+    mean_us = predicted(run, rate)
+    if mean_us is None:
+        return "not known"
+    if np.isinf(mean_us[0]):
+        return "no limit: ρ ≥ 1"
+    return duration(mean_us[0]) if is_settled(run, rate)[0] else "none: the window is too short"
+
+
+def mean_measured(run: Run, case: int) -> str:
+    """Return the median over the starts of their mean response times, or why it is not reported."""
+    return without_times(run).get(case) or stats.across_starts(mean_response_us(run, case)).values(duration)
+
+
+def settling(run: Run, case: int) -> str:
+    """Return the settling time of the queue at the rate of a case."""
+    (time_s,) = settling_s(run, np.array([run.case(case).offered_per_s]))
+    return duration(1e6 * time_s) if np.isfinite(time_s) else "never"
+
+
+mm1 = Table(
+    {
+        "utilization ρ = λ S": lambda run, case: f"{run.case(case).offered_per_s / capacity(run):.0%}",
+        "server CPU [% of one CPU, range over starts]": "server_cpu_percent",
+        "settling time": settling,
+        "mean response time: predicted": mean_predicted,
+        "measured": mean_measured,
+    },
+    where=lambda run, among: [number_of(case) for case in offered(run).index],
+)
 
 
 def freeze_share(run: Run, of: Case) -> float:
@@ -400,4 +402,4 @@ def slow_rows(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("rate") if rows else pd.DataFrame()
 
 
-tables = {"utilization": utilizations, "freeze": freeze_rows, "slow_requests": slow_rows}
+tables = {"utilization": mm1, "freeze": freeze_rows, "slow_requests": slow_rows}

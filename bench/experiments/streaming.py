@@ -258,8 +258,7 @@ def first(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, "no paced streams in this run")
     for system, unordered in cases.groupby("system", sort=False):
         rows, drawn = unordered.sort_values("callers"), look_of(run, system)
-        line = {"color": drawn.colour, "marker": drawn.marker, "lw": 1.8, "zorder": 2, "label": system}
-        axes.plot(rows["callers"], rows[FIRST], **line)
+        axes.plot(rows["callers"], rows[FIRST], f"{drawn.marker}-", color=drawn.colour, lw=1.8, zorder=2, label=system)
         band(axes, rows["callers"], rows[f"{FIRST}_low"], rows[f"{FIRST}_high"], drawn.colour)
         for _, row in rows.iterrows():
             dot(axes, row["callers"], row[FIRST], drawn, row)
