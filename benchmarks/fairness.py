@@ -19,7 +19,7 @@ from bench import paths, systems
 from bench.analysis.comparison import Comparison, at_once
 from bench.errors import NotInstalledError
 from bench.experiments import registry
-from bench.experiments.compare.findings import A, B, pairs
+from bench.experiments.compare import A, B, pairs
 from bench.measurement import runner
 from bench.plan.plan import Plan
 from bench.run.frames import Run, column

@@ -23,7 +23,7 @@ import pandas as pd
 from bench import paths, systems
 from bench.analysis.comparison import DIFFERENT, MARGIN, judge, ratios, shown
 from bench.experiments import registry
-from bench.experiments.compare.findings import AGAIN, A, B
+from bench.experiments.compare import AGAIN, A, B
 from bench.measurement import runner
 from bench.run.frames import Run, column
 from bench.stats import intervals
