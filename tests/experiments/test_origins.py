@@ -1,41 +1,27 @@
 """The origins' numbers beside a run's: found by their factors, converted honestly, related as the origins did."""
 
-import math
-
 import pytest
 from handmade import handmade, noisy, reference
 
 from bench.errors import UsageError
 from bench.experiments import origins
 from bench.experiments.origins import Relation, Replica
-from bench.experiments.published import Number
+from bench.experiments.published import Number, numbers
 from bench.grammar.claim import CONTRADICTED, HOLDS, UNDECIDED
-from bench.grammar.experiment import experiment
-from bench.measurement import runner
 from bench.plan.case import Case
-from bench.run.frames import Run
 from bench.stats import Spread
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    patch = pytest.MonkeyPatch()
-    patch.setenv("ROUNDTRIP_RUNS", str(tmp_path_factory.mktemp("runs")))
-    plan = experiment("origins").plan(origin="[zeromq, grpc]", profile="smoke", window_s=0.05)
-    yield Run(runner.run(plan))
-    patch.undo()
-
-
-@pytest.mark.slow
-def test_every_published_number_of_an_origin_has_its_replica(run):
-    found = {one.number.name: one for one in origins.replicas(run)}
-    assert len(found) == 3 + 4 + 3
+def test_every_published_number_has_its_replica():
+    run = reference("origins")
+    found = {of.number.name: of for of in origins.replicas(run)}
+    assert list(found) == [number.name for number in numbers(workers=2)]
     halved = found["ZeroMQ, 1 kB there and back, ipc"]
     assert halved.number.theirs == (91.0, 91.0) and halved.number.unit == "us"
-    mean_us = run.starts.loc[run.starts["transport"] == "ipc", "mean_rtt_us"]
-    assert halved.here.middle == pytest.approx(mean_us.median())
+    assert halved.here.middle == pytest.approx(run.starts_of(halved.case)["mean_rtt_us"].median())
+    assert run.case(halved.case).factor("transport") == "ipc" and run.case(halved.case).load == "closed"
     assert found["gRPC, 100 calls by 2 clients"].theirs == pytest.approx(2413.92)
-    assert all(0 < one.here.low <= one.here.middle <= one.here.high for one in found.values())
+    assert all(0 < of.here.low <= of.here.middle <= of.here.high for of in found.values())
 
 
 @pytest.mark.parametrize(("unit", "theirs"), [("us", (100, 100)), ("us", (50, 150)), ("1/s", (25, 25))])
@@ -44,28 +30,13 @@ def test_faster_is_more_per_second_and_less_time(unit, theirs):
     assert Replica(number, 0, Spread(50.0, 40.0, 60.0)).speed == 2
 
 
-@pytest.mark.slow
-def test_relations_divide_within_one_origin(run):
-    known = {one.conclusion: one for one in origins.relations(run)}
-    assert set(known) == {"ZeroMQ time: tcp / inproc", "ZeroMQ time: tcp / ipc", "ZeroMQ rate: 100 B / 100,000 B",
-                          "gRPC rate: two clients / one"}  # fmt: skip
-    assert known["ZeroMQ time: tcp / inproc"].theirs == pytest.approx(61.4 / 23.4)
-    assert known["gRPC rate: two clients / one"].theirs == pytest.approx(2413.92 / 1251.64)
-    for one in known.values():
-        assert one.here.low <= one.here.middle <= one.here.high and not math.isnan(one.here.middle)
-
-
-def test_only_a_ratio_of_paired_starts_has_an_interval():
-    run = reference("origins")
-    shown = {relation.conclusion: relation for relation in origins.relations(run)}
-    assert shown["gRPC rate: two clients / one"].is_paired
-    assert not shown["XML-RPC time: HTTP / packet stream"].is_paired
-
-
-def test_a_ratio_whose_interval_contains_1_is_not_called_reproduced():
-    relations = origins.relations(reference("origins"))
-    assert len(relations) == len(origins.CONCLUSIONS)
-    assert all(one.here.low > 1 or one.here.high < 1 for one in relations if one.verdict == origins.REPRODUCED)
+def test_conclusions_divide_within_one_origin_and_only_those_of_paired_starts_have_an_interval():
+    shown = {of.conclusion: of for of in origins.relations(reference("origins"))}
+    assert list(shown) == list(origins.CONCLUSIONS)
+    assert shown["ZeroMQ time: tcp / inproc"].theirs == pytest.approx(61.4 / 23.4)
+    assert shown["gRPC rate: two clients / one"].theirs == pytest.approx(2413.92 / 1251.64)
+    assert [name for name, of in shown.items() if not of.is_paired] == ["XML-RPC time: HTTP / packet stream"]
+    assert all(of.here.low > 1 or of.here.high < 1 for of in shown.values() if of.verdict == origins.REPRODUCED)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,35 @@
+"""compare.ipynb: verdicts beside their intervals, and what more starts would find, of runs whose answers are known."""
+
+import pytest
+from handmade import handmade, in_turns
+
+from bench.experiments import compare
+from bench.plan.case import Case
+
+CASES = [Case("zeromq", "ipc"), Case("zeromq", "ipc"), Case("zeromq", "tcp")]
+
+
+@pytest.mark.parametrize(("b_us", "verdict"), [(120, "worse"), (80, "better"), (103, "worse, by less than 5%")])
+def test_b_is_better_or_worse_in_time_and_in_rate_alike(b_us, verdict):
+    run = in_turns([100, 100, b_us], cases=CASES, wobble=0.001)
+    found = {of.subject.partition(" (")[0]: of for of in compare.b_over_a(run)}
+    assert found["p50 RTT"].interval.middle == pytest.approx(b_us / 100, rel=0.01)
+    assert found["p50 RTT"].ends.endswith(f"; {verdict}") and found["calls per second"].ends.endswith(f"; {verdict}")
+    shown = compare.comparisons(run).loc["p50 RTT"]
+    assert list(shown["compared"]) == ["B over A", "A over A"] and shown["verdict"].iloc[0] == verdict
+
+
+def test_a_quantity_that_is_not_compared_is_in_the_table_with_the_reason():
+    table = compare.comparisons(handmade(CASES, [100, 100, 120], calls=50, notebook="compare"))
+    assert "p99 RTT" not in table.index and table.index[-1].startswith("p99 RTT is not compared")
+
+
+@pytest.mark.parametrize("unit", ["starts", "blocks"])
+def test_more_starts_narrow_an_interval_and_find_smaller_differences(unit):
+    us = [100, 100, 120]
+    run = handmade(CASES, us, notebook="compare") if unit == "starts" else in_turns(us, cases=CASES)
+    values = compare.effort(run)["value"]
+    assert values[f"width of the interval with twice as many {unit}"] == "70.7%"
+    now, later = (float(of.rstrip("%")) for of in values.iloc[-2:])
+    assert later <= now and f"between {unit}" in values.index[0]
+    assert "p50 RTT" in compare.resolution(run).index
