@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from test_contract import check_stream, installed
 
 from bench import systems
+from bench.child.caller import translating
 from bench.contract import Binding, parse_address
 from bench.errors import TransportError
 from bench.measurement.start import measure
@@ -177,9 +178,9 @@ def test_both_ends_notice_a_connection_that_is_lost(binding, monkeypatch):
             await first
             waiting, sending = asyncio.create_task(receiver.receive()), asyncio.create_task(sender.send(END))
             cut()
-            with pytest.raises(TransportError):
+            with pytest.raises(TransportError), translating(receiver):
                 await asyncio.wait_for(waiting, 10)
-            with pytest.raises(TransportError):
+            with pytest.raises(TransportError), translating(sender):
                 await asyncio.wait_for(sending, 10)
 
     asyncio.run(check())

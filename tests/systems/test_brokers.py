@@ -59,9 +59,13 @@ def client_of(name, address, **options):
     with asyncio.Runner() as runner_of_calls:
         run = runner_of_calls.run if is_async(type(client)) else (lambda result: result)
         run(client.open())
-        try:
+
+        def call(payload):
             with translating(client):
-                yield lambda payload: run(client.call(payload))
+                return run(client.call(payload))
+
+        try:
+            yield call
         finally:
             run(client.close())
 

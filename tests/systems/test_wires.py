@@ -336,7 +336,7 @@ WITH_TLS = ("sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_syn
 )
 def test_real_servers_count_what_the_wire_counts(name, transport, options):
     if missing := systems.missing(name):
-        pytest.skip(missing)
+        pytest.skip(str(missing))
     for shape in ({"payload_bytes": 300_000, "max_calls": 20}, {"max_calls": 400, "calls_per_connection": 10}):
         case = Case(name, transport, options=options, engine="wire", callers=4, **shape)
         measured = measure(checked(case), 30, 1)
