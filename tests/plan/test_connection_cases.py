@@ -30,6 +30,9 @@ REFUSED = [
     {"system": "sockets", "p99_bytes": 5000, "engine": "wire"},
     {"system": "sockets", "load": "open", "offered_per_s": 10.0, "callers": 2},
     {"system": "zeromq", "load": "open", "offered_per_s": 10.0, "outstanding": 2},
+    {"system": "zeromq", "load": "open", "offered_per_s": 10.0, "transport": "inproc"},
+    {"system": "sockets", "load": "open", "offered_per_s": 0},
+    {"system": "sockets", "load": "open", "offered_per_s": 10.0, "arrivals": "bursts"},
 ]
 
 
