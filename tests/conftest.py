@@ -103,6 +103,11 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_unconfigure():
+    """Let all of it be collected: DuckDB prints what of its own is not."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path, monkeypatch):
     """Keep runs, figures and executed notebooks of tests out of the user's folders."""
