@@ -43,7 +43,7 @@ class Started:
         size = os.fstat(self._log.fileno()).st_size
         return os.pread(self._log.fileno(), size, 0).decode()
 
-    def wait_for(self, pattern: str, times: int = 1, seconds: float = 60) -> str:
+    def wait_for(self, pattern: str, times: int = 1, seconds: float = 100) -> str:
         """Return the last line in which a pattern occurs, once it occurred so many times."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
