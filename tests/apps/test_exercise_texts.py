@@ -45,9 +45,3 @@ def test_every_command_of_an_exercise_asks_for_a_plan_that_there_is(notebook, tm
         if registry.why_not(name):
             pytest.skip(registry.why_not(name))
         assert registry.plan(name, **given).cases
-
-
-def test_exercises_name_whole_commands_only():
-    for notebook in NOTEBOOKS:
-        text = copies.exercises(json.loads(notebook.read_text("utf-8")))
-        assert re.findall(r"`-[pf] [^`]+`", COMMAND.sub("", text)) == []
