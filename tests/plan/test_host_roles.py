@@ -99,4 +99,4 @@ def test_one_more_process_measures_latency():
 
 def test_the_roles_are_said_as_far_as_they_are_known():
     assert hosts.described(ROLES).endswith(f"{SCHEDULER}: server a; load b and c; latency d")
-    assert SCHEDULER in hosts.described({"scheduler": SCHEDULER})
+    assert SCHEDULER in hosts.described({"scheduler": SCHEDULER}) and hosts.described({}) == ""
