@@ -2,25 +2,19 @@
 
 import contextlib
 import fcntl
-import functools
 import gc
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from forking import MODULES, ForkServer
 from hypothesis import settings
 from specs import server_spec
-from xdist.scheduler import LoadScopeScheduling
 
 from bench import systems
 from bench.errors import NotInstalledError, SystemFileError
@@ -40,7 +34,6 @@ for name in [name for name in os.environ if name.startswith("PYTHON")]:
 _SETTINGS = tempfile.TemporaryDirectory(prefix="roundtrip-settings-")  # of the user, as far as tests are concerned
 os.environ["XDG_CONFIG_HOME"] = _SETTINGS.name
 
-gc.disable()  # until all tests are imported
 settings.register_profile("any machine", deadline=None)  # no test asserts a time, and a busy machine fails nothing
 settings.load_profile("any machine")
 
@@ -90,88 +83,30 @@ def c_compiler():
         pytest.skip(f"there is no {programs.C_COMPILER}; install it: apt-get install {programs.C_COMPILER}")
 
 
-CERTIFY = "certify"  # their tests wait for loads, and disturb each other's: one process, beside which others work
-LONG = (  # in one piece: begun last, one would end alone
-    CERTIFY, "test_browser", "test_remote", "test_documents", "test_contract", "test_routers", "test_faults",
-    "test_encryption", "test_service", "test_wires",
-)  # fmt: skip
-BUILT = "test_site"  # compares its figures with those that the tests of the reference runs draw: begun after them
-NODES = (
-    "http_crossbar",
-    "wamp_crossbar",
-    "rabbitmq",
-    "mqtt",
-    "nats",
-    "redis",
-)  # one process starts a node, or a broker, for all tests that share it
-DRAWS = "test_every_notebook_draws_its_reference_run"  # first of its run: the figure that it draws serves the others
-EACH = "test_every_notebook_measures"  # begun in any process: nothing of one serves another
-
-
-class Groups(LoadScopeScheduling):
-    """Gives the tests of a group to one process, and the groups to processes in the order of the tests."""
-
-    def _split_scope(self, nodeid):
-        return group(nodeid)
-
-
-def pytest_xdist_make_scheduler(config, log):
-    """Share the tests out by groups."""
-    return Groups(config, log)
+NODES = ("http_crossbar", "wamp_crossbar", "rabbitmq", "mqtt", "nats", "redis")  # tests share a node, or a broker
+EACH = "test_every_notebook_measures"  # nothing of one serves another
+RUNS = {file.parent.name for file in REFERENCE.glob("*/manifest.json")}
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the groups that take long."""
-    begin = (*LONG, EACH, *sorted(_runs()), BUILT, *NODES)
-    order = {name: place for place, name in enumerate(begin)}
-
-    def place(item):
-        name = group(item.nodeid)
-        return order.get(name.partition(" ")[0], len(order)), name, not item.name.startswith(DRAWS)
-
-    items.sort(key=place)
-
-
-def group(nodeid):
-    """Return the reference run that a test reads, the broker that it shares, or its file.
-
-    The tests of a run follow each other in one process: it reads the run, checks it and draws it once.
-    """
-    file, _, test = nodeid.partition("::")
-    stem = Path(file).stem
-    if test.startswith(EACH):
-        return f"{EACH} {test}"
-    if stem == "test_document_blocks":
-        return "overview"  # the run of which it quotes most
-    if Path(file).parent.name == CERTIFY:
-        return CERTIFY
-    given = re.search(r"\[(?:.*/)?(\w+)", test)
-    for name in (stem.removeprefix("test_"), given and given[1]):
-        if name in _runs() and stem != BUILT:
-            return name
-    return next((name for name in NODES if name in nodeid), stem)
-
-
-@functools.cache
-def _runs():
-    return {file.parent.name for file in REFERENCE.glob("*/manifest.json")}
+    """Let tests that share a broker, a reference run, the wait for loads or a file follow each other in a process."""
+    for item in items:
+        given = [str(value) for value in item.callspec.params.values()] if hasattr(item, "callspec") else []
+        shared = [name for name in NODES if name in item.nodeid] + [name for name in given if name in RUNS]
+        usual = item.path.parent.name if item.path.parent.name == "certify" else item.path.stem
+        group = item.name if item.name.startswith(EACH) else (shared or [usual])[0]
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_collection_finish():
     """Keep the garbage collector from looking again and again at what was imported: it stays."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
-    gc.enable()
 
 
 def pytest_unconfigure():
-    """Keep the garbage collector from looking through all that tests made, five times: the process ends."""
-    if "duckdb" in sys.modules:  # it prints all of its own that is not collected
-        warnings.simplefilter("ignore")  # of what tests left on purpose, and is only now looked through
-        gc.unfreeze()
-    else:
-        gc.freeze()
+    """Let all of it be collected: DuckDB prints what of its own is not."""
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
@@ -189,41 +124,6 @@ def private_parent(monkeypatch):
         monkeypatch.setenv("TMPDIR", folder)
         monkeypatch.setattr("tempfile.tempdir", None)
         yield Path(folder)
-
-
-@pytest.fixture(scope="session")
-def fork_server():
-    """Return what forks children for all tests of this process; None where the system is not Linux."""
-    server = ForkServer(MODULES) if sys.platform == "linux" else None
-    yield server
-    if server is not None:
-        server.close()
-
-
-@pytest.fixture(autouse=True)
-def forked_children(request, monkeypatch, fork_server):
-    """Let children be forked from an interpreter that has imported what they need; ``fresh`` tests start new ones."""
-    if fork_server is None or request.node.get_closest_marker("fresh"):
-        return
-    wanted = threading.local()
-    begin = Child.__init__
-
-    def remember(self, name, module, spec):
-        wanted.system = getattr(spec, "system", "")
-        try:
-            begin(self, name, module, spec)
-        finally:
-            wanted.system = None
-
-    def popen(words, *, env=None, stderr=None, **options):
-        system = getattr(wanted, "system", None)
-        is_own = {"ROUNDTRIP_SYSTEMS", "ROUNDTRIP_SOURCE"} & set(env or ())
-        if system is not None and words[-1] in MODULES and not is_own and fork_server.is_like_this:
-            return fork_server.child(words[-1], system, env, stderr)
-        return subprocess.Popen(words, env=env, stderr=stderr, **options)
-
-    monkeypatch.setattr(Child, "__init__", remember)
-    monkeypatch.setattr("bench.process.pipes.subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": popen}))
 
 
 @pytest.fixture(scope="session")

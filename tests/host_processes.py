@@ -10,14 +10,12 @@ import tempfile
 import time
 from pathlib import Path
 
-import forking
-
 ROOT = Path(__file__).parents[1]
 BENCH = ("-m", "bench")
 
 
 class Started:
-    """``python -m bench WORDS``, forked if it needs no interpreter of its own, and what it prints."""
+    """``python -m bench WORDS``, and what it prints."""
 
     def __init__(
         self,
@@ -27,14 +25,9 @@ class Started:
         program: tuple[str, ...] = BENCH,
     ) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        self.process: subprocess.Popen[bytes] | forking.Forked
-        forks = None if program != BENCH or before or variables else forking.of_hosts()
-        if forks and forks.is_like_this:
-            self.process = forks.command(words, os.environ, ROOT, self._log)
-        else:
-            command = [*before, sys.executable, "-P", *program, *words]
-            options = {"stdout": self._log, "stderr": self._log, "cwd": ROOT, "env": os.environ | (variables or {})}
-            self.process = subprocess.Popen(command, start_new_session=True, **options)
+        command = [*before, sys.executable, "-P", *program, *words]
+        options = {"stdout": self._log, "stderr": self._log, "cwd": ROOT, "env": os.environ | (variables or {})}
+        self.process = subprocess.Popen(command, start_new_session=True, **options)
 
     @classmethod
     def of_code(cls, code: str) -> "Started":
@@ -50,7 +43,7 @@ class Started:
         size = os.fstat(self._log.fileno()).st_size
         return os.pread(self._log.fileno(), size, 0).decode()
 
-    def wait_for(self, pattern: str, times: int = 1, seconds: float = 60) -> str:
+    def wait_for(self, pattern: str, times: int = 1, seconds: float = 100) -> str:
         """Return the last line in which a pattern occurs, once it occurred so many times."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

@@ -19,14 +19,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench.process.channel import Listening, Reader, encode
 from bench.process.pipes import program
-from bench.process.spec import ClockSpec
 
 HOLDER = Path(__file__).with_name("namespace_holder.py")
 ROOT = HOLDER.parents[1]
 NEWNET = 0x40000000
-NEEDED = {"ip": "iproute2", "nsenter": "util-linux", "tc": "iproute2", "mount": "mount"}  # program: its Debian package
+NEEDED = {"ip": "iproute2", "nsenter": "util-linux", "mount": "mount"}  # program: its Debian package
 
 
 def _own_network(pid: int) -> int:
@@ -84,11 +82,6 @@ class Network:
         """Run some commands of ``ip`` here."""
         given = {"input": "\n".join(commands), "check": True, "text": True, "capture_output": True}
         subprocess.run(["nsenter", "--target", str(self.pid), "--net", program("ip"), "-batch", "-"], **given)
-
-    def tc(self, *words: str, check: bool = True) -> None:
-        """Run ``tc`` here."""
-        given = {"check": check, "capture_output": True}
-        subprocess.run(["nsenter", "--target", str(self.pid), "--net", program("tc"), *words], **given)
 
     def processes(self) -> list[int]:
         """Return all processes in this network but those that hold it, by their numbers outside."""
@@ -150,14 +143,6 @@ class NamespaceHost(Network):
     def connect(self, bridge: Network, link: str) -> None:
         """Remember where its cable ends."""
         self._bridge, self.link = bridge, link
-
-    def limit(self, rate: str | None) -> None:
-        """Limit what passes each way on its cable, in units of ``tc`` (10mbit); None: no limit."""
-        for network, device in ((self, "eth0"), (self._bridge, self.link)):
-            network.tc("qdisc", "del", "dev", device, "root", check=False)
-            if rate is not None:
-                shape = ["rate", rate, "burst", "64kb", "latency", "100ms"]
-                network.tc("qdisc", "add", "dev", device, "root", "tbf", *shape)
 
     def plug(self, is_in: bool) -> None:
         """Pull the cable at the bridge's end, or put it in again."""
@@ -247,20 +232,6 @@ def bed(*offsets_s: float) -> Iterator[Bed]:
                 yield made
         finally:
             made.close()
-
-
-@contextlib.contextmanager
-def clock_of(host: NamespaceHost) -> Iterator[str]:
-    """Run a host's clock, and return its address."""
-    words = (sys.executable, "-P", "-m", "bench.child.clock_server")
-    with host.popen(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        process.stdin.write(b"".join(encode(ClockSpec(bind=f"tcp://{host.address}:0"))))
-        process.stdin.flush()
-        (listening,) = Reader().feed(process.stdout.readline())
-        assert isinstance(listening, Listening)
-        yield listening.address
-        process.stdin.close()
-        assert process.wait(10) == 0
 
 
 @contextlib.contextmanager

@@ -48,9 +48,8 @@ def test_a_check_with_nothing_to_look_at_neither_passes_nor_fails():
     assert "nothing" not in tally([one for one in found if one.verdict != NOTHING]).words
 
 
-@pytest.mark.parametrize("notebook", ["nodelay", "retries", "streaming"])
-def test_of_a_run_without_windows_of_calls_their_checks_say_nothing(notebook):
-    run = reference(notebook)
+def test_of_a_run_without_windows_of_calls_their_checks_say_nothing():
+    run = reference("nodelay")
     idle = {one.name for one in checks.check(run) if one.verdict == NOTHING}
     assert {"rate", "settled", "noise"} <= idle
     assert {"answers", "starts", "machine"} & idle == set()
@@ -468,10 +467,6 @@ def test_throttling_is_that_of_the_own_control_group_and_of_those_around_it(tmp_
         (tmp_path / place).mkdir(parents=True, exist_ok=True)
         (tmp_path / place / "cpu.stat").write_text(f"nr_periods 1\n{text}\n")
     assert kernel_counters.read(tmp_path, tmp_path).get("throttled_ns") == throttled_ns
-
-
-def test_counters_of_this_kernel():
-    assert {"machine_busy_ns", "steal_ns"} <= kernel_counters.read().keys()
 
 
 @pytest.mark.parametrize(

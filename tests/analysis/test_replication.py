@@ -30,7 +30,7 @@ def test_overview_compares_with_raw_sockets_over_the_same_transport_under_the_sa
     assert found["zeromq ipc same", RTT_RATIO].estimates[0].blocks == 6
     assert kept.machine.machine_id == "0" and kept.dirty is False and len(kept.rows) == len(cases)
     run.folder.update(finished=False)
-    with pytest.raises(DataError, match="is not finished"):
+    with pytest.raises(DataError):
         replication.of_run(type(run)(run.folder))
 
 

@@ -74,17 +74,11 @@ def with_parameters(notebook, **values):
     nbformat.write(document, notebook)
 
 
-def parameters(notebook):
-    """Return the source of each parameters cell."""
-    return [cell.source for cell in nbformat.read(notebook, 4).cells if "parameters" in cell.metadata.get("tags", [])]
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return a folder with a copy of the notebooks that measures little."""
     folder = tmp_path_factory.mktemp("browser")
     shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=shutil.ignore_patterns(".*", "out*"))
-    with_parameters(folder / "notebooks" / "latency.ipynb", profile='"smoke"')
     with_parameters(folder / "notebooks" / "explore.ipynb", **SHORT)
     news = folder / "JUPYTERLAB_SETTINGS_DIR" / "@jupyterlab" / "apputils-extension"
     news.mkdir(parents=True)
@@ -191,44 +185,6 @@ ERROR = "[data-mime-type='application/vnd.jupyter.error']"
 
 def errors(page):
     return page.locator(ERROR).all_inner_texts()
-
-
-def saved(page):
-    """Wait until latency.ipynb has saved its figure; assert that no cell failed."""
-    page.get_by_text(re.compile(r"Saved .*latency\.svg")).or_(page.locator(ERROR)).first.wait_for()
-    assert errors(page) == []
-
-
-def select(page, number):
-    """Select a cell by the keyboard, and begin to edit it."""
-    page.keyboard.press("Escape")
-    told = page.get_by_text(re.compile(r"^Cell \d+/\d+$"))
-    for _ in range(int(re.search(r"\d+", told.inner_text())[0]) - number):
-        page.keyboard.press("ArrowUp")
-    page.get_by_text(re.compile(rf"^Cell {number}/\d+$")).wait_for()
-    page.keyboard.press("Enter")
-
-
-def test_a_notebook_runs_and_its_figure_follows_its_parameters_by_keyboard(page, jupyterlab, own_runs):
-    opened(page, jupyterlab, "latency.ipynb")
-    run_all(page)
-    figure = page.locator(".jp-OutputArea-output img").last
-    saved(page)
-    before = figure.get_attribute("src")
-    assert len(before) > 50_000
-    select(page, 2)
-    (source,) = parameters(own_runs / "notebooks" / "latency.ipynb")
-    page.keyboard.press("Control+A")
-    page.keyboard.insert_text(source.replace('transport: str = "all"', 'transport: str = "tcp"'))
-    page.keyboard.press("Escape")
-    run_all(page)
-    page.wait_for_function(
-        "before => { const all = document.querySelectorAll('.jp-OutputArea-output img');"
-        " return all.length && all[all.length - 1].src !== before; }",
-        arg=before,
-    )
-    saved(page)
-    assert {case.transport for case in Run(stored.find("latest")).plan.cases} == {"tcp", "inproc"}
 
 
 def button(page, text):

@@ -272,8 +272,3 @@ def test_the_notebook_of_a_class(tmp_path):
     text = shown.stdout + "".join(str(value) for one in shown.outputs for value in one.data.values())
     assert re.search(r"\b3 submissions.* 3 machines", text) and "zeromq ipc" in text
     assert "\uff1cb&gt;wrong.json" in text and "<b>wrong" not in text
-
-
-def test_the_laboratory_does_not_need_a_class():
-    outside = [file for file in (ROOT / "bench").rglob("*.py") if file.parent.name != "classroom"]
-    assert [file.name for file in outside if "bench.apps.classroom" in file.read_text("utf-8")] == ["cli.py"]

@@ -45,9 +45,3 @@ def test_every_command_of_an_exercise_asks_for_a_plan_that_there_is(notebook, tm
         if experiment(name).why_not():
             pytest.skip(experiment(name).why_not())
         assert experiment(name).plan(**given).cases
-
-
-def test_exercises_name_whole_commands_only():
-    for notebook in NOTEBOOKS:
-        text = copies.exercises(json.loads(notebook.read_text("utf-8")))
-        assert re.findall(r"`-[pf] [^`]+`", COMMAND.sub("", text)) == []

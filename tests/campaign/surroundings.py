@@ -1,154 +1,98 @@
 """Commands in surroundings that lack something: space, names short enough, open files, processes, letters, folders."""
 
+import contextlib
 import os
 import random
 import resource
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import trying
-from host_processes import Hosts, intruded
+from trying import BENCH, Command, fault
 
-LIST, RUNS, DOCTOR = ["list"], ["runs"], ["doctor"]
-SHOW = ["show", "reference/nodelay"]
+LIST, SHOW, KEEP = ["list"], ["show", "reference/nodelay"], ["keep", "reference/nodelay", "{folder}/kept"]
 DRAW = ["run", "nodelay", "-p", "source", "reference"]
 MEASURE = ["run", "latency", "-p", "profile", "smoke", "-p", "system", "sockets", "-p", "transport", "ipc"]
-SUBMIT = ["submit", "reference/latency", "--yes", "-o", "{folder}/a.json"]
-KEEP = ["keep", "reference/nodelay", "{folder}/kept"]
-EXPLAIN = ["explain", "docs/overview.png"]
 COMPARE = ["compare", "reference/latency", "reference/overview"]
-READING = [LIST, RUNS, SHOW, EXPLAIN, COMPARE]
+FULL = "{folder}/full"  # a disk without space
+NOBODY = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "--inh-caps=-all,+dac_override"]
+NOBODY += ["--ambient-caps=+dac_override", "--bounding-set=-all,+dac_override"]
+Place = tuple[str, list[list[str]], str, dict[str, Any]]  # its name, commands, what is wanted, and how it is made
 
 
-@dataclass(frozen=True)
-class Place:
-    """One command in one surrounding; ``{folder}`` in words and values is its own folder.
-
-    wanted: "works", "refuses" or "either". as_process: words before the command. full: folders that are full.
-    """
-
-    name: str
-    words: list[str]
-    wanted: str = "either"
-    environment: dict[str, str] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
-    before: tuple[str, ...] = ()
-    full: str = ""
-    prepare: Callable[[Path], None] | None = None
+def limited(kind: int, most: int) -> dict[str, Callable[[], None]]:
+    """Return the option of a process that may use so much of something."""
+    return {"preexec_fn": partial(resource.setrlimit, kind, (most, most))}
 
 
-def _limited(kind: int, most: int) -> Callable[[], None]:
-    return partial(resource.setrlimit, kind, (most, most))
-
-
-def _shadowing(folder: Path) -> None:
-    for name in ("zmq", "numpy", "typing_extensions", "psutil", "click", "json"):
-        (folder / f"{name}.py").write_text("raise SystemExit('this is not the library')\n")
-
-
-def _long(folder: Path) -> None:
-    (folder / "tmp" / ("x" * 90)).mkdir()
-
-
-NOBODY = ("setpriv", "--reuid=54321", "--regid=54321", "--clear-groups")
-MAY_READ = ("--inh-caps=-all,+dac_override", "--ambient-caps=+dac_override", "--bounding-set=-all,+dac_override")
-FULL = Path("/dev/full")
+def shell(line: str) -> dict[str, list[str]]:
+    """Return what lets a shell prepare a command."""
+    return {"before": ["sh", "-c", line, "sh"]}
 
 
 def all_places() -> list[Place]:
-    """Return what is tried."""
-    found = [Place("long temporary folder", words, "works", {"TMPDIR": "{folder}/tmp/" + "x" * 90}, prepare=_long)
-             for words in (LIST, DRAW, MEASURE)]  # fmt: skip
-    found += [Place("no temporary folder", words, environment={"TMPDIR": "/nowhere"}) for words in (LIST, MEASURE)]
-    for name in ("EXECUTED", "FIGURES", "RUNS"):
-        variable = f"ROUNDTRIP_{name}"
-        for words in [MEASURE] if name == "RUNS" else [DRAW]:
-            found.append(Place(f"{name} below a file", words, "refuses", {variable: "/etc/passwd/x"}))
-            found.append(Place(f"{name} is a file", words, "refuses", {variable: "/etc/passwd"}))
-            found.append(Place(f"{name} on a full disk", words, "refuses", {variable: "{folder}/full"}, full="full"))
-            found.append(Place(f"{name} that cannot be written", words, "refuses", {variable: "/proc/sys"}))
-    found += [Place("temporary files on a full disk", words, environment={"TMPDIR": "{folder}/full"}, full="full")
-              for words in (LIST, MEASURE)]  # fmt: skip
-    found.append(Place("kept on a full disk", ["keep", "reference/latency", "{folder}/full/x"], "refuses", full="full"))
-    found.append(Place("a submission on a full disk", [*SUBMIT[:-1], "{folder}/full/a.json"], "refuses", full="full"))
-    found += [Place("full output", words, "refuses", options={"stdout": FULL}) for words in (LIST, SHOW, COMPARE, KEEP)]
-    found += [Place("full errors", words, options={"stderr": FULL}) for words in (LIST, ["show", "nosuch"])]
-    found += [Place("PYTHONOPTIMIZE=2", words, "works", {"PYTHONOPTIMIZE": "2"}) for words in (LIST, SHOW, DRAW)]
-    found += [Place("files called like libraries", words, "works", options={"cwd": "{folder}"}, prepare=_shadowing)
-              for words in (LIST, SHOW, MEASURE)]  # fmt: skip
-    found += [Place("a removed folder", words, options={"cwd": "{folder}/gone"}, before=("sh", "-c", GONE, "sh"),
-                    prepare=lambda folder: (folder / "gone").mkdir()) for words in (LIST, RUNS, SHOW)]  # fmt: skip
-    few_files = {"preexec_fn": _limited(resource.RLIMIT_NOFILE, 32)}
-    found += [Place("32 open files", words, options=few_files) for words in (LIST, SHOW, COMPARE, DRAW, MEASURE)]
-    short = {"preexec_fn": _limited(resource.RLIMIT_FSIZE, 20_000)}
-    found += [Place("files of at most 20 kB", words, "refuses", options=short) for words in (KEEP, DRAW)]
+    """Return all surroundings; ``{folder}`` is the one of a try. Made by variables, options, and words before."""
+    found: list[Place] = [
+        ("long temporary folder", [LIST, DRAW, MEASURE], "works", {"variables": {"TMPDIR": "{folder}/" + "x" * 90}}),
+        ("no temporary folder", [LIST, MEASURE], "either", {"variables": {"TMPDIR": "/nowhere"}}),
+        ("temporary files on a full disk", [LIST, MEASURE], "either", {"variables": {"TMPDIR": FULL}}),
+        ("kept on a full disk", [["keep", "reference/latency", f"{FULL}/x"]], "refuses", {}),
+        ("files called like libraries", [LIST, SHOW, MEASURE], "works", {"options": {"cwd": "{folder}/shadowing"}}),
+        ("a removed folder", [LIST, SHOW], "works", shell('cd "$(mktemp -d)" && rmdir "$PWD" && exec "$@"')),
+        ("32 open files", [LIST, COMPARE, DRAW, MEASURE], "either", {"options": limited(resource.RLIMIT_NOFILE, 32)}),
+        ("files of at most 20 kB", [KEEP, DRAW], "refuses", {"options": limited(resource.RLIMIT_FSIZE, 20_000)}),
+        ("LC_ALL=C", [LIST, SHOW, COMPARE, DRAW, MEASURE], "works",
+         {"variables": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}}),
+        ("letters of ascii", [SHOW, COMPARE], "works", {"variables": {"PYTHONIOENCODING": "ascii"}}),
+        ("PYTHONOPTIMIZE=2", [LIST, SHOW, DRAW], "works", {"variables": {"PYTHONOPTIMIZE": "2"}}),
+        ("no home", [LIST, SHOW], "works", {"variables": {"HOME": "/nowhere"}}),
+        ("no programs", [LIST, SHOW], "works", {"variables": {"PATH": "/nowhere"}}),
+        ("no input", [LIST, SHOW], "works", shell('exec "$@" <&-')),
+        ("no output", [LIST, SHOW], "either", shell('exec "$@" >&-')),
+        ("full output", [LIST, SHOW, KEEP], "refuses", {"options": {"stdout": "/dev/full"}}),
+    ]  # fmt: skip
+    for name, words in (("EXECUTED", DRAW), ("FIGURES", DRAW), ("RUNS", MEASURE)):
+        for where in ("/etc/passwd/x", "/etc/passwd", "/proc/sys", FULL):
+            found.append((f"{name} in {where}", [words], "refuses", {"variables": {f"ROUNDTRIP_{name}": where}}))
     if shutil.which("setpriv") and os.geteuid() == 0:
-        eight = {"preexec_fn": _limited(resource.RLIMIT_NPROC, 8)}
-        found += [
-            Place("8 processes", words, wanted, options=eight, before=(*NOBODY, *MAY_READ))
-            for words, wanted in ((LIST, "either"), (SHOW, "either"), (DRAW, "refuses"), (MEASURE, "refuses"))
-        ]
-    for encoding in ("latin-1", "ascii", "cp1252"):
-        found += [Place(f"letters of {encoding}", words, "works", {"PYTHONIOENCODING": encoding})
-                  for words in (SHOW, COMPARE)]  # fmt: skip
-    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    found += [Place("LC_ALL=C", words, "works", plain) for words in (*READING, DRAW, MEASURE)]
-    found += [Place("no home", words, "works", {"HOME": "/nowhere"}) for words in (LIST, SHOW)]
-    found += [Place("no programs", words, "works", {"PATH": "/nowhere"}) for words in (LIST, SHOW)]
-    found += [Place("no input", words, "works", options={"stdin": None}, before=("sh", "-c", 'exec "$@" <&-', "sh"))
-              for words in (LIST, SHOW)]  # fmt: skip
-    found += [
-        Place("no output", words, options={}, before=("sh", "-c", 'exec "$@" >&-', "sh")) for words in (LIST, SHOW)
-    ]
-    found.append(Place("a folder without submissions", ["run", "classroom", "-p", "folder", "/etc"], "refuses"))
+        few = {"before": NOBODY, "options": limited(resource.RLIMIT_NPROC, 8)}
+        found += [("8 processes", [DRAW, MEASURE], "refuses", few), ("8 processes", [LIST, SHOW], "either", few)]
     return found
 
 
-GONE = 'rmdir "$PWD" && exec "$@"'
-
-
-def tried(place: Place, folder: Path) -> str:
-    """Do one command in its surrounding; return what is wrong with the answer, or nothing."""
+def tried(words: list[str], wanted: str, how: dict[str, Any], folder: Path) -> str:
+    """Do one command in its surroundings; return what is wrong with the answer, or nothing."""
 
     def here(value: Any) -> Any:
-        if isinstance(value, Path):
-            return value.open("w")
         return value.replace("{folder}", str(folder)) if isinstance(value, str) else value
 
-    known = trying.places(folder)
-    if place.prepare:
-        place.prepare(folder)
-    environment = known | {name: here(value) for name, value in place.environment.items()}
-    words = [*place.before, sys.executable, "-m", "bench", *map(here, place.words)]
-    with _full(folder / place.full if place.full else None):
-        options = {name: here(value) for name, value in place.options.items()}
-        answer = trying.asked(words, environment, **options)
-    if isinstance(place.options.get("stderr"), Path):
-        answer.complaint = "bench: nobody reads this"
-    found = trying.fault(answer, place.wanted)
-    if found or environment["TMPDIR"] != known["TMPDIR"]:
-        return found or trying.left(answer.token, folder / "nothing")
-    return trying.left(answer.token, folder / "tmp")
+    (folder / "shadowing").mkdir()
+    (folder / ("x" * 90)).mkdir()
+    for name in ("zmq", "numpy", "psutil", "click", "json"):
+        (folder / "shadowing" / f"{name}.py").write_text("raise SystemExit('this is not the library')\n")
+    variables = {name: here(value) for name, value in how.get("variables", {}).items()}
+    options = {name: here(value) for name, value in how.get("options", {}).items()}
+    with contextlib.ExitStack() as around:
+        if FULL in str((words, how)):
+            around.enter_context(full(folder / "full"))
+        if "stdout" in options:
+            options["stdout"] = around.enter_context(Path(options["stdout"]).open("w"))
+        command = Command([*how.get("before", []), *BENCH, *map(here, words)], folder, variables, **options)
+        found = fault(*command.answer(), wanted)
+        return found or ("" if "TMPDIR" in variables else command.left())
 
 
-@contextmanager
-def _full(folder: Path | None) -> Iterator[None]:
+@contextlib.contextmanager
+def full(folder: Path) -> Iterator[None]:
     """Make a folder a disk of a few kilobytes that is full; needs root."""
-    if folder is None:
-        yield
-        return
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(folder)], check=True, capture_output=True)
     try:
-        with suppress(OSError), (folder / "filling").open("wb", buffering=0) as file:
+        with contextlib.suppress(OSError), (folder / "filling").open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(4096))
         yield
@@ -162,22 +106,10 @@ def can_mount() -> bool:
     return os.geteuid() == 0 and subprocess.run(words, capture_output=True).returncode == 0
 
 
-def intrusion(folder: str) -> str:
-    """Let another user of this machine give orders to a scheduler; return what he says unless he is refused."""
-    hosts = Hosts("alpha", variables={"XDG_CONFIG_HOME": folder})
-    try:
-        said = intruded(hosts.address)
-    finally:
-        hosts.close()
-    return "" if said.count("refused") == 4 and "entered" not in said else said
-
-
 def tries(count: int, seed: int) -> Iterator[tuple[str, str]]:
     """Do commands in surroundings that lack something; yield each with what was wrong with the answer, or nothing."""
-    if os.geteuid() == 0:
+    each = [(name, words, wanted, how) for name, commands, wanted, how in all_places() for words in commands]
+    each = [one for one in each if FULL not in str(one) or can_mount()]
+    for name, words, wanted, how in random.Random(seed).sample(each, min(count, len(each))):
         with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder:
-            yield "another user gives orders to a host", intrusion(folder)
-    places = [place for place in all_places() if not place.full or can_mount()]
-    for place in random.Random(seed).sample(places, min(count, len(places))):
-        with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder:
-            yield f"{place.name}: {' '.join(place.words[:2])}", tried(place, Path(folder))
+            yield f"{name}: {' '.join(words[:2])}", tried(words, wanted, how, Path(folder))

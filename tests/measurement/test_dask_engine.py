@@ -53,7 +53,7 @@ def test_plain_tcp_is_asked_for_by_name_and_says_who_can_run_what():
 
 def test_hosts_know_each_other_by_files_that_nobody_else_reads(tmp_path, monkeypatch):
     monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(tmp_path / "ours"))
-    with pytest.raises(UsageError, match=r"ours has no file authority\.pem"):
+    with pytest.raises(UsageError, match=r"ours.*authority\.pem"):
         certificates.of_hosts()
     certificates.make_folder(tmp_path / "ours", [])
     files = certificates.of_hosts()
@@ -68,7 +68,7 @@ def test_hosts_know_each_other_by_files_that_nobody_else_reads(tmp_path, monkeyp
 def test_an_expired_certificate_is_said_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(tmp_path))
     credentials.write(str(tmp_path), certificates.make(not_after=datetime(2020, 2, 29, tzinfo=UTC)))
-    with pytest.raises(UsageError, match="expired on 2020-02-29"):
+    with pytest.raises(UsageError, match="2020-02-29"):
         certificates.of_hosts()
 
 

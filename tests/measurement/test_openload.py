@@ -16,7 +16,6 @@ from bench import stats
 from bench.analysis import checks, open_load, overload
 from bench.apps.teaching import questions
 from bench.child import timed_loops
-from bench.errors import UsageError
 from bench.experiments import openload, tables
 from bench.grammar import figure
 from bench.grammar.experiment import experiment
@@ -28,7 +27,6 @@ from bench.stats import queueing
 from bench.systems import oracle
 from bench.validation import oracle_options
 from bench.validation.profiles import make_plan
-from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 
@@ -99,20 +97,6 @@ def test_an_awaited_client_is_paced_too():
     case = Case("grpc_aio", "ipc", 100, load="open", offered_per_s=100)
     ledger = measure(case, 0.3, 1).ledger
     assert ledger["calls"] == ledger["scheduled"] == 30
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"offered_per_s": 0}, "offered_per_s"),
-        ({"arrivals": "bursts"}, "uniform, poisson"),
-        ({"callers": 2}, "clients"),
-        ({"system": "zeromq", "transport": "inproc"}, "ipc or tcp"),
-    ],
-)
-def test_loads_that_cannot_be_offered(wrong, said):
-    with pytest.raises(UsageError, match=said):
-        checked(Case(**{"system": "sockets", "transport": "ipc", "load": "open", "offered_per_s": 100} | wrong))
 
 
 @pytest.mark.parametrize(("law", "scv"), [("constant", 0), ("exponential", 1), ("bimodal", 2.25)])

