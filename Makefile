@@ -115,7 +115,7 @@ $(READY): requirements/lab.txt requirements/uv.txt pyproject.toml
 	@echo "Setting up .venv with $(INSTALLER) (about $(if $(UV_LOCK),a minute,two minutes), once)"
 	@$(PYTHON) -P -m venv $(if $(wildcard $(READY)),,--clear )$(BIN:/bin=)  # a set-up that was interrupted begins again
 	@$(if $(UV_LOCK),$(PIP) --require-hashes -r $(UV_LOCK) || { $(WITHOUT_UV); exit 1; })
-	@$(BIN)/python -P -c "import sys; sys.path.append('.'); from bench.installation.installer import main; sys.exit(main(sys.argv[1:]))" requirements/lab.txt $(UV_LOCK)
+	@$(BIN)/python -P -c "import sys; sys.path.append('.'); from bench.process.installer import main; sys.exit(main(sys.argv[1:]))" requirements/lab.txt $(UV_LOCK)
 	@$(if $(UV_LOCK),$(BIN)/uv pip install -q --offline --python $(BIN)/python,$(PIP)) --no-deps --no-build-isolation -e .
 	@$(BIN)/python -P -m compileall -q bench certify  # a process compiles nothing again, even where Python is set to write no bytecode
 	@touch $(READY)

@@ -73,7 +73,7 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              folder; ``serve`` of such a system has a private directory for any transport
 ``ENCRYPTED``                transports over which the option ``tls`` or ``curve`` is offered (optional: all but inproc)
 ``credentials``              ``credentials() -> Mapping[str, str]``: names and texts of files with keys of the system's
-                             own, made for each run beside the certificates; names as in ``bench.credentials``
+                             own, made for each run beside the certificates; names as in ``bench.plan.credentials``
 ``RESERVES_BYTES``           bytes of memory that the library's allocator takes at once without using them, for the
                              limit of a client's memory (``bench.child.memory``; optional)
 ``CONNECTION_THREADS``       threads that the library starts for each connection, for the same limit (optional)
@@ -174,8 +174,8 @@ class Binding:
     names the interface only, as for a server that another machine has to reach.
     ``router`` holds the addresses that the system's router announced, ``environment`` the folder of the Python
     environment that the router or the server needs, ``message`` what requests carry (``bytes`` or a kind of
-    ``bench.message_types``), ``credentials`` the folder of certificate and keys (``bench.credentials`` names the files)
-    where the options ask for encryption.
+    ``bench.codecs.message_types``), ``credentials`` the folder of certificate and keys (``bench.plan.credentials``
+    names the files) where the options ask for encryption.
     """
 
     transport: str

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.drawing.axes import GREY, log_axis, look, sheet, write_beside
+from bench.grammar.axes import GREY, log_axis, look, sheet, write_beside
 from bench.text import counted, duration, harmless, listed, one_line, quantity
 from certify.capacity import Capacity, Point
 from certify.capacity_report import name

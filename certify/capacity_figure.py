@@ -6,7 +6,7 @@ from functools import partial
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.drawing.axes import GREY, label_axis, log_axis, look, sheet, ticks_at
+from bench.grammar.axes import GREY, label_axis, log_axis, look, sheet, ticks_at
 from bench.text import capitalized, counted, quantity
 from certify.capacity import SHARES, Capacity, Point
 from certify.capacity_report import capacity

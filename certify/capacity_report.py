@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from bench import documents
 from bench.errors import DataError
+from bench.plan import documents
 from bench.text import all_harmless, counted, duration, quantity
 from certify.capacity import FORMAT, Capacity, Point
 from certify.certificate import MOST_OF_OTHERS

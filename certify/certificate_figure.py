@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.drawing.axes import GREY, curve, distribution_axes, look, say_why_empty, sheet, tail_scale
+from bench.grammar.axes import GREY, curve, distribution_axes, look, say_why_empty, sheet, tail_scale
 from bench.stats import distribution
 from bench.text import quantity
 from certify import arrival_checks, schedules, time_checks

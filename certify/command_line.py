@@ -101,7 +101,7 @@ def _write(json_file: str | None, text: str) -> None:
 
 def _draw(file: str, draw: Callable[[], "Figure"]) -> None:
     """Draw a figure into a file, whose suffix names its kind: png, svg, pdf."""
-    from bench.drawing.axes import style
+    from bench.grammar.axes import style
 
     with writing(Path(file)) as target, style():
         draw().savefig(target, format=Path(file).suffix.removeprefix(".") or "png")

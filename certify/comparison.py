@@ -8,13 +8,12 @@ from pathlib import Path
 
 from IPython.display import Markdown, display
 
-from bench import paths
 from bench.apps import notebook
 from bench.errors import DataError
 from bench.grammar import figure as panels
 from bench.grammar.figure import first_sentence as finding
 from bench.measurement import machine
-from bench.plan import parameters
+from bench.plan import parameters, paths
 from bench.run.files import make_folder, writing
 from bench.text import counted, harmless, listed, one_line, unmarked
 from certify import (

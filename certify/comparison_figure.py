@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.drawing.axes import (
+from bench.grammar.axes import (
     SMALL,
     Look,
     log_axis,

@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from bench import documents
 from bench.errors import NotInstalledError, UsageError, unknown
-from bench.plan import yaml_text
+from bench.plan import documents, yaml_text
 from bench.text import listed
 from certify import report
 from certify.protocols import PROTOCOLS

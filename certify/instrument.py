@@ -10,13 +10,13 @@ from scipy import special
 
 from bench import stats
 from bench.analysis import comparison, stationarity, virtual_time
+from bench.measurement.validation.profiles import make_plan
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import column
 from bench.stats import Array, intervals, looks, steady_state
 from bench.stats.queueing import response_quantile
-from bench.validation.profiles import make_plan
-from bench.validation.support import checked
 
 RUNS = 300
 COVERED, ALARMS, OFF = 0.93, 0.05, 0.10

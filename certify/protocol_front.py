@@ -11,8 +11,7 @@ from typing import Self
 
 from bench import systems
 from bench.errors import NotInstalledError, SystemFailedError
-from bench.installation import programs
-from bench.process import cpu_clocks
+from bench.process import cpu_clocks, programs
 from bench.process.pipes import Process, with_package
 from certify.protocols import PROTOCOLS, Name
 from certify.record import Record

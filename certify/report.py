@@ -12,8 +12,8 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from bench import documents
 from bench.errors import SystemFailedError
+from bench.plan import documents
 from bench.text import listed, one_line, quoted
 
 Scales = dict[str, float]

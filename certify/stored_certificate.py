@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from bench import documents
 from bench.errors import DataError
+from bench.plan import documents
 from bench.text import all_harmless
 from certify import stream_checks
 from certify.certificate import VERDICTS

@@ -18,17 +18,18 @@ from statistics import median
 import pandas as pd
 import yaml
 
-from bench import paths, systems
+from bench import systems
 from bench.analysis import checks, replication, resources, tiers, trust_card
 from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
-from bench.drawing.axes import style
 from bench.errors import BenchError, DataError
-from bench.experiments import languages, overview, tables
-from bench.grammar import chosen, tiers_picture
+from bench.experiments import languages, overview
+from bench.grammar import chosen, tables, tiers_picture
 from bench.grammar import figure as panels
+from bench.grammar.axes import style
 from bench.grammar.experiment import of_run
+from bench.plan import paths
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
 from bench.stats.meta_analysis import times

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from bench import paths, systems
+from bench import systems
 from bench.analysis.comparison import Comparison, at_once
 from bench.errors import NotInstalledError
 from bench.experiments.compare import A, B, pairs
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
+from bench.plan import paths
 from bench.plan.plan import Plan
 from bench.run.frames import Run, column
 from bench.run.start_values import ROLES

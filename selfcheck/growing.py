@@ -12,10 +12,10 @@ from pathlib import Path
 
 from bench.measurement import runner
 from bench.measurement.start import measure
+from bench.measurement.validation.profiles import make_plan
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.run import listed, query, start_record, stored
-from bench.validation.profiles import make_plan
-from bench.validation.support import checked
 from selfcheck import growth
 
 REPEATS = 3

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from bench import paths
 from bench.measurement import machine
 from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import clocks_of
 from bench.measurement.hosts.remote import RemoteHost, client, hosts_of
+from bench.plan import paths
 from bench.plan.case import Case
 from bench.process.channel import Listening
 from bench.process.child_process import collect, stop_all

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench import paths
+from bench.plan import paths
 from bench.stats.intervals import Interval
 from bench.text import listed, quantity
 from selfcheck import growth

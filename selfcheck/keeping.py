@@ -4,8 +4,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from bench import paths
 from bench.measurement import machine
+from bench.plan import paths
 
 
 def write(file: str, indent: int | None = None, **content: Any) -> None:

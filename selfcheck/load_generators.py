@@ -16,14 +16,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import credentials
 from bench.child.generators import wrk
 from bench.child.open_files import allow_many_files
 from bench.measurement import certificates
 from bench.measurement.start import measure
-from bench.plan import placement
+from bench.measurement.validation.support import checked
+from bench.plan import credentials, placement
 from bench.plan.case import Case
-from bench.validation.support import checked
 from selfcheck.overhead import compare
 
 WINDOW_S = 1.0

@@ -10,10 +10,10 @@ import numpy as np
 
 from bench import stats
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
 from bench.stats import Array
-from bench.validation.support import checked
 from selfcheck import growth
 
 RATE, CONNECTIONS, MINUTES = 1000.0, 32, 10.0

@@ -7,9 +7,9 @@ import numpy as np
 
 from bench.analysis.encryption import fit
 from bench.measurement.start import measure
+from bench.measurement.validation.oracle_options import oracle_server
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.validation.oracle_options import oracle_server
-from bench.validation.support import checked
 
 SIZES = (64, 4_000, 16_000, 64_000)
 MEAN_US, NS_PER_BYTE = 50, 20.0

@@ -15,11 +15,11 @@ from typing import Any
 
 import pandas as pd
 
-from bench import paths
 from bench.analysis import checks, earlier
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
+from bench.plan import paths
 from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.frames import Run

@@ -9,8 +9,9 @@ import time
 
 import numpy as np
 
-from bench import paths, stats
+from bench import stats
 from bench.measurement.start import measure
+from bench.plan import paths
 from bench.plan.case import Case
 from bench.run import stored
 from bench.run.start_record import Times

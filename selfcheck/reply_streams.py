@@ -5,9 +5,9 @@ from typing import Any
 
 from bench import stats
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan import placement
 from bench.plan.case import Case
-from bench.validation.support import checked
 
 STREAMS, GAP_US, REPLIES = 1000, 200_000, 5
 SYSTEMS = (

@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from bench import paths, systems
+from bench import systems
 from bench.analysis.comparison import DIFFERENT, MARGIN, judge, ratios, shown
 from bench.experiments.compare import AGAIN, A, B
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
+from bench.plan import paths
 from bench.run.frames import Run, column
 from bench.stats import intervals
 from bench.stats.intervals import Array

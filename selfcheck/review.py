@@ -16,11 +16,11 @@ from bench.apps import listing
 from bench.grammar import figure as panels
 from bench.grammar.experiment import of_run
 from bench.measurement import runner
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import start_record, stored
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
-from bench.validation.profiles import make_plan
 
 STARTS, CASES = 6, 4
 

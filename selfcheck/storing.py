@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 
 from bench.measurement import runner
 from bench.measurement.start import measure
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import schema, start_record, stored
-from bench.validation.profiles import make_plan
 from selfcheck.overhead import WINDOW_S, compare
 
 

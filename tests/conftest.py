@@ -19,8 +19,8 @@ from specs import server_spec
 from bench import systems
 from bench.errors import NotInstalledError, SystemFileError
 from bench.grammar.experiment import experiment
-from bench.installation import programs
 from bench.measurement.routers import Routers
+from bench.process import programs
 from bench.process.channel import Listening
 from bench.process.child_process import Child, collect
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 from handmade import FACTS, finished
 
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import start_record, stored
 from bench.run.start_record import StartRecord
-from bench.validation.profiles import make_plan
 
 SCHEDULER = {"scheduler": "tcp://10.0.0.1:8786"}
 SERVER = "s"

@@ -7,13 +7,13 @@ import pyarrow as pa
 from conftest import ROOT
 
 from bench.measurement.slices import without_pauses
+from bench.measurement.validation.profiles import make_plan
 from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run import schema, start_record, stored
 from bench.run.frames import Run, shared
 from bench.run.start_record import StartRecord
-from bench.validation.profiles import make_plan
 
 FACTS = {
     "machine": {"machine_id": "0", "cpu_model": "x", "cpus_allowed": 2, "virtual": True, "system": "L", "kernel": "1"},

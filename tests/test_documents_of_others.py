@@ -8,15 +8,15 @@ import classes
 import pytest
 from conftest import REFERENCE
 
-from bench import documents, message_types
 from bench.apps import failures
 from bench.apps.classroom import reading
+from bench.codecs import message_types
 from bench.contract import is_host, parse_address
 from bench.errors import DataError, UsageError
-from bench.plan import hosts
+from bench.measurement.validation import support
+from bench.plan import documents, hosts
 from bench.plan.case import Case
 from bench.run.folder import Folder
-from bench.validation import support
 
 
 def places(tmp_path, end):

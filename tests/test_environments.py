@@ -11,9 +11,9 @@ import pytest
 from conftest import ROOT
 
 from bench.errors import NotInstalledError, UsageError
-from bench.installation import environments, installer
 from bench.measurement.routers import start
 from bench.plan.case import Case
+from bench.process import environments, installer
 
 pytestmark = pytest.mark.slow
 
@@ -141,7 +141,7 @@ def test_the_makefiles_command_fills_the_environment_of_its_interpreter(home, mo
     monkeypatch.setenv("PATH", str(Path(uv).parent))
     lock, python = home / "requirements" / "small.txt", home / "lab" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home / "lab"], check=True)
-    words = [python, "-m", "bench.installation.installer", lock]
+    words = [python, "-m", "bench.process.installer", lock]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     subprocess.run([python, "-c", "import tiny"], check=True)

@@ -13,7 +13,7 @@ import yaml
 from conftest import ROOT
 
 from bench import systems
-from bench.installation import environments
+from bench.process import environments
 
 BENCH = ROOT / "bench"
 CERTIFY = ROOT / "certify"

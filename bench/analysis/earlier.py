@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from bench import paths
 from bench.analysis.comparison import MARGIN, key, ratios, values
 from bench.analysis.trust_card import NOTHING, Check, outcome
 from bench.errors import DataError
+from bench.plan import paths
 from bench.run import stored
 from bench.run.frames import Run, column, once
 from bench.stats import intervals

@@ -75,8 +75,8 @@ def prepare(names: tuple[str, ...], anew: bool) -> None:
     (docs/services.md), which is built.
     """
     from bench import systems
-    from bench.installation import environments
     from bench.plan import parameters as params
+    from bench.process import environments
 
     files = [name for name in names if name.endswith(systems.SERVICE)]
     others = [name for name in names if name not in files]
@@ -108,7 +108,7 @@ def run(notebooks: tuple[str, ...], every: bool, yes: bool, parameters: tuple[tu
 @cli.command()
 def runs() -> None:
     """List your runs."""
-    from bench import paths
+    from bench.plan import paths
     from bench.run import query
 
     frame = query.runs()
@@ -364,8 +364,8 @@ def serve(system: str, address: str, options: str, mode: str, message: str) -> N
 @click.argument("hosts", nargs=-1, metavar="HOST...")
 def certificates_(folder: Path, hosts: tuple[str, ...]) -> None:
     """Make a FOLDER of credentials for an encrypted server at HOSTs (names or addresses), beside this machine's own."""
-    from bench import credentials
     from bench.measurement import certificates
+    from bench.plan import credentials
 
     names = ", ".join(certificates.make_folder(folder, hosts))
     private = " and ".join(sorted(f"*{end}" for end in credentials.PRIVATE))
@@ -429,9 +429,9 @@ def keep(run: str, folder: Path) -> None:
 )
 def export(run: str, kind: str, out: Path | None) -> None:
     """Write RUN into files for other programs: tables, histograms, or a continuous benchmarking service."""
-    from bench import paths
     from bench.apps import exporting
     from bench.apps.listing import opened
+    from bench.plan import paths
 
     opened_run = opened(run)
     for file in exporting.export(opened_run, kind, out or Path(opened_run.id)):

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import paths, systems
+from bench import systems
 from bench.child import outstanding, reply_streams, reply_streams_wire, structured_messages, timed_loops, wire
 from bench.child import wire_outstanding as several_on_wire
 from bench.child.retry_attempts import Requests
 from bench.child.retry_load import RetryLoad
+from bench.codecs.message_types import BYTES
 from bench.errors import BenchError
-from bench.message_types import BYTES
+from bench.plan import paths
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.text import listed

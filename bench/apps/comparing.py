@@ -7,24 +7,24 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from bench import paths
-from bench.analysis import budget, checks, trust_card, verdicts
+from bench.analysis import checks, trust_card, verdicts
 from bench.analysis.comparison import Comparison, at_once
-from bench.apps import growing, listing, revisions
+from bench.apps import budget, growing, listing, revisions
 from bench.errors import UsageError
-from bench.experiments import precision
 from bench.experiments.compare import A, B, pairs
+from bench.grammar import precision
 from bench.grammar.experiment import experiment
 from bench.grammar.method import turns
 from bench.measurement import runner
+from bench.measurement.validation import estimate
+from bench.measurement.validation.cases import COMPARED
+from bench.measurement.validation.sources import taking_part
 from bench.plan import parameters as params
+from bench.plan import paths
 from bench.plan.plan import Plan
 from bench.process.sources import Source
 from bench.run import stored
 from bench.run.frames import Run
-from bench.validation import estimate
-from bench.validation.cases import COMPARED
-from bench.validation.sources import taking_part
 
 COMPARED_CASES = (A, B)
 OF_THE_PLAN = ("placement", "payload_bytes")  # parts of a case that are parameters of the plan, too

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import psutil
 
-from bench import paths, stats
+from bench import stats
 from bench.measurement import machine
 from bench.measurement.start import measure
-from bench.plan import placement
+from bench.plan import paths, placement
 from bench.plan.case import Case
 
 

@@ -12,9 +12,9 @@ from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 
 import yaml
 
-from bench import documents, systems
+from bench import systems
 from bench.errors import DataError, TransportError, UsageError
-from bench.plan import values, yaml_text
+from bench.plan import documents, values, yaml_text
 from bench.text import counted, one_line, quoted
 
 DESCRIPTIONS = (

@@ -7,11 +7,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench import codecs, documents, message_types, paths, systems
+from bench import codecs, systems
 from bench.apps import repeat, scenarios
+from bench.codecs import message_types
 from bench.errors import DataError, NotInstalledError, SystemFileError, reason_of
-from bench.installation import environments
-from bench.plan import hosts
+from bench.plan import documents, hosts, paths
+from bench.process import environments
 from bench.run import stored
 from bench.run.folder import Folder
 from bench.text import duration, listed, quoted, unmarked
@@ -147,9 +148,9 @@ def run_text(name: str, is_verified: bool = True) -> str:
     """Return a run's plan, machine, checks and results; of an altered run only if it need not be verified."""
     from bench.analysis import checks, earlier
     from bench.analysis import per_host as machines
-    from bench.experiments import tables
+    from bench.grammar import tables
     from bench.grammar.experiment import of_run
-    from bench.validation.estimate import described
+    from bench.measurement.validation.estimate import described
 
     run = opened(name, is_verified)
     manifest = run.manifest
@@ -178,7 +179,8 @@ def compared_text(
 
     named: parts of labels, of the cases that are compared; all if there are none.
     """
-    from bench.analysis import budget, checks, comparison, verdicts
+    from bench.analysis import checks, comparison, verdicts
+    from bench.apps import budget
     from bench.run.frames import Run
 
     run_a, run_b = Run(stored.find(a)), Run(stored.find(b))

@@ -12,12 +12,12 @@ import pandas as pd
 from bench import stats, systems
 from bench.errors import UsageError
 from bench.measurement import start
+from bench.measurement.validation.support import checked
 from bench.plan.case import MOST_CALLS, Case
 from bench.run import requests
 from bench.run.start_record import StartRecord
 from bench.stats import Array
 from bench.text import quoted
-from bench.validation.support import checked
 
 NAME = "loaded_url"
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}

@@ -10,7 +10,7 @@ import jinja2
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bench.drawing.axes import style
+from bench.grammar.axes import style
 
 
 def template(file: Path) -> jinja2.Template:

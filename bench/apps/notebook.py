@@ -16,20 +16,20 @@ import pandas as pd
 from IPython.display import HTML, Code, Image, Markdown, display
 from matplotlib.figure import Figure
 
-from bench import paths
-from bench.analysis import budget, checks, earlier, trust_card
-from bench.apps import code, growing, listing, repeat
+from bench.analysis import checks, earlier, trust_card
+from bench.apps import budget, code, growing, listing, repeat
 from bench.apps.markup import png
 from bench.apps.markup import table as table_html
 from bench.apps.teaching.predictions import require
 from bench.errors import UsageError
-from bench.experiments import precision, tables
-from bench.grammar import claim
+from bench.grammar import claim, precision, tables
 from bench.grammar import figure as figures
 from bench.grammar.experiment import OF_A_RUN, experiment, of_run, refuse_unknown
 from bench.grammar.method import absent, measured
 from bench.measurement import capacity_search, runner
-from bench.plan import confirmation, hosts
+from bench.measurement.validation import estimate
+from bench.measurement.validation.profiles import PROFILES
+from bench.plan import confirmation, hosts, paths
 from bench.plan.case import Case
 from bench.plan.objective import objective
 from bench.plan.parameters import flag, literal
@@ -38,8 +38,6 @@ from bench.run import stored
 from bench.run.folder import Folder
 from bench.run.frames import Run, shared
 from bench.text import counted, paragraphs
-from bench.validation import estimate
-from bench.validation.profiles import PROFILES
 
 DPI = 90  # of the panels shown in a notebook
 
@@ -234,7 +232,7 @@ def method(run: Run, system: str = "") -> None:
 
 
 def table(run: Run, *names: str) -> None:
-    """Show tables by name, of the notebook's own or of ``bench.experiments.tables``; or all results that there are."""
+    """Show tables by name, of the notebook's own or of ``bench.grammar.tables``; or all results that there are."""
     own = of_run(run).tables
     for frame in [(own.get(name) or getattr(tables, name))(run) for name in names] or tables.results(run):
         if len(frame):

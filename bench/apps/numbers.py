@@ -7,13 +7,13 @@ from bench import stats
 from bench.analysis import capacity as search
 from bench.analysis import checks
 from bench.analysis.comparison import QUANTITIES
-from bench.experiments import precision
+from bench.grammar import precision
 from bench.grammar.experiment import of_run
+from bench.measurement.validation.estimate import described
 from bench.plan.case import Case
 from bench.run import reply_streams, requests
 from bench.run.frames import NUMBERS, Run, number_of
 from bench.text import unmarked
-from bench.validation.estimate import described
 
 Record = dict[str, Any]
 COPIED = ("parameters", "machine", "hosts", "versions", "sources", "git", "digest", "failures")  # of the manifest

@@ -8,12 +8,12 @@ from typing import Any
 
 import yaml
 
-from bench import paths
 from bench.analysis import acceptance
 from bench.apps import unattended
 from bench.errors import DataError, UsageError
 from bench.measurement.machine import git_revision
 from bench.plan import parameters as params
+from bench.plan import paths
 from bench.run import stored
 from bench.run.frames import Run
 

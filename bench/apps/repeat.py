@@ -9,11 +9,11 @@ import yaml
 
 from bench.errors import BenchError
 from bench.grammar.experiment import exists, experiment
+from bench.measurement.validation.profiles import PROFILES, usual_window_s
 from bench.plan.parameters import literal
 from bench.plan.plan import Plan
 from bench.run.folder import Folder
 from bench.text import listed
-from bench.validation.profiles import PROFILES, usual_window_s
 
 
 def command(folder: Folder) -> str:

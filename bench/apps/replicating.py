@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from bench import documents, paths
 from bench.analysis import replication
 from bench.analysis.replication import Occasion, Replicated, Row
 from bench.apps import scenarios
@@ -18,6 +17,8 @@ from bench.errors import DataError, UsageError
 from bench.grammar.experiment import OF_A_RUN, exists, experiment
 from bench.measurement import routers
 from bench.measurement.machine import machine_id
+from bench.measurement.validation import estimate
+from bench.plan import documents, paths
 from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.files import write_bytes
@@ -25,7 +26,6 @@ from bench.run.folder import Folder
 from bench.run.frames import Run
 from bench.run.manifest import in_words
 from bench.text import counted, quoted
-from bench.validation import estimate
 
 Say = Callable[[str], None]
 REFERENCE = "reference"

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench import paths as folders
 from bench.errors import DataError, UsageError
 from bench.measurement import revision as hashes
+from bench.measurement.validation.sources import names_in
+from bench.plan import paths as folders
 from bench.process.private_folders import private_folder
 from bench.process.sources import Source
 from bench.run import stored
 from bench.text import listed, one_line, quoted
-from bench.validation.sources import names_in
 
 COPIES = "roundtrip-revision-"  # begins the name of the private folder of a revision's copy
 OF_ROUNDTRIP = Path("bench", "systems")  # of a checkout of this project

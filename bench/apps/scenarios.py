@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import documents, paths
 from bench.errors import DataError, UsageError, unknown
-from bench.plan import yaml_text
+from bench.plan import documents, paths, yaml_text
 from bench.text import one_line, quoted
 
 WHERE = "scenarios are listed by: python -m bench list --scenarios"

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import paths, systems
+from bench import systems
 from bench.analysis import checks
 from bench.apps import notebook, numbers
 from bench.apps.markup import as_html, png, table, template
 from bench.errors import UsageError
-from bench.experiments import tables
 from bench.grammar import figure as panels
+from bench.grammar import tables
 from bench.grammar.experiment import of_run
 from bench.grammar.method import measured
-from bench.plan import service_file
+from bench.plan import paths, service_file
 from bench.plan.objective import objective as read_objective
 from bench.run.files import write_bytes
 from bench.run.frames import Run

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import bench
-from bench import paths, systems
+from bench import systems
 from bench.apps import growing, scenarios, threads
 from bench.apps.scenarios import Chosen
 from bench.errors import BenchError, DataError, UsageError
 from bench.grammar.experiment import exists, experiment, refuse_unknown
 from bench.measurement import routers
+from bench.measurement.validation import cases, estimate
+from bench.plan import paths
 from bench.plan.parameters import literal, positive
 from bench.plan.plan import Plan
 from bench.process.pipes import is_found
@@ -30,7 +32,6 @@ from bench.process.private_folders import private_folder
 from bench.run import stored
 from bench.run.files import make_folder
 from bench.text import counted, unmarked
-from bench.validation import cases, estimate
 
 PRIVATE = "roundtrip-notebook-"  # begins the name of a folder that a notebook's kernel has for itself
 REST_S = 8.0  # time of a notebook in addition to measuring: kernel, imports, figures

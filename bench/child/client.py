@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from bench import credentials, systems
+from bench import systems
 from bench.child import memory, timed_loops
 from bench.child.caller import is_async
 from bench.child.loads import Callers
@@ -20,6 +20,7 @@ from bench.child.one_way import Receiving, Sending
 from bench.child.server import Echo, serve
 from bench.child.structured_messages import application, carried
 from bench.contract import Binding
+from bench.plan import credentials
 from bench.process import cpu_clocks
 from bench.process.channel import Channel, fail, pin, run_child
 from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, GoOn, Paused, Proceed, Ready, Sent

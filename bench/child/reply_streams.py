@@ -15,14 +15,14 @@ from array import array
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
-from bench import replies
 from bench.child import timed_loops
 from bench.child.caller import Failures, failed, renew, resolve, run_plain, runner_of, translating
 from bench.child.open_files import allow_many_files
 from bench.contract import LoadReport
 from bench.errors import TransportError
+from bench.plan import replies
+from bench.plan.replies import Ask, mark_of
 from bench.process.spec import ClientSpec
-from bench.replies import Ask, mark_of
 
 STACK_BYTES = 256 * 1024  # of each thread, where there are many
 AT_ONCE = 32  # connections that are made at the same time

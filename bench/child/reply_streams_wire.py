@@ -11,7 +11,6 @@ import math
 import time
 from typing import Any
 
-from bench import replies
 from bench.child import timed_loops
 from bench.child.arrivals import Arrivals, watch
 from bench.child.caller import Failures, renew, run_plain
@@ -21,8 +20,9 @@ from bench.child.polling import WRITE, Poller
 from bench.child.reply_streams import AT_ONCE, RETRY_S, Record, report_of
 from bench.contract import LoadReport
 from bench.errors import TransportError, UnprocessedError
+from bench.plan import replies
+from bench.plan.replies import Ask
 from bench.process.spec import ClientSpec
-from bench.replies import Ask
 
 READ_BYTES = 65_536
 

@@ -6,10 +6,11 @@ It runs the system's router as a child process, and ends it when the measuring p
 from collections.abc import Mapping
 from typing import Any
 
-from bench import credentials, systems
+from bench import systems
 from bench.child.open_files import allow_many_files
 from bench.contract import Binding
 from bench.errors import SystemFailedError
+from bench.plan import credentials
 from bench.process.channel import Channel, run_child
 from bench.process.spec import RouterSpec, Routing
 

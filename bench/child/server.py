@@ -11,13 +11,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bench import credentials, replies, systems
+from bench import systems
 from bench.child.one_way import Receiving
 from bench.child.open_files import allow_many_files
 from bench.child.structured_messages import application, carried
 from bench.child.timed_loops import make_payloads, punctual
 from bench.contract import Binding
 from bench.errors import SystemFailedError
+from bench.plan import credentials, replies
 from bench.process import cpu_clocks
 from bench.process.channel import Channel, Counted, Listening, pin, run_child
 from bench.process.spec import Arrived, FirstArrived, ServerSpec

@@ -11,11 +11,12 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from bench import credentials, systems
+from bench import systems
 from bench.child import timed_loops
 from bench.child.caller import is_async, run_plain, translating
 from bench.contract import LoadReport
 from bench.errors import BenchError, TransportError
+from bench.plan import credentials
 from bench.process import cpu_clocks
 from bench.process.channel import Reader, decode, encode, read_line
 from bench.process.pipes import Process, python

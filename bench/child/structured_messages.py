@@ -10,9 +10,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from bench import codecs, message_types
+from bench import codecs
 from bench.child import payload_sizes
-from bench.codecs import Coder
+from bench.codecs import Coder, message_types
 from bench.process.spec import ClientSpec
 
 SHARE = 0.08  # of a window's length: how long a codec is timed alone, for each start

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bench import credentials
 from bench.child import timed_loops
 from bench.child.caller import Failures, failed, patiently
 from bench.child.loads import limit_ns, put_after, schedule
@@ -22,6 +21,7 @@ from bench.child.wire_connection import Connection, Script, Step, Talk
 from bench.child.wire_timer import LIMIT_S, NEVER_NS, DueError, Timer
 from bench.contract import PACING, LoadReport
 from bench.errors import TransportError, WrongReplyError
+from bench.plan import credentials
 from bench.process.spec import ClientSpec
 
 EARLY_NS = 150_000  # before a due time waiting becomes spinning

@@ -1,7 +1,7 @@
 """Codecs: how a structured message becomes bytes and back. One file each, found by looking; its stem is its name.
 
-A file defines ``coder(kind)`` for a kind of ``bench.message_types`` ("" for a user's own message), ``REQUIRES``, and
-its docstring's first line describes it. **A codec's library is imported in its file and nowhere else.**
+A file defines ``coder(kind)`` for a kind of ``bench.codecs.message_types`` ("" for a user's own message), ``REQUIRES``,
+and its docstring's first line describes it. **A codec's library is imported in its file and nowhere else.**
 """
 
 import ast
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bench import message_types
+from bench.codecs import message_types
 from bench.errors import NotInstalledError, TransportError, UsageError, unknown
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bench.message_types import Message
+from bench.codecs.message_types import Message
 
 
 class Record(msgspec.Struct):

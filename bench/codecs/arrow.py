@@ -4,8 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bench import message_types
-from bench.codecs import Coder, no_types
+from bench.codecs import Coder, message_types, no_types
 
 REQUIRES = ("pyarrow",)
 ROWS = {"record": "records", "items": "items", "numbers": "numbers"}

@@ -2,8 +2,7 @@
 
 import json
 
-from bench import message_types
-from bench.codecs import Coder
+from bench.codecs import Coder, message_types
 
 REQUIRES = ()
 _encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)

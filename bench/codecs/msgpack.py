@@ -2,8 +2,7 @@
 
 import msgpack
 
-from bench import message_types
-from bench.codecs import Coder
+from bench.codecs import Coder, message_types
 
 REQUIRES = ("msgpack",)
 

@@ -2,8 +2,7 @@
 
 import msgspec
 
-from bench import message_types
-from bench.codecs import Coder, _structs
+from bench.codecs import Coder, _structs, message_types
 
 REQUIRES = ("msgspec",)
 

@@ -2,8 +2,7 @@
 
 import orjson
 
-from bench import message_types
-from bench.codecs import Coder
+from bench.codecs import Coder, message_types
 
 REQUIRES = ("orjson",)
 

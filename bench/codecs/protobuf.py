@@ -5,8 +5,7 @@ from typing import Any
 
 import google.protobuf  # noqa: F401 - a codec that is not installed says so
 
-from bench import message_types
-from bench.codecs import Coder, no_types
+from bench.codecs import Coder, message_types, no_types
 
 REQUIRES = ("protobuf",)
 

@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 from bench import stats
 from bench.analysis import virtual_time
 from bench.analysis.quantiles import STARTS, Quantile, quantile, times
-from bench.drawing.axes import (
+from bench.grammar import Claim, Estimand, Estimate
+from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
     Look,
@@ -24,16 +25,15 @@ from bench.drawing.axes import (
     ratio_axis,
     tail_scale,
 )
-from bench.grammar import Claim, Estimand, Estimate
 from bench.grammar.sweep import Count, Rates, as_sweep
 from bench.grammar.table import with_ends
+from bench.measurement.validation.amount import Placed
+from bench.measurement.validation.cases import one_transport
+from bench.measurement.validation.oracle_options import frozen, oracle_server
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run, number_of, once
 from bench.text import counted, duration
-from bench.validation.amount import Placed
-from bench.validation.cases import one_transport
-from bench.validation.oracle_options import frozen, oracle_server
 
 TITLE = "How accurate are this instrument's quantiles?"
 LAWS = ("constant", "exponential", "bimodal")

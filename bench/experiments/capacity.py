@@ -27,7 +27,9 @@ from bench.analysis.capacity import (
     searched,
 )
 from bench.analysis.resources import crowded
-from bench.drawing.axes import (
+from bench.errors import UsageError
+from bench.grammar import Claim, Estimand, Estimate, of_spread
+from bench.grammar.axes import (
     ROLE_COLOURS,
     ROLE_MARKERS,
     SYSTEM_COLOURS,
@@ -37,9 +39,11 @@ from bench.drawing.axes import (
     say_why_empty,
     tail_scale,
 )
-from bench.errors import UsageError
-from bench.grammar import Claim, Estimand, Estimate, of_spread
 from bench.grammar.sweep import Bytes, Count, Options, OwnEngine, Rate, as_sweep
+from bench.measurement.validation import estimate
+from bench.measurement.validation.amount import OnHosts
+from bench.measurement.validation.cases import one_way
+from bench.measurement.validation.profiles import PROFILES
 from bench.plan import parameters
 from bench.plan.arrivals import named as arrivals_of
 from bench.plan.case import Case
@@ -52,10 +56,6 @@ from bench.run.start_values import BUSY
 from bench.stats import Spread, Text
 from bench.stats.intervals import Interval
 from bench.text import counted, duration, listed, percent_beside, quantity
-from bench.validation import estimate
-from bench.validation.amount import OnHosts
-from bench.validation.cases import one_way
-from bench.validation.profiles import PROFILES
 
 TITLE = "What is the highest rate that meets a service level objective?"
 PROBES = 22  # before the lower end is confirmed: control, doublings and bisections, two or three starts each

@@ -7,18 +7,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis import prediction
-from bench.drawing.axes import GREY, SYSTEM_COLOURS, RangeRow, log_axis, name_rows, range_rows
 from bench.errors import UsageError
 from bench.experiments.published import GREETER, greeter_lines
 from bench.grammar import CPU, P50, RATE, Claim, Contrast, CpuBars, Curve, Estimate, Level, Lines, Model, Table, most
+from bench.grammar.axes import GREY, SYSTEM_COLOURS, RangeRow, log_axis, name_rows, range_rows
 from bench.grammar.estimate import of_interval
 from bench.grammar.quantities import per_start
 from bench.grammar.sweep import Bytes, Counts, Options, OwnEngine, as_sweep
+from bench.measurement.validation.amount import OnHosts
+from bench.measurement.validation.cases import one_way
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.text import counted, duration, quantity
-from bench.validation.amount import OnHosts
-from bench.validation.cases import one_way
 
 TITLE = "How does throughput grow with the number of clients?"
 BURST = 100  # calls of each client in the loop of the greeter exercise

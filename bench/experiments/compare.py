@@ -12,7 +12,8 @@ from matplotlib.ticker import MaxNLocator
 
 from bench.analysis import verdicts
 from bench.analysis.comparison import DIFFERENT, MARGIN, SAME, Comparison, compare_cases, effect, ratios
-from bench.drawing.axes import (
+from bench.grammar import P50, CpuBars, Estimand, Estimate
+from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
@@ -24,16 +25,15 @@ from bench.drawing.axes import (
     name_rows,
     ratio_axis,
 )
-from bench.grammar import P50, CpuBars, Estimand, Estimate
 from bench.grammar.contrast import confidence
 from bench.grammar.sweep import Bytes, as_sweep
+from bench.measurement.validation.amount import InTurns
+from bench.measurement.validation.cases import case_of
+from bench.measurement.validation.estimate import expected_s
 from bench.plan.case import Case
 from bench.run.frames import Run, once
 from bench.stats import Array, intervals, variance
 from bench.stats.intervals import Interval
-from bench.validation.amount import InTurns
-from bench.validation.cases import case_of
-from bench.validation.estimate import expected_s
 
 TITLE = "Is B really faster than A?"
 A, AGAIN, B = 0, 1, 2  # the cases of the plan

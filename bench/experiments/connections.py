@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from matplotlib.axes import Axes
 
-from bench.drawing.axes import GREY, draw_spreads, label_axis, log_axis, looks, say_why_empty
 from bench.errors import UsageError
 from bench.grammar import (
     CPU,
@@ -29,16 +28,17 @@ from bench.grammar import (
     most,
     over_starts,
 )
+from bench.grammar.axes import GREY, draw_spreads, label_axis, log_axis, looks, say_why_empty
 from bench.grammar.contrast import estimate_of
 from bench.grammar.table import as_table
+from bench.measurement.validation.amount import Placed
+from bench.measurement.validation.cases import chosen_systems, client_count, instrument, one_transport
+from bench.measurement.validation.connection_use import calls_per_connection as renewals
+from bench.measurement.validation.connection_use import depths
 from bench.plan import parameters
 from bench.plan.case import MOST_BYTES, Case
 from bench.run.frames import Run, once
 from bench.text import duration, in_bytes, quantity
-from bench.validation.amount import Placed
-from bench.validation.cases import chosen_systems, client_count, instrument, one_transport
-from bench.validation.connection_use import calls_per_connection as renewals
-from bench.validation.connection_use import depths
 
 TITLE = "One connection or many, persistent or new?"
 ONE_CONNECTION = {"http_aiohttp": {"pool": 1}}  # options with which calls share a connection, where others do not

@@ -12,7 +12,9 @@ from bench import stats
 from bench.analysis import overload
 from bench.analysis.comparison import effect
 from bench.analysis.quantiles import Quantile, quantile, times
-from bench.drawing.axes import (
+from bench.errors import UsageError
+from bench.grammar import P50, RATE, CpuBars, Estimand, Estimate, as_sweep, of_spread, per_start
+from bench.grammar.axes import (
     SYSTEM_COLOURS,
     Distribution,
     RangeRow,
@@ -28,19 +30,17 @@ from bench.drawing.axes import (
     ratio_text,
     say_why_empty,
 )
-from bench.errors import UsageError
-from bench.grammar import P50, RATE, CpuBars, Estimand, Estimate, as_sweep, of_spread, per_start
 from bench.grammar.choose import everything
 from bench.grammar.contrast import confidence
+from bench.measurement.validation.amount import InTurns
+from bench.measurement.validation.profiles import takes_turns
+from bench.measurement.validation.spelled import case, of_each_system
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import duration, quantity, ratio_ends
-from bench.validation.amount import InTurns
-from bench.validation.profiles import takes_turns
-from bench.validation.spelled import case, of_each_system
 
 TITLE = "What changes when you change one factor?"
 DEFAULT = "[{system: sockets}, {system: zeromq}, {system: zeromq, transport: tcp}]"

@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 
 from bench import systems
 from bench.analysis.resources import FULL, WORDS, resources
-from bench.drawing.axes import (
+from bench.errors import unknown
+from bench.grammar.axes import (
     GREY,
     ROLE_COLOURS,
     ROLE_MARKERS,
@@ -18,20 +19,19 @@ from bench.drawing.axes import (
     name_rows,
     separate_rows,
 )
-from bench.errors import unknown
 from bench.grammar.choose import each, fewest, most
 from bench.grammar.claim import Claim
 from bench.grammar.contrast import Contrast
 from bench.grammar.panels import CpuBars, Lines, Panel
 from bench.grammar.quantities import P50, RATE, per_start
 from bench.grammar.sweep import Bytes, Count, Counts, Options, Systems, as_sweep
+from bench.measurement.validation.amount import Placed
+from bench.measurement.validation.cases import instrument, one_transport
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.text import counted, quantity
-from bench.validation.amount import Placed
-from bench.validation.cases import instrument, one_transport
 
 TITLE = "How do brokers and servers perform with many clients?"
 BROKERS = ("sockets", "wamp_crossbar", "zenoh", "redis", "nats", "rabbitmq", "mqtt")

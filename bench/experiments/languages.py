@@ -11,10 +11,26 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from bench import paths, systems
+from bench import systems
 from bench.analysis.comparison import effect
 from bench.analysis.limits import AT_LEAST, limit_of
-from bench.drawing.axes import (
+from bench.errors import SystemFileError, UsageError
+from bench.grammar import (
+    P50,
+    RATE,
+    Absent,
+    Claim,
+    Contrast,
+    Ratio,
+    Table,
+    alike,
+    chosen,
+    fewest,
+    most,
+    over_starts,
+    way_of,
+)
+from bench.grammar.axes import (
     GREY,
     ROLE_COLOURS,
     ROLE_HATCHES,
@@ -33,36 +49,27 @@ from bench.drawing.axes import (
     stacked_bar,
     write_beside,
 )
-from bench.drawing.borrowed import marked, shown
-from bench.errors import SystemFileError, UsageError
-from bench.grammar import (
-    P50,
-    RATE,
-    Absent,
-    Claim,
-    Contrast,
-    Ratio,
-    Table,
-    alike,
-    chosen,
-    fewest,
-    most,
-    over_starts,
-    way_of,
-)
+from bench.grammar.borrowed import marked, shown
 from bench.grammar.choose import Chooser
 from bench.grammar.contrast import ratio
 from bench.grammar.quantities import quantity_of
 from bench.grammar.sweep import Bytes, Sweep
 from bench.grammar.table import level, ratio_with_ends
-from bench.plan import parameters
+from bench.measurement.validation.amount import InTurns
+from bench.measurement.validation.cases import (
+    absent_of,
+    chosen_systems,
+    client_count,
+    instrument,
+    transports,
+    why_absent,
+)
+from bench.plan import parameters, paths
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import counted, duration
-from bench.validation.amount import InTurns
-from bench.validation.cases import absent_of, chosen_systems, client_count, instrument, transports, why_absent
 
 TITLE = "How much of it is Python?"
 TITLE_OF_SERVERS = "What does the server's language cost?"

@@ -13,11 +13,11 @@ from bench.grammar import CPU, P50, Cdf, Claim, Contrast, CpuBars, Level, Lines,
 from bench.grammar.choose import everything
 from bench.grammar.sweep import Engine, ManyBytes, Options, Systems, as_sweep
 from bench.grammar.timeline import Timeline
+from bench.measurement.validation.amount import InTurns
+from bench.measurement.validation.cases import FLOOR, INSTRUMENT, instrument, transports
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.text import duration, quantity
-from bench.validation.amount import InTurns
-from bench.validation.cases import FLOOR, INSTRUMENT, instrument, transports
 
 TITLE = "How long is one round trip?"
 CLASS_S = 0.4  # thousands of calls in each start

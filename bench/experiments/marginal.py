@@ -17,7 +17,10 @@ from bench.analysis.marginal_costs import (
     spent,
     stopwatch_us,
 )
-from bench.drawing.axes import (
+from bench.errors import UsageError
+from bench.experiments.published import XMLRPC_C
+from bench.grammar import Claim, Contrast, Level, ManyBytes, Quantity, Systems, as_sweep, over_starts
+from bench.grammar.axes import (
     ROLE_COLOURS,
     SYSTEM_COLOURS,
     Look,
@@ -29,17 +32,14 @@ from bench.drawing.axes import (
     stacked_bar,
     write_beside,
 )
-from bench.errors import UsageError
-from bench.experiments.published import XMLRPC_C
-from bench.grammar import Claim, Contrast, Level, ManyBytes, Quantity, Systems, as_sweep, over_starts
 from bench.grammar.table import as_table, with_ends
+from bench.measurement.validation.amount import Placed
+from bench.measurement.validation.cases import transports
 from bench.plan import parameters
 from bench.plan.case import MOST_CALLS, Case
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.text import counted, duration, quantity
-from bench.validation.amount import Placed
-from bench.validation.cases import transports
 
 TITLE = "What does one more call cost a client process?"
 VARIANTS = {"xmlrpc_c": ({"protocol": "http"}, {"protocol": "pstream"})}  # both of the origin

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from matplotlib.axes import Axes
 
-from bench import codecs, message_types
+from bench import codecs
 from bench.analysis.codec_times import CLIENT, SERVER, codec_us, crossing_bytes, encoded_bytes, rest_us, share_percent
-from bench.drawing.axes import GREY, ROLE_COLOURS, name_rows, say_why_empty, stacked_bar, write_beside
+from bench.codecs import message_types
 from bench.errors import UsageError
 from bench.grammar import (
     P50,
@@ -31,16 +31,17 @@ from bench.grammar import (
     most,
     over_starts,
 )
+from bench.grammar.axes import GREY, ROLE_COLOURS, name_rows, say_why_empty, stacked_bar, write_beside
 from bench.grammar.quantities import whole
 from bench.grammar.table import as_table, with_ends
+from bench.measurement.validation import support
+from bench.measurement.validation.amount import InTurns
+from bench.measurement.validation.cases import absent_of, instrument
+from bench.measurement.validation.message_support import codec_of, usual_options
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run, once
 from bench.text import duration, quantity
-from bench.validation import support
-from bench.validation.amount import InTurns
-from bench.validation.cases import absent_of, instrument
-from bench.validation.message_support import codec_of, usual_options
 
 TITLE = "What does the message cost?"
 SYSTEMS = ("sockets", "zeromq", "grpc_sync", "http_aiohttp", "wamp_crossbar", "xmlrpc_stdlib")

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from bench.analysis.quantiles import quantile
-from bench.drawing.axes import (
+from bench.grammar import P50, RATE, Cdf, Contrast, Level, Lines, Ratios, Table, chosen, fewest, most
+from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
     TAIL_TOP,
@@ -22,13 +23,12 @@ from bench.drawing.axes import (
     ticks_at,
     write_beside,
 )
-from bench.grammar import P50, RATE, Cdf, Contrast, Level, Lines, Ratios, Table, chosen, fewest, most
 from bench.grammar.sweep import Bytes, Count, ManyBytes, as_sweep
+from bench.measurement.validation.amount import Amount
+from bench.measurement.validation.cases import instrument, placement_of
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run, numbered
-from bench.validation.amount import Amount
-from bench.validation.cases import instrument, placement_of
 
 TITLE = "Which fault does each server have?"
 BOXES = ("a", "b", "c", "d", "e", "f", "sound")

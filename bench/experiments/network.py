@@ -9,23 +9,6 @@ from matplotlib.axes import Axes
 
 from bench.analysis.links import FAR, LOOPBACK, SEGMENT, VETH, link, rate_mbit, transfer_us, with_headers_us
 from bench.analysis.stalls import DELAY_S, stalls
-from bench.drawing.axes import (
-    SYSTEM_COLOURS,
-    SYSTEM_MARKERS,
-    Look,
-    band,
-    draw_line,
-    ends_of,
-    interval_row,
-    level,
-    log_axis,
-    name_rows,
-    payload_axis,
-    ratio_axis,
-    ratio_text,
-    say_why_empty,
-    separate_rows,
-)
 from bench.errors import UsageError
 from bench.experiments.nodelay import ACKS, CALLS, HELD, draw_acks, sides
 from bench.grammar import (
@@ -45,16 +28,33 @@ from bench.grammar import (
     distinct,
     over_starts,
 )
+from bench.grammar.axes import (
+    SYSTEM_COLOURS,
+    SYSTEM_MARKERS,
+    Look,
+    band,
+    draw_line,
+    ends_of,
+    interval_row,
+    level,
+    log_axis,
+    name_rows,
+    payload_axis,
+    ratio_axis,
+    ratio_text,
+    say_why_empty,
+    separate_rows,
+)
 from bench.grammar.contrast import estimate_of, ratio
 from bench.grammar.table import as_table
 from bench.measurement.hosts import namespaces as measurable
+from bench.measurement.validation.amount import OnHosts
+from bench.measurement.validation.cases import FLOOR, absent_of, instrument, one_transport
 from bench.plan import hosts as far_hosts
 from bench.plan import namespaces, parameters
 from bench.plan.case import Case
 from bench.run.frames import Run, once
 from bench.text import duration, in_bytes, plain
-from bench.validation.amount import OnHosts
-from bench.validation.cases import FLOOR, absent_of, instrument, one_transport
 
 TITLE = "What does the network add?"
 STALL_BYTES = 100  # payload of the calls with one write or two: far less than any segment

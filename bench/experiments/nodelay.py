@@ -9,7 +9,9 @@ from matplotlib.ticker import MaxNLocator
 
 from bench import systems
 from bench.analysis.stalls import DELAY_S, acks_per_call, rate_per_s, stalls
-from bench.drawing.axes import (
+from bench.experiments.published import XMLRPC_C
+from bench.grammar import P50, RATE, Bytes, Claim, Contrast, Estimate, Level, ManyBytes, Quantity, Table
+from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
@@ -22,20 +24,18 @@ from bench.drawing.axes import (
     name_rows,
     say_why_empty,
 )
-from bench.experiments.published import XMLRPC_C
-from bench.grammar import P50, RATE, Bytes, Claim, Contrast, Estimate, Level, ManyBytes, Quantity, Table
 from bench.grammar.choose import chosen
 from bench.grammar.estimate import of_interval
 from bench.grammar.quantities import two_decimals
 from bench.grammar.sweep import as_sweep
+from bench.measurement.validation.amount import Placed
+from bench.measurement.validation.cases import instrument
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats import across_starts
 from bench.stats.intervals import paired_shift
 from bench.text import duration, in_bytes, listed, plain, quantity
-from bench.validation.amount import Placed
-from bench.validation.cases import instrument
 
 TITLE = "How much time do Nagle's algorithm and delayed ACKs add to a call?"
 ABLE = ("sockets", "xmlrpc_pstream", "http_stdlib")  # systems with the three options

@@ -10,7 +10,8 @@ from scipy import special
 
 from bench import stats
 from bench.analysis.comparison import ratio_of
-from bench.drawing.axes import (
+from bench.grammar import P50, Claim, Estimand, Estimate, Rows, Table, as_sweep, chosen, of_interval, per_start
+from bench.grammar.axes import (
     SYSTEM_COLOURS,
     RangeRow,
     curve,
@@ -20,8 +21,10 @@ from bench.drawing.axes import (
     name_rows,
     range_rows,
 )
-from bench.grammar import P50, Claim, Estimand, Estimate, Rows, Table, as_sweep, chosen, of_interval, per_start
 from bench.grammar.table import ratio_with_ends, with_ends
+from bench.measurement.validation.amount import Amount
+from bench.measurement.validation.cases import FLOOR, instrument, one_transport
+from bench.measurement.validation.profiles import PROFILES
 from bench.plan import parameters
 from bench.plan import placement as places
 from bench.plan.case import Case
@@ -29,9 +32,6 @@ from bench.run.frames import Run
 from bench.stats import across_starts, variance
 from bench.stats.intervals import CONFIDENCE, Interval, quantile_interval
 from bench.text import duration, quantity
-from bench.validation.amount import Amount
-from bench.validation.cases import FLOOR, instrument, one_transport
-from bench.validation.profiles import PROFILES
 
 TITLE = "How quiet is this machine?"
 TIMER_US = 200  # a wait as short as the gaps of a paced load

@@ -24,7 +24,8 @@ from bench.analysis.pacing import MOST_LATE, lateness, limit_us
 from bench.analysis.quantiles import CALLS, STARTS, crossed, of_all_calls, quantile
 from bench.analysis.resources import crowded
 from bench.analysis.slow_requests import slow_request
-from bench.drawing.axes import (
+from bench.grammar import P50, Claim, Contrast, Estimate, Level, Table, fewest, most
+from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
     band,
@@ -34,8 +35,10 @@ from bench.drawing.axes import (
     log_axis,
     say_why_empty,
 )
-from bench.grammar import P50, Claim, Contrast, Estimate, Level, Table, fewest, most
 from bench.grammar.sweep import Bytes, Count, OwnEngine, Rate, Rates, as_sweep
+from bench.measurement.validation.amount import OnHosts
+from bench.measurement.validation.cases import one_way
+from bench.measurement.validation.oracle_options import frozen, oracle_server
 from bench.plan import parameters
 from bench.plan.arrivals import named as arrivals_of
 from bench.plan.arrivals import steps_of
@@ -43,9 +46,6 @@ from bench.plan.case import Case
 from bench.run.frames import Run, number_of, numbered
 from bench.stats.intervals import Interval
 from bench.text import counted, duration, listed, quantity
-from bench.validation.amount import OnHosts
-from bench.validation.cases import one_way
-from bench.validation.oracle_options import frozen, oracle_server
 
 TITLE = "What do users experience under open-loop load?"
 ORACLE = "{law: exponential, mean_us: 1000}"

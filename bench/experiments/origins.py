@@ -10,7 +10,9 @@ from matplotlib.axes import Axes
 
 from bench.analysis.comparison import effect
 from bench.analysis.marginal_costs import difference_us
-from bench.drawing.axes import (
+from bench.experiments.published import FIRST_CALL, ONE_MORE, ORIGINS, WAMP, Number, numbers
+from bench.grammar import Claim, Estimand, Estimate, per_start, with_ends
+from bench.grammar.axes import (
     GREY,
     SMALL,
     SYSTEM_COLOURS,
@@ -23,17 +25,15 @@ from bench.drawing.axes import (
     ratio_axis,
     write_beside,
 )
-from bench.drawing.borrowed import marked, shown
-from bench.experiments.published import FIRST_CALL, ONE_MORE, ORIGINS, WAMP, Number, numbers
-from bench.grammar import Claim, Estimand, Estimate, per_start, with_ends
+from bench.grammar.borrowed import marked, shown
 from bench.grammar.sweep import as_sweep
+from bench.measurement.validation.amount import Amount
+from bench.measurement.validation.cases import instrument
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run, once
 from bench.stats import Spread, Text, across_starts
 from bench.text import duration, factor, quantity, ratio_ends
-from bench.validation.amount import Amount
-from bench.validation.cases import instrument
 
 TITLE = "How do published numbers compare with those measured here?"
 

@@ -11,7 +11,9 @@ from bench.analysis import stationarity
 from bench.analysis.checks import level_changes
 from bench.analysis.comparison import effect
 from bench.contract import GROUPS
-from bench.drawing.axes import (
+from bench.errors import BenchError, SystemFileError, UsageError
+from bench.grammar import CPU, P50, RATE, Absent, Claim, Contrast, CpuBars, Panel, Table, chosen, over_starts, way_of
+from bench.grammar.axes import (
     GREY,
     MOST_CURVES,
     SMALL,
@@ -28,21 +30,19 @@ from bench.drawing.axes import (
     ratio_text,
     write_beside,
 )
-from bench.drawing.borrowed import shown
-from bench.errors import BenchError, SystemFileError, UsageError
-from bench.grammar import CPU, P50, RATE, Absent, Claim, Contrast, CpuBars, Panel, Table, chosen, over_starts, way_of
+from bench.grammar.borrowed import shown
 from bench.grammar.panels import Drawn
 from bench.grammar.sweep import Bytes, Flag, as_sweep
 from bench.grammar.table import ratio_with_ends
+from bench.measurement.validation.amount import InTurns
+from bench.measurement.validation.cases import FLOOR, MADE_UP, SLOW_S, absent_of, chosen_systems, instrument
+from bench.measurement.validation.message_support import carries, usual_options
+from bench.measurement.validation.support import encrypted_transports, encryption
 from bench.plan import parameters
 from bench.plan.case import MOST_BYTES, Case
 from bench.run.frames import Run, once
 from bench.run.start_values import cpu_us_per_call
 from bench.text import duration, listed, percent_beside, quantity, quoted
-from bench.validation.amount import InTurns
-from bench.validation.cases import FLOOR, MADE_UP, SLOW_S, absent_of, chosen_systems, instrument
-from bench.validation.message_support import carries, usual_options
-from bench.validation.support import encrypted_transports, encryption
 
 TITLE = "How much does each RPC system add to a raw socket?"
 MOST_PAIRED = 12  # systems whose second client is measured too, unless it is asked for

@@ -11,11 +11,11 @@ from bench.grammar.panels import Cdf, Rows, way_of
 from bench.grammar.quantities import CPU, P50
 from bench.grammar.sweep import Bytes, Systems, as_sweep
 from bench.grammar.table import Table
+from bench.measurement.validation.amount import InTurns
+from bench.measurement.validation.cases import FLOOR, transports
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.run.frames import Run
-from bench.validation.amount import InTurns
-from bench.validation.cases import FLOOR, transports
 
 TITLE = "How does CPU placement change the round-trip time?"
 WAY = ("system", "transport")

@@ -9,7 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis.retry_outcomes import Outcome, attempts, freezes_ns, outcomes, over_time, requests, utilization
-from bench.drawing.axes import (
+from bench.errors import UsageError
+from bench.grammar import Claim, Estimand, Estimate, of_spread
+from bench.grammar.axes import (
     GREY,
     RangeRow,
     label_axis,
@@ -21,18 +23,16 @@ from bench.drawing.axes import (
     stacked_bar,
     write_beside,
 )
-from bench.errors import UsageError
-from bench.grammar import Claim, Estimand, Estimate, of_spread
 from bench.grammar.sweep import Bytes, Rate, as_sweep
 from bench.grammar.table import with_ends
+from bench.measurement.validation.amount import Placed
+from bench.measurement.validation.cases import one_transport
+from bench.measurement.validation.oracle_options import oracle_server
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats import Text, across_starts
 from bench.text import quantity
-from bench.validation.amount import Placed
-from bench.validation.cases import one_transport
-from bench.validation.oracle_options import oracle_server
 
 TITLE = "What do retries do to a server that is late?"
 FREEZE_AT = 0.2  # of the window: when one of the workers stops

@@ -9,19 +9,19 @@ from matplotlib.axes import Axes
 
 from bench import systems
 from bench.analysis.limits import UNKNOWN, limit_of
-from bench.drawing.axes import GREY, look, say_why_empty
 from bench.errors import UsageError
 from bench.experiments.published import scaleup_lines
 from bench.grammar import RATE, Cdf, Claim, Contrast, CpuBars, Curve, Lines, Model, Rows, Table, chosen, most
+from bench.grammar.axes import GREY, look, say_why_empty
 from bench.grammar.sweep import Connections, Engine, Flag, ManyBytes, System, as_sweep
 from bench.grammar.table import with_ends
+from bench.measurement.validation.amount import OnHosts
+from bench.measurement.validation.cases import instrument, placement_of
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats import across_starts, scalability
 from bench.text import counted, in_bytes
-from bench.validation.amount import OnHosts
-from bench.validation.cases import instrument, placement_of
 
 TITLE = "How does throughput scale with the number of server workers?"
 MOST_WORKERS = 256

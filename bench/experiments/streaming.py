@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench import replies as limits
 from bench import stats, systems
 from bench.analysis.comparison import values
 from bench.analysis.stream_schedules import (
@@ -27,7 +26,10 @@ from bench.analysis.stream_schedules import (
     unpaced,
     with_first,
 )
-from bench.drawing.axes import (
+from bench.errors import UsageError
+from bench.experiments.published import VLLM
+from bench.grammar import CPU, RATE, Claim, Contrast, Level, fewest, most
+from bench.grammar.axes import (
     GREY,
     ROLE_COLOURS,
     SYSTEM_COLOURS,
@@ -49,21 +51,19 @@ from bench.drawing.axes import (
     ticks_at,
     write_beside,
 )
-from bench.errors import UsageError
-from bench.experiments.published import VLLM
-from bench.grammar import CPU, RATE, Claim, Contrast, Level, fewest, most
 from bench.grammar.choose import Chooser
 from bench.grammar.sweep import OwnEngine, as_sweep
+from bench.measurement.validation import support
+from bench.measurement.validation.amount import Placed
+from bench.measurement.validation.cases import absent_of, chosen_systems
 from bench.plan import parameters
+from bench.plan import replies as limits
 from bench.plan.case import MOST_STREAMS, Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run, number_of, numbered
 from bench.run.reply_streams import FIRST, LOAD, column
 from bench.stats.intervals import paired_shift
 from bench.text import counted, duration, listed, quantity
-from bench.validation import support
-from bench.validation.amount import Placed
-from bench.validation.cases import absent_of, chosen_systems
 
 TITLE = "When does the first reply of a stream arrive, and how evenly do the others follow?"
 SYSTEMS = ("sockets", "zeromq", "grpc_sync", "grpc_aio", "http_aiohttp", "wamp_crossbar")

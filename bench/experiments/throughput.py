@@ -8,17 +8,6 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from bench import systems
-from bench.drawing.axes import (
-    GREY,
-    LINE_STYLES,
-    ROLE_COLOURS,
-    ROLE_MARKERS,
-    Look,
-    draw_spreads,
-    looks,
-    say_why_empty,
-    ticks_at,
-)
 from bench.errors import UsageError
 from bench.grammar import (
     MESSAGES,
@@ -35,12 +24,23 @@ from bench.grammar import (
     over_starts,
     per_start,
 )
+from bench.grammar.axes import (
+    GREY,
+    LINE_STYLES,
+    ROLE_COLOURS,
+    ROLE_MARKERS,
+    Look,
+    draw_spreads,
+    looks,
+    say_why_empty,
+    ticks_at,
+)
 from bench.grammar.contrast import estimate_of, ratio
 from bench.grammar.sweep import Bytes, Counts, ManyBytes, Options, System, as_sweep
+from bench.measurement.validation.amount import OnHosts
+from bench.measurement.validation.cases import transports
 from bench.plan.case import Case
 from bench.run.frames import Run
-from bench.validation.amount import OnHosts
-from bench.validation.cases import transports
 
 TITLE = "How many messages and calls per second are possible?"
 CALLS, STREAMS = {"load": "closed"}, {"load": "stream"}

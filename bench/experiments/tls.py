@@ -13,19 +13,6 @@ from bench import systems
 from bench.analysis import encryption
 from bench.analysis.encryption import KINDS, added, connect_us, pairs, protocol
 from bench.analysis.limits import limit_of
-from bench.drawing.axes import (
-    GREY,
-    SMALL,
-    SYSTEM_COLOURS,
-    Look,
-    band,
-    ends_of,
-    interval_row,
-    log_axis,
-    looks,
-    name_rows,
-    payload_axis,
-)
 from bench.errors import UsageError
 from bench.grammar import (
     CPU,
@@ -42,16 +29,29 @@ from bench.grammar import (
     chosen,
     way_of,
 )
+from bench.grammar.axes import (
+    GREY,
+    SMALL,
+    SYSTEM_COLOURS,
+    Look,
+    band,
+    ends_of,
+    interval_row,
+    log_axis,
+    looks,
+    name_rows,
+    payload_axis,
+)
 from bench.grammar.table import as_table, ratio_with_ends, with_ends
+from bench.measurement.validation.amount import InTurns
+from bench.measurement.validation.cases import absent_of, chosen_systems
+from bench.measurement.validation.support import encrypted_transports, encrypting
+from bench.measurement.validation.support import encryption as option_of
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import duration, in_bytes
-from bench.validation.amount import InTurns
-from bench.validation.cases import absent_of, chosen_systems
-from bench.validation.support import encrypted_transports, encrypting
-from bench.validation.support import encryption as option_of
 
 TITLE = "What does encryption cost?"
 MOST_CONNECTIONS = 1000

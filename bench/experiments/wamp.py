@@ -11,7 +11,6 @@ from matplotlib.ticker import MaxNLocator
 from bench import systems
 from bench.analysis import factorial
 from bench.analysis.factorial import Effect
-from bench.drawing.axes import GREY, SYSTEM_COLOURS, RangeRow, log_axis, name_rows, range_rows, say_why_empty
 from bench.experiments import published
 from bench.experiments.published import WAMP, WAMP_PROCESSES
 from bench.grammar import (
@@ -30,13 +29,14 @@ from bench.grammar import (
     over_starts,
     per_start,
 )
+from bench.grammar.axes import GREY, SYSTEM_COLOURS, RangeRow, log_axis, name_rows, range_rows, say_why_empty
 from bench.grammar.sweep import Bytes, Flag, as_sweep
+from bench.measurement.validation.amount import Placed
+from bench.measurement.validation.cases import FLOOR
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import ROLES, Run, once
 from bench.text import duration, in_bytes, quantity
-from bench.validation.amount import Placed
-from bench.validation.cases import FLOOR
 
 TITLE = "What does a router add to a call, and which factor matters most?"
 ROUTED = "wamp_crossbar"

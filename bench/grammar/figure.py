@@ -13,12 +13,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench import paths
 from bench.analysis import acceptance, checks, per_host
-from bench.drawing import borrowed
-from bench.drawing.axes import finish, say_why_empty, sheet, style
-from bench.grammar import method
+from bench.grammar import borrowed, method
+from bench.grammar.axes import finish, say_why_empty, sheet, style
 from bench.grammar.experiment import experiment, of_run
+from bench.plan import paths
 from bench.run.files import writing
 from bench.run.frames import Run
 from bench.text import counted, few, listed, unmarked

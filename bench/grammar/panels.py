@@ -10,7 +10,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from bench.drawing.axes import (
+from bench.grammar.axes import (
     GREY,
     LINE_STYLES,
     SYSTEM_COLOURS,
@@ -37,7 +37,7 @@ from bench.drawing.axes import (
     separate_rows,
     ticks_at,
 )
-from bench.drawing.borrowed import marked, shown
+from bench.grammar.borrowed import marked, shown
 from bench.grammar.choose import Chooser, Factor, alike, chosen, factor
 from bench.grammar.contrast import Contrast
 from bench.grammar.model import Model

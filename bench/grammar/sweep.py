@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, NamedTuple
 
+from bench.measurement.validation import cases as valid
+from bench.measurement.validation.amount import Amount, InTurns
+from bench.measurement.validation.profiles import BLOCKS_S
 from bench.plan import parameters
 from bench.plan.case import ENGINES, Case
 from bench.plan.plan import Plan
 from bench.plan.slicing import ALIKE
-from bench.validation import cases as valid
-from bench.validation.amount import Amount, InTurns
-from bench.validation.profiles import BLOCKS_S
 
 System = Annotated[Any, lambda value, name: valid.one_system(value)]
 Systems = Annotated[Any, lambda value, name: valid.chosen_systems(value)]

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from bench.analysis.replication import RTT_RATIO, Row, ratio_text
 from bench.analysis.tiers import APART, SHARED, Published
-from bench.drawing.axes import GREY, SMALL, log_axis, look, style, write_beside
+from bench.grammar.axes import GREY, SMALL, log_axis, look, style, write_beside
 from bench.grammar.figure import framed
 from bench.stats.meta_analysis import times
 from bench.text import quantity

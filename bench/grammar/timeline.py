@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from bench.drawing.axes import end_to_end, log_axis
+from bench.grammar.axes import end_to_end, log_axis
 from bench.grammar.panels import Panel, hues, look_of
 from bench.run.frames import Run
 from bench.stats import Array

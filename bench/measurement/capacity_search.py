@@ -17,6 +17,8 @@ from bench.measurement import runner
 from bench.measurement.bracket import Bracket, Probe, decided, search
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
+from bench.measurement.validation import estimate
+from bench.measurement.validation.profiles import PROFILES
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.plan.confirmation import USUAL, Rule
 from bench.plan.objective import Objective
@@ -24,8 +26,6 @@ from bench.plan.plan import Plan
 from bench.run import requests, start_record, stored
 from bench.run.folder import Folder
 from bench.run.start_record import StartRecord
-from bench.validation import estimate
-from bench.validation.profiles import PROFILES
 
 CONTROL = "sockets"  # the system of the control
 LONGEST_S = 10.0  # of a probe whose quantile needs many requests

@@ -9,16 +9,17 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import credentials, systems
+from bench import systems
 from bench.contract import is_host
 from bench.errors import NotInstalledError, UsageError
+from bench.plan import credentials
 from bench.text import quoted
 
 
 def make(names: Iterable[str] = credentials.NAMES, not_after: datetime | None = None) -> dict[str, str]:
     """Return a new authority, a server's certificate for ``names`` and its key, and the systems' own key pairs.
 
-    They are texts by the names of their files (``bench.credentials``); the authority's own key is not kept.
+    They are texts by the names of their files (``bench.plan.credentials``); the authority's own key is not kept.
     """
     try:
         import trustme
@@ -81,7 +82,7 @@ def folder_of_hosts() -> Path:
 
 
 def of_hosts() -> dict[str, Path]:
-    """Return the files by which hosts know each other, by their names in ``bench.credentials``.
+    """Return the files by which hosts know each other, by their names in ``bench.plan.credentials``.
 
     UsageError if one is missing, if others may read the key, and if the certificate has expired.
     """

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from bench import paths, systems
+from bench import systems
 from bench.errors import SystemFileError
-from bench.plan import service_file
+from bench.plan import paths, service_file
 from bench.plan.case import Case
 from bench.process import sources
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from bench import credentials, systems
+from bench import systems
 from bench.errors import SystemFailedError
-from bench.installation import environments
 from bench.measurement import certificates
 from bench.measurement.hosts import namespaces, roles
 from bench.measurement.hosts.host import HERE, LOCAL, Assignment, Host, bound
+from bench.plan import credentials
 from bench.plan import namespaces as links
 from bench.plan.case import Case
+from bench.process import environments
 from bench.process.child_process import ChildHandle, collect
 from bench.process.spec import RouterSpec, Routing
 

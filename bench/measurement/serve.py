@@ -8,18 +8,18 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import credentials, systems
+from bench import systems
 from bench.contract import parse_address
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import certificates, routers
-from bench.plan import parameters
+from bench.measurement.validation.cases import one_system
+from bench.measurement.validation.support import checked
+from bench.plan import credentials, parameters
 from bench.plan.case import Case
 from bench.process.channel import Count, Counted, Listening
 from bench.process.child_process import Child, collect, private_directory, stop_all
 from bench.process.spec import Closed, ServerSpec
 from bench.text import quoted
-from bench.validation.cases import one_system
-from bench.validation.support import checked
 
 
 def serve(

@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 
-from bench import credentials, stats, systems
+from bench import stats, systems
 from bench.child.reply_streams import AT_ONCE
 from bench.errors import SystemFailedError
 from bench.measurement import speed
@@ -32,7 +32,8 @@ from bench.measurement.reports import (
     window_ns,
 )
 from bench.measurement.routers import Router, Routers
-from bench.plan import placement
+from bench.measurement.validation.estimate import sessions_s
+from bench.plan import credentials, placement
 from bench.plan.case import WHOLE, Case
 from bench.process.channel import Count, Counted, Listening
 from bench.process.child_process import END_S, ChildHandle, collect, stop_all
@@ -52,7 +53,6 @@ from bench.process.spec import (
 )
 from bench.run.start_record import StartRecord, Times
 from bench.stats import clock_offsets
-from bench.validation.estimate import sessions_s
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
 CONNECTION_S = 0.002  # more for each of many connections

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bench import codecs, systems
-from bench.installation import environments
 from bench.plan.case import Case
-from bench.process import pipes
+from bench.process import environments, pipes
 
 PACKAGES = ("psutil", "numpy", "pandas", "pyarrow", "matplotlib", "seaborn", "papermill", "jupyterlab")
 PATIENCE_S = 10.0  # for a program to report its version

@@ -1,10 +1,10 @@
-"""A case: one combination of factors, as plain data. ``bench.validation.support`` checks what a system supports."""
+"""A case: one combination of factors, as plain data. ``bench.measurement.validation`` checks what a system supports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from bench import credentials
+from bench.plan import credentials
 
 MOST_BYTES = 128 * 1024 * 1024
 MOST_CLIENTS = 256
@@ -33,8 +33,8 @@ class Case:
     of ``bench.child.generators``, whose connections are the ``callers``. ``sessions`` are the client processes of a
     load ``session``, one after another: the calls that each makes, and their payload in bytes; of a load ``reconnect``
     they are connections of one client process. ``message`` is what a request carries: opaque ``bytes``, a kind of
-    ``bench.message_types``, or the name of a user's JSON file, whose text is the ``content``; ``payload_bytes`` is then
-    about its size as JSON. ``retry`` holds the fields of ``bench.plan.retry_policy.RetryPolicy`` for the load
+    ``bench.codecs.message_types``, or the name of a user's JSON file, whose text is the ``content``; ``payload_bytes``
+    is then about its size as JSON. ``retry`` holds the fields of ``bench.plan.retry_policy.RetryPolicy`` for the load
     ``retry``: an open load whose client gives up waiting, and tries again. Of the load ``reply_stream`` each caller has
     one stream at a time: ``replies`` of ``reply_bytes`` for each request, one due every ``gap_us`` (0: without pauses).
     ``calls_per_connection``: after so many calls a caller closes its connection and opens another one; 0: it is kept.

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench import documents, paths
 from bench.errors import UsageError, unknown
-from bench.plan import yaml_text
+from bench.plan import documents, paths, yaml_text
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.text import listed, quoted

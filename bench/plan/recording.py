@@ -19,9 +19,8 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 from msgspec import Struct
 
-from bench import documents
 from bench.errors import SystemFileError
-from bench.plan import http_parts
+from bench.plan import documents, http_parts
 
 MOST_BYTES = 100_000_000
 MOST_REQUESTS = 100_000

@@ -22,10 +22,9 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from bench import documents
 from bench.contract import Address
 from bench.errors import SystemFileError, TransportError, WrongReplyError
-from bench.plan import http_parts, recording, values, yaml_text
+from bench.plan import documents, http_parts, recording, values, yaml_text
 from bench.plan.values import Draws, Source, Text
 from bench.text import counted
 

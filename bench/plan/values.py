@@ -21,8 +21,8 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Meta, Struct
 
-from bench import documents
 from bench.errors import SystemFileError
+from bench.plan import documents
 from bench.text import counted
 
 NAME = re.compile(r"[^\W\d][\w.-]*")

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from bench.documents import MOST_BYTES, MOST_DIGITS
+from bench.plan.documents import MOST_BYTES, MOST_DIGITS
 from bench.text import one_line, quoted
 
 MOST_VALUES = 10_000  # with all that is in lists and mappings

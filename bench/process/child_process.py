@@ -15,8 +15,8 @@ from pathlib import Path
 
 import psutil
 
-from bench import paths
 from bench.errors import SystemFailedError
+from bench.plan import paths
 from bench.process import cpu_clocks, sources
 from bench.process.channel import Adopted, ControlMessage, Failed, Kind, Listening, Reader
 from bench.process.meters import family

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class CaseSpec(ControlMessage):
     """What every specification contains: the case, sent as its dict, and the seed of its payloads.
 
-    credentials: names and texts of files (``bench.credentials``), without private keys for a client.
+    credentials: names and texts of files (``bench.plan.credentials``), without private keys for a client.
     """
 
     case: "Case"

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench import documents, paths
 from bench.errors import DataError
+from bench.plan import documents, paths
 from bench.run import schema
 
 _DELTA = dict.fromkeys(

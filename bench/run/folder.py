@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench import documents, paths
 from bench.errors import DataError
+from bench.plan import documents, paths
 from bench.plan.plan import Plan
 from bench.run import integrity, schema
 from bench.run import manifest as manifests

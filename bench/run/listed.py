@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from bench import paths
 from bench.errors import DataError
+from bench.plan import paths
 from bench.run import integrity, schema, stored
 from bench.run.files import read_bytes, write_bytes
 from bench.run.folder import Folder

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import paths
 from bench.errors import DataError
+from bench.plan import paths
 from bench.plan.plan import Plan
 from bench.run import integrity, schema
 from bench.run.folder import Folder

@@ -17,9 +17,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from bench import documents
 from bench.contract import GROUPS, GUARANTEES, System
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
+from bench.plan import documents
 from bench.process import sources
 from bench.text import listed, quoted
 
@@ -401,6 +401,6 @@ def environment(name: str) -> str:
     wanted = constant(name, "ENVIRONMENT", None)
     if wanted is None:
         return ""
-    from bench.installation import environments
+    from bench.process import environments
 
     return str(environments.ensure(wanted))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs
 
-from bench import credentials
 from bench.contract import Service, parse_address
+from bench.plan import credentials
 from bench.systems import _connections, _http
 
 BACKLOG = 2048  # of connections that wait to be accepted

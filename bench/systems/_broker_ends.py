@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NoReturn
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.replies import END
+from bench.plan.replies import END
 from bench.systems import _broker, _client
 
 AHEAD_MESSAGES, AHEAD_BYTES = 10_000, 4_000_000

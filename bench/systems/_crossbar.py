@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from bench import credentials
 from bench.contract import Address, parse_address
 from bench.errors import TransportError
+from bench.plan import credentials
 from bench.systems import _ports
 
 ENVIRONMENT = "crossbar"  # the node and JupyterLab cannot share an environment

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import grpc
 
-from bench import credentials
 from bench.contract import Binding, parse_address
 from bench.errors import TransportError
+from bench.plan import credentials
 from bench.systems import _client, _tls, _tokens
 
 SERVICE, UNARY, STREAM = "roundtrip.Echo", "Call", "Exchange"  # as in _grpc_echo.proto

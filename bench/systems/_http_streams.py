@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from bench.errors import TransportError
-from bench.replies import END
+from bench.plan.replies import END
 from bench.systems._aiohttp import aiohttp, web
 
 Source = Callable[[bytes], AsyncIterator[bytes]]

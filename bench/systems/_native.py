@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from bench.contract import LoadReport, Service
 from bench.errors import TransportError
-from bench.installation import programs
+from bench.process import programs
 from bench.process.pipes import Process
 
 HEADER = Path(__file__).with_name("_native.hpp")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pynng
 
-from bench import credentials
 from bench.contract import Binding, Service
 from bench.errors import TransportError
+from bench.plan import credentials
 from bench.systems import _client, _connections, _tls, _wire
 
 

@@ -9,9 +9,9 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from bench import credentials
 from bench.contract import Binding, RouterService
 from bench.errors import NotInstalledError, TransportError
+from bench.plan import credentials
 from bench.process import pipes
 from bench.systems import _broker, _ports
 

@@ -104,7 +104,7 @@ def _stamped(path: str) -> str:
 
 
 def _build(described: service_file.Service, words: Sequence[str]) -> None:
-    from bench.installation.environments import say
+    from bench.process.environments import say
 
     if described.says.sources:  # else it is built each time, and its tools see by themselves that nothing has changed
         say(f"Building {described.name} ({words[0]}), once for its sources: this may take minutes")

@@ -9,9 +9,9 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any
 
-from bench import credentials
 from bench.contract import Address
 from bench.errors import TransportError
+from bench.plan import credentials
 
 if TYPE_CHECKING:
     import ssl

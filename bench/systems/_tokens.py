@@ -6,8 +6,8 @@ A model server sends tokens as objects of a few fields; which codec writes them 
 from collections.abc import Callable
 from typing import Any
 
-from bench import replies
 from bench.errors import TransportError
+from bench.plan import replies
 
 CODECS = ("bytes", "pickle", "protobuf")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import zenoh
 
-from bench import credentials
 from bench.contract import Address, parse_address
 from bench.errors import TransportError
+from bench.plan import credentials
 from bench.systems import _connections, _tls
 
 OPEN_MS = 3000  # to connect

@@ -12,7 +12,7 @@ import zmq
 import zmq.asyncio
 
 from bench.errors import TransportError
-from bench.replies import END
+from bench.plan.replies import END
 from bench.systems import _tokens
 
 FULL_S = 0.002  # between two attempts to send to a client that does not read

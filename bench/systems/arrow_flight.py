@@ -11,10 +11,11 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 from pyarrow import flight
 
-from bench import codecs, credentials, message_types
-from bench.codecs import arrow
+from bench import codecs
+from bench.codecs import arrow, message_types
 from bench.contract import Address, Binding, Service, parse_address
 from bench.errors import TransportError
+from bench.plan import credentials
 from bench.systems import _client, _connections, _tls
 
 TRANSPORTS = ("ipc", "tcp")

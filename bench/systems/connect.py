@@ -11,9 +11,9 @@ from connectrpc.errors import ConnectError
 from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.server import ConnectASGIApplication, Endpoint
 
-from bench import credentials
 from bench.contract import Binding, Service
 from bench.errors import TransportError
+from bench.plan import credentials
 from bench.process import event_loops
 from bench.systems import _client, _connections, _http_wire, _tls
 

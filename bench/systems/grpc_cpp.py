@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.contract import Binding, Service, parse_address
-from bench.installation import programs
+from bench.process import programs
 from bench.systems import _connections, _grpc, _grpc_wire, _native, _twin, grpc_sync
 
 TRANSPORTS = ("ipc", "tcp")

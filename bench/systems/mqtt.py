@@ -16,9 +16,9 @@ from aiomqtt.exceptions import MqttConnectError
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from bench import credentials
 from bench.contract import Binding
 from bench.errors import TransportError
+from bench.plan import credentials
 from bench.process import event_loops
 from bench.systems import _broker, _broker_ends, _mqtt_wire, _tls
 

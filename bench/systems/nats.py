@@ -12,9 +12,9 @@ from nats.aio.client import Client as Connection
 from nats.aio.msg import Msg
 from nats.js.api import RetentionPolicy, StreamConfig
 
-from bench import credentials
 from bench.contract import Binding
 from bench.errors import TransportError
+from bench.plan import credentials
 from bench.process import event_loops
 from bench.systems import _broker, _broker_ends, _nats_wire, _tls
 

@@ -68,7 +68,7 @@ class Options:
 
 def best_server() -> str:
     """Return the server with the smaller timing error: "c" where there is a compiler, else "python"."""
-    from bench.installation import programs
+    from bench.process import programs
 
     return "c" if shutil.which(programs.COMPILER) else "python"
 
@@ -81,7 +81,7 @@ def prepare() -> None:
 
 def program() -> Path:
     """Return the compiled server; NotInstalledError quotes the compiler if it fails."""
-    from bench.installation import programs
+    from bench.process import programs
 
     programs.need((), "g++")
     return _source().program()

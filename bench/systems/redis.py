@@ -15,10 +15,10 @@ from redis.connection import PythonRespSerializer
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.retry import Retry
 
-from bench import credentials
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.replies import END
+from bench.plan import credentials
+from bench.plan.replies import END
 from bench.systems import _broker, _broker_ends, _redis_wire, _tls
 from bench.systems._redis_wire import FIELD, KEY_BYTES
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from bench.contract import Binding, Service
 from bench.errors import TransportError
-from bench.replies import END
+from bench.plan.replies import END
 from bench.systems import _client, _connections, _messages, _tls, _wire
 
 TRANSPORTS = ("ipc", "tcp")

@@ -3,7 +3,7 @@
 import socket
 
 from bench.contract import Binding, Service, parse_address
-from bench.installation import programs
+from bench.process import programs
 from bench.systems import _connections, _native, _twin, sockets
 
 TRANSPORTS = ("ipc", "tcp")

@@ -16,7 +16,8 @@ from thriftpy2.thrift import TApplicationException, TClient, TProcessor, TType
 from thriftpy2.transport import TBufferedTransportFactory, TServerSocket, TSocket, TTransportException
 from thriftpy2.transport.memory import TMemoryBuffer
 
-from bench import codecs, message_types
+from bench import codecs
+from bench.codecs import message_types
 from bench.contract import Binding, Service
 from bench.errors import TransportError, unknown
 from bench.systems import _client, _connections, _tls, _wire

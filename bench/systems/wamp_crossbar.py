@@ -17,8 +17,8 @@ from autobahn.wamp.types import CallOptions, ComponentConfig, RegisterOptions
 from bench import codecs
 from bench.contract import Binding, RouterService, Service, parse_address
 from bench.errors import TransportError
+from bench.plan.replies import END
 from bench.process import event_loops
-from bench.replies import END
 from bench.systems import _client, _crossbar, _tls, _wamp_wire
 from bench.systems._wamp_wire import PROCEDURE
 

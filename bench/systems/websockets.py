@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from bench.contract import Binding, Service
 from bench.errors import NotInstalledError, TransportError
+from bench.plan.replies import END
 from bench.process import event_loops
-from bench.replies import END
 from bench.systems import _asgi, _client, _connections, _http_wire, _tls, _websocket_wire
 
 TRANSPORTS = ("ipc", "tcp")

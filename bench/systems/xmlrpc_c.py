@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bench.contract import Binding, Service, parse_address
-from bench.installation import programs
+from bench.process import programs
 from bench.systems import _connections, _native
 
 TRANSPORTS = ("tcp",)  # its HTTP client has no Unix domain sockets

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import zmq
 
-from bench import credentials as run_credentials  # ``credentials`` here is the contract's
 from bench.contract import Binding, Service
 from bench.errors import TransportError
+from bench.plan import credentials as run_credentials  # ``credentials`` here is the contract's
 from bench.systems import _client, _tokens, _zmtp_wire
 
 TRANSPORTS = ("inproc", "ipc", "tcp")

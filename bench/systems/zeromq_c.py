@@ -1,7 +1,7 @@
 """ZeroMQ by libzmq in C: REQ and REP sockets without pyzmq; either side can be the one of the system zeromq."""
 
 from bench.contract import Binding, Service
-from bench.installation import programs
+from bench.process import programs
 from bench.systems import _native, _twin, zeromq
 
 TRANSPORTS = ("ipc", "tcp")

@@ -27,13 +27,13 @@ import nbformat
 import papermill
 from nbconvert import MarkdownExporter
 
-from bench import paths
 from bench.analysis import checks
 from bench.apps.unattended import execute
 from bench.errors import BenchError, UsageError
-from bench.experiments import tables
 from bench.grammar import figure as panels
+from bench.grammar import tables
 from bench.grammar.experiment import of_run
+from bench.plan import paths
 from bench.process.pipes import python
 from bench.run.folder import Folder
 from bench.run.frames import Run

@@ -5,14 +5,14 @@ import pytest
 from handmade import handmade, noisy
 
 import bench
-from bench.analysis import budget
+from bench.apps import budget
 from bench.errors import UsageError
 from bench.grammar.experiment import experiment
+from bench.measurement.validation.estimate import expected_s
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import stored
 from bench.stats.variance import Components
-from bench.validation.estimate import expected_s
-from bench.validation.profiles import make_plan
 
 CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
 

@@ -13,11 +13,11 @@ from bench.analysis.resources import Resource, crowded, used_by_all
 from bench.analysis.trust_card import tally
 from bench.grammar import figure as panels
 from bench.measurement import kernel_counters
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import start_record
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
-from bench.validation.profiles import make_plan
 
 STEADY = {"spin_ns": 2e5, "syscall_ns": 200.0, "switch_ns": 3e3, "machine_busy_ns": 150_000_000}  # of every start
 LOOPBACK = Case("loopback", "inproc")

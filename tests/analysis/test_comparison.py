@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from handmade import handmade, reference
 
-from bench.analysis import budget, replication, verdicts
+from bench.analysis import replication, verdicts
 from bench.analysis.comparison import (
     DIFFERENT,
     SAME,
@@ -24,12 +24,12 @@ from bench.analysis.comparison import (
     judge,
     shown,
 )
-from bench.apps import listing
+from bench.apps import budget, listing
 from bench.errors import DataError, UsageError
+from bench.measurement.validation.estimate import expected_s
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats import intervals, variance
-from bench.validation.estimate import expected_s
 
 ONE = [Case("zeromq", "ipc")]
 

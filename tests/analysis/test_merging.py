@@ -19,8 +19,8 @@ from bench.analysis.resources import resources
 from bench.analysis.trust_card import CAUTION, NOTHING, PASS
 from bench.apps import listing
 from bench.errors import DataError
-from bench.experiments import tables
 from bench.grammar import figure as panels
+from bench.grammar import tables
 from bench.measurement.capacity_search import judged
 from bench.plan.case import Case
 from bench.plan.objective import objective

@@ -7,8 +7,8 @@ import pytest
 
 from bench import stats
 from bench.analysis import checks, virtual_time
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
-from bench.validation.profiles import make_plan
 
 LAW = {"law": "exponential", "mean_us": 1000}
 

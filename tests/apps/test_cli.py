@@ -13,8 +13,8 @@ from bench import systems
 from bench.apps.doctor import EXAMINATIONS, Finding
 from bench.apps.failures import outside
 from bench.measurement import runner
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
-from bench.validation.profiles import make_plan
 
 LONG = "x" * 5000
 

@@ -24,11 +24,11 @@ from bench.experiments.explore import Row, ratio_of, rows, to_shortest
 from bench.grammar import figure as panels
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import stored
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
-from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from handmade import handmade, reference
 from matplotlib.figure import Figure
 
 import bench
-from bench import paths
 from bench.apps.teaching import predictions, questions, scores
 from bench.errors import DataError, UsageError
+from bench.plan import paths
 from bench.plan.case import Case
 
 WHY = "because I say so"

@@ -10,9 +10,9 @@ from bench.apps import code, listing, notebook, repeat
 from bench.grammar import figure as panels
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run.folder import Folder
-from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

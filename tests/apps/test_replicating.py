@@ -11,9 +11,9 @@ from bench.analysis import acceptance
 from bench.apps import notebook, reference_runs, replicating, scenarios
 from bench.errors import DataError, UsageError
 from bench.grammar.experiment import Experiment
+from bench.measurement.validation.profiles import make_plan
 from bench.run import stored
 from bench.run.frames import Run
-from bench.validation.profiles import make_plan
 
 
 @pytest.mark.parametrize(("text", "wanted"), [("90s", 90), ("30m", 1800), ("1.5h", 5400), ("2d", 172_800), ("0", 0)])

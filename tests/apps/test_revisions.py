@@ -12,12 +12,12 @@ from bench.apps import revisions
 from bench.apps.code import absent
 from bench.errors import DataError, SystemFileError, UsageError
 from bench.measurement import revision
+from bench.measurement.validation.sources import taking_part
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.process import sources
 from bench.run import stored
 from bench.run.frames import Run
-from bench.validation.sources import taking_part
-from bench.validation.support import checked
 
 FILE = '''
 """Spinning: raw sockets whose server works for a while."""

@@ -8,10 +8,10 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from bench import paths
 from bench.apps import scenarios, unattended
 from bench.apps.listing import figure_text
 from bench.errors import DataError, UsageError
+from bench.plan import paths
 from bench.run import stored
 
 FILE = ROOT / "papermill_params" / "explore.http_parsers.yaml"

@@ -25,10 +25,10 @@ from bench.apps.classroom import merging, ratios, reading, submitting, telling
 from bench.apps.classroom.reading import RefusedError
 from bench.errors import DataError, UsageError
 from bench.measurement import runner
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import integrity, schema, stored
 from bench.run.frames import column
-from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,10 @@ import nbformat
 import pytest
 from conftest import descendants, is_gone, wait_for
 
-from bench import paths, systems
+from bench import systems
 from bench.apps import unattended
-from bench.installation import environments
+from bench.plan import paths
+from bench.process import environments
 
 SHOW_NEITHER = {"classroom", "explore", "referees"}  # neither an answer nor a conclusion of one run
 

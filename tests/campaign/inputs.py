@@ -21,14 +21,14 @@ import psutil
 from trying import fault, within
 from wire_servers import served
 
-from bench import paths
 from bench.apps import cli
 from bench.errors import BenchError
 from bench.grammar.experiment import exists, experiment
 from bench.measurement.start import measure
+from bench.measurement.validation import cases
+from bench.plan import paths
 from bench.plan.case import Case
 from bench.text import LONGEST
-from bench.validation import cases
 
 PATIENCE_S = 30
 LONGEST_SENTENCE = 1000  # characters: the names of all systems are some 500
@@ -65,7 +65,7 @@ COMMANDS = [line.split() for line in (
 )]  # fmt: skip
 MEASURING = (  # where something would be measured, executed, installed or served
     "bench.apps.unattended._execute_one", "bench.measurement.capacity_search.find", "bench.measurement.serve._serve",
-    "bench.installation.environments.ensure", "certify.instrument.certificate", "bench.systems.prepare",
+    "bench.process.environments.ensure", "certify.instrument.certificate", "bench.systems.prepare",
 )  # fmt: skip
 
 

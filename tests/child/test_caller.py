@@ -16,10 +16,10 @@ from bench.child import caller
 from bench.child.loads import Callers
 from bench.errors import TransportError
 from bench.measurement import runner
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.systems import http_aiohttp, http_stdlib, sockets
-from bench.validation.profiles import make_plan
 
 
 def callers(system, address, **spec):

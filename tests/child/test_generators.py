@@ -15,13 +15,13 @@ from bench.analysis import checks, quantiles
 from bench.child import generators
 from bench.child.generators import h2load, wrk
 from bench.errors import NotInstalledError, SystemFailedError, UsageError
-from bench.experiments import tables
+from bench.grammar import tables
 from bench.measurement import runner
 from bench.measurement.start import measure
+from bench.measurement.validation.profiles import make_plan
+from bench.measurement.validation.support import checked
 from bench.plan.case import GENERATORS, Case
 from bench.run.frames import Run
-from bench.validation.profiles import make_plan
-from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 

@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from bench import credentials
 from bench.child import handshake
 from bench.contract import parse_address
 from bench.errors import TransportError
 from bench.measurement import certificates
+from bench.plan import credentials
 from bench.systems import _tls
 
 

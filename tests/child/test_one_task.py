@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from specs import client_spec, library_load
 
-from bench import replies
 from bench.errors import TransportError
+from bench.plan import replies
 
 
 class Client:

@@ -11,12 +11,12 @@ from wire_servers import echo, framed, http, posted, served
 
 from bench.analysis import checks
 from bench.measurement import runner
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import start_record, stored
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 from bench.systems import http_aiohttp, sockets
-from bench.validation.profiles import make_plan
 
 FOREVER_NS = 10**11
 

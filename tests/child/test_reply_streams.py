@@ -7,11 +7,11 @@ import time
 import pytest
 from specs import client_spec
 
-from bench import replies
 from bench.child.reply_streams import Record, ReplyStreams, receive, receive_async
 from bench.child.server import Echo
 from bench.errors import SystemFailedError, TransportError
-from bench.replies import Ask
+from bench.plan import replies
+from bench.plan.replies import Ask
 
 ASK = Ask(4, 50, 0)
 REQUEST = replies.request(ASK, bytes(100))

@@ -22,9 +22,9 @@ from bench.child.wire_connection import Connection, Script
 from bench.contract import PACING
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
-from bench.validation.support import checked
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -23,9 +23,9 @@ from wire_servers import (
     served,
 )
 
-from bench import credentials
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement import certificates
+from bench.plan import credentials
 from bench.systems import _grpc, _http2, _tls, grpc_aio, sockets
 from bench.systems._http2 import ACK, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS, frame
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench import codecs, message_types
+from bench import codecs
+from bench.codecs import message_types
 from bench.errors import NotInstalledError, TransportError, UsageError
 
 PAIRS = [(name, kind) for kind in message_types.KINDS for name in codecs.names() if (name, kind) != ("arrow", "tree")]

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from bench import message_types
+from bench.codecs import message_types
+from bench.codecs.message_types import items, numbers, record, tree
 from bench.errors import UsageError
-from bench.message_types import items, numbers, record, tree
 
 
 @pytest.mark.parametrize("kind", ["record", "items", "tree"])

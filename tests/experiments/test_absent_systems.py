@@ -8,12 +8,11 @@ from handmade import handmade, reference
 from matplotlib.colors import same_color
 from matplotlib.lines import Line2D
 
-from bench.drawing import borrowed
-from bench.drawing.axes import GREY
 from bench.errors import DataError
-from bench.experiments import tables
 from bench.experiments.languages import SIDES
+from bench.grammar import borrowed, tables
 from bench.grammar import figure as panels
+from bench.grammar.axes import GREY
 from bench.grammar.experiment import experiment, of_run
 from bench.plan.case import Case
 from bench.run.frames import Run

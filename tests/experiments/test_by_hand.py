@@ -7,7 +7,7 @@ from handmade import handmade, reference
 
 import bench
 import bench.apps.notebook  # what the cells before it have loaded
-from bench.experiments import tables
+from bench.grammar import tables
 from bench.plan.case import Case
 from bench.run.frames import Run
 

@@ -2,8 +2,8 @@
 
 from bench.analysis import virtual_time
 from bench.experiments import calibration
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
-from bench.validation.profiles import make_plan
 
 
 def test_the_overhead_of_a_round_trip_is_an_error_and_no_part_of_the_truth():

@@ -10,8 +10,8 @@ from bench import stats
 from bench.analysis import capacity as search
 from bench.analysis import checks
 from bench.analysis.trust_card import CAUTION, PASS
-from bench.experiments import capacity, tables
-from bench.grammar import figure
+from bench.experiments import capacity
+from bench.grammar import figure, tables
 from bench.stats import Spread
 
 

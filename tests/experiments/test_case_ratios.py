@@ -9,7 +9,8 @@ from handmade import PAIR, handmade, in_order, recorded, reference, usual
 from bench.analysis.comparison import effect
 from bench.analysis.resources import total_cpu
 from bench.apps.teaching import predictions, questions, scores
-from bench.experiments import overview, tables
+from bench.experiments import overview
+from bench.grammar import tables
 from bench.grammar.contrast import P50, beside_medians, ratio
 from bench.grammar.experiment import experiment
 from bench.plan.case import Case

@@ -8,15 +8,15 @@ from matplotlib.figure import Figure
 from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions
 from bench.errors import UsageError
-from bench.experiments import connections, tables
-from bench.grammar import chosen, over_starts
+from bench.experiments import connections
+from bench.grammar import chosen, over_starts, tables
 from bench.grammar import figure as panels
 from bench.grammar.claim import AGAINST, CONTRADICTED, HOLDS, UNDECIDED
 from bench.grammar.experiment import experiment
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import start_record, stored
 from bench.run.start_record import StartRecord
-from bench.validation.profiles import make_plan
 
 CHURN = [Case("sockets", "tcp", 100, calls_per_connection=n) for n in (1, 10, 0)]
 DEPTH = [Case("zeromq", "tcp", 100, outstanding=n) for n in (1, 4)]

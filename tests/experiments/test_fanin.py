@@ -11,9 +11,9 @@ from bench.experiments import fanin
 from bench.grammar import figure
 from bench.grammar.claim import CONTRADICTED, HOLDS
 from bench.grammar.experiment import experiment
+from bench.measurement.validation import cases as valid
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
-from bench.validation import cases as valid
 
 DIRECT = [Case("sockets", "tcp", 100), Case("sockets", "tcp", 100, clients=2, callers=2)]
 BROKERED = [Case("wamp_crossbar", "tcp", 100), Case("wamp_crossbar", "tcp", 100, clients=2, callers=2)]

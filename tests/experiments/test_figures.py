@@ -24,8 +24,8 @@ from bench.analysis.resources import total_cpu
 from bench.apps import classroom, listing
 from bench.apps.classroom import forest
 from bench.apps.classroom.merging import HOLDS
-from bench.drawing import axes as house
 from bench.experiments.overview import above
+from bench.grammar import axes as house
 from bench.grammar import figure as panels
 from bench.grammar.experiment import experiment, of_run
 from bench.plan.case import Case

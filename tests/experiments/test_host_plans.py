@@ -10,12 +10,12 @@ from handmade import FACTS
 
 from bench.apps import listing, repeat
 from bench.errors import UsageError
-from bench.experiments import tables
 from bench.grammar import figure as panels
+from bench.grammar import tables
 from bench.grammar.experiment import experiment, of_run
+from bench.measurement.validation import estimate
 from bench.plan.case import Case
 from bench.run import stored
-from bench.validation import estimate
 
 pytestmark = pytest.mark.slow
 

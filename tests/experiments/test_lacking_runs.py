@@ -8,8 +8,8 @@ from drawings import RUNS
 from handmade import reference
 
 from bench.apps import numbers
-from bench.experiments import tables
 from bench.grammar import figure as panels
+from bench.grammar import tables
 from bench.grammar.experiment import experiment, of_run
 from bench.run.calls import AllCalls
 from bench.run.frames import Run

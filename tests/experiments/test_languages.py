@@ -10,9 +10,9 @@ from bench.experiments.languages import SIDES, TWINS
 from bench.grammar import figure
 from bench.grammar.claim import CONTRADICTED, HOLDS, UNDECIDED
 from bench.grammar.experiment import experiment
+from bench.measurement.validation.cases import absent_of, why_absent
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.validation.cases import absent_of, why_absent
 
 pytestmark = pytest.mark.usefixtures("compiler", "own_systems")
 
@@ -103,14 +103,14 @@ def test_of_all_twins_those_with_the_transport_are_planned_and_a_named_one_witho
 def test_a_twin_that_is_not_installed_is_named_with_what_installs_it(monkeypatch):
     missing = absent_of(list(TWINS))  # none or some, on this machine
     missing["grpc_cpp"] = "there is no grpcpp/grpcpp.h; install it: apt-get install libgrpc++-dev"
-    monkeypatch.setattr("bench.validation.cases.absent_of", lambda chosen: missing)
+    monkeypatch.setattr("bench.measurement.validation.cases.absent_of", lambda chosen: missing)
     planned = plan()
     assert planned.absent == missing and {one.system for one in planned.cases} <= {*TWINS, "loopback"} - missing.keys()
 
 
 def test_where_no_twin_is_installed_the_reference_run_is_drawn_unless_one_is_named(monkeypatch, capsys):
     everything = dict.fromkeys(TWINS, "there is no g++; install it: apt-get install g++")
-    for place in ("bench.validation.cases", "bench.experiments.languages"):
+    for place in ("bench.measurement.validation.cases", "bench.experiments.languages"):
         monkeypatch.setattr(f"{place}.absent_of", lambda chosen: everything)
     assert notebook.measure("languages").plan.notebook == "languages"
     assert "apt-get install g++" in capsys.readouterr().out

@@ -22,13 +22,13 @@ from bench.experiments import marginal
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.measurement.start import measure
+from bench.measurement.validation.estimate import described
+from bench.measurement.validation.profiles import make_plan
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.process.channel import encode
 from bench.process.spec import SessionSpec
 from bench.run.frames import Run
-from bench.validation.estimate import described
-from bench.validation.profiles import make_plan
-from bench.validation.support import checked
 
 SESSIONS = ((1, 100), (30, 100), (10, 5000))
 

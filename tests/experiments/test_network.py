@@ -9,8 +9,8 @@ from bench.analysis.links import link, transfer_us, with_headers_us
 from bench.analysis.stalls import stalls
 from bench.apps.teaching import questions
 from bench.errors import UsageError
-from bench.experiments import network, tables
-from bench.grammar import alike, chosen, figure
+from bench.experiments import network
+from bench.grammar import alike, chosen, figure, tables
 from bench.grammar.claim import CONTRADICTED, HOLDS, UNDECIDED
 from bench.grammar.experiment import experiment
 from bench.measurement.hosts import namespaces as measurable

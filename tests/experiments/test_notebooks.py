@@ -13,10 +13,10 @@ from papermill.cli import papermill as papermill_command
 from papermilling import outputs, papermill, papermill_here
 
 import bench
-from bench import paths
 from bench.errors import UsageError
 from bench.grammar import figure as panels
 from bench.grammar.experiment import experiment
+from bench.plan import paths
 from bench.plan.parameters import literal
 from bench.run import stored
 from bench.run.frames import Run

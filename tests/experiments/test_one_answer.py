@@ -8,9 +8,9 @@ import pytest
 from handmade import reference
 
 from bench.apps.teaching import questions
-from bench.drawing.axes import tail_scale
 from bench.experiments import calibration, openload, retries
 from bench.grammar import figure as panels
+from bench.grammar.axes import tail_scale
 from bench.text import duration
 
 SCORED = re.compile(r"\*\*(?P<question>.*?)\*\*.*?Measured: (?P<value>[\d.,]+) \S* ?\((?P<ends>.*?)\)")

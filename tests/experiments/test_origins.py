@@ -78,7 +78,7 @@ def test_numbers_and_ratios_differ_by_their_median_factors():
 
 
 def test_of_an_origin_all_that_is_installed_is_measured(monkeypatch):
-    from bench.validation import cases
+    from bench.measurement.validation import cases
 
     monkeypatch.setattr(cases, "why_absent", lambda name: "install it" if name == "xmlrpc_c" else None)
     plan = experiment("origins").plan(origin="xmlrpc_c")

@@ -10,9 +10,9 @@ from drawings import texts, whole
 
 from bench import systems
 from bench.analysis.comparison import effect
-from bench.drawing import axes as house
 from bench.errors import UsageError
 from bench.experiments import overview
+from bench.grammar import axes as house
 from bench.grammar import chosen, figure
 from bench.grammar.claim import CONTRADICTED, HOLDS, UNDECIDED
 from bench.grammar.experiment import experiment

@@ -15,11 +15,11 @@ from bench.experiments import retries
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.measurement.reports import attempts_of
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
-from bench.validation.support import checked
 
 MS = 1_000_000
 FROZEN = {"law": "constant", "mean_us": 2000, "freeze_after": 4, "freeze_ms": 100, "server": "python", "wait": "sleep"}

@@ -8,9 +8,9 @@ import yaml
 from conftest import ROOT, planned
 
 from bench.grammar.experiment import exists
+from bench.measurement.validation.cases import all_present
+from bench.measurement.validation.estimate import expected_s
 from bench.run import manifest
-from bench.validation.cases import all_present
-from bench.validation.estimate import expected_s
 
 FOLDER = ROOT / "papermill_params"
 SCENARIOS = sorted(FOLDER.iterdir())

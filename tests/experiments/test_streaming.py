@@ -12,9 +12,9 @@ from bench import systems
 from bench.analysis import checks, stream_schedules
 from bench.errors import UsageError
 from bench.experiments import streaming
-from bench.experiments.tables import reply_streams as table
 from bench.grammar import figure
 from bench.grammar.experiment import experiment
+from bench.grammar.tables import reply_streams as table
 from bench.plan.case import Case
 from bench.run import reply_streams
 from bench.run.start_record import StartRecord

@@ -16,12 +16,12 @@ from bench.grammar import figure
 from bench.grammar.claim import HOLDS, UNDECIDED
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
+from bench.measurement.validation.cases import all_present
+from bench.measurement.validation.estimate import described
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.run.start_record import StartRecord
-from bench.validation.cases import all_present
-from bench.validation.estimate import described
-from bench.validation.support import checked
 
 SIZES = (100, 10_000, 100_000)
 BLOCKS, CALLS = 6, 20

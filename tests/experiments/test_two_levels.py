@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from bench.analysis.quantiles import quantile
 from bench.apps.teaching import questions, scores
-from bench.experiments import tables
 from bench.experiments.explore import medians
+from bench.grammar import tables
 from bench.grammar.experiment import of_run
 from bench.run.start_record import StartRecord
 

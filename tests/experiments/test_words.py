@@ -8,7 +8,8 @@ from handmade import handmade
 
 from bench.analysis import limits
 from bench.analysis.resources import resources
-from bench.experiments import overview, tables
+from bench.experiments import overview
+from bench.grammar import tables
 from bench.plan.case import Case
 from bench.stats import Spread
 from bench.stats.intervals import Interval

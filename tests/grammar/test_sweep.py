@@ -4,9 +4,9 @@ import pytest
 
 from bench.errors import UsageError
 from bench.grammar.sweep import Bytes, Counts, Options, Systems, as_sweep
+from bench.measurement.validation import cases as valid
+from bench.measurement.validation.amount import InTurns, Placed
 from bench.plan.case import Case
-from bench.validation import cases as valid
-from bench.validation.amount import InTurns, Placed
 
 
 @as_sweep(lacking=True, without=("seed",))

@@ -13,10 +13,10 @@ from bench.measurement import routers, runner
 from bench.measurement.hosts import remote
 from bench.measurement.hosts.host import LEAST, MOST
 from bench.measurement.start import measure
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import stored
 from bench.run.frames import Run
-from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

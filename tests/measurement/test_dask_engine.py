@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bench import credentials
 from bench.errors import NotInstalledError, UsageError
 from bench.measurement import certificates
 from bench.measurement.hosts import dask_engine
 from bench.measurement.hosts.remote import connected
+from bench.plan import credentials
 
 
 def test_without_it_one_sentence_says_how_to_install_it(monkeypatch, command):

@@ -19,12 +19,12 @@ from bench.errors import DataError, SystemFailedError
 from bench.grammar.experiment import experiment
 from bench.measurement import runner, start
 from bench.measurement.start import measure
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.process.channel import encode
 from bench.run import stored
 from bench.run.frames import Run
 from bench.systems import _connections, sockets
-from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

@@ -16,11 +16,11 @@ from bench.errors import NotInstalledError, UsageError
 from bench.measurement.hosts import namespaces
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan import namespaces as links
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.process.pipes import program
-from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 

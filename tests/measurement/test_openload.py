@@ -16,17 +16,17 @@ from bench import stats
 from bench.analysis import checks, open_load, overload
 from bench.apps.teaching import questions
 from bench.child import timed_loops
-from bench.experiments import openload, tables
-from bench.grammar import figure
+from bench.experiments import openload
+from bench.grammar import figure, tables
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.measurement.start import measure
+from bench.measurement.validation import oracle_options
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats import queueing
 from bench.systems import oracle
-from bench.validation import oracle_options
-from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

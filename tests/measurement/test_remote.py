@@ -21,10 +21,10 @@ from bench.measurement.hosts import commands, dask_engine, remote
 from bench.measurement.hosts.remote import connected
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.process.spec import ClockSpec
 from bench.run import stored
-from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

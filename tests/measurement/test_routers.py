@@ -18,10 +18,10 @@ from bench.measurement import routers as routers_module
 from bench.measurement import runner, start
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import stored
 from bench.systems import _crossbar, _ports
-from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 
@@ -146,7 +146,7 @@ def test_a_callee_that_is_not_there_is_an_error_at_once(routers):
 def test_what_the_router_and_its_libraries_print_does_not_reach_the_experiment():
     code = (
         "from bench.measurement import runner\nfrom bench.plan.case import Case\n"
-        "from bench.validation.profiles import make_plan\n"
+        "from bench.measurement.validation.profiles import make_plan\n"
         f"runner.run(make_plan('latency', [Case({NAME!r}, 'ipc')], starts=1, window_s=0.05))"
     )
     finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=110)

@@ -6,7 +6,7 @@ from handmade import PAIR, in_order, usual
 
 from bench.analysis import comparison
 from bench.errors import UsageError
-from bench.experiments import precision
+from bench.grammar import precision
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.plan.plan import Plan

@@ -3,9 +3,9 @@
 import pytest
 
 from bench.errors import UsageError
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.validation.support import checked
 
 REFUSED = [
     {"system": "http_stdlib", "outstanding": 2},

@@ -10,12 +10,12 @@ from bench import systems
 from bench.errors import NotInstalledError, SystemFileError, UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement import versions
+from bench.measurement.validation import cases
+from bench.measurement.validation.estimate import expected_s
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.process import pipes
-from bench.validation import cases
-from bench.validation.estimate import expected_s
-from bench.validation.support import checked
 
 FILE = '''
 """Declaring: raw sockets that declare something."""

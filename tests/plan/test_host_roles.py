@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from bench.errors import UsageError
+from bench.measurement.validation.profiles import make_plan
 from bench.plan import hosts
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run import manifest
-from bench.validation.profiles import make_plan
 
 SCHEDULER = "tcp://10.0.0.1:8786"
 FAR = Case("zeromq", "tcp", placement="free", hosts={"scheduler": SCHEDULER})

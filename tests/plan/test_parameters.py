@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from bench.errors import UsageError
+from bench.measurement.validation.support import options_of
 from bench.plan import parameters
-from bench.validation.support import options_of
 
 KNOWN = ["inproc", "ipc", "tcp"]
 

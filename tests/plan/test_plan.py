@@ -7,14 +7,14 @@ import pytest
 from bench import systems
 from bench.errors import UsageError
 from bench.grammar.experiment import experiment
+from bench.measurement.validation import estimate
+from bench.measurement.validation.cases import all_present
+from bench.measurement.validation.estimate import described
+from bench.measurement.validation.profiles import PROFILES, make_plan
+from bench.measurement.validation.support import checked
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation import estimate
-from bench.validation.cases import all_present
-from bench.validation.estimate import described
-from bench.validation.profiles import PROFILES, make_plan
-from bench.validation.support import checked
 
 
 def test_every_case_is_measured_once_in_each_block_in_an_order_that_the_seed_fixes():

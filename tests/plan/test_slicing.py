@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from bench.grammar.experiment import experiment
+from bench.measurement.validation.cases import why_absent
+from bench.measurement.validation.estimate import LEAST_BLOCKS, described
 from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation.cases import why_absent
-from bench.validation.estimate import LEAST_BLOCKS, described
 
 SOCKETS = Case("sockets", "ipc")
 

@@ -8,8 +8,8 @@ from wire_servers import WIRED, answering, echo, grpc_echo, served
 from bench.child import timed_loops
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.validation.support import checked
 
 ALL = (*WIRED, "http_aiohttp", "grpc_sync", "grpc_aio")
 

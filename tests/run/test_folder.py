@@ -10,13 +10,13 @@ import pytest
 import bench
 from bench.errors import DataError, SystemFailedError, UsageError
 from bench.measurement import runner, start
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import schema
 from bench.run.folder import Folder
 from bench.run.frames import Run
 from bench.run.integrity import of_folder
 from bench.run.stored import create, find, keep, unfinished
-from bench.validation.profiles import make_plan
 
 
 def small_plan(**changes):

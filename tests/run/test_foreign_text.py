@@ -7,8 +7,8 @@ from hostile_runs import HALVES, hostile
 from IPython.display import Markdown
 
 from bench.apps import listing, notebook
-from bench.experiments import tables
 from bench.grammar import figure as panels
+from bench.grammar import tables
 from bench.grammar.experiment import of_run
 from bench.text import all_harmless, harmless
 

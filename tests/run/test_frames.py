@@ -9,7 +9,8 @@ from handmade import PAIR, file_by_file, handmade, in_order, recorded, reference
 
 from bench.analysis.limits import why_not_more
 from bench.contract import PACING
-from bench.experiments import published, tables
+from bench.experiments import published
+from bench.grammar import tables
 from bench.grammar.experiment import experiment, of_run
 from bench.plan.case import Case
 from bench.plan.labels import labels

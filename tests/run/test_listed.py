@@ -3,7 +3,7 @@
 import pytest
 from handmade import handmade
 
-from bench import paths
+from bench.plan import paths
 from bench.plan.case import Case
 from bench.run import listed, query
 

@@ -6,8 +6,7 @@ import pytest
 from handmade import PAIR, calls_of, handmade, in_turns
 
 from bench.analysis.comparison import compare_cases, ratios
-from bench.experiments import tables
-from bench.grammar import figure
+from bench.grammar import figure, tables
 from bench.grammar.experiment import experiment
 from bench.grammar.method import measured
 from bench.measurement.slices import without_pauses

@@ -8,7 +8,7 @@ from conftest import ROOT
 
 from bench import systems
 from bench.analysis.comparison import Comparison
-from bench.validation.support import options_of
+from bench.measurement.validation.support import options_of
 from selfcheck import fairness, keeping
 
 TEXT = (ROOT / "docs" / "fairness.md").read_text("utf-8")

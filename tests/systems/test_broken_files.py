@@ -11,10 +11,10 @@ from bench.errors import NotInstalledError, SystemFailedError, SystemFileError, 
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.measurement.start import measure
+from bench.measurement.validation.profiles import make_plan
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.run.frames import Run
-from bench.validation.profiles import make_plan
-from bench.validation.support import checked
 
 WHOLE = '''
 """A file: sockets under another name."""

@@ -16,7 +16,7 @@ from bench.contract import Binding, parse_address
 from bench.errors import TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.replies import END
+from bench.plan.replies import END
 from bench.systems import _broker, _broker_ends
 
 pytestmark = pytest.mark.slow

@@ -23,10 +23,10 @@ from bench.measurement import routers as routers_module
 from bench.measurement import runner, start
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
+from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import stored
 from bench.systems import _broker, _ports
-from bench.validation.profiles import make_plan
 
 pytestmark = pytest.mark.slow
 

@@ -15,17 +15,18 @@ import psutil
 import pytest
 from specs import server_spec
 
-from bench import credentials, systems
+from bench import systems
 from bench.contract import TRANSPORTS, Binding, parse_address
 from bench.errors import NotInstalledError, UsageError
 from bench.measurement import routers as routers_of
 from bench.measurement.start import measure
+from bench.measurement.validation.support import choices, encrypted_transports, options_of
+from bench.plan import credentials
 from bench.plan.case import Case
 from bench.process import meters
 from bench.process.channel import Count, Counted, Listening
 from bench.process.child_process import Child, collect, stop_all
 from bench.systems import sockets
-from bench.validation.support import choices, encrypted_transports, options_of
 
 MISSING = {name: reason for name in systems.names() if (reason := str(systems.missing(name) or ""))}
 PAIRS = [(name, transport) for name in systems.names() for transport in systems.constant(name, "TRANSPORTS")]

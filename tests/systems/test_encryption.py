@@ -18,15 +18,16 @@ from conftest import ROOT
 from specs import server_spec
 from test_contract import MISSING
 
-from bench import credentials, systems
+from bench import systems
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import certificates
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked, encrypted_transports
+from bench.plan import credentials
 from bench.plan.case import Case
 from bench.process.channel import Listening
 from bench.process.child_process import Child, collect
-from bench.validation.support import checked, encrypted_transports
 
 pytestmark = pytest.mark.slow
 

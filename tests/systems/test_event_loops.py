@@ -9,10 +9,10 @@ from bench import systems
 from bench.child.caller import runner_of
 from bench.errors import NotInstalledError
 from bench.measurement.start import measure
+from bench.measurement.validation.support import choices, options_of
 from bench.plan.case import Case
 from bench.process import event_loops
 from bench.systems import grpc_aio
-from bench.validation.support import choices, options_of
 
 ASYNCHRONOUS = {
     "connect", "grpc_aio", "grpclib", "http_aiohttp", "http_asgi", "mcp", "mqtt", "nats", "nng_aio",

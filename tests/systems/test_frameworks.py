@@ -6,12 +6,13 @@ import socket
 import pytest
 from test_contract import MISSING
 
-from bench import codecs, message_types, systems
+from bench import codecs, systems
+from bench.codecs import message_types
 from bench.errors import UsageError
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.process.child_process import private_directory
-from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 from bench import systems
 from bench.contract import GUARANTEES
 from bench.errors import SystemFileError
-from bench.validation.support import options_of
+from bench.measurement.validation.support import options_of
 
 OWN = Path(systems.__file__).parent
 NAMES = [

@@ -10,9 +10,9 @@ from bench import systems
 from bench.contract import parse_address
 from bench.errors import TransportError, UsageError
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.systems import _connections, grpc_aio
-from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 

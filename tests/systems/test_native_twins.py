@@ -16,10 +16,10 @@ from conftest import is_gone, wait_for
 from bench import systems
 from bench.contract import parse_address
 from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
-from bench.installation import programs
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.validation.support import checked
+from bench.process import programs
 
 pytestmark = pytest.mark.slow
 

@@ -18,14 +18,14 @@ from bench import systems
 from bench.contract import parse_address
 from bench.errors import NotInstalledError, SystemFailedError, UsageError
 from bench.grammar.experiment import experiment
-from bench.installation import programs
 from bench.measurement.start import measure
+from bench.measurement.validation import oracle_options
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
+from bench.process import programs
 from bench.process.channel import Counted, Listening
 from bench.process.child_process import Child, collect
 from bench.systems import _connections, oracle
-from bench.validation import oracle_options
-from bench.validation.support import checked
 
 try:
     oracle.program()

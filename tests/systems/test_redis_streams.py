@@ -10,7 +10,7 @@ from bench import systems
 from bench.contract import Binding
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.replies import END
+from bench.plan.replies import END
 
 if reason := systems.missing("redis"):
     pytest.skip(str(reason), allow_module_level=True)

@@ -11,11 +11,11 @@ from conftest import ROOT
 from bench import systems
 from bench.errors import SystemFileError
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan import service_file
 from bench.plan.case import Case
 from bench.process import pipes
 from bench.systems import _service
-from bench.validation.support import checked
 
 SERVICES = ROOT / "services"
 NAMES = sorted(file.stem for file in SERVICES.glob("*/*.yaml") if file.stem == file.parent.name)

@@ -20,7 +20,7 @@ import pytest
 import yaml
 from google.protobuf import json_format
 
-from bench import credentials, systems
+from bench import systems
 from bench.apps import first_service_file, service_page
 from bench.child import timed_loops
 from bench.contract import PACING, parse_address
@@ -28,11 +28,11 @@ from bench.errors import DataError, NotInstalledError, SystemFailedError, System
 from bench.grammar.experiment import experiment
 from bench.measurement import certificates, revision
 from bench.measurement.start import measure
-from bench.plan import service_file
+from bench.measurement.validation import cases, sources
+from bench.measurement.validation.support import checked
+from bench.plan import credentials, service_file
 from bench.plan.case import Case
 from bench.systems import _ports, _service, _service_grpc
-from bench.validation import cases, sources
-from bench.validation.support import checked
 
 PROGRAM = Path(__file__).parents[1] / "own_service.py"
 PRICE = {"name": "price", "weight": 9, "http": {"method": "POST", "path": "/price", "json": {"sku": "{sku}", "n": 3}}}

@@ -22,6 +22,7 @@ from bench.contract import parse_address
 from bench.errors import SystemFileError, TransportError, WrongReplyError
 from bench.measurement import start
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan import service_file
 from bench.plan.case import Case
 from bench.systems import _ports, _service, _service_http2
@@ -38,7 +39,6 @@ from bench.systems._http2 import (
     frame,
     settings,
 )
-from bench.validation.support import checked
 
 ENGINES = pytest.mark.parametrize("engine", ["library", "wire"])
 ASKED = {"name": "it", "http": {"path": "/"}, "expect": {"json": {"ok": True}}}

@@ -13,17 +13,18 @@ from conftest import HERE, wait_for
 from specs import server_spec
 from test_brokers import is_open
 
-from bench import replies, systems
+from bench import systems
 from bench.child.caller import resolve
 from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement.reports import MOST_KEPT
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
+from bench.plan import replies
 from bench.plan.case import Case
+from bench.plan.replies import Ask
 from bench.process.channel import Count, Counted, Listening
 from bench.process.child_process import Child, collect
-from bench.replies import Ask
 from bench.systems import _ports, _tokens, oracle
-from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 

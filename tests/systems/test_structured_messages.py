@@ -10,10 +10,10 @@ from test_contract import PAIRS, installed
 from bench import systems
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement.start import measure
+from bench.measurement.validation.message_support import carriers
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.process.child_process import private_directory
-from bench.validation.message_support import carriers
-from bench.validation.support import checked
 
 pytestmark = pytest.mark.slow
 

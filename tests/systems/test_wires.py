@@ -10,6 +10,7 @@ from wire_servers import load_of, served
 from bench import systems
 from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.systems import (
     _amqp_wire,
@@ -28,7 +29,6 @@ from bench.systems import (
     websockets,
     zeromq,
 )
-from bench.validation.support import checked
 
 pytestmark = pytest.mark.timeout(60)
 

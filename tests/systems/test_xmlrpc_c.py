@@ -9,11 +9,11 @@ from test_xmlrpc import LAUGHS, begin, client_of, post
 from bench import systems
 from bench.contract import Binding
 from bench.errors import NotInstalledError, TransportError
-from bench.installation import programs
 from bench.measurement.start import measure
+from bench.measurement.validation.support import checked
 from bench.plan.case import Case
+from bench.process import programs
 from bench.systems import xmlrpc_pstream, xmlrpc_stdlib
-from bench.validation.support import checked
 
 try:
     library = systems.load("xmlrpc_c")

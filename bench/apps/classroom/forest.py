@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN
 from bench.apps.classroom.merging import HOLDS, Claim, Room
-from bench.drawing.axes import (
+from bench.grammar import figure as panels
+from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
     RangeRow,
@@ -21,7 +22,6 @@ from bench.drawing.axes import (
     style,
     write_beside,
 )
-from bench.grammar import figure as panels
 from bench.measurement import machine
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import counted, duration, quantity

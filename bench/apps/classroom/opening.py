@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from bench import documents, stats
+from bench import stats
 from bench.analysis.comparison import QUANTITIES
 from bench.analysis.trust_card import Tally
 from bench.apps import numbers
@@ -14,6 +14,7 @@ from bench.apps.classroom import ratios, reading
 from bench.apps.classroom.reading import SubmittedRun
 from bench.apps.numbers import Record
 from bench.errors import DataError, reason_of
+from bench.plan import documents
 from bench.plan.labels import labels
 from bench.run.frames import column
 from bench.stats.meta_analysis import times

@@ -15,9 +15,9 @@ import msgspec
 import pandas as pd
 from msgspec import Meta, Struct
 
-from bench import documents, paths
 from bench.analysis.comparison import QUANTITIES
 from bench.errors import DataError, UsageError, reason_of
+from bench.plan import documents, paths
 from bench.plan.case import Case
 from bench.run import manifest
 from bench.run.files import read_bytes

@@ -10,11 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from bench import paths
 from bench.analysis import checks, comparison
 from bench.apps.classroom import reading
 from bench.errors import DataError, UsageError, reason_of
-from bench.plan import hosts
+from bench.plan import hosts, paths
 from bench.plan.case import Case
 from bench.run import stored
 from bench.run.frames import Run, number_of, shared

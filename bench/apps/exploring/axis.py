@@ -12,7 +12,7 @@ from bench import stats
 from bench.analysis.converging import of_medians
 from bench.apps import growing
 from bench.apps.markup import template
-from bench.drawing.axes import look
+from bench.grammar.axes import look
 from bench.stats.intervals import Interval
 from bench.text import duration, plain
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from bench import message_types, systems
+from bench import systems
 from bench.apps.exploring import inputs
+from bench.codecs import message_types
 from bench.errors import BenchError, NotInstalledError
+from bench.measurement.validation import message_support
 from bench.plan import placement
 from bench.plan.case import MOST_BYTES, MOST_CALLS, MOST_CLIENTS, MOST_PER_S
-from bench.validation import message_support
 
 FIRST = "zeromq"
 CONNECTIONS = 8  # of an open load, unless another number is chosen

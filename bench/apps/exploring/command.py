@@ -5,7 +5,7 @@ from typing import Any
 
 from bench import systems
 from bench.apps.repeat import word
-from bench.message_types import BYTES
+from bench.codecs.message_types import BYTES
 from bench.plan import placement
 from bench.plan.case import Case
 

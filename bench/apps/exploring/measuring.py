@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench import paths
 from bench.analysis.converging import Converging
 from bench.errors import BenchError
-from bench.experiments import precision
 from bench.experiments.explore import time_of
+from bench.grammar import precision
 from bench.measurement import routers, runner
+from bench.plan import paths
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.process import child_process

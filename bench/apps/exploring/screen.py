@@ -11,7 +11,6 @@ import ipywidgets as widgets
 from IPython import get_ipython
 from IPython.display import display
 
-from bench import paths
 from bench.analysis import checks
 from bench.analysis.trust_card import tally
 from bench.apps import notebook
@@ -24,12 +23,13 @@ from bench.apps.exploring.showing import Entry
 from bench.errors import BenchError, UsageError
 from bench.grammar import figure as panels
 from bench.grammar.experiment import experiment
+from bench.measurement.validation.profiles import takes_turns
+from bench.plan import paths
 from bench.plan.labels import labels
 from bench.plan.plan import Plan
 from bench.plan.slicing import MOST
 from bench.run import stored
 from bench.run.frames import Run
-from bench.validation.profiles import takes_turns
 
 IN_STARTS = {"starts": 12, "window_s": 0.5}  # of what takes no turns: its first result is wanted soon, more follow
 WIDTHS = [  # of intervals: a measurement ends when its ratios are so precise (parameter until_width)

@@ -14,10 +14,9 @@ from bench.analysis.trust_card import Check, tally
 from bench.apps.exploring.axis import BASE, Shown
 from bench.apps.exploring.result_set import Result
 from bench.apps.markup import as_html, png, table
-from bench.drawing.axes import style
-from bench.experiments import tables
 from bench.experiments.explore import Row, draw_distributions, ratio_of, row, to_shortest
-from bench.grammar import Estimand
+from bench.grammar import Estimand, tables
+from bench.grammar.axes import style
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import counted

@@ -14,8 +14,8 @@ from typing import Any
 
 import nbformat
 
-from bench import paths
 from bench.apps import scenarios
+from bench.plan import paths
 from bench.run.files import writing
 
 TAG = "answer"

@@ -10,11 +10,10 @@ from pathlib import Path
 import msgspec
 from IPython.display import Markdown
 
-from bench import paths
 from bench.apps.teaching import questions
 from bench.apps.teaching.questions import Question
 from bench.errors import DataError, UsageError, unknown
-from bench.plan import parameters
+from bench.plan import parameters, paths
 from bench.run.files import writing
 from bench.run.frames import Run
 from bench.text import listed

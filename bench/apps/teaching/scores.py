@@ -11,8 +11,8 @@ from bench.apps.notebook import show_figure
 from bench.apps.teaching import predictions, questions
 from bench.apps.teaching.predictions import Prediction
 from bench.apps.teaching.questions import RATIO, Answer, Question
-from bench.drawing.axes import log_axis, style
 from bench.errors import UsageError
+from bench.grammar.axes import log_axis, style
 from bench.run.frames import Run
 
 PREDICTED, MEASURED = "#0173b2", "#d55e00"

@@ -14,10 +14,10 @@ from typing import Any
 
 import nbformat
 
-from bench import paths
 from bench.apps.teaching.copies import Notebook, notebooks, source, tagged
 from bench.apps.unattended import execute
 from bench.errors import NotInstalledError, unknown
+from bench.plan import paths
 
 TEMPLATE = Path(__file__).parent / "slides_template"
 CALLS = ("bench.measure(", "bench.search(", "bench.table(", "bench.lines(", "bench.method(")  # not for a lecture

@@ -13,11 +13,11 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from bench import paths
 from bench.errors import BenchError, SystemFailedError, UsageError
 from bench.measurement import machine, revision
 from bench.measurement.held_samples import pack
 from bench.measurement.hosts.host import HERE, WindowMeter
+from bench.plan import paths
 from bench.process.channel import ControlMessage, Reader, encode
 from bench.process.child_process import TICK_S, Child, stop_all
 from bench.process.meters import LoadRow

@@ -10,13 +10,13 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from bench import credentials
 from bench.contract import is_host
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import certificates, machine, revision
 from bench.measurement.hosts import dask_engine
 from bench.measurement.hosts.agent import Agent
 from bench.measurement.hosts.remote import KEY
+from bench.plan import credentials
 from bench.process.private_folders import private_folder
 from bench.text import one_line, quoted
 

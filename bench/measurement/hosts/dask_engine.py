@@ -10,10 +10,10 @@ import socket
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench import credentials
 from bench.contract import is_host
 from bench.errors import NotInstalledError, UsageError
 from bench.measurement import certificates
+from bench.plan import credentials
 from bench.text import quoted
 
 PORT = 8786

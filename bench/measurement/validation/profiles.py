@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from bench import systems
 from bench.errors import UsageError
+from bench.measurement.validation import estimate, support
 from bench.plan import parameters, slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.validation import estimate, support
 
 LEAST_WINDOW_S = 0.01
 

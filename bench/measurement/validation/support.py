@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
-from bench import credentials, systems
+from bench import systems
 from bench.child import generators
+from bench.codecs.message_types import BYTES
 from bench.contract import Address, Binding, parse_address
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
-from bench.message_types import BYTES
-from bench.plan import arrivals, hosts, namespaces, parameters
+from bench.measurement.validation import connection_use, message_support, reply_streams, sources
+from bench.plan import arrivals, credentials, hosts, namespaces, parameters
 from bench.plan.case import (
     ENGINES,
     LIMITS,
@@ -30,7 +31,6 @@ from bench.plan.placement import PLACEMENTS
 from bench.plan.retry_policy import RetryPolicy
 from bench.process import event_loops
 from bench.text import quoted
-from bench.validation import connection_use, message_support, reply_streams, sources
 
 
 def checked(case: Case) -> Case:

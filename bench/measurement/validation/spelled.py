@@ -4,10 +4,7 @@ from typing import Any
 
 from bench import systems
 from bench.errors import unknown
-from bench.plan import hosts as machines
-from bench.plan import parameters
-from bench.plan.case import Case
-from bench.validation.cases import (
+from bench.measurement.validation.cases import (
     COMPARED,
     MADE_UP,
     SLOW_S,
@@ -20,6 +17,9 @@ from bench.validation.cases import (
     payload,
     placement_of,
 )
+from bench.plan import hosts as machines
+from bench.plan import parameters
+from bench.plan.case import Case
 
 PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
 

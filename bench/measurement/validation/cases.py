@@ -8,10 +8,10 @@ from typing import Any
 from bench import systems
 from bench.contract import parse_address
 from bench.errors import NotInstalledError, UsageError, unknown
-from bench.installation import environments
 from bench.plan import hosts as far
 from bench.plan import parameters, placement
 from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_CONNECTIONS, MOST_PER_S, Case
+from bench.process import environments
 
 FLOOR = "sockets"  # the baseline: the system that others are compared with
 INSTRUMENT = "loopback"  # no server: the rest is the instrument overhead

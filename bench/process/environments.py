@@ -15,10 +15,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import paths
 from bench.errors import NotInstalledError
-from bench.installation import installer
-from bench.installation.installer import Say
+from bench.plan import paths
+from bench.process import installer
+from bench.process.installer import Say
 from bench.process.pipes import python
 
 say: Say = functools.partial(print, flush=True)

@@ -13,6 +13,7 @@ from bench import stats
 from bench.analysis.checks import windowed_cases
 from bench.analysis.comparison import MARGIN, Comparison
 from bench.errors import UsageError
+from bench.measurement.validation.estimate import described, expected_s
 from bench.plan import parameters
 from bench.plan.plan import Plan
 from bench.run import stored
@@ -20,7 +21,6 @@ from bench.run.frames import Run
 from bench.stats import Array, variance
 from bench.stats.variance import Components
 from bench.text import listed
-from bench.validation.estimate import described, expected_s
 
 PART_S = 0.05  # a window is divided into parts of this length
 PILOT_STARTS = 4

@@ -11,11 +11,11 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from bench import paths
 from bench.errors import NotInstalledError
-from bench.installation import environments, installer
-from bench.installation.environments import say
-from bench.installation.installer import Say
+from bench.plan import paths
+from bench.process import environments, installer
+from bench.process.environments import say
+from bench.process.installer import Say
 
 COMPILER = "g++"
 C_COMPILER = "gcc"

@@ -6,7 +6,7 @@ With the same share in every case, a freeze changes the same quantiles in every 
 from typing import Any
 
 from bench import systems
-from bench.validation.cases import why_absent
+from bench.measurement.validation.cases import why_absent
 
 FREEZE_SHARE = 0.1  # of the window: how long the server stops
 FREEZE_AT = 1 / 3  # of the window: when it stops, so that warm-up is over and the queue is gone at the end

@@ -4,9 +4,9 @@ from typing import Any
 
 from bench import systems
 from bench.child.caller import is_async
+from bench.codecs.message_types import BYTES
 from bench.contract import Binding
 from bench.errors import UsageError
-from bench.message_types import BYTES
 from bench.plan import parameters
 from bench.plan.case import MOST_CALLS, MOST_OUTSTANDING, Case
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from bench import systems
 from bench.errors import BenchError
+from bench.measurement.validation import support
 from bench.plan.case import Case
-from bench.validation import support
 
 
 def main() -> None:

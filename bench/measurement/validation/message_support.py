@@ -1,13 +1,15 @@
-"""Whether a case's system can carry its message: opaque bytes, a kind of ``bench.message_types``, or a user's file."""
+"""Whether a case's system can carry its message: opaque bytes, a kind of message, or a user's file."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from bench import codecs, documents, message_types, systems
+from bench import codecs, systems
 from bench.child.structured_messages import carried
+from bench.codecs import message_types
 from bench.errors import UsageError, unknown
+from bench.plan import documents
 from bench.plan.case import Case
 from bench.text import quoted
 

@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 from bench.errors import UsageError
+from bench.measurement.validation.cases import INSTRUMENT, placement_of
+from bench.measurement.validation.profiles import BLOCKS_S, in_slices, make_plan
 from bench.plan import hosts, parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.plan.slicing import ALIKE
-from bench.validation.cases import INSTRUMENT, placement_of
-from bench.validation.profiles import BLOCKS_S, in_slices, make_plan
 
 MOST_SLICE_MS = 1000
 

@@ -48,7 +48,7 @@ def _checked(case: str, label: str) -> Case:
     root = sources.of(label).root
     package = str(Path(__file__).parents[2])
     environment = sources.environment(with_package(package), label)
-    process = Process(python("bench.validation.in_a_source"), stderr=subprocess.PIPE, env=environment)
+    process = Process(python("bench.measurement.validation.in_a_source"), stderr=subprocess.PIPE, env=environment)
     said, complained = process.communicate(case.encode())
     try:
         answer: dict[str, Any] = json.loads(said.splitlines()[-1])

@@ -13,8 +13,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from bench import documents
 from bench.errors import DataError, UsageError
+from bench.plan import documents
 
 BYTES = "bytes"  # opaque payloads: no message, and nothing of this is used
 KINDS = ("record", "items", "tree", "numbers")
@@ -127,4 +127,4 @@ def _shown(message: Any) -> str:
 def _file(kind: str) -> Any:
     if kind not in KINDS:
         raise DataError(f"there is no message {kind!r}: there are {', '.join(KINDS)}")
-    return importlib.import_module(f"bench.message_types.{kind}")
+    return importlib.import_module(f"bench.codecs.message_types.{kind}")

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from bench import replies, systems
+from bench import systems
 from bench.errors import UsageError
-from bench.plan import parameters
+from bench.plan import parameters, replies
 from bench.plan.case import Case
 
 MOST_STREAM_BYTES = 256 * 1024 * 1024  # of all replies to one request: what may wait where a stack has no flow control

@@ -1,1 +1,0 @@
-"""What figures share: axes, lines, legends, and rows from a reference run."""
