@@ -472,7 +472,7 @@ class StreamClient(Client):
         """Make the next request; yield its messages; TransportError where they are not the expected ones."""
         request, data = self._prepared(payload, has_stream=True)
         if request.proto:
-            messages = _service_streams.of_grpc(request, self._channel.stream(request, data))
+            messages = self._channel.stream(request, data)
         else:
             messages = _service_streams.of_events(request, self._session.stream(request, data))
         async for message in messages:

@@ -320,16 +320,17 @@ class Channel:
         except grpc.RpcError as reason:
             return self._status(request, reason)
 
-    async def stream(self, request: Prepared, data: bytes) -> AsyncIterator[bytes]:
-        """Make a call; yield its messages; TransportError where nothing answers, or the status is not OK."""
-        call = self._channel.unary_stream(f"/{request.target}")
+    async def stream(self, request: Prepared, data: bytes) -> AsyncIterator[_service_streams.Message]:
+        """Make a call; yield its messages; TransportError where nothing answers, or they are not as expected."""
+        call, count = self._channel.unary_stream(f"/{request.target}"), 0
         try:
             async for message in call(data, metadata=tuple(request.headers.items()), timeout=self._timeout_s):
-                yield message
+                count += 1
+                yield _service_streams.Message(request, message, fault_of_message)
             status, details = "OK", b""
         except grpc.RpcError as reason:
             status, details = self._status(request, reason)
-        refuse(request, fault_of_status(request, status, details))
+        refuse(request, fault_of_status(request, status, details) or request.fault_of_stream(count, has_ended=True))
 
     def _status(self, request: Prepared, reason: Any) -> tuple[str, bytes]:
         """Return the name of a failed call's status and what the server says; TransportError where nothing answers."""

@@ -1,4 +1,4 @@
-"""Streams of messages of a service: server-sent events over HTTP, or the replies of a gRPC method."""
+"""Streams of messages of a service: what a message is, and server-sent events over HTTP."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -79,17 +79,6 @@ async def of_events(request: Prepared, parts: AsyncIterator[bytes]) -> AsyncIter
         for message in stream.feed(part):
             yield message
     stream.end()
-
-
-async def of_grpc(request: Prepared, messages: AsyncIterator[bytes]) -> AsyncIterator[Message]:
-    """Yield the messages of a gRPC call; TransportError if they are not as many as expected."""
-    from bench.systems import _service_grpc
-
-    count = 0
-    async for data in messages:
-        count += 1
-        yield Message(request, data, _service_grpc.fault_of_message)
-    refuse(request, request.fault_of_stream(count, has_ended=True))
 
 
 def refuse_no_events(request: Prepared, status: int, headers: Any, body: bytes) -> None:
