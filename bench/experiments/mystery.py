@@ -3,12 +3,13 @@
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from bench.analysis.quantiles import quantile
-from bench.grammar import P50, RATE, Cdf, Contrast, Level, Lines, Ratios, Table, chosen, fewest, most
+from bench.grammar import P50, RATE, Cdf, Claim, Contrast, Level, Lines, Ratios, Table, chosen, fewest, most
 from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
@@ -72,7 +73,10 @@ longer, dearer = (
     for name in (P50, SERVER_CPU)
 )
 
+gain_of_sound = replace(gain, where={"box": "sound"})
+
 answer = (Level(P50, LONE), gain)
+claims = (Claim("without a fault several clients make more calls per second than one", gain_of_sound, above=1),)
 
 
 def faulty(run: Run, among: Sequence[int]) -> list[int]:

@@ -36,6 +36,8 @@ def test_every_panel_is_drawn(panel, known):
 
 def test_what_several_callers_bring_is_a_ratio_of_rates_in_each_block():
     run = handmade(boxes(), [700, 700, 900, 600, 600, 700], calls=20, notebook="mystery")
+    (verdict,) = mystery.claims[0].verdicts(run)
+    assert "sound" in verdict.estimate.subject and verdict.word == "undecided"  # both have a rate of 1 / RTT here
     axes = Figure().subplots()
     mystery.panels["by_callers"](run, axes)
     assert sum(text.get_text().startswith("× 1.00") for text in axes.texts) == 2
