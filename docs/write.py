@@ -44,8 +44,7 @@ PANELS = ("layers", "cost")  # of the picture
 NEEDS = (  # what someone who chooses a stack asks, and the notebook that answers it
     ("Unix domain socket or TCP, on one machine?", "latency"),
     ("The serializer or the transport?", "messages"),
-    ("How many calls per second from one gRPC server?", "clients"),
-    ("How long is the first call?", "clients"),
+    ("How many calls per second from one gRPC server, and how long is the first call?", "clients"),
     ("One-way streams: small or large messages?", "throughput"),
     ("What does a router cost?", "wamp"),
     ("What does a second worker process bring?", "scaleup"),

@@ -37,7 +37,7 @@ def test_rates_are_marked_where_the_trust_card_of_their_run_advises_caution(verd
 
 
 VALUE = r"([-\d.,]+) ([^\s\d,;)\]]+)"  # a number and its unit
-ENDS = (rf"{VALUE} \[{VALUE}, {VALUE}\]", rf"{VALUE} \((?:range over starts|95 % CI) {VALUE} to {VALUE}")
+ENDS = (rf"{VALUE} \[{VALUE}, {VALUE}\]", rf"{VALUE}(?:\*\*)? \((?:range over starts|95 % CI) {VALUE} to {VALUE}")
 
 
 @pytest.mark.parametrize("name", write.FROM_RUNS)

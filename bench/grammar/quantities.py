@@ -59,6 +59,7 @@ QUANTITIES = {
     "server_sleeps_per_call": Quantity("voluntary context switches of the server per call", two_decimals),
     "client_rss_bytes": Quantity("client memory", in_bytes),
     "server_rss_bytes": Quantity("server memory", in_bytes),
+    "first_rtt_ns": Quantity("first call, which also connects,", lambda ns, *, like=None: duration(ns / 1e3)),
     "p50_first_us": Quantity("median time to the first reply", duration),
     "p50_gap_us": Quantity("median gap between two messages", duration),
     "p99_gap_us": Quantity("p99 of the gap between two messages", duration),

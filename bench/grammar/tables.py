@@ -269,7 +269,6 @@ def _of_router(run: Run, case: int, of: str) -> Row:
     return {} if math.isnan(spread.middle) else {f"router CPU/{of}": _ranged(spread, duration)}
 
 
-@table("case")
 def disturbances(run: Run) -> pd.DataFrame:
     """Return one row for each case: disturbances in its windows, as shares of one CPU (median of its starts).
 

@@ -201,8 +201,13 @@ class Client(_client.SocketClient):
     def connect(self) -> None:
         options = self.options
         self.connection = _connections.connect(self.server, False, options.tls, options.tls_session)
-        self.call = caller(self.connection, options)
+        self._call = caller(self.connection, options)
         self._messages: Iterator[bytes] | None = None
+
+    @property
+    def call(self) -> Callable[[bytes], bytes]:  # type: ignore[override]  # the base class sets it, this one makes it
+        """Send one request and return its reply (a closure, see ``stream``; a subclass may have a method instead)."""
+        return self._call
 
     def stream(self, payload: bytes) -> Iterator[bytes]:
         """Send one request and yield its replies, until a message without content."""

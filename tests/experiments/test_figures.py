@@ -128,7 +128,7 @@ def test_panels_do_not_run_into_each_other_or_out_of_the_figure(figure):
 
 @pytest.mark.parametrize("stem", RUNS)
 def test_alt_texts_say_the_finding(stem):
-    found = figure.first_sentence(of_run(reference(stem)).answer(reference(stem)))
+    found = panels.first_sentence(of_run(reference(stem)).answer(reference(stem)))
     assert panels.alt_text(reference(stem)).endswith(found) and not re.search(r"[*`]", found)
     assert re.sub(r"\W", "", found) in re.sub(r"\W", "", of_run(reference(stem)).answer(reference(stem)))
 

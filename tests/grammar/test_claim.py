@@ -5,9 +5,9 @@ import pytest
 from conftest import ROOT
 from handmade import handmade, noisy, reference
 
-from bench.analysis.comparison import ratios
 from bench.grammar import P50, Claim, Contrast, claim
 from bench.grammar.claim import AGAINST, CONTRADICTED, HOLDS, UNDECIDED
+from bench.grammar.contrast import log_ratios
 from bench.grammar.experiment import exists, experiment
 from bench.plan.case import Case
 from bench.stats.intervals import Interval, paired_shift
@@ -63,6 +63,6 @@ def test_permuted_data_make_a_claim_of_the_laboratory_hold_in_one_run_of_twenty_
         if not isinstance(tested.estimand, Contrast) or not (verdicts := tested.verdicts(run)):
             continue
         ratio, limit = tested.estimand.ratios(run)[0], verdicts[0].limit
-        logs = ratios(run, ratio.base, ratio.other, ratio.name).to_numpy()
+        logs = log_ratios(run, ratio).to_numpy()
         words = [tested.word(at_its_limit(logs, limit, chance), limit) for _ in range(400)]
         assert words.count(HOLDS) <= 0.05 * len(words), tested.text
