@@ -36,7 +36,7 @@ def test_rates_are_marked_where_the_trust_card_of_their_run_advises_caution(verd
     assert bool(said) == is_marked and ("`rate`" in said) == is_marked and "levels" not in said
 
 
-VALUE = r"([-\d.,]+) ([^\s\d,;)\]]+)"  # a number and its unit
+VALUE = r"([-\d.,]+) ([^\s\d,;)\]*]+)"  # a number and its unit
 ENDS = (rf"{VALUE} \[{VALUE}, {VALUE}\]", rf"{VALUE}(?:\*\*)? \((?:range over starts|95 % CI) {VALUE} to {VALUE}")
 
 
