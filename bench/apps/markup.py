@@ -20,9 +20,10 @@ def template(file: Path) -> jinja2.Template:
 
 
 def as_html(markdown: str) -> str:
-    """Return the Markdown of a conclusion as HTML: stress, code, and paragraphs as lines."""
+    """Return the Markdown of a conclusion as HTML: stress, code, and each paragraph or item of a list on a line."""
     stressed = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(markdown))
-    return re.sub(r"`(.+?)`", r"<code>\1</code>", stressed).replace("\n\n", "<br>")
+    items = re.sub(r"^- ", "• ", re.sub(r"`(.+?)`", r"<code>\1</code>", stressed), flags=re.M)
+    return re.sub(r"\n+", "<br>", items)
 
 
 def table(frame: pd.DataFrame, **look: Any) -> str:
