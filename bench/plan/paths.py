@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.errors import UsageError
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 INSTALLED = _PACKAGE / "laboratory"  # of a wheel: what a checkout has beside it (requirements/build_backend.py)
 LONGEST_TEMPORARY = 60  # bytes; a Unix socket's whole path holds at most 103
 
