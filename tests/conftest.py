@@ -91,7 +91,9 @@ RUNS = {file.parent.name for file in REFERENCE.glob("*/manifest.json")}
 def pytest_collection_modifyitems(items):
     """Let tests that share a broker, a reference run, the wait for loads or a file follow each other in a process."""
     for item in items:
-        given = [str(value) for value in item.callspec.params.values()] if hasattr(item, "callspec") else []
+        values = item.callspec.params.values() if hasattr(item, "callspec") else []
+        given = [value.stem if isinstance(value, Path) else str(value).partition(" ")[0] for value in values]
+        given.append(item.path.stem.removeprefix("test_"))
         shared = [name for name in NODES if name in item.nodeid] + [name for name in given if name in RUNS]
         usual = item.path.parent.name if item.path.parent.name == "certify" else item.path.stem
         group = item.name if item.name.startswith(EACH) else (shared or [usual])[0]
