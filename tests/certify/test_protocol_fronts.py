@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import redis
 
-from bench.errors import NotInstalledError
 from bench.systems import _http2 as http2
 from certify import path_times
 from certify.protocol_front import Front
@@ -309,9 +308,3 @@ def test_faults_of_grpc(fault, status):
 def test_the_way_to_each_front_takes_time(protocol):
     for found in path_times.measure(20, protocol).values():
         assert 0 < found.p50 <= found.p99 <= found.most
-
-
-@pytest.mark.parametrize("protocol", ["http2", "grpc", "resp"])
-def test_only_the_program_in_c_speaks_them(protocol):
-    with pytest.raises(NotInstalledError, match="gcc"):
-        Front(QUICK, "python", protocol=protocol)
