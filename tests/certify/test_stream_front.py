@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from bench.errors import NotInstalledError
 from bench.systems._service_streams import Events
 from certify.protocol_front import Front
 from certify.service import Service
@@ -129,8 +128,3 @@ def test_a_client_that_closes_in_the_middle_of_a_stream_is_recorded_and_disturbs
         record = front.end()
     assert record.requests["departed"].tolist()[0] == -1 and record.requests["first"][0] > 0
     assert len(record.answered) == 1 and record.connections["closed"][0]
-
-
-def test_only_the_program_in_c_has_streams():
-    with pytest.raises(NotInstalledError, match="gcc"):
-        Front(STREAM, "python", protocol="sse")
