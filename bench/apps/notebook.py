@@ -233,8 +233,9 @@ def method(run: Run, system: str = "") -> None:
 
 def table(run: Run, *names: str) -> None:
     """Show tables by name, of the notebook's own or of ``bench.grammar.tables``; or all results that there are."""
-    own = of_run(run).tables
-    for frame in [(own.get(name) or getattr(tables, name))(run) for name in names] or tables.results(run):
+    own = of_run(run)
+    named = [own.table(run, name) if name in own.tables else getattr(tables, name)(run) for name in names]
+    for frame in named or tables.results(run):
         if len(frame):
             show_frame(frame)
 

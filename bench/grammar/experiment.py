@@ -92,6 +92,15 @@ class Experiment:
         tables: Mapping[str, Callable[[Run], pd.DataFrame]] = self._said("tables", {})
         return tables
 
+    def table(self, run: Run, name: str) -> pd.DataFrame:
+        """Return one of its tables; without rows if the run lacks what is in it: replies, or starts."""
+        try:
+            return self.tables[name](run)
+        except method.LACKING:
+            if not method.lacks(run):
+                raise
+            return pd.DataFrame()
+
     @property
     def lines(self) -> Callable[[Run], str] | None:
         """The function that returns its results in the form of an origin, if it has one."""

@@ -20,7 +20,7 @@ from bench.grammar.experiment import experiment, of_run
 from bench.plan import paths
 from bench.run.files import writing
 from bench.run.frames import Run
-from bench.text import counted, few, listed, unmarked
+from bench.text import counted, listed, unmarked
 
 
 def alt_text(run: Run, drawn: Figure | None = None) -> str:
@@ -71,29 +71,18 @@ def whole(run: Run) -> Figure:
 
 def _draw(run: Run, draw: Callable[[Run, Axes], object], axes: Axes) -> None:
     """Draw a panel; of a run that lacks what is drawn there, say what it lacks."""
-    if not (lacking := lacks(run)):
+    if not (lacking := method.lacks(run)):
         draw(run, axes)
         return
     try:
         with warnings.catch_warnings(action="ignore"):
             draw(run, axes)
         is_drawn = run.ledger["calls"].any()
-    except (ArithmeticError, LookupError, StopIteration, TypeError, ValueError):
+    except method.LACKING:
         is_drawn = False
     if not is_drawn:
         axes.clear()
         say_why_empty(axes, f"not drawn: {lacking}")
-
-
-def lacks(run: Run) -> str:
-    """Return what a run lacks that its figure may need: replies, or starts; "" if it has both."""
-    answered = run.ledger.groupby("case")["calls"].sum()
-    if silent := [run.labels[case] for case in answered.index[answered == 0]]:
-        return f"no request of {few(silent)} was answered as expected"
-    starts, planned = len(run.ledger), run.plan.all_starts
-    if starts < planned:
-        return f"{starts} of {planned} planned starts are complete"
-    return "a case has one start only" if run.cases["starts"].min() == 1 else ""
 
 
 def framed(figure: Figure, title: str, below: str) -> Figure:

@@ -71,3 +71,17 @@ def to_install(run: Run) -> str:
             _, asked, words = reason.partition(f"{command} ")
             packages.setdefault(command, []).extend(words.split() if asked else [])
     return " && ".join(f"{command} {' '.join(sorted(set(words)))}" for command, words in packages.items() if words)
+
+
+LACKING = (ArithmeticError, LookupError, StopIteration, TypeError, ValueError)  # what a run that lacks something raises
+
+
+def lacks(run: Run) -> str:
+    """Return what a run lacks that its figure may need: replies, or starts; "" if it has both."""
+    answered = run.ledger.groupby("case")["calls"].sum()
+    if silent := [run.labels[case] for case in answered.index[answered == 0]]:
+        return f"no request of {few(silent)} was answered as expected"
+    starts, planned = len(run.ledger), run.plan.all_starts
+    if starts < planned:
+        return f"{starts} of {planned} planned starts are complete"
+    return "a case has one start only" if run.cases["starts"].min() == 1 else ""
