@@ -29,7 +29,7 @@ from bench.systems import _connections, sockets
 pytestmark = pytest.mark.slow
 
 EXPERIMENT = """
-
+from bench.grammar.experiment import experiment
 from bench.measurement import runner
 plan = experiment("latency").plan(transport="ipc", starts=50, window_s=0.3)
 runner.run(plan, progress=lambda case: print("done", flush=True))
