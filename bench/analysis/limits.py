@@ -31,11 +31,6 @@ class Limit:
             return f"not known: with other processes the machine's CPUs were {self.crowded:.0%} busy"
         return listed(resource.name for resource in self.saturated) if self.saturated else "no CPU is saturated"
 
-    @property
-    def sentence(self) -> str:
-        """The saturated resources, or that there are none, as a sentence without its full stop."""
-        return f"The limit is {self.names}" if self.saturated or self.crowded else f"At this rate {self.names}"
-
 
 def limit_of(run: Run, case: int) -> Limit:
     """Return what limited the rate of a case, by the CPU utilization of its roles."""
@@ -46,15 +41,3 @@ def limit_of(run: Run, case: int) -> Limit:
     busy = tuple(full(measured))
     asking, serving = (any(role in resource.roles for resource in busy) for role in ("client", "server"))
     return Limit(utilization, busy, EXACTLY if serving and not asking else AT_LEAST, crowded(run, case))
-
-
-def why_not_more(run: Run, case: int) -> str:
-    """Return in sentences what limited the rate of a case, and what that says of the server's capacity."""
-    limit = limit_of(run, case)
-    text = f"CPU utilization: {limit.utilization}."
-    if limit.capacity == UNKNOWN:
-        return f"{text} The server's CPU time is not known, and neither is the limit."
-    text += f" {limit.sentence}."
-    if limit.capacity == EXACTLY:
-        return f"{text} The clients are not saturated: this rate is the server's capacity for this load."
-    return f"{text} The server's capacity is at least this rate."

@@ -149,7 +149,7 @@ class Replies(Flow):
 
     def _take(self, data: bytes, t_recv: int) -> bool:
         if not data:
-            raise TransportError("the server closed the connection in the middle of a stream", "read")
+            raise TransportError("the server closed the connection before its stream had ended", "read")
         buffer, start, end = self._buffer + data, 0, self._wire.end
         view = memoryview(buffer)
         while start < len(buffer) and (size := end(view[start:], len(buffer) - start)):

@@ -13,7 +13,7 @@ from bench.grammar.estimate import Estimate
 from bench.grammar.quantities import P50 as P50
 from bench.grammar.quantities import RATE as RATE
 from bench.grammar.quantities import Quantity, by_block, over_starts, quantity_of
-from bench.run.frames import Run, number_of
+from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import capitalized, few, ratio_ends
 
@@ -99,8 +99,9 @@ class Contrast:
         return [estimate_of(run, of) for of in self.ratios(run)]
 
     def sentences(self, run: Run) -> list[str]:
-        """Return a sentence for each ratio, with the two medians."""
-        return [sentence(run, of) for of in self.ratios(run)]
+        """Return a sentence for each ratio, with the two medians; then one on medians that have another ratio."""
+        ratios = self.ratios(run)
+        return [*(sentence(run, of) for of in ratios), *filter(None, [beside_medians(run, ratios)])]
 
 
 def estimate_of(run: Run, of: Ratio) -> Estimate:
@@ -149,17 +150,12 @@ def log_ratios(run: Run, of: Ratio) -> "pd.Series[float]":
     return comparison.ratios(run, of.base, of.other, of.name)
 
 
-def across(run: Run, rows: pd.DataFrame, name: str) -> Ratio | None:
-    """Return the ratio of the last case of some rows of ``Run.cases`` over the first; None of fewer than two."""
-    return ratio(run, number_of(rows.index[0]), number_of(rows.index[-1]), name) if len(rows) > 1 else None
-
-
-def beside_medians(run: Run, found: Iterable[Ratio | None]) -> str:
+def beside_medians(run: Run, found: Iterable[Ratio]) -> str:
     """Say of which ratios the medians that stand beside them have another ratio, outside the interval; "" if of none.
 
     A machine that changes its speed between blocks moves medians, and no ratio of one block.
     """
-    others = [run.labels[one.other] for one in found if one and _is_beyond(run, one)]
+    others = [run.labels[one.other] for one in found if _is_beyond(run, one)]
     if not others:
         return ""
     return (
@@ -170,7 +166,8 @@ def beside_medians(run: Run, found: Iterable[Ratio | None]) -> str:
 
 def _is_beyond(run: Run, of: Ratio) -> bool:
     """Return whether the ratio of two medians is outside the interval of their cases' ratio, by more than 0.1 %."""
-    medians = run.cases.loc[of.other, of.name] / run.cases.loc[of.base, of.name]
+    base, other = (over_starts(run, case, of.name).middle for case in (of.base, of.other))
+    medians = other / base
     return bool(medians < 0.999 * of.interval.low or medians > 1.001 * of.interval.high)
 
 

@@ -85,7 +85,7 @@ def client(session: aiohttp.ClientSession, base: str, way: str) -> Source:
         while True:
             message = await connection.receive()
             if message.type is not aiohttp.WSMsgType.BINARY:
-                raise TransportError("the server closed the WebSocket in the middle of a stream", "read")
+                raise TransportError("the server closed the WebSocket before its stream had ended", "read")
             if not message.data:
                 return
             yield message.data

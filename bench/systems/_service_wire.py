@@ -101,7 +101,7 @@ class OverHttp1(_Over):
 
 
 def _gone() -> NoReturn:
-    raise TransportError("the server closed the connection in the middle of a stream", "read")
+    raise TransportError("the server closed the connection before its stream had ended", "read")
 
 
 class OverHttp2(_Over):

@@ -218,7 +218,7 @@ class Client(_client.SocketClient):
             if not reply:
                 return
             yield reply
-        raise TransportError("the server closed the connection in the middle of a stream", "read")
+        raise TransportError("the server closed the connection before its stream had ended", "read")
 
 
 StreamClient = Client

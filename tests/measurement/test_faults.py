@@ -15,6 +15,7 @@ from conftest import ROOT, descendants, is_gone, wait_for
 from specs import server_spec
 
 from bench.analysis import checks
+from bench.contract import parse_address
 from bench.errors import DataError, SystemFailedError
 from bench.grammar.experiment import experiment
 from bench.measurement import runner, start
@@ -24,7 +25,7 @@ from bench.plan.case import Case
 from bench.process.channel import encode
 from bench.run import stored
 from bench.run.frames import Run
-from bench.systems import _connections, sockets
+from bench.systems import _connections
 
 pytestmark = pytest.mark.slow
 
@@ -233,7 +234,7 @@ def test_serving_never_replaces_what_is_there(command, tmp_path, system):
         assert finished.returncode == 2 and str(path) in finished.stderr
         assert finished.stderr.count("\n") == 1
     assert file.read_text() == "dear" and folder.is_dir()
-    busy = _connections.listen(sockets.parse_address(f"ipc://{tmp_path}/busy"))
+    busy = _connections.listen(parse_address(f"ipc://{tmp_path}/busy"))
     assert f"{tmp_path}/busy" in command("serve", system, f"ipc://{tmp_path}/busy").stderr
     busy.close()
     assert command("serve", system, f"ipc://{tmp_path}/x", "--mode", "rw").returncode == 2
@@ -241,7 +242,7 @@ def test_serving_never_replaces_what_is_there(command, tmp_path, system):
 
 def test_a_socket_that_a_server_left_is_used_again(tmp_path):
     path = tmp_path / "left.sock"
-    _connections.listen(sockets.parse_address(f"ipc://{path}")).close()
+    _connections.listen(parse_address(f"ipc://{path}")).close()
     assert path.is_socket()
     with served(path) as process:
         assert measure(Case("zeromq", "ipc", target=f"ipc://{path}"), 0.05, seed=1).ledger["calls"] > 0

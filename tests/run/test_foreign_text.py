@@ -31,7 +31,7 @@ def test_nothing_of_it_is_obeyed_in_sentences_tables_terminals_or_figures(text, 
     assert_harmless(panels.alt_text(run))
     monkeypatch.setattr(notebook, "display", lambda *each: shown.extend(each))
     notebook.tell(run)
-    notebook.tell(run, "cpu")
+    notebook.table(run, *of_run(run).tables)
     notebook.trust(run)
     notebook.table(run, "plan", "versions", "calls", "costs")
     assert len(shown) > 5 and any(isinstance(one, Markdown) for one in shown)
