@@ -30,6 +30,8 @@ def test_nothing_of_it_is_obeyed_in_sentences_tables_terminals_or_figures(text, 
     assert_harmless(panels.caption(run))
     assert_harmless(panels.alt_text(run))
     monkeypatch.setattr(notebook, "display", lambda *each: shown.extend(each))
+    notebook.answer(run)
+    notebook.method(run)
     notebook.tell(run)
     notebook.table(run, *of_run(run).tables)
     notebook.trust(run)
