@@ -5,6 +5,7 @@ over its samples as raw int64. For the transport ``inproc`` the server is a thre
 """
 
 import gc
+import importlib
 import queue
 import resource
 import threading
@@ -15,12 +16,12 @@ from typing import Any
 from bench import systems
 from bench.child import memory, timed_loops
 from bench.child.caller import is_async
-from bench.child.loads import Callers
 from bench.child.one_way import Receiving, Sending
 from bench.child.server import Echo, serve
 from bench.child.structured_messages import application, carried
 from bench.contract import Binding
 from bench.plan import credentials
+from bench.plan.case import Case
 from bench.process import cpu_clocks
 from bench.process.channel import Channel, fail, pin, run_child
 from bench.process.spec import ClientSpec, Close, Closed, Connect, Done, Go, GoOn, Paused, Proceed, Ready, Sent
@@ -125,58 +126,48 @@ def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, ServerThread | Non
 
 
 def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> Any:
-    """Return the load: a stream, retries, processes, connections, a generator, the system's own program, or callers."""
-    case, arguments = spec.case, (system, options, server.address, spec)
-    if case.load == "session":
-        from bench.child.session import Sessions
-
-        return Sessions(*arguments, server.pids)
-    if case.load == "reconnect":
-        from bench.child.reconnects import Reconnects
-
-        return Reconnects(system, options, spec, server)
-    if case.load == "reply_stream" and case.engine == "wire":
-        from bench.child.reply_streams_wire import WireStreams
-
-        return WireStreams(*arguments)
-    if case.load == "reply_stream":
-        from bench.child.reply_streams import ReplyStreams
-
-        return ReplyStreams(*arguments)
-    if case.load == "stream":
-        return Sending(*arguments)
-    if case.load == "retry":
-        from bench.child.retry_load import RetryLoad
-
-        return RetryLoad(*arguments)
-    if case.engine == "wire" and case.outstanding > 1:
-        from bench.child.wire_outstanding import WireOutstanding
-
-        return WireOutstanding(*arguments)
-    if case.engine == "wire":
-        from bench.child.wire import WireLoad
-
-        return WireLoad(*arguments)
-    if case.engine != "library":
-        from bench.child.generators._running import GeneratorLoad
-
-        return GeneratorLoad(*arguments)
-    if case.calls_per_connection:
-        from bench.child.renewed_connections import RenewedConnections
-
-        return RenewedConnections(*arguments)
-    if case.load == "open" and (case.outstanding > 1 or case.callers > 1):
-        from bench.child.outstanding_open import OpenOutstanding
-
-        return OpenOutstanding(*arguments)
-    if case.outstanding > 1 or case.large_bytes:
-        from bench.child import outstanding
-
-        return (outstanding.Awaited if is_async(system.Client) else outstanding.Pipelined)(*arguments)
-    if case.load == "closed" and systems.makes_calls(system, case.options):
+    """Return the load of a client process, whose class ``load_name`` names, or the system's own."""
+    case = spec.case
+    if (name := load_name(system, case)) == "Load":
         payloads = timed_loops.make_payloads(case.payload_bytes, spec.seed)
         return system.Load(server.address, options, payloads, case.callers, case.calls_per_caller)
-    return Callers(*arguments)
+    module, kind = name.rsplit(".", 1)
+    asked = server if name in READ_CPU_TIMES else server.address
+    return getattr(importlib.import_module(f"bench.child.{module}"), kind)(system, options, asked, spec)
+
+
+READ_CPU_TIMES = ("session.Sessions", "reconnects.Reconnects")  # need the server's processes, not only its address
+
+
+def load_name(system: Any, asked: Case) -> str:
+    """Return the module and class of the load that makes a case's calls; Load: the system's file has its own."""
+    several = asked.outstanding > 1
+    match asked.load, asked.engine:
+        case "session", _:
+            return "session.Sessions"
+        case "reconnect", _:
+            return "reconnects.Reconnects"
+        case "reply_stream", "wire":
+            return "reply_streams_wire.WireStreams"
+        case "reply_stream", _:
+            return "reply_streams.ReplyStreams"
+        case "stream", _:
+            return "one_way.Sending"
+        case "retry", _:
+            return "retry_load.RetryLoad"
+        case _, "wire":
+            return "wire_outstanding.WireOutstanding" if several else "wire.WireLoad"
+        case _, engine if engine != "library":
+            return "generators._running.GeneratorLoad"
+        case _ if asked.calls_per_connection:
+            return "renewed_connections.RenewedConnections"
+        case "open", _ if several or asked.callers > 1:
+            return "outstanding_open.OpenOutstanding"
+        case _ if several or asked.large_bytes:
+            return "outstanding.Awaited" if is_async(system.Client) else "outstanding.Pipelined"
+        case "closed", _ if systems.makes_calls(system, asked.options):
+            return "Load"
+    return "loads.Callers"
 
 
 def get_ready(channel: Channel, spec: ClientSpec, load: Any, server_thread: ServerThread | None) -> None:

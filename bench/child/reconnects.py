@@ -16,7 +16,7 @@ from bench.process.spec import ClientSpec, Connect
 class Reconnects:
     """The load of a process that opens connections one at a time, with the methods of ``Callers``."""
 
-    def __init__(self, system: Any, options: Any, spec: ClientSpec, server: Connect) -> None:
+    def __init__(self, system: Any, options: Any, server: Connect, spec: ClientSpec) -> None:
         self._make: Any = functools.partial(system.Client, server.address, options)
         self._pids = server.pids, server.router_pids
         self._plan = [(calls, payload_bytes) for calls, payload_bytes in spec.case.sessions]

@@ -16,6 +16,7 @@ from bench.child.arrivals import Arrivals, watch
 from bench.child.caller import Failures, renew, run_plain
 from bench.child.handshake import secure
 from bench.child.open_files import allow_many_files
+from bench.child.outgoing import Outgoing
 from bench.child.polling import WRITE, Poller
 from bench.child.reply_streams import AT_ONCE, RETRY_S, Record, report_of
 from bench.contract import LoadReport
@@ -30,7 +31,7 @@ READ_BYTES = 65_536
 class Flow:
     """One connection: one stream at a time, and what all of its streams brought; subclasses know the replies.
 
-    sent_ns: when the request under way was sent. has_unsent: whether a part of it waits for room.
+    sent_ns: when the request under way was sent. outgoing: what waits for room.
     """
 
     def __init__(self, wire: Any, arrivals: Arrivals) -> None:
@@ -38,22 +39,18 @@ class Flow:
         self._tls = getattr(wire, "tls", None)
         self.record, self.failures = Record(), Failures()
         self._socket: Any = None
-        self.sent_ns, self._before, self._unsent = 0, 0, b""
+        self.sent_ns, self._before = 0, 0
 
     @property
     def fd(self) -> int:
         """The connection's descriptor."""
         return int(self._socket.fileno())
 
-    @property
-    def has_unsent(self) -> bool:
-        """Whether something waits for room in the kernel's buffer."""
-        return bool(self._unsent)
-
     def open(self) -> None:
-        self._socket, self._unsent = self._wire.connect(), b""
+        self._socket = self._wire.connect()
         secure(self._socket, self._tls)
         self._socket.setblocking(False)
+        self.outgoing = Outgoing(self.fd, _failed)
         self._is_stamped = watch(self._socket)
 
     def close(self) -> None:
@@ -71,15 +68,9 @@ class Flow:
         self.sent_ns = time.perf_counter_ns()
         self.send(content)
 
-    def send(self, content: bytes = b"") -> None:
+    def send(self, content: bytes) -> None:
         """Send as much as the kernel takes now."""
-        self._unsent += content if self._tls is None or not content else self._tls.encrypt(content)
-        try:
-            self._unsent = self._unsent[self._socket.send(self._unsent) :]
-        except BlockingIOError:
-            pass
-        except OSError as reason:
-            raise TransportError(f"the stream failed: {reason}", "read") from reason
+        self.outgoing.send(content if self._tls is None else self._tls.encrypt(content))
 
     def read(self) -> bool:
         """Take in what has come; return whether the stream has ended, complete."""
@@ -91,7 +82,7 @@ class Flow:
         except BlockingIOError:
             return False
         except OSError as reason:
-            raise TransportError(f"the stream failed: {reason}", "read") from reason
+            raise _failed(reason) from reason
         if data and self._tls is not None and not (data := self._tls.decrypt(data)):
             return False
         if not self._take(data, t_recv):
@@ -130,6 +121,10 @@ class Flow:
     def _take(self, data: bytes, t_recv: int) -> bool:
         """Take in what came, b"" for the connection's end; return whether the stream has ended, complete."""
         raise NotImplementedError
+
+
+def _failed(reason: OSError) -> TransportError:
+    return TransportError(f"the stream failed: {reason}", "read")
 
 
 class Replies(Flow):
@@ -282,14 +277,14 @@ class WireStreams:
     def _step(self, place: int, event: int | None, is_again: bool = False) -> None:
         """Let a connection begin a stream, again if its request was not processed, or handle an event."""
         flow = self._flows[place]
-        had_unsent, has_ended = event is not None and flow.has_unsent, False
+        had_unsent, has_ended = event is not None and bool(flow.outgoing), False
         try:
             if event is None:
                 flow.begin(self._until_ns is None, is_again)
                 self._under_way[flow.fd] = place
                 self._poller.add(flow.fd)
             elif event == WRITE:
-                flow.send()
+                flow.outgoing.send()
             else:
                 has_ended = flow.read()
         except UnprocessedError as error:
@@ -306,8 +301,8 @@ class WireStreams:
             self._rest(flow)
             if self._until_ns is not None:
                 heapq.heappush(self._waiting, (time.perf_counter_ns(), place))
-        elif flow.has_unsent != had_unsent:
-            self._poller.also_write(flow.fd, flow.has_unsent)
+        elif bool(flow.outgoing) != had_unsent:
+            self._poller.also_write(flow.fd, not had_unsent)
 
     def _fail(self, place: int, error: TransportError) -> None:
         """Count a stream that broke, and let its connection begin another one; of a first one, raise the error."""

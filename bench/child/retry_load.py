@@ -15,6 +15,7 @@ from typing import Any
 from bench.child import timed_loops
 from bench.child.handshake import secure
 from bench.child.loads import put_after, schedule
+from bench.child.outgoing import Outgoing
 from bench.child.retry_attempts import Requests, connection_of
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -58,10 +59,10 @@ class RetryLoad:
 
     def _wait(self, most_ns: int) -> None:
         """Wait for replies, for room to send, or until the time is over; take in what has come."""
-        writing = [connection for connection in self._connections if connection.outbox]
+        writing = [connection for connection in self._connections if connection.outgoing]
         readable, writable, _ = select.select(self._connections, writing, [], max(0, most_ns) / 1e9)
         for connection in writable:
-            connection.push()
+            connection.outgoing.send()
         for connection in readable:
             now, attempts = connection.replies()
             for attempt in attempts:
@@ -84,7 +85,7 @@ class RetryLoad:
 class Connection:
     """One connection, with the attempts sent on it whose replies have not come, in order.
 
-    outbox: bytes that the kernel has not taken yet.
+    outgoing: what waits for room.
     """
 
     def __init__(self, wire: Any, payloads: list[bytes]) -> None:
@@ -92,7 +93,7 @@ class Connection:
         self._tls = getattr(wire, "tls", None)
         self._encoded = [wire.request(payload) for payload in payloads]
         self._under_way: deque[int] = deque()
-        self._inbox, self.outbox = bytearray(), bytearray()
+        self._inbox = bytearray()
 
     def fileno(self) -> int:
         """Return the descriptor that ``select`` waits for."""
@@ -110,23 +111,13 @@ class Connection:
         took = time.perf_counter_ns() - began
         self._verify(size, 0)
         self._socket.setblocking(False)
+        self.outgoing = Outgoing(self.fileno(), lambda reason: _failed(reason, "write"))
         return took
 
     def send(self, attempt: int) -> None:
         """Send an attempt, as far as the kernel takes it."""
-        self.outbox += self._sealed(attempt)
         self._under_way.append(attempt)
-        self.push()
-
-    def push(self) -> None:
-        """Hand as much as possible of what is to be sent to the kernel."""
-        try:
-            while self.outbox:
-                del self.outbox[: self._socket.send(self.outbox)]
-        except BlockingIOError:
-            pass
-        except OSError as reason:
-            raise TransportError(f"the connection failed: {reason}", "write") from reason
+        self.outgoing.send(self._sealed(attempt))
 
     def replies(self) -> tuple[int, list[int]]:
         """Read what has come; return when, in ns, and the attempts that it answers; all are verified."""
@@ -143,7 +134,7 @@ class Connection:
         try:
             data = self._socket.recv(READ_BYTES)
         except OSError as reason:
-            raise TransportError(f"the connection failed: {reason}", "read") from reason
+            raise _failed(reason, "read") from reason
         now = time.perf_counter_ns()
         if not data:
             raise TransportError("the server closed the connection instead of answering", "read")
@@ -165,3 +156,7 @@ class Connection:
 
     def close(self) -> None:
         self._socket.close()
+
+
+def _failed(reason: OSError, kind: str) -> TransportError:
+    return TransportError(f"the connection failed: {reason}", kind)

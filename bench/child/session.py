@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from bench import systems
@@ -20,7 +19,7 @@ from bench.plan import credentials
 from bench.process import cpu_clocks
 from bench.process.channel import Reader, decode, encode, read_line
 from bench.process.pipes import Process, python
-from bench.process.spec import ClientSpec, SessionDone, SessionSpec
+from bench.process.spec import ClientSpec, Connect, SessionDone, SessionSpec
 
 NEVER_NS = 2**62
 
@@ -52,9 +51,9 @@ class Session(NamedTuple):
 class Sessions:
     """The load of a process that runs client processes one at a time, with the methods of ``Callers``."""
 
-    def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec, server_pids: Sequence[int]) -> None:
-        self._system, self._options, self._address, self._spec = system, options, address, spec
-        self._server_pids = server_pids
+    def __init__(self, system: Any, options: Any, server: Connect, spec: ClientSpec) -> None:
+        self._system, self._options, self._address, self._spec = system, options, server.address, spec
+        self._server_pids = server.pids
         self._done: list[Session] = []
         self._at_ns = 0
 

@@ -5,6 +5,7 @@ A request's time ends with the read that returned the last byte, before verifica
 counted. A connection that the server ends between two responses is opened again before the next request's time begins.
 """
 
+import functools
 import itertools
 import os
 import time
@@ -16,6 +17,7 @@ from typing import Any
 from bench import codecs
 from bench.child import timed_loops
 from bench.child.caller import Failures
+from bench.child.outgoing import send
 from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.child.wire_timer import NEVER_NS
 from bench.contract import Wire
@@ -187,7 +189,7 @@ class Connection:
             raise broken(0, reason) from reason
         self._open_again()
         t_send = time.perf_counter_ns()
-        return t_send, send(self.fd, request, 0)
+        return t_send, send(self.fd, request, functools.partial(broken, 0))
 
     def _open_again(self) -> None:
         """Replace a connection that the server has ended.
@@ -211,7 +213,7 @@ class Connection:
             early += self._read(len(early)) if event != WRITE else b""
             if len(early) > MOST_EARLY:
                 raise TransportError(f"more than {MOST_EARLY:,} bytes came before the server had read the request")
-            rest = rest[send(self.fd, rest, len(early)) :]
+            rest = rest[send(self.fd, rest, functools.partial(broken, len(early))) :]
         self._poller.also_write(self.fd, False)
         return bytes(early)
 
@@ -270,16 +272,6 @@ def check(script: Script, wire: Any, response: Any, place: int, number: int) -> 
             raise codecs.failed(reason) from reason
     if script.expected[place] != body:
         raise timed_loops.wrong_answer(script.expected[place], body, number)
-
-
-def send(fd: int, content: bytes | memoryview, had: int) -> int:
-    """Send what the kernel takes now; return how many bytes; TransportError where the connection has failed."""
-    try:
-        return os.write(fd, content)
-    except BlockingIOError:
-        return 0
-    except OSError as reason:
-        raise broken(had, reason) from reason
 
 
 def broken(had: int, reason: OSError | None = None) -> TransportError:

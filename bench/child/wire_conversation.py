@@ -12,8 +12,9 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from bench.child.handshake import secure
+from bench.child.outgoing import send
 from bench.child.polling import READ, WRITE, Epoll, Selector
-from bench.child.wire_connection import READ_BYTES, Connection, Script, Step, Talk, Turn, broken, send
+from bench.child.wire_connection import READ_BYTES, Connection, Script, Step, Talk, Turn, broken
 from bench.child.wire_timer import NEVER_NS
 from bench.contract import Conversation, Layer, Wire
 from bench.errors import SystemFailedError, TransportError, UnprocessedError
@@ -205,6 +206,9 @@ class WireConversation(Connection):
                 self._script.verified[place] = response
         return t_send, t_recv
 
+    def _failed(self, reason: OSError) -> TransportError:
+        return broken(self._had, reason)
+
     def _receive(self) -> Any:
         """Read what has come; return the response if it is complete, True for one that is known, else None."""
         try:
@@ -229,7 +233,7 @@ class WireConversation(Connection):
             self._event = yield
             if self._event != WRITE:
                 response = self._receive() or response
-            rest = rest[send(self.fd, rest, self._had) :]
+            rest = rest[send(self.fd, rest, self._failed) :]
         self._poller.also_write(self.fd, False)
         return response
 
@@ -239,7 +243,7 @@ class WireConversation(Connection):
         self._dialog.outgoing = bytearray()
         if self._tls is not None:
             content = self._tls.encrypt(content)
-        gone = send(self.fd, content, self._had)
+        gone = send(self.fd, content, self._failed)
         return None if gone == len(content) else (yield from self._push_on(content, gone))
 
     def _begin_again(
@@ -259,7 +263,7 @@ class WireConversation(Connection):
         content = self._dialog.begin(place, request)
         if self._tls is not None:
             content = self._tls.encrypt(content)
-        return t_send, send(self.fd, content, 0), content
+        return t_send, send(self.fd, content, self._failed), content
 
     def _rest(self, idle: deque[Step]) -> Talk:
         """Wait for the order to send; meanwhile the server may close the connection, or say what is no response."""

@@ -17,11 +17,12 @@ from typing import Any
 from bench.child import timed_loops
 from bench.child.caller import Failures, renew, run_plain
 from bench.child.open_files import allow_connections
+from bench.child.outgoing import Outgoing
 from bench.child.outstanding import report_of
 from bench.child.polling import WRITE, Epoll, Poller, Selector
 from bench.child.structured_messages import Payloads
 from bench.child.wire import script_of
-from bench.child.wire_connection import READ_BYTES, Script, broken, check, send
+from bench.child.wire_connection import READ_BYTES, Script, broken, check
 from bench.child.wire_timer import LIMIT_S, NEVER_NS, DueError, Timer
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -99,8 +100,8 @@ class Connection:
         self._socket.setblocking(False)
         self.fd: int = self._socket.fileno()
         self._wire, self._dialog = wire, wire if hasattr(wire, "begin") else InOrder(wire, self._script)
-        self._unsent = memoryview(b"")
         self._had = 0
+        self._outgoing = Outgoing(self.fd, lambda reason: broken(self._had, reason))
         self._poller.add(self.fd)
 
     def close(self) -> None:
@@ -135,22 +136,20 @@ class Connection:
         if dialog.outgoing:
             parts = [*parts, bytes(dialog.outgoing)]
             dialog.outgoing = bytearray()
-        content = b"".join(parts)
-        if self._unsent:
-            self._unsent = memoryview(bytes(self._unsent) + content)
-        elif content:
-            self._write(memoryview(content))
+        if content := b"".join(parts):
+            self._write(content)
 
-    def _write(self, content: memoryview) -> None:
-        """Send; keep what the kernel does not take, and wait for room."""
-        before, self._unsent = len(self._unsent), content[send(self.fd, content, self._had) :]
-        if bool(before) != bool(self._unsent):
-            self._poller.also_write(self.fd, bool(self._unsent))
+    def _write(self, content: bytes = b"") -> None:
+        """Send; where the kernel does not take all, wait for room."""
+        waited = bool(self._outgoing)
+        self._outgoing.send(content)
+        if waited != bool(self._outgoing):
+            self._poller.also_write(self.fd, not waited)
 
     def advance(self, event: int, until_ns: int) -> None:
         """Handle an event: read and verify responses, then begin the next calls of their slots until an instant."""
-        if self._unsent and event & WRITE:
-            self._write(self._unsent)
+        if self._outgoing and event & WRITE:
+            self._write()
         if event == WRITE:
             return
         try:
