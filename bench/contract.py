@@ -322,7 +322,7 @@ class Load(Protocol):
         """Return what the calls of all windows brought."""
 
     def close(self) -> None:
-        """Disconnect."""
+        """Close the connection."""
 
 
 class Wire(Protocol):

@@ -19,7 +19,7 @@ from bench.text import listed, quoted, ratio_ends
 
 MARGIN = 0.05
 NOT_THE_QUESTION = ("fresh_router", "source")  # what may differ between two cases that are compared
-LATER = {  # options that some runs lack, added since or removed, with the values that mean the same as none
+SAME_AS_ABSENT = {  # options that some runs lack, added since or removed, with the values that mean the same as none
     "tls": (False,),
     "curve": (False,),
     "router": (False,),
@@ -254,7 +254,7 @@ def log_ratios(base: "pd.Series[float]", other: "pd.Series[float]") -> "pd.Serie
 def key(run: Run, case: int) -> str:
     """Return what a case measures, the same in runs of other versions: its factors without those that mean nothing."""
     of = asdict(run.case(case))
-    of["options"] = {name: value for name, value in of["options"].items() if value not in LATER.get(name, ())}
+    of["options"] = {name: value for name, value in of["options"].items() if value not in SAME_AS_ABSENT.get(name, ())}
     of["hosts"] = {name: value for name, value in of["hosts"].items() if name != "scheduler"} or sorted(of["hosts"])
     return json.dumps({name: value for name, value in of.items() if name not in NOT_THE_QUESTION}, sort_keys=True)
 

@@ -20,7 +20,7 @@ import pandas as pd
 from msgspec import Struct
 
 from bench.analysis import checks
-from bench.analysis.comparison import LATER, ratios, values
+from bench.analysis.comparison import SAME_AS_ABSENT, ratios, values
 from bench.errors import DataError
 from bench.plan.case import Case
 from bench.run.frames import Run, column
@@ -199,7 +199,7 @@ def factors(case: Case) -> dict[str, Any]:
     """Return the factors of a case that are not the usual ones; of options those that do not mean the same as none."""
     usual = Case("", "")
     changed = {of.name: value for of in fields(case) if (value := getattr(case, of.name)) != getattr(usual, of.name)}
-    options = {name: value for name, value in case.options.items() if value not in LATER.get(name, ())}
+    options = {name: value for name, value in case.options.items() if value not in SAME_AS_ABSENT.get(name, ())}
     changed.pop("content", None)  # a user's own message, which its name stands for
     return {name: value for name, value in (changed | {"options": options}).items() if value != {}}
 

@@ -60,7 +60,7 @@ def kept(run: Run) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Held:
+class DelayedAckStalls:
     """Rounds of messages that TCP held back until a delayed ACK came: the medians over the starts of a case.
 
     silences: times per start in which no message of any stream arrived for as long as a delayed ACK takes, although
@@ -73,7 +73,7 @@ class Held:
 
 
 @once
-def held(run: Run, case: int) -> Held | None:
+def delayed_ack_stalls(run: Run, case: int) -> DelayedAckStalls | None:
     """Return the rounds in which Nagle's algorithm and delayed ACKs held messages back; None where it is not shown.
 
     It is shown over TCP, in at least half of the starts, by silences with a delayed ACK each while no CPU is saturated.
@@ -88,7 +88,7 @@ def held(run: Run, case: int) -> Held | None:
     if 2 * sum(shown) < len(shown):
         return None
     counts, every = [len(silences) for silences in silent.values()], np.concatenate(list(silent.values()))
-    return Held(float(np.median(counts)), float(np.median(every)) / 1e3, float(acks.median()))
+    return DelayedAckStalls(float(np.median(counts)), float(np.median(every)) / 1e3, float(acks.median()))
 
 
 def _silences_ns(run: Run, start: object) -> stats.Array:
@@ -123,7 +123,7 @@ def behind_at_common(run: Run) -> pd.DataFrame:
 def late_words(run: Run, cases: pd.DataFrame) -> str:
     """Return in words why some cases miss their schedule: by delayed ACKs, or for another reason; "" if none does."""
     missed = [number_of(case) for case, row in cases.iterrows() if is_behind(row)]
-    by_tcp = [case for case in missed if held(run, case)]
+    by_tcp = [case for case in missed if delayed_ack_stalls(run, case)]
     words = {"behind schedule": len(by_tcp) < len(missed), "held back by delayed ACKs": bool(by_tcp)}
     return " or ".join(word for word, applies in words.items() if applies)
 

@@ -68,7 +68,7 @@ def text(
         systems = revisions.systems_of(first, second, names, say)
         made = [_plan(name, transport, given, first, second) for name in systems]
         runs = [_measured(plan, given, say) for plan in made]
-    return _told(runs, quantities, at_most, as_json)
+    return _verdicts(runs, quantities, at_most, as_json)
 
 
 def _plan(system: str, transport: str | None, given: Mapping[str, str], base: Source, head: Source) -> Plan:
@@ -104,7 +104,7 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
     return run
 
 
-def _told(runs: Sequence[Run], quantities: str, at_most: str | None, as_json: bool) -> tuple[str, bool]:
+def _verdicts(runs: Sequence[Run], quantities: str, at_most: str | None, as_json: bool) -> tuple[str, bool]:
     """Return what the runs show, and whether a limit was exceeded."""
     found = _found(runs, quantities)
     names = [run.plan.cases[A].system for run in runs]

@@ -209,7 +209,7 @@ class Pipeline:
             self._connection.close()
 
 
-class OneByOne:
+class SequentialConnection:
     """A client of a blocking library, with the verbs of a connection whose calls are sent and received apart.
 
     For connections with one call under way, of systems that have no others: ``send`` keeps, ``receive`` calls.
@@ -238,8 +238,9 @@ class Pipelined:
         self._slots = [PipelinedSlot(payloads, most) for payloads in payloads_of_slots(spec, self._payloads.items)]
 
         def make() -> Any:
-            is_offered = hasattr(system, "Multiplexed")
-            return system.Multiplexed(address, options) if is_offered else OneByOne(system.Client(address, options))
+            if hasattr(system, "Multiplexed"):
+                return system.Multiplexed(address, options)
+            return SequentialConnection(system.Client(address, options))
 
         make_carrier = self._payloads.around(make, ApartCarrier)
         self._connections = [

@@ -15,7 +15,7 @@ from bench.process.channel import Channel, run_child
 from bench.process.spec import RouterSpec, Routing
 
 
-class Held:
+class RouterHost:
     """Argument of a system's ``route``; see ``bench.contract.RouterService``."""
 
     def __init__(self, channel: Channel) -> None:
@@ -35,7 +35,7 @@ def main(channel: Channel) -> None:
     system: Any = systems.load(case.system)
     binding = Binding(case.transport, spec.directory, spec.bind, environment=spec.environment, credentials=folder)
     allow_many_files()
-    system.route(binding, system.Options(**case.options), Held(channel))
+    system.route(binding, system.Options(**case.options), RouterHost(channel))
     raise SystemFailedError(f"route() of {case.system} returned: its router has ended")
 
 

@@ -35,7 +35,7 @@ from bench.grammar.panels import Drawn
 from bench.grammar.sweep import Bytes, Flag, as_sweep
 from bench.grammar.table import ratio_with_ends
 from bench.measurement.validation.amount import InTurns
-from bench.measurement.validation.cases import FLOOR, MADE_UP, SLOW_S, absent_of, chosen_systems, instrument
+from bench.measurement.validation.cases import FLOOR, SELF_TEST_SYSTEMS, SLOW_S, absent_of, chosen_systems, instrument
 from bench.measurement.validation.message_support import carries, usual_options
 from bench.measurement.validation.support import encrypted_transports, encryption
 from bench.plan import parameters
@@ -48,7 +48,7 @@ TITLE = "How much does each RPC system add to a raw socket?"
 MOST_PAIRED = 12  # systems whose second client is measured too, unless it is asked for
 SHOWN = tuple(name for name in GROUPS if name != "instrument")
 NATIVE = "sockets_c"  # raw sockets by system calls alone, from C++
-NO_RPC = (FLOOR, NATIVE, "pipes", *MADE_UP)  # streams of bytes as the operating system has them, and the laboratory's
+NO_RPC = (FLOOR, NATIVE, "pipes", *SELF_TEST_SYSTEMS)  # the operating system's streams of bytes, and self-tests
 WORDS = {"direct": "direct", "http": "HTTP", "broker": "brokered", "native": "native"}
 OTHERS = "others"
 GROUP_WORDS = (*(WORDS[name] for name in GROUPS if name in WORDS), OTHERS)  # in the order of a legend
@@ -78,7 +78,7 @@ def sweep(
     asked = list(_asked(system, groups))
     absent = absent_of(asked) | _too_small(asked, payload_bytes)
     yield from (Absent(*of) for of in absent.items())
-    named = [name for name in dict.fromkeys([*asked, FLOOR]) if name not in absent and name not in MADE_UP]
+    named = [name for name in dict.fromkeys([*asked, FLOOR]) if name not in absent and name not in SELF_TEST_SYSTEMS]
     between, alone, parallel = amount.there, amount.where(), amount.where(is_parallel=True)
     kind = parameters.text(message, "message")
     offered = {name: _way(name, tls, is_far=bool(between)) for name in named if carries(name, kind)}

@@ -14,8 +14,8 @@ from bench.analysis.stream_schedules import (
     at_common,
     behind_at_common,
     common,
+    delayed_ack_stalls,
     has_p90,
-    held,
     is_behind,
     kept,
     late_words,
@@ -424,7 +424,8 @@ def schedules(run: Run) -> pd.DataFrame:
     """Return for each system the numbers of streams at which it is on schedule, held back by TCP, or behind."""
     on_schedule, rows = kept(run).index, dict[str, dict[str, list[int]]]()
     for case, row in numbered(paced(run)):
-        state = "on schedule" if case in on_schedule else "held back by delayed ACKs" if held(run, case) else "behind"
+        late = "held back by delayed ACKs" if delayed_ack_stalls(run, case) else "behind"
+        state = "on schedule" if case in on_schedule else late
         rows.setdefault(row["system"], {}).setdefault(f"{state}, at so many streams", []).append(int(row["callers"]))
     return framed(
         {name: {state: listed(of) for state, of in states.items()} for name, states in rows.items()}, "system"
@@ -440,7 +441,7 @@ def held_back(run: Run) -> pd.DataFrame:
             "delayed ACKs per start": f"{of.delayed_acks:.0f}",
         }
         for case, _ in numbered(pd.concat([paced(run), unpaced(run)]))
-        if (of := held(run, case))
+        if (of := delayed_ack_stalls(run, case))
     }
     return framed(rows, "case")
 

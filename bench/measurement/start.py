@@ -514,17 +514,17 @@ class Start:
 
     def failure(self, error: Exception, children: Sequence[ChildHandle]) -> SystemFailedError:
         """Return the error for a start that failed: what happened, how its processes ended, and the remedy."""
-        return SystemFailedError(f"{error}{self.obituary(str(error), children)}{_remedy(self.case)}")
+        return SystemFailedError(f"{error}{self.exit_report(str(error), children)}{_remedy(self.case)}")
 
-    def obituary(self, error: str, children: Sequence[ChildHandle]) -> str:
+    def exit_report(self, error: str, children: Sequence[ChildHandle]) -> str:
         """Return how the server and the router ended, if ``error`` does not say so: clients often notice first.
 
         A router's controller takes a moment to see that its worker is gone, and longer on a busy machine.
         """
-        ends = [child.obituary(patience_s=0.1) for child in children if " server" in child.name]
+        ends = [child.exit_report(patience_s=0.1) for child in children if " server" in child.name]
         if self.router:
             is_dying = any(self.hosts.server.has_ended(pid) for pids in self.router.pids.values() for pid in pids)
-            ends.append(self.router.child.obituary(END_S if is_dying else 0.1))
+            ends.append(self.router.child.exit_report(END_S if is_dying else 0.1))
         words = [text for text in ends if text and text not in error]
         return "".join(f"; {text}" for text in words)
 

@@ -83,7 +83,7 @@ class ChildHandle:
         """Return the end of what it printed, on one line."""
         raise NotImplementedError
 
-    def obituary(self, patience_s: float) -> str:
+    def exit_report(self, patience_s: float) -> str:
         """Return how it ended and the end of its log, or nothing if it still runs."""
         raise NotImplementedError
 
@@ -118,7 +118,7 @@ class ChildHandle:
             else:
                 self._inbox.append(message)
         if not data:
-            raise SystemFailedError(self.obituary(patience_s=5) or f"the {self.name} closed its reports")
+            raise SystemFailedError(self.exit_report(patience_s=5) or f"the {self.name} closed its reports")
 
     def take(self, kind: type[Kind]) -> Kind | None:
         """Return the oldest message of this kind that has arrived, or None; others wait."""
@@ -152,7 +152,7 @@ class Child(Process, ChildHandle):
         tail = [one_line(line, LONGEST_LINE) for line in text.splitlines() if line.strip()][-lines:]
         return " | ".join(tail) or "(its log is empty)"
 
-    def obituary(self, patience_s: float) -> str:
+    def exit_report(self, patience_s: float) -> str:
         """Return how the child ended and the end of its log, or nothing if it still runs.
 
         One that has reported an error is about to end: it is waited for longer, however busy the machine is.

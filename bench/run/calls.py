@@ -100,10 +100,10 @@ class _Column:
 
     def add(self, values: Array) -> None:
         """Add values at the end."""
-        begin, self.count, values = self.count, self.count + len(values), lean(values)
+        begin, self.count, values = self.count, self.count + len(values), compact(values)
         if not begin:
-            self._values = values if is_lean(values) else np.array(values)
-        elif len(values) and is_lean(values) and is_lean(self._values) and _same(values[0], self._values[0]):
+            self._values = values if is_constant(values) else np.array(values)
+        elif len(values) and is_constant(values) and is_constant(self._values) and _same(values[0], self._values[0]):
             self._values = constant(values[0], self.count)
         elif len(values):
             self._grow(np.result_type(self._values, values))
@@ -129,11 +129,11 @@ def _put_in_order(calls: Calls, place: slice) -> None:
     if (sent[1:] < sent[:-1]).any():
         order = np.argsort(sent, kind="stable")
         for column in (getattr(calls, name) for name in COLUMNS):
-            if not is_lean(column):
+            if not is_constant(column):
                 column[place] = column[place][order]
 
 
-def lean(values: Array) -> Array:
+def compact(values: Array) -> Array:
     """Return an array that takes no memory where all values are equal; otherwise the array itself."""
     if not len(values) or not _same(values[0], values[-1]):
         return values
@@ -146,7 +146,7 @@ def constant(value: Any, count: int) -> Array:
     return np.broadcast_to(value, count)
 
 
-def is_lean(values: Array) -> bool:
+def is_constant(values: Array) -> bool:
     """Return whether an array holds one value and takes no memory."""
     return values.strides == (0,)
 
@@ -155,7 +155,7 @@ def joined(arrays: Sequence[Array]) -> Array:
     """Return arrays behind each other: without memory where all of them hold the same value."""
     filled = [array for array in arrays if len(array)] or list(arrays[:1]) or [np.empty(0, np.int64)]
     first = filled[0]
-    if len(first) and all(is_lean(array) and _same(array[0], first[0]) for array in filled):
+    if len(first) and all(is_constant(array) and _same(array[0], first[0]) for array in filled):
         return constant(first[0], sum(map(len, filled)))
     return np.concatenate(filled)
 

@@ -18,7 +18,7 @@ from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.run import merging, reply_streams, slices, start_values
 from bench.run.calls import COLUMNS as OF_CALLS
-from bench.run.calls import Array, Calls, constant, joined, lean
+from bench.run.calls import Array, Calls, compact, constant, joined
 from bench.run.folder import Folder
 from bench.run.requests import sent_of_scheduled
 from bench.run.start_values import ROLES as ROLES
@@ -205,7 +205,7 @@ class Run(Tables):
     @cached_property
     def _opens(self) -> Array:
         """Whether each call opened its connection."""
-        return lean(~np.isnan(self.calls.calls.open_ns))
+        return compact(~np.isnan(self.calls.calls.open_ns))
 
     @cached_property
     def _large(self) -> Array:

@@ -70,7 +70,7 @@ class Client(Connected):
         raise NotImplementedError
 
     def close(self) -> None:
-        """Disconnect."""
+        """Close the connection."""
         self.connection.close()
 
 
@@ -104,7 +104,7 @@ class AsyncClient(Connected):
         raise NotImplementedError
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Close the connection."""
         closing = self.connection.close()
         if inspect.isawaitable(closing):
             await closing

@@ -138,7 +138,7 @@ def test_messages_behind_schedule_are_nagles_only_if_each_silence_has_a_delayed_
     known, is_named
 ):
     run = streamed([paced("sockets")], [100], [20], [1500], each=1, silence_us=42_000, **known)
-    found = stream_schedules.held(run, 0)
+    found = stream_schedules.delayed_ack_stalls(run, 0)
     assert (found is not None) is is_named and run.cases.loc[0, "overdue"] > stream_schedules.MOST_OVERDUE
     (state,) = streaming.tables["schedules"](run).columns
     assert state.partition(",")[0] == ("held back by delayed ACKs" if is_named else "behind")
@@ -162,7 +162,7 @@ def test_over_ipc_nothing_is_held_back_by_tcp():
     run = streamed(
         [paced("sockets", transport="ipc")], [100], [20], [1500], each=1, silence_us=42_000, tcp_delayed_acks=9
     )
-    assert stream_schedules.held(run, 0) is None
+    assert stream_schedules.delayed_ack_stalls(run, 0) is None
 
 
 def test_the_steps_of_the_origin_change_one_factor_each():

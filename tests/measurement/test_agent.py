@@ -50,7 +50,7 @@ def test_a_child_reports_is_metered_and_leaves(agent, tmp_path):
     time.sleep(0.5)
     used, rows = agent.meter_stop(1)
     assert used["server_cpu_ns"] >= 0 and {row[0] for row in rows} == {"server"} and len(rows) >= 3
-    assert agent.obituary(7, 0) == "" != agent.log_tail(7)
+    assert agent.exit_report(7, 0) == "" != agent.log_tail(7)
     agent.end_input([7])
     agent.stop([7])
     assert is_gone(pid) and agent.log_tail(7) == "" and agent.cpu_s(7) == 0
@@ -63,7 +63,7 @@ def test_its_end_is_reported_behind_all_that_it_sent(agent, tmp_path):
     while not outputs[-1][2]:
         outputs += agent.poll(len(outputs) + 1, 5)
     assert outputs[-1] == (7, b"", True) and b"Listening" in outputs[0][1]
-    assert re.search(r"sockets server .*signal 9", agent.obituary(7, 5))
+    assert re.search(r"sockets server .*signal 9", agent.exit_report(7, 5))
 
 
 def test_a_poll_whose_answer_was_lost_is_answered_the_same_again(agent, tmp_path):

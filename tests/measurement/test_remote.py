@@ -434,5 +434,5 @@ def test_a_child_that_fails_there_is_quoted(two):
         with pytest.raises(SystemFailedError, match=r"clock on alpha .*tcp://192"):
             while True:
                 child.read()
-        assert re.search(r"clock on alpha .*status 1", child.obituary(5))
+        assert re.search(r"clock on alpha .*status 1", child.exit_report(5))
         child.stop()

@@ -37,12 +37,11 @@ def test_no_calls_are_columns_of_no_calls():
 
 def test_a_column_with_one_value_takes_no_memory_in_one_start_only_as_much_as_it_needs():
     first, second = part(0), part(1, lag_ns=[0, 0, 3, 0], open_ns=pa.array([None, 4, None, None], pa.int64()))
-    assert all(
-        calls.is_lean(column) for column in (calls.gathered([first, part(1)]).calls.lag_ns, calls.lean(np.ones(9)))
-    )
+    columns = calls.gathered([first, part(1)]).calls.lag_ns, calls.compact(np.ones(9))
+    assert all(calls.is_constant(column) for column in columns)
     found = calls.gathered([first, second]).calls
     assert found.lag_ns.tolist() == [0] * 6 + [3, 0] and np.flatnonzero(~np.isnan(found.open_ns)).tolist() == [5]
-    assert calls.is_lean(found.client) and found.client.dtype == np.int32
+    assert calls.is_constant(found.client) and found.client.dtype == np.int32
 
 
 def test_calls_of_a_closed_loop_take_sixteen_bytes_each_also_while_they_are_read():

@@ -207,10 +207,10 @@ class Agent:
         child = self._children.get(number)
         return child.log_tail() if child else ""
 
-    def obituary(self, number: int, patience_s: float) -> str:
+    def exit_report(self, number: int, patience_s: float) -> str:
         """Return how a child ended and the end of its log, or nothing if it still runs."""
         child = self._children.get(number)
-        return child.obituary(patience_s) if child else ""
+        return child.exit_report(patience_s) if child else ""
 
     def cpu_s(self, number: int) -> float:
         """Return the CPU time that a child and its descendants have used, in s."""
@@ -278,7 +278,7 @@ class Agent:
 
 OF_MACHINE = frozenset({"prepare", "family", "has_ended", "move"})  # methods of ``HERE``
 CALLS = OF_MACHINE | frozenset(
-    {"claim", "describe", "now", "spawn", "write", "end_input", "stop", "log_tail", "obituary", "cpu_s"}
+    {"claim", "describe", "now", "spawn", "write", "end_input", "stop", "log_tail", "exit_report", "cpu_s"}
     | {"meter_start", "meter_stop", "samples", "close"}
 )
 

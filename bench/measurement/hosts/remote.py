@@ -77,12 +77,12 @@ class RemoteChild(ChildHandle):
         """Return the end of what it printed, on one line."""
         return self._said("log_tail")
 
-    def obituary(self, patience_s: float) -> str:
+    def exit_report(self, patience_s: float) -> str:
         """Return how it ended and the end of its log, or nothing if it still runs."""
         error = _error_of(self._started) if self._started and self._started.done() else None
         if error is not None:
             return str(error)
-        return self._said("obituary", patience_s).replace(self.name.partition(" on ")[0], self.name, 1)
+        return self._said("exit_report", patience_s).replace(self.name.partition(" on ")[0], self.name, 1)
 
     def cpu_s(self) -> float:
         """Return the CPU time that it and its descendants have used, in s; 0 if its host does not answer."""

@@ -15,7 +15,7 @@ from bench.process import environments
 
 FLOOR = "sockets"  # the baseline: the system that others are compared with
 INSTRUMENT = "loopback"  # no server: the rest is the instrument overhead
-MADE_UP = (INSTRUMENT, "oracle", "pause", "mystery")  # systems that test the laboratory
+SELF_TEST_SYSTEMS = (INSTRUMENT, "oracle", "pause", "mystery")  # systems that test the laboratory
 SLOW_S = 1.0  # a system that takes longer to start is measured only if it is named
 COMPARED = (
     "system",

@@ -6,7 +6,7 @@ from bench import systems
 from bench.errors import unknown
 from bench.measurement.validation.cases import (
     COMPARED,
-    MADE_UP,
+    SELF_TEST_SYSTEMS,
     SLOW_S,
     absent_of,
     case_of,
@@ -39,7 +39,7 @@ def of_each_system(spelled: object, absent: dict[str, str]) -> list[object]:
 def _loadable(engine: str) -> list[str]:
     """Return the systems that a load generator can load and whose servers start fast, without the laboratory's own."""
     needed = {"library": "Client", "wire": "Wire"}.get(engine, "url")
-    offering = [name for name in systems.offering(needed) if name not in MADE_UP]
+    offering = [name for name in systems.offering(needed) if name not in SELF_TEST_SYSTEMS]
     return [name for name in offering if systems.constant(name, "START_S", 0.0) <= SLOW_S]
 
 
