@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from bench import systems
-from bench.analysis.comparison import Comparison, at_once
+from bench.analysis import comparison
+from bench.analysis.comparison import Evidence, evidence, judged
 from bench.errors import NotInstalledError
-from bench.experiments.compare import A, B, pairs
+from bench.experiments.compare import A, B
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.plan import paths
@@ -30,7 +31,8 @@ from selfcheck import keeping
 
 FILE = "docs/fairness.json"
 BLOCKS = int(os.environ.get("BLOCKS", "16"))  # of each pair
-QUANTITIES = ("p50 RTT", "CPU per call")
+COLUMNS = (column(0.5), "cpu_us_per_call")
+QUANTITIES = tuple(comparison.QUANTITIES[name][0] for name in COLUMNS)
 STALLED = {"slice_ms": 0, "window_s": 0.5}  # a stall is longer than a slice: each start has a window of its own
 
 
@@ -101,7 +103,7 @@ def planned(pair: Pair) -> Plan:
     return replace(plan, starts=BLOCKS)
 
 
-def measured(pair: Pair) -> tuple[dict[str, Any], list[Comparison]]:
+def measured(pair: Pair) -> tuple[dict[str, Any], list[Evidence]]:
     """Measure a pair; return what does not depend on the other pairs, and the comparisons of its quantities."""
     run = Run(runner.run(planned(pair)))
     of_roles = {f"{role}_cpu_us_per_call" for role in ROLES} & set(run.starts.columns)
@@ -119,23 +121,23 @@ def measured(pair: Pair) -> tuple[dict[str, Any], list[Comparison]]:
             if run.starts_of(A)[name].notna().any()
         },
     }
-    return found, [one for one in pairs(run)["B"] if one.quantity in QUANTITIES]
+    return found, [one for one in evidence(run, A, B) if one.name in COLUMNS]
 
 
 def _median(run: Run, case: int, name: str) -> float:
     return round(run.over_starts(case, name).middle, 3)
 
 
-def judged(parts: Sequence[tuple[dict[str, Any], list[Comparison]]]) -> list[dict[str, Any]]:
+def with_verdicts(parts: Sequence[tuple[dict[str, Any], list[Evidence]]]) -> list[dict[str, Any]]:
     """Return what was found of each pair, with verdicts that allow for how many pairs there are."""
-    adjusted = iter(at_once([one for _, comparisons in parts for one in comparisons]))
+    together = iter(judged([one for _, of_pair in parts for one in of_pair]))
     return [
         found
         | {
             one.quantity: {"ratio": one.ratio, "low": one.low, "high": one.high, "verdict": one.verdict}
-            for one in (next(adjusted) for _ in comparisons)
+            for one in (next(together) for _ in of_pair)
         }
-        for found, comparisons in parts
+        for found, of_pair in parts
     ]
 
 
@@ -191,7 +193,7 @@ def main() -> None:
                 parts.append(measured(pair))
             except NotInstalledError as reason:
                 print(f"{pair.system}: {reason}", flush=True)
-    found = judged(parts)
+    found = with_verdicts(parts)
     print(of(found).to_string())
     if is_kept:
         keeping.write(FILE, indent=1, blocks=BLOCKS, found=found)

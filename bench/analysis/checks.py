@@ -19,7 +19,7 @@ from bench.analysis import per_host, rankings, stationarity, trust_card
 from bench.analysis import speed as speeds
 from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
-from bench.analysis.comparison import aa_ratio, ratios
+from bench.analysis.comparison import ratios
 from bench.analysis.overload import MOST_FAILED, RESPONSE, overloaded, without_times
 from bench.analysis.pacing import lateness, latest, limit_us
 from bench.analysis.resources import LEAST_S, crowded, full, is_use_known, resources, stuck, used_by_all
@@ -32,6 +32,7 @@ from bench.run.reply_streams import FIRST
 from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.run.start_values import BUSY
 from bench.stats import intervals
+from bench.stats.intervals import Interval
 from bench.stats.levels import Levels, two_levels
 from bench.text import duration, few, listed, percent_beside, quantity
 
@@ -557,43 +558,41 @@ def noise(run: Run) -> Check:
     """10. The A/A ratio of each case is 1, within 2 %.
 
     Of a case and its twin, the same case under another name; without a twin, of every second round of slices and the
-    rest. CAUTION where the interval over the blocks lies beyond 2 %; the chances of all cases are adjusted (false
-    discovery rate), so that at most 5 % of runs in which nothing differs are one. Of starts without a twin half of the
-    starts differ from the rest by chance alone, so that their ratio is given, and tests nothing.
+    rest. PASS where all intervals over the blocks lie within 2 %, CAUTION where one lies beyond, N/A where they are
+    too wide to tell. The intervals allow for the number of cases: at most 5 % of runs in which nothing differs are a
+    CAUTION.
     """
     again = {pair[0]: ratios(run, *pair, column(0.5)).to_numpy() for pair in turns_of.twins(run)}
     if not again and len(run.stored_slices):
         sliced = run.slices["case"].unique()
         again = {case: turns_of.halves(run, case) for case in run.numbers if case in sliced}
     if not again:
-        return Check("noise", NOTHING, _of_alternate_starts(run))
-    found = {case: intervals.paired_shift(logs) for case, logs in again.items() if len(logs) >= intervals.LEAST_PAIRS}
-    if not found:
+        return Check("noise", NOTHING, "no case was measured twice")
+    worst, ratio, verdict = _far_from_1(again, MOST_AA)
+    if verdict is None:
         return Check("noise", NOTHING, f"fewer than {intervals.LEAST_PAIRS} blocks: no interval of an A/A ratio")
-    apart = turns_of.beyond(again, MOST_AA)
-    worst = apart[0] if apart else max(found, key=lambda case: abs(found[case].middle))
-    ratio = found[worst].exp()
     finding = f"A/A ratio of {run.labels[worst]}: {ratio.middle:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
-    finding += f", the furthest from 1 of {len(found)} cases" if len(found) > 1 else ""
-    finding += "" if apart else f", not shown to be beyond {MOST_AA:.0%}"
+    finding += f", whose interval reaches furthest from 1 of {len(again)} cases" if len(again) > 1 else ""
+    finding += f", too wide to tell whether it is within {MOST_AA:.0%}" if verdict == NOTHING else ""
     advice = "smaller differences than this A/A ratio mean nothing: measure again on a quieter machine"
-    return outcome("noise", not apart, finding, advice)
+    return Check("noise", verdict, finding, advice if verdict == CAUTION else "")
 
 
-def _of_alternate_starts(run: Run) -> str:
-    """Return the A/A ratios of every other start, in words."""
-    found = {
-        case: aa_ratio(np.log(run.starts_of(case)[column(0.5)].dropna().to_numpy())) for case in windowed_cases(run)
-    }
-    found = {case: ratio for case, ratio in found.items() if not math.isnan(ratio)}
-    if not found:
-        return "no case was measured twice, and none has median RTTs of enough starts for two halves"
-    worst = max(found, key=lambda case: found[case])
-    finding = "no case was measured twice; by chance alone every other start differs from the rest by "
-    if len(found) == 1:
-        return f"{finding}{found[worst]:.1%}"
-    usual = np.median(list(found.values()))
-    return f"{finding}{usual:.1%} (median over the cases), at most {found[worst]:.1%} ({run.labels[worst]})"
+def _far_from_1(ratios: dict[int, stats.Array], bound: float) -> tuple[int, Interval, str | None]:
+    """Return the case whose ratio's interval reaches furthest from 1, that ratio, and what it says of a bound.
+
+    ratios: ln of each, by block. CAUTION: some ratio lies beyond the bound. PASS: all lie within. NOTHING: neither is
+    shown. None: no interval.
+    """
+    found = {case: intervals.paired_shift(logs) for case, logs in ratios.items()}
+    if beyond := turns_of.beyond(ratios, bound):
+        return beyond[0], found[beyond[0]].exp(), CAUTION
+    reach = {case: max(-of.low, of.high) for case, of in found.items() if of.has_ends}
+    worst = max(reach, key=lambda case: reach[case], default=next(iter(found)))
+    if not reach:
+        return worst, found[worst].exp(), None
+    is_within = len(reach) == len(found) and reach[worst] <= math.log1p(bound)
+    return worst, found[worst].exp(), PASS if is_within else NOTHING
 
 
 def speed(run: Run) -> Check:
@@ -646,7 +645,7 @@ def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
     few = f", {collections} garbage collections, too few to move a printed quantile" if collections else ""
     few = few or ", no garbage collection"
     quiet = ", little other work" if len(used_by_all(ledger)) else f"; other processes: not known, {_dark(run)}"
-    stolen = "steal at most 1 % (median over starts)" if ledger["steal_ns"].notna().any() else "steal was not recorded"
+    stolen = "steal at most 1 % in 90 % of the starts" if ledger["steal_ns"].notna().any() else "steal was not recorded"
     return Check("machine", PASS, f"{stolen}, {_throttling(ledger)}{few}{quiet}")
 
 
@@ -666,7 +665,7 @@ def _machines(run: Run) -> Check:
     if disturbed:
         return Check("machine", CAUTION, "; ".join(disturbed), "; ".join(advice))
     recorded = run.hosts[["machine_busy_ns", "steal_ns"]].notna().all()
-    steal = "steal at most 1 % (median over starts)" if recorded["steal_ns"] else "steal was not recorded everywhere"
+    steal = "steal at most 1 % in 90 % of the starts" if recorded["steal_ns"] else "steal was not recorded everywhere"
     words = [steal, _throttling(run.hosts)]
     words.append("little other work" if recorded["machine_busy_ns"] else "other processes were not recorded everywhere")
     return Check("machine", PASS, f"on each of {run.hosts['host'].nunique()} hosts: {', '.join(words)}")
@@ -709,20 +708,21 @@ def stalls(run: Run) -> Check:
 def turns(run: Run) -> Check:
     """Of a run in slices: levels in slices and alone differ by at most 2 %, and cases that sleep do not work.
 
-    False-alarm rate of the levels: at most 5 % of runs, as for ``noise``.
+    Of the levels as ``noise``: PASS where all intervals lie within 2 %, N/A where they are too wide to tell.
     """
-    found, busy = turns_of.interference(run), turns_of.awake(run)
     finding = f"while they slept, the processes of a case used at most {turns_of.most_awake(run)}"
-    disturbed = turns_of.beyond(turns_of.interference_logs(run), turns_of.MOST_INTERFERENCE)
-    if (worst := disturbed[0] if disturbed else turns_of.most_disturbed(run)) is not None:
-        of = found[worst]
+    advice = "measure these cases in starts of their own: -p slice_ms 0"
+    verdict: str | None = None
+    if logs := turns_of.interference_logs(run):
+        worst, of, verdict = _far_from_1(logs, turns_of.MOST_INTERFERENCE)
         times = f"{of.middle:.3f} [{of.low:.3f}, {of.high:.3f}] times the level that it has alone"
-        finding += f"; in its slices {run.labels[worst]} has {times}"
-        finding += "" if disturbed else ", the farthest from 1, not shown to be beyond 2 %"
-    elif found:
+        finding += f"; in its slices {run.labels[worst]} has {times}" if verdict else ""
+        finding += ", too wide to tell whether that is within 2 %" if verdict == NOTHING else ""
+    if verdict is None:
         finding += "; no case was alone in enough blocks to show what taking turns does to its level"
-    quiet = not disturbed and busy.max() <= turns_of.MOST_AWAKE
-    return outcome("turns", bool(quiet), finding, "measure these cases in starts of their own: -p slice_ms 0")
+    if verdict == CAUTION or turns_of.awake(run).max() > turns_of.MOST_AWAKE:
+        return Check("turns", CAUTION, finding, advice)
+    return Check("turns", verdict or NOTHING, finding)
 
 
 def order(run: Run) -> Check:

@@ -1,19 +1,19 @@
 """Is B faster than A? Effects with intervals, one of three verdicts, and the A/A ratio as the noise of the machine."""
 
-import itertools
+import functools
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
 
+from bench import stats
 from bench.errors import DataError, UsageError
 from bench.run.frames import Run, column, once
 from bench.run.start_values import cpu_us_per_call
-from bench.stats import intervals, variance
+from bench.stats import intervals, power
 from bench.stats.intervals import Interval
 from bench.text import listed, quoted, ratio_ends
 
@@ -66,12 +66,12 @@ QUANTITIES = {  # column of a start: displayed name, and whether more of it is b
 class Comparison:
     """One quantity of two cases: B over A, with its interval, the verdict, and what it rests on.
 
-    ``floor``: the A/A ratio - 1, see ``_itself``; NaN where it is not known. shown_floor: the same where it is more
-    than noise, else 0; *different* has to clear it. more_starts: how many pairs of starts would decide, where the
-    verdict is inconclusive. paired: whether the starts of a block were compared with each other. chance: the p-value,
-    adjusted for the number of cases compared at once (false discovery rate); never shown alone. detectable: the
-    smallest ratio - 1 that so many starts find with 80 % probability. starts_for_margin: how many pairs of starts find
-    the margin so.
+    low, high: the interval, wider the fewer of several comparisons made together show a difference
+    (``intervals.together``). ``floor``: the A/A ratio - 1, see ``_itself``; NaN where it is not known. shown_floor: the
+    same where it is more than noise, else 0; *different* has to clear it. more_starts: how many pairs of starts would
+    decide, where the verdict is inconclusive. paired: whether the starts of a block were compared with each other.
+    detectable: the smallest ratio - 1 that so many starts find with 80 % probability. starts_for_margin: how many pairs
+    of starts find the margin so.
     """
 
     case: str
@@ -85,7 +85,6 @@ class Comparison:
     more_starts: int
     paired: bool
     more_is_better: bool
-    chance: float
     detectable: float
     starts_for_margin: int
 
@@ -119,6 +118,55 @@ class Comparison:
         return f" (A/A ratio: {self.floor:.1%}{noise})"
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """One quantity of two cases, measured: what a verdict is made from.
+
+    shift: of ln(B / A). spread: of ln(ratio) of a pair of starts, by the confidence of the interval. confidence: of an
+    interval that is looked at alone. itself: see ``_itself``.
+    """
+
+    case: str
+    name: str
+    shift: intervals.Shift
+    spread: Callable[[float], float]
+    starts: int
+    confidence: float
+    itself: tuple[float, float]
+    paired: bool
+    margin: float = MARGIN
+
+
+def judged(found: Sequence[Evidence]) -> list[Comparison]:
+    """Return the comparisons that some evidence, looked at together, allows: all quantities of all cases."""
+    shown = intervals.together([of.shift for of in found], [of.confidence for of in found])
+    return [_judged(of, interval) for of, interval in zip(found, shown, strict=True)]
+
+
+def _judged(of: Evidence, logs: Interval) -> Comparison:
+    """Return a comparison with its verdict; logs: ln(ratio) with the interval that this rests on."""
+    found, (floor, shown_floor), spread = logs.exp(), of.itself, of.spread(logs.confidence)
+    verdict = judge(found.low, found.high, of.margin, 0.0 if math.isnan(shown_floor) else shown_floor)
+    needed = max(intervals.LEAST_PAIRS, power.starts_for(spread, of.margin))
+    is_open = verdict == UNKNOWN and needed > of.starts  # else as many did not decide: the ratio is near the margin
+    words, more_is_better = QUANTITIES[of.name]
+    return Comparison(
+        case=of.case,
+        quantity=words,
+        ratio=found.middle,
+        low=found.low,
+        high=found.high,
+        verdict=verdict,
+        floor=floor,
+        shown_floor=shown_floor,
+        more_starts=needed if is_open else 0,
+        paired=of.paired,
+        more_is_better=more_is_better,
+        detectable=power.detectable(spread, of.starts),
+        starts_for_margin=needed,
+    )
+
+
 def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -> list[Comparison]:
     """Return the comparison of every case that two runs share, quantity by quantity.
 
@@ -137,15 +185,30 @@ def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -
     if not chosen:
         there = listed(a.labels[pair[0]] for pair in pairs)
         raise UsageError(f"no case is called {listed(map(quoted, named))}: there are {there}")
-    comparisons = []
+    found = []
     for case_a, case_b in chosen:
         for name in QUANTITIES:
             if name == TAIL and (lacks(a, [case_a], name) or lacks(b, [case_b], name)):
                 continue
-            theirs, ours = _logs(a, case_a, name, unlike), _logs(b, case_b, name, unlike)
+            theirs, ours = (_logs(run, case, name, unlike).to_numpy() for run, case in ((a, case_a), (b, case_b)))
             if len(theirs) and len(ours):
-                comparisons.append(_of_groups(a.labels[case_a], name, theirs, ours, margin))
-    return at_once(comparisons)
+                found.append(_of_groups(a.labels[case_a], name, theirs, ours, margin))
+    return judged(found)
+
+
+def _of_groups(label: str, name: str, theirs: stats.Array, ours: stats.Array, margin: float) -> Evidence:
+    """Return what the starts of two runs say, given as logs."""
+    return Evidence(
+        case=label,
+        name=name,
+        shift=intervals.unpaired(ours, theirs),
+        spread=functools.partial(power.spread_of_groups, ours, theirs),
+        starts=min(len(ours), len(theirs)),
+        confidence=intervals.CONFIDENCE,
+        itself=(math.nan, math.nan),
+        paired=False,
+        margin=margin,
+    )
 
 
 def lacks(run: Run, cases: Sequence[int], name: str) -> bool:
@@ -159,67 +222,52 @@ def machines(run: Run) -> list[str]:
     return sorted(str(record["machine_id"]) for record in records)
 
 
-def at_once(found: list[Comparison]) -> list[Comparison]:
-    """Return comparisons of many cases with their chances adjusted (Benjamini-Hochberg), quantity by quantity.
-
-    A difference that is no longer significant becomes inconclusive: of twenty pairs of equal cases one differs.
-    """
-    chances = pd.Series([comparison.chance for comparison in found], dtype=float)
-    adjusted = chances.groupby([comparison.quantity for comparison in found]).transform(
-        lambda p: intervals.false_discovery(p.to_numpy())
-    )
-    return [_adjusted(comparison, float(chance)) for comparison, chance in zip(found, adjusted, strict=True)]
-
-
-def _adjusted(comparison: Comparison, chance: float) -> Comparison:
-    lost = comparison.verdict == DIFFERENT and chance > 1 - intervals.CONFIDENCE
-    more = max(comparison.more_starts, 2 * intervals.LEAST_PAIRS) if lost else comparison.more_starts
-    return replace(comparison, chance=chance, verdict=UNKNOWN if lost else comparison.verdict, more_starts=more)
-
-
 def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
     """Return the comparison of two cases of one run, paired by block: a disturbance of a block acts on both."""
-    label = f"{run.labels[case_b]} against {run.labels[case_a]}"
-    comparisons = []
+    return judged(evidence(run, case_a, case_b))
+
+
+def evidence(run: Run, case_a: int, case_b: int) -> list[Evidence]:
+    """Return what the blocks of one run say about two of its cases, quantity by quantity."""
+    found = []
     for name in QUANTITIES:
         logs = ratios(run, case_a, case_b, name).to_numpy()
         if len(logs) and not (name == TAIL and lacks(run, [case_a, case_b], name)):
-            itself, chance = _itself(run, (case_a, case_b), name), intervals.t_test_p(logs)
-            found = intervals.paired_shift(logs, run.confidence)
-            deviation = float(np.std(logs, ddof=1)) if len(logs) > 1 else 0.0
-            comparisons.append(_compared(label, name, found, chance, itself, deviation, len(logs), MARGIN, paired=True))
-    return comparisons
+            found.append(
+                Evidence(
+                    case=f"{run.labels[case_b]} against {run.labels[case_a]}",
+                    name=name,
+                    shift=intervals.paired(logs),
+                    spread=functools.partial(power.spread_of_pairs, logs),
+                    starts=len(logs),
+                    confidence=run.confidence,
+                    itself=_itself(run, (case_a, case_b), name),
+                    paired=True,
+                )
+            )
+    return found
 
 
 def ratios(run: Run, base: int, other: int, name: str) -> "pd.Series[float]":
-    """Return ln(other / base) of a quantity by block; where the cases took turns, the median over these.
-
-    A case that has twins, equal cases under other names, is averaged with them in each block.
-    """
+    """Return ln(other / base) of a quantity by block; where the cases took turns, the median over these."""
     of_turns = run.contrasts(base, other, name)
     if of_turns is not None:
         return of_turns.groupby(level="block").median()
-    pairs = itertools.product(*run.sides(base, other))
-    logs = [log_ratios(values(run, one, name), values(run, another, name)) for one, another in pairs]
-    return pd.concat(logs).groupby(level=0).mean() if logs else pd.Series(dtype=float)
+    return log_ratios(values(run, base, name), values(run, other, name))
 
 
 def _itself(run: Run, cases: tuple[int, int], name: str) -> tuple[float, float]:
     """Return the A/A ratio - 1, and the same where it is more than noise, else 0.
 
-    It is that of one of the cases and its twin under another name, which has starts of its own. Where its interval
-    contains 1 it is noise, which makes the interval of B over A wider already: counted again, it hides differences.
-    Where the run has no twin, it is the larger A/A ratio of the two cases themselves, all of which counts. Not known
-    of twins that are compared with each other: their ratio is the A/A ratio.
+    It is that of one of the cases and its twin, an equal case under another name, which has starts of its own. Where
+    its interval contains 1 it is noise, which makes the interval of B over A wider already: counted again, it hides
+    differences. Not known without a twin, and of twins that are compared with each other: their ratio is the A/A ratio.
     """
-    if run.case(cases[0]) == run.case(cases[1]):
-        return math.nan, math.nan
     twins = [
         (case, other) for case in cases for other in run.numbers if other != case and run.case(other) == run.case(case)
     ]
-    if not twins:
-        floor = max(aa_ratio(_logs(run, case, name).to_numpy()) for case in cases)
-        return floor, floor
+    if not twins or run.case(cases[0]) == run.case(cases[1]):
+        return math.nan, math.nan
     found = [intervals.paired_shift(ratios(run, *pair, name).to_numpy()) for pair in twins]
     return math.expm1(max(abs(one.middle) for one in found)), math.expm1(max(map(shown, found)))
 
@@ -318,69 +366,6 @@ def _logs(run: Run, case: int, name: str, normalised: bool = False) -> "pd.Serie
     """Return ln(quantity) of each start of a case, if normalised of its ratio to the baseline; index: block."""
     base = baseline(run, case) if normalised else None
     return np.log(values(run, case, name).dropna()) if base is None else ratios(run, base, case, name)
-
-
-def _of_groups(
-    label: str, name: str, theirs: "pd.Series[float]", ours: "pd.Series[float]", margin: float
-) -> Comparison:
-    """Return the comparison of the starts of two runs, as logs."""
-    groups = ours.to_numpy(), theirs.to_numpy()
-    found, chance = intervals.shift(*groups), intervals.welch_p(*groups)
-    floor = max(aa_ratio(group) for group in groups)
-    deviation, starts = math.hypot(_sd(ours), _sd(theirs)), min(map(len, groups))
-    return _compared(label, name, found, chance, (floor, floor), deviation, starts, margin, paired=False)
-
-
-def _compared(
-    label: str,
-    name: str,
-    logs: Interval,
-    chance: float,
-    itself: tuple[float, float],
-    deviation: float,
-    starts: int,
-    margin: float,
-    paired: bool,
-) -> Comparison:
-    """Return the comparison with its verdict; ``deviation``: standard deviation of ln(ratio) of two starts.
-
-    logs: the ln(ratio) with its interval. itself: see ``_itself``.
-    """
-    found, (floor, shown_floor), spread = logs.exp(), itself, variance.spread(logs, starts, deviation)
-    verdict = judge(found.low, found.high, margin, 0.0 if math.isnan(shown_floor) else shown_floor)
-    needed = max(intervals.LEAST_PAIRS, variance.starts_for(spread, margin))
-    is_open = verdict == UNKNOWN and needed > starts  # else as many starts did not decide: the ratio is near the margin
-    words, more_is_better = QUANTITIES[name]
-    return Comparison(
-        case=label,
-        quantity=words,
-        ratio=found.middle,
-        low=found.low,
-        high=found.high,
-        verdict=verdict,
-        floor=floor,
-        shown_floor=shown_floor,
-        more_starts=needed if is_open else 0,
-        paired=paired,
-        more_is_better=more_is_better,
-        chance=chance,
-        detectable=variance.detectable(spread, starts),
-        starts_for_margin=needed,
-    )
-
-
-def _sd(values: "pd.Series[float]") -> float:
-    return float(values.std()) if len(values) > 1 else 0.0
-
-
-def aa_ratio(logs: Any) -> float:
-    """Return the A/A ratio - 1 of a case: medians of every other start and of the rest, larger over smaller.
-
-    Where a run has no twin of the case, differences below it count as noise. NaN for fewer than four starts.
-    """
-    if len(logs) < 4:
-        return math.nan
-    return math.expm1(abs(float(np.median(logs[::2]) - np.median(logs[1::2]))))
 
 
 def judge(low: float, high: float, margin: float, floor: float = 0.0) -> str:

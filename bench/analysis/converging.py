@@ -3,7 +3,6 @@
 import bisect
 import math
 from collections import defaultdict, deque
-from collections.abc import Sequence
 
 import numpy as np
 import pyarrow.compute as pc
@@ -52,12 +51,8 @@ class Converging:
         base = part[0][1]
         for case, of in found.items():
             self._medians_us[case].append(of.p50_us)
-            bases, others = (
-                [found[one].of_rounds for one in side if one in found]
-                for side in slicing.sides(self.plan.cases, base, case)
-            )
-            rounds = set.intersection(*(set(levels) for levels in (*bases, *others)))
-            logs = [_mean_log(others, number) - _mean_log(bases, number) for number in rounds]
+            ours, theirs = of.of_rounds, found[base].of_rounds
+            logs = [math.log(ours[number] / theirs[number]) for number in ours.keys() & theirs.keys()]
             if case != base and logs:
                 self._logs[base, case].append(float(np.median(logs)))
 
@@ -94,7 +89,3 @@ def of_medians(medians: Array) -> Interval:
     independent = np.arange(len(medians))  # each is of fresh processes
     low, high = (len(medians) and intervals.quantile_interval(medians, 0.5, independent)) or (math.nan, math.nan)
     return Interval(middle, low, high)
-
-
-def _mean_log(levels: Sequence[dict[int, float]], number: int) -> float:
-    return float(np.mean([np.log(of_rounds[number]) for of_rounds in levels]))

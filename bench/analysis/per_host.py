@@ -136,8 +136,8 @@ def disturbances(starts: pd.DataFrame, cpus: int) -> list[str]:
     starts: ``steal_ns`` and ``throttled_ns`` of each, and what ``used_by_all`` reads.
     """
     disturbed = []
-    if (steal := (starts["steal_ns"] / starts["metered_ns"] / cpus).median()) > MOST_STEAL:
-        disturbed.append(f"other guests took {steal:.1%} of the CPU time (steal)")
+    if (steal := (starts["steal_ns"] / starts["metered_ns"] / cpus).quantile(0.9)) > MOST_STEAL:
+        disturbed.append(f"other guests took {steal:.1%} or more of the CPU time in a tenth of the starts (steal)")
     if (others := used_by_all(starts)["others"].median()) > MOST_OTHERS:
         disturbed.append(f"other processes used {others:.0%} of a CPU")
     if (throttled_s := starts["throttled_ns"].sum() / 1e9) > 0:

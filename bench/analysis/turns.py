@@ -37,17 +37,12 @@ def interference(run: Run) -> dict[int, Interval]:
 def beyond(ratios: dict[int, Array], bound: float) -> list[int]:
     """Return the cases whose ratio (given as ln, by block) is not 1, whole interval beyond ``bound``, largest first.
 
-    The chances of all cases are adjusted (false discovery rate): where nothing differs, 5 % of runs have such a case.
+    The intervals allow for the number of cases: where nothing differs, 5 % of runs have such a case.
     """
-    known = {case: logs for case, logs in ratios.items() if len(logs) >= intervals.LEAST_PAIRS}
-    chances = intervals.false_discovery(np.array([intervals.t_test_p(logs) for logs in known.values()]))
-    found = {case: intervals.paired_shift(logs) for case, logs in known.items()}
-    limit, most = math.log1p(bound), 1 - intervals.CONFIDENCE
-    apart = [
-        case
-        for (case, of), chance in zip(found.items(), chances, strict=True)
-        if chance <= most and (of.low > limit or of.high < -limit)
-    ]
+    shifts = [intervals.paired(logs) for logs in ratios.values()]
+    found = dict(zip(ratios, intervals.together(shifts, [intervals.CONFIDENCE] * len(shifts)), strict=True))
+    limit = math.log1p(bound)
+    apart = [case for case, of in found.items() if of.low > limit or of.high < -limit]
     return sorted(apart, key=lambda case: -abs(found[case].middle))
 
 

@@ -18,7 +18,7 @@ from bench.plan import parameters
 from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.frames import Run
-from bench.stats import Array, variance
+from bench.stats import Array, power, variance
 from bench.stats.variance import Components
 from bench.text import listed
 
@@ -133,7 +133,7 @@ def _why(plan: Plan, by_label: dict[str, Components], run: str) -> str:
         return f"{plan.starts} starts x {plan.window_s:g} s"
     parts = max(1.0, 0.8 * plan.window_s / PART_S)
     effects = {
-        label: variance.detectable(math.sqrt(2 * (of.starts + of.parts / parts)), plan.starts)
+        label: power.detectable(math.sqrt(2 * (of.starts + of.parts / parts)), plan.starts)
         for label, of in by_label.items()
     }
     coarse = max(effects, key=lambda label: effects[label])

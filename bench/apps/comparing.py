@@ -8,10 +8,10 @@ from itertools import chain
 from typing import Any
 
 from bench.analysis import checks, trust_card, verdicts
-from bench.analysis.comparison import Comparison, at_once
+from bench.analysis.comparison import Comparison, evidence, judged
 from bench.apps import budget, growing, listing, revisions
 from bench.errors import UsageError
-from bench.experiments.compare import A, B, pairs
+from bench.experiments.compare import A, B
 from bench.grammar import precision
 from bench.grammar.experiment import experiment
 from bench.grammar.method import turns
@@ -124,14 +124,13 @@ def _verdicts(runs: Sequence[Run], quantities: str, at_most: str | None, as_json
 
 
 def _found(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]:
-    """Return the comparisons of B with A of each run, adjusted for how many there are; DataError without one."""
-    of_each = [pairs(run)["B"] for run in runs]
-    together = list(chain(*of_each))
-    adjusted = iter(at_once(together) if len(runs) > 1 else together)
+    """Return the comparisons of B with A of each run, looked at together; DataError without one."""
+    of_each = [evidence(run, A, B) for run in runs]
+    together = iter(judged(list(chain(*of_each))))
     found = []
     for run, of_run in zip(runs, of_each, strict=True):
         case = run.plan.cases[A]
-        named = [replace(next(adjusted), case=f"{case.system} {case.transport}") for _ in of_run]
+        named = [replace(next(together), case=f"{case.system} {case.transport}") for _ in of_run]
         found.append(verdicts.asked_for(named, quantities, verdicts.left_out(run, COMPARED_CASES)))
     return found
 

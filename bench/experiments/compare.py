@@ -32,7 +32,7 @@ from bench.measurement.validation.cases import case_of
 from bench.measurement.validation.estimate import expected_s
 from bench.plan.case import Case
 from bench.run.frames import Run, once
-from bench.stats import Array, intervals, variance
+from bench.stats import Array, power, variance
 from bench.stats.intervals import Interval
 
 TITLE = "Is B really faster than A?"
@@ -183,12 +183,12 @@ def effort(run: Run) -> pd.DataFrame:
     shares, starts = between(run), run.plan.starts
     share = max(shares.values())
     narrowed = (share + (1 - share) / (2 * parts)) / (share + (1 - share) / parts)
-    spread = variance.spread(intervals.paired_shift(logs), len(logs), float(np.std(logs, ddof=1)))
+    spread = power.spread_of_pairs(logs)
     found = {f"share of the variance of {name} that is between {unit}": of for name, of in shares.items()}
     found[f"width of the interval with twice as many {unit}"] = math.sqrt(1 / 2)
     found[f"width of the interval with twice {longer}"] = math.sqrt(narrowed)
     for count in (starts, 4 * starts):
-        found[f"detectable difference of the p50 with {count} starts"] = variance.detectable(spread, count)
+        found[f"detectable difference of the p50 with {count} starts"] = power.detectable(spread, count)
     return pd.DataFrame({"value": {what: f"{of:.1%}" for what, of in found.items()}}).rename_axis("p50 RTT")
 
 

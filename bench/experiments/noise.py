@@ -29,7 +29,7 @@ from bench.plan import parameters
 from bench.plan import placement as places
 from bench.plan.case import Case
 from bench.run.frames import Run
-from bench.stats import across_starts, variance
+from bench.stats import across_starts, power
 from bench.stats.intervals import CONFIDENCE, Interval, quantile_interval
 from bench.text import duration, quantity
 
@@ -239,7 +239,7 @@ def late(p: float) -> Callable[[Run, int], str]:
 def detected(profile: str) -> Callable[[Run, int], str]:
     """Return the column of the smallest difference of two cases that the starts of a profile detect."""
     starts = PROFILES[profile].starts
-    return lambda run, case: f"{variance.detectable(math.sqrt(2) * deviation(run, case).middle, starts):.1%}"
+    return lambda run, case: f"{power.detectable(math.sqrt(2) * deviation(run, case).middle, starts):.1%}"
 
 
 panels = {

@@ -98,14 +98,3 @@ def _join(made: list[list[int]], group: list[int]) -> None:
             other += group
             return
     made.append(group)
-
-
-def sides(cases: Sequence[Case], base: int, other: int) -> tuple[list[int], list[int]]:
-    """Return two cases that are compared, by their places, each with its twins: equal cases under other names.
-
-    Twins that are compared with each other stand alone: theirs is the A/A ratio.
-    """
-    if cases[base] == cases[other]:
-        return [base], [other]
-    alike = ([place for place, of in enumerate(cases) if of == cases[case]] for case in (base, other))
-    return next(alike), next(alike)

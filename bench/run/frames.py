@@ -237,21 +237,12 @@ class Run(Tables):
     def contrasts(self, base: int, other: int, name: str) -> "pd.Series[float] | None":
         """Return ln(other / base) of a quantity from slices; None where these did not take turns with each other.
 
-        Each case is averaged with its twins, see ``sides``. Index: block and round, see ``slices.contrasts``.
+        Index: block and round, see ``slices.contrasts``.
         """
         if not len(self.stored_slices) or name not in self.slices or not {base, other} <= set(self.slices["case"]):
             return None
-        found = slices.contrasts(_logarithms(self, name), *self.sides(base, other))
+        found = slices.contrasts(_logarithms(self, name), base, other)
         return found if len(found) else None
-
-    def sides(self, base: int, other: int) -> tuple[list[int], list[int]]:
-        """Return two cases that are compared, each with its twins: equal cases under other names.
-
-        Twins that are compared with each other stand alone: theirs is the A/A ratio.
-        """
-        bases, others = slicing.sides(self.plan.cases, base, other)
-        measured = set(self.numbers)
-        return [case for case in bases if case in measured], [case for case in others if case in measured]
 
     @cached_property
     def merged(self) -> dict[int, merging.Merged]:

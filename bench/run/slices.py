@@ -1,6 +1,6 @@
 """Slices of a run whose cases took turns: which slice each call belongs to, and values of each slice."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -111,31 +111,27 @@ def logarithms(values: pd.DataFrame, name: str) -> pd.DataFrame:
     return logs.pivot_table(index=PLACE, columns="case", values="ln")
 
 
-def contrasts(logs: pd.DataFrame, bases: Sequence[int], others: Sequence[int]) -> "pd.Series[float]":
+def contrasts(logs: pd.DataFrame, base: int, other: int) -> "pd.Series[float]":
     """Return ln(other / base) of a quantity for each round: of slices that are at most one round apart.
 
-    logs: as ``logarithms`` returns them. bases, others: a case and its twins, which are equal to it; their slices of a
-    round are averaged, because starts of equal cases differ too. Index: block, round. Of cases that took no turns with
-    each other it is the difference of their contrasts with a case that did with both. The median over its rounds is
-    what a block says: every second round has the reverse order, so that a drift cancels, and a round in which the
-    machine changed its speed is left out. On a machine with two speeds it varied by a third less than the mean of both
-    orders.
+    logs: as ``logarithms`` returns them. Index: block, round. Of cases that took no turns with each other it is the
+    difference of their contrasts with a case that did with both. The median over its rounds is what a block says: every
+    second round has the reverse order, so that a drift cancels, and a round in which the machine changed its speed is
+    left out. On a machine with two speeds it varied by a third less than the mean of both orders.
     """
-    direct = _direct(logs, bases, others)
+    direct = _direct(logs, base, other)
     if len(direct):
         return direct
     took_turns = logs.notna().groupby(level="turns_with").any()
-    near, far = (took_turns.reindex(columns=list(cases), fill_value=False).any(axis=1) for cases in (bases, others))
     for third in took_turns:
-        if not ((took_turns[third] & near).any() and (took_turns[third] & far).any()):
+        if not all((took_turns[third] & took_turns[case]).any() for case in (base, other)):
             continue
-        parts = [_direct(logs, [third], ours).groupby(level="block").median() for ours in (bases, others)]
+        parts = [_direct(logs, third, case).groupby(level="block").median() for case in (base, other)]
         if len(between := (parts[1] - parts[0]).dropna()):
             return pd.concat({1: between}, names=["round"]).swaplevel()
     return direct
 
 
-def _direct(logs: pd.DataFrame, bases: Sequence[int], others: Sequence[int]) -> "pd.Series[float]":
+def _direct(logs: pd.DataFrame, base: int, other: int) -> "pd.Series[float]":
     """Return the contrasts of two cases in the groups that have both."""
-    base, other = (logs.reindex(columns=list(cases)).mean(axis=1) for cases in (bases, others))
-    return (other - base).dropna().groupby(level=["block", "round"]).mean()
+    return (logs[other] - logs[base]).dropna().groupby(level=["block", "round"]).mean()

@@ -201,15 +201,40 @@ def _normal_tail(most: int, variance: float) -> Array:
     return np.asarray(special.ndtr((np.arange(most + 1) + 0.5 - most / 2) / math.sqrt(variance)))
 
 
-def _median_with_ends(differences: Array, tail: Array, confidence: float) -> Interval:
-    """Return the median of differences, between the k-th smallest and the k-th largest with this confidence."""
-    if not len(differences):
-        return Interval(math.nan)
-    middle, cut = float(np.median(differences)), int(np.searchsorted(tail, (1 - confidence) / 2, side="right"))
-    if cut == 0:
-        return Interval(middle)
-    ordered = np.sort(differences)
-    return Interval(middle, float(ordered[cut - 1]), float(ordered[-cut]), float(1 - 2 * tail[cut - 1]))
+@dataclass(frozen=True)
+class Shift:
+    """How far two groups of values are apart: the interval of any confidence, all from one test of ranks.
+
+    ordered: all differences, or means of two of them, in order. tail: for each value of the test's statistic, from 0,
+    how likely one up to it is between equals.
+    """
+
+    ordered: Array
+    tail: Array
+
+    def interval(self, confidence: float = CONFIDENCE) -> Interval:
+        """Return the median of the differences, between the k-th smallest and the k-th largest with this confidence."""
+        if not len(self.ordered):
+            return Interval(math.nan)
+        middle = float(np.median(self.ordered))
+        cut = int(np.searchsorted(self.tail, (1 - confidence) / 2, side="right"))
+        if cut == 0:
+            return Interval(middle)
+        ends = float(self.ordered[cut - 1]), float(self.ordered[-cut])
+        return Interval(middle, *ends, float(1 - 2 * self.tail[cut - 1]))
+
+
+def paired(differences: Array) -> Shift:
+    """Return the shift of paired differences: the means of all pairs of them, and the signed-rank test."""
+    d = np.asarray(differences, float)
+    first, second = np.triu_indices(len(d))
+    return Shift(np.sort((d[first] + d[second]) / 2), _signed_rank_tail(len(d)))
+
+
+def unpaired(ours: Array, theirs: Array) -> Shift:
+    """Return the shift of one group against another: all differences, and the Mann-Whitney test."""
+    differences = np.subtract.outer(np.asarray(ours, float), np.asarray(theirs, float)).ravel()
+    return Shift(np.sort(differences), _mann_whitney_tail(len(ours), len(theirs)))
 
 
 def paired_shift(differences: Array, confidence: float = CONFIDENCE) -> Interval:
@@ -217,15 +242,28 @@ def paired_shift(differences: Array, confidence: float = CONFIDENCE) -> Interval
 
     Its interval inverts the signed-rank test; below six differences none covers with 95 %.
     """
-    d = np.asarray(differences, float)
-    first, second = np.triu_indices(len(d))
-    return _median_with_ends((d[first] + d[second]) / 2, _signed_rank_tail(len(d)), confidence)
+    return paired(differences).interval(confidence)
 
 
 def shift(ours: Array, theirs: Array, confidence: float = CONFIDENCE) -> Interval:
     """Return the Hodges-Lehmann shift of one group against another, and its Mann-Whitney interval."""
-    differences = np.subtract.outer(np.asarray(ours, float), np.asarray(theirs, float)).ravel()
-    return _median_with_ends(differences, _mann_whitney_tail(len(ours), len(theirs)), confidence)
+    return unpaired(ours, theirs).interval(confidence)
+
+
+def together(shifts: Sequence[Shift], confidences: Sequence[float]) -> list[Interval]:
+    """Return the intervals of shifts that are looked at together, each of its confidence if it were alone.
+
+    Of those that exclude 0, at most 5 % are expected to do so although nothing differs: the largest number of them that
+    still exclude it when each may err by this number over all times 5 % (Benjamini & Hochberg 1995), and all intervals
+    have that confidence (Benjamini & Yekutieli 2005). So an interval and the verdict on it never disagree.
+    """
+    found: list[Interval] = []
+    for chosen in range(len(shifts), 0, -1):
+        errors = ((1 - confidence) * chosen / len(shifts) for confidence in confidences)
+        found = [of.interval(1 - error) for of, error in zip(shifts, errors, strict=True)]
+        if sum(one.excludes(0) for one in found) >= chosen:
+            break
+    return found
 
 
 def false_discovery(p_values: Array) -> Array:
@@ -239,29 +277,3 @@ def false_discovery(p_values: Array) -> Array:
     result = np.empty(len(p))
     result[order] = adjusted
     return result
-
-
-def t_test_p(differences: Array) -> float:
-    """Return the two-sided p-value of the t test of paired differences against none; 1 of fewer than two."""
-    d = np.asarray(differences, float)
-    return _two_sided(float(d.mean()), float(d.var(ddof=1)) / len(d), len(d) - 1) if len(d) > 1 else 1.0
-
-
-def welch_p(ours: Array, theirs: Array) -> float:
-    """Return the two-sided p-value of Welch's t test of two groups against no difference; 1 if one has fewer than two.
-
-    Unlike one of ranks, it becomes as small for few starts that lie far apart as many comparisons at once need.
-    """
-    groups = [np.asarray(group, float) for group in (ours, theirs)]
-    if min(map(len, groups)) < 2:
-        return 1.0
-    parts = [float(group.var(ddof=1)) / len(group) for group in groups]
-    below = sum(part**2 / (len(group) - 1) for part, group in zip(parts, groups, strict=True))
-    freedom = sum(parts) ** 2 / below if below else len(groups[0]) + len(groups[1]) - 2
-    return _two_sided(float(groups[0].mean() - groups[1].mean()), sum(parts), freedom)
-
-
-def _two_sided(difference: float, variance: float, freedom: float) -> float:
-    if variance <= 0:
-        return 1.0 if difference == 0 else 0.0
-    return float(2 * special.stdtr(freedom, -abs(difference) / math.sqrt(variance)))

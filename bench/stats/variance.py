@@ -9,13 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
-from bench.stats.intervals import CONFIDENCE, Interval
 from bench.stats.quantiles import Array
 
-POWER = 0.8  # of a detectable effect: in how many of all tries it is found
-MOST_PARTS, MOST_STARTS = 1000, 10_000  # what is proposed at most
+MOST_PARTS = 1000  # that are proposed at most
 
 
 @dataclass(frozen=True)
@@ -49,35 +46,3 @@ def best_parts(of: Components, part_s: float, start_s: float) -> int:
     if not of.starts:
         return MOST_PARTS
     return max(1, min(MOST_PARTS, math.ceil(math.sqrt(start_s / part_s * of.parts / of.starts))))
-
-
-def spread(found: Interval, starts: int, deviation: float) -> float:
-    """Return the spread of ln(ratio) of a pair of starts that the interval of so many pairs has.
-
-    A standard deviation counts the rare far block with its square, which the interval, of ranks, does not: what it can
-    detect follows from its own width. Without an interval it is the standard ``deviation``.
-    """
-    if not found.has_ends:
-        return deviation
-    t = special.stdtrit(starts - 1, (1 + found.confidence) / 2)
-    return float((found.high - found.low) / 2 * math.sqrt(starts) / t)
-
-
-def detectable(spread: float, starts: int) -> float:
-    """Return the effect that this many pairs of starts find with probability ``POWER``, as a ratio minus 1.
-
-    ``spread``: standard deviation of ln(ratio) of a pair. An effect of half the width of the interval would be found in
-    half of all tries at most.
-    """
-    if starts < 2:
-        return math.inf
-    t = special.stdtrit(starts - 1, (1 + CONFIDENCE) / 2) + special.stdtrit(starts - 1, POWER)
-    return float(math.expm1(t * spread / math.sqrt(starts)))
-
-
-def starts_for(spread: float, margin: float) -> int:
-    """Return how many pairs of starts find a ratio of 1 + margin with probability ``POWER``."""
-    number = 2
-    while detectable(spread, number) > margin and number < MOST_STARTS:
-        number += max(1, number // 20)
-    return number

@@ -3,12 +3,14 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import ROOT
 
 from bench import systems
-from bench.analysis.comparison import Comparison
+from bench.analysis.comparison import Evidence
 from bench.measurement.validation.support import options_of
+from bench.stats import intervals
 from selfcheck import fairness, keeping
 
 TEXT = (ROOT / "docs" / "fairness.md").read_text("utf-8")
@@ -36,30 +38,31 @@ def test_a_pair_compares_the_default_with_something_else(pair):
     assert a.payload_bytes == b.payload_bytes == pair.payload_bytes
 
 
-def comparison(quantity: str, ratio: float, chance: float) -> Comparison:
-    return Comparison(
-        "case", quantity, ratio, 0.9 * ratio, 1.1 * ratio, "different", 0.0, 0.0, 0, True, False, chance, 0.01, 6
-    )
+def seen(name: str, ratio: float, spread: float) -> Evidence:
+    """What blocks say that lie at both sides of a ratio, about so far from it."""
+    logs = np.log(ratio) + spread * np.linspace(-1, 1, 16)
+    nothing = (np.nan, np.nan)
+    return Evidence("case", name, intervals.paired(logs), lambda confidence: spread, 16, 0.95, nothing, True)
 
 
-def found(system: str, chance: float):
+def found(system: str, ratio: float, spread: float):
     """Return what a measured pair would be: the alternative takes twice as long."""
     part = {
         "system": system, "transport": "tcp", "payload_bytes": 1000, "options": {"rpc": "stream", "tls": False},
         "default": {"rpc": "unary", "tls": True}, "p50_us": [100.0, 200.0],
         "cpu_us": {"client": [60.0, 90.0], "router": [20.0, 20.0], "server": [20.0, 50.0]},
     }  # fmt: skip
-    return part, [comparison(name, 2.0, chance) for name in fairness.QUANTITIES]
+    return part, [seen(name, ratio, spread) for name in fairness.COLUMNS]
 
 
 def test_the_table_has_ratios_shares_and_verdicts_that_allow_for_the_number_of_pairs(tmp_path, monkeypatch):
-    judged = fairness.judged([found("grpc_sync", 1e-6), *(found("nats", 0.04) for _ in range(20))])
+    judged = fairness.with_verdicts([found("grpc_sync", 2.0, 0.1), *(found("nats", 1.1, 0.3) for _ in range(20))])
     verdicts = [one["p50 RTT"]["verdict"] for one in judged]
-    assert verdicts[0] == "different" and set(verdicts[1:]) <= {"different", "inconclusive"}
+    assert verdicts[0] == "different" and set(verdicts[1:]) == {"inconclusive"}
     table = fairness.of(judged[:1])
     row = table.iloc[0]
     assert row["default"] == "`{rpc: unary, tls: true}`" and row["alternative"] == "`{rpc: stream, tls: false}`"
-    assert row["p50 RTT, alternative divided by default"] == "2.00 [1.80, 2.20]: different"
+    assert row["p50 RTT, alternative divided by default"].startswith("2.00 [1.")
     assert row["client's share of the CPU time, default; alternative"] == "60%; 56%"
     monkeypatch.setattr(fairness.paths, "home", lambda: tmp_path)
     assert fairness.table() is None
