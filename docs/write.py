@@ -8,39 +8,38 @@ import argparse
 import functools
 import html
 import json
-import math
 import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from statistics import median
 
 import pandas as pd
 import yaml
 
 from bench import systems
-from bench.analysis import checks, replication, resources, tiers, trust_card
+from bench.analysis import checks, resources, trust_card
+from bench.analysis import published as of_occasions
+from bench.analysis.occasions import BASELINE
+from bench.analysis.published import Published
 from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
 from bench.experiments import languages, overview
-from bench.grammar import chosen, tables, tiers_picture
+from bench.grammar import chosen, ratios_picture, tables
 from bench.grammar import figure as panels
 from bench.grammar.axes import style
 from bench.grammar.experiment import of_run
 from bench.plan import paths
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
-from bench.stats.meta_analysis import times
-from bench.text import counted, duration, listed, paragraphs
+from bench.text import counted, listed, paragraphs
 from certify.instrument import RUNS, certificate, verdict
 from selfcheck import fairness, hosts_cost, quiet, resolution
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"
 EXPECTATIONS = "docs/teaching/expectations.yaml"  # of any machine
-PANELS = ("layers", "cost")  # of the picture
 NEEDS = (  # what someone who chooses a stack asks, and the notebook that answers it
     ("Unix domain socket or TCP, on one machine?", "latency"),
     ("The serializer or the transport?", "messages"),
@@ -79,76 +78,48 @@ def _cell(value: object) -> str:
 
 
 @functools.cache
-def published() -> tiers.Published | None:
-    """Return overview's occasions, which documents quote as soon as they are there; None without them."""
-    file = replicating.file_of(replicating.REFERENCE, "overview")
-    return tiers.Published(tuple(replicating.load(file).occasions)) if file.exists() else None
+def published() -> Published:
+    """Return overview's occasions, which documents quote."""
+    return Published(tuple(replicating.load(replicating.file_of(replicating.REFERENCE, "overview")).occasions))
 
 
 AGAIN = "overview.published"  # the scenario that measures another occasion
 
 
-def tiers_heading(found: tiers.Published) -> str:
-    """Return what the numbers of the tables are, and what a tier is."""
+def heading(found: Published) -> str:
+    """Return what the numbers of the tables are."""
+    count = len(found.machines)
     return (
-        "Each number is a system's value divided by that of raw sockets over the same transport, with one client and a "
-        f"payload of {_payload(found)}. In brackets is the 95 % prediction interval of another occasion (of "
-        f"{_outermost(found)} the outermost ends). A tier begins with the first system that is expected to be "
-        "slower than the first of the tier before, on another occasion (95 %, a CPU each). The ranks are the best and "
-        "the worst that its systems are expected to have: where they overlap, systems may change places. Median RTT "
-        f"of raw sockets: {_levels(found)}."
+        "Each number is a system's value divided by that of raw sockets over the same transport and on the same CPUs, "
+        f"with one client and a payload of {_payload(found)}: the smallest and the largest of {count} machines."
     )
 
 
-def _outermost(found: tiers.Published) -> str:
-    several = len({occasion.machine.machine_id for occasion in found.occasions}) > 1
-    return "several systems or machines" if several else "several systems"
+RANKS = (
+    "A system has a best and a worst rank. It is ranked before another only where it is faster by more than the ratio "
+    "of two systems differed, in 95 % of all cases, between a machine and the mean of the other machines."
+)
 
 
-def _payload(found: tiers.Published) -> str:
+def _payload(found: Published) -> str:
     sizes = {row.case.get("payload_bytes", 1000) for occasion in found.occasions for row in occasion.rows}
     return listed(f"{size:,} B" for size in sorted(sizes))
 
 
-def _levels(found: tiers.Published) -> str:
-    """Return the median RTT of raw sockets in words: over each transport, with a CPU each and on one."""
-    words = {tiers.APART: "with a CPU each", tiers.SHARED: "on one CPU"}
-    levels_us = {
-        f"{transport} {words[placement]}": found.level_us(transport, placement)
-        for transport in found.tiers
-        for placement in words
-    }
-    return listed(f"{duration(us)} over {where}" for where, us in levels_us.items() if not math.isnan(us))
+def how_far(found: Published) -> str:
+    """Return how far the numbers hold: occasions, machines, other machines, and how forecasts did."""
+    levels = f"Median RTT of raw sockets on these machines: {of_occasions.levels_text(found)}."
+    parts = [of_occasions.described(found), of_occasions.reach_text(found), of_occasions.scores_text(found), levels]
+    return " ".join(filter(None, [*parts, _on_fewer(found)]))
 
 
-TIERS_ADVICE = (
-    "Choose a tier by what a call may cost, and a system of this tier by what it offers. Another occasion may order "
-    "the systems of a tier differently."
-)
-
-
-def tiers_trust(found: tiers.Published) -> str:
-    """Return how far the tables can be trusted: occasions, machines, dates, the width of the intervals."""
-    widths = [
-        times((row.prediction.high - row.prediction.low) / 2) - 1
-        for row in found.rows
-        if row.quantity == replication.RTT_RATIO and row.prediction.has_ends
-    ]
-    width = f" Half of the RTT intervals are at most ±{median(widths):.0%} wide." if widths else ""
-    return f"{replication.described(found.occasions)}{_on_fewer(found)}{width}"
-
-
-def _on_fewer(found: tiers.Published) -> str:
+def _on_fewer(found: Published) -> str:
     """Return which systems were not measured on all machines."""
-    all_machines = max(found.systems.values())
-    by_count: dict[int, list[str]] = {}
-    for name, count in found.systems.items():
-        by_count.setdefault(count, []).append(f"`{name}`")
-    fewer = [f"{listed(by_count[count])} on {count}" for count in sorted(by_count) if count < all_machines]
-    return f" Not measured on all machines: {'; '.join(fewer)}." if fewer else ""
+    fewer = [f"{listed(f'`{name}`' for name in names)} on {count}" for count, names in of_occasions.fewer(found)]
+    return f"Not measured on all machines: {'; '.join(fewer)}." if fewer else ""
 
 
-def tiers_again(found: tiers.Published) -> str:
+def again(found: Published) -> str:
     """Return the command that measures another occasion and compares it with these, and how long it takes."""
     return (
         f"`.venv/bin/python -m bench replicate {AGAIN} --against reference` measures another occasion on your machine, "
@@ -157,13 +128,12 @@ def tiers_again(found: tiers.Published) -> str:
 
 
 def summary() -> str:
-    """Return the systems in tiers, or what one run of overview concludes, how it was measured, and the picture."""
-    if found := published():
-        below = f"{tiers_trust(found)} {tiers_again(found)}"
-        shown = f"![{overview.TITLE} Systems in tiers, with prediction intervals.]({PICTURE})"
-        return "\n\n".join([tiers_heading(found), markdown(tiers.by_tier(found)), TIERS_ADVICE, below, shown])
-    run = reference("overview")
-    return f"{of_run(run).conclusion(run)}\n\n{panels.caption(run)}\n\n![{panels.alt_text(run)}]({PICTURE})"
+    """Return the ratios of some systems, how far they hold, and the picture of all."""
+    found = published()
+    shown = f"![{overview.TITLE} Ratios to raw sockets on each machine.]({PICTURE})"
+    more = f"[All systems, and how forecasts did](docs/results.md). {again(found)}"
+    below = f"{of_occasions.described(found)} {of_occasions.reach_text(found)} {more}"
+    return "\n\n".join([heading(found), markdown(of_occasions.well_known(found)), below, shown])
 
 
 def _own_systems() -> list[str]:
@@ -212,11 +182,11 @@ SAME = "as with the defaults"
 
 
 def _speeds() -> dict[str, str]:
-    """Return each system's predicted ratio to raw sockets, a CPU each side, by transport."""
+    """Return each system's ratio to raw sockets, a CPU each side, by transport."""
     found, said = published(), dict[str, list[str]]()
-    for transport in found.tiers if found else ():
-        for shown, ratio in tiers.by_system(found, transport)[tiers.APART_RTT].items():
-            name = tiers.BASELINE if shown == tiers.BASE else str(shown).strip("`")
+    for transport in found.orders:
+        for shown, ratio in of_occasions.by_system(found, transport)[of_occasions.APART_RTT].items():
+            name = BASELINE if shown == of_occasions.BASE else str(shown).strip("`")
             said.setdefault(name, []).append(f"{transport} {ratio}")
     return {name: "; ".join(ratios) for name, ratios in said.items()}
 
@@ -229,14 +199,14 @@ def origins() -> str:
 
 
 def results() -> str:
-    """Return the systems in tiers, the limit of each server, and one run's tables of round trips and CPU time."""
-    if found := published():
-        frames = {f"Tiers over {transport}": tiers.by_system(found, transport) for transport in found.tiers}
-        frames["Two clients: calls/s over those of one, a CPU each side"] = tiers.gains(found)
-        made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
-        intro = [tiers_heading(found), f"{tiers_trust(found)} {tiers_again(found)}"]
-        return paragraphs(*intro, *made, limits(), "## One run in detail", one_run())
-    return paragraphs(limits(), one_run())
+    """Return all systems with their ranks, the limit of each server, and the tables of one run."""
+    found = published()
+    frames = {f"All systems over {transport}": of_occasions.by_system(found, transport) for transport in found.orders}
+    frames["Two clients: calls/s over those of one, a CPU each side"] = of_occasions.gains(found)
+    frames["The occasions"] = of_occasions.occasions_table(found)
+    made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
+    intro = [f"{heading(found)} {RANKS}", f"{how_far(found)} {again(found)}"]
+    return paragraphs(*intro, *made, limits(), "## One run in detail", one_run())
 
 
 LANGUAGES = "languages.servers"  # the scenario whose stored run compares servers in other languages
@@ -258,9 +228,7 @@ def limits() -> str:
     run = reference(LIMITS)
     frame = tables.limits(run)
     asked = {case.system for case in run.plan.cases} | run.plan.absent.keys() | {"loopback"}
-    found = published()
-    measured = set(found.systems) if found else {*reference("overview").cases["system"]}
-    others = sorted(measured - asked)
+    others = sorted(set(published().systems) - asked)
     text = LIMITS_TEXT.format(
         connections=run.case(run.numbers[0]).callers,
         full=resources.FULL,
@@ -301,10 +269,9 @@ def choosing() -> str:
         )
         for question, stem in NEEDS
     ]
-    if found := published():
-        ordered = [tiers_heading(found), markdown(tiers.by_tier(found)), TIERS_ADVICE, tiers_trust(found)]
-        asked = ["**Which system is fastest?** ([all systems](results.md))", *ordered, *asked]
-    return "\n\n".join(asked)
+    found = published()
+    shown = [heading(found), markdown(of_occasions.well_known(found)), of_occasions.reach_text(found)]
+    return "\n\n".join(["**Which system is fastest?** ([all systems](results.md))", *shown, *asked])
 
 
 OF_RATES = ("rate", "pacing", "client")  # the checks of whether a rate may be quoted
@@ -436,18 +403,13 @@ def write(documents: Mapping[str, Makers]) -> None:
 
 
 def picture() -> None:
-    """Draw README.md's picture: the systems in tiers, or two panels of overview's reference run."""
-    if found := published():
-        with style():
-            metadata = tiers_picture.provenance(found, overview.TITLE) | {"Software": None}
-            tiers_picture.draw(found, overview.TITLE, tiers_trust(found)).savefig(
-                paths.home() / PICTURE, format="png", metadata=metadata
-            )
-        return
-    run = reference("overview")
+    """Draw README.md's picture: the systems on each machine."""
+    found = published()
     with style():
-        metadata = panels.provenance(run) | {"Software": None}
-        panels.pair(run, *PANELS).savefig(paths.home() / PICTURE, format="png", metadata=metadata)
+        metadata = ratios_picture.provenance(found, overview.TITLE) | {"Software": None}
+        caption = f"{of_occasions.described(found)} {of_occasions.reach_text(found)}"
+        drawn = ratios_picture.draw(found, overview.TITLE, caption)
+        drawn.savefig(paths.home() / PICTURE, format="png", metadata=metadata)
 
 
 def main() -> None:

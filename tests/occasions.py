@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bench.analysis.replication import CPU_RATIO, RTT_RATIO, Estimate, Machine, Measured, Occasion
+from bench.analysis.occasions import CPU_RATIO, RTT_RATIO, Estimate, Machine, Measured, Occasion
 
 HERE = Machine("1", "AMD", 2, "Linux", "6")
 

@@ -9,13 +9,13 @@ from conftest import ROOT, slow_but
 from occasions import drawn
 from PIL import Image
 
-from bench.analysis import tiers, trust_card
-from bench.analysis.replication import RTT_RATIO, ratio_text
+from bench.analysis import trust_card
+from bench.analysis.occasions import RTT_RATIO
+from bench.analysis.published import Published, ratio_text
 from bench.apps.teaching import copies
 from bench.errors import DataError
 from bench.experiments import overview
-from bench.grammar import figure as panels
-from bench.grammar import tiers_picture
+from bench.grammar import ratios_picture
 from certify import instrument
 from docs import write
 
@@ -88,21 +88,14 @@ def test_a_block_is_filled_and_the_rest_is_left():
 
 def test_the_readmes_picture_is_drawn_from_what_its_numbers_are_from():
     found = write.published()
-    wanted = (
-        tiers_picture.provenance(found, overview.TITLE) if found else panels.provenance(write.reference("overview"))
-    )
+    wanted = ratios_picture.provenance(found, overview.TITLE)
     with Image.open(ROOT / "docs" / "overview.png") as picture:
         assert picture.text["Title"] == wanted["Title"]
         assert picture.text["Description"].partition(" ")[0] == wanted["Description"].partition(" ")[0]
-    figure = (
-        tiers_picture.draw(found, overview.TITLE, write.tiers_trust(found))
-        if found
-        else panels.pair(write.reference("overview"), *write.PANELS)
-    )
+    figure = ratios_picture.draw(found, overview.TITLE, write.how_far(found))
     assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
 
 
-LAST = "tcp 8 to 11".replace(" ", "\N{NO-BREAK SPACE}")
 PLACES = [(transport, placement) for transport in ("ipc", "tcp") for placement in ("split", "same")]
 
 
@@ -112,40 +105,26 @@ def occasions(count, systems="abcd"):
     return tuple(drawn(1, count, truths, tau=0.03))
 
 
-def test_documents_quote_tiers_as_soon_as_there_are_occasions(monkeypatch, tmp_path):
-    found = tiers.Published(occasions(5))
+def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_path):
+    found = Published(occasions(5, ("zeromq", "grpc_sync", "nats", "other")))
     monkeypatch.setattr(write, "published", lambda: found)
     text = write.summary()
-    assert (
-        "| ipc\N{NO-BREAK SPACE}2 | `a` | 2 | 2.0" in text
-        and "| tcp\N{NO-BREAK SPACE}5 | `d` | 5 | 16." in text
-        and "sockets (baseline) | 1 | 1 |" in text
-    )
+    assert "| `zeromq` | ipc | 2.0" in text and "| `nats` | tcp | 8." in text and "`other`" not in text
     assert "5 occasions on 1 machine" in text and "overview.published --against reference" in text
-    assert "about 8 minutes" in text and "sockets: 10.0 µs over ipc with a CPU each, 10.0 µs over ipc on one" in text
+    assert "about 8 minutes" in text
     monkeypatch.setattr(write, "one_run", lambda: "")
     monkeypatch.setattr(write, "NEEDS", ())
-    assert "## Tiers over ipc" in write.results() and "## One run in detail" in write.results()
-    assert write.choosing().startswith("**Which system is fastest?**") and write.TIERS_ADVICE in write.choosing()
+    results = write.results()
+    assert (
+        "## All systems over ipc" in results and "## One run in detail" in results and "| `other` | 1 to 5 |" in results
+    )
+    assert "over ipc with a CPU each 10.0 µs; over ipc on one CPU 10.0 µs" in results
+    assert write.choosing().startswith("**Which system is fastest?**") and "`zeromq`" in write.choosing()
     monkeypatch.setattr(write.paths, "home", lambda: tmp_path)
     (tmp_path / "docs").mkdir()
     write.picture()
     with Image.open(tmp_path / "docs" / "overview.png") as picture:
-        assert picture.text["Description"] == tiers_picture.provenance(found, overview.TITLE)["Description"]
-
-
-def test_a_table_of_tiers_is_read_at_a_glance():
-    long = tiers.Published(occasions(5, "abcdefghij"))
-    assert len(tiers.by_tier(long, 50)) == 22
-    table = tiers.by_tier(long, 15)
-    assert list(table.index[-2:]) == ["tcp\N{NO-BREAK SPACE}7", LAST] and len(table) == 15
-    assert table.loc[LAST, "systems"] == "`g`, `h`, `i`, `j`"
-
-
-def test_without_a_prediction_nothing_is_ordered_and_intervals_are_left_out(monkeypatch):
-    few = tiers.Published(occasions(2))
-    assert list(tiers.by_tier(few).index) == [f"{transport}\N{NO-BREAK SPACE}1" for transport in ("ipc", "tcp")]
-    assert "[" not in tiers.by_tier(few).iloc[0, 1] and "at least 3 occasions" in write.tiers_trust(few)
+        assert picture.text["Description"] == ratios_picture.provenance(found, overview.TITLE)["Description"]
 
 
 def _text(file):
@@ -196,6 +175,6 @@ def test_a_course_schedules_the_prerequisites_of_each_notebook_before_it(title):
     assert late == []
 
 
-def test_guarantees_have_the_ratios_of_the_tiers():
+def test_guarantees_have_the_published_ratios():
     row = write.published().of("zeromq", "ipc", "split", RTT_RATIO)
-    assert f"| `zeromq` | ipc {ratio_text(*row.predictions)} |" in write.guarantees()
+    assert f"| `zeromq` | ipc {ratio_text(row)} |" in write.guarantees()

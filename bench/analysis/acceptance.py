@@ -3,7 +3,7 @@
 import math
 
 from bench.analysis.comparison import ratios
-from bench.analysis.replication import P50, baselines
+from bench.analysis.occasions import P50, baselines
 from bench.analysis.speed import speed_range
 from bench.analysis.turns import halves, twins
 from bench.run.frames import Run

@@ -1,233 +1,46 @@
-"""Runs of one plan on several occasions: the ratios of each, what a new occasion will measure, and tiers.
+"""What several occasions on several machines say of the next one, on one of these machines or on another.
 
-An interval from one occasion covers that occasion. Between occasions the machine's state, its other load and the
-layout of memory differ; the prediction interval covers what another occasion on the same machine will measure. Between
-machines ratios differ by more than that, so each machine is predicted by its own occasions, and systems are ordered
-only where all machines order them alike.
+On one machine occasions differ by a few per cent, between machines ratios differ by a factor: an interval from one
+machine says nothing of another. So the machine is the unit. What a machine may add is not modelled but counted: each
+machine is predicted from the others, and how far that is off in 95 % of all cases is how far the next machine may be.
+The fewer machines a system was measured on, the farther off.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from statistics import fmean
 
-import msgspec
-import numpy as np
-import pandas as pd
-from msgspec import Struct
+from scipy import special
 
-from bench.analysis import checks
-from bench.analysis.comparison import SAME_AS_ABSENT, ratios, values
-from bench.errors import DataError
-from bench.plan.case import Case
-from bench.run.frames import Run, column
-from bench.stats import intervals
-from bench.stats.meta_analysis import LEAST_MACHINES, Prediction, predict, standard_error, times
-from bench.text import counted, listed, ratio_ends
+from bench.analysis.occasions import (
+    BASELINE,
+    RTT_RATIO,
+    Estimate,
+    Measured,
+    Occasion,
+    key,
+)
+from bench.stats.intervals import CONFIDENCE
 
-VERSION = 1
-P50, CPU, RATE = column(0.5), "cpu_us_per_call", "rate_per_s"
-BASELINE = "sockets"
-RTT_RATIO, CPU_RATIO, RATE_RATIO = "RTT", "CPU time per call", "calls/s"
-LEAST_OCCASIONS = LEAST_MACHINES
-CLOSE = timedelta(hours=1)  # occasions that begin within this share the state of the machine
-DAY = timedelta(days=1)
-NAMED = ("system", "transport", "payload_bytes", "placement", "clients", "message")  # of a case, in its words
-
-
-class Estimate(Struct, frozen=True):
-    """ln of a ratio in one occasion, with its standard error, from so many blocks."""
-
-    ln: float
-    error: float
-    blocks: int
-
-
-class Measured(Struct, frozen=True, omit_defaults=True):
-    """One case in one occasion: its factors that are not the usual ones, its ratios, and its own level.
-
-    over: the case that the ratios divide by, in words; "" where it is such a case itself. ratios: by the quantity.
-    p50_us: median RTT. cpu_us: CPU time per call of all roles. rate_per_s: calls per second.
-    """
-
-    case: dict[str, Any]
-    over: str = ""
-    ratios: dict[str, Estimate] = {}
-    p50_us: float | None = None
-    cpu_us: float | None = None
-    rate_per_s: float | None = None
-
-    @property
-    def words(self) -> str:
-        """The case in words: system, transport, placement, and what else is not usual."""
-        return in_words(self.case)
-
-
-class Machine(Struct, frozen=True):
-    """The machine of an occasion; ``machine_id`` is salted."""
-
-    machine_id: str
-    cpu_model: str
-    cpus_allowed: int
-    system: str
-    kernel: str
-    virtual: bool | None = None
-
-    @property
-    def name(self) -> str:
-        """The processor and the kernel, which tell it from others."""
-        return f"{self.cpu_model} with {self.kernel}"
-
-    @property
-    def words(self) -> str:
-        """The machine in words."""
-        virtual = "virtual, " if self.virtual else ""
-        return f"{self.cpu_model}, {counted(self.cpus_allowed, 'CPU')}, {virtual}{self.system} {self.kernel}"
-
-
-class Occasion(Struct, frozen=True):
-    """What is kept of one run of a plan: small enough to be committed, where the run itself has megabytes."""
-
-    run: str
-    utc: str
-    minutes: float
-    machine: Machine
-    revision: str | None
-    dirty: bool | None
-    checks: str
-    rows: list[Measured]
-
-    @property
-    def began(self) -> datetime:
-        """When it began."""
-        return datetime.fromisoformat(self.utc)
-
-
-class Replicated(Struct, frozen=True):
-    """The occasions of a notebook's plan."""
-
-    version: int
-    notebook: str
-    occasions: list[Occasion]
-
-
-def of_run(run: Run) -> Occasion:
-    """Return what is kept of a run; DataError for one that is not finished."""
-    manifest = run.manifest
-    if not manifest["finished"]:
-        raise DataError(f"run {run.id} is not finished: resume it with -p resume true")
-    checks.refuse_invalid(run)
-    machine = msgspec.convert({name: manifest["machine"].get(name) for name in Machine.__struct_fields__}, Machine)
-    bases = baselines(run)
-    return Occasion(
-        run=manifest.get("id") or run.id,
-        utc=datetime.fromisoformat(manifest["created"]).astimezone(UTC).isoformat(timespec="seconds"),
-        minutes=_minutes(run),
-        machine=machine,
-        revision=manifest["git"]["revision"],
-        dirty=manifest["git"]["dirty"],
-        checks=str(checks.tally(run)),
-        rows=[_measured(run, case, bases) for case in run.numbers if run.case(case).system != "loopback"],
-    )
-
-
-def _minutes(run: Run) -> float:
-    """Return how long a run took, from its beginning to the end of its last window; 0 where that is not known."""
-    begun = run.ledger["utc"].dropna()
-    if begun.empty:
-        return 0.0
-    last = begun.idxmax()
-    ended = datetime.fromisoformat(begun[last]) + timedelta(seconds=float(run.ledger.loc[last, "window_s"]))
-    return round(max(0.0, (ended - datetime.fromisoformat(run.manifest["created"])).total_seconds()) / 60, 2)
-
-
-def baselines(run: Run) -> dict[int, tuple[int, tuple[str, ...]]]:
-    """Return for each case that has a headline ratio the case to divide by, and the quantities.
-
-    overview: raw sockets over the same transport under the same placement; of two clients the calls per second of one.
-    compare: B over A; else each case over the first. Twins, equal cases under two names, are no headline.
-    """
-    cases = [case for case in run.numbers if run.case(case).system != "loopback"]
-    if run.plan.notebook != "overview":
-        others = [case for case in cases if run.case(case) != run.case(cases[0])]
-        return dict.fromkeys(others, (cases[0], (RTT_RATIO, CPU_RATIO)))
-    found: dict[int, tuple[int, tuple[str, ...]]] = {}
-    for case in cases:
-        of = run.case(case)
-        place = {"transport": of.transport, "placement": of.placement, "clients": 1}
-        base = run.first(system=BASELINE if of.clients == 1 else of.system, **place)
-        if base is not None and run.case(base) != of:  # its twin is an A/A pair
-            found[case] = (base, (RTT_RATIO, CPU_RATIO) if of.clients == 1 else (RATE_RATIO,))
-    return found
-
-
-COLUMNS = {RTT_RATIO: P50, CPU_RATIO: CPU, RATE_RATIO: RATE}
-
-
-def _measured(run: Run, case: int, bases: dict[int, tuple[int, tuple[str, ...]]]) -> Measured:
-    base, quantities = bases.get(case, (None, ()))
-    estimates = {} if base is None else {name: _estimate(run, base, case, COLUMNS[name]) for name in quantities}
-    return Measured(
-        case=factors(run.case(case)),
-        over="" if base is None else in_words(factors(run.case(base))),
-        ratios={name: estimate for name, estimate in estimates.items() if estimate},
-        p50_us=_level(run, case, P50),
-        cpu_us=_level(run, case, CPU),
-        rate_per_s=_level(run, case, RATE),
-    )
-
-
-def _estimate(run: Run, base: int, case: int, name: str) -> Estimate | None:
-    """Return ln(case / base): the Hodges-Lehmann median over blocks; None where no block has both."""
-    logs = ratios(run, base, case, name).to_numpy()
-    if len(logs) < 2:
-        return None
-    found = intervals.paired_shift(logs)
-    error = standard_error(found, len(logs)) if found.has_ends else float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
-    return Estimate(round(found.middle, 5), round(error, 5), len(logs))
-
-
-def _level(run: Run, case: int, name: str) -> float | None:
-    level = float(values(run, case, name).median())
-    return None if math.isnan(level) else float(f"{level:.4g}")
-
-
-def factors(case: Case) -> dict[str, Any]:
-    """Return the factors of a case that are not the usual ones; of options those that do not mean the same as none."""
-    usual = Case("", "")
-    changed = {of.name: value for of in fields(case) if (value := getattr(case, of.name)) != getattr(usual, of.name)}
-    options = {name: value for name, value in case.options.items() if value not in SAME_AS_ABSENT.get(name, ())}
-    changed.pop("content", None)  # a user's own message, which its name stands for
-    return {name: value for name, value in (changed | {"options": options}).items() if value != {}}
-
-
-def in_words(case: dict[str, Any]) -> str:
-    """Return the factors of a case in words, its options left out."""
-    of = {name: case.get(name, getattr(Case("", ""), name)) for name in NAMED}
-    more = [f"{of['payload_bytes']:,} B"] * (of["payload_bytes"] != 1000)
-    more += [counted(of["clients"], "client")] * (of["clients"] > 1) + [of["message"]] * (of["message"] != "bytes")
-    return " ".join([of["system"], of["transport"], of["placement"], *more])
-
-
-def key(*parts: object) -> str:
-    """Return a text that is equal for equal cases."""
-    return msgspec.json.encode(parts, order="sorted").decode()
+APART, SHARED = "split", "same"  # a CPU each orders systems: nobody deploys client and server on one CPU
+ALIKE = 1.3  # raw sockets take at most so many times as long on one machine as at another time, in the median
 
 
 @dataclass(frozen=True)
 class Row:
-    """One headline ratio in all occasions that have it, in their order; None where one lacks it.
+    """One ratio on all occasions that have it: ln, the mean over the occasions of each machine.
 
-    machines: the machine_id of each occasion.
+    on: by the machine's number. estimates: of each occasion, in their order; None where one lacks it. machines: the
+    number of the machine of each occasion.
     """
 
     measured: Measured
     quantity: str
     estimates: tuple[Estimate | None, ...]
-    machines: tuple[str, ...]
+    machines: tuple[int, ...]
 
     @property
     def system(self) -> str:
@@ -241,47 +54,65 @@ class Row:
         return case["transport"], case.get("placement", "same"), case.get("clients", 1)
 
     @cached_property
-    def predictions(self) -> tuple[Prediction, ...]:
-        """What a new occasion will measure, on each machine: those with enough occasions, all if none has them."""
-        return _by_machine([(of.ln, of.error) if of else None for of in self.estimates], self.machines)
+    def on(self) -> dict[int, float]:
+        """The mean over the occasions of each machine, by its number."""
+        return {machine: fmean(logs) for machine, logs in self.of_each.items()}
 
     @cached_property
-    def prediction(self) -> Prediction:
-        """What a new occasion will measure on one of the machines: the outermost ends."""
-        return _outermost(self.predictions)
+    def of_each(self) -> dict[int, list[float]]:
+        """What each machine's occasions measured."""
+        found: dict[int, list[float]] = {}
+        for estimate, machine in zip(self.estimates, self.machines, strict=True):
+            if estimate is not None:
+                found.setdefault(machine, []).append(estimate.ln)
+        return found
 
-    def order(self, other: "Row") -> Prediction:
-        """Return what a new occasion will measure of ln(other / this) on one of the machines that have both."""
-        both = [
-            (b.ln - a.ln, math.hypot(a.error, b.error)) if a and b else None
-            for a, b in zip(self.estimates, other.estimates, strict=True)
-        ]
-        return _outermost(_by_machine(both, self.machines))
+    @property
+    def middle(self) -> float:
+        """The mean over the machines."""
+        return fmean(self.on.values())
 
-
-def _by_machine(effects: Sequence[tuple[float, float] | None], machines: Sequence[str]) -> tuple[Prediction, ...]:
-    """Return the prediction of each machine from its occasions; those without ends only if no machine has enough."""
-    of_each: dict[str, list[tuple[float, float]]] = {}
-    for effect, machine in zip(effects, machines, strict=True):
-        if effect:
-            of_each.setdefault(machine, []).append(effect)
-    found = [predict(*zip(*known, strict=True)) for known in of_each.values()]
-    return tuple(of for of in found if of.has_ends) or tuple(found)
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest mean of a machine."""
+        return min(self.on.values()), max(self.on.values())
 
 
-def _outermost(predictions: Sequence[Prediction]) -> Prediction:
-    """Return one prediction for all machines: the mean of their estimates, and the outermost ends."""
-    return Prediction(
-        k=sum(of.k for of in predictions),
-        middle=sum(of.middle for of in predictions) / len(predictions) if predictions else math.nan,
-        low=min((of.low for of in predictions), default=math.nan),
-        high=max((of.high for of in predictions), default=math.nan),
-        tau=max((of.tau for of in predictions), default=math.nan),
-    )
+def machine_numbers(occasions: Sequence[Occasion]) -> tuple[int, ...]:
+    """Return for each occasion the number of its machine: one name, and a baseline that takes as long as before.
+
+    Two virtual machines of one kind can be two threads of one core or two cores: raw sockets then differ by a factor.
+    """
+    known: list[list[Occasion]] = []
+    found = []
+    for occasion in occasions:
+        number = next((place for place, of in enumerate(known) if all(_are_alike(occasion, one) for one in of)), None)
+        if number is None:
+            number = len(known)
+            known.append([])
+        known[number].append(occasion)
+        found.append(number)
+    return tuple(found)
+
+
+def _are_alike(one: Occasion, other: Occasion) -> bool:
+    levels, before = of_baseline(one), of_baseline(other)
+    apart = [abs(math.log(levels[place] / before[place])) for place in levels.keys() & before.keys()]
+    return one.machine.machine_id == other.machine.machine_id and max(apart, default=0.0) <= math.log(ALIKE)
+
+
+def of_baseline(occasion: Occasion) -> dict[tuple[str, str], float]:
+    """Return the median RTT of raw sockets with one client in us, by transport and placement."""
+    rows = (row for row in occasion.rows if row.case["system"] == BASELINE and row.p50_us is not None)
+    one_client = ((row.case, row.p50_us) for row in rows if row.case.get("clients", 1) == 1)
+    found: dict[tuple[str, str], float] = {}
+    for case, level in one_client:
+        found.setdefault((case["transport"], case.get("placement", "same")), float(level or 0.0))
+    return found
 
 
 def rows(occasions: Sequence[Occasion]) -> list[Row]:
-    """Return the headline ratios of occasions, in the order in which they first occur."""
+    """Return the ratios of occasions, in the order in which they first occur."""
     cases: dict[str, tuple[Measured, str]] = {}
     found: dict[str, dict[int, Estimate]] = {}
     for place, occasion in enumerate(occasions):
@@ -290,305 +121,234 @@ def rows(occasions: Sequence[Occasion]) -> list[Row]:
                 same = key(measured.case, measured.over, quantity)
                 cases.setdefault(same, (measured, quantity))
                 found.setdefault(same, {}).setdefault(place, estimate)  # of a case that is there twice the first
-    machines = tuple(occasion.machine.machine_id for occasion in occasions)
+    machines = machine_numbers(occasions)
     return [
         Row(measured, quantity, tuple(found[same].get(place) for place in range(len(occasions))), machines)
         for same, (measured, quantity) in cases.items()
     ]
 
 
-Item = TypeVar("Item")
-
-
-def tiers(ordered: Sequence[Item], is_before: Callable[[Item, Item], bool]) -> list[list[Item]]:
-    """Return items, the best first, in tiers: a new one begins with an item that the first of the tier is before.
-
-    So no item of a tier is shown to be behind its first. Items of neighbouring tiers may not be ordered: ``ranks``
-    reports which. (Where items that cannot be ordered always share a tier, a few of them join all others.)
-    """
-    made: list[list[Item]] = []
-    for item in ordered:
-        if not made or is_before(made[-1][0], item):
-            made.append([])
-        made[-1].append(item)
-    return made
-
-
-def ranks(ordered: Sequence[Item], is_before: Callable[[Item, Item], bool]) -> list[tuple[int, int]]:
-    """Return for each item its best and its worst rank, from 1: by how many are ordered before and behind it."""
-    return [
-        (
-            1 + sum(is_before(other, item) for other in ordered),
-            len(ordered) - sum(is_before(item, other) for other in ordered),
-        )
-        for item in ordered
-    ]
-
-
-def in_order(found: Iterable[Row], transport: str, placement: str) -> list[Row]:
+def ordered(found: Iterable[Row], transport: str, placement: str = APART) -> list[Row]:
     """Return raw sockets and the RTT ratios of one client over a transport under a placement, the shortest first."""
     alike = [row for row in found if (*row.place, row.quantity) == (transport, placement, 1, RTT_RATIO)]
-    return sorted([*map(_itself, alike[:1]), *alike], key=lambda row: row.prediction.middle)
+    return sorted([*map(_baseline, alike[:1]), *alike], key=lambda row: row.middle)
 
 
-def is_before(first: Row, second: Row) -> bool:
-    """Return whether a new occasion will measure a shorter RTT for the first: on each machine, by the intervals.
-
-    The prediction interval of the ratio of their RTTs then excludes 1 on each machine, on the same side. Without three
-    occasions on one machine nothing is ordered.
-    """
-    return first.order(second).low > 0
-
-
-def in_tiers(found: Iterable[Row], transport: str, placement: str) -> list[list[Row]]:
-    """Return the RTT ratios of one client over a transport under a placement in tiers, the shortest RTT first."""
-    return tiers(in_order(found, transport, placement), is_before)
-
-
-def _itself(row: Row) -> Row:
+def _baseline(row: Row) -> Row:
     """Return the ratio of a row's baseline to itself."""
     transport, placement, _ = row.place
     case = {"system": BASELINE, "transport": transport, "placement": placement}
     return Row(Measured(case), row.quantity, (Estimate(0.0, 0.0, 0),) * len(row.estimates), row.machines)
 
 
-def places(found: Iterable[Row]) -> list[tuple[str, str]]:
-    """Return the transports and placements of which the systems with one client are compared with raw sockets."""
-    of_sockets = (row for row in found if row.quantity == RTT_RATIO and row.measured.over.startswith(f"{BASELINE} "))
-    return sorted({row.place[:2] for row in of_sockets})
+class HeldOut:
+    """How far a machine is from what others say, as each machine was from what the others said of it.
 
-
-def ratio_text(*predictions: Prediction) -> str:
-    """Return a predicted ratio with its interval: "2.31 [2.10, 2.54]"; without ends from fewer than three occasions.
-
-    Of several predictions: the smallest and the largest ratio, and the outermost ends: "2.31 to 2.80 [2.10, 3.12]".
+    Of some values on some machines each (ln of a ratio), all of one kind: one quantity under one placement.
     """
-    middles = sorted(times(one.middle) for one in predictions)
-    low, high = min(one.low for one in predictions), max(one.high for one in predictions)
-    ends = [value if math.isnan(value) else times(value) for value in (low, high)]
-    first, low_text, _ = ratio_ends(middles[0], *ends)
-    last, _, high_text = ratio_ends(middles[-1], *ends)
-    middle = first if first == last else f"{first} to {last}"
-    return middle if math.isnan(low) else f"{middle} [{low_text}, {high_text}]"
+
+    def __init__(self, values: Iterable[dict[int, float]]) -> None:
+        self._values = [of for of in values if len(of) > 1]
+
+    @property
+    def most(self) -> int:
+        """From how many machines the predictions are at most that were tried."""
+        return max((len(of) - 1 for of in self._values), default=0)
+
+    def reach(self, known: int) -> float:
+        """Return within which ln ratio 95 % of the predictions from so many machines were; infinite if none was tried.
+
+        The rank that covers one more value of the same kind (split conformal prediction: Vovk et al. 2005).
+        """
+        known = min(known, self.most)
+        if not known:
+            return math.inf
+        off = sorted(
+            abs(here - fmean(of[machine] for machine in chosen))
+            for of in self._values
+            for own, here in of.items()
+            for chosen in itertools.combinations(of.keys() - {own}, known)
+        )
+        return off[min(len(off) - 1, math.ceil((len(off) + 1) * CONFIDENCE) - 1)]
 
 
-def table(occasions: Sequence[Occasion]) -> pd.DataFrame:
-    """Return a table of text: each headline ratio in each occasion, and what a new one will measure."""
-    shown = []
-    for row in rows(occasions):
-        of_each = {
-            f"#{number}": f"{times(estimate.ln):.3g}" if estimate else ""
-            for number, estimate in enumerate(row.estimates, 1)
-        }
-        case = {"case": row.measured.words, "over": row.measured.over, "quantity": row.quantity}
-        shown.append(case | of_each | {"new occasion [95 %]": ratio_text(*row.predictions)})
-    return pd.DataFrame(shown).set_index("case") if shown else pd.DataFrame()
+def elsewhere(found: Iterable[Row], quantity: str, placement: str) -> HeldOut:
+    """Return how far the ratios of one quantity under one placement are off on a machine from what others say."""
+    return HeldOut(row.on for row in found if row.quantity == quantity and row.place[1] == placement)
 
 
-def described(occasions: Sequence[Occasion]) -> str:
-    """Return when and where the occasions were, in one sentence, and what limits what they say."""
-    machines = {occasion.machine.machine_id: occasion.machine for occasion in occasions}
-    days = list(dict.fromkeys(f"{occasion.began:%Y-%m-%d}" for occasion in occasions))
-    where = listed(dict.fromkeys(machine.words for machine in machines.values()))
-    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    text = f"{counted(len(occasions), 'occasion')} on {counted(len(machines), 'machine')} ({where}), {when}."
-    return " ".join([text, *limits(occasions)])
-
-
-def limits(occasions: Sequence[Occasion]) -> list[str]:
-    """Return sentences on what a prediction from these occasions does not cover."""
-    found = []
-    if len(occasions) < LEAST_OCCASIONS:
-        found.append(f"A prediction needs at least {LEAST_OCCASIONS} occasions.")
-    of_each = _of_each_machine(occasions).values()
-    spans = sorted(max(began) - min(began) for own in of_each if len(began := [of.began for of in own]) > 1)
-    if spans and spans[0] < DAY:
-        where = "They" if len(of_each) == 1 else "Those of a machine"
-        within = " to ".join(dict.fromkeys((_in_words(spans[0]), _in_words(spans[-1]))))
-        apart = " Measure hours apart (`--apart 3h`)." * (spans[0] < CLOSE)
-        found.append(f"{where} are within {within}: a prediction holds for such a time, not for another day.{apart}")
-    few = [own for own in of_each if len(own) < LEAST_OCCASIONS]
-    if few and len(few) < len(of_each):
-        found.append(f"A machine with fewer than {LEAST_OCCASIONS} occasions predicts nothing here.")
-    if found_later := later_text(occasions):
-        found.append(found_later)
-    found.append("Another machine can lie outside the intervals.")
-    if found_elsewhere := elsewhere_text(occasions):
-        found.append(found_elsewhere)
-    return found
-
-
-def _in_words(span: timedelta) -> str:
-    """Return a span of time in minutes, or in hours: "17 minutes", "1.9 hours"."""
-    minutes = span / timedelta(minutes=1)
-    return counted(round(minutes), "minute") if span < CLOSE else f"{minutes / 60:.2g} hours"
+def apart(first: Row, second: Row) -> dict[int, float]:
+    """Return ln(second / first) on each machine that has both."""
+    return {machine: second.on[machine] - first.on[machine] for machine in first.on.keys() & second.on.keys()}
 
 
 @dataclass(frozen=True)
-class Against:
-    """How a new occasion agrees with earlier ones.
+class Order:
+    """Systems in order, and which of two a new machine will find faster; rows: the shortest RTT first."""
 
-    pairs: how many pairs of systems with one client over one baseline the earlier ones order. reversed: those that the
-    new one has in the other order. inside: how many ratios lie in their prediction intervals. outside:
-    the others. is_here: the earlier ones have occasions of the new one's machine, which alone then count.
+    rows: list[Row]
+
+    @cached_property
+    def _held_out(self) -> HeldOut:
+        return HeldOut(apart(first, second) for first, second in itertools.combinations(self.rows, 2))
+
+    @cached_property
+    def _reaches(self) -> list[float]:
+        return [self._held_out.reach(known) for known in range(self._held_out.most + 1)]
+
+    def is_before(self, first: Row, second: Row) -> bool:
+        """Return whether one system is faster by more than the ratio of two systems may change with the machine."""
+        found = apart(first, second)
+        return bool(found) and fmean(found.values()) > self._reaches[min(len(found), self._held_out.most)]
+
+    @cached_property
+    def ranks(self) -> list[tuple[int, int]]:
+        """The best and the worst rank of each, from 1: by how many are before it, and how many behind."""
+        return [
+            (
+                1 + sum(self.is_before(other, row) for other in self.rows),
+                len(self.rows) - sum(self.is_before(row, other) for other in self.rows),
+            )
+            for row in self.rows
+        ]
+
+
+@dataclass(frozen=True)
+class Score:
+    """How forecasts did: of ratios, those inside their intervals and the middle factor to an end; of pairs, the order.
+
+    is_known: the forecasts are for machines with earlier occasions. Of none the shares are NaN.
     """
 
-    pairs: int
-    reversed: list[tuple[Row, Row]]
-    inside: int
-    outside: list[tuple[Row, Estimate]]
-    is_here: bool
+    is_known: bool
+    inside: int = 0
+    reaches: tuple[float, ...] = ()
+    outside: tuple[tuple[Row, float, float, float], ...] = ()
+    pairs: int = 0
+    reversed: tuple[tuple[Row, Row], ...] = ()
 
     @property
-    def order_share(self) -> float:
-        """The share of the ordered pairs that keep their order; NaN of none."""
+    def ratios(self) -> int:
+        """How many ratios were forecast."""
+        return len(self.reaches)
+
+    @property
+    def coverage(self) -> float:
+        """The share of the ratios inside."""
+        return self.inside / self.ratios if self.ratios else math.nan
+
+    @property
+    def factor(self) -> float:
+        """The median factor between the middle of an interval and its ends."""
+        return math.exp(sorted(self.reaches)[self.ratios // 2]) if self.ratios else math.nan
+
+    @property
+    def order(self) -> float:
+        """The share of the ordered pairs that keep their order."""
         return 1 - len(self.reversed) / self.pairs if self.pairs else math.nan
 
-    @property
-    def share(self) -> float:
-        """The share of the ratios that lie inside; NaN of none."""
-        count = self.inside + len(self.outside)
-        return self.inside / count if count else math.nan
-
-
-HOLDS = 0.9  # of what was published, at least
-
-
-def against(published: Sequence[Occasion], new: Occasion) -> Against:
-    """Return which published orders and ratios a new occasion repeats: those of its own machine, if there are any."""
-    itself = (new.run, new.machine.machine_id)  # what contains it does not predict it
-    published = [of for of in published if (of.run, of.machine.machine_id) != itself]
-    here = [of for of in published if of.machine.machine_id == new.machine.machine_id]
-    found = rows([new, *(here if len(here) >= LEAST_OCCASIONS else published)])
-    both = [(replace(row, estimates=(None, *row.estimates[1:])), row.estimates[0]) for row in found]
-    common = [(row, measured) for row, measured in both if measured and any(row.estimates)]
-    inside, outside = 0, []
-    for row, measured in common:
-        if row.prediction.has_ends and row.prediction.low <= measured.ln <= row.prediction.high:
-            inside += 1
-        elif row.prediction.has_ends:
-            outside.append((row, measured))
-    pairs, changed = 0, []
-    for (first, one), (second, two) in itertools.combinations(common, 2):
-        if not _are_alike(first, second):
-            continue
-        order = first.order(second)
-        if order.low > 0 or order.high < 0:
-            pairs += 1
-            if (two.ln > one.ln) != (order.low > 0):
-                changed.append((first, second) if order.low > 0 else (second, first))
-    return Against(pairs, changed, inside, outside, len(here) >= LEAST_OCCASIONS)
-
-
-def _are_alike(first: Row, second: Row) -> bool:
-    """Return whether two ratios are of one client's RTTs over one baseline, so that their order means something."""
-    of_each = [(row.quantity, row.place, row.measured.over) for row in (first, second)]
-    return of_each[0] == of_each[1] and first.quantity == RTT_RATIO
-
-
-def against_text(found: Against, new: Occasion) -> str:
-    """Return how many orders and ratios hold, and those that do not."""
-    if math.isnan(found.share):
-        return f"{new.run}: no ratio in common that has a prediction interval"
-    lines = [f"{new.run}, compared with occasions of {'this machine' if found.is_here else 'other machines'}:"]
-    if found.pairs:
-        lines.append(
-            _share_text(found.pairs - len(found.reversed), found.pairs, "ordered pairs of systems", "keep their order")
+    def __add__(self, other: "Score") -> "Score":
+        return Score(
+            self.is_known,
+            self.inside + other.inside,
+            self.reaches + other.reaches,
+            self.outside + other.outside,
+            self.pairs + other.pairs,
+            self.reversed + other.reversed,
         )
-        lines += [
-            f"  reversed: {first.measured.words} was published as faster than {second.measured.words}"
-            for first, second in found.reversed
-        ]
-    count = found.inside + len(found.outside)
-    lines.append(_share_text(found.inside, count, "ratios", "lie inside their prediction intervals"))
-    lines += [
-        f"  outside: {row.measured.words} over {row.measured.over}, {row.quantity}: "
-        f"{times(measured.ln):.3g} here, published {ratio_text(*row.predictions)}"
-        for row, measured in found.outside
+
+
+def score(earlier: Sequence[Occasion], new: Occasion) -> Score:
+    """Return how an occasion agrees with what the earlier ones forecast: of its own machine, or of one more."""
+    itself = (new.run, new.machine.machine_id)  # what contains it does not forecast it
+    occasions = [*(of for of in earlier if (of.run, of.machine.machine_id) != itself), new]
+    found = rows(occasions)
+    here = machine_numbers(occasions)[-1]
+    is_known = here in machine_numbers(occasions)[:-1]
+    before = rows(occasions[:-1])
+    by_key = {key(row.measured.case, row.measured.over, row.quantity): row for row in before}
+    common = [
+        (by_key[name], row.estimates[-1].ln)
+        for row in found
+        if row.estimates[-1] and (name := key(row.measured.case, row.measured.over, row.quantity)) in by_key
     ]
-    return "\n".join(lines)
+    made = Score(is_known)
+    kinds = {kind: [pair for pair in common if _kind(pair[0]) == kind] for kind in {_kind(row) for row, _ in common}}
+    for pairs in kinds.values():
+        quantity, placement, _ = _kind(pairs[0][0])
+        alike = [row for row in before if _kind(row) == _kind(pairs[0][0])]
+        spread, others = within(alike), elsewhere(before, quantity, placement)
+        for row, measured in pairs:
+            if is_known:
+                middle, reach = row.on.get(here, math.nan), spread.reach(len(row.of_each.get(here, ())))
+            else:
+                middle, reach = row.middle, others.reach(len(row.on))
+            if math.isnan(middle) or math.isinf(reach):
+                continue
+            is_inside = abs(measured - middle) <= reach
+            off = () if is_inside else ((row, measured, middle, reach),)
+            made += Score(is_known, int(is_inside), (reach,), off)
+    return made + _orders(before, common, is_known)
 
 
-def later(occasions: Sequence[Occasion]) -> Against | None:
-    """Return how the last occasion of each machine agrees with what its earlier ones predict; None without enough."""
-    of_each = [sorted(own, key=lambda of: of.began) for own in _of_each_machine(occasions).values()]
-    return _in_all([against(own[:-1], own[-1]) for own in of_each if len(own) > LEAST_OCCASIONS])
+def _kind(row: Row) -> tuple[str, str, int]:
+    return row.quantity, row.place[1], row.place[2]
 
 
-def later_text(occasions: Sequence[Occasion]) -> str:
-    """Return in a sentence how well a machine's earlier occasions predict its last one; "" without enough of them."""
-    found = later(occasions)
-    if found is None:
-        return ""
-    return (
-        "The last occasion of a machine was also predicted by its earlier ones, where there are at least "
-        f"{LEAST_OCCASIONS}: {found.order_share:.0%} of the predicted orders of two systems hold in it, and "
-        f"{found.share:.0%} of its ratios lie inside the predicted intervals."
-    )
+def _orders(before: Sequence[Row], common: Sequence[tuple[Row, float]], is_known: bool) -> Score:
+    """Return how many pairs of systems with one client and a CPU each keep the order that was forecast."""
+    measured = {id(row): ln for row, ln in common}
+    made = Score(is_known)
+    for transport in dict.fromkeys(row.place[0] for row in before):
+        order = Order(ordered(before, transport))
+        known = [(row, measured.get(id(row), math.nan if row.measured.over else 0.0)) for row in order.rows]
+        known = [(row, ln) for row, ln in known if not math.isnan(ln)]
+        for (first, one), (second, two) in itertools.combinations(known, 2):
+            if order.is_before(first, second):
+                made += Score(is_known, pairs=1, reversed=((first, second),) if two < one else ())
+    return made
 
 
-def elsewhere(occasions: Sequence[Occasion]) -> Against | None:
-    """Return how the occasions of each machine agree with what those of the other machines predict; None of one."""
-    of_each = _of_each_machine(occasions)
-    if len(of_each) < 2:
-        return None
-    return _in_all(
-        [
-            against([other for machine, many in of_each.items() if machine != here for other in many], new)
-            for here, own in of_each.items()
-            for new in own
-        ]
-    )
+@dataclass(frozen=True)
+class Within:
+    """How far two occasions of one machine are apart: the pooled deviation of ratios of one kind."""
+
+    deviation: float
+    freedom: int
+
+    def reach(self, known: int) -> float:
+        """Return how far one more occasion may be from the mean of so many, with 95 %; infinite where that is unknown.
+
+        Student's t, whose degrees of freedom are those of the occasions: all ratios of one occasion vary together.
+        """
+        if not known or self.freedom < 1:
+            return math.inf
+        return float(special.stdtrit(self.freedom, (1 + CONFIDENCE) / 2)) * self.deviation * math.sqrt(1 + 1 / known)
 
 
-def _of_each_machine(occasions: Sequence[Occasion]) -> dict[str, list[Occasion]]:
-    of_each: dict[str, list[Occasion]] = {}
-    for of in occasions:
-        of_each.setdefault(of.machine.machine_id, []).append(of)
-    return of_each
+def within(found: Sequence[Row]) -> Within:
+    """Return how far occasions of one machine are apart, from all machines and ratios together."""
+    groups = [logs for row in found for logs in row.of_each.values() if len(logs) > 1]
+    squares = sum(sum((ln - fmean(logs)) ** 2 for ln in logs) for logs in groups)
+    count = sum(len(logs) - 1 for logs in groups)
+    machines = [machine for row in found[:1] for machine in row.machines]
+    freedom = len(machines) - len(set(machines))
+    return Within(math.sqrt(squares / count) if count else 0.0, freedom if count else 0)
 
 
-def _in_all(found: Sequence[Against]) -> Against | None:
-    """Return several comparisons as one; None if no ratio was predicted."""
-    found = [of for of in found if of.inside or of.outside]
-    if not found:
-        return None
-    return Against(
-        pairs=sum(of.pairs for of in found),
-        reversed=[pair for of in found for pair in of.reversed],
-        inside=sum(of.inside for of in found),
-        outside=[row for of in found for row in of.outside],
-        is_here=all(of.is_here for of in found),
-    )
+def scores(occasions: Sequence[Occasion]) -> tuple[Score, Score]:
+    """Return how well each occasion was forecast by those before it: of known machines, and of new ones."""
+    known, new = Score(True), Score(False)
+    in_time = sorted(occasions, key=lambda of: of.began)
+    for place in range(1, len(in_time)):
+        found = score(in_time[:place], in_time[place])
+        known, new = (known + found, new) if found.is_known else (known, new + found)
+    return known, new
 
 
-def elsewhere_text(occasions: Sequence[Occasion]) -> str:
-    """Return in a sentence how well the machines predict each other; "" of one machine."""
-    found = elsewhere(occasions)
-    if found is None:
-        return ""
-    return (
-        f"Each of these machines was also predicted without its own occasions: {found.order_share:.0%} of the "
-        f"predicted orders of two systems hold there, and {found.share:.0%} of the ratios lie inside the predicted "
-        f"intervals.{_between_machines(occasions)}"
-    )
-
-
-def _between_machines(occasions: Sequence[Occasion]) -> str:
-    """Return by how much RTT ratios differ between machines with enough occasions; "" if that is one machine."""
-    middles = [[of.middle for of in row.predictions] for row in rows(occasions) if row.quantity == RTT_RATIO]
-    apart = [max(of_row) - min(of_row) for of_row in middles if len(of_row) > 1]
-    if not apart:
-        return ""
-    return (
-        " The RTT ratio of a system on the machine where it is largest, divided by that where it is smallest, is "
-        f"{times(float(np.median(apart))):.2f} in the median and {times(max(apart)):.2f} at most."
-    )
-
-
-def _share_text(good: int, count: int, what: str, doing: str) -> str:
-    """Return which part of what was published holds, and whether that is enough."""
-    holds = "holds" if good >= HOLDS * count else "does not hold"
-    return (
-        f"{good} of {count} {what} ({good / count:.0%}) {doing}: what was published {holds} here (wanted: {HOLDS:.0%})"
-    )
+def left_out(occasions: Sequence[Occasion]) -> Score:
+    """Return how well each machine is forecast by the others: each of its occasions by all occasions of these."""
+    numbers, made = machine_numbers(occasions), Score(False)
+    for number, new in zip(numbers, occasions, strict=True):
+        made += score([of for own, of in zip(numbers, occasions, strict=True) if own != number], new)
+    return made

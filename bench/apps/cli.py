@@ -17,7 +17,6 @@ import click
 
 from bench.apps import threads
 from bench.apps.failures import end, status_and_text
-from bench.grammar.experiment import of_run
 from bench.text import plainly
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True}
@@ -100,6 +99,7 @@ def run(notebooks: tuple[str, ...], every: bool, yes: bool, parameters: tuple[tu
     parameters in the file; -p overrides them; notebook and figure are written under the scenario's name.
     All of them: python -m bench list --scenarios.
     """
+    threads.require("a notebook", *threads.FOR_A_NOTEBOOK)  # before what is slow to import
     from bench.apps.unattended import execute
 
     execute(list(notebooks), every, dict(parameters), echo, yes)
@@ -149,6 +149,7 @@ def show(run: str, unverified: bool, as_json: bool) -> None:
 def capacity(**asked: Any) -> None:
     """Find the highest open-loop rate at which SYSTEM meets an objective (SLO)."""
     from bench.apps import notebook
+    from bench.grammar.experiment import of_run
     from bench.text import unmarked
 
     run = notebook.search(**asked)

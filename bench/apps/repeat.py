@@ -8,7 +8,6 @@ from typing import Any
 import yaml
 
 from bench.errors import BenchError
-from bench.grammar.experiment import exists, experiment
 from bench.measurement.validation.profiles import PROFILES, usual_window_s
 from bench.plan.parameters import literal
 from bench.plan.plan import Plan
@@ -22,6 +21,8 @@ def command(folder: Folder) -> str:
     A run of an earlier version recorded no parameters: the command then holds those that its plan gives away, and a
     comment says so.
     """
+    from bench.grammar.experiment import exists, experiment  # slow to import
+
     plan, asked = folder.plan(), folder.manifest().get("parameters")
     usual = experiment(plan.notebook).parameters if exists(plan.notebook) else {}
     if sources := dict.fromkeys(case.source for case in plan.cases if case.source):

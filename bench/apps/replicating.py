@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from bench.analysis import replication
-from bench.analysis.replication import Occasion, Replicated, Row
+from bench.analysis import occasions as kept_of
+from bench.analysis import published, replication
+from bench.analysis.occasions import Occasion, Replicated
+from bench.analysis.published import Published
 from bench.apps import scenarios
 from bench.errors import DataError, UsageError
 from bench.grammar.experiment import OF_A_RUN, exists, experiment
@@ -49,16 +51,16 @@ def replicate(
     stem = notebook.partition(".")[0]
     if bool(names) != is_stored:
         raise UsageError("--runs goes with the names of runs: bench replicate NOTEBOOK --runs A B C")
-    published = load(file_of(against, stem)).occasions if against else []
+    earlier = load(file_of(against, stem)).occasions if against else []
     if names:
         occasions = read(names, stem)
     else:
         plan, asked = planned(notebook, dict(parameters))
-        made = measure(plan, asked, times or (1 if published else 3), seconds(apart), say)
-        occasions = [replication.of_run(run) for run in made]
+        made = measure(plan, asked, times or (1 if earlier else 3), seconds(apart), say)
+        occasions = [kept_of.of_run(run) for run in made]
     say(text(occasions))
-    for occasion in occasions if published else ():
-        say(f"\n{replication.against_text(replication.against(published, occasion), occasion)}")
+    for occasion in occasions if earlier else ():
+        say(f"\n{published.score_text(replication.score(earlier, occasion), occasion)}")
     if file:
         target = file_of(file, stem)
         say(f"\n{target} holds {len(keep(occasions, target, stem, although).occasions)} occasions")
@@ -141,8 +143,8 @@ def load(file: Path) -> Replicated:
     """Return stored occasions; DataError if the file cannot be used."""
     try:
         found = msgspec.json.decode(documents.read(file, MOST_BYTES), type=Replicated)
-        if found.version != replication.VERSION:
-            raise ValueError(f"it has version {found.version}, and this Roundtrip reads {replication.VERSION}")
+        if found.version != kept_of.VERSION:
+            raise ValueError(f"it has version {found.version}, and this Roundtrip reads {kept_of.VERSION}")
     except (OSError, ValueError) as reason:  # msgspec's errors are ValueErrors too
         why = getattr(reason, "strerror", None) or in_words(reason)
         raise DataError(f"cannot read occasions from {paths.shown(file)}: {why}") from reason
@@ -154,7 +156,7 @@ def read(names: Iterable[str], notebook: str) -> list[Occasion]:
     found: dict[str, Occasion] = {}
     for name in names:
         is_file = name == REFERENCE or name.endswith(".json")
-        many = load(file_of(name, notebook)).occasions if is_file else [replication.of_run(Run(stored.find(name)))]
+        many = load(file_of(name, notebook)).occasions if is_file else [kept_of.of_run(Run(stored.find(name)))]
         found |= {occasion.run: occasion for occasion in many}
     if others := [run for run in found if f"-{notebook}-" not in run]:
         raise UsageError(f"run {others[0]} is not of {notebook}: occasions are compared of one notebook")
@@ -178,7 +180,7 @@ def keep(occasions: Sequence[Occasion], file: Path, notebook: str, although: boo
         )
     before = load(file).occasions if file.exists() else []
     kept = {occasion.run: occasion for occasion in (*before, *occasions)}
-    found = Replicated(replication.VERSION, notebook, in_order(kept.values()))
+    found = Replicated(kept_of.VERSION, notebook, in_order(kept.values()))
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(file, encoded(found))
@@ -193,28 +195,15 @@ def encoded(replicated: Replicated) -> bytes:
 
 
 def text(occasions: Sequence[Occasion]) -> str:
-    """Return the ratios of each occasion with the prediction of a new one, tiers, and what limits them."""
+    """Return the ratios of each occasion and on each machine, the ranks, and how far forecasts reach."""
     numbered = [
         f"#{number} {occasion.utc} {occasion.run}; checks passed: {occasion.checks}"
         for number, occasion in enumerate(occasions, 1)
     ]
+    found = Published(occasions)
     with pd.option_context("display.width", 200):
-        frame = replication.table(occasions)
+        frame = published.table(occasions)
         shown = frame.reset_index().to_string(index=False) if len(frame) else "no ratio in them"
-    return "\n\n".join([replication.described(occasions), "\n".join(numbered), shown, *_tiers_text(occasions)])
-
-
-def _tiers_text(occasions: Sequence[Occasion]) -> list[str]:
-    """Return a paragraph for each transport and placement of which systems share a tier; none without an order."""
-    if len(occasions) < replication.LEAST_OCCASIONS:
-        return []
-    found, made = replication.rows(occasions), []
-    for transport, placement in replication.places(found):
-        tiers = replication.in_tiers(found, transport, placement)
-        lines = [f"  {number}  {', '.join(map(_member, tier))}" for number, tier in enumerate(tiers, 1)]
-        made.append("\n".join([f"Tiers over {transport}, placement {placement}, RTT over raw sockets:", *lines]))
-    return made
-
-
-def _member(row: Row) -> str:
-    return f"{row.system} {replication.ratio_text(*row.predictions) if row.measured.over else '(baseline)'}"
+    reach = filter(None, [published.reach_text(found), published.scores_text(found)])
+    ranks = published.ranks_text(occasions)
+    return "\n\n".join([published.described(found), "\n".join(numbered), shown, *ranks, *reach])

@@ -18,7 +18,7 @@ from typing import Any
 
 import bench
 from bench import systems
-from bench.apps import growing, scenarios, threads
+from bench.apps import growing, scenarios
 from bench.apps.scenarios import Chosen
 from bench.errors import BenchError, DataError, UsageError
 from bench.grammar.experiment import exists, experiment, refuse_unknown
@@ -94,9 +94,8 @@ def concluded(executed: Path, in_one_line: bool) -> list[str]:
 def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return parameters as the kernel needs them, which has another folder: a run's path is absolute.
 
-    BenchError, before a kernel is started, for too few threads, no such run, or a folder that cannot be written.
+    BenchError, before a kernel is started, for no such run, or a folder that cannot be written.
     """
-    threads.require("a notebook", *threads.FOR_A_NOTEBOOK)
     source = parameters.get("source", "measure")
     if source not in ("measure", "reference"):
         found = stored.find(source).path

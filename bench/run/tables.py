@@ -67,6 +67,8 @@ class Tables:
     def calls(self) -> AllCalls:
         """The calls of closed and open loads: the table ``samples``, as arrays that take little memory."""
         calls = gathered(self.folder.parts("samples", self._complete))
+        if unknown := sorted(calls.places.keys() - set(self.stored_ledger.index)):
+            raise self._contradiction(f"start {unknown[0]} has samples, and no row in the ledger")
         for row in self.stored_ledger[["case", "calls", "window_s", "errors"]].itertuples():
             of_start, most_ns = calls.of(row.Index), row.window_s * 1e9 + BEYOND_NS
             if of_start.size and max(of_start.t_send_ns.max(), of_start.rtt_ns.max()) > most_ns:

@@ -1,13 +1,15 @@
-"""Occasions of one plan: what is kept of a run, predictions, tiers, and whether they hold elsewhere."""
+"""Occasions of one plan: what is kept of a run, forecasts of another occasion or machine, ranks, and their scores."""
 
 import math
 
+import msgspec
+import numpy as np
 import pytest
 from handmade import handmade, in_turns
-from occasions import HERE, drawn, occasion
+from occasions import occasion
 
-from bench.analysis import acceptance, replication
-from bench.analysis.replication import RTT_RATIO, Machine
+from bench.analysis import acceptance, occasions, published, replication
+from bench.analysis.occasions import RTT_RATIO, Machine
 from bench.errors import DataError
 from bench.plan.case import Case
 
@@ -19,11 +21,11 @@ def test_overview_compares_with_raw_sockets_over_the_same_transport_under_the_sa
         for placement, clients in (("same", 1), ("split", 1), ("split", 2))
     ] + [Case("sockets", "tcp", placement="same"), Case("sockets", "ipc")]  # the last: a twin
     run = handmade(cases, [10, 20, 30, 40, 60, 70, 90, 95, 99, 30, 10], notebook="overview", calls=60)
-    kept = replication.of_run(run)
+    kept = occasions.of_run(run)
     found = {(row.measured.words, row.quantity): row for row in replication.rows([kept])}
-    assert math.exp(found["zeromq ipc same", RTT_RATIO].prediction.middle) == pytest.approx(4, rel=1e-3)
-    assert math.exp(found["zeromq ipc split", RTT_RATIO].prediction.middle) == pytest.approx(3, rel=1e-3)
-    assert math.exp(found["http_stdlib tcp same", RTT_RATIO].prediction.middle) == pytest.approx(3, rel=1e-3)
+    assert math.exp(found["zeromq ipc same", RTT_RATIO].middle) == pytest.approx(4, rel=1e-3)
+    assert math.exp(found["zeromq ipc split", RTT_RATIO].middle) == pytest.approx(3, rel=1e-3)
+    assert math.exp(found["http_stdlib tcp same", RTT_RATIO].middle) == pytest.approx(3, rel=1e-3)
     assert ("http_stdlib tcp split", RTT_RATIO) not in found  # its baseline was not measured
     assert ("sockets ipc same", RTT_RATIO) not in found
     assert found["zeromq ipc split 2 clients", "calls/s"].measured.over == "zeromq ipc split"
@@ -31,7 +33,7 @@ def test_overview_compares_with_raw_sockets_over_the_same_transport_under_the_sa
     assert kept.machine.machine_id == "0" and kept.dirty is False and len(kept.rows) == len(cases)
     run.folder.update(finished=False)
     with pytest.raises(DataError):
-        replication.of_run(type(run)(run.folder))
+        occasions.of_run(type(run)(run.folder))
 
 
 def test_compare_has_one_ratio_and_others_divide_by_their_first_case():
@@ -39,153 +41,137 @@ def test_compare_has_one_ratio_and_others_divide_by_their_first_case():
     three[2] = Case("nng", "tcp")
     for notebook, cases, wanted in (("compare", [two[0], *two], 1), ("latency", three, 2)):
         run = handmade(cases, [10, 10, 15], notebook=notebook, calls=60)
-        rtt = [row for row in replication.rows([replication.of_run(run)]) if row.quantity == RTT_RATIO]
+        rtt = [row for row in replication.rows([occasions.of_run(run)]) if row.quantity == RTT_RATIO]
         assert len(rtt) == wanted
         assert math.exp(rtt[-1].estimates[0].ln) == pytest.approx(1.5, rel=1e-3)
 
 
-def test_a_ratio_that_some_occasions_lack_is_predicted_from_the_others():
+MACHINES = [Machine(str(number), f"kind {number}", 2, "Linux", "6") for number in range(6)]
+
+
+def on_machines(truths, count, between, within=0.02, each=3, seed=1):
+    """Return occasions on some machines: ln ratios vary by ``between`` machines, and by ``within`` occasions of one."""
+    random, made = np.random.default_rng(seed), []
+    for machine in MACHINES[:count]:
+        levels = {name: ln + between * random.normal() for name, ln in truths.items()}
+        for _ in range(each):
+            ratios = {name: ln + within * random.normal() for name, ln in levels.items()}
+            made.append(occasion(len(made), ratios, machine=machine))
+    return made
+
+
+def test_a_ratio_is_the_mean_of_each_machine_and_its_ends_are_those_of_machines():
+    found = replication.rows(on_machines({"a": 1.0}, 2, between=0, within=0))
+    row = found[0]
+    assert row.on == {0: 1.0, 1: 1.0} and row.middle == 1.0 and row.ends == (1.0, 1.0)
+    elsewhere = occasion(2, {"a": 5.0}, machine=MACHINES[3])
+    far = replication.rows([occasion(0, {"a": 1.0}), occasion(1, {"a": 2.0}), elsewhere])[0]
+    assert far.on == {0: 1.5, 1: 5.0} and far.ends == (1.5, 5.0)
+    assert published.ratio_text(far) == "4.48 to 148"
+
+
+def test_a_ratio_that_some_occasions_lack_is_of_the_others():
     occasions = [occasion(number, {"nng": 1.0} | ({"rpyc": 2.0} if number else {})) for number in range(4)]
     nng, _, rpyc, _ = replication.rows(occasions)
-    assert nng.prediction.k == 4 and rpyc.prediction.k == 3 and rpyc.estimates[0] is None
-    assert replication.table(occasions).loc["rpyc ipc split", "#1"].tolist() == ["", ""]
+    assert len(nng.of_each[0]) == 4 and len(rpyc.of_each[0]) == 3 and rpyc.estimates[0] is None
+    assert published.table(occasions).loc["rpyc ipc split", "#1"].tolist() == ["", ""]
 
 
-def test_a_new_occasion_lies_inside_its_prediction_and_another_level_does_not():
-    truths = {f"s{number}": number / 5 for number in range(25)}
-    published = drawn(1, 5, truths, tau=0.05)
-    holds = replication.against(published, drawn(2, 1, truths, tau=0.05)[0])
-    assert holds.share >= replication.HOLDS and holds.inside + len(holds.outside) == 50
-    moved = replication.against(published, occasion(9, {name: ln + 1 for name, ln in truths.items()}))
-    assert moved.share == 0 and "does not hold" in replication.against_text(moved, published[0])
-    assert moved.order_share > replication.HOLDS  # all ratios are larger, and the systems in the same order
-    reverse = replication.against(published, occasion(9, {name: -ln for name, ln in truths.items()}))
-    assert reverse.order_share < 0.1 and len(reverse.reversed) > 200
-    assert math.isnan(replication.against(published[:2], published[3]).share)  # two occasions predict nothing
+def test_a_machine_of_one_name_whose_sockets_take_another_time_is_another_machine():
+    one, other = occasion(0, {"a": 1.0}), occasion(1, {"a": 2.0})
+    assert replication.machine_numbers([one, other]) == (0, 0)
+    slower = msgspec.structs.replace(other, rows=[msgspec.structs.replace(row, p50_us=26.0) for row in other.rows])
+    assert replication.machine_numbers([one, slower, other]) == (0, 1, 0)
+    assert replication.machine_numbers([one, occasion(1, {"a": 2.0}, machine=MACHINES[2])]) == (0, 1)
 
 
-def letters(text, pairs):
-    """Return tiers of letters that can be ordered unless they are one of some pairs."""
-    return ["".join(tier) for tier in replication.tiers(text, lambda a, b: a + b not in pairs.split())]
-
-
-def test_a_tier_begins_with_an_item_that_the_first_of_the_one_before_is_before():
-    assert letters("abc", "") == ["a", "b", "c"]
-    assert letters("abc", "ab bc") == ["ab", "c"]  # b and c cannot be ordered either: their ranks overlap
-    assert letters("abcd", "ab cd") == ["ab", "cd"]
-    assert letters("abcd", "ab ac ad") == ["abcd"]
-    assert letters("", "") == []
-
-
-def test_a_rank_counts_those_that_are_ordered_before_and_behind():
-    def ranks(text, pairs):
-        return replication.ranks(text, lambda a, b: a < b and a + b not in pairs.split())
-
-    assert ranks("abc", "") == [(1, 1), (2, 2), (3, 3)]
-    assert ranks("abc", "ab bc") == [(1, 2), (1, 3), (2, 3)]
-    assert ranks("abc", "ab ac bc") == [(1, 3)] * 3
-
-
-def test_systems_that_a_new_occasion_can_reverse_share_a_tier():
-    truths = {"a": 0.05, "b": 0.1, "c": 1.0, "d": 1.02, "e": 3.0}
-    occasions = drawn(3, 6, truths, tau=0.05)
-    tiers = replication.in_tiers(replication.rows(occasions), "ipc", "split")
-    assert [[row.system for row in tier] for tier in tiers] == [["sockets", "a", "b"], ["c", "d"], ["e"]]
-    assert replication.in_tiers(replication.rows(occasions), "tcp", "split") == []
-    assert len(replication.in_tiers(replication.rows(occasions[:2]), "ipc", "split")) == 1  # no prediction, no order
-
-
-def test_what_all_systems_share_on_an_occasion_does_not_blur_their_order():
-    """A slow occasion doubles all ratios: their own predictions are wide, and that of their ratio is not."""
-    occasions = [occasion(number, {"a": number / 2, "b": number / 2 + 0.2}) for number in range(5)]
-    first, _, second, _ = replication.rows(occasions)
-    assert first.prediction.high > second.prediction.low and first.order(second).low > 0
-    tiers = replication.in_tiers([first, second], "ipc", "split")
-    assert [[row.system for row in tier] for tier in tiers] == [["sockets", "a", "b"]]  # which sockets cannot be
-
-
-def test_a_new_occasion_finds_systems_within_their_ranks():
-    truths, inside, count, widest = {f"s{number}": 0.25 * number for number in range(8)}, 0, 0, 0
+@pytest.mark.parametrize("count", [3, 6])
+def test_a_new_machine_is_within_the_reach_that_held_out_machines_had(count):
+    truths, inside = {f"s{number}": number / 5 for number in range(20)}, []
     for seed in range(40):
-        *known, new = drawn(seed, 4, truths, tau=0.04)
+        *known, new = on_machines(truths, count + 1 if count < 6 else 6, between=0.25, each=1, seed=seed)
+        inside.append(replication.score(known, new).coverage)
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
+
+
+def test_fewer_machines_reach_farther():
+    occasions = on_machines({f"s{number}": 1.0 for number in range(30)}, 5, 0.25)
+    found = replication.elsewhere(replication.rows(occasions), RTT_RATIO, "split")
+    assert found.most == 4 and found.reach(1) > found.reach(2) > found.reach(4) == found.reach(9)
+    alone = replication.elsewhere(replication.rows(on_machines({"a": 1.0}, 1, 0.25)), RTT_RATIO, "split")
+    assert alone.most == 0 and math.isinf(alone.reach(1))
+
+
+def test_another_occasion_of_a_machine_is_within_the_pooled_spread_of_occasions():
+    truths, scores = {f"s{number}": number / 5 for number in range(20)}, []
+    for seed in range(40):
+        *known, new = on_machines(truths, 3, between=0.25, within=0.03, each=4, seed=seed)
+        scores.append(replication.score(known, new))
+    assert all(score.is_known for score in scores)
+    assert np.mean([score.coverage for score in scores]) == pytest.approx(0.97, abs=0.02)
+    assert np.median([score.factor for score in scores]) < math.exp(3 * 0.03)
+
+
+def test_one_occasion_alone_forecasts_nothing_and_no_occasion_forecasts_itself():
+    one = occasion(0, {"a": 1.0, "b": 2.0})
+    assert replication.score([one], occasion(1, {"a": 1.0, "b": 2.0})).ratios == 0
+    known = [*(occasion(number, {"a": 1.0 + number / 100}) for number in range(3)), occasion(3, {"a": 3.0})]
+    assert replication.score(known, known[3]).coverage == 0
+
+
+def test_a_machine_that_differs_and_orders_that_change_are_said():
+    truths = {f"s{number}": float(number) for number in range(6)}
+    known = on_machines(truths, 3, between=0.1)
+    same = replication.score(known, occasion(20, truths, machine=MACHINES[5]))
+    assert not same.is_known and same.order == 1 and same.coverage >= 0.9
+    moved = occasion(21, {name: 5 - ln for name, ln in truths.items()}, machine=MACHINES[4])
+    found = replication.score(known, moved)
+    assert found.coverage < 0.5 and found.order < 0.5
+    text = published.score_text(found, moved)
+    assert "reversed: s0 ipc split was published as faster than s5 ipc split" in text and "outside: s0" in text
+
+
+def test_systems_have_ranks_that_another_machine_keeps():
+    truths, inside = {f"s{number}": 0.3 * number for number in range(8)}, []
+    for seed in range(60):
+        *known, new = on_machines(truths, 4, between=0.2, each=1, seed=seed)
         measured = {row.case["system"]: row.ratios[RTT_RATIO].ln if row.over else 0.0 for row in new.rows}
-        ordered = replication.in_order(replication.rows(known), "ipc", "split")
         by_rtt = sorted(measured, key=measured.get)
-        for row, (best, worst) in zip(ordered, replication.ranks(ordered, replication.is_before), strict=True):
-            inside += best <= by_rtt.index(row.system) + 1 <= worst
-            count, widest = count + 1, max(widest, worst - best)
-    assert count == 40 * 9 and inside / count > 0.95 and widest < 8
+        order = replication.Order(replication.ordered(replication.rows(known), "ipc"))
+        ranks = {row.system: rank for row, rank in zip(order.rows, order.ranks, strict=True)}
+        inside.append([best <= by_rtt.index(name) + 1 <= worst for name, (best, worst) in ranks.items()])
+        assert max(worst - best for best, worst in ranks.values()) < 8
+    assert np.mean(inside) >= 0.97
 
 
-def on_two_machines(here, there):
-    """Return three occasions on each of two machines, with these ln of ratios."""
-    other = Machine("2", "Intel", 2, "Linux", "6")
-    return [
-        occasion(number, {name: ln + number / 100 for name, ln in ratios.items()}, machine=machine)
-        for ratios, machine in ((here, HERE), (there, other))
-        for number in range(3)
-    ]
+def test_a_system_of_one_machine_is_ranked_less_surely_and_nothing_is_ranked_by_one_machine():
+    occasions = on_machines({f"s{number}": 0.4 * number for number in range(8)}, 3, between=0.15, each=1)
+    first = {row.case["system"]: row.ratios[RTT_RATIO].ln for row in occasions[0].rows if row.over}
+    occasions[0] = occasion(0, first | {"new": 1.6}, machine=MACHINES[0])
+    order = replication.Order(replication.ordered(replication.rows(occasions), "ipc"))
+    widths = {row.system: worst - best for row, (best, worst) in zip(order.rows, order.ranks, strict=True)}
+    assert widths["new"] >= widths["s4"] and replication.ordered(replication.rows(occasions), "tcp") == []
+    alone = replication.Order(replication.ordered(replication.rows(occasions[:1]), "ipc"))
+    assert set(alone.ranks) == {(1, len(alone.rows))}
 
 
-def test_each_machine_is_predicted_by_its_own_occasions_and_the_outermost_ends_count():
-    occasions = on_two_machines({"a": 1.0}, {"a": 2.0})
-    row = replication.rows(occasions)[0]
-    first, second = row.predictions
-    assert (first.k, second.k) == (3, 3) and first.high < second.low
-    assert first.middle == pytest.approx(1.01) and second.middle == pytest.approx(2.01)
-    assert (row.prediction.low, row.prediction.high) == (first.low, second.high)
-    few = replication.rows(occasions[:5])[0]  # two occasions of the other machine predict nothing
-    assert [prediction.k for prediction in few.predictions] == [3]
+def test_forecasts_are_scored_in_the_order_of_time():
+    occasions = on_machines({f"s{number}": number / 5 for number in range(10)}, 3, between=0.2)
+    known, new = replication.scores(occasions[::-1])
+    assert known.is_known and not new.is_known and known.ratios > new.ratios > 0
+    assert known.factor < new.factor and replication.left_out(occasions).ratios == 9 * 20
+    said = published.scores_text(published.Published(occasions))
+    assert f"of {known.ratios:,} ratios lay inside" in said and "each machine forecast from all others" in said
 
 
-def test_systems_are_ordered_only_where_all_machines_order_them_alike():
-    occasions = on_two_machines({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 2.0, "b": 1.0, "c": 4.0})
-    tiers = replication.in_tiers(replication.rows(occasions), "ipc", "split")
-    assert [[row.system for row in tier] for tier in tiers] == [["sockets"], ["a", "b"], ["c"]]
-    alone = replication.in_tiers(replication.rows(occasions[:3]), "ipc", "split")
-    assert [[row.system for row in tier] for tier in alone] == [["sockets"], ["a"], ["b"], ["c"]]
-
-
-def test_what_one_machine_predicts_of_another_is_counted():
-    found = replication.elsewhere(on_two_machines({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 2.0, "b": 1.0, "c": 4.0}))
-    assert found.order_share == pytest.approx(2 / 3) and found.share == 0  # a and b change their order
-    assert replication.elsewhere(on_two_machines({"a": 1.0}, {"a": 1.0})).share == 1
-    assert replication.elsewhere([occasion(number, {"a": 1.0}) for number in range(3)]) is None
-
-
-def test_what_a_machine_predicts_of_its_own_last_occasion_is_counted():
-    steady = [occasion(number, {"a": 1.0, "b": 2.0}) for number in range(4)]
-    found = replication.later([*steady[1:], steady[0]])
-    assert (found.order_share, found.share, found.is_here) == (1, 1, True)
-    changed = [*steady[:3], occasion(4, {"a": 2.0, "b": 1.0})]
-    assert (replication.later(changed).order_share, replication.later(changed).share) == (0, 0)
-    assert "0% of the predicted orders" in replication.described(changed)
-    assert replication.later(steady[:3]) is None and "predicted by" not in replication.described(steady[:3])
-
-
-def test_an_occasion_does_not_predict_itself():
-    occasions = [occasion(number, {"a": 1.0}) for number in range(3)] + [occasion(3, {"a": 3.0})]
-    assert replication.against(occasions, occasions[3]).share == 0
-    assert math.isnan(replication.against(occasions[:3], occasions[0]).share)  # two are left
-
-
-def test_how_far_ratios_differ_between_machines_is_said():
-    text = replication.elsewhere_text(on_two_machines({"a": 1.0, "b": 1.0, "c": 1.0}, {"a": 1.5, "b": 0.8, "c": 1.2}))
-    assert f"{math.exp(0.2):.2f} in the median and {math.exp(0.5):.2f} at most" in text
-
-
-def test_what_limits_a_prediction_is_said():
-    other = Machine("2", "Intel", 4, "Linux", "6")
-    here = [occasion(number, {"a": 1.0}) for number in range(3)]
-    assert "hours apart" not in replication.described(here) and "Another machine" in replication.described(here)
-    assert "3 occasions on 1 machine (AMD, 2 CPUs, Linux 6), 2026-11-01 to 2026-11-03" in replication.described(here)
-    close = [occasion(number, {"a": 1.0}, hours=0) for number in range(3)]
-    assert "hours apart" in replication.described(close)
-    on_a_day = [occasion(number, {"a": 1.0}, hours=3) for number in range(3)]
-    assert "within 6 hours" in replication.described(on_a_day) and "apart" not in replication.described(on_a_day)
-    two = [*here, occasion(1, {"a": 1.0}, machine=other)]
-    assert "2 machines" in replication.described(two) and "fewer than 3" in replication.described(two)
-    assert "at least 3 occasions" in replication.described(here[:2])
+def test_how_far_numbers_reach_is_said_with_the_occasions():
+    found = published.Published(on_machines({f"s{number}": 1.0 for number in range(10)}, 3, between=0.2))
+    text = published.reach_text(found)
+    assert "On one of these machines" in text and "On another machine" in text
+    assert "9 occasions on 3 machines" in published.described(found) and published.fewer(found) == []
+    assert "9 of them passed all checks" in published.described(found)
+    few = published.Published(on_machines({"a": 1.0}, 1, 0.1, each=2))
+    assert "another machine" not in published.reach_text(few).lower()
 
 
 def test_what_a_reference_run_misses(monkeypatch):

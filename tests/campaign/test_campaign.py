@@ -56,6 +56,7 @@ EDITS = {  # of a manifest or of a table, and what the sentence names
     "start 0 .*0 samples": lambda path: mutations.in_table(path, "samples", mutations.ROWS["emptied"]),
     "start 0 .*200 samples": lambda path: mutations.in_table(path, "samples", mutations.ROWS["rows twice"]),
     "ledger": lambda path: mutations.in_table(path, "ledger", mutations.ROWS["rows twice"]),
+    "no row in the ledger": lambda path: mutations.in_table(path, "ledger", mutations.ROWS["emptied"]),
 }
 
 
