@@ -559,7 +559,7 @@ def noise(run: Run) -> Check:
 
     Of a case and its twin, the same case under another name; without a twin, of every second round of slices and the
     rest. PASS where all intervals over the blocks lie within 2 %, CAUTION where one lies beyond, N/A where they are
-    too wide to tell. The intervals allow for the number of cases: at most 5 % of runs in which nothing differs are a
+    too wide to show it. The intervals allow for the number of cases: at most 5 % of runs in which nothing differs are a
     CAUTION.
     """
     again = {pair[0]: ratios(run, *pair, column(0.5)).to_numpy() for pair in turns_of.twins(run)}
@@ -573,7 +573,7 @@ def noise(run: Run) -> Check:
         return Check("noise", NOTHING, f"fewer than {intervals.LEAST_PAIRS} blocks: no interval of an A/A ratio")
     finding = f"A/A ratio of {run.labels[worst]}: {ratio.middle:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
     finding += f", whose interval reaches furthest from 1 of {len(again)} cases" if len(again) > 1 else ""
-    finding += f", too wide to tell whether it is within {MOST_AA:.0%}" if verdict == NOTHING else ""
+    finding += f", too wide to show whether it is within {MOST_AA:.0%}" if verdict == NOTHING else ""
     advice = "smaller differences than this A/A ratio mean nothing: measure again on a quieter machine"
     return Check("noise", verdict, finding, advice if verdict == CAUTION else "")
 
@@ -708,7 +708,7 @@ def stalls(run: Run) -> Check:
 def turns(run: Run) -> Check:
     """Of a run in slices: levels in slices and alone differ by at most 2 %, and cases that sleep do not work.
 
-    Of the levels as ``noise``: PASS where all intervals lie within 2 %, N/A where they are too wide to tell.
+    Of the levels as ``noise``: PASS where all intervals lie within 2 %, N/A where they are too wide to show it.
     """
     finding = f"while they slept, the processes of a case used at most {turns_of.most_awake(run)}"
     advice = "measure these cases in starts of their own: -p slice_ms 0"
@@ -717,7 +717,7 @@ def turns(run: Run) -> Check:
         worst, of, verdict = _far_from_1(logs, turns_of.MOST_INTERFERENCE)
         times = f"{of.middle:.3f} [{of.low:.3f}, {of.high:.3f}] times the level that it has alone"
         finding += f"; in its slices {run.labels[worst]} has {times}" if verdict else ""
-        finding += ", too wide to tell whether that is within 2 %" if verdict == NOTHING else ""
+        finding += ", too wide to show whether that is within 2 %" if verdict == NOTHING else ""
     if verdict is None:
         finding += "; no case was alone in enough blocks to show what taking turns does to its level"
     if verdict == CAUTION or turns_of.awake(run).max() > turns_of.MOST_AWAKE:

@@ -1,7 +1,7 @@
-"""Effects of several machines or occasions, pooled: the random-effects model, by the method of moments.
+"""Effects of several machines, pooled: the random-effects model, by the method of moments.
 
 Sources: DerSimonian & Laird 1986 (the variance between machines), Hartung & Knapp 2001 (the interval), Higgins,
-Thompson & Spiegelhalter 2009 (the prediction interval), Paule & Mandel 1982 (the variance between occasions).
+Thompson & Spiegelhalter 2009 (the prediction interval).
 """
 
 import math
@@ -63,63 +63,6 @@ def heterogeneity(y: Array, v: Array) -> tuple[float, float]:
     q = float(np.sum(weights * (y - np.average(y, weights=weights)) ** 2))
     scale = float(weights.sum() - (weights**2).sum() / weights.sum())
     return q, max(0.0, (q - (len(y) - 1)) / scale)
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What another occasion will measure, from k occasions, on the scale of their effects.
-
-    low, high: the 95 % prediction interval of the effect that it measures, NaN for fewer than three occasions.
-    tau: the standard deviation of the true effects between occasions.
-    """
-
-    k: int
-    middle: float
-    low: float
-    high: float
-    tau: float
-
-    @property
-    def has_ends(self) -> bool:
-        """Whether there were enough occasions for an interval."""
-        return not math.isnan(self.low)
-
-
-LEAST_ERROR = 1e-9  # of an effect; a baseline's over itself has none
-
-
-def predict(effects: Sequence[float], errors: Sequence[float]) -> Prediction:
-    """Return what one more occasion will measure, from effects with these standard errors.
-
-    mean +- t(k-1) sqrt(tau2 + error of the mean^2 + error of the new effect^2), the new effect being as exact as these
-    are in the mean: exact for effects of equal errors, where it is that of one more value of a normal sample. Unlike
-    ``pool``, which predicts a true effect, it is compared with what is measured.
-    """
-    y, v = np.asarray(effects, float), np.maximum(np.asarray(errors, float), LEAST_ERROR) ** 2
-    k, tau2 = len(y), paule_mandel(y, v)
-    weights = 1 / (v + tau2)
-    middle, half = float(np.average(y, weights=weights)), math.nan
-    if k >= LEAST_MACHINES:
-        variance = tau2 + 1 / float(weights.sum()) + float(v.mean())
-        half = float(special.stdtrit(k - 1, UPPER)) * math.sqrt(variance)
-    return Prediction(k, middle, middle - half, middle + half, math.sqrt(tau2))
-
-
-def paule_mandel(y: Array, v: Array) -> float:
-    """Return the variance between effects with these variances, by the method of Paule and Mandel; never below 0.
-
-    The variance at which Cochran's Q is what it is expected to be, k - 1; found by Newton's method, which comes from
-    below (DerSimonian & Kacker 2007). With it the factor of Hartung and Knapp is 1.
-    """
-    tau2 = 0.0
-    for _ in range(100):
-        weights = 1 / (v + tau2)
-        off = y - np.average(y, weights=weights)
-        excess = float(np.sum(weights * off**2)) - (len(y) - 1)
-        if excess <= 1e-9 * len(y):
-            break
-        tau2 += excess / float(np.sum((weights * off) ** 2))
-    return tau2
 
 
 def times(logarithm: float) -> float:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.stats import intervals
-from bench.stats.meta_analysis import paule_mandel, pool, predict, standard_error
+from bench.stats.meta_analysis import pool, standard_error
 
 # Colditz et al. 1994, BCG vaccine against tuberculosis: cases and others, vaccinated and not. The answers are those of
 # R's metafor, rma(measure="RR", method="DL"), and the data its dat.bcg.
@@ -92,30 +92,3 @@ def test_intervals_and_predictions_cover(machines, tau):
         covered += pooled.low <= 0.7 <= pooled.high
         predicted += pooled.predicted[0] <= 0.7 + tau * chance.normal() <= pooled.predicted[1]
     assert covered / runs >= 0.92 and predicted / runs >= 0.89
-
-
-def test_the_textbook_variance_of_paule_and_mandel():
-    effects, errors = map(np.array, bcg())
-    assert paule_mandel(effects, errors**2) == pytest.approx(0.3181, abs=5e-5)  # rma(measure="RR", method="PM")
-    assert paule_mandel(np.array([1.0, 1.1, 0.9]), np.ones(3)) == 0
-
-
-def test_a_prediction_of_equal_errors_is_that_of_a_normal_sample():
-    found = predict([0, 2, 4], [1, 1, 1])  # variance 4, of which 1 is of each measurement
-    half = 4.30265273 * 2 * math.sqrt(1 + 1 / 3)
-    assert (found.middle, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half))
-    assert found.tau == pytest.approx(math.sqrt(3)) and found.k == 3
-    assert not predict([0, 2], [1, 1]).has_ends and predict([1], [0]).middle == 1
-
-
-@pytest.mark.parametrize("occasions", [3, 5])
-@pytest.mark.parametrize("tau", [0.0, 0.02, 0.1])
-def test_predictions_of_a_new_occasion_cover(occasions, tau):
-    """Occasions of unequal errors; of 1000 new ones at least 93 in 100 are inside."""
-    chance, inside, runs = np.random.default_rng([occasions, int(1000 * tau)]), 0, 1000
-    for _ in range(runs):
-        errors = 0.02 * chance.uniform(0.5, 2, size=occasions + 1)
-        measured = 0.7 + np.hypot(tau, errors) * chance.normal(size=occasions + 1)
-        found = predict(measured[:-1], errors[:-1])
-        inside += found.low <= measured[-1] <= found.high
-    assert inside / runs >= 0.93
