@@ -35,7 +35,7 @@ from bench.run import schema, stored
 from bench.run.frames import Run, shared
 from bench.text import counted, listed, paragraphs
 from certify.instrument import RUNS, certificate, verdict
-from selfcheck import fairness, hosts_cost, quiet, resolution
+from selfcheck import fairness, hosts_cost, quiet, resolution, verdicts
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"
@@ -312,6 +312,11 @@ def tested(runs: int = RUNS) -> str:
     return f"```text\n{printed}\n```"
 
 
+def wrong_verdicts() -> str:
+    """Return how often verdicts are wrong by the kind of noise; takes four minutes."""
+    return _of_frame(verdicts.table(), verdicts.capacities_text())
+
+
 def expected() -> str:
     """Return what each question should give on any machine, and what its reference run gave; DataError without it."""
     ranges = yaml.safe_load((paths.home() / EXPECTATIONS).read_text("utf-8"))
@@ -351,7 +356,9 @@ def stored_tables() -> str:
 
 
 FROM_RUNS: dict[str, Makers] = {
-    "README.md": {"summary": summary, "systems": catalogue, "origins": origins},
+    "README.md": {"summary": summary},
+    "docs/systems.md": {"systems": catalogue},
+    "docs/origins.md": {"origins": origins},
     "docs/results.md": {"results": results},
     "docs/choosing.md": {"choosing": choosing},
     "docs/fairness.md": {"fairness": deviations},
@@ -368,7 +375,7 @@ FROM_RUNS: dict[str, Makers] = {
     },
     "docs/teaching/expected.md": {"expected": expected},
 }
-BY_TESTING: dict[str, Makers] = {"docs/trust.md": {"certificate": tested}}
+BY_TESTING: dict[str, Makers] = {"docs/trust.md": {"certificate": tested, "verdicts": wrong_verdicts}}
 
 
 def _of_frame(frame: pd.DataFrame, *sentences: str) -> str:

@@ -199,12 +199,11 @@ def described(published: Published) -> str:
     """Return when and where the occasions were, and how many passed all checks."""
     occasions = published.occasions
     days = list(dict.fromkeys(f"{occasion.began:%Y-%m-%d}" for occasion in occasions))
-    where = listed(dict.fromkeys(machine.words for machine in published.machines.values()))
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     passed = sum("not:" not in occasion.checks for occasion in occasions)
     return (
-        f"{counted(len(occasions), 'occasion')} on {counted(len(published.machines), 'machine')} ({where}), {when}; "
-        f"{passed} of them passed all checks of their trust cards."
+        f"{counted(len(occasions), 'occasion')} on {counted(len(published.machines), 'machine')}, {when}; "
+        f"{passed or 'none'} of them passed all checks of their trust cards."
     )
 
 

@@ -156,20 +156,23 @@ class HeldOut:
         return max((len(of) - 1 for of in self._values), default=0)
 
     def reach(self, known: int) -> float:
-        """Return within which ln ratio 95 % of the predictions from so many machines were; infinite if none was tried.
-
-        The rank that covers one more value of the same kind (split conformal prediction: Vovk et al. 2005).
-        """
+        """Return within which ln ratio 95 % of the forecasts from so many machines were; infinite of none."""
         known = min(known, self.most)
-        if not known:
-            return math.inf
-        off = sorted(
+        return covering(
             abs(here - fmean(of[machine] for machine in chosen))
             for of in self._values
             for own, here in of.items()
-            for chosen in itertools.combinations(of.keys() - {own}, known)
+            for chosen in (itertools.combinations(of.keys() - {own}, known) if known else ())
         )
-        return off[min(len(off) - 1, math.ceil((len(off) + 1) * CONFIDENCE) - 1)]
+
+
+def covering(off: Iterable[float]) -> float:
+    """Return within which distance one more of such distances is expected with 95 %; infinite of none.
+
+    The rank that covers one more value of the same kind (split conformal prediction: Vovk et al. 2005).
+    """
+    ordered = sorted(off)
+    return ordered[min(len(ordered), math.ceil((len(ordered) + 1) * CONFIDENCE)) - 1] if ordered else math.inf
 
 
 def elsewhere(found: Iterable[Row], quantity: str, placement: str) -> HeldOut:

@@ -226,7 +226,7 @@ def compare(as_json: bool, **asked: Any) -> int:
 @click.option("--against", metavar="FILE", help='Compare with the occasions in FILE, or the published: "reference".')
 @PARAMETER
 def replicate(**asked: Any) -> None:
-    """Measure a plan on several occasions: the ratios of each, and the interval of a new occasion's.
+    """Measure a plan on several occasions: the ratios of each, and how far another occasion or machine may be off.
 
     A second call continues. With --against it measures once, if there is no occasion yet, and reports which share of
     the published ratios holds on this machine.
@@ -234,6 +234,16 @@ def replicate(**asked: Any) -> None:
     from bench.apps import replicating
 
     replicating.replicate(**asked, say=echo)
+
+
+@cli.command()
+@click.option("--run", metavar="RUN", help="Measure nothing: a run that has both probes.")
+@flag("--json", "as_json", help="As JSON.")
+def predict(run: str | None, as_json: bool) -> None:
+    """Measure two systems for a minute: what a call of every other system is expected to take on this machine."""
+    from bench.apps import predicting
+
+    echo(predicting.predict(run, as_json, say=lambda line: click.echo(line, err=True)))
 
 
 @cli.command()

@@ -3,15 +3,17 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
 import pandas as pd
 
 from bench.analysis import occasions as kept_of
-from bench.analysis import published, replication
+from bench.analysis import probes, published, replication
 from bench.analysis.occasions import Occasion, Replicated
 from bench.analysis.published import Published
 from bench.apps import scenarios
@@ -61,6 +63,8 @@ def replicate(
     say(text(occasions))
     for occasion in occasions if earlier else ():
         say(f"\n{published.score_text(replication.score(earlier, occasion), occasion)}")
+        if found := probes.score(probes.forecasts(earlier, occasion), occasion):
+            say(f"Forecast from its own two probes (bench predict): {found}")
     if file:
         target = file_of(file, stem)
         say(f"\n{target} holds {len(keep(occasions, target, stem, although).occasions)} occasions")
@@ -92,11 +96,21 @@ def planned(name: str, parameters: Mapping[str, str]) -> tuple[Plan, dict[str, A
     return plan, asked
 
 
-def occasions_here(plan: Plan) -> list[Folder]:
-    """Return the finished runs of exactly this plan that this machine made, the oldest first."""
+def occasions_here(plans: Iterable[Plan]) -> list[Folder]:
+    """Return the finished runs of exactly these plans that this machine made, the oldest first."""
     here = machine_id()
-    runs = ((folder, folder.stored_manifest()) for folder in stored.of_plan(plan))
-    return [folder for folder, known in runs if known["finished"] and known["machine"]["machine_id"] == here]
+    runs = {folder.id: (folder, folder.stored_manifest()) for plan in plans for folder in stored.of_plan(plan)}
+    done = [folder for folder, known in runs.values() if known["finished"] and known["machine"]["machine_id"] == here]
+    return sorted(done, key=lambda folder: folder.id)
+
+
+def of_occasion(plan: Plan, parameters: Mapping[str, Any], number: int) -> Plan:
+    """Return the plan of an occasion of this machine: with a seed of its own, unless one is asked for.
+
+    One seed on every occasion would repeat its orders and arrivals, and what these happen to favour.
+    """
+    own = Random(f"{machine_id()} {number}").randrange(1, 2**31)
+    return plan if "seed" in parameters else replace(plan, seed=own)
 
 
 def measure(plan: Plan, parameters: dict[str, Any], wanted: int, apart_s: float, say: Say) -> list[Run]:
@@ -107,7 +121,8 @@ def measure(plan: Plan, parameters: dict[str, Any], wanted: int, apart_s: float,
     """
     from bench.apps import notebook
 
-    done = occasions_here(plan)
+    plans = [of_occasion(plan, parameters, number) for number in range(wanted)]
+    done = occasions_here(plans)
     if done:
         say(f"Already here: {counted(len(done), 'occasion')} of this plan; wanted: {wanted}")
     estimate.refuse_too_long(plan)
@@ -118,10 +133,12 @@ def measure(plan: Plan, parameters: dict[str, Any], wanted: int, apart_s: float,
         if done:
             _wait(done[-1], apart_s, say)
         say(f"Occasion {len(done) + 1} of {wanted}")
-        run = notebook.measure(plan.notebook, **parameters, resume=stored.unfinished(plan) is not None)
-        if run.plan != plan:  # a program that was there is not any more
+        new = next((one for one in plans if not occasions_here([one])), plan)
+        asked = {**parameters, "seed": new.seed, "resume": stored.unfinished(new) is not None}
+        run = notebook.measure(plan.notebook, **asked)
+        if run.plan != new:  # a program that was there is not any more
             raise DataError(f"run {run.id} has another plan than was asked for: try again")
-        done = occasions_here(plan)
+        done = occasions_here(plans)
     return [Run(folder) for folder in done]
 
 
@@ -197,7 +214,7 @@ def encoded(replicated: Replicated) -> bytes:
 def text(occasions: Sequence[Occasion]) -> str:
     """Return the ratios of each occasion and on each machine, the ranks, and how far forecasts reach."""
     numbered = [
-        f"#{number} {occasion.utc} {occasion.run}; checks passed: {occasion.checks}"
+        f"#{number} {occasion.utc} {occasion.run} on {occasion.machine.words}; checks passed: {occasion.checks}"
         for number, occasion in enumerate(occasions, 1)
     ]
     found = Published(occasions)

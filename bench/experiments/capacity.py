@@ -28,7 +28,7 @@ from bench.analysis.capacity import (
 )
 from bench.analysis.resources import crowded
 from bench.errors import UsageError
-from bench.grammar import Claim, Estimand, Estimate, of_spread
+from bench.grammar import Claim, Estimand, Estimate, of_interval, of_spread
 from bench.grammar.axes import (
     ROLE_COLOURS,
     ROLE_MARKERS,
@@ -55,9 +55,11 @@ from bench.run.frames import Run
 from bench.run.start_values import BUSY
 from bench.stats import Spread, Text
 from bench.stats.intervals import Interval
+from bench.stats.success_curve import rate_of_success, share_of_successes
 from bench.text import counted, duration, listed, percent_beside, quantity
 
 TITLE = "What is the highest rate that meets a service level objective?"
+SURE = 0.95  # of the starts, at a rate that one may count on
 PROBES = 22  # before the lower end is confirmed: control, doublings and bisections, two or three starts each
 
 
@@ -167,7 +169,11 @@ def why_bracket(run: Run) -> list[str]:
     kind = "further" if any(probe.get("confirms") for probe in search["probes"]) else "fresh"
     each = f" of about {search['requests']:,} requests each, as MLPerf asks for" if search.get("requests") else ""
     high = bracket(run)[1]
-    reasons = [f"met in {met} of {evidence(run)} {kind} starts{each}", f"violated at {high:,.0f} requests/s"]
+    chance = share_of_successes(met, evidence(run))
+    reasons = [
+        f"met in {met} of {evidence(run)} {kind} starts{each} (95 % CI {chance.low:.0%} to {chance.high:.0%})",
+        f"violated at {high:,.0f} requests/s",
+    ]
     if is_at_least(run):
         share = busiest_clients(run)
         used = f"used up to {percent_beside(share, BUSY)} of their CPUs"
@@ -183,6 +189,16 @@ def why_violated(run: Run, rate: float) -> list[str]:
     busy = None if case is None else crowded(run, case)
     others = f"with other processes the machine's CPUs were {busy:.0%} busy there, which may be why" if busy else ""
     return [*refused[:1], *([others] if others else [])]
+
+
+def sure_rate(run: Run) -> list[Estimate]:
+    """Return the rate at which 19 of 20 starts meet the SLO, by a logistic curve through all probes; none without."""
+    rows = probes(run)
+    if not bracket(run)[0] or not machine_shows(run):
+        return []
+    found = rate_of_success(rows["rate"], rows["met"], SURE)
+    starts = counted(len(rows), "start")
+    return [of_interval(f"from {starts} at {rows['rate'].nunique()} rates", found, "{:,.0f} requests/s".format)]
 
 
 def order_of_rates(run: Run) -> list[Estimate]:
@@ -230,6 +246,7 @@ def cost_ratios(run: Run) -> list[Estimate]:
 
 answer = (
     Estimand("capacity", capacity),
+    Estimand(f"rate at which {SURE:.0%} of the starts meet the SLO", sure_rate),
     Estimand("CPU time per call", cpu_per_call),
     Estimand("CPU utilization", utilization),
 )

@@ -16,7 +16,7 @@ from bench.text import quantity
 
 EACH = 0.27  # inches of a system's row
 LINE = 100  # characters
-MARKERS = ("o", "s", "^", "v", "P", "X", "D")  # of the machines
+MARKS = (("o", "circle"), ("s", "square"), ("^", "triangle"), ("P", "cross"), ("D", "diamond"))  # of the machines
 LOOKS = {APART: (look(0).colour, -0.17, "a CPU each (split)"), SHARED: (GREY, 0.17, "on one CPU (same)")}
 
 
@@ -36,8 +36,8 @@ def draw(published: Published, title: str, caption: str) -> Figure:
 
 def _machines(published: Published) -> str:
     """Return which mark is which machine."""
-    named = [f"{number + 1}: {machine.name}" for number, machine in published.machines.items()]
-    return textwrap.fill(f"marks (circle, square, triangle, ...) are machines {', '.join(named)}", LINE)
+    named = [f"{MARKS[number % len(MARKS)][1]}: {machine.name}" for number, machine in published.machines.items()]
+    return textwrap.fill("; ".join(named), LINE)
 
 
 def _panel(published: Published, axes: Axes, order: Order) -> None:
@@ -64,7 +64,7 @@ def _ratio(axes: Axes, y: int, row: Row, placement: str) -> None:
     axes.plot([math.exp(end) for end in row.ends], [y + off] * 2, color=colour, lw=3, alpha=0.35)
     for number, ln in row.on.items():
         fill = "white" if placement == SHARED else colour
-        axes.plot(math.exp(ln), y + off, MARKERS[number % len(MARKERS)], ms=5, color=colour, mfc=fill)
+        axes.plot(math.exp(ln), y + off, MARKS[number % len(MARKS)][0], ms=5, color=colour, mfc=fill)
 
 
 def provenance(published: Published, title: str) -> dict[str, str]:

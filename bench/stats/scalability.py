@@ -3,7 +3,6 @@
 Sources: Amdahl 1967; Gunther 2007, "Guerrilla Capacity Planning", chapter 4.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,14 +16,12 @@ LEAST_POINTS = 6
 class Fit:
     """A fitted law: one worker's rate, the serial share (contention), the cost of each pair of workers (coherency).
 
-    peak: the number of workers at which the rate is largest, NaN if that is not within what was measured. Without
-    coherence this is Amdahl's law.
+    Without coherence this is Amdahl's law.
     """
 
     one: float
     contention: float
     coherence: float
-    peak: float
 
     def rates(self, workers: Array) -> Array:
         """Return the rate for numbers of workers."""
@@ -60,6 +57,4 @@ def fit(workers: Array, rates: Array, amdahl: bool = False) -> Fit:
         )
     else:
         fitted, _ = curve_fit(law, x, y, p0=start, bounds=(0, np.inf))
-    first, contention, coherence = (float(value) for value in [*fitted, 0.0][:3])
-    peak = math.sqrt((1 - contention) / coherence) if coherence > 0 and contention < 1 else math.nan
-    return Fit(first, contention, coherence, peak if peak <= x.max() else math.nan)
+    return Fit(*(float(value) for value in [*fitted, 0.0][:3]))

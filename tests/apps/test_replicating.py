@@ -34,13 +34,24 @@ def test_occasions_that_are_here_count_and_a_second_call_continues(monkeypatch, 
     monkeypatch.setattr(notebook, "measure", measure)
     stored.create(plan, FACTS)  # interrupted: it is no occasion, and is resumed
     handmade(PAIR, [10, 20], calls=60)
-    first = command("replicate", "latency", "--times", "2", "-p", "window_s", "0.01")
-    assert measured == [("latency", True, {"window_s": "0.01"})] and first.returncode == 0
+    asked = ("-p", "window_s", "0.01", "-p", "seed", "1")
+    first = command("replicate", "latency", "--times", "2", *asked)
+    assert measured == [("latency", True, {"window_s": "0.01", "seed": 1})] and first.returncode == 0
     assert "Already here: 1 occasion of this plan; wanted: 2" in first.stdout and "hours apart" in first.stdout
     monkeypatch.setattr(replicating, "time", SimpleNamespace(sleep=measured.append))
-    last = command("replicate", "latency", "--times", "3", "--apart", "1h", "-p", "window_s", "0.01")
+    last = command("replicate", "latency", "--times", "3", "--apart", "1h", *asked)
     assert 3500 < measured[1] <= 3600 and len(measured) == 3  # after a wait
     assert "sockets ipc same" in last.stdout and "3 occasions on 1 machine" in last.stdout
+
+
+def test_each_occasion_of_a_machine_has_an_order_of_its_own_which_a_second_call_repeats(monkeypatch):
+    plan = make_plan("latency", PAIR, starts=6, window_s=0.01)
+    monkeypatch.setattr(replicating, "machine_id", lambda: "here")
+    plans = [replicating.of_occasion(plan, {}, number) for number in range(5)]
+    assert len({of.seed for of in plans}) == 5 and plans == [replicating.of_occasion(plan, {}, n) for n in range(5)]
+    monkeypatch.setattr(replicating, "machine_id", lambda: "there")
+    assert replicating.of_occasion(plan, {}, 0).seed != plans[0].seed
+    assert replicating.of_occasion(plan, {"seed": "7"}, 0) == plan
 
 
 def test_what_cannot_be_replicated_is_refused(command):

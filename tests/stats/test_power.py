@@ -8,6 +8,7 @@ import scipy  # its parts are imported when they are used
 
 from bench.stats import power
 from bench.stats.intervals import paired_shift, shift
+from selfcheck.verdicts import NOISE
 
 RNG = np.random.default_rng
 
@@ -24,14 +25,6 @@ def test_a_detectable_effect_is_found_in_four_of_five_tries(starts):
     random, effect = RNG(starts), math.log1p(power.detectable(0.05, starts))
     tries = random.normal(effect, 0.05, (4000, starts))
     assert np.mean(scipy.stats.ttest_1samp(tries, 0, axis=1).pvalue <= 0.05) == pytest.approx(0.8, abs=0.03)
-
-
-NOISE = {  # ln(value) of a start
-    "normal": lambda random, n: random.normal(0, 0.03, n),
-    "two levels": lambda random, n: random.normal(0, 0.01, n) + 0.1 * (random.random(n) < 0.4),
-    "spikes": lambda random, n: random.normal(0, 0.01, n) + random.exponential(0.3, n) * (random.random(n) < 0.1),
-    "heavy tails": lambda random, n: 0.02 * random.standard_t(3, n),
-}
 
 
 @pytest.mark.parametrize("noise", NOISE)

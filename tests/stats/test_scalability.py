@@ -18,18 +18,12 @@ WORKERS = np.array([1, 2, 4, 8, 16, 24, 32])
 def test_the_law_is_found_again():
     found = scalability.fit(WORKERS, scalability.law(WORKERS, 1000.0, 0.05, 0.002))
     assert (found.one, found.contention, found.coherence) == pytest.approx((1000, 0.05, 0.002), rel=0.01)
-    assert found.peak == pytest.approx((0.95 / 0.002) ** 0.5, rel=0.02)
     assert found.rates([1, 2])[0] == pytest.approx(1000, rel=0.01)
 
 
-def test_amdahls_law_has_no_peak_and_no_coherence():
+def test_amdahls_law_has_no_coherence():
     found = scalability.fit(WORKERS, scalability.law(WORKERS, 500.0, 0.1, 0.0), amdahl=True)
     assert (found.one, found.contention) == pytest.approx((500, 0.1), rel=0.01) and found.coherence == 0
-    assert found.peak != found.peak
-
-
-def test_a_peak_beyond_what_was_measured_is_not_told():
-    assert np.isnan(scalability.fit(WORKERS[:6], scalability.law(WORKERS[:6], 1.0, 0.01, 0.0001)).peak)
 
 
 def test_too_few_points_or_cpus_are_not_fitted():

@@ -1,0 +1,77 @@
+"""``bench predict``: what a call of each system takes on this machine, from two systems that are measured here."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+import pandas as pd
+
+from bench.analysis import occasions as kept
+from bench.analysis import probes
+from bench.analysis.occasions import Occasion
+from bench.analysis.probes import FLOOR, LIBRARY, QUANTITIES, Forecast
+from bench.analysis.published import PLACES
+from bench.analysis.replication import machine_numbers
+from bench.apps.replicating import REFERENCE, file_of, load
+from bench.run import stored
+from bench.run.frames import Run
+from bench.text import counted, duration
+
+NOTEBOOK = "overview"
+PLAN = {"system": f"[{FLOOR}, {LIBRARY}]", "two_clients": True}  # two clients: both placements
+AGAIN = "overview.published"  # the plan that measures all systems
+
+
+def predict(run: str | None, as_json: bool, say: Callable[[str], None]) -> str:
+    """Return what the probes of a run, measured now if none is named, say of all other systems."""
+    known = load(file_of(REFERENCE, NOTEBOOK)).occasions
+    probed = kept.of_run(Run(stored.find(run)) if run else _measured(say))
+    said = probes.forecasts(known, probed)
+    return _as_json(known, said) if as_json else text(known, said)
+
+
+def _measured(say: Callable[[str], None]) -> Run:
+    from bench.apps import notebook
+
+    run = notebook.measure(NOTEBOOK, **PLAN)
+    say(f"Stored in {run.folder.path.name}: bench predict --run {run.id} prints this again")
+    return run
+
+
+def text(known: Sequence[Occasion], said: Sequence[Forecast]) -> str:
+    """Return the forecasts as a table, the fastest system first, how far they may be off, and what would test them."""
+    frame = table(said).to_string()
+    machines = len(set(machine_numbers(known)))
+    lines = [
+        f"Forecast from {FLOOR} and {LIBRARY} over ipc here, and from {counted(len(known), 'occasion')} on "
+        f"{counted(machines, 'machine')}; one client, 1,000 B. In brackets: as far as 95 % of the forecasts for "
+        "machines that were left out were off.",
+    ]
+    if found := probes.left_out(known):
+        lines.append(f"Tested: each of these machines forecast from the others and its own two probes; {found}.")
+    lines.append(f"To test it here: python -m bench replicate {AGAIN} --against {REFERENCE}")
+    return "\n".join([frame, "", *lines])
+
+
+def table(said: Sequence[Forecast]) -> pd.DataFrame:
+    """Return a row for each system over its transport, a column for each quantity and placement."""
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for one in sorted(said, key=lambda one: (one.quantity != "p50_us", one.placement != "split", one.middle)):
+        heading = f"{QUANTITIES[one.quantity]}, {PLACES[one.placement].removeprefix('with ')}"
+        rows.setdefault((one.system, one.transport), {})[heading] = _text(one)
+    frame = pd.DataFrame.from_dict({" ".join(system): row for system, row in rows.items()}, orient="index")
+    return frame.fillna("").rename_axis("system")
+
+
+def _text(one: Forecast) -> str:
+    if math.isinf(one.reach):
+        return duration(one.middle)
+    return f"{duration(one.middle)} [{', '.join(map(duration, one.ends))}]"
+
+
+def _as_json(known: Sequence[Occasion], said: Sequence[Forecast]) -> str:
+    """Return the same as JSON; times in us, an end that is not known is null."""
+    found = probes.left_out(known)
+    rows = [asdict(one) | {"reach": None if math.isinf(one.reach) else one.reach, "unit": "us"} for one in said]
+    return json.dumps({"probes": [FLOOR, LIBRARY], "forecasts": rows, "left_out": found and asdict(found)}, indent=1)

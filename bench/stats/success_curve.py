@@ -1,0 +1,45 @@
+"""At which rate tries still succeed: a logistic curve of success against the rate, from single tries at a few rates.
+
+The posterior on a grid (a flat prior of ln(rate) at half success, and of ln of the curve's width): it has an interval
+also where the tries do not overlap, which maximum likelihood has not. Which rates are tried next may depend on earlier
+tries. Source: Kuss, Jäkel & Wichmann 2005, "Bayesian inference for psychometric functions", Journal of Vision 5.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+from bench.stats.intervals import CONFIDENCE, Interval
+
+WIDTHS = (0.01, 1.0)  # in ln(rate), by which success falls from 73 % to 50 %: sharp, and over half a decade
+BEYOND = math.log(4)  # how far below and above the rates that were tried the curve may lie
+GRID = 161
+
+
+def rate_of_success(rates: Sequence[float], succeeded: Sequence[bool], share: float) -> Interval:
+    """Return the rate at which this share of all tries succeeds, with its 95 % interval; NaN of no tries."""
+    if not len(rates):
+        return Interval(math.nan)
+    logs, wins = np.log(np.asarray(rates, float)), np.asarray(succeeded, bool)
+    half = np.linspace(logs.min() - BEYOND, logs.max() + BEYOND, 2 * GRID)[:, None]
+    width = np.geomspace(*WIDTHS, GRID)[None, :]
+    likelihood = np.zeros((len(half), width.shape[1]))
+    for ln, won in zip(logs, wins, strict=True):
+        likelihood += special.log_expit((half - ln) / width * (1 if won else -1))
+    weights = np.exp(likelihood - likelihood.max()).ravel()
+    values = (half - width * special.logit(share)).ravel()
+    order = np.argsort(values)
+    covered = np.cumsum(weights[order]) / weights.sum()
+    tail = (1 - CONFIDENCE) / 2
+    low, middle, high = (float(values[order][np.searchsorted(covered, p)]) for p in (tail, 0.5, 1 - tail))
+    return Interval(math.exp(middle), math.exp(low), math.exp(high))
+
+
+def share_of_successes(count: int, tries: int) -> Interval:
+    """Return the chance of success with its exact 95 % interval (Clopper & Pearson 1934), from a number of tries."""
+    tail = (1 - CONFIDENCE) / 2
+    low = float(special.betaincinv(count, tries - count + 1, tail)) if count else 0.0
+    high = float(special.betaincinv(count + 1, tries - count, 1 - tail)) if count < tries else 1.0
+    return Interval(count / tries if tries else math.nan, low, high)

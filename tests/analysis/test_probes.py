@@ -1,0 +1,74 @@
+"""What two probes say of a machine: exact where systems are what the model says, covered where they vary."""
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from occasions import occasion
+
+from bench.analysis import probes
+from bench.analysis.occasions import Machine
+from bench.apps import predicting
+
+MACHINES = [Machine(str(number), f"kind {number}", 2, "Linux", "6") for number in range(8)]
+PLACES = {f"s{number}": number / 20 for number in range(1, 20)}  # between the probes: 0 the floor, 1 the library
+
+
+def on_machine(number, floor_us, library_us, noise=0.0, random=None):
+    """Return an occasion whose systems lie between the probes, each off by a normal error of ln(time)."""
+    spans = {"sockets": 0.0, "http_aiohttp": 1.0} | PLACES
+    made = occasion(number, dict.fromkeys([name for name in spans if name != "sockets"], 1.0), machine=MACHINES[number])
+    rows = []
+    for row in made.rows:
+        place = spans[row.case["system"]]
+        ln = (1 - place) * math.log(floor_us) + place * math.log(library_us)
+        ln += noise * random.normal() if noise and row.case["system"] in PLACES else 0.0
+        rows.append(msgspec.structs.replace(row, p50_us=math.exp(ln), cpu_us=2 * math.exp(ln)))
+    return msgspec.structs.replace(made, rows=rows)
+
+
+def test_systems_between_the_probes_are_forecast_exactly_where_nothing_else_varies():
+    known = [on_machine(0, 26, 190), on_machine(1, 44, 320), on_machine(2, 25, 270)]
+    new = on_machine(3, 12, 200)
+    said = probes.forecasts(known, new)
+    assert len(said) == 2 * len(PLACES)  # two quantities, one placement
+    for one in said:
+        value = probes.levels(new, one.quantity, one.placement)[one.system, one.transport]
+        assert one.middle == pytest.approx(value) and one.reach == pytest.approx(1)
+    found = probes.score(said, new)
+    assert (found.count, found.factor) == (len(said), pytest.approx(1))
+    assert {one.system for one in said} == set(PLACES)
+
+
+def test_forecasts_of_a_new_machine_are_inside_as_often_as_they_say():
+    shares = []
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        *known, new = (
+            on_machine(number, *np.exp(random.normal([3.3, 5.5], 0.3)), noise=0.1, random=random) for number in range(6)
+        )
+        found = probes.score(probes.forecasts(known, new), new)
+        shares.append(found.inside / found.count)
+        assert found.factor < 1.5
+    assert np.mean(shares) == pytest.approx(0.95, abs=0.03)
+
+
+def test_one_known_machine_forecasts_without_ends_and_without_probes_nothing_is_forecast():
+    one, new = on_machine(0, 26, 190), on_machine(1, 44, 320)
+    said = probes.forecasts([one], new)
+    assert said and all(math.isinf(forecast.reach) for forecast in said) and probes.score(said, new) is None
+    assert probes.left_out([one]) is None
+    blind = msgspec.structs.replace(new, rows=[row for row in new.rows if row.case["system"] != "http_aiohttp"])
+    assert probes.forecasts([one], blind) == []
+
+
+def test_the_table_says_times_with_their_ends_and_what_tested_them():
+    random = np.random.default_rng(1)
+    levels = ((26, 190), (44, 320), (25, 270))
+    known = [on_machine(number, *level, noise=0.02, random=random) for number, level in enumerate(levels)]
+    said = probes.forecasts(known, on_machine(3, 12, 200))
+    text = predicting.text(known, said)
+    assert "median RTT, a CPU each" in text and "s1 ipc" in text and "[" in text
+    assert "3 occasions on 3 machines" in text and f"of {3 * len(said)} times" in text
+    assert text.index("s1 ipc") < text.index("s19 ipc")

@@ -1,0 +1,34 @@
+"""The rate at which tries succeed: exact shares, and intervals that cover where a search chose the rates."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy  # its parts are imported when they are used
+
+from bench.stats.success_curve import rate_of_success, share_of_successes
+from selfcheck.verdicts import searched
+
+
+@pytest.mark.parametrize(("count", "tries"), [(4, 6), (0, 5), (5, 5), (1, 40)])
+def test_shares_are_those_of_the_textbook(count, tries):
+    found, exact = share_of_successes(count, tries), scipy.stats.binomtest(count, tries).proportion_ci()
+    assert (found.middle, found.low, found.high) == pytest.approx((count / tries, exact.low, exact.high))
+
+
+@pytest.mark.parametrize("width", [0.03, 0.15])
+def test_the_interval_covers_where_a_search_chose_the_rates(width):
+    random, covered, wide = np.random.default_rng(1), [], []
+    truth = 10_000 * math.exp(-width * math.log(19))
+    for _ in range(150):
+        found = rate_of_success(*searched(random, 10_000, width), 0.95)
+        covered.append(found.low <= truth <= found.high)
+        wide.append(found.high / found.low)
+    assert np.mean(covered) >= 0.9 and np.median(wide) < 8
+
+
+def test_more_tries_narrow_the_interval_and_none_says_nothing():
+    rates, won = [100, 200, 400, 800], [True, True, False, False]
+    one, many = rate_of_success(rates, won, 0.5), rate_of_success(rates * 20, won * 20, 0.5)
+    assert one.low < many.low < 200 * 1.5 < many.high < one.high and 200 < many.middle < 400
+    assert math.isnan(rate_of_success([], [], 0.95).middle)
