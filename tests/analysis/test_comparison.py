@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from handmade import handmade, reference
 
-from bench.analysis import replication, verdicts
+from bench.analysis import occasions, verdicts
 from bench.analysis.comparison import (
     DIFFERENT,
     SAME,
@@ -201,7 +201,7 @@ def test_nothing_is_concluded_from_an_invalid_run():
         with pytest.raises(DataError, match="answers"):
             listing.compared_text(*pair, "5%", "2%", as_json=False)
     with pytest.raises(DataError):
-        replication.of_run(wrong)
+        occasions.of_run(wrong)
 
 
 def test_runs_without_a_case_in_common_are_refused():

@@ -58,7 +58,8 @@ def test_a_run_stops_at_the_first_look_at_which_every_ratio_is_known(varying):
     found = comparison.effect(run, 1, 0, P50)
     assert found.confidence >= run.confidence and found.half_width == run.manifest["look"]["half_width"] <= 0.02
     compared = comparison.compare_cases(run, 1, 0)[0]
-    assert (compared.low, compared.high) == (found.low, found.high)
+    assert compared.ratio == found.middle  # of one of four quantities: its interval is no narrower
+    assert compared.low <= found.low and compared.high >= found.high
     assert f"Stopped after {blocks} of at most {MOST} blocks" in precision.reached(run, plan)
     assert stored.unfinished(plan) is None
 
