@@ -1,7 +1,7 @@
 """What two probes say of a machine: the times of all systems there, from those on other machines.
 
 Machines differ in more than one speed: what waking a process costs, most of a raw socket's round trip, and what
-a large library costs. A system lies between the two probes, raw sockets and an asyncio HTTP server; how far between, on
+a large library costs. A system is between the two probes, raw sockets and an asyncio HTTP server; how far between, on
 a log scale, changes little from machine to machine. So both probes are measured, and each system is put between them.
 How far such a forecast is off is counted on the machines that are known, each left out in turn.
 """
