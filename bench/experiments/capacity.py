@@ -198,7 +198,7 @@ def sure_rate(run: Run) -> list[Estimate]:
         return []
     found = rate_of_success(rows["rate"], rows["met"], SURE)
     starts = counted(len(rows), "start")
-    return [of_interval(f"from {starts} at {rows['rate'].nunique()} rates", found, "{:,.0f} requests/s".format)]
+    return [of_interval(f"requests/s, from {starts} at {rows['rate'].nunique()} rates", found, quantity)]
 
 
 def order_of_rates(run: Run) -> list[Estimate]:
