@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from bench.analysis import checks, trust_card, verdicts
-from bench.analysis.comparison import Comparison, evidence, judged
+from bench.analysis.comparison import Comparison, compare_cases, evidence, judged
 from bench.apps import budget, growing, listing, revisions
 from bench.errors import UsageError
 from bench.experiments.compare import A, B
@@ -126,7 +126,8 @@ def _verdicts(runs: Sequence[Run], quantities: str, at_most: str | None, as_json
 def _found(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]:
     """Return the comparisons of B with A of each run, looked at together; DataError without one."""
     of_each = [evidence(run, A, B) for run in runs]
-    together = iter(judged(list(chain(*of_each))))
+    alone = compare_cases(runs[0], A, B) if len(runs) == 1 else []
+    together = iter(alone or judged(list(chain(*of_each))))
     found = []
     for run, of_run in zip(runs, of_each, strict=True):
         case = run.plan.cases[A]
