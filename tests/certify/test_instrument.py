@@ -47,11 +47,10 @@ def test_a_broken_instrument_gets_no_certificate(name, monkeypatch):
 
 @pytest.mark.slow
 def test_broken_verdicts_get_no_certificate(monkeypatch):
-    monkeypatch.setattr(
-        intervals,
-        "paired_shift",
-        lambda d, confidence=0.95: intervals.Interval(float(np.median(d)), d.min(), d.min() + 1e-9, confidence),
-    )
+    def narrow(self, confidence=0.95):
+        return intervals.Interval(float(np.median(self.ordered)), self.ordered[0], self.ordered[0] + 1e-9, confidence)
+
+    monkeypatch.setattr(intervals.Shift, "interval", narrow)
     monkeypatch.setattr(stats, "across_starts", lambda values: stats.Spread(*(values or [0.0])[:1] * 3))
     failed = {line.tried for line in instrument.verdicts(10) if not line.passed}
     assert {name.split(" ")[0] for name in failed} >= {"range", "effect", "A"}
