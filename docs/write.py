@@ -96,8 +96,9 @@ def heading(found: Published) -> str:
 
 
 RANKS = (
-    "A system has a best and a worst rank. It is ranked before another only where it is faster by more than the ratio "
-    "of two systems differed, in 95 % of all cases, between a machine and the mean of the other machines."
+    "A system has a best and a worst rank. It is ranked before another only if it is faster by more than machines "
+    "explain: when each machine was compared with the mean of the others, 95 % of the ratios of two systems changed by "
+    "less."
 )
 
 

@@ -572,8 +572,8 @@ def noise(run: Run) -> Check:
     if verdict is None:
         return Check("noise", NOTHING, f"fewer than {intervals.LEAST_PAIRS} blocks: no interval of an A/A ratio")
     finding = f"A/A ratio of {run.labels[worst]}: {ratio.middle:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
-    finding += f", whose interval reaches furthest from 1 of {len(again)} cases" if len(again) > 1 else ""
-    finding += f", too wide to show whether it is within {MOST_AA:.0%}" if verdict == NOTHING else ""
+    finding += f"; of {len(again)} cases its interval reaches farthest from 1" if len(again) > 1 else ""
+    finding += f"; the interval is too wide to show whether it is within {MOST_AA:.0%}" if verdict == NOTHING else ""
     advice = "smaller differences than this A/A ratio mean nothing: measure again on a quieter machine"
     return Check("noise", verdict, finding, advice if verdict == CAUTION else "")
 
@@ -717,7 +717,7 @@ def turns(run: Run) -> Check:
         worst, of, verdict = _far_from_1(logs, turns_of.MOST_INTERFERENCE)
         times = f"{of.middle:.3f} [{of.low:.3f}, {of.high:.3f}] times the level that it has alone"
         finding += f"; in its slices {run.labels[worst]} has {times}" if verdict else ""
-        finding += ", too wide to show whether that is within 2 %" if verdict == NOTHING else ""
+        finding += "; the interval is too wide to show whether that is within 2 %" if verdict == NOTHING else ""
     if verdict is None:
         finding += "; no case was alone in enough blocks to show what taking turns does to its level"
     if verdict == CAUTION or turns_of.awake(run).max() > turns_of.MOST_AWAKE:

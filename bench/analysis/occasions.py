@@ -52,6 +52,11 @@ class Measured(Struct, frozen=True, omit_defaults=True):
         """The case in words: system, transport, placement, and what else is not usual."""
         return in_words(self.case)
 
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Transport, placement and number of clients."""
+        return self.case["transport"], self.case.get("placement", "same"), self.case.get("clients", 1)
+
 
 class Machine(Struct, frozen=True):
     """The machine of an occasion; ``machine_id`` is salted."""
@@ -91,6 +96,15 @@ class Occasion(Struct, frozen=True):
     def began(self) -> datetime:
         """When it began."""
         return datetime.fromisoformat(self.utc)
+
+    def levels(self, quantity: str) -> dict[tuple[str, str, str], float]:
+        """Return p50_us or cpu_us with one client, by system, transport and placement; of twins the first."""
+        found: dict[tuple[str, str, str], float] = {}
+        for row in self.rows:
+            transport, placement, clients = row.place
+            if clients == 1 and (value := getattr(row, quantity)):
+                found.setdefault((row.case["system"], transport, placement), float(value))
+        return found
 
 
 class Replicated(Struct, frozen=True):

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from bench.analysis.occasions import Measured, Occasion
-from bench.analysis.replication import covering, machine_numbers
+from bench.analysis.occasions import Occasion
+from bench.analysis.replication import Score, covering, machine_numbers
 
 FLOOR, LIBRARY, TRANSPORT = "sockets", "http_aiohttp", "ipc"  # the probes: the least that a call costs, and a large one
 QUANTITIES = {"p50_us": "median RTT", "cpu_us": "CPU time per call"}
@@ -94,17 +94,9 @@ def between(occasions: Sequence[Occasion], quantity: str, placement: str) -> Bet
 
 
 def levels(occasion: Occasion, quantity: str, placement: str) -> dict[System, float]:
-    """Return one quantity of each system with one client under a placement, in us; of twins the first."""
-    found: dict[System, float] = {}
-    for row in occasion.rows:
-        value = getattr(row, quantity)
-        if value and _placed(row) == (placement, 1):
-            found.setdefault((row.case["system"], row.case["transport"]), float(value))
-    return found
-
-
-def _placed(row: Measured) -> tuple[str, int]:
-    return row.case.get("placement", "same"), row.case.get("clients", 1)
+    """Return one quantity of each system with one client under a placement, in us."""
+    found = occasion.levels(quantity).items()
+    return {(system, transport): value for (system, transport, where), value in found if where == placement}
 
 
 def forecasts(occasions: Sequence[Occasion], probed: Occasion) -> list[Forecast]:
@@ -126,41 +118,21 @@ def forecasts(occasions: Sequence[Occasion], probed: Occasion) -> list[Forecast]
     return found
 
 
-@dataclass(frozen=True)
-class Score:
-    """How forecasts from probes did: how many were inside, of how many, and the median factor that they reached."""
-
-    inside: int
-    count: int
-    factor: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.inside} of {self.count} times ({self.inside / self.count:.0%}) were inside, which reached a factor "
-            f"of {self.factor:.2f} in the median"
-        )
-
-
-def score(said: Iterable[Forecast], measured: Occasion) -> Score | None:
-    """Return how many forecasts an occasion confirms; None if it measured none of these systems."""
-    inside, reaches = 0, []
+def score(said: Iterable[Forecast], measured: Occasion) -> Score:
+    """Return how many forecasts with ends an occasion confirms, of the systems that it measured."""
+    found = Score(is_known=False)
     for one in said:
         value = levels(measured, one.quantity, one.placement).get((one.system, one.transport))
         if value and not math.isinf(one.reach):
             low, high = one.ends
-            inside += low <= value <= high
-            reaches.append(one.reach)
-    return Score(inside, len(reaches), sorted(reaches)[len(reaches) // 2]) if reaches else None
+            found += Score(False, int(low <= value <= high), (math.log(one.reach),))
+    return found
 
 
-def left_out(occasions: Sequence[Occasion]) -> Score | None:
+def left_out(occasions: Sequence[Occasion]) -> Score:
     """Return how well each machine is forecast by its own probes and the occasions of the others."""
-    numbers, scores = machine_numbers(occasions), list[Score]()
+    numbers, found = machine_numbers(occasions), Score(is_known=False)
     for number, new in zip(numbers, occasions, strict=True):
         others = [of for own, of in zip(numbers, occasions, strict=True) if own != number]
-        if found := score(forecasts(others, new), new):
-            scores.append(found)
-    if not scores:
-        return None
-    factors = sorted(one.factor for one in scores)
-    return Score(sum(one.inside for one in scores), sum(one.count for one in scores), factors[len(factors) // 2])
+        found += score(forecasts(others, new), new)
+    return found

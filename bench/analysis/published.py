@@ -32,10 +32,14 @@ class Published:
         return replication.rows(self.occasions)
 
     @cached_property
+    def numbered(self) -> list[tuple[int, Occasion]]:
+        """The occasions, each with the number of its machine."""
+        return list(zip(replication.machine_numbers(self.occasions), self.occasions, strict=True))
+
+    @property
     def machines(self) -> dict[int, Machine]:
         """The machines by their numbers."""
-        numbers = replication.machine_numbers(self.occasions)
-        return {number: of.machine for number, of in zip(numbers, self.occasions, strict=True)}
+        return {number: of.machine for number, of in self.numbered}
 
     @cached_property
     def orders(self) -> dict[str, Order]:
@@ -46,12 +50,7 @@ class Published:
     @cached_property
     def systems(self) -> dict[str, int]:
         """The names of all systems, and on how many machines each was measured."""
-        numbers = replication.machine_numbers(self.occasions)
-        pairs = {
-            (row.case["system"], number)
-            for number, one in zip(numbers, self.occasions, strict=True)
-            for row in one.rows
-        }
+        pairs = {(row.case["system"], number) for number, one in self.numbered for row in one.rows}
         return dict(sorted(Counter(system for system, _ in pairs).items()))
 
     def of(self, system: str, transport: str, placement: str, quantity: str) -> Row | None:
@@ -63,7 +62,7 @@ class Published:
     def levels_us(self, transport: str, placement: str) -> list[float]:
         """Return the median RTT of raw sockets in us on each machine that has it: the median over its occasions."""
         found: dict[int, list[float]] = {}
-        for number, of in zip(replication.machine_numbers(self.occasions), self.occasions, strict=True):
+        for number, of in self.numbered:
             level = replication.of_baseline(of).get((transport, placement))
             if level is not None:
                 found.setdefault(number, []).append(level)
@@ -162,8 +161,8 @@ def reach_text(published: Published) -> str:
     said = []
     if own and not any(map(math.isinf, own)):
         said.append(
-            f"On one of these machines 95 % of another occasion's RTT ratios are expected within a factor of "
-            f"{math.exp(max(own)):.2f} of that machine's."
+            "When one of these machines is measured again, 95 % of its RTT ratios are expected to change by a factor "
+            f"of {math.exp(max(own)):.2f} at most."
         )
     if all(of.most for of in other.values()):
         each = [
@@ -171,7 +170,9 @@ def reach_text(published: Published) -> str:
             "measured on one machine)"
             for placement, of in other.items()
         ]
-        said.append(f"On another machine they may be off by a factor of {listed(each)}.")
+        said.append(
+            f"On another machine a ratio may differ from the mean of these machines by a factor of {listed(each)}."
+        )
     return " ".join(said)
 
 
@@ -180,19 +181,19 @@ def scores_text(published: Published) -> str:
     known, new = replication.scores(published.occasions)
     left_out = replication.left_out(published.occasions)
     said = [
-        f"{kind}, {score.coverage:.0%} of {score.ratios:,} ratios lay inside (median factor {score.factor:.2f})"
+        f"{kind}, {inside_text(score, 'ratios')}"
         for kind, score in (
-            ("each occasion forecast from the earlier ones of its machine", known),
-            ("the first of a machine forecast from other machines", new),
-            ("each machine forecast from all others", left_out),
+            ("from earlier occasions of the same machine", known),
+            ("for the first occasion of a machine, from earlier machines", new),
+            ("for each machine, from all others", left_out),
         )
-        if score.ratios
+        if score.count
     ]
     if not said:
         return ""
     pairs, kept = (known + new + left_out).pairs, known + new + left_out
     orders = f" Of {pairs:,} orders of two systems {kept.order:.1%} held." if pairs else ""
-    return f"Tested by these occasions: {'; '.join(said)}.{orders}"
+    return f"Forecasts tested by these occasions: {'; '.join(said)}.{orders}"
 
 
 def described(published: Published) -> str:
@@ -211,11 +212,10 @@ def described(published: Published) -> str:
 
 def occasions_table(published: Published) -> pd.DataFrame:
     """Return a row for each occasion: when, on which machine, and which checks it passed."""
-    numbers = replication.machine_numbers(published.occasions)
     made = [
         {"begun (UTC)": f"{of.began:%Y-%m-%d %H:%M}", "machine": of.machine.words, "number": str(number + 1)}
         | {"checks passed": of.checks}
-        for number, of in zip(numbers, published.occasions, strict=True)
+        for number, of in published.numbered
     ]
     return pd.DataFrame(made).set_index("begun (UTC)")
 
@@ -226,10 +226,10 @@ def fewer(published: Published) -> list[tuple[int, list[str]]]:
     return [(count, [name for name, on in published.systems.items() if on == count]) for count in counts]
 
 
-def table(occasions: Sequence[Occasion]) -> pd.DataFrame:
+def table(published: Published) -> pd.DataFrame:
     """Return a table of text: each ratio on each occasion, and on the machines."""
     shown = []
-    for row in replication.rows(occasions):
+    for row in published.rows:
         of_each = {
             f"#{number}": f"{math.exp(estimate.ln):.3g}" if estimate else ""
             for number, estimate in enumerate(row.estimates, 1)
@@ -239,9 +239,9 @@ def table(occasions: Sequence[Occasion]) -> pd.DataFrame:
     return pd.DataFrame(shown).set_index("case") if shown else pd.DataFrame()
 
 
-def ranks_text(occasions: Sequence[Occasion]) -> list[str]:
+def ranks_text(published: Published) -> list[str]:
     """Return a paragraph for each transport and placement: the systems with their ranks and ratios."""
-    found, made = replication.rows(occasions), []
+    found, made = published.rows, []
     places = sorted({row.place[:2] for row in found if row.quantity == RTT_RATIO and row.place[2] == 1})
     for transport, placement in places:
         order = Order(replication.ordered(found, transport, placement))
@@ -254,9 +254,17 @@ def _line(row: Row, rank: tuple[int, int]) -> str:
     return f"  {rank_text(rank):10}{row.system} {ratio_text(row) if row.measured.over else '(baseline)'}"
 
 
+def inside_text(found: replication.Score, what: str) -> str:
+    """Return how many forecasts held, and how far their intervals reach; what: "ratios", or "times"."""
+    return (
+        f"{found.inside:,} of {found.count:,} {what} ({found.coverage:.0%}) lie inside their intervals, which reach a "
+        f"factor of {found.factor:.2f} in the median"
+    )
+
+
 def score_text(found: replication.Score, new: Occasion) -> str:
     """Return how many ratios and orders of a new occasion are as published, and which are not."""
-    if not found.ratios:
+    if not found.count:
         return f"{new.run}: no ratio in common that a forecast exists for"
     where = "earlier occasions of this machine" if found.is_known else "occasions of other machines"
     lines = [f"{new.run}, forecast from {where}:"]
@@ -266,10 +274,7 @@ def score_text(found: replication.Score, new: Occasion) -> str:
             f"  reversed: {first.measured.words} was published as faster than {second.measured.words}"
             for first, second in found.reversed
         ]
-    lines.append(
-        f"{found.inside} of {found.ratios} ratios ({found.coverage:.0%}) lie inside their intervals, which reach a "
-        f"factor of {found.factor:.2f} in the median"
-    )
+    lines.append(inside_text(found, "ratios"))
     lines += [
         f"  outside: {row.measured.words} over {row.measured.over}, {row.quantity}: {math.exp(measured):.3g} here, "
         f"forecast {math.exp(middle):.3g} [{math.exp(middle - reach):.3g}, {math.exp(middle + reach):.3g}]"

@@ -15,14 +15,7 @@ from statistics import fmean
 
 from scipy import special
 
-from bench.analysis.occasions import (
-    BASELINE,
-    RTT_RATIO,
-    Estimate,
-    Measured,
-    Occasion,
-    key,
-)
+from bench.analysis.occasions import BASELINE, RTT_RATIO, Estimate, Measured, Occasion, key
 from bench.stats.intervals import CONFIDENCE
 
 APART, SHARED = "split", "same"  # a CPU each orders systems: nobody deploys client and server on one CPU
@@ -50,8 +43,7 @@ class Row:
     @property
     def place(self) -> tuple[str, str, int]:
         """Transport, placement and number of clients."""
-        case = self.measured.case
-        return case["transport"], case.get("placement", "same"), case.get("clients", 1)
+        return self.measured.place
 
     @cached_property
     def on(self) -> dict[int, float]:
@@ -103,12 +95,8 @@ def _are_alike(one: Occasion, other: Occasion) -> bool:
 
 def of_baseline(occasion: Occasion) -> dict[tuple[str, str], float]:
     """Return the median RTT of raw sockets with one client in us, by transport and placement."""
-    rows = (row for row in occasion.rows if row.case["system"] == BASELINE and row.p50_us is not None)
-    one_client = ((row.case, row.p50_us) for row in rows if row.case.get("clients", 1) == 1)
-    found: dict[tuple[str, str], float] = {}
-    for case, level in one_client:
-        found.setdefault((case["transport"], case.get("placement", "same")), float(level or 0.0))
-    return found
+    found = occasion.levels("p50_us").items()
+    return {(transport, placement): us for (system, transport, placement), us in found if system == BASELINE}
 
 
 def rows(occasions: Sequence[Occasion]) -> list[Row]:
@@ -218,9 +206,11 @@ class Order:
 
 @dataclass(frozen=True)
 class Score:
-    """How forecasts did: of ratios, those inside their intervals and the middle factor to an end; of pairs, the order.
+    """How forecasts did: how many values were inside their intervals, and how many pairs of systems kept their order.
 
-    is_known: the forecasts are for machines with earlier occasions. Of none the shares are NaN.
+    reaches: ln of the factor from each forecast to an end of its interval. outside: of ratios, with what was measured,
+    the forecast and its reach. is_known: the forecasts are for machines with earlier occasions. Of none the shares are
+    NaN.
     """
 
     is_known: bool
@@ -231,19 +221,19 @@ class Score:
     reversed: tuple[tuple[Row, Row], ...] = ()
 
     @property
-    def ratios(self) -> int:
-        """How many ratios were forecast."""
+    def count(self) -> int:
+        """How many values were forecast."""
         return len(self.reaches)
 
     @property
     def coverage(self) -> float:
-        """The share of the ratios inside."""
-        return self.inside / self.ratios if self.ratios else math.nan
+        """The share of the values inside."""
+        return self.inside / self.count if self.count else math.nan
 
     @property
     def factor(self) -> float:
-        """The median factor between the middle of an interval and its ends."""
-        return math.exp(sorted(self.reaches)[self.ratios // 2]) if self.ratios else math.nan
+        """The median factor from a forecast to the ends of its interval."""
+        return math.exp(sorted(self.reaches)[self.count // 2]) if self.count else math.nan
 
     @property
     def order(self) -> float:
@@ -265,10 +255,9 @@ def score(earlier: Sequence[Occasion], new: Occasion) -> Score:
     """Return how an occasion agrees with what the earlier ones forecast: of its own machine, or of one more."""
     itself = (new.run, new.machine.machine_id)  # what contains it does not forecast it
     occasions = [*(of for of in earlier if (of.run, of.machine.machine_id) != itself), new]
-    found = rows(occasions)
-    here = machine_numbers(occasions)[-1]
-    is_known = here in machine_numbers(occasions)[:-1]
-    before = rows(occasions[:-1])
+    found, before = rows(occasions), rows(occasions[:-1])
+    *others, here = machine_numbers(occasions)
+    is_known = here in others
     by_key = {key(row.measured.case, row.measured.over, row.quantity): row for row in before}
     common = [
         (by_key[name], row.estimates[-1].ln)
@@ -280,12 +269,12 @@ def score(earlier: Sequence[Occasion], new: Occasion) -> Score:
     for pairs in kinds.values():
         quantity, placement, _ = _kind(pairs[0][0])
         alike = [row for row in before if _kind(row) == _kind(pairs[0][0])]
-        spread, others = within(alike), elsewhere(before, quantity, placement)
+        spread, of_others = within(alike), elsewhere(before, quantity, placement)
         for row, measured in pairs:
             if is_known:
                 middle, reach = row.on.get(here, math.nan), spread.reach(len(row.of_each.get(here, ())))
             else:
-                middle, reach = row.middle, others.reach(len(row.on))
+                middle, reach = row.middle, of_others.reach(len(row.on))
             if math.isnan(middle) or math.isinf(reach):
                 continue
             is_inside = abs(measured - middle) <= reach

@@ -11,7 +11,7 @@ from bench.analysis import occasions as kept
 from bench.analysis import probes
 from bench.analysis.occasions import Occasion
 from bench.analysis.probes import FLOOR, LIBRARY, QUANTITIES, Forecast
-from bench.analysis.published import PLACES
+from bench.analysis.published import PLACES, inside_text
 from bench.analysis.replication import machine_numbers
 from bench.apps.replicating import REFERENCE, file_of, load
 from bench.run import stored
@@ -45,11 +45,12 @@ def text(known: Sequence[Occasion], said: Sequence[Forecast]) -> str:
     machines = len(set(machine_numbers(known)))
     lines = [
         f"Forecast from {FLOOR} and {LIBRARY} over ipc here, and from {counted(len(known), 'occasion')} on "
-        f"{counted(machines, 'machine')}; one client, 1,000 B. In brackets: as far as 95 % of the forecasts for "
-        "machines that were left out were off.",
+        f"{counted(machines, 'machine')}; one client, 1,000 B. In brackets: the range that held "
+        "95 % of the times when each known machine was forecast from the others.",
     ]
-    if found := probes.left_out(known):
-        lines.append(f"Tested: each of these machines forecast from the others and its own two probes; {found}.")
+    if (found := probes.left_out(known)).count:
+        tested = inside_text(found, "times")
+        lines.append(f"Tested on each of these machines, forecast from the others and its own two probes: {tested}.")
     lines.append(f"To test it here: python -m bench replicate {AGAIN} --against {REFERENCE}")
     return "\n".join([frame, "", *lines])
 
@@ -74,4 +75,5 @@ def _as_json(known: Sequence[Occasion], said: Sequence[Forecast]) -> str:
     """Return the same as JSON; times in us, an end that is not known is null."""
     found = probes.left_out(known)
     rows = [asdict(one) | {"reach": None if math.isinf(one.reach) else one.reach, "unit": "us"} for one in said]
-    return json.dumps({"probes": [FLOOR, LIBRARY], "forecasts": rows, "left_out": found and asdict(found)}, indent=1)
+    tested = {"inside": found.inside, "count": found.count, "factor": found.factor} if found.count else None
+    return json.dumps({"probes": [FLOOR, LIBRARY], "forecasts": rows, "left_out": tested}, indent=1)

@@ -63,8 +63,8 @@ def replicate(
     say(text(occasions))
     for occasion in occasions if earlier else ():
         say(f"\n{published.score_text(replication.score(earlier, occasion), occasion)}")
-        if found := probes.score(probes.forecasts(earlier, occasion), occasion):
-            say(f"Forecast from its own two probes (bench predict): {found}")
+        if (found := probes.score(probes.forecasts(earlier, occasion), occasion)).count:
+            say(f"Forecast from its own two probes (bench predict): {published.inside_text(found, 'times')}")
     if file:
         target = file_of(file, stem)
         say(f"\n{target} holds {len(keep(occasions, target, stem, although).occasions)} occasions")
@@ -219,8 +219,8 @@ def text(occasions: Sequence[Occasion]) -> str:
     ]
     found = Published(occasions)
     with pd.option_context("display.width", 200):
-        frame = published.table(occasions)
+        frame = published.table(found)
         shown = frame.reset_index().to_string(index=False) if len(frame) else "no ratio in them"
     reach = filter(None, [published.reach_text(found), published.scores_text(found)])
-    ranks = published.ranks_text(occasions)
+    ranks = published.ranks_text(found)
     return "\n\n".join([published.described(found), "\n".join(numbered), shown, *ranks, *reach])

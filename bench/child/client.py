@@ -125,6 +125,9 @@ def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, ServerThread | Non
     return make_load(system, options, server, spec), server_thread
 
 
+READ_CPU_TIMES = ("session.Sessions", "reconnects.Reconnects")  # need the server's processes, not only its address
+
+
 def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> Any:
     """Return the load of a client process, whose class ``load_name`` names, or the system's own."""
     case = spec.case
@@ -134,9 +137,6 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
     module, kind = name.rsplit(".", 1)
     asked = server if name in READ_CPU_TIMES else server.address
     return getattr(importlib.import_module(f"bench.child.{module}"), kind)(system, options, asked, spec)
-
-
-READ_CPU_TIMES = ("session.Sessions", "reconnects.Reconnects")  # need the server's processes, not only its address
 
 
 def load_name(system: Any, asked: Case) -> str:

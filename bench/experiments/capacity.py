@@ -112,8 +112,14 @@ def sweep(
 
 
 def evidence(run: Run) -> int:
-    """Return how many starts the conclusion is from: those that confirm the lower end, or all, with the control's."""
-    return len(confirming(run)) if bracket(run)[0] else len(probes(run)) + len(control(run))
+    """Return how many starts the conclusion is from: those that confirm the lower end.
+
+    Without one all of them, with the control's, but no more than the profile has: however long its search was, the
+    profile smoke concludes nothing.
+    """
+    if bracket(run)[0]:
+        return len(confirming(run))
+    return min(PROFILES[run.plan.profile].starts, len(probes(run)) + len(control(run)))
 
 
 def capacity(run: Run) -> list[Estimate]:
@@ -197,8 +203,13 @@ def sure_rate(run: Run) -> list[Estimate]:
     if not bracket(run)[0] or not machine_shows(run):
         return []
     found = rate_of_success(rows["rate"], rows["met"], SURE)
-    starts = counted(len(rows), "start")
-    return [of_interval(f"requests/s, from {starts} at {rows['rate'].nunique()} rates", found, quantity)]
+    of, starts = run.case(0), counted(len(rows), "start")
+    subject = f"{of.system} {of.transport}, from {starts} at {rows['rate'].nunique()} rates"
+    return [of_interval(subject, found, _per_second)]
+
+
+def _per_second(value: float, like: float | None = None) -> str:
+    return f"{quantity(value, like=like)} requests/s"
 
 
 def order_of_rates(run: Run) -> list[Estimate]:

@@ -57,12 +57,6 @@ def panel(run: Run, name: str) -> Figure:
     return figure
 
 
-def pair(run: Run, *names: str) -> Figure:
-    """Return a figure of some panels beside each other, by their names in the experiment, with title and caption."""
-    draws = [partial(_draw, run, of_run(run).panels[name]) for name in names]
-    return framed(sheet((14, 5.2 + taller(run) / 2), 1, draws), title_of(run), caption(run))
-
-
 def whole(run: Run) -> Figure:
     """Return the notebook's figure: four panels, title and caption."""
     draws = [partial(_draw, run, draw) for draw in of_run(run).figure]

@@ -74,7 +74,7 @@ def test_a_ratio_that_some_occasions_lack_is_of_the_others():
     occasions = [occasion(number, {"nng": 1.0} | ({"rpyc": 2.0} if number else {})) for number in range(4)]
     nng, _, rpyc, _ = replication.rows(occasions)
     assert len(nng.of_each[0]) == 4 and len(rpyc.of_each[0]) == 3 and rpyc.estimates[0] is None
-    assert published.table(occasions).loc["rpyc ipc split", "#1"].tolist() == ["", ""]
+    assert published.table(published.Published(occasions)).loc["rpyc ipc split", "#1"].tolist() == ["", ""]
 
 
 def test_a_machine_of_one_name_whose_sockets_take_another_time_is_another_machine():
@@ -114,7 +114,7 @@ def test_another_occasion_of_a_machine_is_within_the_pooled_spread_of_occasions(
 
 def test_one_occasion_alone_forecasts_nothing_and_no_occasion_forecasts_itself():
     one = occasion(0, {"a": 1.0, "b": 2.0})
-    assert replication.score([one], occasion(1, {"a": 1.0, "b": 2.0})).ratios == 0
+    assert replication.score([one], occasion(1, {"a": 1.0, "b": 2.0})).count == 0
     known = [*(occasion(number, {"a": 1.0 + number / 100}) for number in range(3)), occasion(3, {"a": 3.0})]
     assert replication.score(known, known[3]).coverage == 0
 
@@ -158,16 +158,17 @@ def test_a_system_of_one_machine_is_ranked_less_surely_and_nothing_is_ranked_by_
 def test_forecasts_are_scored_in_the_order_of_time():
     occasions = on_machines({f"s{number}": number / 5 for number in range(10)}, 3, between=0.2)
     known, new = replication.scores(occasions[::-1])
-    assert known.is_known and not new.is_known and known.ratios > new.ratios > 0
-    assert known.factor < new.factor and replication.left_out(occasions).ratios == 9 * 20
+    assert known.is_known and not new.is_known and known.count > new.count > 0
+    assert known.factor < new.factor and replication.left_out(occasions).count == 9 * 20
     said = published.scores_text(published.Published(occasions))
-    assert f"of {known.ratios:,} ratios lay inside" in said and "each machine forecast from all others" in said
+    assert published.inside_text(known, "ratios") in said and "for each machine, from all others" in said
+    assert f"of {known.count:,} ratios" in said
 
 
 def test_how_far_numbers_reach_is_said_with_the_occasions():
     found = published.Published(on_machines({f"s{number}": 1.0 for number in range(10)}, 3, between=0.2))
     text = published.reach_text(found)
-    assert "On one of these machines" in text and "On another machine" in text
+    assert "When one of these machines is measured again" in text and "On another machine" in text
     assert "9 occasions on 3 machines" in published.described(found) and published.fewer(found) == []
     assert "9 of them passed all checks" in published.described(found)
     few = published.Published(on_machines({"a": 1.0}, 1, 0.1, each=2))
