@@ -6,7 +6,7 @@ which lasts from tenths of a second to minutes; starts that follow each other do
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ import psutil
 
 from bench import systems
 from bench.errors import SystemFailedError
-from bench.measurement import speed
+from bench.measurement import speed, trace
 from bench.measurement.hosts.host import HERE, HostWindow, Metered, counters
 from bench.measurement.routers import Routers
 from bench.measurement.start import (
@@ -32,14 +32,15 @@ from bench.measurement.start import (
     specified,
     summed,
 )
+from bench.measurement.trace import Tracer
 from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.plan.slicing import Turn
+from bench.plan.slicing import WARM_UP, Turn
 from bench.process import cpu_clocks
 from bench.process.child_process import ChildHandle, collect, stop_all
 from bench.process.meters import LoadMeter
-from bench.process.spec import Done, GoOn, Paused
+from bench.process.spec import Done, GoOn, Paused, Traced
 from bench.run.start_record import StartRecord, Times
 from bench.stats.clock_offsets import ClockReading
 
@@ -80,6 +81,7 @@ class Resident:
     last: Edge | None = None
     asleep_ns: int = 0
     asleep_cpu_ns: int = 0
+    traced: list[Traced] = field(default_factory=list)
 
     @cached_property
     def patience_s(self) -> float:
@@ -97,8 +99,15 @@ class Resident:
         own = [pid for role, ids in self.pids.items() if role in ("client", "server", "client+server") for pid in ids]
         return Edge(time.perf_counter_ns(), Counter(counters(self.pids)), cpu_clocks.total_ns(own))
 
-    def take(self, turn: Turn, slice_s: float, more: bool) -> None:
-        """Let this case make its calls for one slice while all others sleep."""
+    def take(self, turn: Turn, slice_s: float, more: bool, tracer: Tracer | None) -> None:
+        """Let this case make its calls for one slice while all others sleep; a tracer records it, if it is traced."""
+        if tracer:
+            tracer.begin(self.pids)
+        self._take(turn, slice_s, more)
+        if tracer:
+            self.traced.append(tracer.end())
+
+    def _take(self, turn: Turn, slice_s: float, more: bool) -> None:
         before, clients = self.edge(), self.spawned.clients
         if self.last:
             self.asleep_ns += before.at_ns - self.last.at_ns
@@ -120,7 +129,7 @@ class Resident:
         cpu |= {name: total for name, total in of_clients.items() if total is not None}
         self.slices.append({"round": turn.round, "at_ns": at_ns, **cpu})
 
-    def record(self, go_ns: int) -> StartRecord:
+    def record(self, go_ns: int, tracer: Tracer | None) -> StartRecord:
         """Return what was measured, as a start whose window has no pauses; ``go_ns``: when the block's slices began."""
         load = LoadMeter(self.pids)
         load.tick()
@@ -138,7 +147,27 @@ class Resident:
             "asleep_s": self.asleep_ns / 1e9,
             "asleep_cpu_ns": self.asleep_cpu_ns,
         }
-        return StartRecord(ledger, calls, record.tables | {"slices": slices})
+        events = self._events(tracer, go_ns, record.calls[0], slices) if tracer else []
+        return StartRecord(ledger, calls, record.tables | {"slices": slices} | ({"events": events} if events else {}))
+
+    def _events(
+        self, tracer: Tracer, go_ns: int, times: Times, slices: Sequence[Mapping[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Return the rows of the table ``events``; times: of the first caller, since *go*, with the pauses."""
+        made, ends = list[dict[str, Any]](), [*(row["at_ns"] for row in slices[1:]), None]
+        for traced, row, end in zip(self.traced, slices, ends, strict=True):
+            sent, received = times[:, slice(*np.searchsorted(times[0], [row["at_ns"], end or times[0][-1] + 1]))]
+            if row["round"] in (None, WARM_UP):
+                continue
+            recorded = tracer.recorded(traced, self.pids)
+            trace.refuse_lost(recorded)
+            first, last = trace.kept(len(sent))
+            if last - first < 2:
+                continue  # the events before its first call say who ran then
+            moved = row["begin_ns"] - int(sent[0]) - go_ns
+            rows = trace.rows(recorded, go_ns + int(sent[first]), go_ns + int(received[last - 1]))
+            made += [event | {"slice": row["number"], "t_ns": event["t_ns"] + moved} for event in rows]
+        return made
 
     def _summed(self) -> tuple[Done, ...]:
         """Return the last report of each client with the resource use of all slices."""
@@ -180,7 +209,10 @@ def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int],
     starts: list[Start] = []
     turns = slicing.turns(len(cases), plan.rounds, block, plan.seed)
     order = [turn.place for turn in turns[: len(cases)]]  # at random: no case always starts first
+    tracer = Tracer() if any(case.traced for case in cases) else None
     try:
+        if tracer:
+            tracer.get_ready()
         for place, (case, seed) in enumerate(zip(cases, seeds, strict=True)):
             with _failing(place, starts, children):
                 starts.append(specified(case, plan.window_s, seed, routers))
@@ -198,17 +230,18 @@ def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int],
         for turn in turns:
             left[turn.place] -= 1
             with _failing(turn.place, starts, children):
-                residents[turn.place].take(turn, plan.slice_s, more=left[turn.place] > 0)
+                of_case = tracer if cases[turn.place].traced else None
+                residents[turn.place].take(turn, plan.slice_s, left[turn.place] > 0, of_case)
         speeds = speed.mean(speed_before, speed.probe(cpus))
         go_ns, records = min(resident.slices[0]["at_ns"] for resident in residents.values()), []
         for place, resident in sorted(residents.items()):
             with _failing(place, starts, children):
-                records.append(resident.record(go_ns))
+                records.append(resident.record(go_ns, tracer if cases[place].traced else None))
                 records[-1].ledger |= speeds
                 disconnect(resident.spawned)
         return records
     finally:
-        stop_all([child for own in children for child in own])
+        stop_all([child for own in children for child in own] + ([tracer.child] if tracer else []))
 
 
 @contextmanager

@@ -43,7 +43,8 @@ class Case:
     log-normal, with the median ``payload_bytes`` and this p99; 0: all are equal. ``hosts``: the scheduler of the
     machines that take part, and the roles asked for (``bench.plan.hosts``); or network namespaces of this machine
     (``bench.plan.namespaces``); {}: this machine. ``source``: whose files the system is imported from, as NAME@HASH
-    (``bench.process.sources``); "": this installation's.
+    (``bench.process.sources``); "": this installation's. ``traced``: whether the kernel records what the processes do
+    while they make their calls (``bench.measurement.trace``).
     """
 
     system: str
@@ -73,6 +74,7 @@ class Case:
     p99_bytes: int = number(0, MOST_BYTES, least=0)
     hosts: dict[str, Any] = field(default_factory=dict)
     source: str = ""
+    traced: bool = False
 
     @property
     def is_paced(self) -> bool:

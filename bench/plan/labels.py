@@ -56,6 +56,7 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         "p99_bytes": f"p99 {case.p99_bytes:,} B" if case.p99_bytes else "",
         "retry": RetryPolicy.of(case.retry).words if case.load == "retry" else "",
         "source": case.source,
+        "traced": "traced" if case.traced else "",
     }
     varied = {name for name in words if len({str(getattr(peer, name)) for peer in peers}) > 1}
     shown = [text for name, text in words.items() if text and (name in varied or (paced and name == "offered_per_s"))]

@@ -147,7 +147,10 @@ Kind = TypeVar("Kind", bound=ControlMessage)
 
 
 class Channel:
-    """The child's end: receives commands and sends reports; ``on_count`` answers ``Count`` at once, from its thread."""
+    """The child's end: receives commands and sends reports.
+
+    ``on_count`` answers ``Count`` at once, from its thread; ``on_leave`` is called before the process ends.
+    """
 
     def __init__(self) -> None:
         self._input = open(os.dup(0), "rb")  # noqa: SIM115, PTH123 - lives as long as the process
@@ -158,6 +161,7 @@ class Channel:
         self._inbox: queue.SimpleQueue[ControlMessage | BaseException] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self.on_count: Callable[[], Counted] | None = None
+        self.on_leave: Callable[[], None] = lambda: None
         self.directory: str | None = None
         self._making_directory = threading.Lock()
         self.socket_file: str | None = None
@@ -206,6 +210,7 @@ class Channel:
 
     def leave(self, status: int) -> NoReturn:
         """End this process now, whatever its other threads do; end its helpers and remove its directory."""
+        self.on_leave()
         for group in self._groups:
             with contextlib.suppress(OSError):
                 os.killpg(group, signal.SIGKILL)

@@ -91,6 +91,40 @@ class ClockSpec(ControlMessage):
     bind: str
 
 
+class TracerSpec(ControlMessage):
+    """Specification of a tracer. buffer_kb: the memory for events of each CPU."""
+
+    buffer_kb: int
+
+
+class TracerReady(ControlMessage):
+    """A tracer can record. formats: for each kind of event the offset and size of its fields, in bytes."""
+
+    formats: Mapping[str, Mapping[str, Sequence[int]]]
+
+
+class Trace(ControlMessage):
+    """Order to a tracer: record the threads of these processes."""
+
+    pids: Sequence[int]
+
+
+class Tracing(ControlMessage):
+    """A tracer records."""
+
+
+class Untrace(ControlMessage):
+    """Order to a tracer: stop recording, and hand over."""
+
+
+class Traced(ControlMessage):
+    """What a tracer has recorded. threads: of each process. lost: events without room. blobs: pages of each CPU."""
+
+    threads: Mapping[str, Sequence[int]]
+    lost: int
+    blobs: Sequence[Any]
+
+
 class Connect(ControlMessage):
     """Order to a client: the server's address; where the client reads CPU times, its processes and the router's."""
 

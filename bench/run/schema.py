@@ -1,6 +1,6 @@
 """The tables of a run on disk: columns, types, units and meanings; version and validation.
 
-A run folder holds ``manifest.json`` and eleven tables of Parquet files, one file for each start:
+A run folder holds ``manifest.json`` and twelve tables of Parquet files, one file for each start:
 
 - ``ledger``: one row per start: what was measured, what it cost, what was counted
 - ``samples``: one row per request of a closed or an open load
@@ -15,6 +15,8 @@ A run folder holds ``manifest.json`` and eleven tables of Parquet files, one fil
 - ``hosts``: one row per host and role of a start that more machines than this one took part in; else none
 - ``slices``: one row per slice of a start whose case took turns with others; times in its other tables leave out the
   pauses between its slices
+- ``events``: of traced cases what the kernel's scheduler and the system calls of the case's threads did, for some calls
+  of each slice
 
 All times in ``samples``, ``marks``, ``load``, ``sessions``, ``attempts`` and ``streams`` count from the
 start's *go*, each by the clock of the host that took it; those in ``hosts`` do so by this machine's. A start is
@@ -331,6 +333,34 @@ LEDGER = _schema(
 )
 
 
+EVENTS = _schema(
+    "events",
+    [
+        _START,
+        _field("slice", pa.int32(), "", "number of the slice, as in the table slices"),
+        _field("t_ns", pa.int64(), "ns", "when, pauses between slices left out, as in samples"),
+        _field("cpu", pa.int32(), "", "CPU on which it happened"),
+        _field("role", pa.string(), "", "role of the thread that it is about: client, server, router, controller"),
+        _field("thread", pa.int32(), "", "number of that thread in its role, from 0: the main thread of its first process"),
+        _field(
+            "event",
+            pa.string(),
+            "",
+            "runs: begins to run; sleeps, preempted: stops to run; woken: may run; calls, returns: of a system call",
+        ),
+        _field(
+            "by_role",
+            pa.string(),
+            "",
+            "who ran there before (runs), runs there next (sleeps, preempted), or woke it: a role, another process, "
+            "idle or interrupt; else null",
+        ),
+        _field("by_thread", pa.int32(), "", "number of that thread, of a role; else null"),
+        _field("name", pa.string(), "", "name of the system call; else null"),
+        _field("result", pa.int64(), "", "what the system call returned, such as a number of bytes; else null"),
+    ],
+)
+
 TABLES = {
     "ledger": LEDGER,
     "samples": SAMPLES,
@@ -343,6 +373,7 @@ TABLES = {
     "replies": REPLIES,
     "hosts": HOSTS,
     "slices": SLICES,
+    "events": EVENTS,
 }
 
 PLAUSIBLE = {  # columns of a table whose every value is known and not negative
@@ -357,6 +388,7 @@ PLAUSIBLE = {  # columns of a table whose every value is known and not negative
     "replies": ("start", "stream", "gap_ns"),
     "hosts": ("start", "clients", "bound_ns", "after_bound_ns"),
     "slices": ("start", "number", "at_ns", "begin_ns", "length_ns", "calls"),
+    "events": ("start", "slice", "t_ns", "cpu", "thread"),
 }
 
 
@@ -391,7 +423,7 @@ def misfit(table: pa.Table, name: str) -> str | None:
 MAY_BE_NEGATIVE = (
     *("lag_ns", "t_ns", "server_calls", "voluntary_switches", "involuntary_switches"),
     *("server_voluntary_switches", "server_involuntary_switches", "tcp_time_wait", "machine_busy_ns"),
-    *("offset_ns", "after_offset_ns", "at_ns", "after_at_ns"),
+    *("offset_ns", "after_offset_ns", "at_ns", "after_at_ns", "result"),
 )
 
 

@@ -1,0 +1,223 @@
+"""The ledger of a traced call: each nanosecond of its RTT belongs to exactly one row, so the rows add up to the RTT.
+
+From the reply back to the request: who ran when the caller had its reply, who woke that thread, who ran before, and so
+on. This is the path on which the call depended. Every moment of it belongs to whoever held the CPU that the path
+needed: a thread of the case, in its own code or in the kernel; another process; or nobody, while a woken thread did not
+run yet. A thread that no thread of the case woke has waited for a timer or a device. What ran beside the path is in no
+row.
+"""
+
+import bisect
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+USER, KERNEL, WAKING, OTHER, OUTSIDE = "user", "kernel", "waking", "another process", "timer or device"
+SENDS = ("sendto", "sendmsg", "write", "writev", "sendmmsg")
+MOST_STEPS = 10_000  # of a path
+ALWAYS = -(2**62)  # before every event
+
+Thread = tuple[str, int]  # its role and its number there; of who is no thread of the case, as ``by_role`` says and -1
+
+
+class Part(NamedTuple):
+    """A part of a call's path. begin_ns, end_ns: as in the table ``events``.
+
+    role, thread: who ran, or was woken. what: USER; KERNEL, with the name of the system call; WAKING, nobody ran; OTHER
+    or OUTSIDE, which have no role.
+    """
+
+    begin_ns: int
+    end_ns: int
+    role: str
+    thread: int
+    what: str
+    name: str = ""
+
+    @property
+    def ns(self) -> int:
+        """Its length."""
+        return self.end_ns - self.begin_ns
+
+
+class Running(NamedTuple):
+    """A time in which a thread ran on one CPU, and why not earlier.
+
+    stopped_ns: when it had stopped to run; ALWAYS: not known. woken_ns, by: when and by whom it was woken; None where
+    it had been preempted.
+    """
+
+    begin_ns: int
+    end_ns: int
+    cpu: int
+    stopped_ns: int
+    woken_ns: int | None
+    by: Thread | None
+
+
+class _Now:
+    """The state of a thread while its events are read."""
+
+    def __init__(self) -> None:
+        self.began_ns: int | None = None
+        self.cpu = -1
+        self.stopped_ns = ALWAYS
+        self.has_slept = False
+        self.woken: tuple[int, Thread] | None = None
+
+
+class Trace:
+    """The events of some calls of a slice, in the order of their times.
+
+    events: rows of the table ``events`` of one slice. running: of each thread its times on a CPU. wakes: (when, who
+    woke, who was woken).
+    """
+
+    def __init__(self, events: pd.DataFrame) -> None:
+        self.running: dict[Thread, list[Running]] = {}
+        self.wakes: list[tuple[int, Thread, Thread]] = []
+        self._modes: dict[Thread, list[tuple[int, str]]] = {}  # from when a thread was in which system call; "": none
+        self._held: dict[int, list[tuple[int, Thread]]] = {}  # from when a CPU was whose
+        self._sends: list[tuple[int, int, Thread]] = []  # when a client's system calls that send began and ended
+        states: dict[Thread, _Now] = {}
+        columns = [events[name] for name in ("t_ns", "cpu", "role", "thread", "event", "by_role", "by_thread", "name")]
+        for t_ns, cpu, role, number, event, by_role, by_thread, name in zip(*columns, strict=True):
+            thread, now = (role, number), states.setdefault((role, number), _Now())
+            by = (by_role, -1 if by_thread is None or math.isnan(by_thread) else int(by_thread))
+            if event in ("calls", "returns"):
+                self._mode(t_ns, thread, event, name)
+                if now.began_ns is None and now.stopped_ns == ALWAYS:  # it ran before the first event
+                    now.began_ns, now.cpu = ALWAYS, cpu
+            elif event == "woken":
+                self.wakes.append((t_ns, by, thread))
+                now.woken = now.woken or (t_ns, by)
+            elif event == "runs":
+                now.began_ns, now.cpu = t_ns, cpu
+                self._held.setdefault(cpu, []).append((t_ns, thread))
+            else:
+                if now.began_ns is None and now.stopped_ns == ALWAYS:
+                    now.began_ns, now.cpu = ALWAYS, cpu
+                self._ran(thread, now, t_ns)
+                now.stopped_ns, now.has_slept, now.woken = t_ns, event == "sleeps", None
+                self._held.setdefault(cpu, []).append((t_ns, by))
+        for thread, now in states.items():
+            self._ran(thread, now, 2**62)
+
+    def _mode(self, t_ns: int, thread: Thread, event: str, name: str) -> None:
+        modes = self._modes.setdefault(thread, [])
+        if event == "calls":
+            modes.append((t_ns, name))
+            return
+        begun_ns = modes[-1][0] if modes else ALWAYS
+        if not modes:
+            modes.append((ALWAYS, name))
+        modes.append((t_ns, ""))
+        if thread[0] == "client" and name in SENDS:
+            self._sends.append((begun_ns, t_ns, thread))
+
+    def _ran(self, thread: Thread, now: _Now, end_ns: int) -> None:
+        if now.began_ns is not None:
+            woken_ns, by = now.woken if now.woken and now.has_slept else (None, None)
+            ran = Running(now.began_ns, end_ns, now.cpu, now.stopped_ns, woken_ns, by)
+            self.running.setdefault(thread, []).append(ran)
+        now.began_ns = None
+
+    def at(self, thread: Thread, t_ns: int) -> Running | None:
+        """Return the time on a CPU in which a thread ran at or just before an instant, None if it did not."""
+        times = self.running.get(thread, [])
+        place = bisect.bisect_left(times, t_ns, key=lambda ran: ran.begin_ns) - 1
+        return times[place] if place >= 0 and times[place].end_ns >= t_ns else None
+
+    def ran(self, thread: Thread, begin_ns: int, end_ns: int) -> Iterator[Part]:
+        """Yield a time in which a thread ran, in its own code and in system calls."""
+        modes = self._modes.get(thread, [])
+        place = bisect.bisect_right(modes, begin_ns, key=lambda mode: mode[0]) - 1
+        while begin_ns < end_ns:
+            name = modes[place][1] if place >= 0 else ""
+            until_ns = min(end_ns, modes[place + 1][0] if place + 1 < len(modes) else end_ns)
+            if until_ns > begin_ns:
+                yield Part(begin_ns, until_ns, *thread, KERNEL if name else USER, name)
+            begin_ns, place = until_ns, place + 1
+
+    def held(self, cpu: int, woken: Thread, begin_ns: int, end_ns: int) -> Iterator[Part]:
+        """Yield a time in which a thread that could run waited for a CPU, by whoever held it."""
+        owners = self._held.get(cpu, [])
+        place = bisect.bisect_right(owners, begin_ns, key=lambda owner: owner[0]) - 1
+        while begin_ns < end_ns:
+            role, number = owners[place][1] if place >= 0 else ("idle", -1)
+            until_ns = min(end_ns, owners[place + 1][0] if place + 1 < len(owners) else end_ns)
+            if until_ns > begin_ns and number >= 0:
+                yield from self.ran((role, number), begin_ns, until_ns)
+            elif until_ns > begin_ns:
+                is_other = role == OTHER
+                yield Part(begin_ns, until_ns, *(("", -1) if is_other else woken), OTHER if is_other else WAKING)
+            begin_ns, place = until_ns, place + 1
+
+    def path(self, caller: Thread, sent_ns: int, received_ns: int) -> list[Part] | None:
+        """Return the parts of a call in the order of time, without gaps; None where the events do not explain it."""
+        parts: list[Part] = []
+        thread, t_ns = caller, received_ns
+        for _ in range(MOST_STEPS):
+            if t_ns <= sent_ns:
+                return sorted(parts)
+            if (ran := self.at(thread, t_ns)) is None:
+                return None
+            begin_ns = max(ran.begin_ns, sent_ns)
+            if thread[0] != "client" and (sending := self._sending(begin_ns, t_ns, sent_ns)):
+                begin_ns, by = sending
+                parts += self.ran(thread, begin_ns, t_ns)
+                thread, t_ns = by, begin_ns
+                continue
+            parts += self.ran(thread, begin_ns, t_ns)
+            if begin_ns == sent_ns:
+                return sorted(parts)
+            if ran.stopped_ns == ALWAYS:
+                return None
+            could_run_ns = max(sent_ns, ran.stopped_ns if ran.woken_ns is None else ran.woken_ns)
+            parts += self.held(ran.cpu, thread, could_run_ns, ran.begin_ns)
+            t_ns = could_run_ns
+            if ran.by is None or t_ns == sent_ns:
+                continue
+            if ran.by[1] >= 0:
+                thread = ran.by
+            else:
+                slept_ns = max(sent_ns, ran.stopped_ns)
+                if t_ns > slept_ns:
+                    parts.append(Part(slept_ns, t_ns, "", -1, OTHER if ran.by[0] == OTHER else OUTSIDE))
+                t_ns = slept_ns
+        return None
+
+    def _sending(self, begin_ns: int, end_ns: int, sent_ns: int) -> tuple[int, Thread] | None:
+        """Return until when, and by whom, a client was still sending a request that a busy server cannot have yet.
+
+        None where it was sent before ``begin_ns``: a server that slept was woken by it.
+        """
+        place = bisect.bisect_left(self._sends, sent_ns, key=lambda send: send[0])
+        if place == len(self._sends):
+            return None
+        began_ns, ended_ns, thread = self._sends[place]
+        until_ns = ended_ns if ended_ns < end_ns else began_ns
+        return (until_ns, thread) if begin_ns < until_ns < end_ns else None
+
+    def beside(self, parts: Sequence[Part], sent_ns: int, received_ns: int) -> dict[str, int]:
+        """Return how long threads of each role ran in a call's time that is not on its path, in ns."""
+        total: dict[str, int] = {}
+        for (role, _), times in self.running.items():
+            for ran in times:
+                total[role] = total.get(role, 0) + max(0, min(ran.end_ns, received_ns) - max(ran.begin_ns, sent_ns))
+        for part in parts:
+            if part.what in (USER, KERNEL):
+                total[part.role] -= part.ns
+        return total
+
+
+def caller_of(trace: Trace, calls: Iterable[tuple[int, int]]) -> Thread:
+    """Return the client's thread that ran most often when a call had its reply: it takes the times."""
+    counts: dict[Thread, int] = {}
+    for _, received_ns in calls:
+        for thread in trace.running:
+            if thread[0] == "client" and trace.at(thread, received_ns) is not None:
+                counts[thread] = counts.get(thread, 0) + 1
+    return max(counts, key=lambda thread: (counts[thread], -thread[1]), default=("client", 0))

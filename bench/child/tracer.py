@@ -1,0 +1,131 @@
+"""The tracer's process: ``python -m bench.child.tracer``; the kernel records the scheduling of some processes for it.
+
+It has an instance of the kernel's tracer (tracefs) of its own, which it removes when it ends: that is when its input
+does. Events are of these processes alone, with the clock of ``time.perf_counter_ns``. They are read after recording,
+from a ring buffer in memory, so that no reader runs beside what is traced.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable
+
+from bench.errors import SystemFailedError
+from bench.process.channel import Channel, run_child
+from bench.process.cpu_clocks import threads
+from bench.process.spec import Trace, Traced, TracerReady, TracerSpec, Tracing, Untrace
+
+INSTANCES, NAME = "/sys/kernel/tracing/instances", "roundtrip-"
+EVENTS = ("sched/sched_switch", "sched/sched_waking", "raw_syscalls/sys_enter", "raw_syscalls/sys_exit")
+FIELD = re.compile(r"field:[^;]*?(\w+)(?:\[\d+\])?;\s*offset:(\d+);\s*size:(\d+);")
+PAGE = 65536  # bytes of a read, at least one page of the buffer
+
+
+class Instance:
+    """An instance of the kernel's tracer, a folder whose files control it; removed by ``close``."""
+
+    def __init__(self, folder: str, buffer_kb: int) -> None:
+        self._folder = folder
+        try:
+            os.mkdir(folder)  # noqa: PTH102 - pathlib would cost the process 10 ms to import
+            self.write("tracing_on", "0")
+            self.write("trace_clock", "mono")
+            self.write("buffer_size_kb", str(buffer_kb))
+            self.write("options/event-fork", "1")
+            for event in EVENTS:
+                self.write(f"events/{event}/enable", "1")
+        except OSError as reason:
+            self.close()
+            raise SystemFailedError(f"the kernel's tracer cannot be used: {reason.strerror} ({folder})") from reason
+
+    def write(self, file: str, text: str) -> None:
+        """Write one of its files."""
+        with open(f"{self._folder}/{file}", "w") as opened:  # noqa: PTH123
+            opened.write(text)
+
+    def read(self, file: str) -> str:
+        """Return the text of one of its files."""
+        with open(f"{self._folder}/{file}") as opened:  # noqa: PTH123
+            return opened.read()
+
+    def formats(self) -> dict[str, dict[str, list[int]]]:
+        """Return for each event where its fields are: offset and size in bytes by name; ``id``: the event's number."""
+        found = {}
+        for event in EVENTS:
+            text = self.read(f"events/{event}/format")
+            number = int(text.partition("ID: ")[2].split()[0])
+            found[event] = {name: [int(offset), int(size)] for name, offset, size in FIELD.findall(text)}
+            found[event]["event"] = [number, 0]
+        return found
+
+    def begin(self, tids: Iterable[int]) -> None:
+        """Record the events of these threads, and of those that they start."""
+        self.write("set_event_pid", " ".join(map(str, tids)))
+        self.write("trace", "")
+        self.write("tracing_on", "1")
+
+    def end(self) -> tuple[list[bytes], int]:
+        """Return the pages of each CPU's buffer since ``begin``, and how many events found no room."""
+        self.write("tracing_on", "0")
+        cpus = sorted(int(name[3:]) for name in os.listdir(f"{self._folder}/per_cpu"))  # noqa: PTH208
+        lost = 0
+        for cpu in cpus:
+            counts = dict(line.split(": ", 1) for line in self.read(f"per_cpu/cpu{cpu}/stats").splitlines() if ":" in line)
+            lost += sum(int(counts[name]) for name in ("overrun", "commit overrun", "dropped events"))
+        return [self._pages(cpu) for cpu in cpus], lost
+
+    def _pages(self, cpu: int) -> bytes:
+        descriptor = os.open(f"{self._folder}/per_cpu/cpu{cpu}/trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
+        pages = bytearray()
+        try:
+            with contextlib.suppress(BlockingIOError):
+                while page := os.read(descriptor, PAGE):
+                    pages += page
+        finally:
+            os.close(descriptor)
+        return bytes(pages)
+
+    def close(self) -> None:
+        """Stop recording and remove the instance."""
+        with contextlib.suppress(OSError):
+            self.write("tracing_on", "0")
+            for event in EVENTS:
+                self.write(f"events/{event}/enable", "0")
+        with contextlib.suppress(OSError):
+            os.rmdir(self._folder)  # noqa: PTH106
+
+
+def remove_abandoned(folder: str) -> None:
+    """Remove the instances of tracers that were killed: their names end in the number of a process that has ended."""
+    for name in os.listdir(folder):  # noqa: PTH208
+        if name.startswith(NAME) and not os.path.exists(f"/proc/{name.removeprefix(NAME)}"):  # noqa: PTH110
+            with contextlib.suppress(OSError):
+                os.rmdir(f"{folder}/{name}")  # noqa: PTH106
+
+
+def threads_of(pids: Iterable[int]) -> dict[str, list[int]]:
+    """Return the threads of each process that has not ended, by its number as JSON has it."""
+    return {str(pid): found for pid in pids if (found := threads(pid))}
+
+
+def main(channel: Channel) -> None:
+    """Record from ``Trace`` to ``Untrace``, as often as asked, until the input ends."""
+    spec = channel.receive(TracerSpec)
+    remove_abandoned(INSTANCES)
+    instance = Instance(f"{INSTANCES}/{NAME}{os.getpid()}", spec.buffer_kb)
+    channel.on_leave = instance.close
+    channel.send(TracerReady(formats=instance.formats()))
+    while True:
+        pids = channel.receive(Trace).pids
+        before = threads_of(pids)
+        instance.begin(tid for tids in before.values() for tid in tids)
+        channel.send(Tracing())
+        channel.receive(Untrace)
+        pages, lost = instance.end()
+        after = threads_of(pids)
+        both = {pid: sorted({*before.get(pid, ()), *after.get(pid, ())}) for pid in before | after}
+        channel.send(Traced(threads=both, lost=lost, blobs=pages))
+
+
+if __name__ == "__main__":
+    run_child(main)

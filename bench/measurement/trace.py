@@ -1,0 +1,132 @@
+"""Traces of calls: what the kernel's scheduler and the system calls of a case's processes did while it made them.
+
+Kept are the events of some calls of each slice. Nothing of other processes is kept but that one of them ran, and no
+argument of a system call.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.child.tracer import INSTANCES
+from bench.errors import SystemFailedError
+from bench.measurement.ring_buffer import HARD_INTERRUPT, SOFT_INTERRUPT, Decoder, RawEvent
+from bench.measurement.system_calls import name_of
+from bench.process.child_process import Child, collect
+from bench.process.spec import Trace, Traced, TracerReady, TracerSpec, Tracing, Untrace
+
+BUFFER_KB = 16_384  # of each CPU: half a million events
+TRACER_S = 10.0  # until the tracer has answered
+SKIPPED = 20  # calls at the beginning of a slice, which are not kept
+MOST_CALLS = 40  # of a slice are kept
+ANOTHER, IDLE, INTERRUPT = "another process", "idle", "interrupt"  # in the place of a role
+
+
+def why_not() -> str | None:
+    """Return why calls cannot be traced here, and what to do; None if they can."""
+    if sys.platform != "linux":
+        return "calls are traced on Linux only"
+    if not Path(INSTANCES).is_dir():
+        return "calls are traced by the kernel's tracer, which is not mounted here: mount -t tracefs nodev /sys/kernel/tracing"
+    if not os.access(INSTANCES, os.W_OK):
+        return "tracing calls takes the rights of root: run it as root, or give your group /sys/kernel/tracing (mount option gid)"
+    return None
+
+
+class Recorded(NamedTuple):
+    """What was recorded in a slice: raw events, the role and number of each thread, and the events without room."""
+
+    events: list[RawEvent]
+    threads: Mapping[int, tuple[str, int]]
+    lost: int
+
+
+class Tracer:
+    """The tracer's process, from the parent; to be stopped by ``child.stop``."""
+
+    def __init__(self) -> None:
+        self.child = Child("tracer", "bench.child.tracer", TracerSpec(buffer_kb=BUFFER_KB))
+        self._roles: Mapping[str, Sequence[int]] = {}
+
+    def get_ready(self) -> None:
+        """Wait until it can record; SystemFailedError says why it cannot."""
+        (ready,) = collect(TracerReady, [self.child], TRACER_S)
+        self._decoder = Decoder(ready.formats)
+
+    def begin(self, roles: Mapping[str, Sequence[int]]) -> None:
+        """Record the processes of a case, by role, from now on."""
+        self._roles = roles
+        self.child.send(Trace(pids=[pid for pids in roles.values() for pid in pids]))
+        collect(Tracing, [self.child], TRACER_S)
+
+    def end(self) -> Traced:
+        """Stop recording; return the pages as they are, so that nothing is worked out between two slices."""
+        self.child.send(Untrace())
+        (traced,) = collect(Traced, [self.child], TRACER_S)
+        return traced
+
+    def recorded(self, traced: Traced, roles: Mapping[str, Sequence[int]]) -> Recorded:
+        """Return the events of what was traced."""
+        threads = {}
+        for role, pids in roles.items():
+            number = 0
+            for pid in pids:
+                for tid in sorted(traced.threads.get(str(pid), ()), key=lambda tid: (tid != pid, tid)):
+                    threads[tid] = role, number
+                    number += 1
+        return Recorded(self._decoder.events(traced.blobs, os.sysconf("SC_PAGESIZE")), threads, traced.lost)
+
+
+def kept(calls: int) -> tuple[int, int]:
+    """Return the first and the last of the calls of a slice whose events are kept, the last one exclusive."""
+    first = min(SKIPPED, calls // 4)
+    return first, min(calls, first + MOST_CALLS)
+
+
+def rows(recorded: Recorded, from_ns: int, to_ns: int) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the table ``events`` of a part of a slice, without ``start`` and ``slice``."""
+    if recorded.lost:
+        return
+    known = recorded.threads
+    for event in recorded.events:
+        if from_ns <= event.t_ns <= to_ns:
+            for role, thread, what, more in _read(event, known):
+                yield {"t_ns": event.t_ns, "cpu": event.cpu, "role": role, "thread": thread, "event": what} | more
+
+
+def _read(
+    event: RawEvent, known: Mapping[int, tuple[str, int]]
+) -> Iterator[tuple[str, int, str, dict[str, Any]]]:
+    """Yield what an event says of threads of the case: role, thread, what happened, and the other columns."""
+    if event.kind == "sched/sched_switch":
+        before, state, after = event.values
+        if before in known:
+            what = "preempted" if state & 0xFF == 0 else "sleeps"
+            yield *known[before], what, _by(after, known)
+        if after in known:
+            yield *known[after], "runs", _by(before, known)
+    elif event.kind == "sched/sched_waking":
+        (woken,) = event.values
+        if woken in known:
+            in_interrupt = event.flags & HARD_INTERRUPT or (event.flags & SOFT_INTERRUPT and event.tid not in known)
+            by = {"by_role": INTERRUPT} if in_interrupt else _by(event.tid, known)
+            yield *known[woken], "woken", by
+    elif event.tid in known:
+        number, *result = event.values
+        what = {"name": name_of(number)} | ({"result": result[0]} if result else {})
+        yield *known[event.tid], "returns" if result else "calls", what
+
+
+def _by(tid: int, known: Mapping[int, tuple[str, int]]) -> dict[str, Any]:
+    if tid in known:
+        role, thread = known[tid]
+        return {"by_role": role, "by_thread": thread}
+    return {"by_role": ANOTHER if tid else IDLE}
+
+
+def refuse_lost(recorded: Recorded) -> None:
+    """Raise SystemFailedError if events of a slice found no room."""
+    if recorded.lost:
+        raise SystemFailedError(f"the kernel's tracer lost {recorded.lost:,} events: give shorter slices (slice_ms)")
