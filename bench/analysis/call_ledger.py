@@ -92,7 +92,8 @@ class Trace:
                     now.began_ns, now.cpu = ALWAYS, cpu
             elif event == "woken":
                 self.wakes.append((t_ns, by, thread))
-                now.woken = now.woken or (t_ns, by)
+                if now.began_ns is None:
+                    now.woken = now.woken or (t_ns, by)
             elif event == "runs":
                 now.began_ns, now.cpu = t_ns, cpu
                 self._held.setdefault(cpu, []).append((t_ns, thread))

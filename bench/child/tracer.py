@@ -1,8 +1,8 @@
-"""The tracer's process: ``python -m bench.child.tracer``; the kernel records the scheduling of some processes for it.
+"""The tracer's process: ``python -m bench.child.tracer``; the kernel records scheduling and system calls for it.
 
 It has an instance of the kernel's tracer (tracefs) of its own, which it removes when it ends: that is when its input
-does. Events are of these processes alone, with the clock of ``time.perf_counter_ns``. They are read after recording,
-from a ring buffer in memory, so that no reader runs beside what is traced.
+does. Events have the clock of ``time.perf_counter_ns``. They are read after recording, from a ring buffer in memory, so
+that no reader runs beside what is traced; the parent forgets those of other processes (``bench.measurement.trace``).
 """
 
 import contextlib
@@ -16,7 +16,10 @@ from bench.process.cpu_clocks import threads
 from bench.process.spec import Trace, Traced, TracerReady, TracerSpec, Tracing, Untrace
 
 INSTANCES, NAME = "/sys/kernel/tracing/instances", "roundtrip-"
-EVENTS = ("sched/sched_switch", "sched/sched_waking", "raw_syscalls/sys_enter", "raw_syscalls/sys_exit")
+EVENTS = (
+    *("sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup"),
+    *("raw_syscalls/sys_enter", "raw_syscalls/sys_exit"),
+)
 FIELD = re.compile(r"field:[^;]*?(\w+)(?:\[\d+\])?;\s*offset:(\d+);\s*size:(\d+);")
 PAGE = 65536  # bytes of a read, at least one page of the buffer
 
@@ -31,7 +34,6 @@ class Instance:
             self.write("tracing_on", "0")
             self.write("trace_clock", "mono")
             self.write("buffer_size_kb", str(buffer_kb))
-            self.write("options/event-fork", "1")
             for event in EVENTS:
                 self.write(f"events/{event}/enable", "1")
         except OSError as reason:
@@ -58,9 +60,8 @@ class Instance:
             found[event]["event"] = [number, 0]
         return found
 
-    def begin(self, tids: Iterable[int]) -> None:
-        """Record the events of these threads, and of those that they start."""
-        self.write("set_event_pid", " ".join(map(str, tids)))
+    def begin(self) -> None:
+        """Record from now on."""
         self.write("trace", "")
         self.write("tracing_on", "1")
 
@@ -118,7 +119,7 @@ def main(channel: Channel) -> None:
     while True:
         pids = channel.receive(Trace).pids
         before = threads_of(pids)
-        instance.begin(tid for tids in before.values() for tid in tids)
+        instance.begin()
         channel.send(Tracing())
         channel.receive(Untrace)
         pages, lost = instance.end()

@@ -28,6 +28,7 @@ class RawEvent(NamedTuple):
 FIELDS = {
     "sched/sched_switch": ("prev_pid", "prev_state", "next_pid"),
     "sched/sched_waking": ("pid",),
+    "sched/sched_wakeup": ("pid",),
     "raw_syscalls/sys_enter": ("id",),
     "raw_syscalls/sys_exit": ("id", "ret"),
 }

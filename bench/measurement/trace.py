@@ -6,7 +6,7 @@ argument of a system call.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from bench.measurement.system_calls import name_of
 from bench.process.child_process import Child, collect
 from bench.process.spec import Trace, Traced, TracerReady, TracerSpec, Tracing, Untrace
 
+SWITCH, WAKING, WAKEUP = "sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup"
 BUFFER_KB = 16_384  # of each CPU: half a million events
 TRACER_S = 10.0  # until the tracer has answered
 SKIPPED = 20  # calls at the beginning of a slice, which are not kept
@@ -76,7 +77,27 @@ class Tracer:
                 for tid in sorted(traced.threads.get(str(pid), ()), key=lambda tid: (tid != pid, tid)):
                     threads[tid] = role, number
                     number += 1
-        return Recorded(self._decoder.events(traced.blobs, os.sysconf("SC_PAGESIZE")), threads, traced.lost)
+        events = with_switches(self._decoder.events(traced.blobs, os.sysconf("SC_PAGESIZE")))
+        return Recorded(events, threads, traced.lost)
+
+
+def with_switches(events: Iterable[RawEvent]) -> list[RawEvent]:
+    """Return events with the switches from idle to a thread that kernels do not record on each CPU (6.18, virtual).
+
+    That a thread runs is then known from its own first event. It began when it was put on the CPU's queue: the event
+    ``sched_wakeup``, which an idle CPU records itself.
+    """
+    made, running, queued_ns = list[RawEvent](), dict[int, int](), dict[int, int]()
+    for event in events:
+        if event.kind == WAKEUP:
+            queued_ns[event.values[0]] = event.t_ns
+            continue
+        tid = event.values[0] if event.kind == SWITCH else event.tid
+        if running.get(event.cpu, tid) == 0 and tid != 0:
+            made.append(RawEvent(queued_ns.get(tid, event.t_ns), event.cpu, SWITCH, 0, 0, (0, 0, tid)))
+        running[event.cpu] = event.values[2] if event.kind == SWITCH else tid
+        made.append(event)
+    return sorted(made, key=lambda event: event.t_ns)
 
 
 def kept(calls: int) -> tuple[int, int]:
@@ -92,22 +113,22 @@ def rows(recorded: Recorded, from_ns: int, to_ns: int) -> Iterator[dict[str, Any
     known = recorded.threads
     for event in recorded.events:
         if from_ns <= event.t_ns <= to_ns:
-            for role, thread, what, more in _read(event, known):
+            for role, thread, what, more in _of_case(event, known):
                 yield {"t_ns": event.t_ns, "cpu": event.cpu, "role": role, "thread": thread, "event": what} | more
 
 
-def _read(
+def _of_case(
     event: RawEvent, known: Mapping[int, tuple[str, int]]
 ) -> Iterator[tuple[str, int, str, dict[str, Any]]]:
     """Yield what an event says of threads of the case: role, thread, what happened, and the other columns."""
-    if event.kind == "sched/sched_switch":
+    if event.kind == SWITCH:
         before, state, after = event.values
         if before in known:
             what = "preempted" if state & 0xFF == 0 else "sleeps"
             yield *known[before], what, _by(after, known)
         if after in known:
             yield *known[after], "runs", _by(before, known)
-    elif event.kind == "sched/sched_waking":
+    elif event.kind == WAKING:
         (woken,) = event.values
         if woken in known:
             in_interrupt = event.flags & HARD_INTERRUPT or (event.flags & SOFT_INTERRUPT and event.tid not in known)
