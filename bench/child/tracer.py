@@ -71,7 +71,9 @@ class Instance:
         cpus = sorted(int(name[3:]) for name in os.listdir(f"{self._folder}/per_cpu"))  # noqa: PTH208
         lost = 0
         for cpu in cpus:
-            counts = dict(line.split(": ", 1) for line in self.read(f"per_cpu/cpu{cpu}/stats").splitlines() if ":" in line)
+            counts = dict(
+                line.split(": ", 1) for line in self.read(f"per_cpu/cpu{cpu}/stats").splitlines() if ":" in line
+            )
             lost += sum(int(counts[name]) for name in ("overrun", "commit overrun", "dropped events"))
         return [self._pages(cpu) for cpu in cpus], lost
 

@@ -30,9 +30,9 @@ def why_not() -> str | None:
     if sys.platform != "linux":
         return "calls are traced on Linux only"
     if not Path(INSTANCES).is_dir():
-        return "calls are traced by the kernel's tracer, which is not mounted here: mount -t tracefs nodev /sys/kernel/tracing"
+        return "calls are traced by the kernel, whose tracer is not there: mount -t tracefs nodev /sys/kernel/tracing"
     if not os.access(INSTANCES, os.W_OK):
-        return "tracing calls takes the rights of root: run it as root, or give your group /sys/kernel/tracing (mount option gid)"
+        return "tracing calls takes the rights of root: run it as root, or mount /sys/kernel/tracing with your gid"
     return None
 
 
@@ -117,9 +117,7 @@ def rows(recorded: Recorded, from_ns: int, to_ns: int) -> Iterator[dict[str, Any
                 yield {"t_ns": event.t_ns, "cpu": event.cpu, "role": role, "thread": thread, "event": what} | more
 
 
-def _of_case(
-    event: RawEvent, known: Mapping[int, tuple[str, int]]
-) -> Iterator[tuple[str, int, str, dict[str, Any]]]:
+def _of_case(event: RawEvent, known: Mapping[int, tuple[str, int]]) -> Iterator[tuple[str, int, str, dict[str, Any]]]:
     """Yield what an event says of threads of the case: role, thread, what happened, and the other columns."""
     if event.kind == SWITCH:
         before, state, after = event.values

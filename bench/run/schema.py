@@ -341,7 +341,7 @@ EVENTS = _schema(
         _field("t_ns", pa.int64(), "ns", "when, pauses between slices left out, as in samples"),
         _field("cpu", pa.int32(), "", "CPU on which it happened"),
         _field("role", pa.string(), "", "role of the thread that it is about: client, server, router, controller"),
-        _field("thread", pa.int32(), "", "number of that thread in its role, from 0: the main thread of its first process"),
+        _field("thread", pa.int32(), "", "number of that thread in its role; 0: the main thread of the first process"),
         _field(
             "event",
             pa.string(),

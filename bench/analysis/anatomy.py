@@ -1,0 +1,207 @@
+"""Where the time of traced calls goes: ledgers of a run's calls, typical and slow ones, and counts per call."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from bench.analysis.call_ledger import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part, Trace, caller_of
+from bench.run.frames import Run, number_of, once
+from bench.run.start_values import ROLES
+
+EDGE_NS = 3_000  # between a call's own times and the first and last event that is kept of it
+SLOW = 0.99  # of the traced calls: those above it are the slow ones
+Row = tuple[str, str]  # role, and what
+
+ROWS: tuple[Row, ...] = (
+    ("client", USER),
+    ("client", KERNEL),
+    ("router", WAKING),
+    ("router", USER),
+    ("router", KERNEL),
+    ("controller", WAKING),
+    ("controller", USER),
+    ("controller", KERNEL),
+    ("server", WAKING),
+    ("server", USER),
+    ("server", KERNEL),
+    ("client", WAKING),
+    ("", OTHER),
+    ("", OUTSIDE),
+)
+"""The rows of a ledger, in the order in which they are shown."""
+
+
+def row_words(row: Row) -> str:
+    """Return a row in words."""
+    role, what = row
+    return {
+        USER: f"{role}, own code",
+        KERNEL: f"{role}, kernel",
+        WAKING: f"waking the {role}",
+        OTHER: "another process ran",
+        OUTSIDE: "waiting for a timer or a device",
+    }[what]
+
+
+class TracedCall(NamedTuple):
+    """A traced call: when it was sent and answered, in ns since *go* without pauses; its path; what ran beside it.
+
+    parts: None where the events do not explain the call. beside: CPU time in ns by role.
+    """
+
+    start: int
+    slice: int
+    sent_ns: int
+    received_ns: int
+    parts: list[Part] | None
+    beside: dict[str, int]
+
+    @property
+    def rtt_ns(self) -> int:
+        """Its RTT."""
+        return self.received_ns - self.sent_ns
+
+
+@once
+def calls(run: Run, case: int) -> list[TracedCall]:
+    """Return the traced calls of a case, in their order; none of a case that was not traced."""
+    return [call for start in map(number_of, run.ledger_of(case).index) for call in _of_start(run, start)]
+
+
+def _of_start(run: Run, start: int) -> Iterator[TracedCall]:
+    made = run.calls.of(start)
+    for number, events in run.events_of(start).groupby("slice"):
+        trace, began_ns, ended_ns = Trace(events), events["t_ns"].iloc[0], events["t_ns"].iloc[-1]
+        first, last = np.searchsorted(made.t_send_ns, [began_ns - EDGE_NS, ended_ns])
+        sent, received = made.t_send_ns[first:last], (made.t_send_ns + made.rtt_ns)[first:last]
+        is_whole = received <= ended_ns + EDGE_NS
+        pairs = [(int(of), int(to)) for of, to in zip(sent[is_whole], received[is_whole], strict=True)]
+        caller = caller_of(trace, pairs)
+        for sent_ns, received_ns in pairs[1:]:  # what the first one depended on began before its events
+            parts = trace.path(caller, sent_ns, received_ns)
+            beside = trace.beside(parts or [], sent_ns, received_ns)
+            yield TracedCall(start, number_of(number), sent_ns, received_ns, parts, beside)
+
+
+@once
+def ledger(run: Run, case: int) -> pd.DataFrame:
+    """Return the ledger of a case: one row for each call that is explained, in ns.
+
+    Columns: ``start``, ``rtt_ns``, then one for each of ``ROWS``.
+    """
+    explained = [call for call in calls(run, case) if call.parts is not None]
+    rows = []
+    for call in explained:
+        sums = dict.fromkeys(ROWS, 0)
+        for part in call.parts or ():
+            sums[part.role, part.what] += part.ns
+        rows.append([call.start, call.rtt_ns, *sums.values()])
+    return pd.DataFrame(rows, columns=pd.Index(["start", "rtt_ns", *ROWS], tupleize_cols=False))
+
+
+def explained_share(run: Run, case: int) -> float:
+    """Return the share of the traced calls of a case whose events explain all of the RTT; NaN if none was traced."""
+    traced = calls(run, case)
+    return sum(call.parts is not None for call in traced) / len(traced) if traced else np.nan
+
+
+def typical(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the middle half of a ledger's calls by RTT, in each start."""
+    ranks = rows.groupby("start")["rtt_ns"].rank(pct=True)
+    return rows[(ranks > 0.25) & (ranks <= 0.75)]
+
+
+def slow(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the calls of a ledger whose RTT is above the p99 of all of them."""
+    return rows[rows["rtt_ns"] > rows["rtt_ns"].quantile(SLOW)]
+
+
+def typical_us(run: Run, case: int, row: Row | None = None) -> "pd.Series[float]":
+    """Return the mean of a row over the typical calls of each start of a case, of the RTT if ``row`` is None, in us."""
+    rows = typical(ledger(run, case))
+    values = rows["rtt_ns"] if row is None else rows[row]
+    return values.groupby(rows["start"]).mean() / 1e3
+
+
+def call_nearest(run: Run, case: int, share: float) -> TracedCall | None:
+    """Return the explained call of a case whose RTT is nearest to a quantile of theirs; None if there is none."""
+    explained = [call for call in calls(run, case) if call.parts is not None]
+    if not explained:
+        return None
+    wanted = np.quantile([call.rtt_ns for call in explained], share)
+    return min(explained, key=lambda call: abs(call.rtt_ns - wanted))
+
+
+def roles_of(run: Run, case: int) -> list[str]:
+    """Return the roles of a traced case's threads, in the order of ``ROLES``."""
+    seen = {row[0] for row in ROWS if (ledger(run, case)[row] > 0).any()}
+    return [role for role in ROLES if role in seen]
+
+
+class Count(NamedTuple):
+    """How often something happens per call: ``what`` of a role; its mean over all slices, and the range over them.
+
+    slices: how many there are. is_exact: every slice has the same whole number for each of its calls; at its ends one
+    event may belong to a call outside of it.
+    """
+
+    role: str
+    what: str
+    mean: float
+    low: float
+    high: float
+    slices: int
+    is_exact: bool
+
+
+SLEEPS, PREEMPTED, SENT_BYTES = "sleeps (voluntary switches)", "preempted (involuntary switches)", "bytes sent"
+SENDS = ("sendto", "sendmsg", "write", "writev")
+
+
+@once
+def counts(run: Run, case: int) -> list[Count]:
+    """Return what happens in each call of a traced case, by role: system calls by name, switches, bytes sent."""
+    slices: list[tuple[int, dict[tuple[str, str], float]]] = []
+    for start in map(number_of, run.ledger_of(case).index):
+        for number, events in run.events_of(start).groupby("slice"):
+            sent = [call.sent_ns for call in calls(run, case) if (call.start, call.slice) == (start, number)]
+            if len(sent) > 1:
+                inside = events[(events["t_ns"] >= sent[0]) & (events["t_ns"] < sent[-1])]
+                slices.append((len(sent) - 1, _counted(inside)))
+    whats = sorted({what for _, counted in slices for what in counted})
+    return [_count(what, [(made, counted.get(what, 0.0)) for made, counted in slices]) for what in whats]
+
+
+def _counted(events: pd.DataFrame) -> dict[tuple[str, str], float]:
+    """Return how often each thing happened in some events, by role."""
+    called = events[events["event"] == "calls"].groupby(["role", "name"]).size().to_dict()
+    found = {(str(role), str(name)): float(times) for (role, name), times in called.items()}
+    for event, what in (("sleeps", SLEEPS), ("preempted", PREEMPTED)):
+        by_role = events[events["event"] == event].groupby("role").size()
+        found |= {(str(role), what): float(times) for role, times in by_role.items()}
+    sends = events[(events["event"] == "returns") & events["name"].isin(SENDS) & (events["result"] > 0)]
+    return found | {
+        (str(role), SENT_BYTES): float(total) for role, total in sends.groupby("role")["result"].sum().items()
+    }
+
+
+def _count(what: tuple[str, str], slices: list[tuple[int, float]]) -> Count:
+    per_call = [times / made for made, times in slices]
+    mean = sum(times for _, times in slices) / sum(made for made, _ in slices)
+    one = 1.0 if what[1] != SENT_BYTES else mean
+    is_exact = round(mean / one) >= 1 and all(abs(times - round(mean) * made) <= one for made, times in slices)
+    return Count(*what, mean, min(per_call), max(per_call), len(slices), is_exact)
+
+
+def running(run: Run, call: TracedCall) -> list[Part]:
+    """Return all times in which threads of a case ran during a call, on its path or beside it."""
+    events = run.events_of(call.start)
+    trace = Trace(events[events["slice"] == call.slice])
+    return [
+        part
+        for thread, times in trace.running.items()
+        for ran in times
+        for part in trace.ran(thread, max(ran.begin_ns, call.sent_ns), min(ran.end_ns, call.received_ns))
+    ]

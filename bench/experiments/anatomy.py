@@ -1,0 +1,272 @@
+"""anatomy.ipynb: where the time of one call goes, from traces of the kernel's scheduler and of system calls."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench import systems
+from bench.analysis import anatomy
+from bench.analysis.anatomy import ROWS, Row, row_words
+from bench.analysis.call_ledger import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part
+from bench.errors import UsageError
+from bench.grammar import P50, Claim, Contrast, Level, Quantity, over_starts, way_of
+from bench.grammar.axes import SMALL, name_rows, say_why_empty, write_beside
+from bench.grammar.choose import chosen
+from bench.grammar.quantities import two_decimals
+from bench.grammar.sweep import Bytes, Options, Systems, as_sweep
+from bench.grammar.table import as_table
+from bench.measurement import trace
+from bench.measurement.validation.amount import InTurns
+from bench.measurement.validation.cases import FLOOR, transports
+from bench.plan.case import Case
+from bench.run.frames import Run
+from bench.text import duration, quantity
+
+TITLE = "Where does the time of one call go?"
+WAY = ("system", "transport", "payload_bytes", "placement")
+TRACED, UNTRACED = {"traced": True}, {"traced": False}
+COLOURS = {  # of each role: its own code, the kernel
+    "client": ("#1f5f8b", "#a9cbe0"),
+    "server": ("#a8501f", "#eac3a3"),
+    "router": ("#6d2f56", "#d3aec6"),
+    "controller": ("#6b6b2f", "#d6d6a6"),
+}
+LEAST_SHOWN = 0.003  # of a bar: a row that is less everywhere is not drawn
+LEAST_WRITTEN = 0.085  # of the axis: a part that is narrower has no number in it
+LEAST_SLOW = 5  # calls: of fewer nothing is said
+LEAST_COUNT = 0.005  # per call: what is rarer belongs to no call
+
+
+@as_sweep(without=("hosts", "until_width"), alike=WAY)
+def sweep(
+    amount: InTurns,
+    system: Systems = "[zeromq, grpc_sync]",
+    transport: object = "tcp",
+    payload_bytes: Bytes = 100,
+    options: Options = "",
+) -> Iterator[Case]:
+    """Yield the round trips of some systems, and of raw sockets over the same transports, traced and not traced."""
+    if reason := trace.why_not():
+        raise UsageError(f"{reason}; or draw the reference run: -p source reference")
+    if not amount.slice_s:
+        raise UsageError("calls are traced in slices: give slice_ms above 0")
+    where = amount.where()
+    ways = [(name, by) for name in system for by in transports(name, transport, "") if by != "inproc"]
+    floors = [] if all(map(systems.service_of, system)) else [(FLOOR, by) for _, by in ways]
+    for name, by in dict.fromkeys([*floors, *ways]):
+        if by in systems.constant(name, "TRANSPORTS"):
+            of_system = options if name in system else {}
+            yield from (Case(name, by, payload_bytes, of_system, where, traced=traced) for traced in (False, True))
+
+
+def why_not(**asked: Any) -> str | None:
+    """Return why calls cannot be traced here, None if they can."""
+    return trace.why_not()
+
+
+def of_row(row: Row | None, words: str) -> Quantity:
+    """Return a row of the ledger, or the whole RTT of the same calls, as a quantity."""
+    return Quantity(words, duration, "", partial(_typical_us, row=row))
+
+
+def _typical_us(run: Run, case: int, row: Row | None) -> "pd.Series[float]":
+    return anatomy.typical_us(run, case, row)
+
+
+def _share_of(run: Run, case: int, what: str) -> "pd.Series[float]":
+    rows = [row for row in ROWS if row[1] == what]
+    total = sum(anatomy.typical_us(run, case, row) for row in rows)
+    return 100 * total / anatomy.typical_us(run, case)  # type: ignore[no-any-return, operator]
+
+
+LEDGER_RTT = of_row(None, "mean RTT of the typical calls")
+OWN_CODE = Quantity(
+    "share of the RTT in the code of client, server and router [%]", quantity, "", partial(_share_of, what=USER)
+)
+SENT = {"system": lambda name: name != FLOOR}
+
+probe_effect = Contrast(P50, of=TRACED, over=UNTRACED, by=WAY)
+added = Contrast(
+    LEDGER_RTT, of=TRACED | SENT, over=TRACED | {"system": FLOOR}, by=("transport", "payload_bytes", "placement")
+)
+
+contrasts = (probe_effect,)
+answer = (Level(OWN_CODE, TRACED), probe_effect)
+claims = (
+    Claim(
+        "a library spends more than half of a round trip in its own code, not in the kernel",
+        Level(OWN_CODE, TRACED | SENT),
+        above=50,
+    ),
+    Claim(
+        "tracing makes the median RTT at most 1.5 times as long, so that the rows describe the calls",
+        probe_effect,
+        at_most=1.5,
+    ),
+)
+
+
+def colour_of(row: Row) -> tuple[str, str]:
+    """Return the colour and the hatch of a row: own code dark, the kernel pale, in the hue of the role."""
+    role, what = row
+    if what in (USER, KERNEL):
+        return COLOURS[role][what == KERNEL], ""
+    return {WAKING: "#ffffff", OTHER: "#4d4d4d", OUTSIDE: "#d9d9d9"}[what], "////" if what == WAKING else ""
+
+
+def is_dark(row: Row) -> bool:
+    """Return whether words on a row's colour are white."""
+    return row[1] in (USER, OTHER)
+
+
+def shown(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the traced cases whose calls are explained."""
+    return [case for case in among if run.case(case).traced and len(anatomy.ledger(run, case))]
+
+
+def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
+    """Draw a bar for each traced case, made of the rows of its ledger, in us or in per cent of the RTT."""
+    cases = chosen(run, shown)
+    if not cases:
+        return say_why_empty(axes, "no call was traced")
+    every = {case: [over_starts(run, case, of_row(row, "")).middle for row in ROWS] for case in cases}
+    of_row_shown = [any(of[place] > LEAST_SHOWN * sum(of) for of in every.values()) for place in range(len(ROWS))]
+    rows = list(itertools.compress(ROWS, of_row_shown))
+    of_cases = {case: list(itertools.compress(of, of_row_shown)) for case, of in every.items()}
+    longest = max(map(sum, of_cases.values()))
+    for y, (case, values) in enumerate(of_cases.items()):
+        whole = sum(values)
+        scale = 100 / whole if as_share else 1.0
+        left = 0.0
+        for row, value in zip(rows, values, strict=True):
+            colour, hatch = colour_of(row)
+            axes.barh(y, value * scale, left=left, color=colour, hatch=hatch, height=0.66, label=row_words(row))
+            if value * scale > LEAST_WRITTEN * (100 if as_share else longest):
+                words = f"{value * scale:.0f} %" if as_share else duration(value)
+                axes.text(left + value * scale / 2, y, words, ha="center", va="center", fontsize=SMALL,
+                          color="white" if is_dark(row) else "black")  # fmt: skip
+            left += value * scale
+        rtt = over_starts(run, case, LEDGER_RTT).values(duration)
+        write_beside(axes, y, f"RTT {rtt}")
+    name_rows(axes, [way_of(run, case) for case in cases])
+    axes.set_xlim(0, 100 if as_share else 1.02 * longest)
+    axes.set_xlabel("share of the RTT [%]" if as_share else "time [µs], mean of the middle half of the traced calls")
+    axes.set_title("The same, as shares of each RTT" if as_share else "Where the time of one call goes")
+
+
+def first_library(run: Run) -> int | None:
+    """Return the traced case that is drawn call by call: the last one, which is no baseline."""
+    cases = chosen(run, shown)
+    return cases[-1] if cases else None
+
+
+def in_time(run: Run, axes: Axes, *, share: float, title: str) -> None:
+    """Draw one call in time: what each role did, on the path as broad bars, beside it as thin ones."""
+    case = first_library(run)
+    call = anatomy.call_nearest(run, case, share) if case is not None else None
+    if case is None or call is None or call.parts is None:
+        return say_why_empty(axes, "no call was traced")
+    roles = anatomy.roles_of(run, case)
+    lanes = {role: y for y, role in enumerate(roles)} | {"": len(roles)}
+    for part in anatomy.running(run, call):
+        left = (part.begin_ns - call.sent_ns) / 1e3
+        axes.barh(
+            lanes[part.role], part.ns / 1e3, left=left, height=0.28, lw=0, color=colour_of((part.role, part.what))[0]
+        )
+    before: Part | None = None
+    for part in call.parts:
+        left, width = (part.begin_ns - call.sent_ns) / 1e3, part.ns / 1e3
+        colour, hatch = colour_of((part.role, part.what))
+        axes.barh(lanes[part.role], width, left=left, height=0.62, lw=0, color=colour, hatch=hatch,
+                  label=row_words((part.role, part.what)))  # fmt: skip
+        if before is not None and before.role != part.role:
+            axes.annotate("", (left, lanes[part.role]), (left, lanes[before.role]),
+                          arrowprops={"arrowstyle": "->", "color": "black", "lw": 1})  # fmt: skip
+        before = part
+    names = [*roles, "others"] if any(not part.role for part in call.parts) else roles
+    name_rows(axes, names)
+    axes.set_xlim(0, call.rtt_ns / 1e3)
+    axes.set_xlabel(f"time since sending [µs]; RTT {duration(call.rtt_ns / 1e3)}; arrows: who went on")
+    axes.set_title(f"{title}: {way_of(run, case)}")
+
+
+panels = {
+    "ledger": partial(bars, as_share=False),
+    "ledger_shares": partial(bars, as_share=True),
+    "typical_call": partial(in_time, share=0.5, title="A call near the median"),
+    "slow_call": partial(in_time, share=0.995, title="A slow call, near the p99.5"),
+}
+
+
+def height(run: Run) -> float:
+    """Return how many inches the figure is taller than usual."""
+    return max(0.0, 0.5 * (len(chosen(run, shown)) - 4))
+
+
+def row_of(row: Row) -> Quantity:
+    """Return a row of the ledger as a column of a table."""
+    return of_row(row, row_words(row))
+
+
+@as_table("row")
+def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
+    """Yield each row of the ledgers with its time in every traced case, then their sums and the RTT."""
+    cases = chosen(run, shown)
+    for row in ROWS:
+        values = {case: over_starts(run, case, row_of(row)).middle for case in cases}
+        if any(values.values()):
+            yield {"row": row_words(row)} | {
+                way_of(run, case): duration(us) if us else "" for case, us in values.items()
+            }
+    yield {"row": "RTT of the same calls"} | {
+        way_of(run, case): over_starts(run, case, LEDGER_RTT).values(duration) for case in cases
+    }
+    yield {"row": "explained"} | {
+        way_of(run, case): f"{100 * anatomy.explained_share(run, case):.1f} %" for case in cases
+    }
+    yield {"row": "traced / not traced"} | {
+        way_of(run, of.other): f"{of.words} [{of.interval.low:.2f}, {of.interval.high:.2f}]"
+        for of in probe_effect.ratios(run)
+    }
+
+
+@as_table("row")
+def slow_table(run: Run) -> Iterator[Mapping[str, object]]:
+    """Yield the rows in which the slowest 1 % of the traced calls are longer than typical ones, the largest first."""
+    for case in chosen(run, shown):
+        every = anatomy.ledger(run, case)
+        usual, slowest = anatomy.typical(every), anatomy.slow(every)
+        if len(slowest) < LEAST_SLOW:
+            continue
+        more = {row: (slowest[row].mean() - usual[row].mean()) / 1e3 for row in ROWS}
+        whole = (slowest["rtt_ns"].mean() - usual["rtt_ns"].mean()) / 1e3
+        for row in sorted(more, key=more.__getitem__, reverse=True)[:3]:
+            yield {
+                "row": f"{way_of(run, case)}: {row_words(row)}",
+                "typical": duration(usual[row].mean() / 1e3),
+                "slowest 1 %": duration(slowest[row].mean() / 1e3),
+                "share of the difference of the RTT": f"{100 * more[row] / whole:.0f} %",
+                "slow calls": len(slowest),
+            }
+
+
+@as_table("case")
+def counts_table(run: Run) -> Iterator[Mapping[str, object]]:
+    """Yield how often each thing happens in a call, by case and role."""
+    for case in chosen(run, shown):
+        for of in anatomy.counts(run, case):
+            if of.mean >= LEAST_COUNT:
+                yield {
+                    "case": f"{way_of(run, case)}, {of.role}",
+                    "what": of.what,
+                    "per call": f"{of.mean:.0f}" if of.is_exact else two_decimals(of.mean),
+                    "range over slices": "" if of.is_exact else f"{of.low:.2f} to {of.high:.2f}",
+                    "exact": "yes" if of.is_exact else "no",
+                }
+
+
+tables = {"ledger": rows_table, "slow": slow_table, "counts": counts_table}
