@@ -1,4 +1,4 @@
-"""Where the time of traced calls goes: ledgers of a run's calls, typical and slow ones, and counts per call."""
+"""Where the time of traced calls goes: breakdowns of a run's calls, typical and slow ones, and counts per call."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from bench.analysis.call_ledger import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part, Trace, caller_of
+from bench import stats
+from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part, Trace, caller_of
 from bench.run.frames import Run, number_of, once
 from bench.run.start_values import ROLES
 
@@ -30,14 +31,14 @@ ROWS: tuple[Row, ...] = (
     ("", OTHER),
     ("", OUTSIDE),
 )
-"""The rows of a ledger, in the order in which they are shown."""
+"""The rows of a breakdown, in the order in which they are shown."""
 
 
 def row_words(row: Row) -> str:
     """Return a row in words."""
     role, what = row
     return {
-        USER: f"{role}, own code",
+        USER: f"{role}, user code",
         KERNEL: f"{role}, kernel",
         WAKING: f"waking the {role}",
         OTHER: "another process ran",
@@ -86,8 +87,8 @@ def _of_start(run: Run, start: int) -> Iterator[TracedCall]:
 
 
 @once
-def ledger(run: Run, case: int) -> pd.DataFrame:
-    """Return the ledger of a case: one row for each call that is explained, in ns.
+def breakdown(run: Run, case: int) -> pd.DataFrame:
+    """Return the breakdown of a case: one row for each call that is explained, in ns.
 
     Columns: ``start``, ``rtt_ns``, then one for each of ``ROWS``.
     """
@@ -108,21 +109,49 @@ def explained_share(run: Run, case: int) -> float:
 
 
 def typical(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the middle half of a ledger's calls by RTT, in each start."""
+    """Return the middle half of a breakdown's calls by RTT, in each start."""
     ranks = rows.groupby("start")["rtt_ns"].rank(pct=True)
     return rows[(ranks > 0.25) & (ranks <= 0.75)]
 
 
 def slow(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the calls of a ledger whose RTT is above the p99 of all of them."""
+    """Return the calls of a breakdown whose RTT is above the p99 of all of them."""
     return rows[rows["rtt_ns"] > rows["rtt_ns"].quantile(SLOW)]
 
 
 def typical_us(run: Run, case: int, row: Row | None = None) -> "pd.Series[float]":
     """Return the mean of a row over the typical calls of each start of a case, of the RTT if ``row`` is None, in us."""
-    rows = typical(ledger(run, case))
+    rows = typical(breakdown(run, case))
     values = rows["rtt_ns"] if row is None else rows[row]
     return values.groupby(rows["start"]).mean() / 1e3
+
+
+def kernel_us(run: Run, case: int) -> dict[tuple[str, str], float]:
+    """Return the mean time of typical calls in each system call on their path, in us, by role and name."""
+    usual = typical(breakdown(run, case))
+    ends = usual["rtt_ns"].groupby(usual["start"]).agg(["min", "max"])
+    total: dict[tuple[str, str], float] = {}
+    for call in calls(run, case):
+        if call.parts is not None and ends["min"][call.start] <= call.rtt_ns <= ends["max"][call.start]:
+            for part in call.parts:
+                if part.what == KERNEL:
+                    total[part.role, part.name] = total.get((part.role, part.name), 0.0) + part.ns / 1e3 / len(usual)
+    return total
+
+
+def by_level(run: Run, case: int) -> tuple["pd.Series[float]", "pd.Series[float]"] | None:
+    """Return the mean of each row in us, typical calls, over the faster and over the slower starts of a case.
+
+    None where its starts do not have two levels.
+    """
+    of_starts = typical_us(run, case)
+    levels = stats.across_starts(of_starts.to_list()).levels
+    if levels is None:
+        return None
+    usual = typical(breakdown(run, case))
+    is_slow = usual["start"].map(of_starts > sum(levels) / 2)
+    fast, slower = (usual.loc[flag, list(ROWS)].mean() / 1e3 for flag in (~is_slow, is_slow))
+    return fast, slower
 
 
 def call_nearest(run: Run, case: int, share: float) -> TracedCall | None:
@@ -136,7 +165,7 @@ def call_nearest(run: Run, case: int, share: float) -> TracedCall | None:
 
 def roles_of(run: Run, case: int) -> list[str]:
     """Return the roles of a traced case's threads, in the order of ``ROLES``."""
-    seen = {row[0] for row in ROWS if (ledger(run, case)[row] > 0).any()}
+    seen = {row[0] for row in ROWS if (breakdown(run, case)[row] > 0).any()}
     return [role for role in ROLES if role in seen]
 
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from bench import systems
 from bench.analysis import anatomy
 from bench.analysis.anatomy import ROWS, Row, row_words
-from bench.analysis.call_ledger import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part
+from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part
 from bench.errors import UsageError
 from bench.grammar import P50, Claim, Contrast, Level, Quantity, over_starts, way_of
 from bench.grammar.axes import SMALL, name_rows, say_why_empty, write_beside
@@ -28,7 +28,8 @@ from bench.text import duration, quantity
 
 TITLE = "Where does the time of one call go?"
 WAY = ("system", "transport", "payload_bytes", "placement")
-TRACED, UNTRACED = {"traced": True}, {"traced": False}
+TRACED: dict[str, object] = {"traced": True}
+UNTRACED = {"traced": False}
 COLOURS = {  # of each role: its own code, the kernel
     "client": ("#1f5f8b", "#a9cbe0"),
     "server": ("#a8501f", "#eac3a3"),
@@ -69,7 +70,7 @@ def why_not(**asked: Any) -> str | None:
 
 
 def of_row(row: Row | None, words: str) -> Quantity:
-    """Return a row of the ledger, or the whole RTT of the same calls, as a quantity."""
+    """Return a row of the breakdown, or the whole RTT of the same calls, as a quantity."""
     return Quantity(words, duration, "", partial(_typical_us, row=row))
 
 
@@ -80,26 +81,21 @@ def _typical_us(run: Run, case: int, row: Row | None) -> "pd.Series[float]":
 def _share_of(run: Run, case: int, what: str) -> "pd.Series[float]":
     rows = [row for row in ROWS if row[1] == what]
     total = sum(anatomy.typical_us(run, case, row) for row in rows)
-    return 100 * total / anatomy.typical_us(run, case)  # type: ignore[no-any-return, operator]
+    return 100 * total / anatomy.typical_us(run, case)
 
 
-LEDGER_RTT = of_row(None, "mean RTT of the typical calls")
-OWN_CODE = Quantity(
-    "share of the RTT in the code of client, server and router [%]", quantity, "", partial(_share_of, what=USER)
-)
-SENT = {"system": lambda name: name != FLOOR}
+TYPICAL_RTT = of_row(None, "mean RTT of the typical calls")
+USER_CODE = Quantity("share of the RTT in user code, of all roles [%]", quantity, "", partial(_share_of, what=USER))
+LIBRARIES = TRACED | {"system": lambda name: name != FLOOR}
 
 probe_effect = Contrast(P50, of=TRACED, over=UNTRACED, by=WAY)
-added = Contrast(
-    LEDGER_RTT, of=TRACED | SENT, over=TRACED | {"system": FLOOR}, by=("transport", "payload_bytes", "placement")
-)
 
 contrasts = (probe_effect,)
-answer = (Level(OWN_CODE, TRACED), probe_effect)
+answer = (Level(USER_CODE, TRACED), probe_effect)
 claims = (
     Claim(
-        "a library spends more than half of a round trip in its own code, not in the kernel",
-        Level(OWN_CODE, TRACED | SENT),
+        "a library spends more than half of a round trip in user code, not in the kernel",
+        Level(USER_CODE, LIBRARIES),
         above=50,
     ),
     Claim(
@@ -125,11 +121,11 @@ def is_dark(row: Row) -> bool:
 
 def shown(run: Run, among: Sequence[int]) -> list[int]:
     """Choose the traced cases whose calls are explained."""
-    return [case for case in among if run.case(case).traced and len(anatomy.ledger(run, case))]
+    return [case for case in among if run.case(case).traced and len(anatomy.breakdown(run, case))]
 
 
 def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
-    """Draw a bar for each traced case, made of the rows of its ledger, in us or in per cent of the RTT."""
+    """Draw a bar for each traced case, made of the rows of its breakdown, in us or in per cent of the RTT."""
     cases = chosen(run, shown)
     if not cases:
         return say_why_empty(axes, "no call was traced")
@@ -150,7 +146,7 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
                 axes.text(left + value * scale / 2, y, words, ha="center", va="center", fontsize=SMALL,
                           color="white" if is_dark(row) else "black")  # fmt: skip
             left += value * scale
-        rtt = over_starts(run, case, LEDGER_RTT).values(duration)
+        rtt = over_starts(run, case, TYPICAL_RTT).values(duration)
         write_beside(axes, y, f"RTT {rtt}")
     name_rows(axes, [way_of(run, case) for case in cases])
     axes.set_xlim(0, 100 if as_share else 1.02 * longest)
@@ -195,8 +191,8 @@ def in_time(run: Run, axes: Axes, *, share: float, title: str) -> None:
 
 
 panels = {
-    "ledger": partial(bars, as_share=False),
-    "ledger_shares": partial(bars, as_share=True),
+    "breakdown": partial(bars, as_share=False),
+    "breakdown_shares": partial(bars, as_share=True),
     "typical_call": partial(in_time, share=0.5, title="A call near the median"),
     "slow_call": partial(in_time, share=0.995, title="A slow call, near the p99.5"),
 }
@@ -208,13 +204,13 @@ def height(run: Run) -> float:
 
 
 def row_of(row: Row) -> Quantity:
-    """Return a row of the ledger as a column of a table."""
+    """Return a row of the breakdown as a column of a table."""
     return of_row(row, row_words(row))
 
 
 @as_table("row")
 def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
-    """Yield each row of the ledgers with its time in every traced case, then their sums and the RTT."""
+    """Yield each row of the breakdowns with its time in every traced case, then their sums and the RTT."""
     cases = chosen(run, shown)
     for row in ROWS:
         values = {case: over_starts(run, case, row_of(row)).middle for case in cases}
@@ -223,7 +219,7 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
                 way_of(run, case): duration(us) if us else "" for case, us in values.items()
             }
     yield {"row": "RTT of the same calls"} | {
-        way_of(run, case): over_starts(run, case, LEDGER_RTT).values(duration) for case in cases
+        way_of(run, case): over_starts(run, case, TYPICAL_RTT).values(duration) for case in cases
     }
     yield {"row": "explained"} | {
         way_of(run, case): f"{100 * anatomy.explained_share(run, case):.1f} %" for case in cases
@@ -235,10 +231,38 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
 
 
 @as_table("row")
+def added_table(run: Run) -> Iterator[Mapping[str, object]]:
+    """Yield by how much each row of a library's breakdown is longer than that of raw sockets over the same transport."""
+    cases = {case: floor for case in chosen(run, LIBRARIES) if (floor := _floor_of(run, case)) is not None}
+    for row in (*ROWS, None):
+        more = {case: _middle(run, case, row) - _middle(run, floor, row) for case, floor in cases.items()}
+        whole = {case: _middle(run, case) - _middle(run, floor) for case, floor in cases.items()}
+        if any(abs(more[case]) > LEAST_SHOWN * whole[case] for case in cases):
+            yield {"row": row_words(row) if row else "RTT"} | {
+                way_of(run, case): f"{plus(more[case])} ({100 * more[case] / whole[case]:.0f} %)" for case in cases
+            }
+
+
+def _floor_of(run: Run, case: int) -> int | None:
+    """Return the traced case of raw sockets that a case is compared with, None if there is none."""
+    alike = {name: run.case(case).factor(name) for name in WAY[1:]}
+    return run.first(**alike, system=FLOOR, traced=True)
+
+
+def _middle(run: Run, case: int, row: Row | None = None) -> float:
+    return over_starts(run, case, of_row(row, "")).middle
+
+
+def plus(us: float) -> str:
+    """Return a difference of times with its sign."""
+    return f"{'-' if us < 0 else '+'}{duration(abs(us))}"
+
+
+@as_table("row")
 def slow_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield the rows in which the slowest 1 % of the traced calls are longer than typical ones, the largest first."""
     for case in chosen(run, shown):
-        every = anatomy.ledger(run, case)
+        every = anatomy.breakdown(run, case)
         usual, slowest = anatomy.typical(every), anatomy.slow(every)
         if len(slowest) < LEAST_SLOW:
             continue
@@ -251,6 +275,35 @@ def slow_table(run: Run) -> Iterator[Mapping[str, object]]:
                 "slowest 1 %": duration(slowest[row].mean() / 1e3),
                 "share of the difference of the RTT": f"{100 * more[row] / whole:.0f} %",
                 "slow calls": len(slowest),
+            }
+
+
+@as_table("row")
+def levels_table(run: Run) -> Iterator[Mapping[str, object]]:
+    """Yield the rows in which the slower starts of a case differ from the faster ones, where it has two levels."""
+    for case in chosen(run, shown):
+        if levels := anatomy.by_level(run, case):
+            fast, slower = levels
+            more = (slower - fast).sort_values(ascending=False)
+            for row in more.index[:3]:
+                yield {
+                    "row": f"{way_of(run, case)}: {row_words(row)}",
+                    "faster starts": duration(fast[row]),
+                    "slower starts": duration(slower[row]),
+                    "share of the difference of the RTT": f"{100 * more[row] / more.sum():.0f} %",
+                }
+
+
+@as_table("system call")
+def kernel_table(run: Run) -> Iterator[Mapping[str, object]]:
+    """Yield the time that typical calls spend in each system call on their path."""
+    of_cases = {case: anatomy.kernel_us(run, case) for case in chosen(run, shown)}
+    names = sorted({name for of in of_cases.values() for name in of})
+    for role, name in names:
+        values = {case: of.get((role, name), 0.0) for case, of in of_cases.items()}
+        if any(us > LEAST_SHOWN * _middle(run, case) for case, us in values.items()):
+            yield {"system call": f"{role}, {name}"} | {
+                way_of(run, case): duration(us) if us else "" for case, us in values.items()
             }
 
 
@@ -269,4 +322,11 @@ def counts_table(run: Run) -> Iterator[Mapping[str, object]]:
                 }
 
 
-tables = {"ledger": rows_table, "slow": slow_table, "counts": counts_table}
+tables = {
+    "breakdown": rows_table,
+    "added": added_table,
+    "kernel": kernel_table,
+    "slow": slow_table,
+    "levels": levels_table,
+    "counts": counts_table,
+}

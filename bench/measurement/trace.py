@@ -134,8 +134,8 @@ def _of_case(event: RawEvent, known: Mapping[int, tuple[str, int]]) -> Iterator[
             yield *known[woken], "woken", by
     elif event.tid in known:
         number, *result = event.values
-        what = {"name": name_of(number)} | ({"result": result[0]} if result else {})
-        yield *known[event.tid], "returns" if result else "calls", what
+        more = {"name": name_of(number)} | ({"result": result[0]} if result else {})
+        yield *known[event.tid], "returns" if result else "calls", more
 
 
 def _by(tid: int, known: Mapping[int, tuple[str, int]]) -> dict[str, Any]:

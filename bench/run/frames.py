@@ -16,7 +16,7 @@ from bench import stats
 from bench.plan import slicing
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.run import merging, reply_streams, schema, slices, start_values
+from bench.run import merging, reply_streams, slices, start_values
 from bench.run.calls import COLUMNS as OF_CALLS
 from bench.run.calls import Array, Calls, compact, constant, joined
 from bench.run.folder import Folder
@@ -335,18 +335,18 @@ class Run(Tables):
         """
         return self._with_case("attempts").sort_values(["start", "t_send_ns"], kind="stable", ignore_index=True)
 
-    def events_of(self, start: int) -> pd.DataFrame:
-        """Return the events of a start of a traced case, in the order of their times; see ``schema.EVENTS``."""
-        return self._events_by_start.get(start, self._no_events)
-
     @cached_property
-    def _no_events(self) -> pd.DataFrame:
-        return schema.EVENTS.empty_table().to_pandas()
+    def events(self) -> pd.DataFrame:
+        """Events of traced cases with the case of each, by start and in the order of time; see ``schema.EVENTS``."""
+        return self._with_case("events").sort_values(["start", "slice", "t_ns"], kind="stable", ignore_index=True)
+
+    def events_of(self, start: int) -> pd.DataFrame:
+        """Return the events of one start. All who ask share them: nobody changes them."""
+        return self._events_by_start.get(start, self.events[:0])
 
     @cached_property
     def _events_by_start(self) -> dict[int, pd.DataFrame]:
-        events = self._read("events").sort_values(["start", "slice", "t_ns"], kind="stable")
-        return {number_of(start): rows for start, rows in events.groupby("start")}
+        return {number_of(start): rows for start, rows in self.events.groupby("start")}
 
     @cached_property
     def streams(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The ledger of a traced call: each nanosecond of its RTT belongs to exactly one row, so the rows add up to the RTT.
+"""The path of a traced call, from reply to request: each nanosecond of its RTT belongs to exactly one part, so the parts add up to the RTT.
 
 From the reply back to the request: who ran when the caller had its reply, who woke that thread, who ran before, and so
 on. This is the path on which the call depended. Every moment of it belongs to whoever held the CPU that the path
@@ -23,7 +23,7 @@ Thread = tuple[str, int]  # its role and its number there; of who is no thread o
 
 
 class Part(NamedTuple):
-    """A part of a call's path. begin_ns, end_ns: as in the table ``events``.
+    """A part of the path of one call. begin_ns, end_ns: as in the table ``events``.
 
     role, thread: who ran, or was woken. what: USER; KERNEL, with the name of the system call; WAKING, nobody ran; OTHER
     or OUTSIDE, which have no role.
@@ -157,7 +157,7 @@ class Trace:
             begin_ns, place = until_ns, place + 1
 
     def path(self, caller: Thread, sent_ns: int, received_ns: int) -> list[Part] | None:
-        """Return the parts of a call in the order of time, without gaps; None where the events do not explain it."""
+        """Return the parts of one call in the order of time, without gaps; None where the events do not explain it."""
         parts: list[Part] = []
         thread, t_ns = caller, received_ns
         for _ in range(MOST_STEPS):
