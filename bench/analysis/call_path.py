@@ -1,10 +1,10 @@
-"""The path of a traced call, from reply to request: each nanosecond of its RTT belongs to exactly one part, so the parts add up to the RTT.
+"""The path of a traced call: each nanosecond of its RTT belongs to exactly one part, so the parts add up to the RTT.
 
 From the reply back to the request: who ran when the caller had its reply, who woke that thread, who ran before, and so
 on. This is the path on which the call depended. Every moment of it belongs to whoever held the CPU that the path
-needed: a thread of the case, in its own code or in the kernel; another process; or nobody, while a woken thread did not
+needed: a thread of the case, in user code or in the kernel; another process; or nobody, while a woken thread did not
 run yet. A thread that no thread of the case woke has waited for a timer or a device. What ran beside the path is in no
-row.
+part.
 """
 
 import bisect
