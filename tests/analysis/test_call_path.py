@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
@@ -207,7 +208,7 @@ def test_the_parts_of_any_schedule_add_up() -> None:
     chance, explained = random.Random(5), 0
     for _ in range(200):
         trace, moments = _any_schedule(chance)
-        for sent, received in zip(moments[:-1], moments[1:], strict=True):
+        for sent, received in pairwise(moments):
             parts = trace.path(CLIENT, sent, received)
             if parts is not None:
                 explained += 1

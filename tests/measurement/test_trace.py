@@ -1,0 +1,124 @@
+"""Traces: what is kept of the kernel's events, made ones and real ones."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.analysis import anatomy
+from bench.child.tracer import INSTANCES, NAME
+from bench.measurement import runner, trace
+from bench.measurement.ring_buffer import RawEvent
+from bench.measurement.system_calls import name_of
+from bench.measurement.trace import SWITCH, WAKEUP, WAKING, Recorded, Tracer, kept, rows, with_switches
+from bench.plan.case import Case
+from bench.plan.plan import Plan
+from bench.run.frames import Run
+
+needs_tracing = pytest.mark.skipif(bool(trace.why_not()), reason=trace.why_not() or "")
+KNOWN = {11: ("client", 0), 22: ("server", 0), 23: ("server", 1)}
+
+
+def event(t_ns: int, kind: str, tid: int, *values: int, cpu: int = 0, flags: int = 0) -> RawEvent:
+    """Return a raw event."""
+    return RawEvent(t_ns, cpu, kind, tid, flags, values)
+
+
+def of(*events: RawEvent) -> list[dict[str, Any]]:
+    """Return the rows of some events, without those that are null."""
+    return list(rows(Recorded(list(events), KNOWN, 0), 0, 10_000))
+
+
+def test_a_switch_is_of_the_thread_that_stops_and_of_the_one_that_runs() -> None:
+    assert of(event(5, SWITCH, 11, 11, 1, 22)) == [
+        {"t_ns": 5, "cpu": 0, "role": "client", "thread": 0, "event": "sleeps", "by_role": "server", "by_thread": 0},
+        {"t_ns": 5, "cpu": 0, "role": "server", "thread": 0, "event": "runs", "by_role": "client", "by_thread": 0},
+    ]
+
+
+def test_of_other_processes_nothing_is_kept_but_that_one_ran() -> None:
+    assert (
+        of(event(5, SWITCH, 99, 99, 1, 98), event(6, WAKING, 99, 98), event(7, "raw_syscalls/sys_enter", 99, 0)) == []
+    )
+    (row,) = of(event(5, SWITCH, 11, 11, 0, 99))
+    assert (row["event"], row["by_role"], "by_thread" in row) == ("preempted", "another process", False)
+
+
+@pytest.mark.parametrize(
+    ("tid", "flags", "by"),
+    [
+        (22, 0, "server"),
+        (22, 0x10, "server"),  # the network stack works in the time of the thread that sends
+        (22, 0x08, "interrupt"),
+        (0, 0x10, "interrupt"),
+        (99, 0x10, "interrupt"),
+        (99, 0, "another process"),
+    ],
+)
+def test_who_woke_a_thread(tid: int, flags: int, by: str) -> None:
+    (row,) = of(event(5, WAKING, tid, 11, flags=flags))
+    assert (row["event"], row["by_role"]) == ("woken", by)
+
+
+def test_system_calls_have_a_name_and_a_result_and_no_arguments() -> None:
+    called, returned = of(event(5, "raw_syscalls/sys_enter", 23, 0), event(6, "raw_syscalls/sys_exit", 23, 0, 64))
+    assert called == {"t_ns": 5, "cpu": 0, "role": "server", "thread": 1, "event": "calls", "name": name_of(0)}
+    assert returned["result"] == 64
+
+
+def test_a_switch_from_idle_that_is_missing_is_put_where_the_thread_was_queued() -> None:
+    events = with_switches(
+        [
+            event(1, SWITCH, 22, 22, 1, 0, cpu=1),
+            event(5, WAKING, 11, 22),
+            event(7, WAKEUP, 0, 22, cpu=1),
+            event(6, "raw_syscalls/sys_exit", 11, 1, 0),
+            event(9, "raw_syscalls/sys_exit", 22, 0, 64, cpu=1),
+            event(10, SWITCH, 22, 22, 1, 0, cpu=1),
+            event(12, SWITCH, 0, 0, 0, 22, cpu=1),
+        ]
+    )
+    switches = [(of.t_ns, of.values) for of in events if of.kind == SWITCH]
+    assert switches == [(1, (22, 1, 0)), (7, (0, 0, 22)), (10, (22, 1, 0)), (12, (0, 0, 22))]
+
+
+@pytest.mark.parametrize(("calls", "expected"), [(2, (0, 2)), (40, (10, 40)), (5_000, (20, 60))])
+def test_some_calls_of_a_slice_are_kept(calls: int, expected: tuple[int, int]) -> None:
+    assert kept(calls) == expected
+
+
+@needs_tracing
+def test_a_killed_tracer_leaves_nothing_for_long() -> None:
+    first, second = Tracer(), None
+    try:
+        first.get_ready()
+        folder = Path(INSTANCES) / f"{NAME}{first.child.pid}"
+        assert folder.is_dir()
+        os.kill(first.child.pid, signal.SIGKILL)
+        first.child.wait(5)
+        second = Tracer()
+        second.get_ready()
+        assert not folder.exists()
+    finally:
+        for tracer in filter(None, (first, second)):
+            tracer.child.stop()
+    assert second is not None
+    assert not (Path(INSTANCES) / f"{NAME}{second.child.pid}").exists()
+
+
+@needs_tracing
+@pytest.mark.parametrize("placement", ["same", "split"])
+def test_raw_sockets_make_four_system_calls_and_all_of_each_call_is_explained(placement: str) -> None:
+    cases = tuple(Case("sockets", "tcp", 100, placement=placement, traced=traced) for traced in (False, True))
+    run = Run(runner.run(Plan("anatomy", cases, 2, 0.08, 1, "smoke", slice_s=0.02)))
+    assert len(anatomy.calls(run, 1)) > 50
+    assert anatomy.explained_share(run, 1) > 0.95
+    breakdown = anatomy.breakdown(run, 1)
+    assert (breakdown[list(anatomy.ROWS)].sum(axis=1) == breakdown["rtt_ns"]).all()
+    exact = {(of.role, of.what): of.mean for of in anatomy.counts(run, 1) if of.is_exact}
+    assert {key: round(times) for key, times in exact.items() if key[1] in ("sendto", "recvfrom")} == {
+        (role, name): 1 for role in ("client", "server") for name in ("recvfrom", "sendto")
+    }
+    assert len(anatomy.calls(run, 0)) == 0
