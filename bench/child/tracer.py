@@ -20,6 +20,7 @@ EVENTS = (
     *("sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup"),
     *("raw_syscalls/sys_enter", "raw_syscalls/sys_exit"),
 )
+LOST = ("overrun:", "commit overrun:", "dropped events:")  # lines of a buffer's statistics
 FIELD = re.compile(r"field:[^;]*?(\w+)(?:\[\d+\])?;\s*offset:(\d+);\s*size:(\d+);")
 PAGE = 65536  # bytes of a read, at least one page of the buffer
 
@@ -34,6 +35,7 @@ class Instance:
             self.write("tracing_on", "0")
             self.write("trace_clock", "mono")
             self.write("buffer_size_kb", str(buffer_kb))
+            self.write("options/overwrite", "0")  # what finds no room is left out at the end, where nothing is kept
             for event in EVENTS:
                 self.write(f"events/{event}/enable", "1")
         except OSError as reason:
@@ -65,17 +67,15 @@ class Instance:
         self.write("trace", "")
         self.write("tracing_on", "1")
 
-    def end(self) -> tuple[list[bytes], int]:
-        """Return the pages of each CPU's buffer since ``begin``, and how many events found no room."""
+    def end(self) -> tuple[list[bytes], list[int]]:
+        """Return the pages of each CPU's buffer since ``begin``, and how many events found no room there."""
         self.write("tracing_on", "0")
         cpus = sorted(int(name[3:]) for name in os.listdir(f"{self._folder}/per_cpu"))  # noqa: PTH208
-        lost = 0
-        for cpu in cpus:
-            counts = dict(
-                line.split(": ", 1) for line in self.read(f"per_cpu/cpu{cpu}/stats").splitlines() if ":" in line
-            )
-            lost += sum(int(counts[name]) for name in ("overrun", "commit overrun", "dropped events"))
-        return [self._pages(cpu) for cpu in cpus], lost
+        return [self._pages(cpu) for cpu in cpus], [self._lost(cpu) for cpu in cpus]
+
+    def _lost(self, cpu: int) -> int:
+        lines = self.read(f"per_cpu/cpu{cpu}/stats").splitlines()
+        return sum(int(line.partition(": ")[2]) for line in lines if line.startswith(LOST))
 
     def _pages(self, cpu: int) -> bytes:
         descriptor = os.open(f"{self._folder}/per_cpu/cpu{cpu}/trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)

@@ -4,6 +4,7 @@ Kept are the events of some calls of each slice. Nothing of other processes is k
 argument of a system call.
 """
 
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,14 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.child.tracer import INSTANCES
-from bench.errors import SystemFailedError
 from bench.measurement.ring_buffer import HARD_INTERRUPT, SOFT_INTERRUPT, Decoder, RawEvent
 from bench.measurement.system_calls import name_of
 from bench.process.child_process import Child, collect
 from bench.process.spec import Trace, Traced, TracerReady, TracerSpec, Tracing, Untrace
 
 SWITCH, WAKING, WAKEUP = "sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup"
-BUFFER_KB = 16_384  # of each CPU: half a million events
+BUFFER_KB = 8_192  # of each CPU: a quarter of a million events
 TRACER_S = 10.0  # until the tracer has answered
 SKIPPED = 20  # calls at the beginning of a slice, which are not kept
 MOST_CALLS = 40  # of a slice are kept
@@ -37,11 +37,11 @@ def why_not() -> str | None:
 
 
 class Recorded(NamedTuple):
-    """What was recorded in a slice: raw events, the role and number of each thread, and the events without room."""
+    """What was recorded in a slice: raw events, the role and number of each thread, and until when nothing was lost."""
 
     events: list[RawEvent]
     threads: Mapping[int, tuple[str, int]]
-    lost: int
+    until_ns: float = math.inf
 
 
 class Tracer:
@@ -77,8 +77,10 @@ class Tracer:
                 for tid in sorted(traced.threads.get(str(pid), ()), key=lambda tid: (tid != pid, tid)):
                     threads[tid] = role, number
                     number += 1
-        events = with_switches(self._decoder.events(traced.blobs, os.sysconf("SC_PAGESIZE")))
-        return Recorded(events, threads, traced.lost)
+        events = self._decoder.events(traced.blobs, os.sysconf("SC_PAGESIZE"))
+        ends = {event.cpu: event.t_ns for event in events}
+        full = [ends[cpu] for cpu, lost in enumerate(traced.lost) if lost]
+        return Recorded(with_switches(events), threads, min(full, default=math.inf))
 
 
 def with_switches(events: Iterable[RawEvent]) -> list[RawEvent]:
@@ -107,8 +109,8 @@ def kept(calls: int) -> tuple[int, int]:
 
 
 def rows(recorded: Recorded, from_ns: int, to_ns: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the table ``events`` of a part of a slice, without ``start`` and ``slice``."""
-    if recorded.lost:
+    """Yield the rows of the table ``events`` of a part of a slice, without ``start`` and ``slice``; none if it lacks some."""
+    if to_ns > recorded.until_ns:
         return
     known = recorded.threads
     for event in recorded.events:
@@ -143,9 +145,3 @@ def _by(tid: int, known: Mapping[int, tuple[str, int]]) -> dict[str, Any]:
         role, thread = known[tid]
         return {"by_role": role, "by_thread": thread}
     return {"by_role": ANOTHER if tid else IDLE}
-
-
-def refuse_lost(recorded: Recorded) -> None:
-    """Raise SystemFailedError if events of a slice found no room."""
-    if recorded.lost:
-        raise SystemFailedError(f"the kernel's tracer lost {recorded.lost:,} events: give shorter slices (slice_ms)")

@@ -118,10 +118,10 @@ class Untrace(ControlMessage):
 
 
 class Traced(ControlMessage):
-    """What a tracer has recorded. threads: of each process. lost: events without room. blobs: pages of each CPU."""
+    """What a tracer has recorded. threads: of each process. lost, blobs: events without room, and pages, of each CPU."""
 
     threads: Mapping[str, Sequence[int]]
-    lost: int
+    lost: Sequence[int]
     blobs: Sequence[Any]
 
 

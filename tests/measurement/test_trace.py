@@ -28,7 +28,7 @@ def event(t_ns: int, kind: str, tid: int, *values: int, cpu: int = 0, flags: int
 
 def of(*events: RawEvent) -> list[dict[str, Any]]:
     """Return the rows of some events, without those that are null."""
-    return list(rows(Recorded(list(events), KNOWN, 0), 0, 10_000))
+    return list(rows(Recorded(list(events), KNOWN), 0, 10_000))
 
 
 def test_a_switch_is_of_the_thread_that_stops_and_of_the_one_that_runs() -> None:
@@ -82,6 +82,12 @@ def test_a_switch_from_idle_that_is_missing_is_put_where_the_thread_was_queued()
     )
     switches = [(of.t_ns, of.values) for of in events if of.kind == SWITCH]
     assert switches == [(1, (22, 1, 0)), (7, (0, 0, 22)), (10, (22, 1, 0)), (12, (0, 0, 22))]
+
+
+def test_nothing_is_kept_of_a_time_in_which_events_were_lost() -> None:
+    recorded = Recorded([event(5, SWITCH, 11, 11, 1, 0)], KNOWN, until_ns=50)
+    assert len(list(rows(recorded, 0, 40))) == 1
+    assert list(rows(recorded, 0, 60)) == []
 
 
 @pytest.mark.parametrize(("calls", "expected"), [(2, (0, 2)), (40, (10, 40)), (5_000, (20, 60))])
