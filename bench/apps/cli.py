@@ -349,12 +349,22 @@ def load(**asked: Any) -> None:
 
 
 @cli.command()
-@click.argument("figure")
-def explain(figure: str) -> None:
-    """Show which run a figure was drawn from, and how to draw or measure it again."""
-    from bench.apps.listing import figure_text
+@click.argument("what", metavar="RUN|FIGURE")
+@several("--case", "cases", help="A part of a case's label, as show prints it; repeatable. Else the first four.")
+def explain(what: str, cases: tuple[str, ...]) -> None:
+    """Say where the time of a call goes, or where a figure comes from.
 
-    echo(figure_text(figure))
+    Cases of RUN are measured again while the kernel's tracer records them. Of FIGURE: which run it was drawn from, and
+    how to draw or measure it again.
+    """
+    if Path(what).suffix in (".png", ".svg"):
+        from bench.apps.listing import figure_text
+
+        echo(figure_text(what))
+        return
+    from bench.apps import explaining
+
+    echo(explaining.text(what, cases, echo))
 
 
 @cli.command()
@@ -431,7 +441,7 @@ def keep(run: str, folder: Path) -> None:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["csv", "json", "hdr", "bmf"]),
+    type=click.Choice(["csv", "json", "hdr", "bmf", "perfetto"]),
     default="csv",
     help="csv: cases, starts and single calls; json: as show --json; hdr: HdrHistogram logs; bmf: for Bencher.",
 )

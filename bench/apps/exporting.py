@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 
-from bench.apps import hdr, numbers
+from bench.apps import hdr, numbers, perfetto
 from bench.errors import DataError, reason_of
 from bench.run.frames import Run
 from bench.text import quoted
@@ -35,7 +35,8 @@ def export(run: Run, kind: str, folder: Path) -> list[Path]:
     """
     files = dict(FORMATS[kind](run))
     if not files:
-        raise DataError(f"run {run.id} stored no single calls, so it has no histograms: export csv or json")
+        what = "traced no calls" if kind == "perfetto" else "stored no single calls, so it has no histograms"
+        raise DataError(f"run {run.id} {what}: export csv or json")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
@@ -111,6 +112,13 @@ def _hdr(run: Run) -> Files:
                 yield f"{_name(run, case)}.{time}.hlog", hdr.log(intervals, about).encode()
 
 
+def _perfetto(run: Run) -> Files:
+    """Yield the traced calls of each case that has any, for ui.perfetto.dev."""
+    for case in run.numbers:
+        if content := perfetto.document(run, case):
+            yield f"{_name(run, case)}.trace.json", _document(content)
+
+
 def _name(run: Run, case: int) -> str:
     return f"{case:02d}-" + re.sub(r"[^\w.-]+", "-", run.labels[case], flags=re.ASCII)[:80].strip("-")
 
@@ -120,4 +128,5 @@ FORMATS: dict[str, Callable[[Run], Files]] = {
     "json": _json,
     "hdr": _hdr,
     "bmf": _bmf,
+    "perfetto": _perfetto,
 }

@@ -42,7 +42,7 @@ LEAST_SLOW = 5  # calls: of fewer nothing is said
 LEAST_COUNT = 0.005  # per call: what is rarer belongs to no call
 
 
-@as_sweep(without=("hosts", "until_width"), alike=WAY)
+@as_sweep(without=("hosts", "until_width"), alike=WAY, blocks_s=24)
 def sweep(
     amount: InTurns,
     system: Systems = "[zeromq, grpc_sync]",
@@ -232,7 +232,7 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
 
 @as_table("row")
 def added_table(run: Run) -> Iterator[Mapping[str, object]]:
-    """Yield by how much each row of a library's breakdown is longer than that of raw sockets over the same transport."""
+    """Yield by how much each row of a library is longer than that of raw sockets over the same transport."""
     cases = {case: floor for case in chosen(run, LIBRARIES) if (floor := _floor_of(run, case)) is not None}
     for row in (*ROWS, None):
         more = {case: _middle(run, case, row) - _middle(run, floor, row) for case, floor in cases.items()}

@@ -3,8 +3,10 @@
 Source of the format: ``events/header_page`` and ``events/header_event`` of tracefs, include/linux/ring_buffer.h.
 """
 
+import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 HEADER = 16  # bytes of a page before its data: its time (u64), and how many bytes of data follow (the low 20 bits)
@@ -47,10 +49,16 @@ class Decoder:
     def _reader(offset: int, size: int) -> tuple[struct.Struct, int]:
         return struct.Struct("<i" if size == 4 else "<q"), offset
 
-    def events(self, cpus: Sequence[bytes], page_bytes: int) -> list[RawEvent]:
-        """Return the events of all CPUs in the order of their times."""
-        found = [event for cpu, pages in enumerate(cpus) for event in self._of_cpu(cpu, pages, page_bytes)]
+    def events(self, cpus: Sequence[bytes], page_bytes: int, until_ns: float = math.inf) -> list[RawEvent]:
+        """Return the events of all CPUs until an instant, in the order of their times."""
+        of_cpus = (self._of_cpu(cpu, pages, page_bytes) for cpu, pages in enumerate(cpus))
+        found = [event for of in of_cpus for event in takewhile(lambda event: event.t_ns <= until_ns, of)]
         return sorted(found, key=lambda event: event.t_ns)
+
+    def reaches(self, pages: bytes, page_bytes: int, at_ns: int) -> bool:
+        """Return whether the events of a CPU go on until an instant: its last page begins behind it."""
+        begin = max(0, len(pages) // page_bytes - 1) * page_bytes
+        return len(pages) >= HEADER and struct.unpack_from("<Q", pages, begin)[0] >= at_ns
 
     def _of_cpu(self, cpu: int, pages: bytes, page_bytes: int) -> Iterator[RawEvent]:
         for begin in range(0, len(pages) - HEADER + 1, page_bytes):

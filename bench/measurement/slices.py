@@ -159,13 +159,14 @@ class Resident:
             sent, received = times[:, slice(*np.searchsorted(times[0], [row["at_ns"], end or times[0][-1] + 1]))]
             if row["round"] in (None, WARM_UP):
                 continue
-            recorded = tracer.recorded(traced, self.pids)
             first, last = trace.kept(len(sent))
             if last - first < 2:
                 continue  # the events before its first call say who ran then
             moved = row["begin_ns"] - int(sent[0]) - go_ns
-            rows = trace.rows(recorded, go_ns + int(sent[first]), go_ns + int(received[last - 1]))
-            made += [event | {"slice": row["number"], "t_ns": event["t_ns"] + moved} for event in rows]
+            begin_ns, end_ns = go_ns + int(sent[first]), go_ns + int(received[last - 1])
+            if recorded := tracer.recorded(traced, self.pids, end_ns):
+                rows = trace.rows(recorded, begin_ns, end_ns)
+                made += [event | {"slice": row["number"], "t_ns": event["t_ns"] + moved} for event in rows]
         return made
 
     def _summed(self) -> tuple[Done, ...]:

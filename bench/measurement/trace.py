@@ -4,7 +4,6 @@ Kept are the events of some calls of each slice. Nothing of other processes is k
 argument of a system call.
 """
 
-import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,11 +36,10 @@ def why_not() -> str | None:
 
 
 class Recorded(NamedTuple):
-    """What was recorded in a slice: raw events, the role and number of each thread, and until when nothing was lost."""
+    """What was recorded in a part of a slice: raw events, the role and number of each thread."""
 
     events: list[RawEvent]
     threads: Mapping[int, tuple[str, int]]
-    until_ns: float = math.inf
 
 
 class Tracer:
@@ -68,8 +66,12 @@ class Tracer:
         (traced,) = collect(Traced, [self.child], TRACER_S)
         return traced
 
-    def recorded(self, traced: Traced, roles: Mapping[str, Sequence[int]]) -> Recorded:
-        """Return the events of what was traced."""
+    def recorded(self, traced: Traced, roles: Mapping[str, Sequence[int]], until_ns: int) -> Recorded | None:
+        """Return the events of what was traced until an instant; None where some of them found no room."""
+        page_bytes = os.sysconf("SC_PAGESIZE")
+        for cpu, lost in enumerate(traced.lost):
+            if lost and not self._decoder.reaches(traced.blobs[cpu], page_bytes, until_ns):
+                return None
         threads = {}
         for role, pids in roles.items():
             number = 0
@@ -77,10 +79,7 @@ class Tracer:
                 for tid in sorted(traced.threads.get(str(pid), ()), key=lambda tid: (tid != pid, tid)):
                     threads[tid] = role, number
                     number += 1
-        events = self._decoder.events(traced.blobs, os.sysconf("SC_PAGESIZE"))
-        ends = {event.cpu: event.t_ns for event in events}
-        full = [ends[cpu] for cpu, lost in enumerate(traced.lost) if lost]
-        return Recorded(with_switches(events), threads, min(full, default=math.inf))
+        return Recorded(with_switches(self._decoder.events(traced.blobs, page_bytes, until_ns)), threads)
 
 
 def with_switches(events: Iterable[RawEvent]) -> list[RawEvent]:
@@ -109,9 +108,7 @@ def kept(calls: int) -> tuple[int, int]:
 
 
 def rows(recorded: Recorded, from_ns: int, to_ns: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the table ``events`` of a part of a slice, without ``start`` and ``slice``; none if it lacks some."""
-    if to_ns > recorded.until_ns:
-        return
+    """Yield the rows of the table ``events`` of a part of a slice, without ``start`` and ``slice``."""
     known = recorded.threads
     for event in recorded.events:
         if from_ns <= event.t_ns <= to_ns:

@@ -118,7 +118,7 @@ class Untrace(ControlMessage):
 
 
 class Traced(ControlMessage):
-    """What a tracer has recorded. threads: of each process. lost, blobs: events without room, and pages, of each CPU."""
+    """What a tracer has recorded: the threads of each process; of each CPU events without room, and pages."""
 
     threads: Mapping[str, Sequence[int]]
     lost: Sequence[int]

@@ -74,5 +74,13 @@ def test_the_events_of_all_cpus_are_in_the_order_of_time() -> None:
     assert [(event.t_ns, event.cpu) for event in decoded(one, other)] == [(150, 0), (190, 1), (300, 0)]
 
 
+def test_a_full_buffer_tells_until_when_it_has_every_event() -> None:
+    decoder, pages = Decoder(FORMATS), page(100, entry(50, returned(1, 0, 0))) + page(300, entry(9, returned(1, 0, 0)))
+    assert [event.t_ns for event in decoder.events([pages], PAGE, until_ns=200)] == [150]
+    assert decoder.reaches(pages, PAGE, 300)
+    assert not decoder.reaches(pages, PAGE, 301)
+    assert not decoder.reaches(b"", PAGE, 1)
+
+
 def test_an_empty_buffer_has_no_events() -> None:
     assert decoded(b"", b"\0" * HEADER) == []

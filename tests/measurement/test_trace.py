@@ -84,12 +84,6 @@ def test_a_switch_from_idle_that_is_missing_is_put_where_the_thread_was_queued()
     assert switches == [(1, (22, 1, 0)), (7, (0, 0, 22)), (10, (22, 1, 0)), (12, (0, 0, 22))]
 
 
-def test_nothing_is_kept_of_a_time_in_which_events_were_lost() -> None:
-    recorded = Recorded([event(5, SWITCH, 11, 11, 1, 0)], KNOWN, until_ns=50)
-    assert len(list(rows(recorded, 0, 40))) == 1
-    assert list(rows(recorded, 0, 60)) == []
-
-
 @pytest.mark.parametrize(("calls", "expected"), [(2, (0, 2)), (40, (10, 40)), (5_000, (20, 60))])
 def test_some_calls_of_a_slice_are_kept(calls: int, expected: tuple[int, int]) -> None:
     assert kept(calls) == expected

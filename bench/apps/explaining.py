@@ -1,0 +1,71 @@
+"""``bench explain RUN``: cases of a stored run are measured again, traced, to say where the time of a call goes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from bench.errors import UsageError
+from bench.grammar.experiment import experiment
+from bench.measurement import runner, trace
+from bench.measurement.validation.cases import INSTRUMENT
+from bench.measurement.validation.profiles import in_slices, make_plan
+from bench.plan import slicing
+from bench.plan.case import Case
+from bench.plan.labels import labels
+from bench.run import stored
+from bench.run.frames import Run
+from bench.text import few, listed, unmarked
+
+NOTEBOOK = "anatomy"
+MOST = slicing.MOST // 2  # cases: each is measured twice, traced and not
+SLICE_S, BLOCKS = 0.02, 12  # of a slice; enough for a thousand traced calls of each case
+TABLES = {
+    "breakdown": "The mean of the middle half of the traced calls",
+    "slow": "The slowest calls",
+    "levels": "Starts",
+}
+
+
+def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
+    """Measure cases of a run again, traced; return where the time of their calls goes.
+
+    wanted: parts of their labels; none: the first ones that can be traced. UsageError where nothing can be.
+    """
+    if reason := trace.why_not():
+        raise UsageError(
+            f"{reason}; the notebook shows a stored one: python -m bench run {NOTEBOOK} -p source reference"
+        )
+    asked = stored.find(name).plan()
+    named = {label: case for label, case in zip(labels(asked.cases), asked.cases, strict=True) if can_be_traced(case)}
+    if not named:
+        raise UsageError(
+            f"run {name} has no case that can be traced: one caller in a closed load, with a server of its own here"
+        )
+    chosen = [label for label in named if not wanted or any(part in label for part in wanted)]
+    if not chosen:
+        raise UsageError(f"no case of run {name} has {listed(wanted)} in its name; there are {listed(named)}")
+    if len(chosen) > MOST:
+        say(f"the first {MOST} of {len(chosen)} cases; name others with --case: {few(chosen[MOST:])}")
+    pairs = [replace(named[label], traced=is_traced) for label in chosen[:MOST] for is_traced in (False, True)]
+    plan = in_slices(make_plan(NOTEBOOK, pairs, starts=BLOCKS), SLICE_S, starts=BLOCKS)
+    say(f"{len(plan.cases)} cases x {plan.starts} blocks of {plan.slices}")
+    run = Run(runner.run(plan))
+    return "\n\n".join([*_tables(run), unmarked(experiment(NOTEBOOK).conclusion(run)), _where(run)])
+
+
+def can_be_traced(case: Case) -> bool:
+    """Return whether calls of a case can be traced: one after another, between processes that are started here."""
+    is_one = case.clients * case.callers == 1 and case.engine == "library"
+    is_here = case.transport != "inproc" and case.target is None and case.system != INSTRUMENT
+    return slicing.can_take_turns(case) and is_one and is_here
+
+
+def _tables(run: Run) -> list[str]:
+    made = {title: experiment(NOTEBOOK).table(run, name) for name, title in TABLES.items()}
+    return [f"{title}\n{table.to_string()}" for title, table in made.items() if len(table)]
+
+
+def _where(run: Run) -> str:
+    return (
+        f"Stored in {run.id}. In pictures: python -m bench run {NOTEBOOK} -p source {run.id}. "
+        f"For ui.perfetto.dev: python -m bench export {run.id} --format perfetto"
+    )
