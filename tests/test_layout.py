@@ -12,6 +12,7 @@ import pytest
 import yaml
 from conftest import ROOT
 
+import bench
 from bench import systems
 from bench.process import environments
 
@@ -124,6 +125,15 @@ def test_conda_users_get_the_same():
     assert {name: listed.get(name) for name in wanted()} == wanted()
     assert listed["python"] == project()["requires-python"]
     assert {"pip": ["-e .[all,hosts]"]} in environment["dependencies"]
+
+
+def test_every_file_names_the_same_version_and_the_changelog_describes_it():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    released = re.findall(r"^## \[([\d.]+)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert released[0] == (project()["version"], str(citation["date-released"]))
+    assert project()["version"] == bench.__version__ == citation["version"]
+    assert citation["license"] == project()["license"] and citation["authors"] == project()["authors"]
+    assert {"cff-version", "message", "title"} <= citation.keys()
 
 
 def test_what_a_system_requires_is_a_dependency_or_in_an_extra():
