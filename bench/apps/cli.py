@@ -431,9 +431,10 @@ def keep(run: str, folder: Path) -> None:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["csv", "json", "hdr", "bmf"]),
+    type=click.Choice(["csv", "json", "hdr", "bmf", "junit", "openmetrics"]),
     default="csv",
-    help="csv: cases, starts and single calls; json: as show --json; hdr: HdrHistogram logs; bmf: for Bencher.",
+    help="csv: cases, starts and single calls; json: as show --json; hdr: HdrHistogram logs; bmf: for Bencher; "
+    "junit: the checks as JUnit XML; openmetrics: for Prometheus.",
 )
 @click.option(
     "--out", type=FOLDER, metavar="FOLDER", help="Where the files go; a folder named after the run otherwise."

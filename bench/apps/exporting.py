@@ -11,7 +11,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 
-from bench.apps import hdr, numbers
+from bench.analysis import checks
+from bench.apps import hdr, junit, numbers, openmetrics
 from bench.errors import DataError, reason_of
 from bench.run.frames import Run
 from bench.text import quoted
@@ -115,9 +116,19 @@ def _name(run: Run, case: int) -> str:
     return f"{case:02d}-" + re.sub(r"[^\w.-]+", "-", run.labels[case], flags=re.ASCII)[:80].strip("-")
 
 
+def _junit(run: Run) -> Files:
+    yield "junit.xml", junit.xml(f"run {run.id}", junit.of_checks(run.plan.notebook, checks.check(run)))
+
+
+def _openmetrics(run: Run) -> Files:
+    yield "metrics.txt", openmetrics.text(run).encode()
+
+
 FORMATS: dict[str, Callable[[Run], Files]] = {
     "csv": _csv,
     "json": _json,
     "hdr": _hdr,
     "bmf": _bmf,
+    "junit": _junit,
+    "openmetrics": _openmetrics,
 }
