@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -37,15 +37,19 @@ def export(run: Run, kind: str, folder: Path) -> list[Path]:
     files = dict(FORMATS[kind](run))
     if not files:
         raise DataError(f"run {run.id} stored no single calls, so it has no histograms: export csv or json")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-    except (OSError, ValueError) as reason:  # a name with a zero byte is no name
-        raise DataError(
-            f"cannot write into {quoted(str(folder))}: {reason_of(reason)}; name another folder with --out"
-        ) from reason
+    write({folder / name: content for name, content in files.items()}, "--out")
     return [folder / name for name in files]
+
+
+def write(files: Mapping[Path, bytes], option: str) -> None:
+    """Write files, and make their folders; DataError that names the option where one cannot be written."""
+    for file, content in files.items():
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        except (OSError, ValueError) as reason:  # a name with a zero byte is no name
+            what = f"cannot write {quoted(str(file))}: {reason_of(reason)}; name another place with {option}"
+            raise DataError(what) from reason
 
 
 def _csv(run: Run) -> Files:
@@ -117,7 +121,7 @@ def _name(run: Run, case: int) -> str:
 
 
 def _junit(run: Run) -> Files:
-    yield "junit.xml", junit.xml(f"run {run.id}", junit.of_checks(run.plan.notebook, checks.check(run)))
+    yield "junit.xml", junit.xml(f"run {run.id}", junit.of_checks(run.plan.notebook, checks.check(run))).encode()
 
 
 def _openmetrics(run: Run) -> Files:

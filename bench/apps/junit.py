@@ -1,14 +1,14 @@
-"""JUnit XML, which CI servers show: a test case for each check of a run."""
+"""JUnit XML, which CI servers show: a test case for each check of a run, or for each comparison of two states."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from bench.analysis.trust_card import NOTHING, PASS, Check
 from bench.text import harmless
 
 
-class Outcome(NamedTuple):
+class Result(NamedTuple):
     """What a test case is about, its name and what was found; ``failure`` and ``skipped`` say why, "" if it is not."""
 
     group: str
@@ -18,30 +18,44 @@ class Outcome(NamedTuple):
     skipped: str = ""
 
 
-def of_checks(group: str, checks: Iterable[Check]) -> Iterable[Outcome]:
+def of_checks(group: str, checks: Iterable[Check]) -> Iterable[Result]:
     """Yield each check of a trust card: CAUTION and INVALID are failures, N/A is skipped."""
     for check in checks:
         failure = "" if check.verdict in (PASS, NOTHING) else f"{check.verdict}: {check.advice}"
-        yield Outcome(group, check.name, check.found, failure, check.found if check.verdict == NOTHING else "")
+        yield Result(group, check.name, check.found, failure, check.found if check.verdict == NOTHING else "")
 
 
-def xml(suite: str, outcomes: Iterable[Outcome]) -> bytes:
-    """Return outcomes as one test suite of this name, in UTF-8."""
-    cases = [_element(outcome) for outcome in outcomes]
+def comparisons(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the comparisons of all runs in the document of ``bench compare --json``."""
+    return [one for part in document.get("runs", [document]) for one in part["comparisons"]]
+
+
+def of_comparisons(document: Mapping[str, Any]) -> Iterable[Result]:
+    """Yield each comparison in that document: a failure where a slow-down of more than the limit is shown.
+
+    Baselines, and ratios without an interval, are skipped.
+    """
+    for one in comparisons(document):
+        failure = f"slower than allowed ({document['at_most']})" if one["exceeds_limit"] else ""
+        why = "it shows the machine" if one["is_baseline"] else "no interval: too few starts"
+        skipped = why if one["is_baseline"] or one["low"] is None else ""
+        yield Result(one["case"], one["quantity"], one["text"], failure, skipped)
+
+
+def xml(suite: str, tests: Iterable[Result]) -> str:
+    """Return test cases as one suite of this name."""
+    cases = [_element(of) for of in tests]
     failures, skipped = (str(sum(case.find(kind) is not None for case in cases)) for kind in ("failure", "skipped"))
     counts = {"tests": str(len(cases)), "failures": failures, "errors": "0", "skipped": skipped}
     made = ElementTree.Element("testsuites")
     ElementTree.SubElement(made, "testsuite", {"name": harmless(suite)} | counts).extend(cases)
     ElementTree.indent(made, " ")
-    return ElementTree.tostring(made, "utf-8", xml_declaration=True) + b"\n"
+    return ElementTree.tostring(made, "unicode")
 
 
-def _element(of: Outcome) -> ElementTree.Element:
+def _element(of: Result) -> ElementTree.Element:
     case = ElementTree.Element("testcase", classname=harmless(of.group), name=harmless(of.name))
-    if of.failure:
-        ElementTree.SubElement(case, "failure", message=harmless(of.failure)).text = harmless(of.found)
-    elif of.skipped:
-        ElementTree.SubElement(case, "skipped", message=harmless(of.skipped))
-    else:
-        ElementTree.SubElement(case, "system-out").text = harmless(of.found)
+    kind = "failure" if of.failure else "skipped" if of.skipped else "system-out"
+    about = {"message": harmless(of.failure or of.skipped)} if kind != "system-out" else {}
+    ElementTree.SubElement(case, kind, about).text = harmless(of.found)
     return case

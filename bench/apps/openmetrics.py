@@ -3,42 +3,28 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from typing import NamedTuple
 
 from bench.apps import numbers
 from bench.plan.case import Case
 from bench.run.frames import ROLES, Run
 
-QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99_9": "0.999"}
 ALWAYS = ("system", "transport", "payload_bytes", "placement", "load", "clients")  # the other factors where unusual
 USUAL = {field.name: field.default for field in fields(Case)}
 
 
-class Family(NamedTuple):
-    """Metrics of one name, which ends with its unit; columns: of ``Run.cases``, with the label that each has."""
-
-    kind: str
-    unit: str
-    about: str
-    columns: Mapping[str, Mapping[str, str]]
-    scale: float = 1e6  # of the unit in the column
+def _quantiles(time: str) -> dict[str, dict[str, str]]:
+    return {f"{p}_{time}_us": {"quantile": of} for p, of in QUANTILES.items()}
 
 
-FAMILIES = {
-    "roundtrip_rtt_seconds": Family(
-        "summary", "seconds", "Round-trip time", {f"{p}_rtt_us": {"quantile": of} for p, of in QUANTILES.items()}
-    ),
-    "roundtrip_response_time_seconds": Family(
-        "summary",
-        "seconds",
-        "Response time, from the scheduled send time",
-        {f"{p}_response_us": {"quantile": of} for p, of in QUANTILES.items()},
-    ),
-    "roundtrip_calls_per_second": Family("gauge", "calls_per_second", "Throughput", {"rate_per_s": {}}, 1),
-    "roundtrip_cpu_time_per_call_seconds": Family(
-        "gauge", "seconds", "CPU time per call", {f"{role}_cpu_us_per_call": {"role": role} for role in ROLES}
-    ),
-}
+QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99_9": "0.999"}
+CPU = {f"{role}_cpu_us_per_call": {"role": role} for role in ROLES}
+Family = tuple[str, str, str, str, Mapping[str, Mapping[str, str]], float]
+FAMILIES: tuple[Family, ...] = (  # name, unit, type, what it is, columns of ``Run.cases`` with a label, their scale
+    ("rtt", "seconds", "summary", "Round-trip time", _quantiles("rtt"), 1e6),
+    ("response_time", "seconds", "summary", "Time from the scheduled send time", _quantiles("response"), 1e6),
+    ("rate", "calls_per_second", "gauge", "Throughput", {"rate_per_s": {}}, 1.0),
+    ("cpu", "seconds_per_call", "gauge", "CPU time", CPU, 1e6),
+)
 
 
 def text(run: Run) -> str:
@@ -48,16 +34,17 @@ def text(run: Run) -> str:
 
 def _lines(run: Run) -> Iterator[str]:
     known = {case: numbers.values(run, case) for case in run.numbers}
-    for name, of in FAMILIES.items():
+    for stem, unit, kind, about, columns, scale in FAMILIES:
+        name = f"roundtrip_{stem}_{unit}"
         samples = [
-            f"{name}{{{_labels(run, case, label)}}} {known[case][column]['median'] / of.scale:.9g}"
+            f"{name}{{{_labels(run, case, label)}}} {known[case][column]['median'] / scale:.9g}"
             for case in run.numbers
-            for column, label in of.columns.items()
+            for column, label in columns.items()
             if column in known[case]
         ]
         if samples:
-            yield from (f"# TYPE {name} {of.kind}", f"# UNIT {name} {of.unit}")
-            yield from (f"# HELP {name} {of.about}: the median over starts.", *samples)
+            yield from (f"# TYPE {name} {kind}", f"# UNIT {name} {unit}", f"# HELP {name} {about}: median over starts.")
+            yield from samples
 
 
 def _labels(run: Run, case: int, more: Mapping[str, str]) -> str:

@@ -19,6 +19,7 @@ from bench.apps import exporting, hdr, junit, numbers
 from bench.errors import DataError
 from bench.run.frames import column
 from bench.stats import quantile
+from bench.text import harmless
 
 # As hdrhistogram 0.10.8 (Python) encodes HdrHistogram(1, 3_600_000_000_000, 3) with these values.
 VALUES = (0, 1, 2047, 2048, 2049, 10**6, 10**6 + 1, 10**9, 10**9, 3_600_000_000_000)
@@ -130,6 +131,7 @@ def test_the_checks_are_test_cases_of_which_cautions_fail_and_idle_ones_are_skip
         (child,) = case
         assert (case.tag, case.get("classname"), case.get("name")) == ("testcase", "openload", check.name)
         assert child.tag == {PASS: "system-out", NOTHING: "skipped"}.get(check.verdict, "failure")
+        assert child.text == harmless(check.found)
         assert check.verdict in (PASS, NOTHING) or child.get("message").startswith(f"{check.verdict}: ")
 
 
@@ -154,8 +156,8 @@ def test_openmetrics_are_read_by_the_parser_of_prometheus(name, tmp_path):
         known = numbers.values(run, number)
         for metric, label, column_, scale in (
             ("roundtrip_rtt_seconds", {"quantile": "0.5"}, column(0.5), 1e6),
-            ("roundtrip_calls_per_second", {}, "rate_per_s", 1),
-            ("roundtrip_cpu_time_per_call_seconds", {"role": "server"}, "server_cpu_us_per_call", 1e6),
+            ("roundtrip_rate_calls_per_second", {}, "rate_per_s", 1),
+            ("roundtrip_cpu_seconds_per_call", {"role": "server"}, "server_cpu_us_per_call", 1e6),
         ):
             found = [one.value for one in of if one.name == metric and label.items() <= one.labels.items()]
             assert found == pytest.approx([known[column_]["median"] / scale] if column_ in known else [])
