@@ -150,3 +150,11 @@ def test_what_is_imported_is_required():
         allowed = wanted().keys() | of_systems() | of_hosts() | {"traitlets", "ipython"}  # come with ipykernel
         is_missing = file in SYSTEMS and outside - homes.keys()  # what is not installed has no known distribution
         assert needed & allowed or is_missing or not outside, (file, outside)
+
+
+def test_a_container_has_the_packages_of_the_bare_root_and_runs_the_commands_of_the_readme():
+    container, bare = ((ROOT / name).read_text("utf-8") for name in ("Containerfile", ".ci/bare"))
+    (installed,) = re.findall(r"apt-get install -y --no-install-recommends (.*) \\\n", container)
+    assert set(installed.split()) == set(re.search(r"--include=(\S+)", bare)[1].split(","))
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert all(f"roundtrip make {name}" in container and f"\nmake {name} " in readme for name in ("figures", "test"))
