@@ -200,7 +200,7 @@ def service(url: str | None, schema: bool, **asked: Any) -> None:
 @several("--system", "names", metavar="NAME", help="Of two revisions: what to measure; repeatable.")
 @click.option("--transport", help="Of two revisions: ipc, tcp, inproc; ipc if the system has it.")
 @several("--path", "folders", metavar="FOLDER", help="Of two revisions: what their systems import is there.")
-@several("--write", "files", type=FOLDER, metavar="FILE", help="Write it too: .json; .md, a comment; .xml, JUnit.")
+@several("--write", "files", type=FOLDER, metavar="FILE", help="Write it to .json, .md (comment) or .xml (JUnit) too.")
 @PARAMETER
 def compare(as_json: bool, files: tuple[Path, ...], **asked: Any) -> int:
     """Compare HEAD with BASE: two stored runs, or two states of your systems' files, which are measured now.
