@@ -9,7 +9,7 @@ Names are imported when first used: a server's process imports this package too,
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _HOMES = {
     "bench.apps.notebook": ("measure", "search", "answer", "trust", "table", "show", "method", "tell", "lines", "save"),

@@ -30,4 +30,4 @@ def test_what_an_extra_names_can_be_imported(extra):
 
 
 def test_the_extra_all_is_that_of_all_systems():
-    assert EXTRAS["all"] == [f"roundtrip[{','.join(sorted(EXTRAS.keys() - {'all', 'dev', 'hosts'}))}]"]
+    assert EXTRAS["all"] == [f"roundtrip-rpc[{','.join(sorted(EXTRAS.keys() - {'all', 'dev', 'hosts'}))}]"]

@@ -49,9 +49,10 @@ def left_out(run: Run, cases: Iterable[int]) -> list[str]:
     ]
 
 
-def record(one: Comparison) -> dict[str, Any]:
-    """Return a comparison as JSON; values that are not known are null."""
-    fields = asdict(one) | {"slower_by": one.slower_by}
+def record(one: Comparison, at_most: str | None = None, not_judged: Collection[str] = ()) -> dict[str, Any]:
+    """Return a comparison as JSON, its line as ``text``; unknown values are null. The limit: as of ``verdict_text``."""
+    fields = asdict(one) | {"slower_by": one.slower_by, "text": str(one), "is_baseline": one.case in not_judged}
+    fields["exceeds_limit"] = at_most is not None and not fields["is_baseline"] and one.slower_by > share(at_most)
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in fields.items()
     }

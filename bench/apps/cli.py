@@ -200,19 +200,22 @@ def service(url: str | None, schema: bool, **asked: Any) -> None:
 @several("--system", "names", metavar="NAME", help="Of two revisions: what to measure; repeatable.")
 @click.option("--transport", help="Of two revisions: ipc, tcp, inproc; ipc if the system has it.")
 @several("--path", "folders", metavar="FOLDER", help="Of two revisions: what their systems import is there.")
+@several("--write", "files", type=FOLDER, metavar="FILE", help="Write it to .json, .md (comment) or .xml (JUnit) too.")
 @PARAMETER
-def compare(as_json: bool, **asked: Any) -> int:
+def compare(as_json: bool, files: tuple[Path, ...], **asked: Any) -> int:
     """Compare HEAD with BASE: two stored runs, or two states of your systems' files, which are measured now.
 
     BASE and HEAD are runs (an id or a part of it); or folders as they are on disk, or git revisions: the same systems
     are then measured from both, taking turns, with BASE a second time as the A/A ratio. Every system that both hold is
     measured; -p sets options and the amount (-p options "{nodelay: false}", -p payload_bytes 100, -p budget_s 60).
     """
-    from bench.apps import comparing
+    from bench.apps import comparing, outcome
 
-    text, failed = comparing.text(**asked, as_json=as_json, say=lambda line: click.echo(line, err=as_json))
-    echo(text)
-    return 3 if failed else 0
+    outcome.refuse_unknown(files)
+    found = comparing.outcome(**asked, say=lambda line: click.echo(line, err=as_json))
+    echo(found.json if as_json else found.text)
+    outcome.write(found, files)
+    return 3 if found.failed else 0
 
 
 @cli.command()
@@ -441,9 +444,10 @@ def keep(run: str, folder: Path) -> None:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["csv", "json", "hdr", "bmf", "perfetto"]),
+    type=click.Choice(["csv", "json", "hdr", "bmf", "perfetto", "junit", "openmetrics"]),
     default="csv",
-    help="csv: cases, starts and single calls; json: as show --json; hdr: HdrHistogram logs; bmf: for Bencher.",
+    help="csv: cases, starts and single calls; json: as show --json; hdr: HdrHistogram logs; bmf: for Bencher; "
+    "perfetto: traced calls, for ui.perfetto.dev; junit: the checks as JUnit XML; openmetrics: for Prometheus.",
 )
 @click.option(
     "--out", type=FOLDER, metavar="FOLDER", help="Where the files go; a folder named after the run otherwise."

@@ -1,6 +1,5 @@
 """``bench compare BASE HEAD`` of two states of somebody's files: both measured now, taking turns in slices."""
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +9,7 @@ from typing import Any
 from bench.analysis import checks, trust_card, verdicts
 from bench.analysis.comparison import Comparison, compare_cases, evidence, judged
 from bench.apps import budget, growing, listing, revisions
+from bench.apps.outcome import Outcome
 from bench.errors import UsageError
 from bench.experiments.compare import A, B
 from bench.grammar import precision
@@ -31,21 +31,20 @@ OF_THE_PLAN = ("placement", "payload_bytes")  # parts of a case that are paramet
 MADE_HERE = ("a", "b", "source", "system", "transport", "hosts", "predictions")  # of what -p could set otherwise
 
 
-def text(
+def outcome(
     base: str,
     head: str,
     margin: str | None,
     at_most: str | None,
     quantities: str,
-    as_json: bool,
     cases: Sequence[str],
     names: Sequence[str],
     transport: str | None,
     folders: Sequence[str],
     parameters: Iterable[tuple[str, str]],
     say: Callable[[str], None],
-) -> tuple[str, bool]:
-    """Compare two runs, or measure two states; return verdicts as lines or JSON, and whether a limit was exceeded.
+) -> Outcome:
+    """Compare two runs, or measure two states; return what that shows.
 
     margin, cases: of two runs. names: systems; those in both states if there are none. parameters: parts of the case or
     of the plan, as ``-p`` has them. folders: from which the systems import, inside the states. ``say`` gets lines while
@@ -53,7 +52,7 @@ def text(
     """
     given = dict(parameters)
     if not revisions.are_meant(base, head, bool(names or transport or folders or given)):
-        return listing.compared_text(base, head, margin or "5%", at_most, as_json, quantities, cases)
+        return listing.compared(base, head, margin or "5%", at_most, quantities, cases)
     if cases:
         raise UsageError("--case is for two stored runs: choose what is measured with --system")
     if margin:
@@ -68,7 +67,7 @@ def text(
         systems = revisions.systems_of(first, second, names, say)
         made = [_plan(name, transport, given, first, second) for name in systems]
         runs = [_measured(plan, given, say) for plan in made]
-    return _verdicts(runs, quantities, at_most, as_json)
+    return _verdicts(runs, quantities, at_most)
 
 
 def _plan(system: str, transport: str | None, given: Mapping[str, str], base: Source, head: Source) -> Plan:
@@ -104,8 +103,8 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
     return run
 
 
-def _verdicts(runs: Sequence[Run], quantities: str, at_most: str | None, as_json: bool) -> tuple[str, bool]:
-    """Return what the runs show, and whether a limit was exceeded."""
+def _verdicts(runs: Sequence[Run], quantities: str, at_most: str | None) -> Outcome:
+    """Return what the runs show."""
     found = _found(runs, quantities)
     names = [run.plan.cases[A].system for run in runs]
     has_others = not set(names) <= set(verdicts.BASELINES)
@@ -116,11 +115,10 @@ def _verdicts(runs: Sequence[Run], quantities: str, at_most: str | None, as_json
         if has_others and name in verdicts.BASELINES
     ]
     closing, failed = verdicts.verdict_text(list(chain(*found)), at_most, not_judged)
-    if as_json:
-        parts = [_record(run, of_run) for run, of_run in zip(runs, found, strict=True)]
-        return json.dumps({"runs": parts, "at_most": at_most, "closing": closing, "failed": failed}, indent=1), failed
+    parts = [_record(run, of_run, at_most, not_judged) for run, of_run in zip(runs, found, strict=True)]
+    document = {"runs": parts, "at_most": at_most, "closing": closing, "failed": failed}
     blocks = ["\n".join(_lines(run, of_run, at_most)) for run, of_run in zip(runs, found, strict=True)]
-    return "\n\n".join([*blocks, closing]), failed
+    return Outcome("\n\n".join([*blocks, closing]), document, failed)
 
 
 def _found(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]:
@@ -136,13 +134,13 @@ def _found(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]:
     return found
 
 
-def _record(run: Run, found: Sequence[Comparison]) -> dict[str, Any]:
+def _record(run: Run, found: Sequence[Comparison], at_most: str | None, not_judged: Sequence[str]) -> dict[str, Any]:
     a, b = (run.plan.cases[case].source for case in (A, B))
     return {
         "run": run.id,
         "a": a,
         "b": b,
-        "comparisons": [verdicts.record(comparison) for comparison in found],
+        "comparisons": [verdicts.record(comparison, at_most, not_judged) for comparison in found],
         "left_out": verdicts.left_out(run, COMPARED_CASES),
         "checks": [outcome.as_dict() for outcome in checks.check(run)],
     }

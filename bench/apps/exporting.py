@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 
-from bench.apps import hdr, numbers, perfetto
+from bench.analysis import checks
+from bench.apps import hdr, junit, numbers, openmetrics, perfetto
 from bench.errors import DataError, reason_of
 from bench.run.frames import Run
 from bench.text import quoted
@@ -37,15 +38,19 @@ def export(run: Run, kind: str, folder: Path) -> list[Path]:
     if not files:
         what = "traced no calls" if kind == "perfetto" else "stored no single calls, so it has no histograms"
         raise DataError(f"run {run.id} {what}: export csv or json")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-    except (OSError, ValueError) as reason:  # a name with a zero byte is no name
-        raise DataError(
-            f"cannot write into {quoted(str(folder))}: {reason_of(reason)}; name another folder with --out"
-        ) from reason
+    write({folder / name: content for name, content in files.items()}, "--out")
     return [folder / name for name in files]
+
+
+def write(files: Mapping[Path, bytes], option: str) -> None:
+    """Write files, and make their folders; DataError that names the option where one cannot be written."""
+    for file, content in files.items():
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        except (OSError, ValueError) as reason:  # a name with a zero byte is no name
+            what = f"cannot write {quoted(str(file))}: {reason_of(reason)}; name another place with {option}"
+            raise DataError(what) from reason
 
 
 def _csv(run: Run) -> Files:
@@ -123,10 +128,20 @@ def _name(run: Run, case: int) -> str:
     return f"{case:02d}-" + re.sub(r"[^\w.-]+", "-", run.labels[case], flags=re.ASCII)[:80].strip("-")
 
 
+def _junit(run: Run) -> Files:
+    yield "junit.xml", junit.xml(f"run {run.id}", junit.of_checks(run.plan.notebook, checks.check(run))).encode()
+
+
+def _openmetrics(run: Run) -> Files:
+    yield "metrics.txt", openmetrics.text(run).encode()
+
+
 FORMATS: dict[str, Callable[[Run], Files]] = {
     "csv": _csv,
     "json": _json,
     "hdr": _hdr,
     "bmf": _bmf,
     "perfetto": _perfetto,
+    "junit": _junit,
+    "openmetrics": _openmetrics,
 }

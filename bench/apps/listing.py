@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench import codecs, systems
 from bench.apps import repeat, scenarios
+from bench.apps.outcome import Outcome
 from bench.codecs import message_types
 from bench.errors import DataError, NotInstalledError, SystemFileError, reason_of
 from bench.plan import documents, hosts, paths
@@ -172,10 +173,10 @@ def run_text(name: str, is_verified: bool = True) -> str:
     return "\n\n".join(["\n".join(lines), *frames, unmarked(of_run(run).conclusion(run))])
 
 
-def compared_text(
-    a: str, b: str, margin: str, at_most: str | None, as_json: bool, quantities: str = "all", named: Sequence[str] = ()
-) -> tuple[str, bool]:
-    """Return the comparison of two runs as lines or JSON, detectable effect first; and whether B is too slow.
+def compared(
+    a: str, b: str, margin: str, at_most: str | None, quantities: str = "all", named: Sequence[str] = ()
+) -> Outcome:
+    """Return the comparison of two runs, the detectable effect first.
 
     named: parts of labels, of the cases that are compared; all if there are none.
     """
@@ -191,12 +192,11 @@ def compared_text(
     comparisons = verdicts.asked_for(comparison.compare(run_a, run_b, limit, named), quantities, missing)
     resolution = budget.resolution(run_b, comparisons, limit)
     differ = verdicts.differences(run_a, run_b)
-    closing, failed = verdicts.verdict_text(comparisons, at_most, verdicts.baselines(run_a))
-    if as_json:
-        records = [verdicts.record(comparison) for comparison in comparisons]
-        parts = {"a": run_a.id, "b": run_b.id, "differ": differ, "resolution": resolution, "comparisons": records}
-        parts["left_out"] = missing
-        return json.dumps(parts | {"at_most": at_most, "closing": closing, "failed": failed}, indent=1), failed
+    baselines = verdicts.baselines(run_a)
+    closing, failed = verdicts.verdict_text(comparisons, at_most, baselines)
+    records = [verdicts.record(comparison, at_most, baselines) for comparison in comparisons]
+    document: dict[str, Any] = {"a": run_a.id, "b": run_b.id, "differ": differ, "resolution": resolution}
+    document |= {"comparisons": records, "left_out": missing, "at_most": at_most, "closing": closing, "failed": failed}
     head = [
         f"A  {run_a.id}",
         f"B  {run_b.id}",
@@ -205,7 +205,7 @@ def compared_text(
         resolution,
     ]
     notes = [*missing, STORED] if at_most is not None else missing
-    return "\n".join([*head, "", *map(str, comparisons), *notes, "", closing]), failed
+    return Outcome("\n".join([*head, "", *map(str, comparisons), *notes, "", closing]), document, failed)
 
 
 STORED = (

@@ -199,7 +199,7 @@ def test_nothing_is_concluded_from_an_invalid_run():
     wrong = handmade(ONE, [100], errors=500)
     for pair in ((wrong.id, handmade(ONE, [100]).id), (handmade(ONE, [100]).id, wrong.id)):
         with pytest.raises(DataError, match="answers"):
-            listing.compared_text(*pair, "5%", "2%", as_json=False)
+            listing.compared(*pair, "5%", "2%")
     with pytest.raises(DataError):
         occasions.of_run(wrong)
 

@@ -5,16 +5,21 @@ import json
 import re
 import struct
 import zlib
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 from handmade import reference
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from bench.apps import exporting, hdr, numbers
+from bench.analysis import checks
+from bench.analysis.trust_card import INVALID, NOTHING, PASS, Check
+from bench.apps import exporting, hdr, junit, numbers
 from bench.errors import DataError
 from bench.run.frames import column
 from bench.stats import quantile
+from bench.text import harmless
 
 # As hdrhistogram 0.10.8 (Python) encodes HdrHistogram(1, 3_600_000_000_000, 3) with these values.
 VALUES = (0, 1, 2047, 2048, 2049, 10**6, 10**6 + 1, 10**9, 10**9, 3_600_000_000_000)
@@ -111,6 +116,52 @@ def test_bencher_gets_times_in_ns_and_rates_per_second(tmp_path):
     for metric in (metric for measures in found.values() for metric in measures.values()):
         assert metric.keys() == {"value", "lower_value", "upper_value"}
         assert metric["lower_value"] <= metric["value"] <= metric["upper_value"]
+
+
+def test_the_checks_are_test_cases_of_which_cautions_fail_and_idle_ones_are_skipped(tmp_path):
+    run = reference("openload")
+    (file,) = exporting.export(run, "junit", tmp_path)
+    (suite,) = ElementTree.parse(file).getroot()
+    verdicts = [check.verdict for check in checks.check(run)]
+    counts = {"failures": len(verdicts) - verdicts.count(PASS) - verdicts.count(NOTHING)}
+    counts |= {"tests": len(verdicts), "skipped": verdicts.count(NOTHING), "errors": 0}
+    assert counts["failures"] and counts["skipped"]
+    assert suite.attrib == {"name": f"run {run.id}", **{name: str(count) for name, count in counts.items()}}
+    for case, check in zip(suite, checks.check(run), strict=True):
+        (child,) = case
+        assert (case.tag, case.get("classname"), case.get("name")) == ("testcase", "openload", check.name)
+        assert child.tag == {PASS: "system-out", NOTHING: "skipped"}.get(check.verdict, "failure")
+        assert child.text == harmless(check.found)
+        assert check.verdict in (PASS, NOTHING) or child.get("message").startswith(f"{check.verdict}: ")
+
+
+def test_what_xml_cannot_hold_is_shown_by_signs():
+    hostile = Check("a\0b", INVALID, "<b>&\x1b[31m", advice='"quoted"')
+    ((case,),) = ElementTree.fromstring(junit.xml("]]>", junit.of_checks("x", [hostile])))
+    assert case.get("name") == "a\u2400b" and "\x1b" not in case[0].text and case[0].tag == "failure"
+
+
+@pytest.mark.parametrize("name", ["latency", "openload", "streaming"])
+def test_openmetrics_are_read_by_the_parser_of_prometheus(name, tmp_path):
+    run = reference(name)
+    (file,) = exporting.export(run, "openmetrics", tmp_path)
+    text = file.read_text()
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert text.endswith("\n# EOF\n") and all(name.endswith(f"_{of.unit}") for name, of in families.items())
+    samples = [sample for family in families.values() for sample in family.samples]
+    assert len({(sample.name, *sorted(sample.labels.items())) for sample in samples}) == len(samples)
+    assert ("roundtrip_response_time_seconds" in families) == (name == "openload")
+    for number in run.numbers:
+        of = [sample for sample in samples if sample.labels["case"] == run.labels[number]]
+        known = numbers.values(run, number)
+        for metric, label, column_, scale in (
+            ("roundtrip_rtt_seconds", {"quantile": "0.5"}, column(0.5), 1e6),
+            ("roundtrip_rate_calls_per_second", {}, "rate_per_s", 1),
+            ("roundtrip_cpu_seconds_per_call", {"role": "server"}, "server_cpu_us_per_call", 1e6),
+        ):
+            found = [one.value for one in of if one.name == metric and label.items() <= one.labels.items()]
+            assert found == pytest.approx([known[column_]["median"] / scale] if column_ in known else [])
+        assert {sample.labels["system"] for sample in of} == {run.case(number).system}
 
 
 def test_export_names_the_files_that_it_wrote(command, tmp_path):

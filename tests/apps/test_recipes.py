@@ -1,16 +1,20 @@
-"""The recipes for GitHub Actions and GitLab, as the document has them, find a slower service and pass an equal one."""
+"""The recipes for GitHub and GitLab find a slower service and pass an equal one; the action takes what compare does."""
 
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
 from conftest import ROOT, git
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+import bench
+from bench.apps import cli
+
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 
 SERVER = """
 import sys, time
@@ -31,17 +35,92 @@ ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 BASE_S, SLOWER_S = 0.010, 0.030  # found beside other load too: six starts of 25 calls do not find a fifth there
 INSTALLED = "../../.roundtrip/.venv/bin/python"  # by `make -C .roundtrip .venv/ready`
-USUAL, SMALL = "-p budget_s 60", "-p starts 6 -p slice_ms 60 --quantity p50"
+USUAL, AMOUNT = "-p budget_s 60", "-p starts 6 -p slice_ms 60"
 
 
-def recipe(of: str) -> list[str]:
-    """Return the lines of a recipe that measure, in the folder of the repository."""
+def recipes() -> list[dict]:
+    """Return the recipes of the document, for GitHub and for GitLab."""
     text = (ROOT / "docs" / "using.md").read_text("utf-8")
-    github, gitlab = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.S))
-    if of == "gitlab":
-        return gitlab["slower"]["script"][-2:]
-    step = github["jobs"]["slower"]["steps"][-1]
-    return [f"cd {step['working-directory']}", step["run"].replace("${{ github.base_ref }}", "main")]
+    return [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.S)]
+
+
+def of_gitlab() -> str:
+    """Return the lines that measure, in the folder of the repository."""
+    lines = recipes()[1]["slower"]["script"][-2:]
+    assert INSTALLED in lines[-1] and USUAL in lines[-1]
+    return "\n".join(lines).replace(INSTALLED, sys.executable).replace(USUAL, f"{AMOUNT} --quantity p50")
+
+
+def of_github(inputs: dict[str, str], folder: Path, python: str = f'exec "{sys.executable}" "$@"'):
+    """Return the action's script, in the folder of the repository, and its variables.
+
+    folder: what a runner has. python: what its installed interpreter does, as a shell's lines.
+    """
+    values = {name: one.get("default", "") for name, one in ACTION["inputs"].items()} | inputs
+    _, compare = ACTION["runs"]["steps"]
+    variables = {name: _filled(text, values) for name, text in compare["env"].items()}
+    program = folder / ".venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\n{python}\n")
+    program.chmod(0o755)
+    variables |= {name: str(folder / name.lower()) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+    variables |= {"GITHUB_ACTION_PATH": str(folder), "RUNNER_TEMP": str(folder)}
+    return f"cd {_filled(compare['working-directory'], values)}\n{compare['run']}", variables
+
+
+def _filled(text: str, inputs: dict[str, str]) -> str:
+    known = {f"inputs.{name}": value for name, value in inputs.items()} | {"github.base_ref": "main"}
+    for _ in range(2):  # a default holds an expression too
+        text = re.sub(r"\$\{\{ (\S+) \}\}", lambda found: known[found[1]], text)
+    return text
+
+
+def test_the_inputs_of_the_action_are_what_compare_takes():
+    inputs, taken = ACTION["inputs"], cli.compare.params
+    arguments = {one.name for one in taken if one.param_type_name == "argument"}
+    options = {word.removeprefix("--") for one in taken for word in one.opts if word.startswith("--")}
+    elsewhere = {"working-directory", "parameters"}  # where it is called, and -p
+    assert arguments <= inputs.keys() and inputs.keys() - elsewhere <= arguments | options
+    assert (arguments | options) - inputs.keys() == {"json", "write", "fail-if-slower"}  # outputs, and another name
+    _, compare = ACTION["runs"]["steps"]
+    names = {f"INPUT_{name.upper().replace('-', '_')}": f"${{{{ inputs.{name} }}}}" for name in inputs}
+    names.pop("INPUT_WORKING_DIRECTORY")
+    assert compare["env"] == names and "${{" not in compare["run"]
+    listed = re.search(r"for option in (.*);", compare["run"])[1].split()
+    assert set(listed) == inputs.keys() - elsewhere - arguments
+    assert all(one["description"] for one in (*inputs.values(), *ACTION["outputs"].values()))
+
+
+def test_the_recipe_uses_inputs_and_outputs_that_the_action_has():
+    _, compare, comment = recipes()[0]["jobs"]["slower"]["steps"]
+    assert compare["uses"] == f"OWNER/roundtrip@v{bench.__version__}"
+    assert compare["with"].keys() <= ACTION["inputs"].keys()
+    named = re.findall(r"steps\.slower\.outputs\.(\w+)", f"{comment}")
+    assert set(named) == {"markdown"} <= ACTION["outputs"].keys()
+    assert {one["value"] for one in ACTION["outputs"].values()} == {
+        f"${{{{ steps.compare.outputs.{name} }}}}" for name in ACTION["outputs"]
+    }
+
+
+def test_the_action_passes_each_value_as_one_word_and_says_where_the_files_are(tmp_path):
+    hostile = 'a\'; echo "$(id)" `id` b'
+    inputs = {"head": "-x", "system": "one\n\ntwo three", "at-most": hostile, "parameters": "options {a: 1}\nseed 7"}
+    python = 'printf "%s\\n" "$@" > words; printf comment > "$6"; : > "$8"; : > "${10}"; exit 3'
+    script, variables = of_github(inputs | {"working-directory": str(tmp_path)}, tmp_path / "runner", python)
+    done = subprocess.run(["bash", "-eo", "pipefail", "-c", script], env=os.environ | variables, cwd=tmp_path)
+    assert done.returncode == 3
+    words = (tmp_path / "words").read_text().splitlines()
+    assert words[:4] == ["-P", "-m", "bench", "compare"] and words[-3:] == ["--", "origin/main", "-x"]
+    assert words[10:-3] == [
+        *("--at-most", hostile, "--system", "one", "--system", "two three"),
+        *("-p", "options", "{a: 1}", "-p", "seed", "7"),
+    ]
+    assert Path(variables["GITHUB_STEP_SUMMARY"]).read_text() == "comment"
+    outputs = dict(line.split("=", 1) for line in Path(variables["GITHUB_OUTPUT"]).read_text().splitlines())
+    assert (
+        outputs == {"markdown": words[5], "json": words[7], "junit": words[9]}
+        and outputs.keys() == ACTION["outputs"].keys()
+    )
 
 
 def write(top: Path, seconds: float, note: str = "") -> None:
@@ -64,6 +143,8 @@ def checkout(tmp_path):
     return tmp_path / "clone"
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("of", "seconds", "status", "said"),
     [
@@ -71,17 +152,27 @@ def checkout(tmp_path):
         ("gitlab", BASE_S, 0, "no slow-down of more than"),
     ],
 )
-def test_the_recipe_refuses_a_slower_service_and_accepts_an_equal_one(of, seconds, status, said, checkout):
+def test_the_recipe_refuses_a_slower_service_and_accepts_an_equal_one(of, seconds, status, said, checkout, tmp_path):
     base = git(checkout, "rev-parse", "HEAD").strip()
     git(checkout, "checkout", "-qb", "change")
     write(checkout, seconds, note="# changed\n")
     git(checkout, "commit", "-qam", "a change")
-    lines = recipe(of)
-    assert INSTALLED in lines[-1] and USUAL in lines[-1]
-    script = "\n".join(lines).replace(INSTALLED, sys.executable).replace(USUAL, SMALL)
     variables = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base, "PYTHONPATH": str(ROOT)}
+    if of == "github":
+        inputs = recipes()[0]["jobs"]["slower"]["steps"][1]["with"]
+        assert f"-p {inputs['parameters']}" == USUAL
+        amount = AMOUNT.replace("-p ", "\n").strip()
+        script, more = of_github(inputs | {"parameters": amount, "quantity": "p50"}, tmp_path / "runner")
+        variables |= more
+    else:
+        script = of_gitlab()
     done = subprocess.run(
-        ["sh", "-ec", script], cwd=checkout, env=os.environ | variables, capture_output=True, text=True
+        ["bash", "-ec", script], cwd=checkout, env=os.environ | variables, capture_output=True, text=True
     )
     assert done.returncode == status, done.stdout + done.stderr
     assert said in done.stdout.splitlines()[-1]
+    if of == "github":
+        assert "**slower than allowed**" in Path(variables["GITHUB_STEP_SUMMARY"]).read_text()
+    else:
+        (suite,) = ElementTree.parse(checkout / "benchmarks" / "rpc" / "slower.xml").getroot()
+        assert (suite.get("tests"), suite.get("failures")) == ("1", "0")

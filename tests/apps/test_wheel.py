@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sysconfig
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from bench.process.pipes import python
 pytestmark = pytest.mark.slow
 
 LARGEST = 10_000_000  # bytes of the wheel
+NAME = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["name"]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +93,7 @@ def test_the_package_beside_it_is_installed_with_its_files(bench, installed):
 
 
 def test_it_lists_systems_and_scenarios(bench):
-    listed = bench("list")
+    listed = bench("list", program=NAME)
     assert (listed.returncode, listed.stderr) == (0, "")
     assert "\nsockets: " in listed.stdout
     assert "\nlatency.payloads\n" in bench("list", "--scenarios").stdout
@@ -99,7 +101,8 @@ def test_it_lists_systems_and_scenarios(bench):
 
 def test_a_notebook_measures_and_writes_into_the_current_folder(bench, installed):
     before = _files(installed)
-    done = bench("run", "latency", "-p", "profile", "smoke", "-p", "system", "sockets", "-p", "transport", "ipc")
+    words = ("run", "latency", "-p", "profile", "smoke", "-p", "system", "sockets", "-p", "transport", "ipc")
+    done = bench(*words, program=NAME)  # as `uvx NAME run latency` and `pipx run NAME run latency` do
     assert (done.returncode, done.stderr) == (0, "")
     written = _files(bench.where)
     assert {"data/executed/latency.ipynb", "figures/latency.svg", "figures/latency.png"} <= written

@@ -172,7 +172,7 @@ def compared(path: Path) -> str:
     """Return what it shows in the list of runs and beside its original."""
     with contextlib.redirect_stderr(io.StringIO()):
         query.runs()
-    return listing.compared_text(stored.find("latest").id, str(path), "5%", None, as_json=False)[0]
+    return listing.compared(stored.find("latest").id, str(path), "5%", None).text
 
 
 def asked(path: Path) -> str:

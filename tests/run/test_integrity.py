@@ -202,7 +202,7 @@ def test_a_run_that_lost_files_is_refused_everywhere(run, what, capsys):
         (run.folder.path / name).with_suffix(".sha256" if "digests" in name else ".parquet").unlink()
     looks = {
         "show": lambda: whole(run.folder.path),
-        "compare": lambda: listing.compared_text(other.id, run.id, "5%", None, as_json=False),
+        "compare": lambda: listing.compared(other.id, run.id, "5%", None),
         "submit": lambda: submitting.submission([run.id]),
         "notebook": lambda: notebook._load("latency", run.id),
         "keep": lambda: stored.keep(Folder(run.folder.path), run.folder.path.parent / "kept"),

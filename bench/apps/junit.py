@@ -1,0 +1,61 @@
+"""JUnit XML, which CI servers show: a test case for each check of a run, or for each comparison of two states."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from bench.analysis.trust_card import NOTHING, PASS, Check
+from bench.text import harmless
+
+
+class Result(NamedTuple):
+    """What a test case is about, its name and what was found; ``failure`` and ``skipped`` say why, "" if it is not."""
+
+    group: str
+    name: str
+    found: str
+    failure: str = ""
+    skipped: str = ""
+
+
+def of_checks(group: str, checks: Iterable[Check]) -> Iterable[Result]:
+    """Yield each check of a trust card: CAUTION and INVALID are failures, N/A is skipped."""
+    for check in checks:
+        failure = "" if check.verdict in (PASS, NOTHING) else f"{check.verdict}: {check.advice}"
+        yield Result(group, check.name, check.found, failure, check.found if check.verdict == NOTHING else "")
+
+
+def comparisons(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the comparisons of all runs in the document of ``bench compare --json``."""
+    return [one for part in document.get("runs", [document]) for one in part["comparisons"]]
+
+
+def of_comparisons(document: Mapping[str, Any]) -> Iterable[Result]:
+    """Yield each comparison in that document: a failure where a slow-down of more than the limit is shown.
+
+    Baselines, and ratios without an interval, are skipped.
+    """
+    for one in comparisons(document):
+        failure = f"slower than allowed ({document['at_most']})" if one["exceeds_limit"] else ""
+        why = "it shows the machine" if one["is_baseline"] else "no interval: too few starts"
+        skipped = why if one["is_baseline"] or one["low"] is None else ""
+        yield Result(one["case"], one["quantity"], one["text"], failure, skipped)
+
+
+def xml(suite: str, tests: Iterable[Result]) -> str:
+    """Return test cases as one suite of this name."""
+    cases = [_element(of) for of in tests]
+    failures, skipped = (str(sum(case.find(kind) is not None for case in cases)) for kind in ("failure", "skipped"))
+    counts = {"tests": str(len(cases)), "failures": failures, "errors": "0", "skipped": skipped}
+    made = ElementTree.Element("testsuites")
+    ElementTree.SubElement(made, "testsuite", {"name": harmless(suite)} | counts).extend(cases)
+    ElementTree.indent(made, " ")
+    return ElementTree.tostring(made, "unicode")
+
+
+def _element(of: Result) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname=harmless(of.group), name=harmless(of.name))
+    kind = "failure" if of.failure else "skipped" if of.skipped else "system-out"
+    about = {"message": harmless(of.failure or of.skipped)} if kind != "system-out" else {}
+    ElementTree.SubElement(case, kind, about).text = harmless(of.found)
+    return case
