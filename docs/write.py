@@ -35,10 +35,11 @@ from bench.run import schema, stored
 from bench.run.frames import Run, shared
 from bench.text import counted, listed, paragraphs
 from certify.instrument import RUNS, certificate, verdict
-from selfcheck import fairness, hosts_cost, quiet, resolution, verdicts
+from selfcheck import anatomy, fairness, hosts_cost, quiet, resolution, verdicts
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"
+ANATOMY_PICTURE = "docs/anatomy.png"
 EXPECTATIONS = "docs/teaching/expectations.yaml"  # of any machine
 NEEDS = (  # what someone who chooses a stack asks, and the notebook that answers it
     ("Unix domain socket or TCP, on one machine?", "latency"),
@@ -126,6 +127,17 @@ def again(found: Published) -> str:
         f"`.venv/bin/python -m bench replicate {AGAIN} --against reference` measures another occasion on your machine, "
         f"in about {counted(found.minutes, 'minute')}, and reports how many of these orders and ratios hold there."
     )
+
+
+ANATOMY = "anatomy.eight-systems"  # the scenario whose stored run docs/anatomy.md shows
+
+
+def anatomy_table(name: str) -> str:
+    """Return a table of that run, and of which run it is."""
+    run = reference(ANATOMY)
+    machine = run.manifest["machine"]
+    where = f"{machine['cpu_model']}, {'virtual, ' if machine['virtual'] else ''}Linux {machine['kernel']}"
+    return _of_frame(of_run(run).table(run, name), f"Run {run.id}: {where}; placement `same`.")
 
 
 def summary() -> str:
@@ -360,6 +372,7 @@ FROM_RUNS: dict[str, Makers] = {
     "README.md": {"summary": summary},
     "docs/systems.md": {"systems": catalogue},
     "docs/origins.md": {"origins": origins},
+    "docs/anatomy.md": {name: functools.partial(anatomy_table, name) for name in ("breakdown", "added", "counts")},
     "docs/results.md": {"results": results},
     "docs/choosing.md": {"choosing": choosing},
     "docs/fairness.md": {"fairness": deviations},
@@ -373,6 +386,7 @@ FROM_RUNS: dict[str, Makers] = {
         "campaign": campaign,
         "resolution": lambda: _of_frame(*resolution.table()),
         "alarms": lambda: _of_frame(*quiet.table()),
+        "anatomy": lambda: _of_frame(*anatomy.table()),
     },
     "docs/teaching/expected.md": {"expected": expected},
 }
@@ -411,7 +425,9 @@ def write(documents: Mapping[str, Makers]) -> None:
 
 
 def picture() -> None:
-    """Draw README.md's picture: the systems on each machine."""
+    """Draw the pictures of README.md, the systems on each machine, and of docs/anatomy.md."""
+    run = reference(ANATOMY)
+    panels.panel(run, "breakdown").savefig(paths.home() / ANATOMY_PICTURE, format="png", metadata={"Software": None})
     found = published()
     with style():
         metadata = ratios_picture.provenance(found, overview.TITLE) | {"Software": None}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import psutil
 
 from bench import stats
-from bench.measurement import machine
+from bench.measurement import machine, trace
 from bench.measurement.start import measure
 from bench.plan import paths, placement
 from bench.plan.case import Case
@@ -95,6 +95,10 @@ def _placements() -> Finding:
     return Finding("placement", f"raw sockets over tcp, median RTT: {', '.join(parts)}")
 
 
+def _tracer() -> Finding:
+    return Finding("tracer", f"none, which anatomy needs: {reason}" if (reason := trace.why_not()) else "usable")
+
+
 def _disk() -> Finding:
     free = shutil.disk_usage(paths.workplace()).free / 1e9
     return Finding("disk", f"{free:.1f} GB free", "" if free > 1 else "a long run needs more: free some space")
@@ -107,5 +111,6 @@ def _temporary() -> Finding:
 
 
 EXAMINATIONS: tuple[Callable[[], Finding], ...] = (
-    _processor, _clock, _governor, _limits, _others, _hiccups, _placements, _disk, _temporary,
+    _processor, _clock, _governor, _limits, _others, _hiccups, _placements, _tracer, _disk,
+    _temporary,
 )  # fmt: skip
