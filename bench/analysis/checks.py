@@ -429,8 +429,8 @@ def levels(run: Run) -> Check:
         loads = "no closed loop, open load below its capacity or stream"
         return Check("levels", NOTHING, f"{loads} with {stats.LEAST_STARTS} starts or more")
     if not sure:
-        finding = f"no gap divides the starts of a case into two levels (cases looked at: {looked_at})"
-        return Check("levels", PASS, finding)
+        finding = "no gap of a tenth or more, beyond what chance explains, divides the starts of a case into two levels"
+        return Check("levels", PASS, f"{finding} (cases looked at: {looked_at})")
     worst = max(sure, key=lambda case: sure[case].high / sure[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
     text, two = level_text(run, worst), sure[worst]
