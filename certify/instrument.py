@@ -146,7 +146,7 @@ def at_two_speeds(p: float, runs: int) -> Line:
     """Where the speed changes five times in a start, the interval covers what many changes give, or there is none."""
     truth = stats.quantile(two_speeds(np.random.default_rng(13), 1_000_000, 100_000), p)
     covered, without = _coverage(lambda chance: two_speeds(chance, 20_000, 5), 15, p, truth, runs)
-    tried = f"interval of p{100 * p:g} in one start with five changes of speed covers or is left out"
+    tried = f"interval of p{100 * p:g} in a start with five changes of speed covers or is left out"
     return _at_least(tried, without + covered * (1 - without), 0.9)
 
 
