@@ -46,6 +46,8 @@ def certificate(runs: int = RUNS) -> Iterator[Line]:
             yield within_a_start(p, rho, runs)
     for share in (0.015, 0.03):
         yield in_bursts(share, runs)
+    for p in (0.5, 0.9, 0.99):
+        yield at_two_speeds(p, runs)
     yield from verdicts(runs)
     yield stopped_when_precise(runs)
     for used in (0.3, 0.7):
@@ -98,18 +100,18 @@ def dependent(chance: np.random.Generator, n: int, rho: float, mean: float) -> A
 def within_a_start(p: float, rho: float, runs: int) -> Line:
     """The interval of a quantile inside one start covers the true one, also where calls are autocorrelated."""
     truth = virtual_time.law_quantile({"law": "exponential", "mean_us": 1000}, p)
-    covered = _coverage(lambda chance: dependent(chance, 3000, rho, 1000.0), 7, p, truth, runs)
+    covered, _ = _coverage(lambda chance: dependent(chance, 3000, rho, 1000.0), 7, p, truth, runs)
     kind = f"correlated by {rho:g}" if rho else "independent"
     return _at_least(f"interval of p{100 * p:g} in one start of {kind} calls covers", covered, COVERED)
 
 
-def _coverage(draw: Callable[[np.random.Generator], Array], seed: int, p: float, truth: float, runs: int) -> float:
-    """Return the share of runs in which the interval of a quantile inside one start covers the true one."""
-    covered = 0
-    for number in range(runs):
-        interval = intervals.quantile_interval(draw(np.random.default_rng([number, seed])), p)
-        covered += interval is not None and interval[0] <= truth <= interval[1]
-    return covered / runs
+def _coverage(
+    draw: Callable[[np.random.Generator], Array], seed: int, p: float, truth: float, runs: int
+) -> tuple[float, float]:
+    """Return the share of the intervals of a quantile inside one start that cover the true one, and of runs without."""
+    found = [intervals.quantile_interval(draw(np.random.default_rng([number, seed])), p) for number in range(runs)]
+    covered = [low <= truth <= high for low, high in filter(None, found)]
+    return (sum(covered) / len(covered) if covered else 0.0), found.count(None) / runs
 
 
 def bursts(chance: np.random.Generator, n: int, length: int, share: float) -> Array:
@@ -126,9 +128,26 @@ def bursts(chance: np.random.Generator, n: int, length: int, share: float) -> Ar
 def in_bursts(share: float, runs: int) -> Line:
     """The interval of p99 in one start covers the true one where slow calls come in bursts of 20."""
     truth = QUICK_US * (1 + 0.5 * math.log(share / 0.01))
-    covered = _coverage(lambda chance: bursts(chance, 20_000, 20, share), 9, 0.99, truth, runs)
+    covered, _ = _coverage(lambda chance: bursts(chance, 20_000, 20, share), 9, 0.99, truth, runs)
     kind = f"{share:.1%} slow calls in bursts of 20"
     return _at_least(f"interval of p99 in one start with {kind} covers", covered, COVERED)
+
+
+SLOWER = 1.15  # how many times as long a call takes at the lower of two speeds
+
+
+def two_speeds(chance: np.random.Generator, n: int, changes: int) -> Array:
+    """Return a series whose speed changes so many times, at random: it is ``SLOWER`` as often as not, in the mean."""
+    speed = np.searchsorted(np.sort(chance.integers(0, n, changes)), np.arange(n), "right") + chance.integers(2)
+    return QUICK_US * np.exp(0.3 * chance.standard_normal(n)) * np.where(speed % 2, SLOWER, 1)
+
+
+def at_two_speeds(p: float, runs: int) -> Line:
+    """Where the speed changes five times in a start, the interval covers what many changes give, or there is none."""
+    truth = stats.quantile(two_speeds(np.random.default_rng(13), 1_000_000, 100_000), p)
+    covered, without = _coverage(lambda chance: two_speeds(chance, 20_000, 5), 15, p, truth, runs)
+    tried = f"interval of p{100 * p:g} in a start with five changes of speed covers or is left out"
+    return _at_least(tried, without + covered * (1 - without), 0.9)
 
 
 def verdicts(runs: int) -> Iterator[Line]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.stats import Array, corrected, quantile
-from bench.stats.intervals import quantile_interval
+from bench.stats.intervals import order_statistics
 from bench.text import duration
 from certify import schedules
 from certify.check import NOT_HELD, Check, verdict
@@ -136,7 +136,7 @@ def quantile_allowed(values: Array, p: float, more_us: float) -> Allowed | None:
     The ends are those of the 95 % interval of the quantile of a random part of the requests, in case that not all of
     them are counted; ``BELOW`` and ``ABOVE`` farther, and above also by ``more_us``.
     """
-    interval = quantile_interval(np.random.default_rng(0).permutation(values), p)
+    interval = order_statistics(values, p)
     if interval is None:
         return None
     return Allowed(quantile(values, p), interval[0] * (1 - BELOW), interval[1] * (1 + ABOVE) + more_us)

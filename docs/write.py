@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import yaml
@@ -25,7 +26,7 @@ from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
-from bench.experiments import languages, overview
+from bench.experiments import languages, latency, overview, wamp
 from bench.grammar import chosen, ratios_picture, tables
 from bench.grammar import figure as panels
 from bench.grammar.axes import style
@@ -41,15 +42,16 @@ BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text
 PICTURE = "docs/overview.png"
 ANATOMY_PICTURE = "docs/anatomy.png"
 EXPECTATIONS = "docs/teaching/expectations.yaml"  # of any machine
-NEEDS = (  # what someone who chooses a stack asks, and the notebook that answers it
-    ("Unix domain socket or TCP, on one machine?", "latency"),
-    ("The serializer or the transport?", "messages"),
-    ("How many calls per second from one gRPC server, and how long is the first call?", "clients"),
-    ("One-way streams: small or large messages?", "throughput"),
-    ("What does a router cost?", "wamp"),
-    ("What does a second worker process bring?", "scaleup"),
-    ("Up to which rate is an SLO met?", "capacity"),
-    ("What does a missing TCP_NODELAY cost?", "nodelay"),
+NEEDS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (  # what someone who chooses a stack asks, and a notebook with
+    # what answers it there: its own answer where nothing is named. Ratios to raw sockets are in the tables alone.
+    ("Unix domain socket or TCP, on one machine?", "latency", (latency.over_ipc,)),
+    ("The serializer or the transport?", "messages", ()),
+    ("How many calls per second from one gRPC server, and how long is the first call?", "clients", ()),
+    ("One-way streams: small or large messages?", "throughput", ()),
+    ("Through a router: which transport, framing and serializer?", "wamp", (wamp.changes,)),
+    ("What does a second worker process bring?", "scaleup", ()),
+    ("Up to which rate is an SLO met?", "capacity", ()),
+    ("What does a missing TCP_NODELAY cost?", "nodelay", ()),
 )
 GROUP_NAMES = {
     "direct": "direct: client and server, no process between them",
@@ -205,10 +207,11 @@ def _speeds() -> dict[str, str]:
 
 
 def origins() -> str:
-    """Return which ratios of the published numbers are reproduced here."""
+    """Return the ratios of the published numbers beside those measured here."""
     here, streams = reference("origins"), reference("streaming")
     shown = of_run(streams).tables
-    return paragraphs(of_run(here).conclusion(here), *(markdown(shown[name](streams)) for name in ("origin", "steps")))
+    measured = (markdown(shown[name](streams)) for name in ("origin", "steps"))
+    return paragraphs(of_run(here).conclusion(here), panels.caption(here), *measured, panels.caption(streams))
 
 
 def results() -> str:
@@ -260,13 +263,12 @@ def servers() -> str:
 
 
 def one_run() -> str:
-    """Return the tables of overview's reference run."""
+    """Return the levels of overview's reference run; its ratios are those of all occasions."""
     run = reference("overview")
     alone = [run.labels[case] for case in chosen(run, overview.ranked)]
     frames = {
         "One client: round trips": tables.calls(run).loc[alone],
         "One client: CPU time, context switches, memory": tables.costs(run).loc[alone],
-        "Ratios to raw sockets, and of two clients to one": tables.ratios(run),
     }
     parts = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items()]
     return paragraphs(panels.caption(run), caution(run), *parts)
@@ -277,10 +279,11 @@ def choosing() -> str:
     asked = [
         paragraphs(
             f"**{question}** ([{stem}](../notebooks/{stem}.ipynb))",
-            of_run(reference(stem)).answer(reference(stem)),
+            of_run(reference(stem)).answer(reference(stem), estimands),
+            panels.caption(reference(stem)),
             caution(reference(stem)),
         )
-        for question, stem in NEEDS
+        for question, stem, estimands in NEEDS
     ]
     found = published()
     shown = [heading(found), markdown(of_occasions.well_known(found)), of_occasions.reach_text(found)]
@@ -308,7 +311,8 @@ def card() -> str:
 
 def placement() -> str:
     """Return how placements compare, and how much the starts of each vary."""
-    return of_run(reference("placement")).conclusion(reference("placement"))
+    run = reference("placement")
+    return paragraphs(of_run(run).conclusion(run), panels.caption(run))
 
 
 def campaign() -> str:
@@ -335,15 +339,26 @@ def expected() -> str:
     ranges = yaml.safe_load((paths.home() / EXPECTATIONS).read_text("utf-8"))
     rows = []
     for question in questions.ALL:
-        answer = questions.measured(reference(question.notebook), question)
+        run = reference(question.notebook)
+        answer = questions.measured(run, question)
         if answer is None:
             raise DataError(f"reference/{question.notebook} does not answer {question.name}: measure it anew")
         wanted = ranges[question.name]
         low, high = wanted["low"], wanted["high"]
         inside = "inside" if low <= answer.middle <= high else "**outside**"
         span = f"{low:g} to {high:g} {question.unit}"
-        rows.append([question.notebook, question.text, span, wanted["why"], f"{question.said(answer)}: {inside}"])
-    columns = ["notebook", "question", "on any machine", "because", "reference run"]
+        said, where = f"{question.said(answer)}: {inside}", questions.where(run, question)
+        machine = run.manifest["machine"]
+        where += f"; {machine['cpu_model']}, {machine['cpus_allowed']} CPUs"
+        rows.append([question.notebook, question.text, span, wanted["why"], said, where])
+    columns = [
+        "notebook",
+        "question",
+        "on any machine",
+        "because",
+        "reference run",
+        "transport; placement; payload; machine of the run",
+    ]
     return markdown(pd.DataFrame(rows, columns=columns).set_index("notebook"))
 
 

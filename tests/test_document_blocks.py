@@ -127,6 +127,29 @@ def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_
         assert picture.text["Description"] == ratios_picture.provenance(found, overview.TITLE)["Description"]
 
 
+OVER_SOCKETS = re.compile(
+    r"of (?!sockets )\S+ [^|\n]*divided by that of sockets|\| sockets \w+ (?:same|split)[^|]*\| p50"
+)
+
+
+def test_ratios_to_raw_sockets_are_quoted_from_the_occasions_alone():
+    texts = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "docs/choosing.md", "docs/results.md")}
+    assert {name: OVER_SOCKETS.findall(text) for name, text in texts.items() if OVER_SOCKETS.findall(text)} == {}
+
+
+def test_what_a_stored_run_says_names_its_placement_and_machine():
+    _, *answers = re.split(r"^\*\*.+\?\*\* ", (ROOT / "docs" / "choosing.md").read_text("utf-8"), flags=re.M)[1:]
+    placed = re.compile(r"placement (?:same|split|free).*\nMachine \w+: ")
+    assert len(answers) == len(write.NEEDS) and all(map(placed.search, answers))
+    for name, runs in (("docs/origins.md", 2), ("docs/trust.md", 1)):
+        assert len(placed.findall((ROOT / name).read_text("utf-8"))) == runs
+    rows = re.findall(r"^\| \w+ \| .*\?.*\|$", (ROOT / "docs" / "teaching" / "expected.md").read_text("utf-8"), re.M)
+    assert len(rows) == len(write.questions.ALL)
+    assert [
+        row for row in rows if not re.search(r"\| [\w ,]+; (same|split|free); [\d, Band]+; [^|]+ CPUs \|$", row)
+    ] == []
+
+
 def _text(file):
     """Return a file's text; a notebook's on one line, as its cells hold it."""
     text = file.read_text("utf-8")

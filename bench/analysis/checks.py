@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis import per_host, rankings, stationarity, trust_card
+from bench.analysis import per_host, quantiles, rankings, stationarity, trust_card
 from bench.analysis import speed as speeds
 from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
@@ -429,8 +429,8 @@ def levels(run: Run) -> Check:
         loads = "no closed loop, open load below its capacity or stream"
         return Check("levels", NOTHING, f"{loads} with {stats.LEAST_STARTS} starts or more")
     if not sure:
-        finding = f"no gap divides the starts of a case into two levels (cases looked at: {looked_at})"
-        return Check("levels", PASS, finding)
+        finding = "no gap of a tenth or more, beyond what chance explains, divides the starts of a case into two levels"
+        return Check("levels", PASS, f"{finding} (cases looked at: {looked_at})")
     worst = max(sure, key=lambda case: sure[case].high / sure[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
     text, two = level_text(run, worst), sure[worst]
@@ -482,7 +482,7 @@ def level_of(run: Run, case: int) -> str:
 def samples(run: Run) -> Check:
     """8. Every case has enough calls for p99, all starts together, and they are worth enough independent ones for p90.
 
-    Quantiles without enough are left out. Neighbouring calls are correlated: see ``intervals.effective_size``.
+    Quantiles without enough are left out. Neighbouring calls are correlated: see ``intervals.dependence``.
     """
     streams = pd.Series({case: _complete(run, case) for case in run.find(load=REPLY_STREAM)}, dtype=int)
     counts = pd.concat([run.cases.loc[sampled_cases(run), "n"], streams])
@@ -504,13 +504,13 @@ def samples(run: Run) -> Check:
     finding = f"{filled} p99.9 needs ({needed:,}, if they are independent)"
     if counts.min() < needed:
         finding = f"{filled} p99 needs ({headline:,}, if they are independent); "
-        finding += f"p99.9 needs {needed:,} and is left out in {(counts < needed).sum():,} of these {len(counts)}"
+        finding += f"p99.9 needs {needed:,}, which {(counts < needed).sum():,} of these {len(counts)} do not have"
     if not (worth := _worth(run)):
         return Check("samples", PASS, finding)
     least = min(worth, key=lambda case: worth[case])
     needed = stats.needed_samples(0.9)
-    finding += f"; the {run.count(least):,} calls of {run.labels[least]} are worth {worth[least]:,.0f} independent "
-    finding += f"ones, and p90 needs {needed:,}"
+    finding += f"; for p90, which needs {needed:,}, the {run.count(least):,} calls of {run.labels[least]} are worth "
+    finding += f"{worth[least]:,} independent ones"
     advice = "neighbouring calls are autocorrelated: use the range over starts, and take more starts"
     return outcome("samples", worth[least] >= needed, finding, advice)
 
@@ -521,12 +521,13 @@ def _complete(run: Run, case: int) -> int:
     return int((rows["warm"] & rows["is_complete"]).sum())
 
 
-def _worth(run: Run) -> dict[int, float]:
-    """Return how many independent calls those of each case are worth."""
+def _worth(run: Run) -> dict[int, int]:
+    """Return how many independent calls those of each case are worth for its p90."""
     worth = {}
     for case in sampled_cases(run):
-        starts = run.calls_of(case, warm=True, headline=True)
-        worth[case] = sum(intervals.effective_size(calls.rtt_ns) for _, calls in starts)
+        calls = quantiles.times(run, case, "rtt")
+        if len(calls):
+            worth[case] = intervals.dependence(calls.to_numpy(), 0.9, calls.index.to_numpy()).worth
     return worth
 
 

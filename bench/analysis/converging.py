@@ -86,6 +86,5 @@ class Converging:
 def of_medians(medians: Array) -> Interval:
     """Return the median of start medians, with its 95 % interval from order statistics where there are enough."""
     middle = stats.across_starts(medians).middle
-    independent = np.arange(len(medians))  # each is of fresh processes
-    low, high = (len(medians) and intervals.quantile_interval(medians, 0.5, independent)) or (math.nan, math.nan)
+    low, high = intervals.order_statistics(medians, 0.5) or (math.nan, math.nan)
     return Interval(middle, low, high)

@@ -14,6 +14,7 @@ from bench.stats import intervals
 from bench.text import duration
 
 STARTS, CALLS = "starts", "calls"
+FEW_CHANGES = ", no interval: too few changes of level in a start"
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,10 @@ class Quantile:
     """A quantile of a case in us with its interval; ``over`` is what it is computed from.
 
     ``starts``: the median of the starts' quantiles, and their range. ``calls``: of all calls together, where no single
-    start has enough of them; its interval is valid for these starts only. Empty: too few calls, and the value is NaN.
-    An end that is not known is NaN. ``by``: the load generator that reported it for each start, or should have.
-    ``levels``: of the starts, where they have two.
+    start has enough of them; its interval is valid for these starts only, and its ends are NaN where the level changes
+    too few times within a start. Empty: too few calls, or too few independent ones that they are worth (``worth``;
+    None: not computed), and the value is NaN. ``by``: the load generator that reported it for each start, or should
+    have. ``levels``: of the starts, where they have two.
     """
 
     value: float
@@ -34,6 +36,7 @@ class Quantile:
     has: int
     by: str = ""
     levels: tuple[float, float] | None = None
+    worth: int | None = None
 
     @property
     def spread(self) -> stats.Spread:
@@ -43,10 +46,12 @@ class Quantile:
     def __str__(self) -> str:
         if self.by and not self.over:
             return f"n/a ({self.by} reports none)"
+        if not self.over and self.worth is not None:
+            return f"n/a (needs {self.needed:,} independent samples; these {self.has:,} are worth {self.worth:,})"
         if not self.over:
             return f"n/a (needs {self.needed:,} samples, has {self.has:,})"
         ends = "" if math.isnan(self.low) else " [{}, {}]".format(*self.spread.ends(duration))
-        these = f" in these calls{'' if ends else ', no interval'}" if self.over == CALLS else ""
+        these = f" in these calls{'' if ends else FEW_CHANGES}" if self.over == CALLS else ""
         return f"{self.spread.words(duration)}{ends}{these}{f' as {self.by} reports it' * bool(self.by)}"
 
 
@@ -63,8 +68,12 @@ def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
     if has < needed:
         return Quantile(math.nan, math.nan, math.nan, "", needed, has)
     calls = times(run, case, time)
-    ends = intervals.quantile_interval(calls.to_numpy(), p, calls.index.to_numpy()) or (math.nan, math.nan)
-    return Quantile(stats.quantile(calls.to_numpy(), p), *ends, CALLS, needed, len(calls))
+    us, starts = calls.to_numpy(), calls.index.to_numpy()
+    worth = intervals.dependence(us, p, starts).worth
+    if worth < needed:
+        return Quantile(math.nan, math.nan, math.nan, "", needed, has, worth=worth)
+    ends = intervals.quantile_interval(us, p, starts) or (math.nan, math.nan)
+    return Quantile(stats.quantile(us, p), *ends, CALLS, needed, has, worth=worth)
 
 
 def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quantile:

@@ -66,6 +66,7 @@ def not_compared(run: Run, among: Sequence[int]) -> list[int]:
 over_sockets = Contrast(
     P50, of={"system": lambda name: name != FLOOR}, over={"system": FLOOR}, by=("transport", "payload_bytes")
 )
+over_ipc = Contrast(P50, of={"transport": "tcp"}, over={"transport": "ipc"}, by=("system", "payload_bytes"))
 
 contrasts = (over_sockets,)
 answer = (over_sockets, Level(P50, not_compared))

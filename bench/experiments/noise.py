@@ -30,7 +30,7 @@ from bench.plan import placement as places
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats import across_starts, power
-from bench.stats.intervals import CONFIDENCE, Interval, quantile_interval
+from bench.stats.intervals import CONFIDENCE, Interval, dependence, quantile_interval
 from bench.text import duration, quantity
 
 TITLE = "How quiet is this machine?"
@@ -103,12 +103,15 @@ def of_starts(run: Run, case: int, p: float) -> list[float]:
 
 def late_tails(run: Run) -> list[Estimate]:
     """Return the lateness of long waits, all starts together, at the highest quantile that each case has waits for."""
-    cases = chosen(run, long_waits)
-    waited = min(map(run.count, cases))
-    p = max((p for p in stats.QUANTILES if waited >= stats.needed_samples(p)), default=0.5)
+    late = {case: lateness(run, case) for case in chosen(run, long_waits)}
+
+    def has_waits(p: float) -> bool:
+        worth = (dependence(of.to_numpy(), p, of.index.to_numpy()).worth for of in late.values())
+        return min(worth) >= stats.needed_samples(p)
+
+    p = max(filter(has_waits, stats.QUANTILES), default=0.5)
     found = []
-    for case in cases:
-        late_us = lateness(run, case)
+    for case, late_us in late.items():
         ends = quantile_interval(late_us.to_numpy(), p, late_us.index.to_numpy()) or ()
         interval = Interval(stats.quantile(late_us.to_numpy(), p), *ends)
         subject = f"waits {neighbour(run, case)}, exceeded by 1 in {round(1 / (1 - p)):,}"

@@ -59,7 +59,10 @@ CONCLUSIONS = {  # of the origins: one of their numbers over another
         "XML-RPC, TCP_NODELAY on one side",
         "XML-RPC, TCP_NODELAY on neither side",
     ),
-    "gRPC rate: two clients / one": ("gRPC, 100 calls by 2 clients", "gRPC, 100 calls by 1 client"),
+    "gRPC rate, 100 calls by each client: two clients / one": (
+        "gRPC, 100 calls by 2 clients",
+        "gRPC, 100 calls by 1 client",
+    ),
 }
 
 
@@ -94,7 +97,7 @@ def _here(run: Run, of: Number, case: int) -> Spread:
     return across_starts((per_start(run, case, of.column) * (1e-3 if of.column == FIRST_CALL else 1)).to_list())
 
 
-REPRODUCED, SAME_DIRECTION = "reproduced", "same direction, another size"
+REPRODUCED, SAME_DIRECTION = "not distinguishable from the published ratio", "same direction, another size"
 OPPOSITE, UNDECIDED = "opposite direction", "not distinguishable from 1"
 
 
@@ -102,6 +105,7 @@ class Relation(NamedTuple):
     """What an origin concluded, as a ratio of two of its numbers, and the same ratio here.
 
     here: the ratio paired by block with its 95 % interval; where that cannot be had, the ratio that the ranges allow.
+    where: the transport, if both numbers have one, and the placement.
     """
 
     conclusion: str
@@ -109,6 +113,7 @@ class Relation(NamedTuple):
     theirs: float
     here: Spread
     is_paired: bool = True
+    where: str = ""
 
     @property
     def verdict(self) -> str:
@@ -129,11 +134,19 @@ def relations(run: Run) -> list[Relation]:
     """Return each origin's conclusion as a ratio, there and here; those that the run has both numbers of."""
     by_name = {of.number.name: of for of in replicas(run)}
     found = ((conclusion, by_name.get(upper), by_name.get(lower)) for conclusion, (upper, lower) in CONCLUSIONS.items())
-    return [
-        Relation(conclusion, upper.number.origin, upper.theirs / lower.theirs, *_ratio(run, upper, lower))
-        for conclusion, upper, lower in found
-        if upper and lower
-    ]
+    return [_relation(run, conclusion, upper, lower) for conclusion, upper, lower in found if upper and lower]
+
+
+def _relation(run: Run, conclusion: str, upper: Replica, lower: Replica) -> Relation:
+    theirs, here = upper.theirs / lower.theirs, _ratio(run, upper, lower)
+    return Relation(conclusion, upper.number.origin, theirs, *here, _where(upper, lower))
+
+
+def _where(*sides: Replica) -> str:
+    """Return the transport of two numbers, if they have one, and their placement."""
+    transports = {of.number.case.transport for of in sides}
+    over = f"over {transports.pop()}, " if len(transports) == 1 else ""
+    return f"{over}placement {sides[0].number.case.placement}"
 
 
 def _ratio(run: Run, upper: Replica, lower: Replica) -> tuple[Spread, bool]:
@@ -154,7 +167,7 @@ def conclusions(run: Run) -> list[Estimate]:
 def _estimate(of: Relation) -> Estimate:
     here, low, high = ratio_ends(*of.here[:3])
     kind = "95 % CI" if of.is_paired else "ratio of medians, the ranges over starts allow"
-    subject = f"{of.conclusion} (published: {of.theirs:.3g})"
+    subject = f"{of.conclusion}, {of.where} (published: {of.theirs:.3g})"
     return Estimate(subject, of.here, here, f"{kind} {low} to {high}; {of.verdict}")
 
 

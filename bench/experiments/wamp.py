@@ -109,7 +109,8 @@ over_sockets = Contrast(P50, of={"system": ROUTED}, over={"system": FLOOR}, wher
 over_zeromq = Contrast(P50, of={"system": ROUTED}, over={"system": "zeromq"}, where=fastest)
 
 contrasts = (combined, over_sockets, over_zeromq)
-answer = (over_sockets, over_zeromq, Estimand("effect on the median RTT", added))
+changes = Estimand("effect on the median RTT", added)
+answer = (over_sockets, over_zeromq, changes)
 claims = (
     Claim("each of the origin's three changes adds time to a call", added, above=0),
     Claim("websocket adds more time than each of the other two changes", websocket_beyond, above=0),

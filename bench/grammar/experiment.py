@@ -9,7 +9,7 @@ on), ``why_not`` (of its parameters: why this machine can measure nothing of wha
 
 import functools
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -132,18 +132,19 @@ class Experiment:
         """Return the claims that a run contradicts, as Markdown; "" if none, or without a conclusion."""
         return "" if self.why_no_conclusion(run) else claim.sentences(run, self.claims)[0]
 
-    def answer(self, run: Run) -> str:
-        """Return the answer to its question as Markdown; with both levels of a case whose starts have two."""
+    def answer(self, run: Run, estimands: Sequence[Any] = ()) -> str:
+        """Return the answer to its question as Markdown; with both levels of a case whose starts have two.
+
+        estimands: what answers another question, in the same words.
+        """
         if reason := self.why_no_conclusion(run):
             return reason
-        said = [sentence for estimand in self._said("answer", ()) for sentence in _sentences(estimand, run)]
+        estimands = estimands or self._said("answer", ())
+        said = [sentence for estimand in estimands for sentence in _sentences(estimand, run)]
         text = "\n".join(f"- {sentence}" for sentence in said) if len(said) > 1 else paragraphs(*said)
-        cases = {case for estimand in self._said("answer", ()) for of in estimand(run) for case in of.cases}
-        return paragraphs(text, *(two_levels.sentence(run, case, self._answered(run)) for case in sorted(cases)))
-
-    def _answered(self, run: Run) -> list[Ratio]:
-        contrasts = [of for of in self._said("answer", ()) if isinstance(of, Contrast)]
-        return [ratio for contrast in contrasts for ratio in contrast.ratios(run)]
+        cases = {case for estimand in estimands for of in estimand(run) for case in of.cases}
+        ratios = [ratio for of in estimands if isinstance(of, Contrast) for ratio in of.ratios(run)]
+        return paragraphs(text, *(two_levels.sentence(run, case, ratios) for case in sorted(cases)))
 
 
 def _sentences(estimand: Any, run: Run) -> list[str]:

@@ -1,13 +1,13 @@
 """Intervals without assuming a distribution: for quantiles of dependent calls, and for ratios of two groups of starts.
 
-Sources: order statistics (David & Nagaraja 2003, 7.1), moving blocks (Künsch 1989), bursts (Ferro & Segers 2003),
-initial positive sequence (Geyer 1992), Hodges & Lehmann 1963.
+Sources: order statistics (David & Nagaraja 2003, 7.1), batch means (Conway 1963, Fishman 1978), Hodges & Lehmann 1963.
 """
 
 import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -55,26 +55,22 @@ class Interval:
 
 
 def quantile_interval(values: Array, p: float, starts: Array | None = None) -> tuple[float, float] | None:
-    """Return the 95 % interval of the ``p`` quantile, or None if the values are worth too few independent ones.
+    """Return the 95 % interval of the ``p`` quantile of the calls of some starts; None where they do not support one.
 
-    values: in the order of the calls, which shows their bursts. starts: the start of each, in which calls follow each
-    other; None: all of one. The interval holds for these starts only. It consists of order statistics, for as many
-    independent values as these are worth: their number over how much bursts spread the number of slow calls, at the
-    quantile and at both ends (``clustering``).
+    values, starts: as in ``dependence``. The interval holds for these starts only. It consists of order statistics, for
+    as many independent calls as these are worth.
     """
-    series = np.asarray(values)
-    edges = np.flatnonzero(np.diff(np.zeros(len(series)) if starts is None else starts)) + 1
-    ordered, bursts = np.sort(series), clustering(np.split(series > quantile(series, p), edges))
-    first = _order_statistics(ordered, p, bursts)
-    if first is None:
-        return None
-    at_ends = (clustering(np.split(series >= end, edges)) for end in first)
-    return _order_statistics(ordered, p, max(bursts, *at_ends))
+    found = dependence(values, p, starts)
+    return None if found.has_few_changes else order_statistics(values, p, found.worth)
 
 
-def _order_statistics(ordered: Array, p: float, bursts: float) -> tuple[float, float] | None:
-    """Return the 95 % interval of a quantile of sorted values; None if they are worth too few."""
-    n, worth = len(ordered), math.floor(len(ordered) / bursts)
+def order_statistics(values: Array, p: float, worth: int | None = None) -> tuple[float, float] | None:
+    """Return the 95 % interval of the ``p`` quantile of values in any order; None if they are worth too few.
+
+    worth: how many independent values they are worth; None: they are independent.
+    """
+    n, ordered = len(values), np.sort(values)
+    worth = n if worth is None else worth
     if worth < needed_samples(p, CONFIDENCE):
         return None
     tail = (1 - CONFIDENCE) / 2
@@ -83,89 +79,64 @@ def _order_statistics(ordered: Array, p: float, bursts: float) -> tuple[float, f
     return float(ordered[max(first - 1, 0)]), float(ordered[min(last - 1, n - 1)])
 
 
-BLOCK_BURSTS = 4  # a block is at least so many times as long as the longest burst: it then cuts few bursts in two
+BLOCKS = 40  # of a start, at least, as long as it has so many calls
+ALIKE = 1 / 3  # the correlation of neighbouring blocks at which 40 of them are worth 20 independent ones
 
 
-def clustering(is_slow: Sequence[Array]) -> float:
-    """Return by how much bursts raise the variance of the number of slow calls, over that of independent calls; >= 1.
+class Dependence(NamedTuple):
+    """How much calls depend on those before them, where the slow ones are those above a quantile.
 
-    is_slow: for each start a flag of each call, in the order of the calls. The variance is that of a moving-block
-    bootstrap inside each start, in closed form: from all blocks of its calls in a circle (Künsch 1989; Politis &
-    Romano 1992), without their bias of 1 - block length / calls.
+    worth: how many independent calls they are worth: their number, over how much the variance of the number of slow
+    calls exceeds that of independent ones. alike: the correlation of neighbouring blocks of calls. Where the level
+    changes fewer than about 20 times in a start, it is above ``ALIKE``: so few changes do not show how much changes
+    move the quantile (Fishman 1978).
+    """
+
+    worth: int
+    alike: float
+
+    @property
+    def has_few_changes(self) -> bool:
+        """Whether the level changes too few times within a start for an interval."""
+        return self.alike > ALIKE
+
+
+def dependence(values: Array, p: float, starts: Array | None = None) -> Dependence:
+    """Return how much calls depend on each other at their ``p`` quantile, and at both ends of its interval if larger.
+
+    values: in the order of the calls, shape (n,). starts: the start of each, in which calls follow each other, shape
+    (n,); None: all of one.
+    """
+    series = np.asarray(values)
+    edges = np.flatnonzero(np.diff(np.zeros(len(series)) if starts is None else starts)) + 1
+    middle = clustering(np.split(series > quantile(series, p), edges))
+    ends = order_statistics(series, p, middle.worth) or ()
+    found = [middle, *(clustering(np.split(series >= end, edges)) for end in ends)]
+    return Dependence(min(one.worth for one in found), max(one.alike for one in found))
+
+
+def clustering(is_slow: Sequence[Array]) -> Dependence:
+    """Return how much slow calls cluster, from a flag of each call in each start, in the order of the calls.
+
+    The variance is that of the numbers of slow calls in blocks of neighbours (batch means, Conway 1963), times
+    (1 + r) / (1 - r), where r is the correlation of neighbouring blocks.
     """
     n, count = sum(map(len, is_slow)), sum(map(np.count_nonzero, is_slow))
-    if count < 2 or count == n:
-        return 1.0
-    longest = max(longest_burst(start) for start in is_slow)
-    return max(1.0, sum(_variance(start, longest) for start in is_slow) / (count * (1 - count / n)))
-
-
-def _variance(is_slow: Array, longest: int) -> float:
-    """Return the variance of the number of slow calls of a start, whose bursts are up to so many calls long."""
-    n = len(is_slow)
-    length = min(max(BLOCK_BURSTS * longest, math.ceil(n ** (1 / 3))), n // 2)
-    if not length:
-        return 0.0
-    until = np.concatenate([[0], np.cumsum(np.concatenate([is_slow, is_slow[:length]]))])
-    in_block = until[length:][:n] - until[:n]
-    return float(np.var(in_block)) * n / length / (1 - length / n)
-
-
-def longest_burst(is_slow: Array) -> int:
-    """Return how many calls the longest burst of slow calls spans, the calls taken in a circle; 0 of no slow call.
-
-    The largest gaps between slow calls separate bursts; how many do follows from how unequal all gaps are: the
-    intervals estimator of the extremal index (Ferro & Segers 2003).
-    """
-    n, places = len(is_slow), np.flatnonzero(is_slow)
-    if len(places) < 2:
-        return len(places)
-    gaps = np.diff(places, append=places[0] + n).astype(float)
-    index = 2 * (gaps - 1).sum() ** 2 / max(1.0, len(gaps) * ((gaps - 1) * (gaps - 2)).sum())
-    bursts = math.floor(min(1.0, index) * len(gaps))
-    if bursts == len(gaps):
-        return 1
-    last = np.flatnonzero(gaps > np.sort(gaps)[::-1][bursts])
-    if not len(last):
-        return n
-    first = (np.roll(last, 1) + 1) % len(gaps)
-    return int(((places[last] - places[first]) % n).max()) + 1
-
-
-def autocorrelation(values: Array) -> Array:
-    """Return the autocorrelation at lags 0 to n/2 of a series; all zero but the first where it does not vary."""
-    series = np.asarray(values, float)
-    series = series - series.mean()
-    n = len(series)
-    length = 2 ** math.ceil(math.log2(2 * n))
-    covariance = np.fft.irfft(np.abs(np.fft.rfft(series, length)) ** 2, length)[: n // 2 + 1]
-    if covariance[0] <= 0:
-        return np.eye(1, n // 2 + 1)[0]
-    return covariance / covariance[0]
-
-
-def ranks(values: Array) -> Array:
-    """Return the rank of each value; ties share their mean rank. One slow call then weighs no more than it should.
-
-    The same as ``scipy.stats.rankdata``, without the seconds of CPU time that importing scipy.stats takes.
-    """
-    _, places, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[places]
-
-
-def effective_size(values: Array) -> float:
-    """Return how many independent values a series of calls is worth: n / (1 + 2 sum rho_k), on ranks.
-
-    The sum ends where a pair of neighbouring lags is no longer positive (Geyer's initial positive sequence).
-    """
-    n = len(values)
-    if n < 4:
-        return float(n)
-    rho = autocorrelation(ranks(values))
-    pairs = rho[1 : 2 * ((len(rho) - 1) // 2) + 1].reshape(-1, 2).sum(axis=1)
-    ends = np.flatnonzero(pairs <= 0)
-    total = pairs[: ends[0] if len(ends) else None].sum()
-    return float(min(n, n / (1 + 2 * max(0.0, total))))
+    variance = squares = products = 0.0
+    for start in is_slow:
+        size = max(1, len(start) // BLOCKS)
+        slow = start[: len(start) // size * size].reshape(-1, size).sum(axis=1)
+        if len(slow) > 1:
+            apart = slow - slow.mean()
+            square = float(apart @ apart)
+            variance += square / (len(slow) - 1) * len(start) / size
+            squares += square
+            products += float(apart[1:] @ apart[:-1]) + square / len(slow)  # without the bias of -1 / blocks
+    if not squares:
+        return Dependence(n, 0.0)
+    alike = min(max(0.0, products / squares), 1 - 1 / n)
+    excess = variance * (1 + alike) / (1 - alike) / (count * (1 - count / n))
+    return Dependence(math.floor(n / max(1.0, excess)), alike)
 
 
 def _signed_rank_tail(n: int) -> Array:

@@ -37,6 +37,7 @@ from bench.plan import paths
 from bench.process.pipes import python
 from bench.run.folder import Folder
 from bench.run.frames import Run
+from bench.text import listed
 
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parent.parent
@@ -250,7 +251,8 @@ def _origin(run: Run | None) -> str:
         return "the stored runs that it reads"
     machine = run.manifest["machine"]
     place = f"machine {machine['machine_id']} ({machine['cpu_model']}, {machine['cpus_allowed']} CPUs)"
-    return f"the stored run `{run.id}` of {run.manifest['created'][:10]}, {place}"
+    placements = listed(run.cases["placement"].unique())
+    return f"the stored run `{run.id}` of {run.manifest['created'][:10]}, {place}, placement {placements}"
 
 
 def _put_pictures_into_files(made: nbformat.NotebookNode, folder: Path, stem: str) -> None:

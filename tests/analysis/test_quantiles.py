@@ -3,6 +3,7 @@
 import math
 import re
 
+import numpy as np
 import pytest
 from handmade import PAIR, handmade, moody, noisy
 
@@ -26,10 +27,19 @@ def test_calls_of_all_starts_carry_what_no_start_does_and_say_so():
     assert str(found).count("µs") == 3
 
 
-def test_calls_that_follow_each_other_have_no_interval():
+def test_calls_that_are_worth_too_few_independent_ones_have_no_quantile():
     found = quantiles.quantile(handmade(PAIR, [100, 50], shape=moody, calls=300), 0, 0.99)
-    assert found.over == quantiles.CALLS and math.isnan(found.low)
-    assert str(found).count("µs") == 1
+    assert math.isnan(found.value) and found.worth < found.needed < found.has and not found.over
+    assert re.fullmatch(rf"n/a .*\b368\b independent.*\b{found.has:,}\b.*\b{found.worth}\b.*", str(found))
+
+
+def test_few_changes_of_level_within_a_start_leave_out_the_interval_and_say_so():
+    def shape(start, calls):
+        return noisy(start, calls) + np.isin(np.arange(calls), 200 + 9 * np.arange(4))  # one in each of four blocks
+
+    found = quantiles.quantile(handmade(PAIR, [100, 50], shape=shape, calls=360), 0, 0.99)
+    assert found.over == quantiles.CALLS and found.worth >= found.needed and math.isnan(found.low)
+    assert str(found).count("µs") == 1 and str(found).endswith("no interval: too few changes of level in a start")
 
 
 def test_what_is_missing_is_said():

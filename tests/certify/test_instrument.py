@@ -18,15 +18,20 @@ def test_the_certificate_passes():
     assert len({line.tried for line in lines}) == len(lines)
 
 
+def independent(is_slow):
+    return intervals.Dependence(sum(map(len, is_slow)), 0.0)
+
+
 BROKEN = {
     "quantiles": (stats, "quantile", lambda values, p: float(np.quantile(values, p)), instrument.quantiles),
     "dependence": (
         intervals,
         "clustering",
-        lambda is_slow: 1.0,
+        independent,
         lambda: instrument.within_a_start(0.5, 0.8, 100),
     ),
-    "bursts": (intervals, "clustering", lambda is_slow: 1.0, lambda: instrument.in_bursts(0.015, 50)),
+    "bursts": (intervals, "clustering", independent, lambda: instrument.in_bursts(0.015, 50)),
+    "two speeds": (intervals, "clustering", independent, lambda: instrument.at_two_speeds(0.5, 50)),
     "open loop": (stats, "quantile", lambda values, p: float(values.mean()), lambda: instrument.open_loop(0.7, 30)),
     "correction": (stats, "corrected", lambda values, interval: values, instrument.correction),
     "warm-up": (

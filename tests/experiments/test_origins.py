@@ -35,8 +35,11 @@ def test_conclusions_divide_within_one_origin_and_only_those_of_paired_starts_ha
     shown = {of.conclusion: of for of in origins.relations(reference("origins"))}
     assert list(shown) == list(origins.CONCLUSIONS)
     assert shown["ZeroMQ time: tcp / inproc"].theirs == pytest.approx(61.4 / 23.4)
-    assert shown["gRPC rate: two clients / one"].theirs == pytest.approx(2413.92 / 1251.64)
+    assert shown["gRPC rate, 100 calls by each client: two clients / one"].theirs == pytest.approx(2413.92 / 1251.64)
     assert [name for name, of in shown.items() if not of.is_paired] == ["XML-RPC time: HTTP / packet stream"]
+    assert shown["ZeroMQ time: tcp / ipc"].where == "placement same"
+    assert shown["WAMP time: tcp websocket json / ipc rawsocket msgpack"].where.count("placement") == 1
+    assert shown["gRPC rate, 100 calls by each client: two clients / one"].where == "over tcp, placement split"
     assert all(of.here.low > 1 or of.here.high < 1 for of in shown.values() if of.verdict == origins.REPRODUCED)
 
 

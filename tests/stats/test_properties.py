@@ -27,7 +27,7 @@ SCALING = {  # what is in the unit of the data
     "interval of p50": lambda x: intervals.quantile_interval(x, 0.5) or (math.nan, math.nan),
 }
 UNITLESS = {  # what does not know the unit
-    "worth": intervals.effective_size,
+    "worth": lambda x: intervals.dependence(x, 0.5).worth,
     "drift": lambda x: steady_state.drift(x, np.arange(len(x)) * 1000),
     "settling": lambda x: (steady_state.settle(x).label, steady_state.settle(x).cut),
     "shares": lambda x: variance.nested([x[:3], x[-3:]]).share if len(x) > 5 else 0,
@@ -73,7 +73,7 @@ def test_equal_values_are_no_trouble(n):
     assert stats.quantile(equal, 0.9) == 5 and stats.across_starts(equal.tolist()) == (5, 5, 5, None)
     found = intervals.quantile_interval(equal, 0.5)
     assert found == ((5, 5) if n >= 6 else None)
-    assert intervals.effective_size(equal) == n
+    assert intervals.dependence(equal, 0.5) == (n, 0)
     assert steady_state.drift(equal, np.arange(n)) == 0 and steady_state.settle(equal).label == steady_state.FLAT
     assert n < 2 or variance.nested([equal, equal]) == variance.Components(0, 0)
     assert not steady_state.agree(np.zeros(n), 1)

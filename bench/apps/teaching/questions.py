@@ -1,7 +1,7 @@
 """The questions that are predicted in each notebook, and the quantity of a run that answers each."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,6 @@ import pandas as pd
 import yaml
 
 from bench import stats
-from bench.analysis.comparison import effect
 from bench.analysis.open_load import capacity, mean_response_us, offered
 from bench.analysis.overload import without_times
 from bench.analysis.retry_outcomes import Outcome, outcomes
@@ -19,6 +18,7 @@ from bench.experiments import (
     connections,
     fanin,
     languages,
+    latency,
     messages,
     network,
     nodelay,
@@ -28,11 +28,13 @@ from bench.experiments import (
     tls,
 )
 from bench.grammar.choose import chosen
-from bench.grammar.contrast import RATE, Contrast, Ratio
+from bench.grammar.contrast import RATE, Contrast, Ratio, ratio
 from bench.grammar.quantities import over_starts
+from bench.measurement.validation.cases import INSTRUMENT
+from bench.plan.case import Case
 from bench.run.frames import Run, column, number_of
 from bench.stats.intervals import Interval
-from bench.text import ratio_ends
+from bench.text import listed, ratio_ends
 
 P50 = column(0.5)
 RATIO = "times"  # the unit of a ratio of two cases
@@ -110,6 +112,22 @@ def measured(run: Run, question: Question) -> Answer | None:
     return None if math.isnan(spread.middle) else spread
 
 
+def where(run: Run, question: Question) -> str:
+    """Return with which transport, placement and payload a run answers a question that it does answer.
+
+    Those of the two cases of a ratio, else those of all cases with a server.
+    """
+    answer = ANSWERS[question.name](run)
+    numbers = (answer.base, answer.other) if isinstance(answer, Ratio) else run.numbers
+    cases = [case for case in map(run.case, numbers) if case.system != INSTRUMENT]
+    sizes = (f"{size:,} B" for size in sorted({case.payload_bytes for case in cases}))
+    return "; ".join(map(listed, (_each(cases, "transport"), _each(cases, "placement"), sizes)))
+
+
+def _each(cases: Iterable[Case], name: str) -> Iterable[str]:
+    return dict.fromkeys(getattr(case, name) for case in cases)
+
+
 def _case(run: Run, **wanted: object) -> int:
     """Return the first case with these factors; LookupError if there is none."""
     case = run.first(**wanted)
@@ -166,15 +184,15 @@ def _workers(run: Run) -> Ratio | None:
 
 ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer | None"]] = {
     "latency q1": lambda run: run.starts_of(_subject(run, "ipc"))[P50],
-    "latency q2": lambda run: effect(run, _subject(run, "ipc"), _subject(run, "tcp"), P50),
-    "overview q1": lambda run: _one(run, overview.over_sockets, system="grpc_sync"),
-    "overview q2": lambda run: _one(run, overview.over_sockets, system="wamp_crossbar"),
+    "latency q2": lambda run: _one(run, latency.over_ipc, system=run.case(0).system),
+    "overview q1": lambda run: _one(run, overview.over_sockets, system="grpc_sync", placement="same"),
+    "overview q2": lambda run: _one(run, overview.over_sockets, system="wamp_crossbar", placement="same"),
     "clients q1": lambda run: _one(run, clients.second),
     "clients q2": lambda run: _one(run, clients.gain),
     "nodelay q1": lambda run: _held(run, "client only", "server only"),
     "nodelay q2": lambda run: _held(run, "neither"),
     "messages q1": lambda run: over_starts(run, _of_codec(run, "json"), messages.SHARE),
-    "messages q2": lambda run: effect(run, messages.by_codec(run)[0], _of_codec(run, "json"), P50),
+    "messages q2": lambda run: ratio(run, messages.by_codec(run)[0], _of_codec(run, "json"), P50),
     "languages q1": lambda run: _one(run, languages.left, system="sockets_c"),
     "languages q2": lambda run: _one(run, languages.server_cpu, system="grpc_cpp"),
     "tls q1": lambda run: _one(run, tls.connecting, system="sockets"),
