@@ -355,7 +355,7 @@ def load(**asked: Any) -> None:
 @click.argument("what", metavar="RUN|FIGURE")
 @several("--case", "cases", help="A part of a case's label, as show prints it; repeatable. Else the first four.")
 def explain(what: str, cases: tuple[str, ...]) -> None:
-    """Say where the time of a call goes, or where a figure comes from.
+    """Say where the time goes in one call, or where a figure comes from.
 
     Cases of RUN are measured again while the kernel's tracer records them. Of FIGURE: which run it was drawn from, and
     how to draw or measure it again.
