@@ -23,6 +23,7 @@ EVENTS = (
 LOST = ("overrun:", "commit overrun:", "dropped events:")  # lines of a buffer's statistics
 FIELD = re.compile(r"field:[^;]*?(\w+)(?:\[\d+\])?;\s*offset:(\d+);\s*size:(\d+);")
 PAGE = 65536  # bytes of a read, at least one page of the buffer
+IDLE = 0  # the thread of an idle CPU
 
 
 class Instance:
@@ -38,6 +39,7 @@ class Instance:
             self.write("options/overwrite", "0")  # what finds no room is left out at the end, where nothing is kept
             for event in EVENTS:
                 self.write(f"events/{event}/enable", "1")
+            self.write("options/event-fork", "1")
         except OSError as reason:
             self.close()
             raise SystemFailedError(f"the kernel's tracer cannot be used: {reason.strerror} ({folder})") from reason
@@ -62,8 +64,9 @@ class Instance:
             found[event]["event"] = [number, 0]
         return found
 
-    def begin(self) -> None:
-        """Record from now on."""
+    def begin(self, tids: Iterable[int]) -> None:
+        """Record from now on what these threads do, and those that they start; what others do would fill the buffer."""
+        self.write("set_event_pid", " ".join(map(str, (IDLE, *tids))))
         self.write("trace", "")
         self.write("tracing_on", "1")
 
@@ -121,7 +124,7 @@ def main(channel: Channel) -> None:
     while True:
         pids = channel.receive(Trace).pids
         before = threads_of(pids)
-        instance.begin()
+        instance.begin(tid for tids in before.values() for tid in tids)
         channel.send(Tracing())
         channel.receive(Untrace)
         pages, lost = instance.end()

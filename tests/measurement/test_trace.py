@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +109,23 @@ def test_a_killed_tracer_leaves_nothing_for_long() -> None:
             tracer.child.stop()
     assert second is not None
     assert not (Path(INSTANCES) / f"{NAME}{second.child.pid}").exists()
+
+
+@needs_tracing
+def test_system_calls_of_others_take_no_room() -> None:
+    tracer, child = Tracer(), subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        tracer.get_ready()
+        tracer.begin({"server": [child.pid]})
+        for _ in range(1_000):
+            os.getppid()
+        child.communicate(b"\n")
+        recorded = tracer.recorded(tracer.end(), {"server": [child.pid]}, time.perf_counter_ns())
+    finally:
+        child.kill()
+        tracer.child.stop()
+    assert recorded is not None
+    assert {event.tid for event in recorded.events if event.kind.startswith("raw_syscalls")} == {child.pid}
 
 
 @needs_tracing
