@@ -1,6 +1,6 @@
 """Where the time of traced calls goes: breakdowns of a run's calls, typical and slow ones, and counts per call."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -72,18 +72,25 @@ def calls(run: Run, case: int) -> list[TracedCall]:
 
 
 def _of_start(run: Run, start: int) -> Iterator[TracedCall]:
-    made = run.calls.of(start)
-    for number, events in run.events_of(start).groupby("slice"):
-        trace, began_ns, ended_ns = Trace(events), events["t_ns"].iloc[0], events["t_ns"].iloc[-1]
-        first, last = np.searchsorted(made.t_send_ns, [began_ns - EDGE_NS, ended_ns])
-        sent, received = made.t_send_ns[first:last], (made.t_send_ns + made.rtt_ns)[first:last]
-        is_whole = received <= ended_ns + EDGE_NS
-        pairs = [(int(of), int(to)) for of, to in zip(sent[is_whole], received[is_whole], strict=True)]
+    for number, events, pairs in _kept(run, start):
+        trace = Trace(events)
         caller = caller_of(trace, pairs)
         for sent_ns, received_ns in pairs[1:]:  # what the first one depended on began before its events
             parts = trace.path(caller, sent_ns, received_ns)
             beside = trace.beside(parts or [], sent_ns, received_ns)
-            yield TracedCall(start, number_of(number), sent_ns, received_ns, parts, beside)
+            yield TracedCall(start, number, sent_ns, received_ns, parts, beside)
+
+
+def _kept(run: Run, start: int) -> Iterator[tuple[int, pd.DataFrame, list[tuple[int, int]]]]:
+    """Yield each slice of a start: its number, its events, and when each of their whole calls began and ended."""
+    made = run.calls.of(start)
+    for number, events in run.events_of(start).groupby("slice"):
+        began_ns, ended_ns = events["t_ns"].iloc[0], events["t_ns"].iloc[-1]
+        first, last = np.searchsorted(made.t_send_ns, [began_ns - EDGE_NS, ended_ns])
+        sent, received = made.t_send_ns[first:last], (made.t_send_ns + made.rtt_ns)[first:last]
+        is_whole = received <= ended_ns + EDGE_NS
+        pairs = [(int(of), int(to)) for of, to in zip(sent[is_whole], received[is_whole], strict=True)]
+        yield number_of(number), events, pairs
 
 
 @once
@@ -172,8 +179,8 @@ def roles_of(run: Run, case: int) -> list[str]:
 class Count(NamedTuple):
     """How often something happens per call: ``what`` of a role; its mean over all slices, and the range over them.
 
-    slices: how many there are. is_exact: every slice has the same whole number for each of its calls; at its ends one
-    event may belong to a call outside of it.
+    slices: how many there are. is_exact: every slice has the same whole number for each of its calls, which is then the
+    mean; at the ends of a slice one system call, but no byte, may belong to a call outside of it.
     """
 
     role: str
@@ -186,42 +193,50 @@ class Count(NamedTuple):
 
 
 SLEEPS, PREEMPTED, SENT_BYTES = "sleeps (voluntary switches)", "preempted (involuntary switches)", "bytes sent"
-SENDS = ("sendto", "sendmsg", "write", "writev")
+SOCKET_SENDS, FILE_SENDS = ("sendto", "sendmsg"), ("write", "writev")
 
 
 @once
-def counts(run: Run, case: int) -> list[Count]:
-    """Return what happens in each call of a traced case, by role: system calls by name, switches, bytes sent."""
+def counts(run: Run, *cases: int, least_calls: int = 1) -> list[Count]:
+    """Return what happens in each call of equal traced cases, by role: system calls by name, switches, bytes sent.
+
+    least_calls: slices with fewer calls are left out.
+    """
     slices: list[tuple[int, dict[tuple[str, str], float]]] = []
-    for start in map(number_of, run.ledger_of(case).index):
-        for number, events in run.events_of(start).groupby("slice"):
-            sent = [call.sent_ns for call in calls(run, case) if (call.start, call.slice) == (start, number)]
-            if len(sent) > 1:
-                inside = events[(events["t_ns"] >= sent[0]) & (events["t_ns"] < sent[-1])]
-                slices.append((len(sent) - 1, _counted(inside)))
+    for start in (number_of(start) for case in cases for start in run.ledger_of(case).index):
+        for _, events, pairs in _kept(run, start):
+            if (made := len(pairs) - 2) >= least_calls:  # the second call and all up to the last one
+                slices.append((made, _counted(events, pairs[1][0], pairs[-1][0])))
     whats = sorted({what for _, counted in slices for what in counted})
-    return [_count(what, [(made, counted.get(what, 0.0)) for made, counted in slices]) for what in whats]
+    return [count(*what, [(made, counted.get(what, 0.0)) for made, counted in slices]) for what in whats]
 
 
-def _counted(events: pd.DataFrame) -> dict[tuple[str, str], float]:
-    """Return how often each thing happened in some events, by role."""
-    called = events[events["event"] == "calls"].groupby(["role", "name"]).size().to_dict()
-    found = {(str(role), str(name)): float(times) for (role, name), times in called.items()}
-    for event, what in (("sleeps", SLEEPS), ("preempted", PREEMPTED)):
-        by_role = events[events["event"] == event].groupby("role").size()
-        found |= {(str(role), what): float(times) for role, times in by_role.items()}
-    sends = events[(events["event"] == "returns") & events["name"].isin(SENDS) & (events["result"] > 0)]
-    return found | {
-        (str(role), SENT_BYTES): float(total) for role, total in sends.groupby("role")["result"].sum().items()
-    }
+def _counted(events: pd.DataFrame, from_ns: int, to_ns: int) -> dict[tuple[str, str], float]:
+    """Return how often each thing happened in a part of a slice, by role."""
+    calls = events[events["event"].isin(("calls", "returns"))]
+    calls = calls.assign(result=calls.groupby(["role", "thread"])["result"].shift(-1))  # what the next row returns
+    calls = calls[(calls["event"] == "calls") & (calls["t_ns"] >= from_ns) & (calls["t_ns"] < to_ns)]
+    found = {(str(role), str(name)): float(of) for (role, name), of in calls.groupby(["role", "name"]).size().items()}
+    switches = events[(events["t_ns"] >= from_ns) & (events["t_ns"] < to_ns)].groupby(["role", "event"]).size()
+    for (role, event), times in switches.items():
+        if event in ("sleeps", "preempted"):
+            found[str(role), SLEEPS if event == "sleeps" else PREEMPTED] = float(times)
+    for role, own in calls[calls["result"] > 0].groupby("role"):
+        for names in (SOCKET_SENDS, FILE_SENDS):  # who sends by sockets' own calls writes to wake threads
+            if (of_socket := own["name"].isin(names)).any():
+                found[str(role), SENT_BYTES] = float(own.loc[of_socket, "result"].sum())
+                break
+    return found
 
 
-def _count(what: tuple[str, str], slices: list[tuple[int, float]]) -> Count:
+def count(role: str, what: str, slices: Sequence[tuple[int, float]]) -> Count:
+    """Return the count of what happened so many times in slices: of each its number of calls, and the times."""
     per_call = [times / made for made, times in slices]
     mean = sum(times for _, times in slices) / sum(made for made, _ in slices)
-    one = 1.0 if what[1] != SENT_BYTES else mean
-    is_exact = round(mean / one) >= 1 and all(abs(times - round(mean) * made) <= one for made, times in slices)
-    return Count(*what, mean, min(per_call), max(per_call), len(slices), is_exact)
+    usual = round(float(np.median(per_call)))
+    at_ends = 0 if what == SENT_BYTES else 1
+    is_exact = usual >= 1 and all(abs(times - usual * made) <= at_ends for made, times in slices)
+    return Count(role, what, float(usual) if is_exact else mean, min(per_call), max(per_call), len(slices), is_exact)
 
 
 def running(run: Run, call: TracedCall) -> list[Part]:
