@@ -6,16 +6,17 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from bench.analysis import checks, trust_card, verdicts
+from bench.analysis import checks, count_changes, trust_card, verdicts
 from bench.analysis.comparison import Comparison, compare_cases, evidence, judged
+from bench.analysis.count_changes import FELL, ROSE, UNCHANGED, UNJUDGED, Change
 from bench.apps import budget, growing, listing, revisions
 from bench.apps.outcome import Outcome
 from bench.errors import UsageError
-from bench.experiments.compare import A, B
+from bench.experiments.compare import AGAIN, A, B
 from bench.grammar import precision
 from bench.grammar.experiment import experiment
 from bench.grammar.method import turns
-from bench.measurement import runner
+from bench.measurement import runner, trace
 from bench.measurement.validation import estimate
 from bench.measurement.validation.cases import COMPARED
 from bench.measurement.validation.sources import taking_part
@@ -25,8 +26,10 @@ from bench.plan.plan import Plan
 from bench.process.sources import Source
 from bench.run import stored
 from bench.run.frames import Run
+from bench.text import listed
 
 COMPARED_CASES = (A, B)
+OF_COUNTS = {"starts": "5", "slice_ms": "50"}  # a few seconds: counts vary little
 OF_THE_PLAN = ("placement", "payload_bytes")  # parts of a case that are parameters of the plan, too
 MADE_HERE = ("a", "b", "source", "system", "transport", "hosts", "predictions")  # of what -p could set otherwise
 
@@ -37,6 +40,7 @@ def outcome(
     margin: str | None,
     at_most: str | None,
     quantities: str,
+    counts: bool,
     cases: Sequence[str],
     names: Sequence[str],
     transport: str | None,
@@ -47,11 +51,11 @@ def outcome(
     """Compare two runs, or measure two states; return what that shows.
 
     margin, cases: of two runs. names: systems; those in both states if there are none. parameters: parts of the case or
-    of the plan, as ``-p`` has them. folders: from which the systems import, inside the states. ``say`` gets lines while
-    it measures.
+    of the plan, as ``-p`` has them. folders: from which the systems import, inside the states. counts: compare counts
+    per call of two states instead of times; the limit is that none rises. ``say`` gets lines while it measures.
     """
     given = dict(parameters)
-    if not revisions.are_meant(base, head, bool(names or transport or folders or given)):
+    if not revisions.are_meant(base, head, bool(names or transport or folders or given or counts)):
         return listing.compared(base, head, margin or "5%", at_most, quantities, cases)
     if cases:
         raise UsageError("--case is for two stored runs: choose what is measured with --system")
@@ -60,14 +64,36 @@ def outcome(
     if at_most is not None:
         verdicts.share(at_most)
     verdicts.of_quantities([], quantities)
+    if counts and (reason := _why_no_counts(at_most, quantities)):
+        raise UsageError(reason)
+    given = (OF_COUNTS if counts else {}) | given
     for name in MADE_HERE:
         if name in given:
             raise UsageError(f"-p {name} is not for two revisions or folders: python -m bench compare --help")
     with revisions.opened(base, head, folders, say) as (first, second), taking_part(second, first):
         systems = revisions.systems_of(first, second, names, say)
         made = [_plan(name, transport, given, first, second) for name in systems]
-        runs = [_measured(plan, given, say) for plan in made]
-    return _verdicts(runs, quantities, at_most)
+        runs = [_measured(_traced(plan) if counts else plan, given, say) for plan in made]
+    return _count_changes(runs) if counts else _verdicts(runs, quantities, at_most)
+
+
+def _why_no_counts(at_most: str | None, quantities: str) -> str | None:
+    """Return why counts cannot be compared as asked or here, and what to do; None if they can."""
+    if at_most is not None or quantities != "all":
+        return "--counts compares no times: leave out --at-most and --quantity, or give them to a command of their own"
+    reason = trace.why_not()
+    return f"{reason}; or leave out --counts to compare times" if reason else None
+
+
+def _traced(plan: Plan) -> Plan:
+    """Return a plan whose cases are traced; UsageError where they cannot be."""
+    case = plan.cases[A]
+    if plan.apart or case.under_way > 1:
+        raise UsageError(
+            f"{case.system} over {case.transport} has no counts per call: they are of one caller whose calls follow "
+            "each other in slices; leave out clients, callers, outstanding and slice_ms 0, or name another --system"
+        )
+    return replace(plan, cases=tuple(replace(case, traced=True) for case in plan.cases))
 
 
 def _plan(system: str, transport: str | None, given: Mapping[str, str], base: Source, head: Source) -> Plan:
@@ -121,6 +147,30 @@ def _verdicts(runs: Sequence[Run], quantities: str, at_most: str | None) -> Outc
     return Outcome("\n\n".join([*blocks, closing]), document, failed)
 
 
+def _count_changes(runs: Sequence[Run]) -> Outcome:
+    """Return what happens more and less often per call; failed is what happens more often."""
+    found = [
+        list(count_changes.changes(count_changes.counts(run, A, AGAIN), count_changes.counts(run, B))) for run in runs
+    ]
+    names = [f"{run.plan.cases[A].system} {run.plan.cases[A].transport}" for run in runs]
+    parts = [
+        _of_both(run, counts=[{"case": name} | count_changes.record(change) for change in of_run])
+        for run, name, of_run in zip(runs, names, found, strict=True)
+    ]
+    rose = [f"{one['case']}, {one['text']}" for part in parts for one in part["counts"] if one["exceeds_limit"]]
+    closing = f"more per call than before: {listed(rose)}" if rose else "nothing that is judged happens more per call"
+    blocks = ["\n".join(_count_lines(run, of_run)) for run, of_run in zip(runs, found, strict=True)]
+    document = {"runs": parts, "closing": closing, "failed": bool(rose)}
+    return Outcome("\n\n".join([*blocks, closing]), document, bool(rose))
+
+
+def _count_lines(run: Run, found: Sequence[Change]) -> list[str]:
+    """Return the sources, then each count with its verdict: first what rose, last what is not judged."""
+    order = (ROSE, FELL, UNCHANGED, UNJUDGED)
+    rows = sorted(found, key=lambda change: order.index(change.verdict))
+    return [*_states(run), *(f"{change.verdict:<15}  {change}" for change in rows)]
+
+
 def _found(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]:
     """Return the comparisons of B with A of each run, looked at together; DataError without one."""
     of_each = [evidence(run, A, B) for run in runs]
@@ -135,22 +185,23 @@ def _found(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]:
 
 
 def _record(run: Run, found: Sequence[Comparison], at_most: str | None, not_judged: Sequence[str]) -> dict[str, Any]:
+    compared = [verdicts.record(comparison, at_most, not_judged) for comparison in found]
+    return _of_both(run, comparisons=compared, left_out=verdicts.left_out(run, COMPARED_CASES))
+
+
+def _of_both(run: Run, **found: list[Any]) -> dict[str, Any]:
     a, b = (run.plan.cases[case].source for case in (A, B))
-    return {
-        "run": run.id,
-        "a": a,
-        "b": b,
-        "comparisons": [verdicts.record(comparison, at_most, not_judged) for comparison in found],
-        "left_out": verdicts.left_out(run, COMPARED_CASES),
-        "checks": [outcome.as_dict() for outcome in checks.check(run)],
-    }
+    return {"run": run.id, "a": a, "b": b, **found, "checks": [outcome.as_dict() for outcome in checks.check(run)]}
+
+
+def _states(run: Run) -> list[str]:
+    return [f"{name}  {run.labels[case]}" for name, case in (("A", A), ("B", B))]
 
 
 def _lines(run: Run, found: Sequence[Comparison], at_most: str | None) -> list[str]:
     """Return the sources, the verdicts with the A/A ratio, how much they rest on, and what can be found."""
     tally = trust_card.tally(checks.check(run))
-    lines = [f"{name}  {run.labels[case]}" for name, case in (("A", A), ("B", B))]
-    lines += [str(comparison) for comparison in found]
+    lines = [*_states(run), *map(str, found)]
     lines += verdicts.left_out(run, COMPARED_CASES)
     lines += [f"{turns(run)} Trust card: {tally.passed} of {tally.judged} checks PASS."]
     if at_most is not None:

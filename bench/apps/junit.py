@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from bench.analysis.count_changes import UNJUDGED
 from bench.analysis.trust_card import NOTHING, PASS, Check
 from bench.text import harmless
 
@@ -27,7 +28,20 @@ def of_checks(group: str, checks: Iterable[Check]) -> Iterable[Result]:
 
 def comparisons(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the comparisons of all runs in the document of ``bench compare --json``."""
-    return [one for part in document.get("runs", [document]) for one in part["comparisons"]]
+    return [one for part in document.get("runs", [document]) for one in part.get("comparisons", ())]
+
+
+def counts(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the counts of all runs in the document of ``bench compare --counts --json``."""
+    return [one for part in document.get("runs", ()) for one in part.get("counts", ())]
+
+
+def of_counts(document: Mapping[str, Any]) -> Iterable[Result]:
+    """Yield each count in that document: a failure where it rose; those that are not judged are skipped."""
+    for one in counts(document):
+        failure = "more per call than before" if one["exceeds_limit"] else ""
+        skipped = one["verdict"] if one["verdict"] == UNJUDGED else ""
+        yield Result(one["case"], f"{one['role']}: {one['what']}", one["text"], failure, skipped)
 
 
 def of_comparisons(document: Mapping[str, Any]) -> Iterable[Result]:

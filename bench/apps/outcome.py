@@ -12,7 +12,7 @@ from bench.text import harmless, quoted, ratio_ends
 
 
 class Outcome(NamedTuple):
-    """A comparison's ``text`` for a terminal, the same as plain data, and whether a slow-down exceeds the limit."""
+    """A comparison's ``text`` for a terminal, the same as plain data, and whether it exceeds the limit."""
 
     text: str
     document: dict[str, Any]
@@ -26,8 +26,13 @@ class Outcome(NamedTuple):
     @property
     def markdown(self) -> str:
         """Return a comment for a pull request: the verdict, a row for each comparison, and folded all lines."""
-        verdict = "failed" if self.failed else "passed" if self.document["at_most"] else "compared"
-        rows = ["| case | quantity | HEAD / BASE | interval | verdict |", "|---|---|---|---|---|"]
+        counts = junit.counts(self.document)
+        verdict = "failed" if self.failed else "passed" if counts or self.document["at_most"] else "compared"
+        rows = ["| case | per call, BASE -> HEAD | verdict |", "|---|---|---|"] if counts else []
+        for one in counts:
+            found = "**rose**" if one["exceeds_limit"] else one["verdict"]
+            rows.append(f"| {harmless(one['case'])} | {harmless(one['text'])} | {found} |")
+        rows += [] if counts else ["| case | quantity | HEAD / BASE | interval | verdict |", "|---|---|---|---|---|"]
         for one in junit.comparisons(self.document):
             ratio, low, high = ratio_ends(*(one[end] or math.nan for end in ("ratio", "low", "high")))
             found = "**slower than allowed**" if one["exceeds_limit"] else one["verdict"]
@@ -39,8 +44,8 @@ class Outcome(NamedTuple):
 
     @property
     def xml(self) -> str:
-        """Return the comparisons as JUnit XML."""
-        return junit.xml("bench compare", junit.of_comparisons(self.document))
+        """Return the comparisons, or counts, as JUnit XML."""
+        return junit.xml("bench compare", [*junit.of_comparisons(self.document), *junit.of_counts(self.document)])
 
 
 KINDS = {".json": "json", ".md": "markdown", ".xml": "xml"}  # of files, by the ends of their names

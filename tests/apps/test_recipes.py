@@ -81,7 +81,8 @@ def test_the_inputs_of_the_action_are_what_compare_takes():
     options = {word.removeprefix("--") for one in taken for word in one.opts if word.startswith("--")}
     elsewhere = {"working-directory", "parameters"}  # where it is called, and -p
     assert arguments <= inputs.keys() and inputs.keys() - elsewhere <= arguments | options
-    assert (arguments | options) - inputs.keys() == {"json", "write", "fail-if-slower"}  # outputs, and another name
+    others = {"json", "write", "fail-if-slower", "counts"}  # outputs, another name, and what takes the rights of root
+    assert (arguments | options) - inputs.keys() == others
     _, compare = ACTION["runs"]["steps"]
     names = {f"INPUT_{name.upper().replace('-', '_')}": f"${{{{ inputs.{name} }}}}" for name in inputs}
     names.pop("INPUT_WORKING_DIRECTORY")

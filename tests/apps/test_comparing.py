@@ -1,0 +1,106 @@
+"""The gate on counts per call: what it refuses, and what it says of two states that are really traced."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from bench.measurement import trace
+
+SAME = '''
+"""Tiny: raw sockets."""
+from bench.systems import sockets
+from bench.systems.sockets import Options, serve
+TRANSPORTS = ("ipc", "tcp")
+REQUIRES = ()
+Client = sockets.Client
+'''
+MORE = '''
+"""Tiny: raw sockets whose server looks once more for something to read."""
+import contextlib
+import socket
+from bench.systems import sockets
+from bench.systems.sockets import Options
+TRANSPORTS = ("ipc", "tcp")
+REQUIRES = ()
+Client = sockets.Client
+class Looking:
+    def __init__(self, service):
+        self._service, self._pair = service, socket.socketpair()
+    def __getattr__(self, name):
+        return getattr(self._service, name)
+    def answer(self, payload):
+        with contextlib.suppress(BlockingIOError):
+            self._pair[0].recv(1, socket.MSG_DONTWAIT)
+        return self._service.answer(payload)
+def serve(binding, options, service):
+    sockets.serve(binding, options, Looking(service))
+'''
+needs_tracing = pytest.mark.skipif(bool(trace.why_not()), reason=trace.why_not() or "")
+FEW = ("--counts", "-p", "starts", "3")
+
+
+@pytest.fixture
+def states(tmp_path):
+    """Return the folders of three states: two equal ones, and one whose server makes a system call more."""
+    for name, text in (("base", SAME), ("equal", SAME), ("more", MORE)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tiny.py").write_text(text.lstrip())
+    return {name: str(tmp_path / name) for name in ("base", "equal", "more")}
+
+
+def test_where_calls_cannot_be_traced_one_line_says_what_to_do(command, states, monkeypatch):
+    monkeypatch.setattr(trace, "why_not", lambda: "run it as root")
+    refused = command("compare", states["base"], states["more"], "--counts")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "bench: run it as root; or leave out --counts to compare times\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("--at-most", "5%"), "leave out --at-most and --quantity"),
+        (("--quantity", "p50"), "leave out --at-most and --quantity"),
+        (("-p", "clients", "2"), "of one caller"),
+        (("-p", "slice_ms", "0"), "of one caller"),
+    ],
+)
+def test_counts_of_calls_that_overlap_and_limits_of_times_are_refused(command, states, monkeypatch, words, wanted):
+    monkeypatch.setattr(trace, "why_not", lambda: None)
+    refused = command("compare", states["base"], states["more"], "--counts", *words)
+    assert refused.returncode == 2 and wanted in refused.stderr
+
+
+def test_stored_runs_have_no_counts_to_compare(command, monkeypatch):
+    monkeypatch.setattr(trace, "why_not", lambda: None)
+    refused = command("compare", "reference/latency", "reference/nodelay", "--counts")
+    assert refused.returncode == 2 and "is no folder" in refused.stderr
+
+
+@needs_tracing
+def test_one_more_system_call_fails_and_is_named(command, states, tmp_path):
+    files = [tmp_path / f"gate.{end}" for end in ("md", "xml")]
+    options = [word for file in files for word in ("--write", str(file))]
+    finished = command("compare", states["base"], states["more"], *FEW, "--json", *options)
+    told = json.loads(finished.stdout)
+    assert finished.returncode == 1 and told["failed"]
+    assert told["closing"] == "more per call than before: tiny ipc, server: recvfrom 1 -> 2 per call"
+    (run,) = told["runs"]
+    (rose,) = [one for one in run["counts"] if one["exceeds_limit"]]
+    assert (rose["role"], rose["what"], rose["a"]["mean"], rose["b"]["mean"]) == ("server", "recvfrom", 1, 2)
+    assert run["a"].startswith("base@") and run["b"].startswith("more@")
+    markdown, xml = (file.read_text("utf-8") for file in files)
+    assert (
+        markdown.startswith("### Roundtrip: failed\n")
+        and "| tiny ipc | server: recvfrom 1 -> 2 per call | **rose** |" in markdown
+    )
+    (failed,) = [one for one in ElementTree.fromstring(xml).iter("testcase") if one.find("failure") is not None]
+    assert (failed.get("classname"), failed.get("name")) == ("tiny ipc", "server: recvfrom")
+
+
+@needs_tracing
+def test_equal_states_pass_over_tcp_too(command, states):
+    finished = command("compare", states["base"], states["equal"], *FEW, "--transport", "tcp")
+    assert finished.returncode == 0 and "network: TCP segments" in finished.stdout
+    assert "no change shown  server: recvfrom 1 -> 1 per call\n" in finished.stdout
+    assert finished.stdout.endswith("nothing that is judged happens more per call\n")
