@@ -16,7 +16,6 @@ from bench.errors import UsageError
 from bench.grammar import P50, Claim, Contrast, Level, Quantity, over_starts, way_of
 from bench.grammar.axes import SMALL, name_rows, say_why_empty, write_beside
 from bench.grammar.choose import chosen
-from bench.grammar.quantities import two_decimals
 from bench.grammar.sweep import Bytes, Options, Systems, as_sweep
 from bench.grammar.table import as_table
 from bench.measurement import trace
@@ -37,9 +36,9 @@ COLOURS = {  # of each role: its own code, the kernel
     "controller": ("#6b6b2f", "#d6d6a6"),
 }
 LEAST_SHOWN = 0.003  # of a bar: a row that is less everywhere is not drawn
-LEAST_WRITTEN = 0.085  # of the axis: a part that is narrower has no number in it
+LEAST_WRITTEN = 0.13  # of the axis: a part that is narrower has no number in it
 LEAST_SLOW = 5  # calls: of fewer nothing is said
-LEAST_COUNT = 0.005  # per call: what is rarer belongs to no call
+LEAST_COUNT = 0.05  # per call: what is rarer belongs to no call
 
 
 @as_sweep(without=("hosts", "until_width"), alike=WAY, blocks_s=24)
@@ -239,7 +238,8 @@ def added_table(run: Run) -> Iterator[Mapping[str, object]]:
         whole = {case: _middle(run, case) - _middle(run, floor) for case, floor in cases.items()}
         if any(abs(more[case]) > LEAST_SHOWN * whole[case] for case in cases):
             yield {"row": row_words(row) if row else "RTT"} | {
-                way_of(run, case): f"{plus(more[case])} ({100 * more[case] / whole[case]:.0f} %)" for case in cases
+                way_of(run, case): f"{plus(more[case])} ({100 * more[case] / whole[case]:.0f} %)" if more[case] else ""
+                for case in cases
             }
 
 
@@ -307,19 +307,21 @@ def kernel_table(run: Run) -> Iterator[Mapping[str, object]]:
             }
 
 
-@as_table("case")
+@as_table("per call")
 def counts_table(run: Run) -> Iterator[Mapping[str, object]]:
-    """Yield how often each thing happens in a call, by case and role."""
-    for case in chosen(run, shown):
-        for of in anatomy.counts(run, case):
-            if of.mean >= LEAST_COUNT:
-                yield {
-                    "case": f"{way_of(run, case)}, {of.role}",
-                    "what": of.what,
-                    "per call": f"{of.mean:.0f}" if of.is_exact else two_decimals(of.mean),
-                    "range over slices": "" if of.is_exact else f"{of.low:.2f} to {of.high:.2f}",
-                    "exact": "yes" if of.is_exact else "no",
-                }
+    """Yield how often each thing happens per call: a whole number alone is exact, another mean has its range."""
+    of_cases = {case: {(of.role, of.what): of for of in anatomy.counts(run, case)} for case in chosen(run, shown)}
+    for role, what in sorted({key for of in of_cases.values() for key in of}):
+        found = {case: of.get((role, what)) for case, of in of_cases.items()}
+        if any(of is not None and of.mean >= LEAST_COUNT for of in found.values()):
+            yield {"per call": f"{role}: {what}"} | {way_of(run, case): times(of) for case, of in found.items()}
+
+
+def times(of: anatomy.Count | None) -> str:
+    """Return a count per call in words."""
+    if of is None:
+        return ""
+    return f"{of.mean:.0f}" if of.is_exact else f"{of.mean:.2f} ({of.low:.2f} to {of.high:.2f})"
 
 
 tables = {
