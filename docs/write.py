@@ -1,7 +1,7 @@
 """Write the parts of README.md and docs/ that quote measured numbers: ``python docs/write.py expected``.
 
 They stand between two markers, and are the tables and sentences that the notebooks show of the reference runs.
-``certificate`` tests the instrument in virtual time anew (minutes); ``picture`` draws README.md's picture.
+``certificate`` tests the instrument in virtual time anew (minutes); ``picture`` draws the pictures.
 """
 
 import argparse
@@ -440,9 +440,7 @@ def write(documents: Mapping[str, Makers]) -> None:
 
 
 def picture() -> None:
-    """Draw the pictures of README.md, the systems on each machine, and of docs/anatomy.md."""
-    run = reference(ANATOMY)
-    panels.panel(run, "breakdown").savefig(paths.home() / ANATOMY_PICTURE, format="png", metadata={"Software": None})
+    """Draw README.md's picture: the systems on each machine."""
     found = published()
     with style():
         metadata = ratios_picture.provenance(found, overview.TITLE) | {"Software": None}
@@ -451,12 +449,24 @@ def picture() -> None:
         drawn.savefig(paths.home() / PICTURE, format="png", metadata=metadata)
 
 
+def anatomy_picture() -> None:
+    """Draw the picture of docs/anatomy.md."""
+    drawn = panels.panel(reference(ANATOMY), "breakdown")
+    drawn.savefig(paths.home() / ANATOMY_PICTURE, format="png", metadata={"Software": None})
+
+
+def pictures() -> None:
+    """Draw all pictures."""
+    picture()
+    anatomy_picture()
+
+
 def main() -> None:
     """Do what is named; an error is one line."""
     commands: dict[str, Callable[[], None]] = {
         "expected": lambda: write(FROM_RUNS),
         "certificate": lambda: write(BY_TESTING),
-        "picture": picture,
+        "picture": pictures,
     }
     parser = argparse.ArgumentParser(description="Write the parts of the documents that quote measured numbers.")
     parser.add_argument("what", choices=commands)

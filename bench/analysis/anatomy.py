@@ -47,9 +47,9 @@ def row_words(row: Row) -> str:
 
 
 class TracedCall(NamedTuple):
-    """A traced call: when it was sent and answered, in ns since *go* without pauses; its path; what ran beside it.
+    """A traced call: when it was sent and answered, in ns since *go* without pauses; its path.
 
-    parts: None where the events do not explain the call. beside: CPU time in ns by role.
+    parts: None where the events do not explain the call.
     """
 
     start: int
@@ -57,7 +57,6 @@ class TracedCall(NamedTuple):
     sent_ns: int
     received_ns: int
     parts: list[Part] | None
-    beside: dict[str, int]
 
     @property
     def rtt_ns(self) -> int:
@@ -77,8 +76,7 @@ def _of_start(run: Run, start: int) -> Iterator[TracedCall]:
         caller = caller_of(trace, pairs)
         for sent_ns, received_ns in pairs[1:]:  # what the first one depended on began before its events
             parts = trace.path(caller, sent_ns, received_ns)
-            beside = trace.beside(parts or [], sent_ns, received_ns)
-            yield TracedCall(start, number, sent_ns, received_ns, parts, beside)
+            yield TracedCall(start, number, sent_ns, received_ns, parts)
 
 
 def _kept(run: Run, start: int) -> Iterator[tuple[int, pd.DataFrame, list[tuple[int, int]]]]:

@@ -9,7 +9,7 @@ part.
 
 import bisect
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import pandas as pd
@@ -201,17 +201,6 @@ class Trace:
         began_ns, ended_ns, thread = self._sends[place]
         until_ns = ended_ns if ended_ns < end_ns else began_ns
         return (until_ns, thread) if begin_ns < until_ns < end_ns else None
-
-    def beside(self, parts: Sequence[Part], sent_ns: int, received_ns: int) -> dict[str, int]:
-        """Return how long threads of each role ran in a call's time that is not on its path, in ns."""
-        total: dict[str, int] = {}
-        for (role, _), times in self.running.items():
-            for ran in times:
-                total[role] = total.get(role, 0) + max(0, min(ran.end_ns, received_ns) - max(ran.begin_ns, sent_ns))
-        for part in parts:
-            if part.what in (USER, KERNEL):
-                total[part.role] -= part.ns
-        return total
 
 
 def caller_of(trace: Trace, calls: Iterable[tuple[int, int]]) -> Thread:

@@ -364,7 +364,7 @@ def explain(what: str, cases: tuple[str, ...]) -> None:
     Cases of RUN are measured again while the kernel's tracer records them. Of FIGURE: which run it was drawn from, and
     how to draw or measure it again.
     """
-    if Path(what).suffix in (".png", ".svg"):
+    if Path(what).suffix in (".png", ".svg") or (Path(what).exists() and not Path(what).is_dir()):
         from bench.apps.listing import figure_text
 
         echo(figure_text(what))

@@ -1,0 +1,126 @@
+"""anatomy: what its stored run shows, what it refuses, and its traces for other programs."""
+
+import pytest
+
+from bench.analysis import anatomy
+from bench.analysis.anatomy import ROWS
+from bench.apps import explaining, perfetto
+from bench.errors import UsageError
+from bench.experiments import anatomy as experiment
+from bench.grammar.experiment import experiment as named
+from bench.measurement import trace
+from bench.plan.case import Case
+from bench.run.frames import Run
+from tests.handmade import reference
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """Return the reference run."""
+    return reference("anatomy")
+
+
+def traced(run: Run) -> list[int]:
+    """Return the traced cases of a run."""
+    return run.find(traced=True)
+
+
+def test_the_rows_of_every_explained_call_add_up_to_its_rtt(run: Run) -> None:
+    for case in traced(run):
+        rows = anatomy.breakdown(run, case)
+        assert len(rows) > 100
+        assert (rows[list(ROWS)].sum(axis=1) == rows["rtt_ns"]).all()
+        assert anatomy.explained_share(run, case) >= 0.98
+
+
+def test_traced_calls_are_calls_of_the_run(run: Run) -> None:
+    for case in traced(run):
+        for call in anatomy.calls(run, case)[:50]:
+            made = run.calls.of(call.start)
+            assert ((made.t_send_ns == call.sent_ns) & (made.rtt_ns == call.rtt_ns)).sum() == 1
+
+
+def test_a_case_that_was_not_traced_has_no_breakdown(run: Run) -> None:
+    for case in run.find(traced=False):
+        assert not len(anatomy.breakdown(run, case)) and not anatomy.counts(run, case)
+        assert anatomy.call_nearest(run, case, 0.5) is None
+
+
+def test_raw_sockets_make_one_call_to_send_and_one_to_receive(run: Run) -> None:
+    (case,) = run.find(traced=True, system="sockets")
+    exact = {(of.role, of.what): round(of.mean) for of in anatomy.counts(run, case) if of.is_exact}
+    assert [exact[role, what] for role in ("client", "server") for what in ("sendto", "recvfrom")] == [1, 1, 1, 1]
+
+
+def test_the_time_in_system_calls_is_the_kernels_row(run: Run) -> None:
+    for case in traced(run):
+        usual = anatomy.typical(anatomy.breakdown(run, case))
+        of_kernel = sum(usual[row].mean() / 1e3 for row in ROWS if row[1] == "kernel")
+        assert sum(anatomy.kernel_us(run, case).values()) == pytest.approx(of_kernel, rel=0.05)
+
+
+def test_what_a_library_adds_is_the_difference_of_two_breakdowns(run: Run) -> None:
+    table = named("anatomy").table(run, "added")
+    assert "RTT" in table.index and list(table.columns) == ["zeromq tcp", "grpc_sync tcp"]
+
+
+def test_each_case_is_measured_with_and_without_tracing() -> None:
+    plan = named("anatomy").plan(system="zeromq", profile="smoke")
+    assert [(case.system, case.traced) for case in plan.cases] == [
+        ("sockets", False), ("sockets", True), ("zeromq", False), ("zeromq", True),
+    ]  # fmt: skip
+    assert len(plan.groups) == 1
+
+
+def test_windows_without_turns_are_refused() -> None:
+    if trace.why_not():
+        pytest.skip(str(trace.why_not()))
+    with pytest.raises(UsageError, match="slice_ms"):
+        named("anatomy").plan(slice_ms=0)
+
+
+def test_without_the_right_to_trace_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "why_not", lambda: "tracing takes the rights of root")
+    assert experiment.why_not() == "tracing takes the rights of root"
+    with pytest.raises(UsageError, match="-p source reference"):
+        named("anatomy").plan(system="zeromq")
+    with pytest.raises(UsageError, match="-p source reference"):
+        explaining.text("reference/placement", (), print)
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (Case("zeromq", "ipc"), True),
+        (Case("zeromq", "inproc"), False),
+        (Case("zeromq", "tcp", callers=2), False),
+        (Case("zeromq", "tcp", load="open", offered_per_s=5), False),
+        (Case("zeromq", "tcp", target="tcp://127.0.0.1:9"), False),
+        (Case("loopback", "inproc"), False),
+    ],
+)
+def test_which_cases_can_be_explained(case: Case, *, expected: bool) -> None:
+    assert explaining.can_be_traced(case) is expected
+
+
+def test_a_run_without_such_cases_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "why_not", lambda: None)
+    with pytest.raises(UsageError, match="no case that can be traced"):
+        explaining.text("reference/retries", (), print)
+    with pytest.raises(UsageError, match="has nothing in its name"):
+        explaining.text("reference/placement", ("nothing",), print)
+
+
+def test_traces_for_a_viewer_have_spans_of_every_role_and_arrows_in_pairs(run: Run) -> None:
+    case = traced(run)[-1]
+    document = perfetto.document(run, case)
+    assert document is not None
+    events = document["traceEvents"]
+    names = {event["pid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+    spans = [event for event in events if event["ph"] == "X"]
+    assert {names[event["pid"]] for event in spans} == {"calls", "client", "server"}
+    assert all(event["dur"] >= 0 for event in spans)
+    assert len([event for event in spans if event["name"] == "call"]) == len(anatomy.calls(run, case))
+    begins, ends = ([event["id"] for event in events if event["ph"] == kind] for kind in "sf")
+    assert begins == ends and len(set(begins)) == len(begins)
+    assert perfetto.document(run, run.find(traced=False)[0]) is None
