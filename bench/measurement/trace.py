@@ -7,7 +7,6 @@ argument of a system call.
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.child.tracer import INSTANCES
@@ -28,11 +27,11 @@ def why_not() -> str | None:
     """Return why calls cannot be traced here, and what to do; None if they can."""
     if sys.platform != "linux":
         return "calls are traced on Linux only"
-    if not Path(INSTANCES).is_dir():
-        return "calls are traced by the kernel, whose tracer is not there: mount -t tracefs nodev /sys/kernel/tracing"
-    if not os.access(INSTANCES, os.W_OK):
+    if os.access(INSTANCES, os.W_OK):
+        return None
+    if os.geteuid():
         return "tracing calls takes the rights of root: run it as root, or mount /sys/kernel/tracing with your gid"
-    return None
+    return "calls are traced by the kernel, whose tracer is not there: mount -t tracefs nodev /sys/kernel/tracing"
 
 
 class Recorded(NamedTuple):

@@ -92,6 +92,25 @@ def test_some_calls_of_a_slice_are_kept(calls: int, expected: tuple[int, int]) -
     assert kept(calls) == expected
 
 
+@pytest.mark.parametrize(
+    ("platform", "user", "may_write", "expected"),
+    [
+        ("linux", 1000, True, ""),
+        ("linux", 1000, False, "root"),
+        ("linux", 0, False, "mount"),
+        ("darwin", 0, True, "Linux"),
+    ],
+)
+def test_why_calls_cannot_be_traced(
+    monkeypatch: pytest.MonkeyPatch, platform: str, user: int, expected: str, *, may_write: bool
+) -> None:
+    monkeypatch.setattr(trace.sys, "platform", platform)
+    monkeypatch.setattr(trace.os, "geteuid", lambda: user)
+    monkeypatch.setattr(trace.os, "access", lambda *where: may_write)
+    assert expected in (trace.why_not() or "")
+    assert bool(trace.why_not()) is bool(expected)
+
+
 @needs_tracing
 def test_a_killed_tracer_leaves_nothing_for_long() -> None:
     first, second = Tracer(), None
