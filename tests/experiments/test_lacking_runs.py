@@ -14,7 +14,7 @@ from bench.grammar.experiment import experiment, of_run
 from bench.run.calls import AllCalls
 from bench.run.frames import Run
 
-TABLES = ("marks", "sessions", "replies", "reports", "attempts", "streams", "stored_slices", "load", "hosts")
+TABLES = ("marks", "sessions", "replies", "reports", "attempts", "streams", "stored_slices", "load", "hosts", "events")
 
 
 def of_starts(run, ledger, kept, emptied=()):
