@@ -61,7 +61,7 @@ FEWER = {  # cases than the notebook has: what is left out is measured by other 
 @pytest.mark.timeout(360)  # the longest has some fifty starts, on CPUs that other tests use too
 @pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)
 def test_every_notebook_measures(notebook, tmp_path):
-    if notebook.stem == "network" and (reason := experiment("network").why_not()):
+    if reason := experiment(notebook.stem).why_not():
         pytest.skip(reason)
     words = ["-p", "profile", "smoke", *FEWER.get(notebook.stem, [])]
     papermill_here(notebook.name, str(tmp_path / "out.ipynb"), *words)
