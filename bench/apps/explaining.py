@@ -30,11 +30,11 @@ def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
 
     wanted: parts of their labels; none: the first ones that can be traced. UsageError where nothing can be.
     """
+    asked = stored.find(name).plan()
     if reason := trace.why_not():
         raise UsageError(
             f"{reason}; the notebook shows a stored one: python -m bench run {NOTEBOOK} -p source reference"
         )
-    asked = stored.find(name).plan()
     named = {label: case for label, case in zip(labels(asked.cases), asked.cases, strict=True) if can_be_traced(case)}
     if not named:
         raise UsageError(

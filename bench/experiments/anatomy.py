@@ -50,8 +50,6 @@ def sweep(
     options: Options = "",
 ) -> Iterator[Case]:
     """Yield the round trips of some systems, and of raw sockets over the same transports, traced and not traced."""
-    if reason := trace.why_not():
-        raise UsageError(f"{reason}; or draw the reference run: -p source reference")
     if not amount.slice_s:
         raise UsageError("calls are traced in slices: give slice_ms above 0")
     where = amount.where()
