@@ -7,7 +7,18 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part, Trace, caller_of
+from bench.analysis.call_path import (
+    FILE_SENDS,
+    KERNEL,
+    OTHER,
+    OUTSIDE,
+    SOCKET_SENDS,
+    USER,
+    WAKING,
+    Part,
+    Trace,
+    caller_of,
+)
 from bench.run.frames import Run, number_of, once
 from bench.run.start_values import ROLES
 
@@ -113,27 +124,30 @@ def explained_share(run: Run, case: int) -> float:
     return sum(call.parts is not None for call in traced) / len(traced) if traced else np.nan
 
 
-def typical(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the middle half of a breakdown's calls by RTT, in each start."""
+@once
+def typical(run: Run, case: int) -> pd.DataFrame:
+    """Return the rows of a case's breakdown of the middle half of its calls by RTT, in each start."""
+    rows = breakdown(run, case)
     ranks = rows.groupby("start")["rtt_ns"].rank(pct=True)
     return rows[(ranks > 0.25) & (ranks <= 0.75)]
 
 
-def slow(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the calls of a breakdown whose RTT is above the p99 of all of them."""
+def slow(run: Run, case: int) -> pd.DataFrame:
+    """Return the rows of a case's breakdown of the calls whose RTT is above the p99 of all of them."""
+    rows = breakdown(run, case)
     return rows[rows["rtt_ns"] > rows["rtt_ns"].quantile(SLOW)]
 
 
 def typical_us(run: Run, case: int, row: Row | None = None) -> "pd.Series[float]":
     """Return the mean of a row over the typical calls of each start of a case, of the RTT if ``row`` is None, in us."""
-    rows = typical(breakdown(run, case))
+    rows = typical(run, case)
     values = rows["rtt_ns"] if row is None else rows[row]
     return values.groupby(rows["start"]).mean() / 1e3
 
 
 def kernel_us(run: Run, case: int) -> dict[tuple[str, str], float]:
     """Return the mean time of typical calls in each system call on their path, in us, by role and name."""
-    usual = typical(breakdown(run, case))
+    usual = typical(run, case)
     ends = usual["rtt_ns"].groupby(usual["start"]).agg(["min", "max"])
     total: dict[tuple[str, str], float] = {}
     for call in calls(run, case):
@@ -153,7 +167,7 @@ def by_level(run: Run, case: int) -> tuple["pd.Series[float]", "pd.Series[float]
     levels = stats.across_starts(of_starts.to_list()).levels
     if levels is None:
         return None
-    usual = typical(breakdown(run, case))
+    usual = typical(run, case)
     is_slow = usual["start"].map(of_starts > sum(levels) / 2)
     fast, slower = (usual.loc[flag, list(ROWS)].mean() / 1e3 for flag in (~is_slow, is_slow))
     return fast, slower
@@ -189,9 +203,15 @@ class Count(NamedTuple):
     slices: int
     is_exact: bool
 
+    @property
+    def words(self) -> str:
+        """The mean; of a count that is not exact with its range over slices."""
+        if self.is_exact or self.high == 0:
+            return f"{self.mean:.0f}"
+        return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
+
 
 SLEEPS, PREEMPTED, SENT_BYTES = "sleeps (voluntary switches)", "preempted (involuntary switches)", "bytes sent"
-SOCKET_SENDS, FILE_SENDS = ("sendto", "sendmsg"), ("write", "writev")
 
 
 @once

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import pandas as pd
 
 USER, KERNEL, WAKING, OTHER, OUTSIDE = "user", "kernel", "waking", "another process", "timer or device"
-SENDS = ("sendto", "sendmsg", "write", "writev", "sendmmsg")
+SOCKET_SENDS, FILE_SENDS = ("sendto", "sendmsg"), ("write", "writev")  # which return how many bytes they sent
+SENDS = (*SOCKET_SENDS, *FILE_SENDS, "sendmmsg")
 MOST_STEPS = 10_000  # of a path
-ALWAYS = -(2**62)  # before every event
+BEGINNING = -(2**62)  # before every event
 
 Thread = tuple[str, int]  # its role and its number there; of who is no thread of the case, as ``by_role`` says and -1
 
@@ -45,8 +46,8 @@ class Part(NamedTuple):
 class Running(NamedTuple):
     """A time in which a thread ran on one CPU, and why not earlier.
 
-    stopped_ns: when it had stopped to run; ALWAYS: not known. woken_ns, by: when and by whom it was woken; None where
-    it had been preempted.
+    stopped_ns: when it had stopped to run; BEGINNING: not known. woken_ns, by: when and by whom it was woken; None
+    where it had been preempted.
     """
 
     begin_ns: int
@@ -57,13 +58,13 @@ class Running(NamedTuple):
     by: Thread | None
 
 
-class _Now:
+class _State:
     """The state of a thread while its events are read."""
 
     def __init__(self) -> None:
         self.began_ns: int | None = None
         self.cpu = -1
-        self.stopped_ns = ALWAYS
+        self.stopped_ns = BEGINNING
         self.has_slept = False
         self.woken: tuple[int, Thread] | None = None
 
@@ -81,15 +82,15 @@ class Trace:
         self._modes: dict[Thread, list[tuple[int, str]]] = {}  # from when a thread was in which system call; "": none
         self._held: dict[int, list[tuple[int, Thread]]] = {}  # from when a CPU was whose
         self._sends: list[tuple[int, int, Thread]] = []  # when a client's system calls that send began and ended
-        states: dict[Thread, _Now] = {}
+        states: dict[Thread, _State] = {}
         columns = [events[name] for name in ("t_ns", "cpu", "role", "thread", "event", "by_role", "by_thread", "name")]
         for t_ns, cpu, role, number, event, by_role, by_thread, name in zip(*columns, strict=True):
-            thread, now = (role, number), states.setdefault((role, number), _Now())
+            thread, now = (role, number), states.setdefault((role, number), _State())
             by = (by_role, -1 if by_thread is None or math.isnan(by_thread) else int(by_thread))
+            if event not in ("woken", "runs") and now.began_ns is None and now.stopped_ns == BEGINNING:
+                now.began_ns, now.cpu = BEGINNING, cpu  # it ran before the first event
             if event in ("calls", "returns"):
                 self._mode(t_ns, thread, event, name)
-                if now.began_ns is None and now.stopped_ns == ALWAYS:  # it ran before the first event
-                    now.began_ns, now.cpu = ALWAYS, cpu
             elif event == "woken":
                 self.wakes.append((t_ns, by, thread))
                 if now.began_ns is None:
@@ -98,8 +99,6 @@ class Trace:
                 now.began_ns, now.cpu = t_ns, cpu
                 self._held.setdefault(cpu, []).append((t_ns, thread))
             else:
-                if now.began_ns is None and now.stopped_ns == ALWAYS:
-                    now.began_ns, now.cpu = ALWAYS, cpu
                 self._ran(thread, now, t_ns)
                 now.stopped_ns, now.has_slept, now.woken = t_ns, event == "sleeps", None
                 self._held.setdefault(cpu, []).append((t_ns, by))
@@ -111,14 +110,14 @@ class Trace:
         if event == "calls":
             modes.append((t_ns, name))
             return
-        begun_ns = modes[-1][0] if modes else ALWAYS
+        begun_ns = modes[-1][0] if modes else BEGINNING
         if not modes:
-            modes.append((ALWAYS, name))
+            modes.append((BEGINNING, name))
         modes.append((t_ns, ""))
         if thread[0] == "client" and name in SENDS:
             self._sends.append((begun_ns, t_ns, thread))
 
-    def _ran(self, thread: Thread, now: _Now, end_ns: int) -> None:
+    def _ran(self, thread: Thread, now: _State, end_ns: int) -> None:
         if now.began_ns is not None:
             woken_ns, by = now.woken if now.woken and now.has_slept else (None, None)
             ran = Running(now.began_ns, end_ns, now.cpu, now.stopped_ns, woken_ns, by)
@@ -132,7 +131,7 @@ class Trace:
         return times[place] if place >= 0 and times[place].end_ns >= t_ns else None
 
     def ran(self, thread: Thread, begin_ns: int, end_ns: int) -> Iterator[Part]:
-        """Yield a time in which a thread ran, in its own code and in system calls."""
+        """Yield a time in which a thread ran, in user code and in system calls."""
         modes = self._modes.get(thread, [])
         place = bisect.bisect_right(modes, begin_ns, key=lambda mode: mode[0]) - 1
         while begin_ns < end_ns:
@@ -174,7 +173,7 @@ class Trace:
             parts += self.ran(thread, begin_ns, t_ns)
             if begin_ns == sent_ns:
                 return sorted(parts)
-            if ran.stopped_ns == ALWAYS:
+            if ran.stopped_ns == BEGINNING:
                 return None
             could_run_ns = max(sent_ns, ran.stopped_ns if ran.woken_ns is None else ran.woken_ns)
             parts += self.held(ran.cpu, thread, could_run_ns, ran.begin_ns)

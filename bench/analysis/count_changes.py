@@ -41,7 +41,7 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         """Return role, what, and both values; of what is not exact with its range over slices."""
-        return f"{self.base.role}: {self.base.what} {_words(self.base)} -> {_words(self.head)} per call"
+        return f"{self.base.role}: {self.base.what} {self.base.words} -> {self.head.words} per call"
 
 
 def record(change: Change) -> dict[str, Any]:
@@ -51,10 +51,6 @@ def record(change: Change) -> dict[str, Any]:
     )
     names = {"role": change.base.role, "what": change.base.what, "a": base, "b": head}
     return names | {"verdict": change.verdict, "exceeds_limit": change.verdict == ROSE, "text": str(change)}
-
-
-def _words(of: Count) -> str:
-    return f"{of.mean:.0f}" if of.is_exact or of.high == 0 else f"{of.mean:.2f} ({of.low:.2f} to {of.high:.2f})"
 
 
 def changes(base: Sequence[Count], head: Sequence[Count]) -> Iterator[Change]:

@@ -2,7 +2,8 @@
 
 It has an instance of the kernel's tracer (tracefs) of its own, which it removes when it ends: that is when its input
 does. Events have the clock of ``time.perf_counter_ns``. They are read after recording, from a ring buffer in memory, so
-that no reader runs beside what is traced; the parent forgets those of other processes (``bench.measurement.trace``).
+that no reader runs beside what is traced. What other processes do is not recorded, but that they had a CPU before or
+after one of these.
 """
 
 import contextlib
@@ -55,7 +56,7 @@ class Instance:
             return opened.read()
 
     def formats(self) -> dict[str, dict[str, list[int]]]:
-        """Return for each event where its fields are: offset and size in bytes by name; ``id``: the event's number."""
+        """Return for each event where its fields are: offset and size by name; ``event``: its number, and 0."""
         found = {}
         for event in EVENTS:
             text = self.read(f"events/{event}/format")

@@ -14,7 +14,7 @@ from bench.analysis.anatomy import ROWS, Row, row_words
 from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part
 from bench.errors import UsageError
 from bench.grammar import P50, Claim, Contrast, Level, Quantity, over_starts, way_of
-from bench.grammar.axes import SMALL, name_rows, say_why_empty, write_beside
+from bench.grammar.axes import SMALL, name_rows, say_why_empty, stacked_bar, write_beside
 from bench.grammar.choose import chosen
 from bench.grammar.sweep import Bytes, Options, Systems, as_sweep
 from bench.grammar.table import as_table
@@ -29,7 +29,7 @@ TITLE = "Where does the time of one call go?"
 WAY = ("system", "transport", "payload_bytes", "placement")
 TRACED: dict[str, object] = {"traced": True}
 UNTRACED = {"traced": False}
-COLOURS = {  # of each role: its own code, the kernel
+COLOURS = {  # of each role: user code, the kernel
     "client": ("#1f5f8b", "#a9cbe0"),
     "server": ("#a8501f", "#eac3a3"),
     "router": ("#6d2f56", "#d3aec6"),
@@ -68,11 +68,12 @@ def why_not(**asked: Any) -> str | None:
 
 def of_row(row: Row | None, words: str) -> Quantity:
     """Return a row of the breakdown, or the whole RTT of the same calls, as a quantity."""
-    return Quantity(words, duration, "", partial(_typical_us, row=row))
+    return Quantity(words, duration, "", partial(anatomy.typical_us, row=row))
 
 
-def _typical_us(run: Run, case: int, row: Row | None) -> "pd.Series[float]":
-    return anatomy.typical_us(run, case, row)
+def per_cent(value: float, *, like: float | None = None) -> str:
+    """Return a share in words."""
+    return f"{quantity(value)} %"
 
 
 def _share_of(run: Run, case: int, what: str) -> "pd.Series[float]":
@@ -82,7 +83,7 @@ def _share_of(run: Run, case: int, what: str) -> "pd.Series[float]":
 
 
 TYPICAL_RTT = of_row(None, "mean RTT of the typical calls")
-USER_CODE = Quantity("share of the RTT in user code, of all roles [%]", quantity, "", partial(_share_of, what=USER))
+USER_CODE = Quantity("share of user code in the RTT", per_cent, "", partial(_share_of, what=USER))
 LIBRARIES = TRACED | {"system": lambda name: name != FLOOR}
 
 probe_effect = Contrast(P50, of=TRACED, over=UNTRACED, by=WAY)
@@ -104,7 +105,7 @@ claims = (
 
 
 def colour_of(row: Row) -> tuple[str, str]:
-    """Return the colour and the hatch of a row: own code dark, the kernel pale, in the hue of the role."""
+    """Return the colour and the hatch of a row: user code dark, the kernel pale, in the hue of the role."""
     role, what = row
     if what in (USER, KERNEL):
         return COLOURS[role][what == KERNEL], ""
@@ -126,7 +127,7 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     cases = chosen(run, shown)
     if not cases:
         return say_why_empty(axes, "no call was traced")
-    every = {case: [over_starts(run, case, of_row(row, "")).middle for row in ROWS] for case in cases}
+    every = {case: [_middle(run, case, row) for row in ROWS] for case in cases}
     of_row_shown = [any(of[place] > LEAST_SHOWN * sum(of) for of in every.values()) for place in range(len(ROWS))]
     rows = list(itertools.compress(ROWS, of_row_shown))
     of_cases = {case: list(itertools.compress(of, of_row_shown)) for case, of in every.items()}
@@ -134,15 +135,15 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     for y, (case, values) in enumerate(of_cases.items()):
         whole = sum(values)
         scale = 100 / whole if as_share else 1.0
-        left = 0.0
-        for row, value in zip(rows, values, strict=True):
-            colour, hatch = colour_of(row)
-            axes.barh(y, value * scale, left=left, color=colour, hatch=hatch, height=0.66, label=row_words(row))
+        ends = itertools.accumulate(value * scale for value in values)
+        stacked_bar(
+            axes, y, ((row_words(row), us * scale, *colour_of(row)) for row, us in zip(rows, values, strict=True))
+        )
+        for row, value, end in zip(rows, values, ends, strict=True):
             if value * scale > LEAST_WRITTEN * (100 if as_share else longest):
                 words = f"{value * scale:.0f} %" if as_share else duration(value)
-                axes.text(left + value * scale / 2, y, words, ha="center", va="center", fontsize=SMALL,
+                axes.text(end - value * scale / 2, y, words, ha="center", va="center", fontsize=SMALL,
                           color="white" if is_dark(row) else "black")  # fmt: skip
-            left += value * scale
         rtt = over_starts(run, case, TYPICAL_RTT).values(duration)
         write_beside(axes, y, f"RTT {rtt}")
     name_rows(axes, [way_of(run, case) for case in cases])
@@ -183,7 +184,7 @@ def in_time(run: Run, axes: Axes, *, share: float, title: str) -> None:
     names = [*roles, "others"] if any(not part.role for part in call.parts) else roles
     name_rows(axes, names)
     axes.set_xlim(0, call.rtt_ns / 1e3)
-    axes.set_xlabel(f"time since sending [µs]; RTT {duration(call.rtt_ns / 1e3)}; arrows: who went on")
+    axes.set_xlabel(f"time since sending [µs]; RTT {duration(call.rtt_ns / 1e3)}; arrow: the path goes on there")
     axes.set_title(f"{title}: {way_of(run, case)}")
 
 
@@ -200,17 +201,12 @@ def height(run: Run) -> float:
     return max(0.0, 0.5 * (len(chosen(run, shown)) - 4))
 
 
-def row_of(row: Row) -> Quantity:
-    """Return a row of the breakdown as a column of a table."""
-    return of_row(row, row_words(row))
-
-
 @as_table("row")
 def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield each row of the breakdowns with its time in every traced case, then their sums and the RTT."""
     cases = chosen(run, shown)
     for row in ROWS:
-        values = {case: over_starts(run, case, row_of(row)).middle for case in cases}
+        values = {case: _middle(run, case, row) for case in cases}
         if any(values.values()):
             yield {"row": row_words(row)} | {
                 way_of(run, case): duration(us) if us else "" for case, us in values.items()
@@ -260,8 +256,7 @@ def plus(us: float) -> str:
 def slow_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield the rows in which the slowest 1 % of the traced calls are longer than typical ones, the largest first."""
     for case in chosen(run, shown):
-        every = anatomy.breakdown(run, case)
-        usual, slowest = anatomy.typical(every), anatomy.slow(every)
+        usual, slowest = anatomy.typical(run, case), anatomy.slow(run, case)
         if len(slowest) < LEAST_SLOW:
             continue
         more = {row: (slowest[row].mean() - usual[row].mean()) / 1e3 for row in ROWS}
@@ -312,14 +307,9 @@ def counts_table(run: Run) -> Iterator[Mapping[str, object]]:
     for role, what in sorted({key for of in of_cases.values() for key in of}):
         found = {case: of.get((role, what)) for case, of in of_cases.items()}
         if any(of is not None and of.mean >= LEAST_COUNT for of in found.values()):
-            yield {"per call": f"{role}: {what}"} | {way_of(run, case): times(of) for case, of in found.items()}
-
-
-def times(of: anatomy.Count | None) -> str:
-    """Return a count per call in words."""
-    if of is None:
-        return ""
-    return f"{of.mean:.0f}" if of.is_exact else f"{of.mean:.2f} ({of.low:.2f} to {of.high:.2f})"
+            yield {"per call": f"{role}: {what}"} | {
+                way_of(run, case): of.words if of else "" for case, of in found.items()
+            }
 
 
 tables = {

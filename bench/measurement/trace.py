@@ -46,7 +46,6 @@ class Tracer:
 
     def __init__(self) -> None:
         self.child = Child("tracer", "bench.child.tracer", TracerSpec(buffer_kb=BUFFER_KB))
-        self._roles: Mapping[str, Sequence[int]] = {}
 
     def get_ready(self) -> None:
         """Wait until it can record; SystemFailedError says why it cannot."""
@@ -55,7 +54,6 @@ class Tracer:
 
     def begin(self, roles: Mapping[str, Sequence[int]]) -> None:
         """Record the processes of a case, by role, from now on."""
-        self._roles = roles
         self.child.send(Trace(pids=[pid for pids in roles.values() for pid in pids]))
         collect(Tracing, [self.child], TRACER_S)
 

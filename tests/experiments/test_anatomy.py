@@ -54,7 +54,7 @@ def test_raw_sockets_make_one_call_to_send_and_one_to_receive(run: Run) -> None:
 
 def test_the_time_in_system_calls_is_the_kernels_row(run: Run) -> None:
     for case in traced(run):
-        usual = anatomy.typical(anatomy.breakdown(run, case))
+        usual = anatomy.typical(run, case)
         of_kernel = sum(usual[row].mean() / 1e3 for row in ROWS if row[1] == "kernel")
         assert sum(anatomy.kernel_us(run, case).values()) == pytest.approx(of_kernel, rel=0.05)
 
