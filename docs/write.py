@@ -20,26 +20,29 @@ import yaml
 from bench import systems
 from bench.analysis import checks, resources, trust_card
 from bench.analysis import published as of_occasions
-from bench.analysis.occasions import BASELINE
+from bench.analysis.occasions import BASELINE, RTT_RATIO
 from bench.analysis.published import Published
+from bench.analysis.replication import APART
 from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
 from bench.experiments import languages, latency, overview, wamp
-from bench.grammar import chosen, ratios_picture, tables
+from bench.grammar import chosen, tables
 from bench.grammar import figure as panels
 from bench.grammar.axes import style
 from bench.grammar.experiment import of_run
 from bench.plan import paths
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
-from bench.text import counted, listed, paragraphs
+from bench.text import counted, duration, listed, paragraphs, quantity
 from certify.instrument import RUNS, certificate, verdict
+from docs import front, published_tables, ratios_picture
 from selfcheck import anatomy, fairness, hosts_cost, quiet, resolution, verdicts
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"
+FRONT_PICTURE = "docs/front.png"
 ANATOMY_PICTURE = "docs/anatomy.png"
 EXPECTATIONS = "docs/teaching/expectations.yaml"  # of any machine
 NEEDS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (  # what someone who chooses a stack asks, and a notebook with
@@ -112,22 +115,23 @@ def _payload(found: Published) -> str:
 
 def how_far(found: Published) -> str:
     """Return how far the numbers hold: occasions, machines, other machines, and how forecasts did."""
-    levels = f"Median RTT of raw sockets on these machines: {of_occasions.levels_text(found)}."
+    levels = f"Median RTT of raw sockets on these machines: {published_tables.levels_text(found)}."
     parts = [of_occasions.described(found), of_occasions.reach_text(found), of_occasions.scores_text(found), levels]
     return " ".join(filter(None, [*parts, _on_fewer(found)]))
 
 
 def _on_fewer(found: Published) -> str:
     """Return which systems were not measured on all machines."""
-    fewer = [f"{listed(f'`{name}`' for name in names)} on {count}" for count, names in of_occasions.fewer(found)]
+    fewer = [f"{listed(f'`{name}`' for name in names)} on {count}" for count, names in published_tables.fewer(found)]
     return f"Not measured on all machines: {'; '.join(fewer)}." if fewer else ""
 
 
 def again(found: Published) -> str:
     """Return the command that measures another occasion and compares it with these, and how long it takes."""
+    minutes = counted(published_tables.minutes(found), "minute")
     return (
         f"`.venv/bin/python -m bench replicate {AGAIN} --against reference` measures another occasion on your machine, "
-        f"in about {counted(found.minutes, 'minute')}, and reports how many of these orders and ratios hold there."
+        f"in about {minutes}, and reports how many of these orders and ratios hold there."
     )
 
 
@@ -143,12 +147,26 @@ def anatomy_table(name: str) -> str:
 
 
 def summary() -> str:
-    """Return the ratios of some systems, how far they hold, and the picture of all."""
+    """Return a picture and a table of well-known systems, and how far they hold."""
     found = published()
-    shown = f"![{overview.TITLE} Ratios to raw sockets on each machine.]({PICTURE})"
-    more = f"[All systems, and how forecasts did](docs/results.md). {again(found)}"
-    below = f"{of_occasions.described(found)} {of_occasions.reach_text(found)} {more}"
-    return "\n\n".join([heading(found), markdown(of_occasions.well_known(found)), below, shown])
+    shown = f"![{FRONT_ALT}]({FRONT_PICTURE})"
+    table = markdown(published_tables.well_known(found))
+    return paragraphs(well_known_lead(found), shown, table, published_tables.holds(found))
+
+
+FRONT_ALT = (
+    "Left: median RTT of eight systems divided by that of a raw socket, on each machine. Right: the shares of "
+    "user code, kernel and waking in the time of that call, for client, router and server."
+)
+
+
+def well_known_lead(found: Published) -> str:
+    """Return what the numbers of well-known systems are."""
+    return (
+        f"One call of {_payload(found)} over a Unix domain socket (`{published_tables.WELL_KNOWN_OVER}`), client and "
+        "server on a CPU each: its median round-trip time divided by that of a raw socket, lowest and highest of "
+        f"{len(found.machines)} machines."
+    )
 
 
 def _own_systems() -> list[str]:
@@ -200,8 +218,8 @@ def _speeds() -> dict[str, str]:
     """Return each system's ratio to raw sockets, a CPU each side, by transport."""
     found, said = published(), dict[str, list[str]]()
     for transport in found.orders:
-        for shown, ratio in of_occasions.by_system(found, transport)[of_occasions.APART_RTT].items():
-            name = BASELINE if shown == of_occasions.BASE else str(shown).strip("`")
+        for shown, ratio in published_tables.by_system(found, transport)[published_tables.APART_RTT].items():
+            name = BASELINE if shown == published_tables.BASE else str(shown).strip("`")
             said.setdefault(name, []).append(f"{transport} {ratio}")
     return {name: "; ".join(ratios) for name, ratios in said.items()}
 
@@ -217,12 +235,86 @@ def origins() -> str:
 def results() -> str:
     """Return all systems with their ranks, the limit of each server, and the tables of one run."""
     found = published()
-    frames = {f"All systems over {transport}": of_occasions.by_system(found, transport) for transport in found.orders}
-    frames["Two clients: calls/s over those of one, a CPU each side"] = of_occasions.gains(found)
-    frames["The occasions"] = of_occasions.occasions_table(found)
+    frames = {
+        f"All systems over {transport}": published_tables.by_system(found, transport) for transport in found.orders
+    }
+    frames["Two clients: calls/s over those of one, a CPU each side"] = published_tables.gains(found)
+    frames["The occasions"] = published_tables.occasions_table(found)
     made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
+    picture = f"![{overview.TITLE} Ratios to raw sockets on each machine.]({Path(PICTURE).name})"
     intro = [f"{heading(found)} {RANKS}", f"{how_far(found)} {again(found)}"]
-    return paragraphs(*intro, *made, limits(), "## One run in detail", one_run())
+    return paragraphs(*intro, picture, *made, limits(), "## One run in detail", one_run())
+
+
+def decision() -> str:
+    """Return six questions that lead to a system, each with a stored number."""
+    servers, one, found = reference(LANGUAGES), reference("overview"), published()
+    known = [one.first(system=name, transport=published_tables.WELL_KNOWN_OVER, placement=APART, clients=1)
+             for name in published_tables.WELL_KNOWN]  # fmt: skip
+    longest = max((case for case in known if case is not None), key=lambda case: one.cases.loc[case, "p50_rtt_us"])
+
+    def rate(system: str) -> str:
+        cases = servers.find(system=system, engine="wire")
+        return quantity(max(servers.over_starts(case, "rate_per_s").middle for case in cases))
+
+    def times(system: str, transport: str) -> str:
+        row = found.of(system, transport, APART, RTT_RATIO)
+        return f"{of_occasions.ratio_text(row)} times a raw {transport} socket" if row else "not measured"
+
+    slow = f"{published_tables.WELL_KNOWN[one.case(longest).system]}, the slowest of eight well-known systems"
+    rows = [
+        (
+            "Does your server work on a request for more than 10 ms?",
+            "Choose by features: any of these systems adds less.",
+            f"A whole call over {slow}: {duration(one.cases.loc[longest, 'p50_rtt_us'])}",
+        ),
+        (
+            "Must browsers, proxies or `curl` reach it?",
+            "HTTP",
+            f"One CPU answers {rate('http_go')} requests/s in Go, {rate('http_fastapi')} in Python (FastAPI)",
+        ),
+        (
+            "Do several teams share typed interfaces, or need streams?",
+            "gRPC",
+            f"One CPU answers {rate('grpc_go')} calls/s in Go, {rate('grpc_sync')} in Python",
+        ),
+        (
+            "Must callers not know who answers, or do many subscribe?",
+            "a broker: NATS, Redis or MQTT",
+            f"NATS: {times('nats', 'tcp')}",
+        ),
+        (
+            "Must a request survive the end of a server?",
+            "a broker that keeps it: RabbitMQ quorum queues, NATS JetStream",
+            f"RabbitMQ, before it keeps anything: {times('rabbitmq', 'tcp')}",
+        ),
+        (
+            "Are both on one machine, and does each microsecond count?",
+            "ZeroMQ, or Thrift for typed interfaces",
+            f"ZeroMQ: {times('zeromq', 'ipc')}",
+        ),
+    ]
+    frame = pd.DataFrame(rows, columns=["ask in this order", "if yes", "what the stored runs say"])
+    return paragraphs(markdown(frame.set_index("ask in this order")), "Six times no: HTTP, which every tool can speak.")
+
+
+CERTIFICATES = "data/referees"
+TIMES = ("p50", "p90", "p95", "p99", "p99.9", "mean", "max")
+
+
+def certificates() -> str:
+    """Return the verdict on each load generator, and the first of its times that were wrong."""
+    rows = []
+    for file in sorted((paths.home() / CERTIFICATES).glob("*.json")):
+        made = json.loads(file.read_text("utf-8"))
+        checked = [(of["name"], check) for of in made["scenarios"] for check in of["checks"]]
+        wrong = [(name, check) for name, check in checked if check["verdict"] == "not held"]
+        names = ", ".join(f"`{name}`: {check['name']}" for name, check in wrong)
+        times = [check["text"].partition(". It fits")[0] for _, check in wrong if check["name"] in TIMES]
+        rows.append([made["generator"], made["version"], made["verdict"], names, times[0] if times else ""])
+    rows.sort(key=lambda row: (row[2] != "certified", row[0]))
+    columns = ["load generator", "version", "verdict", "scenario: check not held", "the first wrong time"]
+    return markdown(pd.DataFrame(rows, columns=columns).set_index("load generator"))
 
 
 LANGUAGES = "languages.servers"  # the scenario whose stored run compares servers in other languages
@@ -244,7 +336,7 @@ def limits() -> str:
     run = reference(LIMITS)
     frame = tables.limits(run)
     asked = {case.system for case in run.plan.cases} | run.plan.absent.keys() | {"loopback"}
-    others = sorted(set(published().systems) - asked)
+    others = sorted(set(published_tables.systems(published())) - asked)
     text = LIMITS_TEXT.format(
         connections=run.case(run.numbers[0]).callers,
         full=resources.FULL,
@@ -286,7 +378,7 @@ def choosing() -> str:
         for question, stem, estimands in NEEDS
     ]
     found = published()
-    shown = [heading(found), markdown(of_occasions.well_known(found)), of_occasions.reach_text(found)]
+    shown = [well_known_lead(found), markdown(published_tables.well_known(found)), published_tables.holds(found)]
     return "\n\n".join(["**Which system is fastest?** ([all systems](results.md))", *shown, *asked])
 
 
@@ -386,10 +478,11 @@ def stored_tables() -> str:
 FROM_RUNS: dict[str, Makers] = {
     "README.md": {"summary": summary},
     "docs/systems.md": {"systems": catalogue},
+    "docs/tools.md": {"certificates": certificates},
     "docs/origins.md": {"origins": origins},
     "docs/anatomy.md": {name: functools.partial(anatomy_table, name) for name in ("breakdown", "added", "counts")},
     "docs/results.md": {"results": results},
-    "docs/choosing.md": {"choosing": choosing},
+    "docs/choosing.md": {"decision": decision, "choosing": choosing},
     "docs/fairness.md": {"fairness": deviations},
     "docs/services.md": {"servers": servers},
     "docs/data.md": {"tables": stored_tables},
@@ -440,13 +533,20 @@ def write(documents: Mapping[str, Makers]) -> None:
 
 
 def picture() -> None:
-    """Draw README.md's picture: the systems on each machine."""
+    """Draw the picture of docs/results.md: the systems on each machine."""
     found = published()
     with style():
         metadata = ratios_picture.provenance(found, overview.TITLE) | {"Software": None}
         caption = f"{of_occasions.described(found)} {of_occasions.reach_text(found)}"
         drawn = ratios_picture.draw(found, overview.TITLE, caption)
         drawn.savefig(paths.home() / PICTURE, format="png", metadata=metadata)
+
+
+def front_picture() -> None:
+    """Draw README.md's picture."""
+    found = published()
+    metadata = ratios_picture.provenance(found, overview.TITLE) | {"Software": None}
+    front.draw(found, reference(ANATOMY)).savefig(paths.home() / FRONT_PICTURE, format="png", metadata=metadata)
 
 
 def anatomy_picture() -> None:
@@ -457,6 +557,7 @@ def anatomy_picture() -> None:
 
 def pictures() -> None:
     """Draw all pictures."""
+    front_picture()
     picture()
     anatomy_picture()
 

@@ -1,23 +1,16 @@
 """What occasions of overview say together: each system's ratios to raw sockets on each machine, and its rank."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
 
 import pandas as pd
 
 from bench.analysis import replication
-from bench.analysis.occasions import BASELINE, CPU_RATIO, RATE_RATIO, RTT_RATIO, Machine, Occasion
+from bench.analysis.occasions import RTT_RATIO, Machine, Occasion
 from bench.analysis.replication import APART, SHARED, Order, Row
-from bench.text import counted, duration, listed
-
-BASE = f"{BASELINE} (baseline)"
-WELL_KNOWN = (  # for those who look at one table: systems of each kind
-    "zeromq", "grpc_cpp", "redis", "http_aiohttp", "nats", "grpc_sync", "rabbitmq_pika", "wamp_crossbar",
-)  # fmt: skip
+from bench.text import counted, listed
 
 
 @dataclass(frozen=True)
@@ -47,72 +40,11 @@ class Published:
         transports = dict.fromkeys(row.place[0] for row in self.rows if row.place[1:] == (APART, 1))
         return {transport: Order(replication.ordered(self.rows, transport)) for transport in transports}
 
-    @cached_property
-    def systems(self) -> dict[str, int]:
-        """The names of all systems, and on how many machines each was measured."""
-        pairs = {(row.case["system"], number) for number, one in self.numbered for row in one.rows}
-        return dict(sorted(Counter(system for system, _ in pairs).items()))
-
     def of(self, system: str, transport: str, placement: str, quantity: str) -> Row | None:
         """Return a ratio; None if no occasion has it."""
         wanted = (system, transport, placement, quantity)
         alike = ((row.system, *row.place[:2], row.quantity) == wanted for row in self.rows)
         return next((row for row, is_it in zip(self.rows, alike, strict=True) if is_it), None)
-
-    def levels_us(self, transport: str, placement: str) -> list[float]:
-        """Return the median RTT of raw sockets in us on each machine that has it: the median over its occasions."""
-        found: dict[int, list[float]] = {}
-        for number, of in self.numbered:
-            level = replication.of_baseline(of).get((transport, placement))
-            if level is not None:
-                found.setdefault(number, []).append(level)
-        return [median(levels) for levels in found.values()]
-
-    @property
-    def minutes(self) -> int:
-        """About how long one occasion takes."""
-        return max(1, math.ceil(median(occasion.minutes for occasion in self.occasions)))
-
-
-APART_RTT = "median RTT, a CPU each (`split`)"
-COLUMNS = {  # of a table: quantity and placement
-    APART_RTT: (RTT_RATIO, APART),
-    "median RTT, one CPU (`same`)": (RTT_RATIO, SHARED),
-    "CPU time per call (`split`)": (CPU_RATIO, APART),
-}
-
-
-def by_system(published: Published, transport: str) -> pd.DataFrame:
-    """Return a row for each system over a transport: its rank, and its ratios on the machines."""
-    columns = COLUMNS | {"CPU time per call (`same`)": (CPU_RATIO, SHARED)}
-    order = published.orders[transport]
-    made = [
-        {"system": _name(row), "rank": rank_text(rank), "machines": str(len(row.on))}
-        | {heading: _ratio(published, row, *of) for heading, of in columns.items()}
-        for row, rank in zip(order.rows, order.ranks, strict=True)
-    ]
-    return pd.DataFrame(made).set_index("system")
-
-
-def well_known(published: Published) -> pd.DataFrame:
-    """Return the ratios of some systems that many people know, the shortest RTT first."""
-    rows = [row for order in published.orders.values() for row in order.rows if row.system in WELL_KNOWN]
-    made = [
-        {"system": f"`{row.system}`", "transport": row.place[0]}
-        | {heading: _ratio(published, row, *of) for heading, of in COLUMNS.items()}
-        for row in sorted(rows, key=lambda row: row.middle)
-    ]
-    return pd.DataFrame(made).set_index("system") if made else pd.DataFrame()
-
-
-def gains(published: Published) -> pd.DataFrame:
-    """Return calls per second of two clients over those of one for each system, the largest first."""
-    found = [row for row in published.rows if row.quantity == RATE_RATIO]
-    made = [
-        {"system": f"`{row.system}`", "transport": row.place[0], "two clients / one": ratio_text(row)}
-        for row in sorted(found, key=lambda row: row.middle, reverse=True)
-    ]
-    return pd.DataFrame(made).set_index("system") if made else pd.DataFrame()
 
 
 def ratio_text(row: Row) -> str:
@@ -125,28 +57,7 @@ def rank_text(rank: tuple[int, int]) -> str:
     return " to ".join(dict.fromkeys(map(str, rank)))
 
 
-def _name(row: Row) -> str:
-    return f"`{row.system}`" if row.measured.over else BASE
-
-
-def _ratio(published: Published, row: Row, quantity: str, placement: str) -> str:
-    if not row.measured.over:
-        return "1"
-    found = published.of(row.system, row.place[0], placement, quantity)
-    return ratio_text(found) if found else "not measured"
-
-
 PLACES = {APART: "with a CPU each", SHARED: "on one CPU"}
-
-
-def levels_text(published: Published) -> str:
-    """Return the median RTT of raw sockets on each machine, over each transport, with a CPU each and on one."""
-    found = [
-        (transport, words, published.levels_us(transport, placement))
-        for transport in published.orders
-        for placement, words in PLACES.items()
-    ]
-    return "; ".join(f"over {transport} {words} {listed(map(duration, us))}" for transport, words, us in found if us)
 
 
 def reach_text(published: Published) -> str:
@@ -208,22 +119,6 @@ def described(published: Published) -> str:
         f"{counted(len(occasions), 'occasion')} on {counted(len(published.machines), 'machine')}{of_kinds}, {when}; "
         f"{passed or 'none'} of them passed all checks of their trust cards."
     )
-
-
-def occasions_table(published: Published) -> pd.DataFrame:
-    """Return a row for each occasion: when, on which machine, and which checks it passed."""
-    made = [
-        {"begun (UTC)": f"{of.began:%Y-%m-%d %H:%M}", "machine": of.machine.words, "number": str(number + 1)}
-        | {"checks passed": of.checks}
-        for number, of in published.numbered
-    ]
-    return pd.DataFrame(made).set_index("begun (UTC)")
-
-
-def fewer(published: Published) -> list[tuple[int, list[str]]]:
-    """Return the systems that were not measured on all machines, by the number of machines."""
-    counts = sorted(set(published.systems.values()))[:-1]
-    return [(count, [name for name, on in published.systems.items() if on == count]) for count in counts]
 
 
 def table(published: Published) -> pd.DataFrame:

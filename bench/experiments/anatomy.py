@@ -127,29 +127,36 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     cases = chosen(run, shown)
     if not cases:
         return say_why_empty(axes, "no call was traced")
-    every = {case: [_middle(run, case, row) for row in ROWS] for case in cases}
-    of_row_shown = [any(of[place] > LEAST_SHOWN * sum(of) for of in every.values()) for place in range(len(ROWS))]
-    rows = list(itertools.compress(ROWS, of_row_shown))
-    of_cases = {case: list(itertools.compress(of, of_row_shown)) for case, of in every.items()}
-    longest = max(map(sum, of_cases.values()))
-    for y, (case, values) in enumerate(of_cases.items()):
-        whole = sum(values)
-        scale = 100 / whole if as_share else 1.0
-        ends = itertools.accumulate(value * scale for value in values)
-        stacked_bar(
-            axes, y, ((row_words(row), us * scale, *colour_of(row)) for row, us in zip(rows, values, strict=True))
-        )
-        for row, value, end in zip(rows, values, ends, strict=True):
-            if value * scale > LEAST_WRITTEN * (100 if as_share else longest):
-                words = f"{value * scale:.0f} %" if as_share else duration(value)
-                axes.text(end - value * scale / 2, y, words, ha="center", va="center", fontsize=SMALL,
-                          color="white" if is_dark(row) else "black")  # fmt: skip
+    of_cases = breakdowns_us(run, cases)
+    longest = max(sum(us.values()) for us in of_cases.values())
+    for y, (case, us) in enumerate(of_cases.items()):
+        draw_bar(axes, y, us, 100 / sum(us.values()) if as_share else 1.0, 100 if as_share else longest)
         rtt = over_starts(run, case, TYPICAL_RTT).values(duration)
         write_beside(axes, y, f"RTT {rtt}")
     name_rows(axes, [way_of(run, case) for case in cases])
     axes.set_xlim(0, 100 if as_share else 1.02 * longest)
     axes.set_xlabel("share of the RTT [%]" if as_share else "time [µs], mean of the middle half of the traced calls")
     axes.set_title("The same, as shares of each RTT" if as_share else "Where the time of one call goes")
+
+
+def breakdowns_us(run: Run, cases: Sequence[int]) -> dict[int, dict[Row, float]]:
+    """Return the breakdowns of traced cases in us, without the rows that are too small everywhere to be seen."""
+    every = {case: {row: _middle(run, case, row) for row in ROWS} for case in cases}
+    rows = [row for row in ROWS if any(us[row] > LEAST_SHOWN * sum(us.values()) for us in every.values())]
+    return {case: {row: us[row] for row in rows} for case, us in every.items()}
+
+
+def draw_bar(axes: Axes, y: float, us: Mapping[Row, float], scale: float, longest: float) -> None:
+    """Draw a breakdown as one bar, with numbers in the parts that have room; longest: where the axis ends.
+
+    scale: 1.0, or what makes per cent of us.
+    """
+    stacked_bar(axes, y, ((row_words(row), of * scale, *colour_of(row)) for row, of in us.items()))
+    for (row, of), end in zip(us.items(), itertools.accumulate(of * scale for of in us.values()), strict=True):
+        if of * scale > LEAST_WRITTEN * longest:
+            words = duration(of) if scale == 1.0 else f"{of * scale:.0f} %"
+            axes.text(end - of * scale / 2, y, words, ha="center", va="center", fontsize=SMALL,
+                      color="white" if is_dark(row) else "black")  # fmt: skip
 
 
 def first_library(run: Run) -> int | None:

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import textwrap
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,10 +12,10 @@ from bench.analysis.replication import APART, SHARED, Order, Row
 from bench.grammar.axes import GREY, SMALL, log_axis, look, style, write_beside
 from bench.grammar.figure import framed
 from bench.text import quantity
+from docs.published_tables import machine_name
 
 EACH = 0.27  # inches of a system's row
-LINE = 100  # characters
-MARKS = (("o", "circle"), ("s", "square"), ("^", "triangle"), ("P", "cross"), ("D", "diamond"))  # of the machines
+MARKS = ("o", "s", "^", "P", "D", "v")  # of the machines
 LOOKS = {APART: (look(0).colour, -0.17, "a CPU each (split)"), SHARED: (GREY, 0.17, "on one CPU (same)")}
 
 
@@ -29,20 +28,26 @@ def draw(published: Published, title: str, caption: str) -> Figure:
         for part, (transport, order) in zip(axes, published.orders.items(), strict=True):
             _panel(published, part, order)
             part.set_title(f"{transport}: median RTT divided by that of raw sockets")
-        axes[-1].set_xlabel(f"× raw sockets; a mark for each machine\n{_machines(published)}")
-        axes[0].legend(loc="upper right", title="client and server")
+        axes[-1].set_xlabel("× raw sockets")
+        axes[0].legend(loc="upper right", ncols=2)
     return framed(figure, title, caption)
 
 
-def _machines(published: Published) -> str:
-    """Return which mark is which machine."""
-    named = [f"{MARKS[number % len(MARKS)][1]}: {machine.name}" for number, machine in published.machines.items()]
-    return textwrap.fill("; ".join(named), LINE)
+def mark(number: int) -> str:
+    """Return the mark of a machine, as matplotlib names it."""
+    return MARKS[number % len(MARKS)]
+
+
+def name_machines(published: Published, axes: Axes, colour: str) -> None:
+    """Put the machines with their marks into a legend."""
+    for number in published.machines:
+        axes.plot([], [], mark(number), ms=5, color=colour, label=machine_name(number))
 
 
 def _panel(published: Published, axes: Axes, order: Order) -> None:
     for placement, (colour, _, label) in LOOKS.items():
-        axes.plot([], [], "o", color=colour, mfc="white" if placement == SHARED else colour, label=label)
+        axes.plot([], [], "s", color=colour, mfc="white" if placement == SHARED else colour, label=label)
+    name_machines(published, axes, GREY)
     for y, (row, rank) in enumerate(zip(order.rows, order.ranks, strict=True)):
         if not row.measured.over:  # the baseline is compared with nothing
             axes.plot(1, y, "|", ms=13, mew=2, color="black")
@@ -50,7 +55,7 @@ def _panel(published: Published, axes: Axes, order: Order) -> None:
             continue
         for placement in LOOKS:
             if found := published.of(row.system, row.place[0], placement, RTT_RATIO):
-                _ratio(axes, y, found, placement)
+                draw_ratio(axes, y, found, placement)
         write_beside(axes, y, f"{ratio_text(row)}, rank {rank_text(rank)}")
     axes.axvline(1, color=GREY, lw=1, ls="--", zorder=0.9)
     axes.set_yticks(range(len(order.rows)), [row.system for row in order.rows], fontsize=SMALL)
@@ -58,13 +63,14 @@ def _panel(published: Published, axes: Axes, order: Order) -> None:
     log_axis(axes.xaxis, quantity)
 
 
-def _ratio(axes: Axes, y: int, row: Row, placement: str) -> None:
+def draw_ratio(axes: Axes, y: float, row: Row, placement: str, off: float | None = None) -> None:
     """Draw a ratio on each machine, and the range between them."""
-    colour, off, _ = LOOKS[placement]
+    colour, beside, _ = LOOKS[placement]
+    off = beside if off is None else off
     axes.plot([math.exp(end) for end in row.ends], [y + off] * 2, color=colour, lw=3, alpha=0.35)
     for number, ln in row.on.items():
         fill = "white" if placement == SHARED else colour
-        axes.plot(math.exp(ln), y + off, MARKS[number % len(MARKS)][0], ms=5, color=colour, mfc=fill)
+        axes.plot(math.exp(ln), y + off, mark(number), ms=5, color=colour, mfc=fill)
 
 
 def provenance(published: Published, title: str) -> dict[str, str]:

@@ -1,0 +1,53 @@
+"""README.md's picture: how much longer than over a raw socket a call of eight systems takes, and where time goes."""
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bench.analysis.published import Published, ratio_text
+from bench.analysis.replication import APART
+from bench.experiments import anatomy
+from bench.grammar.axes import GREY, legend_entries, log_axis, look, style, write_beside
+from bench.run.frames import Run
+from bench.text import quantity
+from docs import ratios_picture
+from docs.published_tables import WELL_KNOWN, WELL_KNOWN_OVER, well_known_rows
+
+
+def draw(published: Published, traced: Run) -> Figure:
+    """Return the picture; traced: a run of anatomy with the same systems, over the same transport, on a CPU each."""
+    names = [row.system for row in well_known_rows(published)]
+    with style():
+        figure = Figure(figsize=(12.8, 4.6), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(1, 1.1))
+        _ratios(published, left)
+        _shares(traced, names, right)
+        for axes in (left, right):
+            axes.set_yticks(range(len(names)), [WELL_KNOWN[name] for name in names])
+            axes.set_ylim(len(names) - 0.5, -0.5)
+            axes.grid(axis="y", visible=False)
+        right.tick_params("y", labelleft=False)
+        figure.legend(**legend_entries(right), loc="outside lower right", ncols=4, fontsize=9.5, frameon=False)
+    return figure
+
+
+def _ratios(published: Published, axes: Axes) -> None:
+    for y, row in enumerate(well_known_rows(published)):
+        ratios_picture.draw_ratio(axes, y, row, APART, 0.0)
+        write_beside(axes, y, ratio_text(row))
+    ratios_picture.name_machines(published, axes, look(0).colour)
+    axes.axvline(1, color=GREY, lw=1, ls="--")
+    log_axis(axes.xaxis, quantity)
+    axes.legend(loc="upper right", title="machine", fontsize=9.5)
+    axes.set_xlabel("median RTT divided by that of a raw socket")
+    axes.set_title("How much longer than a raw socket?")
+
+
+def _shares(run: Run, names: list[str], axes: Axes) -> None:
+    cases = {name: run.first(system=name, transport=WELL_KNOWN_OVER, traced=True) for name in names}
+    shown = anatomy.breakdowns_us(run, [case for case in cases.values() if case is not None])
+    for y, case in enumerate(cases.values()):
+        if case in shown:
+            anatomy.draw_bar(axes, y, shown[case], 100 / sum(shown[case].values()), 100)
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("share of its RTT [%]")
+    axes.set_title("Where does the time go?")

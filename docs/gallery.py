@@ -1,0 +1,146 @@
+"""Write the gallery: ``python docs/gallery.py``. No notebook runs; everything is drawn from stored runs.
+
+``docs/gallery.md`` shows each notebook with a small picture and its answer, ``docs/examples`` what its stored run
+found: answer, figure, tables, and trust card. Both can be read where the repository is shown, and on the site.
+"""
+
+import io
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from PIL import Image
+
+from bench.analysis import checks
+from bench.errors import BenchError
+from bench.grammar import figure, tables
+from bench.grammar.experiment import of_run
+from bench.plan import paths
+from bench.run import stored
+from bench.run.frames import Run, shared
+from bench.text import paragraphs
+from docs.write import markdown
+
+GROUPS = {
+    "Start here": ("explore", "overview", "latency"),
+    "Compare fairly": ("compare", "placement", "languages"),
+    "Where the time goes": ("anatomy", "messages", "wamp", "nodelay", "network", "tls", "marginal"),
+    "Throughput": ("throughput", "clients", "scaleup", "connections", "fanin", "streaming"),
+    "What users experience": ("openload", "retries", "capacity"),
+    "Check instrument and machine": ("noise", "calibration", "origins", "referees"),
+    "In class": ("mystery", "classroom"),
+}
+ORDER = [stem for stems in GROUPS.values() for stem in stems]
+PIXELS, SMALL_PIXELS = 1400, 420  # how wide pictures are
+COLOURS = 96
+LEAD = """# The notebooks, with what their stored runs found
+
+Each notebook asks one question. Click a picture to see the answer, the figure, the tables, and how far to trust them.
+The runs are stored in `data/reference/`. `.venv/bin/python -m bench run NAME` measures one on your machine, and `make
+lab` opens the notebooks in JupyterLab.
+"""
+PAGE = """[Gallery](../gallery.md) · [the notebook](../../notebooks/{stem}.ipynb)
+
+```
+.venv/bin/python -m bench run {stem}                      # measures it on your machine
+.venv/bin/python -m bench run {stem} -p source reference  # draws this page's figure
+```"""
+CARD = """<details><summary>Trust card: checks passed {tally}</summary>
+
+{card}
+
+</details>"""
+WITHOUT_RUN = "It reads what others measured: it has no stored run of its own."
+
+
+def run_of(stem: str) -> Run | None:
+    """Return the stored run of a notebook, None if it has none."""
+    folder = paths.reference() / stem
+    return shared(stored.find(f"reference/{stem}").path) if (folder / "manifest.json").is_file() else None
+
+
+def question(stem: str) -> str:
+    """Return a notebook's title."""
+    return _introduction(stem)[0].removeprefix("# ")
+
+
+def _introduction(stem: str) -> list[str]:
+    """Return the paragraphs of a notebook's first cell."""
+    cells = json.loads((paths.home() / "notebooks" / f"{stem}.ipynb").read_text("utf-8"))["cells"]
+    return "".join(cells[0]["source"]).split("\n\n")
+
+
+def picture(run: Run) -> Image.Image:
+    """Return the figure of a run with few colours, so that its file is small."""
+    file = io.BytesIO()
+    with figure.style():
+        figure.whole(run).savefig(file, format="png", dpi=100)
+    return Image.open(file).convert("RGB")
+
+
+def save(image: Image.Image, wide: int, file: Path) -> None:
+    """Write a picture with so many pixels in width."""
+    size = (wide, round(image.height * wide / image.width))
+    small = image.resize(size, Image.Resampling.LANCZOS) if wide != image.width else image
+    small.quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+
+
+def page(stem: str, run: Run) -> str:
+    """Return the page of what a run found."""
+    shown, introduction = of_run(run), _introduction(stem)
+    about = [part.replace("](../docs/", "](../") for part in introduction[1:] if not part.startswith(("|", "[How"))]
+    own = {name.replace("_", " "): shown.table(run, name) for name in shown.tables}
+    return paragraphs(
+        f"# {question(stem)}",
+        *about,
+        PAGE.format(stem=stem),
+        "## Answer",
+        shown.conclusion(run).replace("](../docs/", "](../"),
+        f"![{figure.alt_text(run)}]({stem}.png)",
+        figure.caption(run),
+        *(f"## Table: {name}\n\n{markdown(frame)}" for name, frame in own.items() if len(frame)),
+        CARD.format(tally=checks.tally(run), card=markdown(tables.card(checks.check(run)))),
+    )
+
+
+def entries(folder: Path) -> Iterator[str]:
+    """Write the pages and pictures into a folder, and yield each group of the gallery."""
+    for heading, stems in GROUPS.items():
+        rows = []
+        for stem in stems:
+            run = run_of(stem)
+            link, said = f"../notebooks/{stem}.ipynb", WITHOUT_RUN
+            shown = f"[{stem}]({link})"
+            if run is not None:
+                link, said = f"examples/{stem}.md", _answer(run)
+                shown = f"[![{figure.alt_text(run)}](examples/{stem}-small.png)]({link})"
+                whole = picture(run)
+                save(whole, PIXELS, folder / f"{stem}.png")
+                save(whole, SMALL_PIXELS, folder / f"{stem}-small.png")
+                (folder / f"{stem}.md").write_text(f"{page(stem, run)}\n", "utf-8")
+            rows.append(f"| {shown} | **[{question(stem)}]({link})**<br>{said}<br>`{stem}` |")
+        yield "\n".join([f"## {heading}", "", "| | |", "| --- | --- |", *rows])
+
+
+def _answer(run: Run) -> str:
+    """Return the answer's first sentence, in one cell of a table."""
+    said = figure.first_sentence(of_run(run).answer(run))
+    return said.replace("|", "\\|").replace("\n", " ")
+
+
+def main() -> None:
+    """Write the gallery and the pages behind it; an error is one line."""
+    folder = paths.home() / "docs" / "examples"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        groups = list(entries(folder))
+    except BenchError as error:
+        sys.exit(f"docs/gallery.py: {error}")
+    (paths.home() / "docs" / "gallery.md").write_text("\n".join([LEAD, *(f"{group}\n" for group in groups)]), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

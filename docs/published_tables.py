@@ -1,0 +1,148 @@
+"""Tables and sentences of the documents, from the published occasions."""
+
+import math
+from collections import Counter
+from statistics import median
+
+import pandas as pd
+
+from bench.analysis import replication
+from bench.analysis.occasions import BASELINE, CPU_RATIO, RATE_RATIO, RTT_RATIO
+from bench.analysis.published import PLACES, Published, rank_text, ratio_text
+from bench.analysis.replication import APART, SHARED, Row
+from bench.text import duration, listed
+
+BASE = f"{BASELINE} (baseline)"
+WELL_KNOWN = {  # of each kind, all over one transport, for those who look at one table; under the names that they bear
+    "zeromq": "ZeroMQ (pyzmq)",
+    "grpc_cpp": "gRPC in C++",
+    "redis": "Redis lists",
+    "http_asgi": "HTTP, uvicorn",
+    "http_aiohttp": "HTTP, aiohttp",
+    "grpc_sync": "gRPC in Python",
+    "mqtt": "MQTT, Mosquitto",
+    "wamp_crossbar": "WAMP, Crossbar.io",
+}
+WELL_KNOWN_OVER = "ipc"
+
+
+def machine_name(number: int) -> str:
+    """Return a machine's name in tables and pictures."""
+    return f"M{number + 1}"
+
+
+APART_RTT = "median RTT, a CPU each (`split`)"
+COLUMNS = {  # of a table: quantity and placement
+    APART_RTT: (RTT_RATIO, APART),
+    "median RTT, one CPU (`same`)": (RTT_RATIO, SHARED),
+    "CPU time per call (`split`)": (CPU_RATIO, APART),
+}
+
+
+def by_system(published: Published, transport: str) -> pd.DataFrame:
+    """Return a row for each system over a transport: its rank, and its ratios on the machines."""
+    columns = COLUMNS | {"CPU time per call (`same`)": (CPU_RATIO, SHARED)}
+    order = published.orders[transport]
+    made = [
+        {"system": _name(row), "rank": rank_text(rank), "machines": str(len(row.on))}
+        | {heading: _ratio(published, row, *of) for heading, of in columns.items()}
+        for row, rank in zip(order.rows, order.ranks, strict=True)
+    ]
+    return pd.DataFrame(made).set_index("system")
+
+
+def well_known_rows(published: Published) -> list[Row]:
+    """Return the RTT with a CPU each of systems that many people know, over one transport, the shortest first."""
+    order = published.orders.get(WELL_KNOWN_OVER)
+    return [row for row in order.rows if row.system in WELL_KNOWN] if order else []
+
+
+def well_known(published: Published) -> pd.DataFrame:
+    """Return the ratios of systems that many people know."""
+    made = [
+        {"one call over": WELL_KNOWN[row.system], "name here": f"`{row.system}`", "times a raw socket": ratio_text(row)}
+        for row in well_known_rows(published)
+    ]
+    return pd.DataFrame(made).set_index("one call over") if made else pd.DataFrame()
+
+
+def gains(published: Published) -> pd.DataFrame:
+    """Return calls per second of two clients over those of one for each system, the largest first."""
+    found = [row for row in published.rows if row.quantity == RATE_RATIO]
+    made = [
+        {"system": f"`{row.system}`", "transport": row.place[0], "two clients / one": ratio_text(row)}
+        for row in sorted(found, key=lambda row: row.middle, reverse=True)
+    ]
+    return pd.DataFrame(made).set_index("system") if made else pd.DataFrame()
+
+
+def _name(row: Row) -> str:
+    return f"`{row.system}`" if row.measured.over else BASE
+
+
+def _ratio(published: Published, row: Row, quantity: str, placement: str) -> str:
+    if not row.measured.over:
+        return "1"
+    found = published.of(row.system, row.place[0], placement, quantity)
+    return ratio_text(found) if found else "not measured"
+
+
+def occasions_table(published: Published) -> pd.DataFrame:
+    """Return a row for each occasion: when, on which machine, and which checks it passed."""
+    made = [
+        {"begun (UTC)": f"{of.began:%Y-%m-%d %H:%M}", "machine": f"{machine_name(number)}: {of.machine.words}"}
+        | {"checks passed": of.checks}
+        for number, of in published.numbered
+    ]
+    return pd.DataFrame(made).set_index("begun (UTC)")
+
+
+def levels_us(published: Published, transport: str, placement: str) -> list[float]:
+    """Return the median RTT of raw sockets in us on each machine that has it: the median over its occasions."""
+    found: dict[int, list[float]] = {}
+    for number, of in published.numbered:
+        level = replication.of_baseline(of).get((transport, placement))
+        if level is not None:
+            found.setdefault(number, []).append(level)
+    return [median(levels) for levels in found.values()]
+
+
+def levels_text(published: Published) -> str:
+    """Return the median RTT of raw sockets on each machine, over each transport, with a CPU each and on one."""
+    found = [
+        (transport, words, levels_us(published, transport, placement))
+        for transport in published.orders
+        for placement, words in PLACES.items()
+    ]
+    return "; ".join(f"over {transport} {words} {listed(map(duration, us))}" for transport, words, us in found if us)
+
+
+def systems(published: Published) -> dict[str, int]:
+    """Return the names of all systems, and on how many machines each was measured."""
+    pairs = {(row.case["system"], number) for number, of in published.numbered for row in of.rows}
+    return dict(sorted(Counter(system for system, _ in pairs).items()))
+
+
+def minutes(published: Published) -> int:
+    """Return about how long one occasion takes."""
+    return max(1, math.ceil(median(occasion.minutes for occasion in published.occasions)))
+
+
+def fewer(published: Published) -> list[tuple[int, list[str]]]:
+    """Return the systems that were not measured on all machines, by the number of machines."""
+    machines = systems(published)
+    counts = sorted(set(machines.values()))[:-1]
+    return [(count, [name for name, on in machines.items() if on == count]) for count in counts]
+
+
+def holds(published: Published) -> str:
+    """Return in two sentences how far the ratios with a CPU each hold on another day, and on another machine."""
+    rows = [row for row in published.rows if row.quantity == RTT_RATIO and row.place[1] == APART]
+    own, other = replication.within(rows).reach(3), replication.elsewhere(rows, RTT_RATIO, APART)
+    if math.isinf(own) or not other.most:
+        return ""
+    return (
+        "Measured again on one of these machines, 95 % of the ratios change by a factor of at most "
+        f"{math.exp(own):.2f}. On another machine expect a ratio within a factor of "
+        f"{math.exp(other.reach(other.most)):.2g} of their mean."
+    )
