@@ -102,9 +102,9 @@ def heading(found: Published) -> str:
 
 
 RANKS = (
-    "A system has a best and a worst rank. It is ranked before another only if it is faster by more than machines "
-    "explain: when each machine was compared with the mean of the others, 95 % of the ratios of two systems changed by "
-    "less."
+    "Each system has a best and a worst rank. A system ranks before another only if it is faster by more than the "
+    "machines differ: when each machine was compared with the mean of the others, 95 % of the ratios of two systems "
+    "changed by less."
 )
 
 
@@ -320,10 +320,10 @@ def certificates() -> str:
 LANGUAGES = "languages.servers"  # the scenario whose stored run compares servers in other languages
 LIMITS = "explore.server-limits"  # the scenario whose stored run says how much each server can do
 LIMITS_TEXT = (
-    "Each server has a CPU of its own; a broker shares it with the server behind it where the machine has two CPUs. "
-    "The load generator [wire](glossary.md#wire) sends prepared bytes on {connections} connections, and verifies every "
-    "reply. A rate is the server's capacity where the server's CPU is saturated (utilization above {full:.0%}) and the "
-    "generator's is not, which {known} of {all} rows show. Where it says at least, the server can do more: the "
+    "Each server has its own CPU; on a machine with two CPUs, a broker shares this CPU with the server behind it. The "
+    "load generator [wire](glossary.md#wire) sends prepared bytes on {connections} connections and verifies every "
+    "reply. A rate is the server's capacity if the server's CPU is saturated (utilization above {full:.0%}) and the "
+    "generator's CPU is not: this holds for {known} of {all} rows. *At least* means that the server can do more: the "
     "generator was the limit, or no CPU was saturated. `.venv/bin/python -m bench run {scenario}` measures it on your "
     "machine."
 )
@@ -344,7 +344,7 @@ def limits() -> str:
         all=len(frame),
         scenario=LIMITS,
     )
-    absent = f"Without this load generator, and so not in the table: {listed(f'`{name}`' for name in others)}."
+    absent = f"Not in the table, because wire cannot load them: {listed(f'`{name}`' for name in others)}."
     return paragraphs("## The limit of each server", text, absent * bool(others), markdown(frame), panels.caption(run))
 
 

@@ -12,11 +12,10 @@ A run folder holds ``manifest.json`` and twelve tables of Parquet files, one fil
 - ``attempts``: one row per attempt of a request of a load with retries; such a start has no samples either
 - ``streams``: one row per request of a load of reply streams; such a start has no samples
 - ``replies``: one row per reply of these streams; of every k-th stream where they are too many
-- ``hosts``: one row per host and role of a start that more machines than this one took part in; else none
+- ``hosts``: one row per host and role of a start in which other machines took part; else none
 - ``slices``: one row per slice of a start whose case took turns with others; times in its other tables leave out the
   pauses between its slices
-- ``events``: of traced cases what the kernel's scheduler and the system calls of the case's threads did, for some calls
-  of each slice
+- ``events``: scheduler events and system calls of the threads of traced cases, for some calls of each slice
 
 All times in ``samples``, ``marks``, ``load``, ``sessions``, ``attempts`` and ``streams`` count from the
 start's *go*, each by the clock of the host that took it; those in ``hosts`` do so by this machine's. A start is
