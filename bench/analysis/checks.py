@@ -37,7 +37,7 @@ from bench.stats.levels import Levels, two_levels
 from bench.text import duration, few, listed, percent_beside, quantity
 
 APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
-COLLECTED = "collections are part of what the client's library costs, and can move the quantile: no other work did"
+COLLECTED = "garbage collections are part of the cost of the client's library, and can move the quantile"
 OTHERS = "end other work and measure again; see python -m bench doctor"
 ALARM = 0.05  # chance of a false alarm of the checks that are tests
 MOST_AA = 0.02  # A/A ratio of a case in slices that is accepted, less 1
@@ -90,8 +90,8 @@ def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
 def answers(run: Run) -> Check:
     """1. Every reply was verified, and the server counted as many requests as the clients made."""
     if run.folder.altered:
-        finding = f"not as they were written (altered, missing or added): {few(run.folder.altered)}"
-        return Check("answers", INVALID, finding, "take the run from where it came from again, or measure it anew")
+        finding = f"some files are not as they were written (altered, missing or added): {few(run.folder.altered)}"
+        return Check("answers", INVALID, finding, "copy the run from its source again, or measure it anew")
     counted = run.ledger.dropna(subset="server_calls")
     wrong = counted[~_agree(run, counted)]
     if len(wrong):
@@ -101,13 +101,13 @@ def answers(run: Run) -> Check:
     generators = run.ledger["case"].map(lambda case: run.case(case).generator)
     count, unseen = int(run.ledger.loc[generators == "", "calls"].sum()), len(run.ledger) - len(counted)
     targets = int((run.ledger["target"].notna() & run.ledger["server_calls"].isna()).sum())
-    outside = f"; {unseen - targets} starts had no server of this run, so no count to compare with"
+    outside = f"; {unseen - targets} starts had no server of this run, so there is no count to compare with"
     outside = outside if unseen > targets else ""
     if targets:
         outside += f"; {targets} starts called a target, whose server's count is unknown: any echo of bytes passes"
     same = "servers counted the same" if len(counted) else "no server's count to compare with"
     if "retry" in set(counted["load"]):
-        same += ", but for attempts whose reply was not waited for"
+        same += ", except for attempts without a reply"
     if not (generators != "").any():
         return Check("answers", PASS, f"all {count:,} messages verified; {same}{outside}")
     by = f"{listed(dict.fromkeys(generators[generators != '']))} did not verify its "
@@ -189,7 +189,8 @@ def rate(run: Run) -> Check:
     apart = (starts["server_calls"] / (rates * starts["window_s"]) - 1).abs()
     off = (apart - longest_s / starts["window_s"]).clip(lower=0).groupby(starts["case"]).median()
     worst = number_of(off.idxmax())
-    finding = f"the server's count and rate x window agree within {off.max():.1%} beside the longest call of each start"
+    finding = f"the server's count and rate x window agree within {off.max():.1%} "
+    finding += "apart from the longest call of each start"
     if off.max() <= APART:
         return Check("rate", PASS, finding)
     finding += f"; {run.labels[worst]} differs most"
@@ -207,7 +208,7 @@ def _apart(run: Run, starts: pd.DataFrame) -> str:
     if not cases:
         return ""
     count, all_starts = (int((of["case"] == cases[0]).sum()) for of in (without, starts))
-    return f"the callers of {run.labels[cases[0]]} had no time in common in {count} of {all_starts} starts"
+    return f"the callers of {run.labels[cases[0]]} never all ran at the same time in {count} of {all_starts} starts"
 
 
 def _silent(run: Run, starts: pd.DataFrame) -> tuple[int, int, int] | None:
@@ -348,11 +349,11 @@ def limit(run: Run) -> Check:
     """
     windows = [*windowed_cases(run), *run.find(load="retry")]
     if not windows:
-        return Check("limit", NOTHING, "no case whose calls fill a window")
+        return Check("limit", NOTHING, "no case has calls that fill a window")
     names = dict.fromkeys(resource.name for case in windows for resource in full(resources(run, case)))
     finding = "clients and servers saturated no CPU in any case"
     if names:
-        finding = f"of the cases whose calls fill a window, saturated in at least one: {listed(names)}"
+        finding = f"saturated in at least one case whose calls fill a window: {listed(names)}"
     if limited := client_limited(run):
         finding += f"; {_clients_are_the_limit(run, limited)}"
     taken = [case for case in windows if crowded(run, case)]
@@ -374,7 +375,7 @@ def _dark(run: Run) -> str:
     """Return why the CPU time of all processes is not known."""
     if run.ledger["machine_busy_ns"].isna().all() and run.hosts["machine_busy_ns"].isna().all():
         return "their CPU time was not recorded"
-    return f"the machine's CPU time ticks at 10 ms, and the windows of a case are {LEAST_S:g} s together or shorter"
+    return f"the machine's CPU time ticks at 10 ms, and the windows of a case together are {LEAST_S:g} s or shorter"
 
 
 @of_samples
@@ -392,7 +393,7 @@ def settled(run: Run) -> Check:
         return Check(
             "settled",
             NOTHING,
-            f"no case of at least {stationarity.LEAST_STARTS} starts whose level should stay the same",
+            f"no case has {stationarity.LEAST_STARTS} starts or more and a level that should stay the same",
         )
     of_cases = run.ledger[run.ledger["case"].isin(levels)]
     whole = " (not from the CPU time per call)" if (of_cases["cpu_from_ns"] == 0).any() else ""
@@ -410,9 +411,9 @@ def settled(run: Run) -> Check:
         finding += f"; {share:.0%} of all starts changed their level"
     if unsteady := [run.labels[case] for case in stationarity.unsteady(levels)]:
         others = " and others" if len(unsteady) > 3 else ""
-        finding += f", most starts of {listed(unsteady[:3])}{others}: these did not reach steady state"
+        finding += f", among them most starts of {listed(unsteady[:3])}{others}: these did not reach steady state"
     elif share:
-        finding += ", in no case more of them than chance explains: the range over starts includes it"
+        finding += ", in no case more of them than chance explains: the range over starts includes these changes"
     advice = "use longer windows (window_s); look at every call in order for steps of the machine"
     return outcome("settled", stationarity.are_steady(levels), finding, advice)
 
@@ -435,8 +436,9 @@ def levels(run: Run) -> Check:
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
     text, two = level_text(run, worst), sure[worst]
     where = f" of {run.labels[worst]}" if len(sure) > 1 else ""
-    finding += f" of the {LEVELS[level_of(run, worst)]}; those{where}: {text(two.low)} and {text(two.high)}, the upper "
-    finding += f"{two.high / two.low:.2f} times the lower, with no start between {' and '.join(map(text, two.gap))}"
+    finding += f" of the {LEVELS[level_of(run, worst)]}; the levels{where}: {text(two.low)} and {text(two.high)}, "
+    finding += f"the upper {two.high / two.low:.2f} times the lower, "
+    finding += f"with no start between {' and '.join(map(text, two.gap))}"
     finding += f"; cases looked at: {looked_at}"
     advice = "read both levels, not a median between them; compare cases by their ratios in slices, or take more starts"
     return Check("levels", CAUTION, finding, advice)
@@ -538,8 +540,8 @@ def starts(run: Run) -> Check:
         advice = "the run was interrupted: measure the rest with -p resume true"
         return Check("starts", CAUTION, f"{len(run.ledger)} of {planned} planned starts are complete", advice)
     covers = f"their range covers the true median with a probability of {_chance(stats.coverage(fewest))}"
-    most = "" if fewest == int(run.cases["starts"].max()) else " at least"
-    finding = f"{fewest} starts of each case{most}: {covers}"
+    least = "" if fewest == int(run.cases["starts"].max()) else "at least "
+    finding = f"{least}{fewest} starts of each case: {covers}"
     if search := run.manifest.get("capacity"):  # which spends its starts where the decision is
         low, rates = search["low_per_s"], [probe["rate"] for probe in search["probes"]]
         confirming = sum(probe.get("confirms", False) for probe in search["probes"] if probe["rate"] == low)
@@ -606,11 +608,13 @@ def speed(run: Run) -> Check:
         return Check("speed", NOTHING, "the machine's speed was not probed in two blocks or more")
     each = ", ".join(f"{words} {found[work]:.0%}" for work, words in speeds.WORK.items())
     varied = percent_beside(found["all"], speeds.STEADY)
-    finding = f"the mean time of three works differed by {varied} between parts of the run, p10 to p90 (each: {each})"
+    finding = f"the mean time of the three speed probes differed by {varied} between parts of the run, "
+    finding += f"p10 to p90 (each: {each})"
     if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
         finding += f", with two levels: the slower takes {two.high / two.low:.2f} times as long"
-    advice = "times of different parts are of different speeds: compare cases by their ratios, measure in slices, set "
-    advice += "the governor to performance, end other work, or use a machine of your own; see python -m bench doctor"
+    advice = "times from different parts of the run are not comparable: compare cases by their ratios, measure in "
+    advice += "slices, set the governor to performance, end other work, or use a machine of your own; see python -m "
+    advice += "bench doctor"
     return outcome("speed", float(found["all"]) <= speeds.STEADY, finding, advice)
 
 
@@ -739,7 +743,8 @@ def order(run: Run) -> Check:
     finding = f"{run.labels[first.other]} divided by {run.labels[first.base]} is {first.same:.2f} on the same CPU and "
     finding += f"{first.split:.2f} with a CPU each"
     finding += f"; {len(found) - 1} more pairs of the {len(matched)} cases change their order" if len(found) > 1 else ""
-    return Check("order", CAUTION, finding, "the ranking holds for its placement only: name it, and choose by yours")
+    advice = "the ranking holds only for its placement: state the placement, and choose by the one you will use"
+    return Check("order", CAUTION, finding, advice)
 
 
 ALL: tuple[Callable[[Run], Check], ...] = (

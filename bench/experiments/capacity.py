@@ -126,13 +126,14 @@ def capacity(run: Run) -> list[Estimate]:
     """Return the highest rate that meets the SLO and the lowest that violates it, or why it is not known."""
     low, high = bracket(run)
     of, search = run.case(0), searched(run)
-    gaps = ", at the gaps of its recording, all longer or shorter by one factor" * (of.arrivals == "recorded")
+    gaps = ", with the gaps of its recording, all multiplied by one factor" * (of.arrivals == "recorded")
     subject = f"{of.system} {of.transport}, {counted(of.clients * of.callers, 'connection')}{gaps}"
     said: tuple[str, list[str]]
     if not (low and search["ended"]) and not machine_shows(run):
         said = "not known", why_machine(run)
     elif not search["ended"]:
-        said = "not known", [f"after {counted(len(probes(run)), 'start')} it is not certain near {quantity(high)}/s"]
+        starts = counted(len(probes(run)), "start")
+        said = "not known", [f"the result near {quantity(high)}/s is not certain after {starts}"]
     elif not low:
         said = "none", why_none(run)
     elif not search["confirmed"]:
@@ -149,7 +150,7 @@ def why_machine(run: Run) -> list[str]:
     tried, violated = control(run), int((~control(run)["met"]).sum())
     rate = quantity(tried["rate"].iloc[0])
     return [
-        f"this machine could not show it when this was measured: raw sockets violate it at {rate}/s in {violated} of "
+        f"this machine could not show it during this run: raw sockets violate it at {rate}/s in {violated} of "
         f"{len(tried)} starts",
         "nothing follows about the system",
     ]
@@ -391,7 +392,7 @@ def _cost_row(run: Run, of: Cost, at: str) -> dict[str, str]:
         f"CPU time per call {at}": ", ".join(spread.words(duration) for spread in of.cpu_us),
         f"voluntary context switches per call {at}": ", ".join(spread.words("{:.2f}".format) for spread in of.switches),
         "a switch between two threads": "not known" if math.isnan(of.switch_us) else duration(of.switch_us),
-        "share of the fall that the saved switches explain": share if of.falls else "no fall in every start",
+        "share of the fall that the saved switches explain": share if of.falls else "it does not fall in every start",
         "spinning until a request is due": pacing if of.role == "client" else "none",
     }
 

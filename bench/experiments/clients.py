@@ -58,7 +58,7 @@ second_in_burst = Contrast(RATE, of={"clients": 2}, over={"clients": 1}, where=S
 contrasts = (second_in_burst, second, gain)
 answer = (gain, Level(P50, {"clients": 1, **WINDOW}), Level("first_rtt_ns", {"clients": 1, **WINDOW}))
 claims = (
-    Claim("the resource with the largest demand of one client is the busiest of more clients", utilization, above=1),
+    Claim("the resource with the largest demand of one client is the busiest with more clients", utilization, above=1),
     Claim("the gain is within the ceiling that one client's demands set", gain, at_most=prediction.ceiling),
     Claim("the gain is within the number of CPUs", gain, at_most=prediction.cpus),
     Claim("two clients make at most twice the calls of one", second, at_most=2),

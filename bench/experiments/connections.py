@@ -271,7 +271,7 @@ def large(run: Run) -> Iterator[dict[str, object]]:
             "answered on the shared connection": numbers["same"],
             "answered on another": numbers.get("own", ""),
             "RTT of small calls, shared / own [95 % CI]": f"{ratio.words} ({ratio.range})" if ratio else "not known",
-            "compared": "yes" if ratio and difference(run, ratio) <= MOST_DIFFERENT else "no: too unlike numbers",
+            "compared": "yes" if ratio and difference(run, ratio) <= MOST_DIFFERENT else "no: numbers differ",
         }
 
 

@@ -128,7 +128,7 @@ def to_shortest(shown: Sequence[Row], known: Mapping[tuple[str, str], Interval])
         if ratio is not None:
             estimates.append(_divided(level, first, ratio))
         else:
-            apart = "; no ratio: measured apart, or another time" if place else ""
+            apart = "; no ratio: measured in other blocks, or another kind of time" if place else ""
             estimates.append(replace(level, ends=level.ends + apart))
     over = [
         Estimate(f"{of.name} at its rate", Interval(math.nan), of.over, "no time is reported")
@@ -158,7 +158,7 @@ def found(run: Run) -> list[Estimate]:
 
 answer = (Estimand("median", found),)
 
-NO_ROWS = "nothing is measured yet"
+NO_ROWS = "nothing has been measured yet"
 NO_TIMES = "no times: every case is overloaded, or its requests failed"
 LINES = ("-", "--", "-.", ":")
 

@@ -229,7 +229,7 @@ claims = (
     Claim("the median RTT is shorter with a server in C++ alone", server_alone, at_most=1),
     Claim("a client takes less CPU time per call in C++", client_cpu, at_most=1),
     Claim("a server takes less CPU time per call in C++", server_cpu, at_most=1),
-    Claim("several callers make more calls per second with a side in C++, or both", rate_gain, above=1),
+    Claim("several callers make more calls per second with one side or both in C++", rate_gain, above=1),
     Claim("several callers gain more from a server in C++ alone than from a client", server_over_client, above=1),
 )
 

@@ -41,7 +41,7 @@ def sweep(
     """
     chosen = [name for name in system if name != INSTRUMENT]
     if not chosen:
-        raise UsageError(f"{INSTRUMENT} goes along with every system: name another ({', '.join(systems.names())})")
+        raise UsageError(f"{INSTRUMENT} is measured with every system: name another ({', '.join(systems.names())})")
     shared: dict[str, Any] = {"placement": amount.where(), "hosts": amount.there}
     asked: dict[str, Any] = {"options": options, "target": target or None, "engine": engine}
     ways = [(name, by) for name in chosen for by in transports(name, transport, target, amount.there)]

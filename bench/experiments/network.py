@@ -190,7 +190,7 @@ contrasts = (added, between_hosts, others)
 answer = (added, between_hosts)
 claims = (
     Claim("the median RTT is longer over the veth pair than over loopback", added, above=1),
-    Claim("of two systems, the one that is slower over loopback is slower over another link too", same_order, above=1),
+    Claim("the slower of two systems over loopback is the slower one over another link, too", same_order, above=1),
 )
 
 
@@ -279,7 +279,7 @@ def order(run: Run, axes: Axes) -> None:
     separate_rows(axes, [len(rows) // len(systems) * place - 0.5 for place in range(1, len(systems))])
     name_rows(axes, [f"{case.system}: {words(case)}" for case, _ in rows])
     ratio_axis(axes)
-    axes.set_xlabel(f"median RTT over that of {run.case(rows[0][1].base).system}; bar: 95 % CI")
+    axes.set_xlabel(f"median RTT divided by that of {run.case(rows[0][1].base).system}; bar: 95 % CI")
 
 
 panels = {

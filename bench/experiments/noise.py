@@ -230,7 +230,7 @@ def drift(run: Run, axes: Axes) -> None:
     change, share = moved(run)
     axes.set_xlabel(
         f"time since the run began [s]; change from the first to the last third: {change:.1%},\n"
-        f"as large in {share:.0%} of {SHUFFLED:,} shuffled orders"
+        f"a change at least as large in {share:.0%} of {SHUFFLED:,} shuffled orders"
     )
     axes.set_title("Drift of the baseline, start by start")
 

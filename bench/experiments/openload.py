@@ -200,7 +200,7 @@ def against_load(run: Run, axes: Axes) -> None:
     scale(axes, run)
     if of_calls := {rate: names for rate, names in pooled.items() if names}:
         names = listed(sorted({name for names in of_calls.values() for name in names}))
-        note = f"{names} at {listed(of_calls)}/s: of all calls; band: 95 % CI, where they are enough"
+        note = f"{names} at {listed(of_calls)}/s: of all calls; band: 95 % CI, if there are enough"
         axes.set_xlabel(f"{axes.get_xlabel()}\n{note}")
     axes.set_ylabel("time per request; band: range over starts")
     axes.set_title("RTT and response time against offered rate")
@@ -238,7 +238,7 @@ def means(run: Run, axes: Axes) -> None:
         reached = is_settled(run, grid)
         axes.plot(grid[reached], model[reached], color=MODEL, ls="-.", lw=1.8, label="predicted (Pollaczek-Khinchine)")
         if not reached.all():
-            too_slow = "steady state, too slow for the window"
+            too_slow = "steady state, not reached in the window"
             axes.plot(grid[~reached], model[~reached], color=MODEL, ls=":", lw=1.2, label=too_slow)
     starts = run.ledger[run.ledger["case"].isin(rates_of(run))]
     mean_us = run.means_us("response").reindex(starts.index)
@@ -377,10 +377,10 @@ def freeze_rows(run: Run) -> pd.DataFrame:
     as_long = (calls["rtt_ns"] >= 1e6 * of.options["freeze_ms"]).groupby(calls["start"]).sum()
     values = {
         "length, share of each window": f"{duration(1e3 * of.options['freeze_ms'])}, {freeze_share(run, of):.0%}",
-        "users delayed by it or by its queue, predicted": f"{delayed:.0%}",
-        "quantiles of users that depend on it": f"above p{100 * (1 - delayed):.0f}" if delayed < 1 else "all",
-        "requests of users due during it, on average": f"{of.offered_per_s * of.options['freeze_ms'] / 1e3:.0f}",
-        "calls of the closed loop as long as it, most in a start": f"{int(as_long.max())}",
+        "users delayed by the freeze or its queue, predicted": f"{delayed:.0%}",
+        "quantiles of users that depend on the freeze": f"above p{100 * (1 - delayed):.0f}" if delayed < 1 else "all",
+        "requests due during the freeze, on average": f"{of.offered_per_s * of.options['freeze_ms'] / 1e3:.0f}",
+        "calls of the closed loop as long as the freeze, per start at most": f"{int(as_long.max())}",
     }
     p99 = {f"p99, {words}": duration(stats.quantile(us, 0.99)) for words, us in under_freeze(run).items()}
     return pd.DataFrame({"value": values | p99}).rename_axis("freeze, warm-up included")

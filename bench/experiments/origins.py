@@ -166,7 +166,7 @@ def conclusions(run: Run) -> list[Estimate]:
 
 def _estimate(of: Relation) -> Estimate:
     here, low, high = ratio_ends(*of.here[:3])
-    kind = "95 % CI" if of.is_paired else "ratio of medians, the ranges over starts allow"
+    kind = "95 % CI" if of.is_paired else "ratio of medians; possible within the ranges over starts:"
     subject = f"{of.conclusion}, {of.where} (published: {of.theirs:.3g})"
     return Estimate(subject, of.here, here, f"{kind} {low} to {high}; {of.verdict}")
 

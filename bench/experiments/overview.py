@@ -196,7 +196,7 @@ answer = (Contrast(P50, of=extremes, over=SOCKETS, by=ALIKE, where=ONE_CLIENT),)
 claims = (
     Claim("an RPC system adds time to raw sockets over the same transport", added, above=1),
     Claim("two clients make at most twice the calls per second of one", gain, at_most=2),
-    Claim("with a CPU each side raw sockets make more calls per second from C++ than from Python", native, above=1),
+    Claim("with a CPU for each side, raw sockets make more calls per second in C++ than in Python", native, above=1),
 )
 
 
@@ -330,7 +330,7 @@ def cpu_share(run: Run, case: int) -> str:
 
 def steady(run: Run, case: int) -> str:
     """Return whether most starts of a case reached steady state, as the check ``settled`` finds them."""
-    return "no, of most starts" if case in stationarity.unsteady(level_changes(run)) else "yes"
+    return "no, in most starts" if case in stationarity.unsteady(level_changes(run)) else "yes"
 
 
 panels = {

@@ -207,7 +207,7 @@ tables = {
         {
             "requests/s [range over starts]": RATE,
             "replies per second, in bytes [range over starts]": goodput,
-            "CPU time per request that is the client's": clients_part,
+            "client's share of the CPU time per request": clients_part,
         },
         BYTES,
         resource_and_workers,

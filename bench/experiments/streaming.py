@@ -103,7 +103,7 @@ def sweep(
     by = parameters.one_name(transport, "transport", ("ipc", "tcp"))
     own = parameters.mapping(options, "options")
     if own and len(names) != 1:
-        raise UsageError("options are of one system: name it, as in -p system http_aiohttp")
+        raise UsageError("options apply to one system: name it, as in -p system http_aiohttp")
     absent = absent_of(names)
     every: dict[str, Any] = {
         "payload_bytes": parameters.count(payload_bytes, "payload_bytes", 1_000_000),
@@ -426,7 +426,7 @@ def schedules(run: Run) -> pd.DataFrame:
     for case, row in numbered(paced(run)):
         late = "held back by delayed ACKs" if delayed_ack_stalls(run, case) else "behind"
         state = "on schedule" if case in on_schedule else late
-        rows.setdefault(row["system"], {}).setdefault(f"{state}, at so many streams", []).append(int(row["callers"]))
+        rows.setdefault(row["system"], {}).setdefault(f"{state}, numbers of streams", []).append(int(row["callers"]))
     return framed(
         {name: {state: listed(of) for state, of in states.items()} for name, states in rows.items()}, "system"
     )
@@ -457,7 +457,7 @@ def late_rows(run: Run) -> pd.DataFrame:
             "late at the server's timer, median": duration(of.pacing[0]),
             "from there to the client, median": duration(of.transit[0]),
             "timer's share of both": f"{of.pacing_share:.0%}",
-            "nine of ten gaps within, of the planned gap": "n/a" if math.isnan(p90) else duration(p90),
+            "p90 of the deviation from the planned gap": "n/a" if math.isnan(p90) else duration(p90),
         }
     return framed(rows, f"system, {counted(common(run) or 0, 'stream')}")
 

@@ -79,7 +79,7 @@ def sweep(
     """
     sizes = sorted(payload_bytes)
     if len(sizes) < 2:
-        raise UsageError("payload_bytes needs two numbers or more: the cost of a byte is a slope, such as [100, 64000]")
+        raise UsageError("payload_bytes needs two numbers or more, such as [100, 64000]: the cost of a byte is a slope")
     absent = absent_of(system)
     yield from itertools.starmap(Absent, absent.items())
     options = {name: variants(name) for name in system if name not in absent}

@@ -468,7 +468,7 @@ def draw_cdfs(axes: Axes, shown: Sequence[Distribution]) -> None:
         distribution_axes(axes)
         label = "RTT (marker: quantile; bar and |: range and median over starts)"
         if pooled := of_all_calls(item for of in shown for item in of.quantiles.items()):
-            label += f"\n{listed(pooled)} where a start has too few calls: of all calls, bar: 95 % CI"
+            label += f"\n{listed(pooled)} of all calls together, where a start has too few; bar: 95 % CI"
         axes.set_xlabel(label)
         return
     for y, of in enumerate(shown):
@@ -506,7 +506,7 @@ def quantile_axes(axes: Axes) -> None:
     for p in MARKS:
         _quantile_mark(axes, p, [], [], color=GREY, label=f"p{100 * p:g}")
     log_axis(axes.xaxis)
-    axes.set_xlabel("RTT: median over the starts; of all calls, where a start has too few: * p99, ** p90 and p99")
+    axes.set_xlabel("RTT: median over the starts; * p99, ** p90 and p99: of all calls (too few in a start)")
 
 
 BAR_APART = 0.08  # of the bars of neighbouring curves, in units of the scale of tails

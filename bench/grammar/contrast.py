@@ -159,8 +159,8 @@ def beside_medians(run: Run, found: Iterable[Ratio]) -> str:
     if not others:
         return ""
     return (
-        f"The medians have another ratio, outside the interval, for {few(others)}: ratios are Hodges-Lehmann medians "
-        "of the blocks' ratios."
+        f"The ratio of the two medians is outside the interval for {few(others)}: the ratios given are Hodges-Lehmann "
+        "medians of the blocks' ratios."
     )
 
 

@@ -14,10 +14,11 @@ def measured(run: Run) -> str:
         text = f"Each start of a case had fresh processes, and a window of its own ({windows(run)})."
         return f"{text} {_routers(run)}".strip()
     blocks, groups = run.plan.starts, run.ledger["turns_with"].value_counts()
-    each = "their" if groups.max() == len(run.plan.cases) else f"up to {groups.max()} cases at once had their"
+    which = "all cases" if groups.max() == len(run.plan.cases) else f"up to {groups.max()} cases at once"
     text = (
-        f"In each of {counted(blocks, 'block')} {each} processes started anew and took turns: {run.plan.slices} of "
-        f"each case are counted, {slicing.WARM_UPS} before them are warm-up. A ratio compares neighbouring slices."
+        f"In each of {counted(blocks, 'block')} the processes of {which} started anew and took turns: "
+        f"{run.plan.slices} of each case are counted, after {slicing.WARM_UPS} of warm-up. "
+        "A ratio compares neighbouring slices."
     )
     if alone := [run.labels[case] for case in run.plan.apart if run.case(case).system != "loopback"]:
         text += f" Measured in starts of their own, because they take no turns: {few(alone)}."
@@ -51,8 +52,8 @@ def turns(run: Run) -> str:
     found = interference(run)
     level, low, high = ratio_ends(*(getattr(found[worst], end) for end in ("middle", "low", "high")))
     return (
-        f"Interference: the median RTT of {run.labels[worst]} in its slices divided by that while the others sleep for "
-        f"longer is {level} (95 % CI {low} to {high}), which is the farthest from 1 of such ratios. {asleep}"
+        f"Interference: the median RTT of {run.labels[worst]} in its slices, divided by its median RTT while the "
+        f"others sleep for longer, is {level} (95 % CI {low} to {high}). No such ratio is farther from 1. {asleep}"
     )
 
 

@@ -38,5 +38,5 @@ def reached(run: Run, plan: Plan) -> str:
     return (
         f"{ended} after {run.plan.starts} of at most {plan.starts} blocks: {known} "
         f"(asked for: {plan.until_width:.2%}); each interval is computed at {run.confidence:.1%}, so that it covers "
-        f"with 95 % although the run could stop at {counted(len(due), 'look')}."
+        f"the true ratio in 95 % of runs although the run could stop at {counted(len(due), 'look')}."
     )

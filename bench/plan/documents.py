@@ -67,7 +67,7 @@ def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the name {quoted(twice)} stands twice in one object")
+        raise ValueError(f"the name {quoted(twice)} occurs twice in one object")
     return found
 
 

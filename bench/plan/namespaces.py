@@ -25,7 +25,7 @@ def is_asked(given: Mapping[str, Any]) -> bool:
 def checked(given: Mapping[str, Any], transport: str) -> dict[str, Any]:
     """Return ``Case.hosts`` with its link's rate; UsageError for what no link can be."""
     if others := [name for name in given if name != KEY]:
-        raise UsageError(f"namespaces are of this machine, so {others[0]} cannot be given with them: leave one out")
+        raise UsageError(f"namespaces are on this machine, so {others[0]} cannot be given with them: leave one out")
     if transport != "tcp":
         raise UsageError(f"a server in another network namespace is reached over tcp, not {transport}: give tcp")
     link = parameters.mapping(given[KEY], KEY)

@@ -37,7 +37,7 @@ def request(ask: Ask, filler: bytes) -> bytes:
 def asked(payload: bytes) -> Ask:
     """Return what a request asks for; TransportError for bytes that are no request, or ask for too much."""
     if len(payload) < LEAST_REQUEST:
-        raise TransportError(f"{len(payload)} bytes do not ask for replies: a request has at least {LEAST_REQUEST}")
+        raise TransportError(f"{len(payload)} bytes are no request for replies: it has at least {LEAST_REQUEST}")
     ask = Ask(*_HEAD.unpack_from(payload))
     allowed = (
         ask.replies <= MOST_REPLIES,
@@ -78,9 +78,9 @@ def wrong(content: bytes, number: int, ask: Ask) -> SystemFailedError:
     elif len(content) != ask.reply_bytes:
         what = f"reply {number:,} has {len(content):,} bytes instead of {ask.reply_bytes:,}"
     elif mark_of(content)[0] != number:
-        what = f"reply {mark_of(content)[0]:,} came where reply {number:,} was next"
+        what = f"reply {mark_of(content)[0]:,} came instead of reply {number:,}"
     else:
-        what = f"reply {number:,} has other bytes than it should"
+        what = f"reply {number:,} has the wrong bytes"
     return SystemFailedError(f"a stream is wrong: {what}; was the server started by this version?")
 
 

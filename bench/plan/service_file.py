@@ -544,7 +544,7 @@ def _check_order(service: Service, file: str, saved: set[str]) -> None:
     if not service.mix and service.once:
         raise SystemFileError(f"{file}: all requests are made once: leave once out of those that are measured")
     if unused := next((one.name for one in service.says.requests if one.weight != 1 and (one.once or in_turn)), ""):
-        raise SystemFileError(f"{file}: the weight of {unused} means nothing with once or in_turn: leave it out")
+        raise SystemFileError(f"{file}: the weight of {unused} has no effect with once or in_turn: leave it out")
     known, left = set[str](), [*service.once, *service.mix]
     while left:
         possible = next((request for request in left if not (request.names & saved) - known), None)

@@ -57,7 +57,7 @@ class _Loader(yaml.SafeLoader):
         if len(found) < len(node.value):
             names = [name.value for name, _ in node.value]
             twice = next((name for name in names if names.count(name) > 1), "of a number")
-            raise ValueError(f"the name {quoted(str(twice))} stands twice in one mapping")
+            raise ValueError(f"the name {quoted(str(twice))} occurs twice in one mapping")
         return found
 
     def construct_number(self, node: Any) -> int | float:

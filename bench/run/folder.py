@@ -65,12 +65,12 @@ class Folder:
         if type(version) is not int or not 1 <= version <= schema.VERSION:
             raise DataError(
                 f"{paths.shown(self.path / 'manifest.json')} has the version {quoted(str(version))}: this Roundtrip "
-                f"reads versions 1 to {schema.VERSION}; update it, or take the run from where it came from again"
+                f"reads versions 1 to {schema.VERSION}; update it, or copy the run from its source again"
             )
         if wrong := manifests.problem(content):
             raise DataError(
-                f"{paths.shown(self.path / 'manifest.json')} cannot be used: {harmless(wrong)}; take the run from "
-                "where it came from again, or move the folder away"
+                f"{paths.shown(self.path / 'manifest.json')} cannot be used: {harmless(wrong)}; copy the run from "
+                "its source again, or move the folder away"
             )
         self._look_at_folders()
         self._has_digests = self._are_there_digests(content)
@@ -93,7 +93,7 @@ class Folder:
                 if not stat.S_ISDIR(folder.lstat().st_mode):
                     raise DataError(
                         f"{paths.shown(folder)} is a link or a file, where a run has a folder; "
-                        "take the run from where it came from again, or move it away"
+                        "copy the run from its source again, or move it away"
                     )
 
     def _data_digest(self) -> str:
@@ -108,7 +108,7 @@ class Folder:
             self.altered.append(name)
         if self.is_verified:
             raise DataError(
-                f"{paths.shown(self.path / name)} {how}; take the run from where it came from again, measure it anew, "
+                f"{paths.shown(self.path / name)} {how}; copy the run from its source again, measure it anew, "
                 f"or look at it all the same: python -m bench show {self.id} --unverified"
             )
 

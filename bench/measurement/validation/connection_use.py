@@ -37,7 +37,7 @@ def check(case: Case, module: Any) -> None:
     if case.p99_bytes:
         _check_sizes(case, module)
     if case.message != BYTES and (case.large_bytes, case.p99_bytes) != (0, 0):
-        raise UsageError("sizes that vary are of opaque bytes: give message bytes")
+        raise UsageError("only opaque bytes can vary in size: give message bytes")
     if case.load == "open" and case.engine != "wire" and case.callers * case.outstanding > 1:
         _check_open(case, module)
 

@@ -111,7 +111,7 @@ def refuse(seconds: float, profile: str, what: str, instead: str) -> None:
         )
     if hours > 1 and profile != "full" and AGREED not in os.environ:
         raise UsageError(
-            f"{what} takes about {hours:.1f} hours: if that is meant, choose -p profile full, or bench run --yes; "
+            f"{what} takes about {hours:.1f} hours: if you want that, choose -p profile full, or bench run --yes; "
             f"else {instead}"
         )
 

@@ -47,7 +47,7 @@ def _check_service(case: Case) -> None:
     if case.engine not in ("library", "wire"):
         raise UsageError(f"{case.system} has no streams of replies by {case.engine}: give engine library or wire")
     if (case.replies, case.reply_bytes, case.gap_us) != (0, 0, 0):
-        raise UsageError(f"{case.system} is a service, which says itself what it sends: leave out replies and gaps")
+        raise UsageError(f"{case.system} is a service, whose file says what it sends: leave out replies and gaps")
 
 
 def has_wire(module: Any) -> bool:

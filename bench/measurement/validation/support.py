@@ -148,7 +148,7 @@ def _check_recorded(case: Case) -> None:
     """Refuse recorded arrivals where there is no recording with times, or no single client that replays it."""
     service = systems.service_of(case.system)
     if service is None or (recorded := service.recording) is None:
-        raise UsageError("arrivals recorded are those of a recording: name a service file that has one")
+        raise UsageError("arrivals recorded need a recording: name a service file that has one")
     if not sum(recorded.gaps_s):
         raise UsageError(f"the recorded requests of {case.system} have no times: write at_s, or other arrivals")
     if case.clients != 1:
