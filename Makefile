@@ -1,4 +1,5 @@
 # make figures: every notebook, into figures/ and data/executed/.   make lab: JupyterLab.
+# make setup: .venv, in about a minute; each other target does that first.
 # make test: the tests that need no other program.   make test-all: all tests, with Debian's programs.
 # make systems: the line that installs the programs of brokers and native systems.
 # make app: one page to try things on.   make site: gallery, notebooks, documents and API in build/site/, from stored runs.
@@ -10,10 +11,12 @@ BIN := .venv/bin
 READY := .venv/ready
 UV_LOCK := $(if $(filter uv,$(INSTALLER)),requirements/uv.txt)
 
-.PHONY: figures test test-all campaign lab app site systems lint benchmark calibrate reference student slides expected picture examples certificate lock proto clean
+.PHONY: setup figures test test-all campaign lab app site systems lint benchmark calibrate reference student slides expected picture gallery certificate lock proto clean
 
 figures: $(READY)
 	@$(BIN)/python -P -m bench run --all
+
+setup: $(READY)
 
 # Without the marker `slow`: arithmetic, plans, stored runs, checks, each system once, each notebook from its reference run.
 test: $(READY)
@@ -61,7 +64,7 @@ calibrate: $(READY)
 # accepted (clean revision, A/A ratio, blocks, speed) is measured again.
 reference: $(READY)
 	@$(BIN)/python -P -m bench reference $(NAMES)
-	$(MAKE) expected picture examples certificate
+	$(MAKE) expected picture gallery certificate
 
 # Which systems cannot be measured here, and the command that installs their programs.
 systems: $(READY)
@@ -82,9 +85,9 @@ expected: $(READY)
 picture: $(READY)
 	@$(BIN)/python docs/write.py picture
 
-# docs/examples: notebooks with the results of their reference runs, as Markdown.
-examples: $(READY)
-	@$(BIN)/python docs/site/build.py --examples
+# docs/gallery.md and docs/examples: what the stored run of each notebook found.
+gallery: $(READY)
+	@$(BIN)/python docs/gallery.py
 
 certificate: $(READY)
 	@$(BIN)/python docs/write.py certificate

@@ -9,7 +9,7 @@ from lint.tree import Finding, Piece, Tree, is_document, is_notebook, line_of, p
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 TABLE = re.compile(r"^(?:\|.*(?:\n|\Z))+", re.M)
 SITE = "docs/site/"  # its pages are read from the root, beside those that the site makes
-MADE_BY_THE_SITE = {"gallery.md", "api.md"}
+MADE_BY_THE_SITE = {"notebooks.md", "api.md"}
 SENDING = "CONTRIBUTING.md"
 
 

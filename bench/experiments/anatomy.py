@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from bench import systems
 from bench.analysis import anatomy
-from bench.analysis.anatomy import ROWS, Row, row_words
+from bench.analysis.anatomy import ROWS, Count, Row, row_words
 from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part
 from bench.errors import UsageError
 from bench.grammar import P50, Claim, Contrast, Level, Quantity, over_starts, way_of
@@ -319,6 +319,34 @@ def counts_table(run: Run) -> Iterator[Mapping[str, object]]:
             }
 
 
+@as_table("system")
+def totals_table(run: Run) -> Iterator[Mapping[str, object]]:
+    """Yield what each case does per call in all, the fewest system calls first; a whole number is exact."""
+    rows = []
+    for case in chosen(run, shown):
+        of_roles: dict[str, list[Count]] = {}
+        for of in anatomy.counts(run, case):
+            of_roles.setdefault(of.role, []).append(of)
+        calls = {role: [of for of in all_of if of.what not in NO_SYSTEM_CALLS] for role, all_of in of_roles.items()}
+        sent = {of.role: of.words for all_of in of_roles.values() for of in all_of if of.what == anatomy.SENT_BYTES}
+        every = [of for of_role in calls.values() for of in of_role]
+        sleeps = [of for all_of in of_roles.values() for of in all_of if of.what == anatomy.SLEEPS]
+        row = {"system": way_of(run, case), "system calls": in_all(every)}
+        row |= {f"{role}: system calls": in_all(of_role) for role, of_role in sorted(calls.items())}
+        row |= {f"{role}: bytes sent": sent.get(role, "") for role in ("client", "server")}
+        rows.append((sum(of.mean for of in every), row | {"sleeps": in_all(sleeps)}))
+    yield from (row for _, row in sorted(rows, key=lambda row: row[0]))
+
+
+NO_SYSTEM_CALLS = (anatomy.SENT_BYTES, anatomy.SLEEPS, anatomy.PREEMPTED)
+
+
+def in_all(counts: Sequence[Count]) -> str:
+    """Return the sum of counts per call: a whole number if each that is not rare is exact."""
+    is_exact = all(of.is_exact for of in counts if of.mean >= LEAST_COUNT)
+    return f"{sum(of.mean for of in counts if of.is_exact):.0f}" if is_exact else f"{sum(of.mean for of in counts):.1f}"
+
+
 tables = {
     "breakdown": rows_table,
     "added": added_table,
@@ -326,4 +354,5 @@ tables = {
     "slow": slow_table,
     "levels": levels_table,
     "counts": counts_table,
+    "totals": totals_table,
 }

@@ -1,11 +1,8 @@
-"""Build the site from stored runs: ``python docs/site/build.py [FOLDER] [--only NOTEBOOK ...]``, or ``--examples``.
+"""Build the site from stored runs: ``python docs/site/build.py [FOLDER] [--only NOTEBOOK ...]``.
 
 Every notebook that has a reference run is executed from it, and so is one that only looks at what others measured (it
 has no parameter ``source``); in two processes. Then Sphinx makes pages of all notebooks, of the documents in ``docs``
 and of the docstrings. No measurement is made anew, and nothing comes from a network.
-
-``--examples`` writes a few of the executed notebooks into ``docs/examples`` instead, as Markdown with pictures, which a
-web page of the repository shows.
 """
 
 import argparse
@@ -25,38 +22,21 @@ from pathlib import Path
 
 import nbformat
 import papermill
-from nbconvert import MarkdownExporter
 
-from bench.analysis import checks
 from bench.apps.unattended import execute
 from bench.errors import BenchError, UsageError
-from bench.grammar import figure as panels
-from bench.grammar import tables
-from bench.grammar.experiment import of_run
 from bench.plan import paths
 from bench.process.pipes import python
-from bench.run.folder import Folder
 from bench.run.frames import Run
 from bench.text import listed
+from docs import gallery
 
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parent.parent
 LINKED = ("bench", "docs", "papermill_params", "tests")  # folders whose files the documents link to
-EXAMPLES = ("latency", "compare")
-
-GALLERY = """# Gallery
-
-Each figure with its conclusion, its trust card, and the commands that redraw it and measure it on your machine. Figures
-and sentences are computed from the small stored runs that come with the project (`data/reference/`): nothing was
-measured for this page, and another machine has other numbers.
-
-"""
 
 EXECUTED = """This page shows ORIGIN.OWN_LOOP On your machine, `python -m bench run STEM` measures it and `make lab`
 opens it. Source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
-
-EXAMPLE = """> This page shows [STEM.ipynb](../../notebooks/STEM.ipynb) with the results of ORIGIN.OWN_LOOP
-> `python -m bench run STEM` measures it on your machine."""
 
 OWN_LOOP = "Your own instrument first"
 OF_OWN_LOOP = f" Only the loop below *{OWN_LOOP}* ran when this page was made."
@@ -64,44 +44,23 @@ OF_OWN_LOOP = f" Only the loop below *{OWN_LOOP}* ran when this page was made."
 AS_IT_IS = """This page shows the notebook as it is written, without results: it is interactive, or needs a run that is
 not stored. `make lab` opens it. Source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
 
-FIGURE = """## {title}
+CONTENTS = """# Notebooks, executed from their stored runs
 
-```{{image}} figures/{stem}.png
-:alt: {alt}
-```
-"""
+```{{toctree}}
+:maxdepth: 1
 
-CLAIM = """
-:::{{container}} claim
-{claim}
-:::
-
-<details class="trust-card">
-<summary>Trust card: checks passed {score}</summary>
-
-{card}
-
-</details>
-
-```sh
-python -m bench run {stem} -p source reference   # redraws this figure
-python -m bench run {stem}                       # measures it on your machine
+{list}
 ```
 """
 
 OWN_PLOT = "plot of the code above"
-
-WHERE = """
-Step by step: [the notebook](notebooks/{stem}.ipynb). Enlarged: [the figure](figures/{stem}.svg).
-Drawn from {origin}.
-"""
 
 
 def build(target: Path, only: list[str] | None = None) -> None:
     """Make the site in ``target``; with ``only`` the others are shown as they are written, without a figure."""
     pages = target.with_name(f"{target.name}-pages")
     _remove(target, holding=".doctrees")
-    _remove(pages, holding="gallery.md")
+    _remove(pages, holding="api.md")
     _lay_out(pages)
     os.environ |= {
         "ROUNDTRIP_HOME": str(ROOT),
@@ -111,9 +70,10 @@ def build(target: Path, only: list[str] | None = None) -> None:
     }
     notebooks = _notebooks()
     with tempfile.TemporaryDirectory(prefix="rt-") as scratch, _two_workers(scratch) as pool:
-        entries = pool.map(partial(_page, pages=pages, only=only), notebooks)
-        gallery = GALLERY + "\n".join(entries) + _contents(notebooks)
-    (pages / "gallery.md").write_text(gallery, "utf-8")
+        list(pool.map(partial(_page, pages=pages, only=only), notebooks))
+    (pages / "notebooks.md").write_text(
+        CONTENTS.format(list="\n".join(f"notebooks/{file.stem}" for file in notebooks)), "utf-8"
+    )
     (pages / "index.md").write_text(_doors(pages), "utf-8")
     sphinx = python("sphinx", "-q", "-W", "--keep-going", "-j", "2", "-c", str(SITE), str(pages), str(target))
     if subprocess.run(sphinx).returncode:
@@ -151,19 +111,14 @@ def _lay_out(pages: Path) -> None:
     (pages / "notebooks").mkdir(parents=True)
     shutil.copytree(ROOT / "notebooks", pages / "sources")
     for name in LINKED:
-        shutil.copytree(ROOT / name, pages / name, ignore=shutil.ignore_patterns("__pycache__", "site", "examples"))
+        shutil.copytree(ROOT / name, pages / name, ignore=shutil.ignore_patterns("__pycache__", "site"))
     for file in (*ROOT.glob("[A-Z]*"), *SITE.glob("*.md")):
         shutil.copy(file, pages)
-    readme = pages / "README.md"  # its examples are pages of their own here
-    readme.write_text(re.sub(r"docs/examples/(\w+)\.md", r"notebooks/\1.ipynb", readme.read_text("utf-8")), "utf-8")
-    (pages / "gallery.md").touch()
 
 
 def _notebooks() -> list[Path]:
-    """Return the notebooks in the order of the README, then the others."""
-    order = re.findall(r"\(notebooks/(\w+)\.ipynb\)", (ROOT / "README.md").read_text("utf-8"))
-    found = sorted(file for file in (ROOT / "notebooks").glob("[a-z]*.ipynb") if not file.stem.startswith("out"))
-    return sorted(found, key=lambda file: order.index(file.stem) if file.stem in order else len(order))
+    """Return the notebooks in the order of the gallery."""
+    return [ROOT / "notebooks" / f"{stem}.ipynb" for stem in gallery.ORDER]
 
 
 def _doors(pages: Path) -> str:
@@ -173,16 +128,11 @@ def _doors(pages: Path) -> str:
     return "".join(line for line, link in zip(lines, links, strict=True) if not link or (pages / link[1]).is_file())
 
 
-def _contents(notebooks: list[Path]) -> str:
-    return "\n".join(["\n```{toctree}\n:hidden:\n", *(f"notebooks/{file.stem}" for file in notebooks), "```\n"])
-
-
-def _page(notebook: Path, pages: Path, only: list[str] | None) -> str:
-    """Write a notebook's page, executed if it can be, and return its part of the gallery."""
-    stem, run, target = notebook.stem, _reference(notebook), pages / "notebooks" / notebook.name
+def _page(notebook: Path, pages: Path, only: list[str] | None) -> None:
+    """Write a notebook's page, executed if it can be."""
+    stem, run, target = notebook.stem, gallery.run_of(notebook.stem), pages / "notebooks" / notebook.name
     drawable = run is not None or "source" not in papermill.inspect_notebook(str(notebook))
-    is_shown = only is None or stem in only
-    if drawable and is_shown:
+    if drawable and (only is None or stem in only):
         execute([stem], False, {"source": "reference"} if run else {}, lambda text: None)
     else:
         shutil.copy(notebook, target)
@@ -194,7 +144,6 @@ def _page(notebook: Path, pages: Path, only: list[str] | None) -> str:
             cell.metadata.tags.append("hide-cell")
     made.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{note}}\n{note}\n:::"))
     nbformat.write(made, target)
-    return _entry(stem, made.cells[0].source.splitlines()[0].removeprefix("# "), run, pages, is_shown)
 
 
 def _note(text: str, stem: str, run: Run | None, made: nbformat.NotebookNode) -> str:
@@ -204,45 +153,6 @@ def _note(text: str, stem: str, run: Run | None, made: nbformat.NotebookNode) ->
     for name, value in fields.items():
         text = text.replace(name, value)
     return text
-
-
-def write_examples(target: Path) -> None:
-    """Write front notebooks, executed from their reference runs, into a folder as Markdown with their pictures.
-
-    The whole figure, which repeats the panels, is left out, and so are the answers of exercises.
-    """
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir()
-    with tempfile.TemporaryDirectory(prefix="rt-") as scratch:
-        for variable in ("ROUNDTRIP_FIGURES", "ROUNDTRIP_EXECUTED", "ROUNDTRIP_RUNS"):
-            os.environ[variable] = scratch
-        for stem in EXAMPLES:
-            execute([stem], False, {"source": "reference"}, lambda text: None)
-            made = nbformat.read(Path(scratch) / f"{stem}.ipynb", 4)
-            made.cells = [cell for cell in made.cells if not _is_left_out(cell)]
-            note = _note(EXAMPLE, stem, _reference(ROOT / "notebooks" / f"{stem}.ipynb"), made)
-            made.cells.insert(1, nbformat.v4.new_markdown_cell(note))
-            _put_pictures_into_files(made, target, stem)
-            (target / f"{stem}.md").write_text(_markdown(made), "utf-8")
-
-
-def _is_left_out(cell: nbformat.NotebookNode) -> bool:
-    is_figure = "bench.save(" in cell.source or cell.source.strip() == "## The figure"
-    return is_figure or "answer" in cell.metadata.get("tags", [])
-
-
-def _markdown(made: nbformat.NotebookNode) -> str:
-    """Return a notebook as Markdown whose links begin in ``docs/examples``, without styles and spare empty lines."""
-    text, _ = MarkdownExporter().from_notebook_node(made)
-    text = re.sub(r' style="[^"]*"', "", text)
-    text = text.replace("](../docs/", "](../")
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
-
-
-def _reference(notebook: Path) -> Run | None:
-    """Return the stored run that a notebook's figure can be drawn from, if there is one."""
-    folder = Folder(ROOT / "data" / "reference" / notebook.stem)
-    return Run(folder) if (folder.path / "manifest.json").is_file() else None
 
 
 def _origin(run: Run | None) -> str:
@@ -268,21 +178,6 @@ def _put_pictures_into_files(made: nbformat.NotebookNode, folder: Path, stem: st
         output.data = {"text/markdown": f"![{alt}]({file.name})"}
 
 
-def _entry(stem: str, title: str, run: Run | None, pages: Path, is_shown: bool) -> str:
-    """Return a figure with its claim, its trust card, and the commands that repeat it; nothing without a figure."""
-    drawn = (pages / "figures" / f"{stem}.png").is_file()
-    if run is None:
-        return (FIGURE + WHERE).format(stem=stem, title=title, alt=title, origin=_origin(run)) if drawn else ""
-    if not drawn:
-        if not is_shown:
-            return ""
-        panels.save(run)
-    card = tables.card(checks.check(run)).reset_index().to_html(index=False, border=0)
-    texts = {"claim": of_run(run).conclusion(run), "score": str(checks.tally(run)), "card": card}
-    text, alt = FIGURE + CLAIM + WHERE, panels.alt_text(run)
-    return text.format(stem=stem, title=title, alt=alt, origin=_origin(run), **texts)
-
-
 def main() -> None:
     """Read the arguments, build, and print where the site is."""
     parser = argparse.ArgumentParser(description="Build the site from stored runs; nothing is measured.")
@@ -290,15 +185,11 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="*", metavar="NOTEBOOK", help="execute and draw these; show the others as written"
     )
-    parser.add_argument("--examples", action="store_true", help="write docs/examples instead")
     given, began = parser.parse_args(), time.monotonic()
     target = given.folder.resolve()
     try:
-        if given.examples:
-            write_examples(ROOT / "docs" / "examples")
-        else:
-            build(target, given.only)
-            print(f"The site took {time.monotonic() - began:.0f} s. Open it: {(target / 'index.html').as_uri()}")
+        build(target, given.only)
+        print(f"The site took {time.monotonic() - began:.0f} s. Open it: {(target / 'index.html').as_uri()}")
     except BenchError as error:
         sys.exit(f"site: {error}")
 

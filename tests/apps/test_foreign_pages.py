@@ -71,7 +71,7 @@ def test_slides(executed, tmp_path):
 
 
 def test_the_site(executed, tmp_path, monkeypatch):
-    """A page of each notebook, and its part of the gallery, made by the site's own functions and by one Sphinx."""
+    """A page of each notebook, and of what its run found, made by the site's own functions and by one Sphinx."""
     spec = importlib.util.spec_from_file_location("site_build", ROOT / "docs" / "site" / "build.py")
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
@@ -79,19 +79,19 @@ def test_the_site(executed, tmp_path, monkeypatch):
     (pages / "notebooks").mkdir(parents=True)
     (pages / "figures").mkdir()
     monkeypatch.setenv("ROUNDTRIP_FIGURES", str(pages / "figures"))
-    stems, entries = ("latency", "clients"), []  # two names for two pages of the same notebook
+    stems = ("latency", "clients")  # two names for two pages of the same notebook
     for stem, (run, file) in zip(stems, executed, strict=True):
-        monkeypatch.setattr(build, "_reference", lambda notebook, run=run: run)
+        monkeypatch.setattr(build.gallery, "run_of", lambda stem, run=run: run)
         made = (pages / "notebooks" / f"{stem}.ipynb").write_bytes
         monkeypatch.setattr(build, "execute", lambda *given, made=made, file=file: made(file.read_bytes()))
-        entries.append(build._page(ROOT / "notebooks" / f"{stem}.ipynb", pages, None))
-    listed = "\n".join(f"notebooks/{stem}" for stem in stems)
-    index = "\n\n".join(["# Gallery", *entries, f"```{{toctree}}\n{listed}\n```\n"])
-    (pages / "index.md").write_text(index, "utf-8")
+        build._page(ROOT / "notebooks" / f"{stem}.ipynb", pages, None)
+        (pages / f"{stem}.md").write_text(build.gallery.page(stem, run), "utf-8")
+    listed = "\n".join(f"notebooks/{stem}\n{stem}" for stem in stems)
+    (pages / "index.md").write_text(f"# Gallery\n\n```{{toctree}}\n{listed}\n```\n", "utf-8")
     words = python("sphinx", "-q", "-c", str(build.SITE), str(pages), str(tmp_path / "site"))
     subprocess.run(words, check=True, capture_output=True)
     for stem, (run, _) in zip(stems, executed, strict=True):
-        for name in ("index.html", f"notebooks/{stem}.html"):
+        for name in (f"{stem}.html", f"notebooks/{stem}.html"):
             page = (tmp_path / "site" / name).read_text("utf-8")
             assert live(page) == [] and run.id in page
 

@@ -1,0 +1,33 @@
+"""The gallery: what the reference runs of today found, with pictures, for every notebook."""
+
+import re
+
+import pytest
+from conftest import ROOT
+from handmade import reference
+
+from docs import gallery
+
+DOCS = ROOT / "docs"
+WITH_RUN = [stem for stem in gallery.ORDER if gallery.run_of(stem) is not None]
+
+
+def test_the_gallery_has_every_notebook_once():
+    assert sorted(gallery.ORDER) == sorted(file.stem for file in (ROOT / "notebooks").glob("[a-z]*.ipynb"))
+    text = (DOCS / "gallery.md").read_text("utf-8")
+    assert [line for line in re.findall(r"<br>`(\w+)` \|$", text, re.M)] == gallery.ORDER
+
+
+@pytest.mark.parametrize("stem", WITH_RUN)
+def test_a_page_shows_the_reference_run_and_its_picture(stem):
+    text = (DOCS / "examples" / f"{stem}.md").read_text("utf-8")
+    assert reference(stem).id in text, "make gallery writes the pages anew"
+    assert re.findall(r"!\[[^\]]{20,}\]\((\S+)\)", text) == [f"{stem}.png"]
+    assert all((DOCS / "examples" / f"{stem}{end}.png").stat().st_size > 5_000 for end in ("", "-small"))
+
+
+def test_a_page_has_answer_tables_and_trust_card():
+    page, run = gallery.page("latency", reference("latency")), reference("latency")
+    assert page.startswith(f"# {gallery.question('latency')}") and run.id in page
+    assert "## Answer" in page and "<details><summary>Trust card: checks passed" in page and "| verdict |" in page
+    assert "](../glossary.md" in page and "](../docs/" not in page
