@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-from bench.apps import threads
 from bench.apps.failures import end, status_and_text
 from bench.text import plainly
 
@@ -99,7 +98,6 @@ def run(notebooks: tuple[str, ...], every: bool, yes: bool, parameters: tuple[tu
     parameters in the file; -p overrides them; notebook and figure are written under the scenario's name.
     All of them: python -m bench list --scenarios.
     """
-    threads.require("a notebook", *threads.FOR_A_NOTEBOOK)  # before what is slow to import
     from bench.apps.unattended import execute
 
     execute(list(notebooks), every, dict(parameters), echo, yes)
@@ -484,7 +482,6 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="plainly")
     try:
-        threads.require("a command", *threads.FOR_A_COMMAND)
         status = cli.main(arguments, prog_name="bench", standalone_mode=False)
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
