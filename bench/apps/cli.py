@@ -120,15 +120,8 @@ def runs() -> None:
 def show(run: str, unverified: bool, as_json: bool) -> None:
     """Show a run's plan, checks and results.
 
-    RUN is an id or a part of it, "latest", reference/NOTEBOOK, a folder that keep made, or a file that submit wrote.
+    RUN is an id or a part of it, "latest", reference/NOTEBOOK, or a folder that keep made.
     """
-    from bench.run import stored
-
-    if stored.is_file(run):  # what ``submit`` wrote
-        from bench.apps.classroom import opening
-
-        echo(opening.as_json(run) if as_json else opening.text(run))
-        return
     from bench.apps import listing
 
     echo((listing.run_json if as_json else listing.run_text)(run, not unverified))
