@@ -439,16 +439,16 @@ def keep(run: str, folder: Path) -> None:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["csv", "json", "hdr", "bmf", "perfetto", "junit", "openmetrics"]),
+    type=click.Choice(["csv", "json", "hdr", "perfetto", "junit", "openmetrics"]),
     default="csv",
-    help="csv: cases, starts and single calls; json: as show --json; hdr: HdrHistogram logs; bmf: for Bencher; "
+    help="csv: cases, starts and single calls; json: as show --json; hdr: HdrHistogram logs; "
     "perfetto: traced calls, for ui.perfetto.dev; junit: the checks as JUnit XML; openmetrics: for Prometheus.",
 )
 @click.option(
     "--out", type=FOLDER, metavar="FOLDER", help="Where the files go; a folder named after the run otherwise."
 )
 def export(run: str, kind: str, out: Path | None) -> None:
-    """Write RUN into files for other programs: tables, histograms, or a continuous benchmarking service."""
+    """Write RUN into files for other programs: tables, histograms, metrics."""
     from bench.apps import exporting
     from bench.apps.listing import opened
     from bench.plan import paths
