@@ -287,17 +287,7 @@ def calibrate(runs: int) -> int:
 @flag("--all", "every", help="Show the checks that are held in full too.")
 @flag("--capacity", help="Measure its capacity and how it behaves near it instead.")
 @flag("--schema", help="Print the JSON Schema of generator files, for an editor.")
-def certify(
-    generator: str | None,
-    connections: int,
-    seconds: float,
-    names: tuple[str, ...],
-    json_file: str | None,
-    figure: str | None,
-    every: bool,
-    capacity: bool,
-    schema: bool,
-) -> int:
+def certify(generator: str | None, capacity: bool, schema: bool, **asked: Any) -> int:
     """Test whether a load generator delivers the load that it is asked for, and reports true numbers.
 
     It is described by FILE.yaml, or by a file of this package, NAME, and loads a server here whose service times are
@@ -311,9 +301,9 @@ def certify(
     if not generator:
         raise click.UsageError(command_line.missing())
     if capacity:
-        command_line.measure_capacity(generator, seconds, json_file, figure, echo)
+        command_line.measure_capacity(generator, asked["seconds"], asked["json_file"], asked["figure"], echo)
         return 0
-    return command_line.certify(generator, connections, seconds, names, json_file, figure, every, echo)
+    return command_line.certify(generator, **asked, say=echo)
 
 
 @cli.command()
