@@ -337,22 +337,22 @@ def load(**asked: Any) -> None:
 
 
 @cli.command()
-@click.argument("what", metavar="RUN|FIGURE")
+@click.argument("figure")
+def explain(figure: str) -> None:
+    """Say where FIGURE comes from: which run it was drawn from, and how to draw or measure it again."""
+    from bench.apps.listing import figure_text
+
+    echo(figure_text(figure))
+
+
+@cli.command()
+@click.argument("run")
 @several("--case", "cases", help="A part of a case's label, as show prints it; repeatable. Else the first four.")
-def explain(what: str, cases: tuple[str, ...]) -> None:
-    """Say where the time goes in one call, or where a figure comes from.
+def trace(run: str, cases: tuple[str, ...]) -> None:
+    """Say where the time goes in one call: cases of RUN are measured again while the kernel's tracer records them."""
+    from bench.apps import tracing
 
-    Cases of RUN are measured again while the kernel's tracer records them. Of FIGURE: which run it was drawn from, and
-    how to draw or measure it again.
-    """
-    if Path(what).suffix in (".png", ".svg") or (Path(what).exists() and not Path(what).is_dir()):
-        from bench.apps.listing import figure_text
-
-        echo(figure_text(what))
-        return
-    from bench.apps import explaining
-
-    echo(explaining.text(what, cases, echo))
+    echo(tracing.text(run, cases, echo))
 
 
 @cli.command()
