@@ -28,7 +28,7 @@ def certify(
     name: str,
     connections: int,
     seconds: float,
-    wanted: Sequence[str],
+    names: Sequence[str],
     json_file: str | None,
     figure: str | None,
     every: bool,
@@ -37,7 +37,7 @@ def certify(
     """Certify a generator, write what is asked for; return the exit status. every: show what is held in full too."""
     _check_folders(json_file, figure)
     generator = generator_file.load(name)
-    chosen = _chosen(generator, scenarios.scenarios(connections, seconds, generator.says.protocol), wanted)
+    chosen = _chosen(generator, scenarios.scenarios(connections, seconds, generator.says.protocol), names)
     with _certifiable():
         found = certificate.certify(generator, chosen, say)
     say(f"\n{certificate_report.text(found, every)}")

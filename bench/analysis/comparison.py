@@ -173,14 +173,17 @@ def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -
     named: parts of labels; only cases whose label in A contains one of them are compared, if any is given. UsageError
     if no label does.
 
-    Runs of different machines are compared as ratios to the baseline of each, raw sockets; DataError where a run has
-    none, or where no case is in both.
+    DataError for runs of different machines, or where no case is in both.
     """
     if a.id == b.id:
         raise UsageError(f"both names mean run {a.id}: name two runs (compare.ipynb compares the cases of one run)")
-    unlike, pairs = machines(a) != machines(b), _pairs(a, b)
-    if unlike:
-        pairs = _with_baselines(a, b, pairs)
+    if machines(a) != machines(b):
+        raise DataError(
+            f"runs {a.id} and {b.id} are of different machines, so their times differ by what these are: compare their "
+            f"ratios, by python -m bench replicate {b.plan.notebook} --runs {b.id} --against FILE, where FILE holds "
+            f"the occasions of the other machine (--runs {a.id} --keep FILE)"
+        )
+    pairs = _pairs(a, b)
     chosen = [pair for pair in pairs if not named or any(part in a.labels[pair[0]] for part in named)]
     if not chosen:
         there = listed(a.labels[pair[0]] for pair in pairs)
@@ -190,7 +193,8 @@ def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -
         for name in QUANTITIES:
             if name == TAIL and (lacks(a, [case_a], name) or lacks(b, [case_b], name)):
                 continue
-            theirs, ours = (_logs(run, case, name, unlike).to_numpy() for run, case in ((a, case_a), (b, case_b)))
+            both = (values(run, case, name).dropna() for run, case in ((a, case_a), (b, case_b)))
+            theirs, ours = (np.log(of).to_numpy() for of in both)
             if len(theirs) and len(ours):
                 found.append(_of_groups(a.labels[case_a], name, theirs, ours, margin))
     return judged(found)
@@ -338,37 +342,6 @@ def values(run: Run, case: int, name: str) -> "pd.Series[float]":
     quantity = cpu_us_per_call(rows) if name == "cpu_us_per_call" else rows[name]
     by_block = quantity.set_axis(rows["block"])
     return by_block if by_block.index.is_unique else by_block.groupby(level="block").median()
-
-
-SHARED = ("transport", "placement", "payload_bytes", "clients")  # factors of a case and of its baseline
-
-
-def baseline(run: Run, case: int) -> int | None:
-    """Return the raw sockets that a case of another machine's run is divided by: under the same factors, else None."""
-    of = run.case(case)
-    return run.first(system="sockets", **{name: getattr(of, name) for name in SHARED})
-
-
-def _with_baselines(a: Run, b: Run, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pairs that both machines have raw sockets for, without these; DataError if there are none."""
-    found = []
-    for case_a, case_b in pairs:
-        bases = baseline(a, case_a), baseline(b, case_b)
-        if None not in bases and bases[0] != case_a:
-            found.append((case_a, case_b))
-    if not found:
-        raise DataError(
-            f"runs {a.id} and {b.id} are of different machines, and no case has raw sockets under the same factors in "
-            f"both ({listed(SHARED)}) to be divided by: measure them too"
-        )
-    return found
-
-
-@once
-def _logs(run: Run, case: int, name: str, normalised: bool = False) -> "pd.Series[float]":
-    """Return ln(quantity) of each start of a case, if normalised of its ratio to the baseline; index: block."""
-    base = baseline(run, case) if normalised else None
-    return np.log(values(run, case, name).dropna()) if base is None else ratios(run, base, case, name)
 
 
 def judge(low: float, high: float, margin: float, floor: float = 0.0) -> str:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bench import stats
-from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, TAIL, UNKNOWN, Comparison, lacks, machines
+from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, TAIL, UNKNOWN, Comparison, lacks
 from bench.errors import DataError, UsageError
 from bench.plan import parameters
 from bench.run.frames import Run
@@ -20,8 +20,6 @@ def differences(a: Run, b: Run) -> list[str]:
         value_a, value_b = (run.manifest["machine"].get(name) for run in (a, b))
         if value_a != value_b and name != "clock_cost_ns":
             lines.append(f"machine {name}: {value_a}, {value_b}")
-    if any("hosts" in run.manifest for run in (a, b)) and machines(a) != machines(b):
-        lines.append(f"hosts: {listed(machines(a))}; {listed(machines(b))}")
     for name in sorted(a.manifest["versions"].keys() | b.manifest["versions"].keys()):
         value_a, value_b = (run.manifest["versions"].get(name) for run in (a, b))
         if value_a != value_b and None not in (value_a, value_b):  # a run holds the versions of its own systems only

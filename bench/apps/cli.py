@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-from bench.apps import threads
 from bench.apps.failures import end, status_and_text
 from bench.text import plainly
 
@@ -99,7 +98,6 @@ def run(notebooks: tuple[str, ...], every: bool, yes: bool, parameters: tuple[tu
     parameters in the file; -p overrides them; notebook and figure are written under the scenario's name.
     All of them: python -m bench list --scenarios.
     """
-    threads.require("a notebook", *threads.FOR_A_NOTEBOOK)  # before what is slow to import
     from bench.apps.unattended import execute
 
     execute(list(notebooks), every, dict(parameters), echo, yes)
@@ -122,15 +120,8 @@ def runs() -> None:
 def show(run: str, unverified: bool, as_json: bool) -> None:
     """Show a run's plan, checks and results.
 
-    RUN is an id or a part of it, "latest", reference/NOTEBOOK, a folder that keep made, or a file that submit wrote.
+    RUN is an id or a part of it, "latest", reference/NOTEBOOK, or a folder that keep made.
     """
-    from bench.run import stored
-
-    if stored.is_file(run):  # what ``submit`` wrote
-        from bench.apps.classroom import opening
-
-        echo(opening.as_json(run) if as_json else opening.text(run))
-        return
     from bench.apps import listing
 
     echo((listing.run_json if as_json else listing.run_text)(run, not unverified))
@@ -247,7 +238,7 @@ def replicate(**asked: Any) -> None:
 @click.option("--run", metavar="RUN", help="Measure nothing: a run that has both probes.")
 @flag("--json", "as_json", help="As JSON.")
 def predict(run: str | None, as_json: bool) -> None:
-    """Measure two systems for two minutes: what a call of every other system is expected to take on this machine."""
+    """Measure two systems within three minutes: what a call of every other system is expected to take here."""
     from bench.apps import predicting
 
     echo(predicting.predict(run, as_json, say=lambda line: click.echo(line, err=True)))
@@ -296,17 +287,7 @@ def calibrate(runs: int) -> int:
 @flag("--all", "every", help="Show the checks that are held in full too.")
 @flag("--capacity", help="Measure its capacity and how it behaves near it instead.")
 @flag("--schema", help="Print the JSON Schema of generator files, for an editor.")
-def certify(
-    generator: str | None,
-    connections: int,
-    seconds: float,
-    names: tuple[str, ...],
-    json_file: str | None,
-    figure: str | None,
-    every: bool,
-    capacity: bool,
-    schema: bool,
-) -> int:
+def certify(generator: str | None, capacity: bool, schema: bool, **asked: Any) -> int:
     """Test whether a load generator delivers the load that it is asked for, and reports true numbers.
 
     It is described by FILE.yaml, or by a file of this package, NAME, and loads a server here whose service times are
@@ -320,9 +301,9 @@ def certify(
     if not generator:
         raise click.UsageError(command_line.missing())
     if capacity:
-        command_line.measure_capacity(generator, seconds, json_file, figure, echo)
+        command_line.measure_capacity(generator, asked["seconds"], asked["json_file"], asked["figure"], echo)
         return 0
-    return command_line.certify(generator, connections, seconds, names, json_file, figure, every, echo)
+    return command_line.certify(generator, **asked, say=echo)
 
 
 @cli.command()
@@ -356,22 +337,22 @@ def load(**asked: Any) -> None:
 
 
 @cli.command()
-@click.argument("what", metavar="RUN|FIGURE")
+@click.argument("figure")
+def explain(figure: str) -> None:
+    """Say where FIGURE comes from: which run it was drawn from, and how to draw or measure it again."""
+    from bench.apps.listing import figure_text
+
+    echo(figure_text(figure))
+
+
+@cli.command()
+@click.argument("run")
 @several("--case", "cases", help="A part of a case's label, as show prints it; repeatable. Else the first four.")
-def explain(what: str, cases: tuple[str, ...]) -> None:
-    """Say where the time goes in one call, or where a figure comes from.
+def trace(run: str, cases: tuple[str, ...]) -> None:
+    """Say where the time goes in one call: cases of RUN are measured again while the kernel's tracer records them."""
+    from bench.apps import tracing
 
-    Cases of RUN are measured again while the kernel's tracer records them. Of FIGURE: which run it was drawn from, and
-    how to draw or measure it again.
-    """
-    if Path(what).suffix in (".png", ".svg") or (Path(what).exists() and not Path(what).is_dir()):
-        from bench.apps.listing import figure_text
-
-        echo(figure_text(what))
-        return
-    from bench.apps import explaining
-
-    echo(explaining.text(what, cases, echo))
+    echo(tracing.text(run, cases, echo))
 
 
 @cli.command()
@@ -448,16 +429,16 @@ def keep(run: str, folder: Path) -> None:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["csv", "json", "hdr", "bmf", "perfetto", "junit", "openmetrics"]),
+    type=click.Choice(["csv", "json", "hdr", "perfetto", "junit", "openmetrics"]),
     default="csv",
-    help="csv: cases, starts and single calls; json: as show --json; hdr: HdrHistogram logs; bmf: for Bencher; "
+    help="csv: cases, starts and single calls; json: as show --json; hdr: HdrHistogram logs; "
     "perfetto: traced calls, for ui.perfetto.dev; junit: the checks as JUnit XML; openmetrics: for Prometheus.",
 )
 @click.option(
     "--out", type=FOLDER, metavar="FOLDER", help="Where the files go; a folder named after the run otherwise."
 )
 def export(run: str, kind: str, out: Path | None) -> None:
-    """Write RUN into files for other programs: tables, histograms, or a continuous benchmarking service."""
+    """Write RUN into files for other programs: tables, histograms, metrics."""
     from bench.apps import exporting
     from bench.apps.listing import opened
     from bench.plan import paths
@@ -484,7 +465,6 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="plainly")
     try:
-        threads.require("a command", *threads.FOR_A_COMMAND)
         status = cli.main(arguments, prog_name="bench", standalone_mode=False)
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()

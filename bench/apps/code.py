@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import systems
-from bench.child import outstanding, reply_streams, reply_streams_wire, structured_messages, timed_loops, wire
-from bench.child import wire_outstanding as several_on_wire
+from bench.child import structured_messages
+from bench.child.client import load_class, load_name
+from bench.child.outstanding import Pipelined
 from bench.child.retry_attempts import Requests
-from bench.child.retry_load import RetryLoad
 from bench.codecs.message_types import BYTES
 from bench.errors import BenchError
 from bench.plan import paths
@@ -23,8 +23,7 @@ from bench.run.frames import Run
 from bench.text import listed
 
 NATIVE = Path(systems.__file__).with_name("_native.hpp")
-LOOPS = {"open": "opened", "stream": "send_stream"}  # of timed_loops; for the other loads "closed"
-WIRE_LOOPS = {"closed": wire.ConnectionLoop.advance, "open": wire.pace, "reply_stream": reply_streams_wire.Flow.read}
+CALLS = {"stream": ("Sender", "send"), "reply_stream": ("StreamClient", "stream")}  # of other loads: Client.call
 
 
 @dataclass(frozen=True)
@@ -95,27 +94,21 @@ def of_case(case: Case) -> list[Piece]:
 
 def _functions(case: Case, module: Any) -> Iterator[Any]:
     """Yield the loop, what encodes a structured message, and the call."""
+    load = load_class(load_name(module, case))
+    timed = load.TIMED_OPEN if case.load == "open" else load.TIMED
     if case.load == "retry":
-        yield from (RetryLoad.load, Requests.next_attempt, *_wire(module.Wire))
+        yield from (*timed, Requests.next_attempt, *_wire(module.Wire))
     elif case.engine == "wire":
-        several = case.outstanding > 1
         is_service = case.load == "reply_stream" and hasattr(module, "StreamWire")
-        made_by = module.StreamWire if is_service else module.Wire
-        yield from (several_on_wire.Connection.advance if several else WIRE_LOOPS[case.load], *_wire(made_by))
-    elif case.load == "reply_stream":
-        calls = list(_calls(module, "StreamClient" if hasattr(module, "StreamClient") else "Client", "stream"))
-        is_async = inspect.isasyncgenfunction(calls[0]) or inspect.iscoroutinefunction(calls[0])
-        if getattr(module, "StreamClient", None) and getattr(module.StreamClient, "checks_messages", False):
-            yield from (reply_streams.receive_checked, *calls)
-        else:
-            yield from (reply_streams.receive_async if is_async else reply_streams.receive, *calls)
+        yield from (*timed, *_wire(module.StreamWire if is_service else module.Wire))
+    elif load is Pipelined and hasattr(module, "Multiplexed"):
+        yield from (*timed, module.Multiplexed.send, module.Multiplexed.receive)
     else:
-        calls = list(_calls(module, *(("Sender", "send") if case.load == "stream" else ("Client", "call"))))
-        is_async = inspect.iscoroutinefunction(calls[0])
-        if case.outstanding > 1 and case.load == "closed" and not is_async:
-            yield from (outstanding.Pipeline._run, module.Multiplexed.send, module.Multiplexed.receive)
-            return
-        yield getattr(timed_loops, LOOPS.get(case.load, "closed") + "_async" * is_async)
+        role, verb = CALLS.get(case.load, ("Client", "call"))
+        calls = list(_calls(module, role, verb))
+        is_async = inspect.iscoroutinefunction(calls[0]) or inspect.isasyncgenfunction(calls[0])
+        is_checked = getattr(getattr(module, role), "checks_messages", False)
+        yield timed[min(is_async + is_checked, len(timed) - 1)]
         yield from (*_encoding(case, module, is_async), *calls)
 
 

@@ -112,8 +112,7 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
     began, case = time.monotonic(), plan.cases[A]
     is_resumed = params.flag(given.get("resume", False), "resume")
     if "budget_s" in given:
-        begun = budget.begun(plan, given["budget_s"]) if is_resumed else None
-        plan = begun or budget.spend(plan, given["budget_s"], lambda pilot: Run(runner.run(pilot)), say)
+        plan = budget.spend(plan, given["budget_s"])
     estimate.refuse_too_long(plan)
     say(f"{case.system} over {case.transport}: {estimate.described(plan)}")
     unfinished = stored.unfinished(plan) if is_resumed else None

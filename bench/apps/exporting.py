@@ -18,13 +18,6 @@ from bench.run.frames import Run
 from bench.text import quoted
 
 TIMES = {"rtt": "round trips", "response": "response times, from when a request was due"}
-MEASURES = {  # of Bencher: the column of a case, and its unit in that of the measure
-    "latency": ("p50_rtt_us", 1e3),  # ns
-    "latency-p99": ("p99_rtt_us", 1e3),
-    "throughput": ("rate_per_s", 1.0),  # operations/s
-    "client-cpu": ("client_cpu_us_per_call", 1e3),  # ns per call
-    "server-cpu": ("server_cpu_us_per_call", 1e3),
-}
 
 Files = Iterator[tuple[str, bytes]]  # name and content
 
@@ -81,26 +74,6 @@ def _document(content: Any) -> bytes:
     return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
 
 
-def _bmf(run: Run) -> Files:
-    """Yield the cases in the Bencher Metric Format: medians over starts, with their ranges as lower and upper values.
-
-    The measures latency and throughput are Bencher's own, in ns and operations per second.
-    """
-    cases = {f"{run.plan.notebook}: {run.labels[case]}": _measures(run, case) for case in run.numbers}
-    yield "bmf.json", _document(cases)
-
-
-def _measures(run: Run, case: int) -> dict[str, dict[str, float]]:
-    known, is_paced = numbers.values(run, case), run.case(case).is_paced
-    found = {}
-    for measure, (column, scale) in MEASURES.items():
-        of = known.get(column.replace("rtt", "response") if is_paced else column)
-        if of:
-            ends = {"value": "median", "lower_value": "low", "upper_value": "high"}
-            found[measure] = {name: of[end] * scale for name, end in ends.items()}
-    return found
-
-
 def _hdr(run: Run) -> Files:
     """Yield a log for each case with single calls, one interval for each start; of open loads also response times."""
     for case in run.numbers:
@@ -140,7 +113,6 @@ FORMATS: dict[str, Callable[[Run], Files]] = {
     "csv": _csv,
     "json": _json,
     "hdr": _hdr,
-    "bmf": _bmf,
     "perfetto": _perfetto,
     "junit": _junit,
     "openmetrics": _openmetrics,

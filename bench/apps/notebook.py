@@ -47,7 +47,7 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
 
     ``namespace`` is a notebook's ``globals()``: the notebook's parameters are taken from it, and no other names.
     ``source`` is ``measure``, ``reference`` (the small run that comes with the project) or a run's id.
-    With ``budget_s`` starts and windows are chosen for that many seconds in all.
+    With ``budget_s`` there are as many starts as fit into that many seconds in all.
     Prints beforehand what will be measured and how long that takes; UsageError names an unknown parameter.
     """
     parameters = _asked(notebook, namespace or {}, parameters)
@@ -60,7 +60,9 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
         return _load(notebook, "reference", parameters)
     plan, is_resumed = experiment(notebook).plan(**parameters), flag(resume, "resume")
     if literal(budget_s) is not None:
-        plan = _budgeted(plan, budget_s, is_resumed, parameters)
+        if literal(parameters.get("starts")) is not None:
+            raise UsageError("budget_s chooses starts: give one of them, not both")
+        plan = budget.spend(plan, budget_s)
     estimate.refuse_too_long(plan)
     print(estimate.described(plan), flush=True)
     show_hosts(plan)
@@ -130,14 +132,6 @@ def _run(plan: Plan, unfinished: Folder | None = None, parameters: dict[str, Any
     if plan.until_width:
         print(precision.reached(run, plan))
     return run
-
-
-def _budgeted(plan: Plan, budget_s: object, again: bool, parameters: dict[str, Any]) -> Plan:
-    """Return the plan that a budget allows, or the unfinished one of the same budget, which is resumed."""
-    for name in ("starts", "window_s"):
-        if literal(parameters.get(name)) is not None:
-            raise UsageError(f"budget_s chooses {name}: give one of them, not both")
-    return (budget.begun(plan, budget_s) if again else None) or budget.spend(plan, budget_s, _run)
 
 
 def _to_resume(plan: Plan) -> Folder | None:

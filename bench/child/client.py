@@ -134,9 +134,8 @@ def make_load(system: Any, options: Any, server: Connect, spec: ClientSpec) -> A
     if (name := load_name(system, case)) == "Load":
         payloads = timed_loops.make_payloads(case.payload_bytes, spec.seed)
         return system.Load(server.address, options, payloads, case.callers, case.calls_per_caller)
-    module, kind = name.rsplit(".", 1)
     asked = server if name in READ_CPU_TIMES else server.address
-    return getattr(importlib.import_module(f"bench.child.{module}"), kind)(system, options, asked, spec)
+    return load_class(name)(system, options, asked, spec)
 
 
 def load_name(system: Any, asked: Case) -> str:
@@ -168,6 +167,16 @@ def load_name(system: Any, asked: Case) -> str:
         case "closed", _ if systems.makes_calls(system, asked.options):
             return "Load"
     return "loads.Callers"
+
+
+def load_class(name: str) -> Any:
+    """Return the class that ``load_name`` names.
+
+    ``TIMED`` of a load's class, of an open load ``TIMED_OPEN``, are the functions that time its calls: of a blocking
+    client, an ``async`` one, and one whose messages are checked; or the one of all.
+    """
+    module, kind = name.rsplit(".", 1)
+    return getattr(importlib.import_module(f"bench.child.{module}"), kind)
 
 
 def get_ready(channel: Channel, spec: ClientSpec, load: Any, server_thread: ServerThread | None) -> None:

@@ -45,6 +45,8 @@ class Callers:
     Several callers are threads, or tasks of one event loop where the system's ``call`` is ``async def``.
     """
 
+    TIMED = timed_loops.closed, timed_loops.closed_async
+    TIMED_OPEN = timed_loops.opened, timed_loops.opened_async
     kind: Any = Caller  # what makes one of the callers
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:

@@ -12,6 +12,8 @@ from bench.process.spec import ClientSpec
 class Sending:
     """The sender, a load as ``bench.child.loads.Callers``."""
 
+    TIMED = timed_loops.send_stream, timed_loops.send_stream_async
+
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         self._sender = system.Sender(address, options)
         awaits = is_async(system.Sender, "send")

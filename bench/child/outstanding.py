@@ -92,6 +92,8 @@ class SharedClients:
 class Awaited(SharedClients):
     """The load of a process with an asynchronous library: a task for each slot, on the client of its connection."""
 
+    TIMED = (timed_loops.closed_async,)
+
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         super().__init__(system, options, address, spec, event_loops.factory(options))
         depth, most = spec.case.outstanding, spec.case.calls_per_caller
@@ -232,6 +234,8 @@ class SequentialConnection:
 
 class Pipelined:
     """The load of a process with a blocking library: a thread for each connection, which has all its slots."""
+
+    TIMED = (Pipeline._run,)
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         self._payloads, most, depth = Payloads(system, options, spec), spec.case.calls_per_caller, spec.case.outstanding

@@ -106,6 +106,8 @@ class OpenSlot:
 class OpenOutstanding(SharedClients):
     """The open load of a process with an asynchronous library: ``callers`` connections, some slots on each."""
 
+    TIMED_OPEN = (OpenSlot._call,)
+
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         super().__init__(system, options, address, spec, loop_factory=event_loop.make)
         self._due, self._spun_ns = schedule(spec), 0

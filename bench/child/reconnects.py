@@ -16,6 +16,8 @@ from bench.process.spec import ClientSpec, Connect
 class Reconnects:
     """The load of a process that opens connections one at a time, with the methods of ``Callers``."""
 
+    TIMED = timed_loops.closed, timed_loops.closed_async
+
     def __init__(self, system: Any, options: Any, server: Connect, spec: ClientSpec) -> None:
         self._make: Any = functools.partial(system.Client, server.address, options)
         self._pids = server.pids, server.router_pids

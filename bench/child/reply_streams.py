@@ -169,6 +169,8 @@ def report_of(callers: Sequence[Any]) -> LoadReport:
 class ReplyStreams:
     """The streams of a process, ``spec.case.callers`` at once."""
 
+    TIMED = receive, receive_async, receive_checked
+
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         allow_many_files()
         ask = Ask(spec.case.replies, spec.case.reply_bytes, 1000 * spec.case.gap_us)

@@ -209,6 +209,8 @@ class Messages(Flow):
 class WireStreams:
     """The streams of a process on bare connections, ``spec.case.callers`` at once."""
 
+    TIMED = (Flow.read,)
+
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         allow_many_files()
         ask = Ask(spec.case.replies, spec.case.reply_bytes, 1000 * spec.case.gap_us)

@@ -57,6 +57,8 @@ class RetryLoad:
                 now = clock()
         self._took_s = (clock() - at_ns) / 1e9
 
+    TIMED = (load,)
+
     def _wait(self, most_ns: int) -> None:
         """Wait for replies, for room to send, or until the time is over; take in what has come."""
         writing = [connection for connection in self._connections if connection.outgoing]

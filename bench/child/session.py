@@ -51,6 +51,8 @@ class Session(NamedTuple):
 class Sessions:
     """The load of a process that runs client processes one at a time, with the methods of ``Callers``."""
 
+    TIMED = timed_loops.closed, timed_loops.closed_async
+
     def __init__(self, system: Any, options: Any, server: Connect, spec: ClientSpec) -> None:
         self._system, self._options, self._address, self._spec = system, options, server.address, spec
         self._server_pids = server.pids

@@ -183,6 +183,8 @@ def script_of(wire: Any, payloads: Payloads) -> Script:
 class WireLoad:
     """The load of a process, closed or open, with the methods of ``Callers``; ``connections``: a caller each."""
 
+    TIMED, TIMED_OPEN = (ConnectionLoop.advance,), (pace,)
+
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         allow_connections(spec.case.callers)
         make = functools.partial(system.Wire, address, options)

@@ -187,6 +187,8 @@ class Connection:
 class WireOutstanding:
     """The closed load of a process, with the methods of ``bench.child.loads.Callers``."""
 
+    TIMED = (Connection.advance,)
+
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         allow_connections(spec.case.callers)
         make = functools.partial(system.MultiplexedWire, address, options)

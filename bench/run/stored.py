@@ -80,22 +80,12 @@ def find(name: str) -> Folder:
             "a checkout of Roundtrip holds all of them: name it in ROUNDTRIP_HOME"
         )
     folders = [folder for folder in all_runs() if name in ("", "latest") or name in folder.id]
-    if not folders and is_file(name):
-        raise DataError(
-            f"{quoted(name)} is a file and no run's folder: `python -m bench show` can read it if `submit` wrote it; "
-            "it has no single calls, so ask for the folder that `python -m bench keep` makes"
-        )
     if not folders:
         where = paths.shown(paths.runs())
-        raise DataError(f"no run {quoted(name)} in {where}; `python -m bench runs` lists those there are")
+        is_file = os.path.isfile(name)  # noqa: PTH113
+        submitted = "; if `submit` wrote this file, put it into a folder for classroom.ipynb" if is_file else ""
+        raise DataError(f"no run {quoted(name)} in {where}; `python -m bench runs` lists those there are{submitted}")
     return folders[-1]
-
-
-def is_file(name: str) -> bool:
-    """Return whether a name is that of a file, and so of no run."""
-    with contextlib.suppress(OSError):  # of a name too long, or in a folder that is closed to this user
-        return Path(name).is_file()
-    return False
 
 
 def of_plan(plan: Plan) -> list[Folder]:

@@ -1,18 +1,15 @@
-"""Nested variance components, and the cheapest plan of repetitions for a budget.
+"""Nested variance components.
 
 Source: Kalibera & Jones 2013, "Rigorous Benchmarking in Reasonable Time". Levels from inner to outer: calls in a
 window, windows (here: parts of a window) in a start, starts.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bench.stats.quantiles import Array
-
-MOST_PARTS = 1000  # that are proposed at most
 
 
 @dataclass(frozen=True)
@@ -39,10 +36,3 @@ def nested(starts: Sequence[Array]) -> Components:
     outside = float(np.var([np.mean(values) for values in starts], ddof=1))
     repeats = float(np.mean([len(values) for values in starts]))
     return Components(inside, max(0.0, outside - inside / repeats))
-
-
-def best_parts(of: Components, part_s: float, start_s: float) -> int:
-    """Return how many parts of a window one start is worth: ceil(sqrt(c2/c1 * T1^2/T2^2))."""
-    if not of.starts:
-        return MOST_PARTS
-    return max(1, min(MOST_PARTS, math.ceil(math.sqrt(start_s / part_s * of.parts / of.starts))))

@@ -148,28 +148,11 @@ def test_too_few_starts_decide_nothing_and_say_how_many_would():
     assert one.verdict == UNKNOWN and one.more_starts >= 6
 
 
-def machine(run, name):
-    run.manifest["machine"] = run.manifest["machine"] | {"machine_id": name}
-    return run
-
-
-def test_unlike_machines_are_compared_by_their_sockets_or_not_at_all():
-    pair = [*ONE, Case("sockets", "ipc")]
-    a, b = handmade(pair, [100, 20]), machine(handmade(pair, [200, 40]), "other")
-    found = compare(a, b)
-    assert p50([one for one in found if "zeromq" in one.case]).ratio == pytest.approx(1, abs=0.01)
-    assert any("machine machine_id: 0, other" in line for line in verdicts.differences(a, b))
-    with pytest.raises(DataError, match="sockets"):
-        compare(handmade(ONE, [100]), machine(handmade(ONE, [100]), "other"))
-
-
-def test_of_unlike_machines_each_case_is_divided_by_sockets_under_its_own_factors():
-    cases = [Case(system, "ipc", placement=place) for system in ("sockets", "zeromq") for place in ("same", "split")]
-    a = handmade(cases, [10, 20, 30, 60])
-    b = machine(handmade(cases, [10, 80, 30, 240]), "other")  # its CPUs are farther from each other
-    found = compare(a, b)
-    assert {one.case for one in found} == {a.labels[2], a.labels[3]}
-    assert all(one.ratio == pytest.approx(1, abs=0.01) for one in found if one.quantity == "p50 RTT")
+def test_runs_of_different_machines_are_not_compared_and_what_compares_them_is_named():
+    a, b = handmade(ONE, [100]), handmade(ONE, [100])
+    b.manifest["machine"] = b.manifest["machine"] | {"machine_id": "other"}
+    with pytest.raises(DataError, match=f"different machines.*bench replicate latency --runs {b.id} --against"):
+        compare(a, b)
 
 
 def test_runs_of_two_sources_are_compared_source_by_source_and_twins_once():

@@ -42,6 +42,7 @@ def test_every_system_shows_its_call_as_its_file_has_it(system):
         (Case("sockets", "tcp"), ["closed", "caller", "Client"]),
         (Case("sockets", "tcp", load="open", offered_per_s=5), ["opened", "caller", "Client"]),
         (Case("grpc_aio", "tcp", load="open", offered_per_s=5), ["opened_async", "call"]),
+        (Case("grpc_aio", "tcp", load="open", offered_per_s=5, callers=2), ["_call", "call"]),
         (Case("zeromq", "ipc", load="stream"), ["send_stream", "Sender"]),
         (
             Case("zeromq", "ipc", options={"codec": "json"}, message="items"),

@@ -61,7 +61,7 @@ COMMANDS = [line.split() for line in (
     "submit reference/latency --yes -o /dev/null/{}", "run {}", "run latency {}", "{}", "list {}", "prepare {}",
     "calibrate --runs {}", "serve {} tcp://127.0.0.1:0", "serve sockets {}", "serve sockets ipc:///dev/null -o {}",
     "capacity {}", "serve sockets ipc:///dev/null --mode {}", "capacity zeromq ipc --objective {}",
-    "capacity zeromq ipc --first {}", "run classroom -p folder {}",
+    "capacity zeromq ipc --first {}", "run classroom -p folder {}", "trace {}",
 )]  # fmt: skip
 MEASURING = (  # where something would be measured, executed, installed or served
     "bench.apps.unattended._execute_one", "bench.measurement.capacity_search.find", "bench.measurement.serve._serve",

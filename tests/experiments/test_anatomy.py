@@ -4,7 +4,7 @@ import pytest
 
 from bench.analysis import anatomy
 from bench.analysis.anatomy import ROWS
-from bench.apps import explaining, perfetto
+from bench.apps import perfetto, tracing
 from bench.errors import UsageError
 from bench.experiments import anatomy as experiment
 from bench.grammar.experiment import experiment as named
@@ -81,7 +81,7 @@ def test_without_the_right_to_trace_it_says_what_to_do(monkeypatch: pytest.Monke
     monkeypatch.setattr(trace, "why_not", lambda: "tracing takes the rights of root")
     assert experiment.why_not() == "tracing takes the rights of root"
     with pytest.raises(UsageError, match="-p source reference"):
-        explaining.text("reference/placement", (), print)
+        tracing.text("reference/placement", (), print)
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,15 @@ def test_without_the_right_to_trace_it_says_what_to_do(monkeypatch: pytest.Monke
     ],
 )
 def test_which_cases_can_be_explained(case: Case, *, expected: bool) -> None:
-    assert explaining.can_be_traced(case) is expected
+    assert tracing.can_be_traced(case) is expected
 
 
 def test_a_run_without_such_cases_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace, "why_not", lambda: None)
     with pytest.raises(UsageError, match="no case that can be traced"):
-        explaining.text("reference/retries", (), print)
+        tracing.text("reference/retries", (), print)
     with pytest.raises(UsageError, match="has nothing in its name"):
-        explaining.text("reference/placement", ("nothing",), print)
+        tracing.text("reference/placement", ("nothing",), print)
 
 
 def test_traces_for_a_viewer_have_spans_of_every_role_and_arrows_in_pairs(run: Run) -> None:

@@ -204,7 +204,6 @@ def test_nested_variance_finds_what_was_put_in():
     found = variance.nested(starts)
     assert found.parts == pytest.approx(1, rel=0.05) and found.starts == pytest.approx(100, rel=0.1)
     assert found.share == pytest.approx(0.99, abs=0.01)
-    assert variance.best_parts(found, 1, 1) == 1
     assert variance.nested([random.normal(size=50) for _ in range(200)]).share < 0.01
 
 

@@ -1,4 +1,4 @@
-"""``bench explain RUN``: cases of a stored run are measured again, traced, to say where the time goes in one call."""
+"""``bench trace RUN``: cases of a stored run are measured again, traced, to say where the time goes in one call."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
