@@ -34,7 +34,7 @@ _COLUMNS = (
 def _row(folder: Folder) -> dict[str, Any] | None:
     """Return a run's row; None, with a warning on stderr, for a folder that cannot be read."""
     try:
-        manifest, plan, done = folder.manifest(), folder.plan(), folder.done()
+        manifest, plan, done = folder.stored_manifest(), folder.plan(), folder.done()
     except (DataError, KeyError, TypeError) as reason:
         print(f"left out {folder.id}: {reason}", file=sys.stderr)
         return None

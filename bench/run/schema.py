@@ -28,7 +28,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-VERSION = 2  # 1: files without digests
+VERSION = 3  # 1: without digests; 2: with digests of each file too
 
 
 def _field(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:
