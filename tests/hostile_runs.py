@@ -5,7 +5,7 @@ import json
 from handmade import file_by_file, handmade
 
 from bench.plan.case import Case
-from bench.run import integrity, schema
+from bench.run import schema
 from bench.run.folder import Folder
 from bench.run.frames import Run
 
@@ -38,5 +38,5 @@ def hostile(text, notebook="latency"):
         row["options"] = json.dumps(manifest["plan"]["cases"][row["case"]]["options"], sort_keys=True)
         samples = folder.read_file(folder.path / "samples" / file.name, "samples")
         folder._write(file.stem, {"ledger": schema.make("ledger", [row]), "samples": samples})
-    folder.write_manifest(manifest | {"data_digest": integrity.of_folder(folder.path)})
+    folder.write_manifest(manifest | {"data_digest": folder.data_digest()})
     return Run(Folder(folder.path))

@@ -115,16 +115,15 @@ def runs() -> None:
 
 @cli.command()
 @click.argument("run", default="latest")
-@flag("--unverified", help="Show a run whose files were altered too; its card then says INVALID.")
 @JSON(help="Print one JSON document instead of text.")
-def show(run: str, unverified: bool, as_json: bool) -> None:
+def show(run: str, as_json: bool) -> None:
     """Show a run's plan, checks and results.
 
     RUN is an id or a part of it, "latest", reference/NOTEBOOK, or a folder that keep made.
     """
     from bench.apps import listing
 
-    echo((listing.run_json if as_json else listing.run_text)(run, not unverified))
+    echo((listing.run_json if as_json else listing.run_text)(run))
 
 
 @cli.command()
@@ -440,11 +439,12 @@ def keep(run: str, folder: Path) -> None:
 def export(run: str, kind: str, out: Path | None) -> None:
     """Write RUN into files for other programs: tables, histograms, metrics."""
     from bench.apps import exporting
-    from bench.apps.listing import opened
     from bench.plan import paths
+    from bench.run import stored
+    from bench.run.frames import Run
 
-    opened_run = opened(run)
-    for file in exporting.export(opened_run, kind, out or Path(opened_run.id)):
+    found = Run(stored.find(run))
+    for file in exporting.export(found, kind, out or Path(found.id)):
         echo(paths.shown(file))
 
 

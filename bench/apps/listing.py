@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench import codecs, systems
 from bench.apps import repeat, scenarios
@@ -17,9 +17,6 @@ from bench.process import environments
 from bench.run import stored
 from bench.run.folder import Folder
 from bench.text import duration, listed, quoted, unmarked
-
-if TYPE_CHECKING:
-    from bench.run.frames import Run  # slow to import
 
 MOST_BYTES = 100_000_000  # of a figure
 
@@ -128,32 +125,24 @@ def _system_text(name: str) -> str:
     return "\n".join(lines)
 
 
-def run_json(name: str, is_verified: bool = True) -> str:
+def run_json(name: str) -> str:
     """Return a run as one JSON document, as ``numbers.document`` makes it."""
     from bench.apps import numbers
-
-    return json.dumps(numbers.document(opened(name, is_verified)), indent=1, allow_nan=False)
-
-
-def opened(name: str, is_verified: bool = True) -> "Run":
-    """Return a run all of whose files were read; DataError for an altered one, unless it need not be verified."""
     from bench.run.frames import Run
 
-    folder = stored.find(name)
-    folder.is_verified = is_verified
-    folder.look_at_all()
-    return Run(folder)
+    return json.dumps(numbers.document(Run(stored.find(name))), indent=1, allow_nan=False)
 
 
-def run_text(name: str, is_verified: bool = True) -> str:
-    """Return a run's plan, machine, checks and results; of an altered run only if it need not be verified."""
+def run_text(name: str) -> str:
+    """Return a run's plan, machine, checks and results."""
     from bench.analysis import checks, earlier
     from bench.analysis import per_host as machines
     from bench.grammar import tables
     from bench.grammar.experiment import of_run
     from bench.measurement.validation.estimate import described
+    from bench.run.frames import Run
 
-    run = opened(name, is_verified)
+    run = Run(stored.find(name))
     manifest = run.manifest
     lines = [f"run       {run.id}", f"plan      {described(run.plan)}", f"created   {manifest['created']}"]
     lines += [f"machine   {json.dumps(manifest['machine'])}", f"versions  {json.dumps(manifest['versions'])}"]

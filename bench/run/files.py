@@ -105,6 +105,6 @@ def as_table(content: bytes, name: str) -> pa.Table:
 def unreadable(file: Path, reason: object) -> DataError:
     """Return the error for a file of one start."""
     return DataError(
-        f"cannot read {paths.shown(file)}: {reason}; copy the run from its source again, or move this file "
-        "away: -p resume true then measures its start again"
+        f"cannot read {paths.shown(file)}: {reason}; copy the run from its source again, or move "
+        f"ledger/{file.name} away: -p resume true then measures this start again"
     )

@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,28 +16,21 @@ import pyarrow as pa
 from bench.errors import DataError
 from bench.plan import documents, paths
 from bench.plan.plan import Plan
-from bench.run import integrity, schema
 from bench.run import manifest as manifests
+from bench.run import schema
 from bench.run.files import as_table, descriptor_of, read_bytes, table_bytes, unreadable, write_bytes, write_json
 from bench.text import harmless, quoted
 
 KEPT = "all"  # the stem of the files of a kept run, which has one for each table
+SIGNED = 2  # the first version of a run whose manifest holds digests
 _STEM = re.compile(r"[0-9]{5,}")  # of the files of one start
 
 
 class Folder:
-    """One run's folder.
+    """One run's folder."""
 
-    Files that differ from what was written are refused; with ``is_verified`` false they are read, and named in
-    ``altered``.
-    """
-
-    def __init__(self, path: Path, is_verified: bool = True) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.is_verified = is_verified
-        self.altered: list[str] = []
-        self._known: dict[str, dict[str, str]] = {}
-        self._has_digests: bool | None = None  # not looked yet
 
     @property
     def id(self) -> str:
@@ -45,9 +38,14 @@ class Folder:
         return self.path.name
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest; DataError if it or a file of a complete start is missing, damaged or was altered."""
+        """Return the manifest; DataError if it was altered, or any table since the run was finished."""
         content = self.stored_manifest()
-        self._look_for_all(content)
+        stored = content.get("data_digest")
+        if (stored or (content["finished"] and content["version"] >= SIGNED)) and stored != self.data_digest():
+            for table in schema.TABLES:  # a damaged file is named
+                for _ in self.parts(table, self.done()):
+                    pass
+            raise _altered(f"the data of {paths.shown(self.path)}: a table")
         return content
 
     def stored_manifest(self) -> dict[str, Any]:
@@ -73,21 +71,13 @@ class Folder:
                 "its source again, or move the folder away"
             )
         self._look_at_folders()
-        self._has_digests = self._are_there_digests(content)
-        if self._has_digests and content.get("digest") != integrity.of_manifest(content):
-            self._differs("manifest.json")
-        if "data_digest" in content and content["data_digest"] != self._data_digest():
-            self._differs(integrity.FOLDER)
+        if (version >= SIGNED or "digest" in content) and content.get("digest") != manifests.signature(content):
+            raise _altered(paths.shown(self.path / "manifest.json"))
         return content
-
-    def _are_there_digests(self, manifest: Mapping[str, Any]) -> bool:
-        """Return whether a run has digests, whatever its version says: one bit makes another version of it."""
-        has_any = not manifest.keys().isdisjoint(("digest", "data_digest")) or (self.path / integrity.FOLDER).exists()
-        return has_any or manifest["version"] >= integrity.SINCE
 
     def _look_at_folders(self) -> None:
         """Refuse a folder of this run that is none, above all a link: what it leads to is not this run's."""
-        for name in (integrity.FOLDER, *schema.TABLES):
+        for name in schema.TABLES:
             folder = self.path / name
             with suppress(FileNotFoundError):
                 if not stat.S_ISDIR(folder.lstat().st_mode):
@@ -96,37 +86,19 @@ class Folder:
                         "copy the run from its source again, or move it away"
                     )
 
-    def _data_digest(self) -> str:
-        try:
-            return integrity.of_folder(self.path)
-        except OSError as reason:
-            raise unreadable(self.path / integrity.FOLDER, _in_words(reason)) from reason
-
-    def _differs(self, name: str, how: str = "was altered since it was written: its SHA-256 is another one") -> None:
-        """Refuse a file that differs from what was written, or keep its name."""
-        if name not in self.altered:
-            self.altered.append(name)
-        if self.is_verified:
-            raise DataError(
-                f"{paths.shown(self.path / name)} {how}; copy the run from its source again, measure it anew, "
-                f"or look at it all the same: python -m bench show {self.id} --unverified"
-            )
-
     def plan(self) -> Plan:
         """Return the plan that the run follows."""
         return Plan.from_dict(self.stored_manifest()["plan"])
 
     def files(self, table: str) -> list[Path]:
         """Return a table's files in order: those named after a start, or the only one of a kept run."""
-        found = [file for file in self._files_of_any_name(table) if file.stem == KEPT or _STEM.fullmatch(file.stem)]
-        return [file for file in found if file.stem == KEPT] or found
+        found = sorted((self.path / table).glob("*.parquet"))
+        kept = [file for file in found if file.stem == KEPT]
+        return kept or [file for file in found if _STEM.fullmatch(file.stem)]
 
     def files_of(self, table: str, starts: set[int]) -> list[Path]:
         """Return those of a table's files that hold rows of these starts; of a kept run the only one."""
         return [file for file in self.files(table) if file.stem == KEPT or int(file.stem) in starts]
-
-    def _files_of_any_name(self, table: str) -> list[Path]:
-        return sorted((self.path / table).glob("*.parquet"))
 
     def read(self, table: str, starts: set[int] | None = None) -> pa.Table:
         """Return one whole table; only complete starts count, or of them those given."""
@@ -136,21 +108,14 @@ class Folder:
 
     def parts(self, table: str, starts: set[int]) -> Iterator[pa.Table]:
         """Yield one table file by file, with the rows of these complete starts alone."""
-        self._look_for({KEPT} if self._is_kept() else {f"{start:05d}" for start in starts}, {table})
-        for file in self.files(table):
+        for file in self.files_of(table, starts):
             rows = self.read_file(file, table)
-            if file.stem == KEPT:
-                yield _in_order(rows, starts)
-            elif int(file.stem) in starts:
-                yield rows
+            yield _in_order(rows, starts) if file.stem == KEPT else rows
 
     def read_file(self, file: Path, table: str) -> pa.Table:
-        """Return one file of a table; DataError if it cannot be read, was altered, or holds another start's rows."""
-        name, digests = f"{table}/{file.name}", self._digests(file.stem)
+        """Return one file of a table; DataError if it cannot be read, is damaged, or holds another start's rows."""
         try:
-            content = read_bytes(file)
-            is_altered = digests is not None and digests.get(name) != integrity.digest(content)
-            rows = as_table(content, table)
+            rows = as_table(read_bytes(file), table)
             if wrong := schema.implausible(rows, table):
                 raise ValueError(wrong)
             starts = rows["start"].unique().to_pylist()
@@ -160,118 +125,50 @@ class Folder:
                 raise ValueError("it holds a start twice")
         except (OSError, ValueError) as reason:
             raise unreadable(file, _in_words(reason)) from reason
-        if is_altered:
-            self._differs(name)
         return rows
 
-    def look_at_all(self) -> list[str]:
-        """Read every file, and return the names of those that differ from what was written."""
-        self.manifest()
-        done = self.done()
-        for table in schema.TABLES:
-            for _ in self.parts(table, done):  # one after another: together they can take gigabytes
-                pass
-        return self.altered
-
-    def _digests(self, stem: str) -> dict[str, str] | None:
-        """Return the digests of one start's files; None for a run that was written before there were any."""
-        if self._has_digests is None:
-            self.stored_manifest()
-        if not self._has_digests:
-            return None
-        if stem not in self._known:
-            self._known[stem] = self._read_digests(stem)
-        return self._known[stem]
-
-    def _read_digests(self, stem: str) -> dict[str, str]:
-        file = self.path / integrity.FOLDER / f"{stem}.sha256"
-        try:
-            return integrity.read(read_bytes(file).decode())
-        except FileNotFoundError:
-            return {}  # an incomplete start's, or lost: then no file of it is the one that was written
-        except (OSError, ValueError) as reason:
-            raise unreadable(file, _in_words(reason)) from reason
-
-    def _look_for_all(self, manifest: Mapping[str, Any]) -> None:
-        """Refuse a run that lacks a file, or has one too many.
-
-        Of a finished run every file that a digest names has to be there; of another, those of the starts whose
-        ledger is, which is written last.
-        """
-        stems = {file.stem for file in self.files("ledger")}
-        found = self._names()
-        if self._has_digests:
-            known = {name for stem in {Path(name).stem for name in found} for name in self._digests(stem) or ()}
-        else:
-            known = {f"{table}/{file.name}" for table in schema.TABLES for file in self.files(table)}
-        for name in sorted(found - known):
-            self._differs(name, "does not belong to this run: no digest names it")
-        if manifest["finished"] or "data_digest" in manifest:
-            stems |= {file.stem for file in (self.path / integrity.FOLDER).glob("*.sha256")}
-        self._look_for(stems, set(schema.TABLES))
-
-    def _look_for(self, stems: set[str], tables: set[str]) -> None:
-        """Refuse a run without a file of these tables that the digests of these starts name."""
-        named = {name for stem in stems for name in self._digests(stem) or () if Path(name).parent.name in tables}
-        for name in sorted(named - self._names(tables)):
-            self._differs(name, "is missing")
-
-    def _names(self, tables: Iterable[str] = schema.TABLES) -> set[str]:
-        return {f"{table}/{file.name}" for table in tables for file in self._files_of_any_name(table)}
-
-    def _is_kept(self) -> bool:
-        return (self.path / "ledger" / f"{KEPT}.parquet").exists()
-
     def done(self) -> set[int]:
-        """Return the numbers of the starts that are complete; all if the run is kept.
+        """Return the numbers of the starts that are complete: those in the ledger, which is written last."""
+        files = self.files("ledger")
+        if files and files[0].stem == KEPT:
+            return set(self.read_file(files[0], "ledger")["start"].to_pylist())
+        return {int(file.stem) for file in files}
 
-        Such a start is in the ledger, with calls or marks, and has all files that its digests name.
-        """
-        if self._is_kept():
-            return set(self.read_file(self.path / "ledger" / f"{KEPT}.parquet", "ledger")["start"].to_pylist())
-        there = self._names()
-        measured = {file.stem for table in ("samples", "marks") for file in self.files(table)}
-        ledger = {file.stem for file in self.files("ledger")}
-        return {int(stem) for stem in measured & ledger if self._is_complete(stem, there)}
-
-    def _is_complete(self, stem: str, there: set[str]) -> bool:
-        named = self._digests(stem)
-        return named is None or (f"ledger/{stem}.parquet" in named and named.keys() <= there)
-
-    def append(self, start: int, tables: dict[str, pa.Table]) -> None:
-        """Write one start's tables, the ledger last: with it the start is complete, even if nothing was due in it."""
-        needed = {"ledger"} | ({"samples"} if not len(tables.get("marks", ())) else set())
-        self._write(f"{start:05d}", {name: rows for name, rows in tables.items() if len(rows) or name in needed})
+    def append(self, start: int, tables: Mapping[str, pa.Table]) -> None:
+        """Write one start's tables, one file for each that has rows."""
+        self._write(f"{start:05d}", tables)
 
     def write_all(self, tables: Mapping[str, pa.Table]) -> None:
         """Write the tables of a whole run, one file for each that has rows."""
-        self._write("all", {name: rows for name, rows in tables.items() if len(rows)})
+        self._write(KEPT, tables)
 
     def _write(self, stem: str, tables: Mapping[str, pa.Table]) -> None:
-        """Write files and before them their digests, and remove others of an earlier try; the ledger comes last."""
-        content = {name: table_bytes(table) for name, table in tables.items()}
-        digests = {f"{name}/{stem}.parquet": integrity.digest(data) for name, data in content.items()}
-        self._known.pop(stem, None)
+        """Write files in place of those of an earlier try, whose ledger is removed first; the new one is written last.
+
+        So an interrupted write leaves no ledger; with it a start is complete, even if nothing was due in it.
+        """
         self._look_at_folders()
-        (self.path / integrity.FOLDER).mkdir(exist_ok=True)
-        write_bytes(self.path / integrity.FOLDER / f"{stem}.sha256", integrity.written(digests).encode())
-        for name in schema.TABLES.keys() - content.keys():
-            (self.path / name / f"{stem}.parquet").unlink(missing_ok=True)
-        for name in sorted(content, key=lambda name: name == "ledger"):
-            (self.path / name).mkdir(exist_ok=True)
-            write_bytes(self.path / name / f"{stem}.parquet", content[name])
+        for name in ("ledger", *schema.TABLES):
+            file = self.path / name / f"{stem}.parquet"
+            try:
+                file.unlink(missing_ok=True)
+            except OSError as reason:
+                raise unreadable(file, _in_words(reason)) from reason
+        for name in sorted(tables, key=lambda name: name == "ledger"):
+            if len(tables[name]) or name == "ledger":
+                (self.path / name).mkdir(exist_ok=True)
+                write_bytes(self.path / name / f"{stem}.parquet", table_bytes(tables[name]))
 
     def update(self, **fields: Any) -> None:
-        """Change fields of the manifest; with ``finished`` it keeps the digest of all data too."""
+        """Change fields of the manifest; ``finished`` sets the digest of all data, or takes it away."""
         manifest = self.stored_manifest() | fields
-        manifest.pop("data_digest", None)
-        if manifest["finished"] and self._has_digests:
-            manifest["data_digest"] = integrity.of_folder(self.path)
+        if "finished" in fields:
+            manifest["data_digest"] = self.data_digest() if fields["finished"] else ""
         self.write_manifest(manifest)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest with its digest."""
-        write_json(self.path / "manifest.json", integrity.signed(manifest))
+        """Write the manifest with the digest of its other fields."""
+        write_json(self.path / "manifest.json", {**manifest, "digest": manifests.signature(manifest)})
 
     def failed(self, start: int, case: int, error: object) -> None:
         """Keep in the manifest why a start failed."""
@@ -294,10 +191,7 @@ class Folder:
             except OSError as reason:
                 raise DataError(f"run {self.id} is being measured by another process: wait for it") from reason
             try:
-                manifest = self.stored_manifest()
-                if not self._has_digests:
-                    raise DataError(f"run {self.id} is an older Roundtrip's, without digests: measure it anew")
-                if manifest["finished"]:  # a start of it was moved away: it is measured again
+                if self.stored_manifest()["finished"]:  # a start of it was moved away: it is measured again
                     self.update(finished=False)
                 yield
             finally:
@@ -316,16 +210,40 @@ class Folder:
                 return True
         return False
 
+    def data_digest(self) -> str:
+        """Return the SHA-256 of all data: of a list of files by start, each line as ``sha256sum`` prints it.
+
+        Older versions kept the list of each start in a file of its own, which is not needed to verify their runs.
+        """
+        lists: dict[str, str] = {}
+        for name, content in self._contents():
+            stem = Path(name).stem
+            lists[stem] = lists.get(stem, f"{stem}.sha256") + f"{hashlib.sha256(content).hexdigest()}  {name}\n"
+        return hashlib.sha256("".join(lists[stem] for stem in sorted(lists)).encode()).hexdigest()
+
     def data_hash(self) -> str:
         """Return a hash of all tables' content files, which names exactly this data."""
         digest = hashlib.sha256()
+        for name, content in self._contents():
+            digest.update(name.encode() + content)
+        return digest.hexdigest()[:16]
+
+    def _contents(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the name and the bytes of each table's files, in order."""
         for table in sorted(schema.TABLES):
             for file in self.files(table):
                 try:
-                    digest.update(f"{table}/{file.name}".encode() + read_bytes(file))
+                    yield f"{table}/{file.name}", read_bytes(file)
                 except OSError as reason:
                     raise unreadable(file, _in_words(reason)) from reason
-        return digest.hexdigest()[:16]
+
+
+def _altered(what: str) -> DataError:
+    """Return the error for what differs from what was written."""
+    return DataError(
+        f"{what} was altered since it was written: its SHA-256 is another one; "
+        "take the run from where it came from again, or measure it anew"
+    )
 
 
 def _in_order(table: pa.Table, starts: set[int]) -> pa.Table:

@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.errors import DataError
 from bench.plan import paths
-from bench.run import integrity, schema, stored
+from bench.run import schema, stored
 from bench.run.files import read_bytes, write_bytes
 from bench.run.folder import Folder
 
@@ -21,7 +21,7 @@ VERSION = 1  # of the file and of the rows in it
 NAME = "listed.json"
 FEW = 100  # runs: so many are read faster than anybody notices
 SETTLED_NS = 2_000_000_000  # a folder that changed later than that may change again within the resolution of its time
-PLACES = ("manifest.json", integrity.FOLDER, *schema.TABLES)
+PLACES = ("manifest.json", *schema.TABLES)
 
 Row = dict[str, Any]
 

@@ -1,5 +1,7 @@
 """The fields of a manifest and what each may be, so that no later reader meets a text where it counts on a number."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from datetime import datetime
@@ -36,6 +38,12 @@ def problem(manifest: Any) -> str:
     except msgspec.ValidationError as reason:
         return in_words(reason)
     return ""
+
+
+def signature(manifest: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a manifest's fields, except ``digest``, which holds it."""
+    others = {name: value for name, value in manifest.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(others, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def in_words(reason: Exception) -> str:

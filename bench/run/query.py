@@ -9,6 +9,7 @@ import duckdb
 import pandas as pd
 
 from bench.errors import DataError, UsageError
+from bench.plan.plan import Plan
 from bench.run import listed, schema, stored
 from bench.run.folder import Folder
 
@@ -34,13 +35,12 @@ _COLUMNS = (
 def _row(folder: Folder) -> dict[str, Any] | None:
     """Return a run's row; None, with a warning on stderr, for a folder that cannot be read."""
     try:
-        manifest, plan, done = folder.manifest(), folder.plan(), folder.done()
-    except (DataError, KeyError, TypeError) as reason:
+        manifest, done = folder.stored_manifest(), folder.done()
+    except DataError as reason:
         print(f"left out {folder.id}: {reason}", file=sys.stderr)
         return None
-    planned = plan.all_starts
-    machine = manifest["machine"]["machine_id"]
-    values = (plan.notebook, plan.profile, len(plan.cases), len(done), planned, manifest["finished"], machine)
+    plan, machine = Plan.from_dict(manifest["plan"]), manifest["machine"]["machine_id"]
+    values = (plan.notebook, plan.profile, len(plan.cases), len(done), plan.all_starts, manifest["finished"], machine)
     return dict(zip(_COLUMNS, (folder.id, manifest["created"], *values), strict=True))
 
 

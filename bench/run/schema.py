@@ -27,7 +27,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-VERSION = 2  # 1: files without digests
+VERSION = 3  # 1: without digests; 2: with digests of each file too
 
 
 def _field(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:
@@ -389,11 +389,6 @@ PLAUSIBLE = {  # columns of a table whose every value is known and not negative
     "slices": ("start", "number", "at_ns", "begin_ns", "length_ns", "calls"),
     "events": ("start", "slice", "t_ns", "cpu", "thread"),
 }
-
-
-def problem(table: pa.Table, name: str) -> str | None:
-    """Return why a table read from disk cannot be used, or None if it can."""
-    return misfit(table, name) or implausible(conform(table, name), name)
 
 
 def misfit(table: pa.Table, name: str) -> str | None:

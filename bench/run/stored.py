@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import stat
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,9 +12,11 @@ from typing import Any
 from bench.errors import DataError
 from bench.plan import paths
 from bench.plan.plan import Plan
-from bench.run import integrity, schema
+from bench.run import schema
 from bench.run.folder import Folder
 from bench.text import quoted
+
+OLD = "digests"  # a folder that runs of version 2 have
 
 
 def create(plan: Plan, facts: dict[str, Any]) -> Folder:
@@ -125,7 +128,8 @@ def keep(folder: Folder, target: Path, although: Sequence[str] = ()) -> Folder:
     except (OSError, ValueError) as reason:
         raise _unusable(target, reason) from reason
     kept.write_all(tables)
-    kept.write_manifest(manifest | {"data_digest": integrity.of_folder(target)})
+    shutil.rmtree(target / OLD, ignore_errors=True)
+    kept.write_manifest(manifest | {"data_digest": kept.data_digest()})
     return kept
 
 
@@ -137,7 +141,7 @@ def _unusable(target: Path, reason: Exception) -> DataError:
 
 def _is_kept(target: Path) -> bool:
     """Return whether a folder holds what an earlier ``keep`` wrote, and nothing else."""
-    kept = {"manifest.json", f"{integrity.FOLDER}/all.sha256", *(f"{name}/all.parquet" for name in schema.TABLES)}
+    kept = {"manifest.json", f"{OLD}/all.sha256", *(f"{name}/all.parquet" for name in schema.TABLES)}
     kinds = {file.relative_to(target): stat.S_IFMT(file.lstat().st_mode) for file in target.rglob("*")}
     files = {str(file) for file, kind in kinds.items() if kind == stat.S_IFREG}
     return files <= kept and set(kinds.values()) <= {stat.S_IFREG, stat.S_IFDIR}

@@ -27,7 +27,7 @@ from bench.errors import DataError, UsageError
 from bench.measurement import runner
 from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
-from bench.run import integrity, schema, stored
+from bench.run import schema, stored
 from bench.run.frames import column
 
 pytestmark = pytest.mark.slow
@@ -122,7 +122,7 @@ def test_an_invalid_run_is_refused(kept):
     rows = tables["ledger"].to_pylist()
     rows[0]["server_calls"] = 1
     kept.write_all(tables | {"ledger": schema.make("ledger", rows)})
-    kept.write_manifest(manifest | {"data_digest": integrity.of_folder(kept.path)})
+    kept.write_manifest(manifest | {"data_digest": kept.data_digest()})
     with pytest.raises(DataError, match="answers"):
         submitting.submission([str(kept.path)])
 

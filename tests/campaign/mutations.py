@@ -25,8 +25,9 @@ from trying import within
 
 from bench.apps import listing
 from bench.errors import BenchError, DataError
-from bench.run import integrity, query, schema, stored
+from bench.run import query, schema, stored
 from bench.run.folder import Folder
+from bench.run.manifest import signature
 
 DROPPED = object()
 INSTEAD: list[Any] = [
@@ -116,9 +117,9 @@ def in_manifest(path: Path, at: tuple[Any, ...], instead: Any) -> None:
     if instead is DROPPED:
         del holder[at[-1]]
     if isinstance(manifest.get("data_digest"), str):
-        manifest["data_digest"] = integrity.of_folder(path)
+        manifest["data_digest"] = Folder(path).data_digest()
     if "digest" in manifest:
-        manifest["digest"] = integrity.of_manifest(manifest)
+        manifest["digest"] = signature(manifest)
     (path / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -131,11 +132,9 @@ def a_value(path: Path, chance: random.Random) -> str:
 
 
 def in_table(path: Path, table: str, change: Callable[[pa.Table], pa.Table]) -> None:
-    """Change a table of the first start, and write digests and manifest that fit, as a person could."""
-    file, digests = path / table / "00000.parquet", path / "digests" / "00000.sha256"
+    """Change a table of the first start, and write digests that fit, as a person could."""
+    file = path / table / "00000.parquet"
     pq.write_table(change(pq.ParquetFile(file).read()), file)
-    known = integrity.read(digests.read_text()) | {f"{table}/{file.name}": integrity.digest(file.read_bytes())}
-    digests.write_text(integrity.written(known))
     in_manifest(path, ("added",), DROPPED)
 
 

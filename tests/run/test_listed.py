@@ -28,7 +28,9 @@ def test_runs_are_read_when_they_have_changed(reads):
     made[0].folder.update(finished=False)
     assert sorted(query.runs()["finished"]) == sorted(query.runs()["finished"]) == [False, True]
     assert reads[4:] == [made[0].id]
-    made[0].folder.files("samples")[0].unlink()
+    (ledger,) = made[0].folder.files("ledger")
+    ledger.unlink()
+    ledger.write_bytes(b"PAR1")
     for number in (5, 6):  # a damaged run is named each time
         assert list(query.runs().index) == [made[1].id] and reads[number:] == [made[0].id]
 
