@@ -242,7 +242,7 @@ def _altered(what: str) -> DataError:
     """Return the error for what differs from what was written."""
     return DataError(
         f"{what} was altered since it was written: its SHA-256 is another one; "
-        "take the run from where it came from again, or measure it anew"
+        "copy the run from its source again, or measure it anew"
     )
 
 
