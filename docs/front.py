@@ -26,7 +26,8 @@ def draw(published: Published, traced: Run) -> Figure:
             axes.set_ylim(len(names) - 0.5, -0.5)
             axes.grid(axis="y", visible=False)
         right.tick_params("y", labelleft=False)
-        figure.legend(**legend_entries(right), loc="outside lower right", ncols=4, fontsize=9.5, frameon=False)
+        entries = legend_entries(right)
+        figure.legend(entries.values(), entries, loc="outside lower right", ncols=4, fontsize=9.5, frameon=False)
     return figure
 
 
@@ -50,4 +51,4 @@ def _shares(run: Run, names: list[str], axes: Axes) -> None:
             anatomy.draw_bar(axes, y, shown[case], 100 / sum(shown[case].values()), 100)
     axes.set_xlim(0, 100)
     axes.set_xlabel("share of its RTT [%]")
-    axes.set_title("Where does the time go?")
+    axes.set_title("Where does the time go? (on one machine)")

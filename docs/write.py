@@ -135,15 +135,15 @@ def again(found: Published) -> str:
     )
 
 
-ANATOMY = "anatomy.eight-systems"  # the scenario whose stored run docs/anatomy.md shows
+ANATOMY, COUNTS = "anatomy.eight-systems", "anatomy.counts"  # the scenarios whose stored runs docs/anatomy.md shows
 
 
-def anatomy_table(name: str) -> str:
-    """Return a table of that run, and of which run it is."""
-    run = reference(ANATOMY)
-    machine = run.manifest["machine"]
+def anatomy_table(name: str, scenario: str = ANATOMY) -> str:
+    """Return a table of one of these runs, and of which run it is."""
+    run = reference(scenario)
+    machine, (placement,) = run.manifest["machine"], run.cases["placement"].unique()
     where = f"{machine['cpu_model']}, {'virtual, ' if machine['virtual'] else ''}Linux {machine['kernel']}"
-    return _of_frame(of_run(run).table(run, name), f"Run {run.id}: {where}; placement `same`.")
+    return _of_frame(of_run(run).table(run, name), f"Run {run.id}: {where}; placement `{placement}`.")
 
 
 def summary() -> str:
@@ -480,7 +480,10 @@ FROM_RUNS: dict[str, Makers] = {
     "docs/systems.md": {"systems": catalogue},
     "docs/tools.md": {"certificates": certificates},
     "docs/origins.md": {"origins": origins},
-    "docs/anatomy.md": {name: functools.partial(anatomy_table, name) for name in ("breakdown", "added", "counts")},
+    "docs/anatomy.md": {
+        "totals": functools.partial(anatomy_table, "totals", COUNTS),
+        **{name: functools.partial(anatomy_table, name) for name in ("breakdown", "added", "counts")},
+    },
     "docs/results.md": {"results": results},
     "docs/choosing.md": {"decision": decision, "choosing": choosing},
     "docs/fairness.md": {"fairness": deviations},

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 Tree = dict[str, str]
-NOT_TEXT = (".parquet", ".png")
+NOT_TEXT = (".parquet", ".png", ".gif")
 MADE = re.compile(r"<!-- (generated|expected): (?!end).*?<!-- \1: end -->", re.S)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.S)
 

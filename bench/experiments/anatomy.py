@@ -104,12 +104,17 @@ claims = (
 )
 
 
-def colour_of(row: Row) -> tuple[str, str]:
-    """Return the colour and the hatch of a row: user code dark, the kernel pale, in the hue of the role."""
+def colour_of(row: Row) -> str:
+    """Return the colour of a row: user code dark, the kernel pale, in the hue of the role."""
     role, what = row
     if what in (USER, KERNEL):
-        return COLOURS[role][what == KERNEL], ""
-    return {WAKING: "#ffffff", OTHER: "#4d4d4d", OUTSIDE: "#d9d9d9"}[what], "////" if what == WAKING else ""
+        return COLOURS[role][what == KERNEL]
+    return {WAKING: "#f3dc8c", OTHER: "#4d4d4d", OUTSIDE: "#d9d9d9"}[what]
+
+
+def legend_words(row: Row) -> str:
+    """Return a row in words as legends have it: all waking in one colour."""
+    return "waking" if row[1] == WAKING else row_words(row)
 
 
 def is_dark(row: Row) -> bool:
@@ -151,7 +156,7 @@ def draw_bar(axes: Axes, y: float, us: Mapping[Row, float], scale: float, longes
 
     scale: 1.0, or what makes per cent of us.
     """
-    stacked_bar(axes, y, ((row_words(row), of * scale, *colour_of(row)) for row, of in us.items()))
+    stacked_bar(axes, y, ((legend_words(row), of * scale, colour_of(row), "") for row, of in us.items()))
     for (row, of), end in zip(us.items(), itertools.accumulate(of * scale for of in us.values()), strict=True):
         if of * scale > LEAST_WRITTEN * longest:
             words = duration(of) if scale == 1.0 else f"{of * scale:.0f} %"
@@ -176,14 +181,14 @@ def in_time(run: Run, axes: Axes, *, share: float, title: str) -> None:
     for part in anatomy.running(run, call):
         left = (part.begin_ns - call.sent_ns) / 1e3
         axes.barh(
-            lanes[part.role], part.ns / 1e3, left=left, height=0.28, lw=0, color=colour_of((part.role, part.what))[0]
+            lanes[part.role], part.ns / 1e3, left=left, height=0.28, lw=0, color=colour_of((part.role, part.what))
         )
     before: Part | None = None
     for part in call.parts:
         left, width = (part.begin_ns - call.sent_ns) / 1e3, part.ns / 1e3
-        colour, hatch = colour_of((part.role, part.what))
-        axes.barh(lanes[part.role], width, left=left, height=0.62, lw=0, color=colour, hatch=hatch,
-                  label=row_words((part.role, part.what)))  # fmt: skip
+        colour = colour_of((part.role, part.what))
+        axes.barh(lanes[part.role], width, left=left, height=0.62, lw=0, color=colour,
+                  label=legend_words((part.role, part.what)))  # fmt: skip
         if before is not None and before.role != part.role:
             axes.annotate("", (left, lanes[part.role]), (left, lanes[before.role]),
                           arrowprops={"arrowstyle": "->", "color": "black", "lw": 1})  # fmt: skip
