@@ -133,9 +133,9 @@ def _graded(identity: str, solution: bool = False, points: int | None = None, ki
 
 
 ANSWERS = "model-answers.md"
-FOR_STUDENTS = ("handout.md", "cautions.md", "laptops.md", "projects/*.md")  # of the lecturer's pack
+FOR_STUDENTS = ("handout.md", "cautions.md", "laptops.md", "reading.md", "projects/*.md")  # of the lecturer's pack
 PLACES = ("student", "nbgrader/source/roundtrip")
-RESULTS = re.compile(r"(<!-- generated: [^>]*-->).*?(<!-- generated: end -->)", re.DOTALL)
+RESULTS = re.compile(r"<!-- generated: (?!end)[^>]*-->.*?<!-- generated: end -->|^!\[[^\]]*\]\([^)]*\)$", re.S | re.M)
 LEFT_OUT = "*The results of the reference runs are left out of this copy: measure your own.*"
 
 
@@ -149,16 +149,17 @@ def documents() -> list[Path]:
 def write(folder: Path, required: bool = False) -> list[Path]:
     """Write students' copies into ``folder``/student, sources for nbgrader into ``folder``/nbgrader; return them.
 
-    The documents that notebooks link to are copied beside them, without what the reference runs measured: that would
-    answer the questions that students predict.
+    README.md and the documents that notebooks link to are copied beside them, without the tables and pictures of the
+    reference runs: they would answer the questions that students predict.
     """
     written = []
+    home = paths.home()
+    texts = [*home.glob("README.md"), *(home / "docs" / document for document in documents())]
     for place in PLACES:
-        for document in documents():
-            target = (folder / place).parent / "docs" / document
+        for document in texts:
+            target = (folder / place).parent / document.relative_to(home)
             target.parent.mkdir(parents=True, exist_ok=True)
-            text = (paths.home() / "docs" / document).read_text("utf-8")
-            target.write_text(RESULTS.sub(rf"\1\n\n{LEFT_OUT}\n\n\2", text), "utf-8")
+            target.write_text(RESULTS.sub(LEFT_OUT, document.read_text("utf-8")), "utf-8")
     for notebook in notebooks():
         document = nbformat.read(notebook, 4)
         made = (student(document, required), assignment(document, model_answers(notebook.stem)))
