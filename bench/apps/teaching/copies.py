@@ -135,14 +135,19 @@ def _graded(identity: str, solution: bool = False, points: int | None = None, ki
 ANSWERS = "model-answers.md"
 FOR_STUDENTS = ("handout.md", "cautions.md", "laptops.md", "reading.md", "projects/*.md")  # of the lecturer's pack
 PLACES = ("student", "nbgrader/source/roundtrip")
-RESULTS = re.compile(r"<!-- generated: (?!end)[^>]*-->.*?<!-- generated: end -->|^!\[[^\]]*\]\([^)]*\)$", re.S | re.M)
+NOT_FOR_STUDENTS = "gallery.md"  # nothing but results
+RESULTS = re.compile(  # made blocks, pictures, and lines that a command printed
+    r"<!-- generated: (?!end)[^>]*-->.*?<!-- generated: end -->|^!\[[^\]]*\]\([^)]*\)$|^[^\n]*\(95 % CI \d[^\n]*$",
+    re.S | re.M,
+)
 LEFT_OUT = "*The results of the reference runs are left out of this copy: measure your own.*"
 
 
 def documents() -> list[Path]:
     """Return the documents that students get, relative to the folder ``docs``: the lecturer's are not among them."""
     folder = paths.home() / "docs"
-    found = [*folder.glob("*.md"), *(file for name in FOR_STUDENTS for file in (folder / "teaching").glob(name))]
+    found = [file for file in folder.glob("*.md") if file.name != NOT_FOR_STUDENTS]
+    found += (file for name in FOR_STUDENTS for file in (folder / "teaching").glob(name))
     return sorted(file.relative_to(folder) for file in found)
 
 
