@@ -6,7 +6,7 @@ from conftest import ROOT
 
 OTHERS = {  # printed by the shell, Python, the operating system and Jupyter
     "python: command not found", "No module named bench", "No module named 'bench'", "No such kernel named",
-    "Too many open files",
+    "Too many open files", "Address already in use", "AF_UNIX path too long",
 }  # fmt: skip
 
 
