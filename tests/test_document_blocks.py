@@ -160,6 +160,7 @@ def test_students_copies_hold_no_model_answers(tmp_path):
     text = (ROOT / "docs" / "teaching" / "model-answers.md").read_text("utf-8")
     copies.write(tmp_path)
     made = [file for place in ("student", "docs") for file in (tmp_path / place).rglob("*") if file.is_file()]
+    made.append(tmp_path / "README.md")
     assert len(made) > 30 and not [file for file in made if "answers" in file.name]
     answers = re.findall(r"^\d+\. (.{40,})$", text, re.M)
     written = "\n".join(_text(file) for file in made)
@@ -168,6 +169,8 @@ def test_students_copies_hold_no_model_answers(tmp_path):
         line for name in write.FROM_RUNS for line in _generated((ROOT / name).read_text("utf-8")) if len(line) > 40
     ]
     assert len(results) > 50 and [line for line in results if line in written] == []
+    texts = "\n".join(file.read_text("utf-8") for file in made if file.suffix == ".md")
+    assert not re.search(r"^!\[|95 % CI \d", texts, re.M)
 
 
 def _generated(text):

@@ -29,5 +29,13 @@ def test_what_an_extra_names_can_be_imported(extra):
     assert subprocess.run(words, capture_output=True, text=True).stderr == ""
 
 
+def test_binder_installs_this_package_with_an_extra_that_there_is_on_a_python_that_it_supports():
+    folder, project = ROOT / ".binder", tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert {file.name for file in folder.iterdir()} == {"requirements.txt", "runtime.txt"}
+    (extra,) = re.fullmatch(r"-e \.\[(\w+)\]\n", (folder / "requirements.txt").read_text("utf-8")).groups()
+    (version,) = re.fullmatch(r"python-(3\.\d+)\n", (folder / "runtime.txt").read_text("utf-8")).groups()
+    assert extra in EXTRAS and project["requires-python"] == f">={version}"
+
+
 def test_the_extra_all_is_that_of_all_systems():
     assert EXTRAS["all"] == [f"roundtrip-rpc[{','.join(sorted(EXTRAS.keys() - {'all', 'dev', 'hosts'}))}]"]

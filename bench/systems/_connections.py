@@ -28,7 +28,7 @@ def listen(address: Address, backlog: int = 128, shared: bool = False) -> socket
 
 def cannot_listen(address: Address, reason: OSError) -> TransportError:
     """Return the error for an address that cannot be bound."""
-    return TransportError(f"cannot listen at {address}: {os.strerror(reason.errno or 0)}")
+    return TransportError(f"cannot listen at {address}: {os.strerror(reason.errno) if reason.errno else reason}")
 
 
 def announced(listener: socket.socket, endpoint: str) -> str:

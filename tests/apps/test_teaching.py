@@ -172,7 +172,7 @@ def test_the_documents_that_a_copy_links_to_lie_beside_it_without_the_model_answ
             linked |= set(re.findall(r"\]\((\.\./docs/[\w-]+\.md)", file.read_text("utf-8")))
         assert len(linked) >= 2 and all((written / place / link).is_file() for link in linked)
         there = {file.name for file in (written / place).parent.joinpath("docs", "teaching").rglob("*.md")}
-        assert there == {"handout.md", "cautions.md", "laptops.md", *(file.name for file in PROJECTS)}
+        assert there == {"handout.md", "cautions.md", "laptops.md", "reading.md", *(file.name for file in PROJECTS)}
 
 
 def test_the_plan_of_a_class_names_notebooks_that_there_are():

@@ -17,7 +17,7 @@ from specs import server_spec
 
 from bench import systems
 from bench.contract import TRANSPORTS, Binding, parse_address
-from bench.errors import NotInstalledError, UsageError
+from bench.errors import NotInstalledError, TransportError, UsageError
 from bench.measurement import routers as routers_of
 from bench.measurement.start import measure
 from bench.measurement.validation.support import choices, encrypted_transports, options_of
@@ -26,7 +26,7 @@ from bench.plan.case import Case
 from bench.process import meters
 from bench.process.channel import Count, Counted, Listening
 from bench.process.child_process import Child, collect, stop_all
-from bench.systems import sockets
+from bench.systems import _connections, sockets
 
 MISSING = {name: reason for name in systems.names() if (reason := str(systems.missing(name) or ""))}
 PAIRS = [(name, transport) for name in systems.names() for transport in systems.constant(name, "TRANSPORTS")]
@@ -336,3 +336,8 @@ def test_sockets_serve_version_6_addresses_too():
     client.open()
     assert client.call(b"hello") == b"hello"
     client.close()
+
+
+def test_a_socket_path_that_is_too_long_is_called_so(tmp_path):
+    with pytest.raises(TransportError, match="too long"):
+        _connections.listen(parse_address(f"ipc://{tmp_path}/{'x' * 120}"))

@@ -133,32 +133,38 @@ def _graded(identity: str, solution: bool = False, points: int | None = None, ki
 
 
 ANSWERS = "model-answers.md"
-FOR_STUDENTS = ("handout.md", "cautions.md", "laptops.md", "projects/*.md")  # of the lecturer's pack
+FOR_STUDENTS = ("handout.md", "cautions.md", "laptops.md", "reading.md", "projects/*.md")  # of the lecturer's pack
 PLACES = ("student", "nbgrader/source/roundtrip")
-RESULTS = re.compile(r"(<!-- generated: [^>]*-->).*?(<!-- generated: end -->)", re.DOTALL)
+NOT_FOR_STUDENTS = "gallery.md"  # nothing but results
+RESULTS = re.compile(  # made blocks, pictures, and lines that a command printed
+    r"<!-- generated: (?!end)[^>]*-->.*?<!-- generated: end -->|^!\[[^\]]*\]\([^)]*\)$|^[^\n]*\(95 % CI \d[^\n]*$",
+    re.S | re.M,
+)
 LEFT_OUT = "*The results of the reference runs are left out of this copy: measure your own.*"
 
 
 def documents() -> list[Path]:
     """Return the documents that students get, relative to the folder ``docs``: the lecturer's are not among them."""
     folder = paths.home() / "docs"
-    found = [*folder.glob("*.md"), *(file for name in FOR_STUDENTS for file in (folder / "teaching").glob(name))]
+    found = [file for file in folder.glob("*.md") if file.name != NOT_FOR_STUDENTS]
+    found += (file for name in FOR_STUDENTS for file in (folder / "teaching").glob(name))
     return sorted(file.relative_to(folder) for file in found)
 
 
 def write(folder: Path, required: bool = False) -> list[Path]:
     """Write students' copies into ``folder``/student, sources for nbgrader into ``folder``/nbgrader; return them.
 
-    The documents that notebooks link to are copied beside them, without what the reference runs measured: that would
-    answer the questions that students predict.
+    README.md and the documents that notebooks link to are copied beside them, without the tables and pictures of the
+    reference runs: they would answer the questions that students predict.
     """
     written = []
+    home = paths.home()
+    texts = [*home.glob("README.md"), *(home / "docs" / document for document in documents())]
     for place in PLACES:
-        for document in documents():
-            target = (folder / place).parent / "docs" / document
+        for document in texts:
+            target = (folder / place).parent / document.relative_to(home)
             target.parent.mkdir(parents=True, exist_ok=True)
-            text = (paths.home() / "docs" / document).read_text("utf-8")
-            target.write_text(RESULTS.sub(rf"\1\n\n{LEFT_OUT}\n\n\2", text), "utf-8")
+            target.write_text(RESULTS.sub(LEFT_OUT, document.read_text("utf-8")), "utf-8")
     for notebook in notebooks():
         document = nbformat.read(notebook, 4)
         made = (student(document, required), assignment(document, model_answers(notebook.stem)))
