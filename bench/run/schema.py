@@ -392,11 +392,6 @@ PLAUSIBLE = {  # columns of a table whose every value is known and not negative
 }
 
 
-def problem(table: pa.Table, name: str) -> str | None:
-    """Return why a table read from disk cannot be used, or None if it can."""
-    return misfit(table, name) or implausible(conform(table, name), name)
-
-
 def misfit(table: pa.Table, name: str) -> str | None:
     """Return why a table read from disk is not of this schema, or None if it is; its values are not looked at."""
     schema = table.schema

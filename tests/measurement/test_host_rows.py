@@ -57,7 +57,8 @@ def test_each_host_has_its_row_with_its_clients_clocks_and_counters():
     case = Case("sockets", "tcp", clients=3, hosts={"scheduler": "tcp://a:1"})
     record = StartRecord({"window_s": 1.0, "calls": 0}, tables={"hosts": rows})
     made = tables(4, 0, 0, case, record)
-    assert schema.problem(made["hosts"], "hosts") is None and made["hosts"]["start"].to_pylist() == [4] * 4
+    assert not schema.misfit(made["hosts"], "hosts") and not schema.implausible(made["hosts"], "hosts")
+    assert made["hosts"]["start"].to_pylist() == [4] * 4
 
 
 def test_more_hosts_than_clients_leave_some_without_and_a_target_has_no_server_s_row():
