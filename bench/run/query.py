@@ -9,13 +9,15 @@ import duckdb
 import pandas as pd
 
 from bench.errors import DataError, UsageError
-from bench.run import listed, schema, stored
+from bench.plan.plan import Plan
+from bench.run import schema, stored
 from bench.run.folder import Folder
 
 
 def runs() -> pd.DataFrame:
     """Return one row for each of your runs: id, when, notebook, profile, starts done and planned, machine."""
-    return pd.DataFrame(listed.rows(_row), columns=list(_COLUMNS)).set_index("run")
+    rows = [row for folder in stored.all_runs() if (row := _row(folder))]
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).set_index("run")
 
 
 _COLUMNS = (
@@ -34,7 +36,8 @@ _COLUMNS = (
 def _row(folder: Folder) -> dict[str, Any] | None:
     """Return a run's row; None, with a warning on stderr, for a folder that cannot be read."""
     try:
-        manifest, plan, done = folder.manifest(), folder.plan(), folder.done()
+        manifest, done = folder.manifest(), folder.done()
+        plan = Plan.from_dict(manifest["plan"])
     except (DataError, KeyError, TypeError) as reason:
         print(f"left out {folder.id}: {reason}", file=sys.stderr)
         return None

@@ -1,7 +1,6 @@
 """The runs on disk: made, found, listed, kept."""
 
 import contextlib
-import os
 import stat
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -50,21 +49,10 @@ def _claim(parent: Path, stem: str) -> Path:
 
 def all_runs() -> list[Folder]:
     """Return your runs, the oldest first."""
-    return [folder for folder in map(named, names()) if folder]
-
-
-def names() -> list[str]:
-    """Return the names of your runs, the oldest first, and of whatever else is in their folder."""
     try:
-        return sorted(os.listdir(paths.runs()))  # noqa: PTH208
+        return [Folder(file.parent) for file in sorted(paths.runs().glob("*/manifest.json"))]
     except OSError:
         return []
-
-
-def named(name: str) -> Folder | None:
-    """Return your run of this name, or None."""
-    folder = paths.runs() / name
-    return Folder(folder) if os.path.exists(f"{folder}/manifest.json") else None  # noqa: PTH110
 
 
 def find(name: str) -> Folder:
