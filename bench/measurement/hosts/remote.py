@@ -65,12 +65,12 @@ class RemoteChild(ChildHandle):
 
     def send(self, message: ControlMessage) -> None:
         """Send it one message; that it has died is noticed by who reads from it."""
-        self.host.ask("write", self.number, b"".join(encode(message)))
+        self.host.ask("child", self.number, "write", b"".join(encode(message)))
 
     def _said(self, name: str, *words: Any) -> str:
         """Return what the agent says of the child, or why it says nothing."""
         try:
-            return str(self.host.call(name, self.number, *words))
+            return str(self.host.call("child", self.number, name, *words))
         except SystemFailedError as error:
             return str(error)
 
@@ -88,7 +88,7 @@ class RemoteChild(ChildHandle):
     def cpu_s(self) -> float:
         """Return the CPU time that it and its descendants have used, in s; 0 if its host does not answer."""
         with contextlib.suppress(SystemFailedError):
-            return float(self.host.call("cpu_s", self.number))
+            return float(self.host.call("child", self.number, "cpu_s"))
         return 0.0
 
     def ask_for_samples(self) -> Callable[[], bytes]:
@@ -98,7 +98,7 @@ class RemoteChild(ChildHandle):
 
     def ask_to_leave(self) -> None:
         """End its input."""
-        self.host.ask("end_input", [self.number])
+        self.host.ask("child", self.number, "ask_to_leave")
 
     def begin_to_stop(self) -> None:
         """Let the agent stop it."""
