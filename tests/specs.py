@@ -1,6 +1,7 @@
 """Specifications of children that tests start, or whose load they make in their own process."""
 
 from dataclasses import fields
+from typing import get_args
 
 from bench.child.client import make_load
 from bench.plan.case import Case
@@ -13,6 +14,11 @@ def divided(given):
     """Return what of some names is of a case, and what of its specification."""
     return ({name: value for name, value in given.items() if name in OF_CASE},
             {name: value for name, value in given.items() if name not in OF_CASE})  # fmt: skip
+
+
+def choices(module, option):
+    """Return the values that an option of a system may have."""
+    return get_args(module.Options.__annotations__[option])
 
 
 def server_spec(system, transport="tcp", options=None, **more) -> ServerSpec:

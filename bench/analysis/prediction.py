@@ -1,6 +1,5 @@
 """Predict the calls per second of N clients from the starts with one client: asymptotic, and by exact MVA."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,13 +93,6 @@ def _of_start(
     on_cpus = [demand for demand, resource in zip(demands, used, strict=True) if not resource.is_thread]
     asymptote = queueing.bounds(round_trip, think, demands, clients)
     return asymptote, np.minimum(asymptote, queueing.mva(round_trip, think, on_cpus, len(clients)))
-
-
-def agreement(run: Run, model: Prediction) -> float:
-    """Return the largest factor between measured and predicted rates, above or below."""
-    rows = run.cases_with(is_short=False)
-    logs = np.log(rows["rate_per_s"].to_numpy() / model.rate[rows["clients"].to_numpy() - 1])
-    return float(np.exp(np.abs(logs).max())) if len(logs) else math.nan
 
 
 def capacity_at(run: Run, case: int) -> tuple[str, float]:

@@ -13,6 +13,7 @@ BIN_S = 0.1  # parts of the window in which the requests that were due are count
 RECOVERED = 0.9  # share of the requests due in such a part that are awaited once the load has recovered
 FROZEN = 0.9  # of the freeze: a request that was served for so long was served through it
 HOLDS = 3  # parts in a row for which that has to last
+STEP_S = 0.05  # parts of the window in a picture of the rates over time
 
 
 @dataclass(frozen=True)
@@ -179,14 +180,14 @@ def utilization(run: Run, attempts_each: float = 1.0) -> float:
 
 
 @once
-def over_time(run: Run, case: int, step_s: float = 0.05) -> pd.DataFrame:
+def over_time(run: Run, case: int) -> pd.DataFrame:
     """Return rates per second, median over starts, by time since the freeze began (index: middles of the steps, in s).
 
     offered: requests due. attempts: attempts sent. goodput: requests due then that were awaited when the reply came.
     """
     zero = freezes_ns(run, case)
-    first, last = -zero.min() / 1e9 / step_s, (run.plan.window_s - zero.max() / 1e9) / step_s
-    edges = np.arange(np.ceil(first), np.floor(last) + 1) * step_s
+    first, last = -zero.min() / 1e9 / STEP_S, (run.plan.window_s - zero.max() / 1e9) / STEP_S
+    edges = np.arange(np.ceil(first), np.floor(last) + 1) * STEP_S
     requested, tries = requests(run, case), attempts(run, case)
     events = {
         "offered": (requested, "due_ns"),
@@ -197,5 +198,5 @@ def over_time(run: Run, case: int, step_s: float = 0.05) -> pd.DataFrame:
     for name, (rows, column) in events.items():
         times = {start: (of_start[column] - zero[start]) / 1e9 for start, of_start in rows.groupby("start")}
         counts = [np.histogram(times.get(start, ()), edges)[0] for start in zero.index]
-        rates[name] = np.median(counts, axis=0) / step_s
+        rates[name] = np.median(counts, axis=0) / STEP_S
     return pd.DataFrame(rates, index=(edges[:-1] + edges[1:]) / 2)

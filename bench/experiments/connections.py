@@ -14,6 +14,7 @@ from bench.grammar import (
     Bytes,
     Claim,
     Contrast,
+    Count,
     Estimate,
     Lines,
     Quantity,
@@ -32,7 +33,7 @@ from bench.grammar.axes import GREY, draw_spreads, label_axis, log_axis, looks, 
 from bench.grammar.contrast import estimate_of
 from bench.grammar.table import as_table
 from bench.measurement.validation.amount import Placed
-from bench.measurement.validation.cases import chosen_systems, client_count, instrument, one_transport
+from bench.measurement.validation.cases import chosen_systems, instrument, one_transport
 from bench.measurement.validation.connection_use import calls_per_connection as renewals
 from bench.measurement.validation.connection_use import depths
 from bench.plan import parameters
@@ -55,7 +56,7 @@ def sweep(
     calls_per_connection: Annotated[Any, renewals] = (1, 10, 100, 0),
     depth: SomeSystems = ("sockets", "zeromq", "grpc_sync", "grpc_aio"),
     outstanding: Annotated[Any, depths] = (1, 4, 16, 64),
-    connections: Annotated[Any, client_count] = 1,
+    connections: Count = 1,
     head_of_line: SomeSystems = ("zeromq", "grpc_aio", "http_aiohttp"),
     large_bytes: Bytes = 1_000_000,
     payload_bytes: Bytes = 100,

@@ -53,13 +53,12 @@ from bench.grammar.borrowed import marked, shown
 from bench.grammar.choose import Chooser
 from bench.grammar.contrast import ratio
 from bench.grammar.quantities import quantity_of
-from bench.grammar.sweep import Bytes, Sweep
+from bench.grammar.sweep import Bytes, Count, Sweep
 from bench.grammar.table import level, ratio_with_ends
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import (
     absent_of,
     chosen_systems,
-    client_count,
     instrument,
     transports,
     why_absent,
@@ -112,7 +111,7 @@ def cases(
     system: object = "all",
     transport: object = "tcp",
     payload_bytes: Bytes = 100,
-    callers: object = 4,
+    callers: Count = 4,
     servers: object = "none",
 ) -> Iterator[Case | Absent]:
     """Yield each system with either side in either language: one caller, and several callers in one client process.
@@ -121,10 +120,9 @@ def cases(
     servers: "all" or a list, to measure these servers instead, loaded by the engine wire: of the folder ``services``,
     or any system that has that engine; all are compared with the first one.
     """
-    several = client_count(callers, "callers")
-    if several < 2:
+    if callers < 2:
         raise UsageError("callers must be 2 or more: one caller is measured in any case")
-    loads = (1, amount.where()), (several, amount.where(is_parallel=True))
+    loads = (1, amount.where()), (callers, amount.where(is_parallel=True))
     if of_servers(servers):
         yield from _of_servers(servers, payload_bytes, loads)
     else:

@@ -11,29 +11,30 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 from bench.measurement.validation import cases as valid
 from bench.measurement.validation.amount import Amount, InTurns
 from bench.measurement.validation.profiles import BLOCKS_S
 from bench.plan import parameters
-from bench.plan.case import ENGINES, Case
+from bench.plan.case import ENGINES, MOST_BYTES, MOST_CLIENTS, MOST_CONNECTIONS, MOST_PER_S, Case
 from bench.plan.plan import Plan
 from bench.plan.slicing import ALIKE
 
 System = Annotated[Any, lambda value, name: valid.one_system(value)]
 Systems = Annotated[Any, lambda value, name: valid.chosen_systems(value)]
-Bytes = Annotated[Any, valid.payload]
-ManyBytes = Annotated[Any, valid.payloads]
-Count = Annotated[Any, valid.client_count]
-Counts = Annotated[Any, valid.client_counts]
-Connections = Annotated[Any, valid.connection_count]
-Rate = Annotated[Any, valid.offered]
+Bytes = Annotated[Any, partial(parameters.count, at_most=MOST_BYTES)]
+ManyBytes = Annotated[Any, partial(parameters.positives, at_most=MOST_BYTES)]
+Count = Annotated[Any, partial(parameters.count, at_most=MOST_CLIENTS)]
+Counts = Annotated[Any, partial(parameters.positives, at_most=MOST_CLIENTS)]
+Connections = Annotated[Any, partial(parameters.count, at_most=MOST_CONNECTIONS)]
+Rate = Annotated[Any, partial(parameters.positive, at_most=MOST_PER_S, whole=False)]
 Rates = Annotated[Any, valid.offered_rates]
 Options = Annotated[Any, parameters.mapping]
 Flag = Annotated[Any, parameters.flag]
-OwnEngine = Annotated[Any, lambda value, name: valid.own_engine(value)]
-Engine = Annotated[Any, lambda value, name: parameters.one_name(value, name, ENGINES)]
+OwnEngine = Annotated[Any, partial(parameters.one_name, known=("library", "wire"))]  # external ones are closed loads
+Engine = Annotated[Any, partial(parameters.one_name, known=ENGINES)]
 """Kinds of parameters: each is a check that takes what a person typed and the parameter's name."""
 
 

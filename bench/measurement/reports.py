@@ -1,4 +1,4 @@
-"""The reports of the children at the end of a window, as rows and columns of the tables of a start."""
+"""The reports of children and hosts at the end of a window, as rows and columns of the tables of a start."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,8 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from bench.child.session import Session
+from bench.contract import PACING
 from bench.errors import SystemFailedError
+from bench.measurement.hosts.host import Assignment, Host, HostWindow
 from bench.process.spec import Arrived, Done
+from bench.run.schema import HOSTS
 from bench.run.start_record import Times
 
 MOMENTS = (
@@ -22,6 +25,8 @@ MOMENTS = (
 )  # of a session
 MOST_KEPT = 1000  # replies of a start that are stored one by one: enough for p99 of a start; the rates count all
 WIDTH = 6  # columns that each caller of reply streams reports
+OF_SERVER = ("server_cpu_ns", "router_cpu_ns", "controller_cpu_ns")
+COUNTERS = tuple(name for name in HOSTS.names if name.endswith("_ns") or name.startswith("tcp_"))
 
 Columns = dict[str, Any]
 
@@ -88,6 +93,61 @@ def numbers_of(done: Sequence[Done]) -> list[dict[str, Any]]:
     """Return the numbers that load generators reported as rows of ``reports``."""
     names = ("name", "value", "unit")
     return [dict(zip(names, number, strict=True)) for message in done for number in message.numbers]
+
+
+def hosts_of(
+    hosts: Assignment,
+    of_clients: Sequence[Host],
+    windows: Sequence[HostWindow],
+    done: Sequence[Done],
+    has_server: bool,
+) -> list[dict[str, Any]]:
+    """Return the hosts of a start as rows of ``hosts``, one per host and role; none if all processes ran here.
+
+    of_clients: the host of each client process, in the order of ``done``. has_server: whether a server was started.
+    """
+    if hosts.is_here:
+        return []
+    by_host = {id(window.host): window for window in windows}
+    made = [_host_row(by_host[id(hosts.server)], "server", [], done)] if has_server else []
+    loading = len(of_clients) - (hosts.latency is not None)
+    for host in {id(host): host for host in hosts.load}.values():
+        numbers = [number for number in range(loading) if of_clients[number] is host]
+        made.append(_host_row(by_host[id(host)], "load", numbers, done))
+    if hosts.latency is not None:
+        made.append(_host_row(by_host[id(hosts.latency)], "latency", [loading], done))
+    return made
+
+
+def _host_row(window: HostWindow, role: str, clients: Sequence[int], done: Sequence[Done]) -> dict[str, Any]:
+    go_ns = window.go_ns - window.before.offset_ns  # by the conductor's clock
+    used, reports = window.metered.used, [done[number] for number in clients]
+    cpu_times = [used[name] for name in OF_SERVER if name in used]
+    if role == "server":
+        cpu_ns = sum(cpu_times) if cpu_times else None
+    else:
+        cpu_ns = sum(report.client_cpu_ns for report in reports)
+    return {name: value for name, value in used.items() if name in COUNTERS} | {
+        "host": window.host.name,
+        "role": role,
+        "first_client": clients[0] if clients else None,
+        "clients": len(clients),
+        "offset_ns": window.before.offset_ns,
+        "bound_ns": window.before.bound_ns,
+        "at_ns": window.before.at_ns - go_ns,
+        "after_offset_ns": window.after.offset_ns,
+        "after_bound_ns": window.after.bound_ns,
+        "after_at_ns": window.after.at_ns - go_ns,
+        "cpu_ns": cpu_ns,
+        "pacing_cpu_ns": _pacing_ns(reports),
+        "gc_collections": sum(report.gc_collections for report in reports) if reports else None,
+    }
+
+
+def _pacing_ns(reports: Sequence[Done]) -> int | None:
+    """Return the CPU time that clients spent spinning until requests were due; None where none of them counted it."""
+    spun_us = [value for report in reports for name, value, _ in report.numbers if name == PACING]
+    return round(1e3 * sum(spun_us)) if spun_us else None
 
 
 def window_ns(done: Sequence[Done], calls: list[Times], planned_s: float) -> int:

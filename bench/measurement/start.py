@@ -21,10 +21,10 @@ from bench.errors import SystemFailedError
 from bench.measurement import speed
 from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import LOCAL, Assignment, Host, HostWindow, WindowMeter, bound, clocks_of
-from bench.measurement.hosts.rows import rows
 from bench.measurement.reports import (
     attempts_of,
     calls_of,
+    hosts_of,
     marks_of,
     numbers_of,
     reply_streams_of,
@@ -426,7 +426,7 @@ class Start:
             else:
                 times_of_call = 3 if self.case.load == "open" or self.case.calls_per_connection else 2
                 calls = calls_of(done, go_ns, times_of_call)
-                tables["hosts"] = rows(self.hosts, self.of_clients, window.metered, done, bool(spawned.server))
+                tables["hosts"] = hosts_of(self.hosts, self.of_clients, window.metered, done, bool(spawned.server))
                 tables["sessions"] = sessions_of(done, go_ns[0])
         ledger = self._ledger(spawned, prepared, window, last_ns or window_ns(done, calls, self.window_s))
         return StartRecord(ledger | counts, calls, tables)

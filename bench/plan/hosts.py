@@ -1,23 +1,37 @@
 """Which hosts take part in a case: the parameter ``hosts`` as typed, and what a case on other hosts may be."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from bench.errors import UsageError, unknown
+import msgspec
+from msgspec import Meta, Struct
+
+from bench.contract import is_host
+from bench.errors import UsageError
 from bench.plan import documents, paths, yaml_text
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.text import listed, quoted
+from bench.text import listed, one_line, quoted
 
 ROLES = ("server", "load", "latency")
-KEYS = ("scheduler", "plain", *ROLES)
 SCHEMES = ("tcp", "tls")
+PORT = 8786
 LOADS = ("closed", "open")
 FORMS = "the address of a scheduler (tls://HOST:PORT) or a YAML file of roles (FILE.yaml)"
-LONGEST_NAME = 80
+
+Name = Annotated[str, Meta(pattern=r"\A[\w.+-]+\Z", max_length=80)]
+
+
+class Roles(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The hosts of a case: a scheduler, whether it may be reached in plain TCP, and the names of those with a role."""
+
+    scheduler: str
+    plain: bool = False
+    server: Name = ""
+    load: Annotated[list[Name], Meta(min_length=1)] = []
+    latency: Name = ""
 
 
 def asked(value: object) -> dict[str, Any]:
@@ -32,7 +46,8 @@ def asked(value: object) -> dict[str, Any]:
         return _roles(value, "hosts") if value else {}
     text = str(value).strip() if isinstance(value, str | Path) else ""
     if text.partition("://")[0] in SCHEMES:
-        return {"scheduler": _scheduler(text)}
+        address_of(text)
+        return {"scheduler": text}
     if text.endswith((".yaml", ".yml")):
         return _roles(_content(text), f"the hosts file {text}")
     raise UsageError(f"hosts must be {FORMS}, not {quoted(value)}")
@@ -52,56 +67,49 @@ def _content(name: str) -> object:
         ) from reason
 
 
-def _scheduler(text: str) -> str:
-    """Return the address of a scheduler; UsageError if it is not complete."""
+def address_of(scheduler: str) -> tuple[str, str, int]:
+    """Return protocol, host and port of an address tcp://HOST:PORT or tls://HOST:PORT; UsageError for others."""
     try:
-        parts = urlsplit(text)
-        is_whole = parts.scheme in SCHEMES and bool(parts.hostname) and bool(parts.port) and not parts.path
+        parts = urlsplit(scheduler)
+        protocol, host, port = parts.scheme, parts.hostname, parts.port
     except ValueError:
-        is_whole = False
-    if not is_whole:
-        raise UsageError(f"the scheduler {quoted(text)} is no address: write tls://HOST:PORT")
-    return text
+        protocol, host, port = "", None, None
+    if protocol not in SCHEMES or not host or not is_host(host) or parts.path:
+        raise UsageError(
+            f"{quoted(scheduler)} is no address of a scheduler: write tcp://HOST:{PORT} or tls://HOST:{PORT}"
+        )
+    return protocol, host, PORT if port is None else port
 
 
 def _roles(given: object, what: str) -> dict[str, Any]:
-    """Return the roles of a mapping; UsageError for one that is not known, not named rightly, or named twice."""
-    if not isinstance(given, Mapping):
-        raise UsageError(f"{what} must hold lines like scheduler: ADDRESS and load: [NAME, NAME], not {quoted(given)}")
-    if strange := [name for name in given if name not in KEYS]:
-        raise unknown(f"role in {what}", strange[0], KEYS)
-    if not isinstance(given.get("scheduler"), str):
-        raise UsageError(f"{what} names no scheduler: add a line like scheduler: tls://HOST:8786")
-    roles: dict[str, Any] = {"scheduler": _scheduler(given["scheduler"])}
-    if (plain := given.get("plain")) is not None:
-        if not isinstance(plain, bool):
-            raise UsageError(f"plain in {what} must be true or false, not {quoted(plain)}")
-        roles["plain"] = plain
-    for role in ("server", "latency"):
-        if given.get(role) is not None:
-            roles[role] = _name(given[role], role, what)
-    if (load := given.get("load")) is not None:
-        roles["load"] = [_name(name, "load", what) for name in (load if isinstance(load, list | tuple) else [load])]
-        if not roles["load"]:
-            raise UsageError(f"load in {what} is empty: name at least one host, or leave load out")
+    """Return the roles of a mapping, as ``Case.hosts`` holds them; UsageError says what is wrong with them."""
+    typed = given
+    if isinstance(given, Mapping):
+        typed = {role: _named(role, value) for role, value in given.items() if value is not None}
+    try:
+        roles: dict[str, Any] = msgspec.to_builtins(msgspec.convert(typed, Roles))
+    except msgspec.ValidationError as reason:
+        raise UsageError(
+            f"{what}: {one_line(str(reason), 300)}; write lines like scheduler: tls://HOST:{PORT}, server: NAME and "
+            "load: [NAME, NAME], with names of letters, digits, . _ + -"
+        ) from reason
+    address_of(roles["scheduler"])
     names = [name for role in ROLES if role in roles for name in _listed(roles[role])]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"{what} names {twice[0]} twice: a host has one role")
-    return {key: roles[key] for key in KEYS if key in roles}
+    return roles
 
 
-def _listed(value: Any) -> list[str]:
-    return list(value) if isinstance(value, list) else [value]
+def _named(role: object, value: Any) -> Any:
+    """Return what has a role; a number, which YAML reads where a name has digits alone, is a name too."""
+    if role not in ROLES:
+        return value
+    names = [quoted(name) if type(name) is int else name for name in _listed(value)]
+    return names if role == "load" or isinstance(value, list | tuple) else names[0]
 
 
-def _name(value: object, role: str, what: str) -> str:
-    """Return a host's name; a number of digits alone, which YAML reads as such, is one too."""
-    text = value if isinstance(value, str) else quoted(value)
-    is_simple = isinstance(value, str | int) and not isinstance(value, bool) and len(text) <= LONGEST_NAME
-    if not is_simple or not re.fullmatch(r"[\w.+-]+", text):
-        wanted = "a list of names of hosts" if role == "load" else "the name of one host"
-        raise UsageError(f"{role} in {what} must be {wanted} (letters, digits, . _ + -), not {quoted(value)}")
-    return text
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def check(case: Case) -> None:

@@ -1,8 +1,4 @@
-"""Values that a person wrote as YAML or JSON: texts, numbers, truth values, and lists and mappings of these.
-
-What is read is bounded before it is built: an alias, which can stand for a value that holds ever more copies of
-others, is refused.
-"""
+"""Values that a person wrote as YAML or JSON: texts, numbers, truth values, and lists and mappings of these."""
 
 import re
 from typing import Any
@@ -11,9 +7,6 @@ import yaml
 
 from bench.plan.documents import MOST_BYTES, MOST_DIGITS
 from bench.text import one_line, quoted
-
-MOST_VALUES = 10_000  # with all that is in lists and mappings
-DEEPEST = 20  # lists and mappings inside each other
 
 
 def value_of(text: str) -> Any:
@@ -26,30 +19,14 @@ def value_of(text: str) -> Any:
         raise ValueError(one_line(reason.problem or reason.context or "it is no YAML", 150)) from reason
     except yaml.YAMLError as reason:  # of a sign that YAML does not have
         raise ValueError(one_line(str(reason), 150)) from reason
+    except RecursionError as reason:
+        raise ValueError("it is nested too deeply") from reason
     except LookupError as reason:  # of a tag beside what it cannot stand for: !!bool 7
         raise ValueError("it holds a value of the wrong kind") from reason
 
 
 class _Loader(yaml.SafeLoader):
-    """Makes each value once, and names in a mapping as well."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._values = self._levels = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        """Return the next node of the text; ValueError for an alias, and for too many or too deep nodes."""
-        if self.check_event(yaml.AliasEvent):
-            raise ValueError("it repeats a value by an alias (*name): write the value again")
-        self._values += 1
-        self._levels += 1
-        if self._values > MOST_VALUES:
-            raise ValueError(f"it holds more than {MOST_VALUES:,} values")
-        if self._levels > DEEPEST:
-            raise ValueError(f"its lists and mappings are nested more than {DEEPEST} deep")
-        node = super().compose_node(parent, index)
-        self._levels -= 1
-        return node
+    """Makes values of YAML 1.2, and each name in a mapping once."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping; ValueError if a name stands in it twice."""

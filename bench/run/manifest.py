@@ -11,13 +11,13 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
 from bench.plan.case import Case
+from bench.plan.hosts import Name, Roles
 from bench.plan.plan import Plan
 from bench.text import one_line
 
 DEEPEST = 20  # lists and objects inside each other
 MOST = 10**12  # of a count or a rate; times in ns are in the tables
 
-Name = Annotated[str, Meta(pattern=r"\A[\w.+-]+\Z", max_length=80)]
 Text = Annotated[str, Meta(max_length=1000)]
 FromZero = Annotated[int, Meta(ge=0, le=MOST)]
 Count = Annotated[int, Meta(ge=1, le=MOST)]
@@ -80,12 +80,9 @@ class _Namespaces(Struct, forbid_unknown_fields=True):
     rate_mbit: FromZero
 
 
-class _Hosts(Struct, forbid_unknown_fields=True):
+class _Hosts(Roles, kw_only=True, forbid_unknown_fields=True):
     namespaces: _Namespaces | None = None
     scheduler: Text = ""
-    server: Name = ""
-    load: list[Name] = []
-    latency: Name = ""
 
 
 CASE = _record(

@@ -10,13 +10,14 @@ import pandas as pd
 
 from bench.errors import DataError, UsageError
 from bench.plan.plan import Plan
-from bench.run import listed, schema, stored
+from bench.run import schema, stored
 from bench.run.folder import Folder
 
 
 def runs() -> pd.DataFrame:
     """Return one row for each of your runs: id, when, notebook, profile, starts done and planned, machine."""
-    return pd.DataFrame(listed.rows(_row), columns=list(_COLUMNS)).set_index("run")
+    rows = [row for folder in stored.all_runs() if (row := _row(folder))]
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).set_index("run")
 
 
 _COLUMNS = (
@@ -44,48 +45,25 @@ def _row(folder: Folder) -> dict[str, Any] | None:
     return dict(zip(_COLUMNS, (folder.id, manifest["created"], *values), strict=True))
 
 
-def query(sql: str, external: bool = False) -> pd.DataFrame:
+def query(sql: str) -> pd.DataFrame:
     """Answer an SQL question about all runs; each table has a column ``run``.
 
     Tables: ``ledger``, ``samples``, ``marks``, ``load`` as ``bench/run/schema.py`` defines them, e.g.
     ``select run, system, transport, sum(calls) from ledger group by all``.
 
-    A question reads the complete starts of the runs and nothing else: one SELECT statement, no other file, nothing is
-    written. A run that was altered, or of which a file is missing, is left out as a whole, with a warning on stderr.
-    ``external=True`` lifts that, and lets DuckDB read and write whatever this process may.
+    The tables hold the complete starts. A run that was altered, or of which a file is missing, is left out as a whole,
+    with a warning on stderr.
     """
     connection = duckdb.connect()
     try:
         names = [name for name in schema.TABLES if name in sql]
         whole = list(_whole_runs(names))
-        files = {name: [str(file) for run in whole for file in run[name]] for name in names}
         for name in names:
-            _add_view(connection, name, files[name])
-        if not external:
-            _close_in(connection, sql, [file for name in names for file in files[name]])
-        return connection.sql(sql).df()
-    except duckdb.PermissionException as reason:
-        raise UsageError(f"{_first_line(reason)}; to let a question use other files: external=True") from reason
+            _add_view(connection, name, [str(file) for run in whole for file in run[name]])
+        connection.execute(sql)
+        return connection.df()
     except duckdb.Error as reason:
-        raise UsageError(f"the SQL query failed: {_first_line(reason)}") from reason
-
-
-def _first_line(reason: duckdb.Error) -> str:
-    return str(reason).splitlines()[0]
-
-
-def _close_in(connection: duckdb.DuckDBPyConnection, sql: str, files: list[str]) -> None:
-    """Leave a connection no file but these, to be read; UsageError for what is not one SELECT statement."""
-    statements = connection.extract_statements(sql)
-    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-        raise UsageError("a question is one SELECT statement; to change or to write something: external=True")
-    connection.execute(f"set allowed_paths=[{_quoted(files)}]")
-    connection.execute("set enable_external_access=false")
-    connection.execute("set lock_configuration=true")
-
-
-def _quoted(files: list[str]) -> str:
-    return ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        raise UsageError(f"the SQL query failed: {str(reason).splitlines()[0]}") from reason
 
 
 def _whole_runs(names: Sequence[str]) -> Iterator[dict[str, list[Path]]]:
@@ -109,8 +87,9 @@ def _add_view(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]
         columns = ", ".join(f"null as {field.name}" for field in schema.TABLES[name])
         connection.execute(f"create view {name} as select null as run, {columns} where false")
         return
+    quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
     run = "regexp_extract(filename, '([^/]+)/[^/]+/[^/]+$', 1) as run"
     connection.execute(
         f"create view {name} as select {run}, * exclude (filename) "
-        f"from read_parquet([{_quoted(files)}], union_by_name=true, filename=true)"
+        f"from read_parquet([{quoted}], union_by_name=true, filename=true)"
     )

@@ -1,8 +1,6 @@
 """The runs on disk: made, found, listed, kept."""
 
 import contextlib
-import os
-import shutil
 import stat
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -53,21 +51,10 @@ def _claim(parent: Path, stem: str) -> Path:
 
 def all_runs() -> list[Folder]:
     """Return your runs, the oldest first."""
-    return [folder for folder in map(named, names()) if folder]
-
-
-def names() -> list[str]:
-    """Return the names of your runs, the oldest first, and of whatever else is in their folder."""
     try:
-        return sorted(os.listdir(paths.runs()))  # noqa: PTH208
+        return [Folder(file.parent) for file in sorted(paths.runs().glob("*/manifest.json"))]
     except OSError:
         return []
-
-
-def named(name: str) -> Folder | None:
-    """Return your run of this name, or None."""
-    folder = paths.runs() / name
-    return Folder(folder) if os.path.exists(f"{folder}/manifest.json") else None  # noqa: PTH110
 
 
 def find(name: str) -> Folder:
@@ -85,7 +72,7 @@ def find(name: str) -> Folder:
     folders = [folder for folder in all_runs() if name in ("", "latest") or name in folder.id]
     if not folders:
         where = paths.shown(paths.runs())
-        is_file = os.path.isfile(name)  # noqa: PTH113
+        is_file = os.path.isfile(name)
         submitted = "; if `submit` wrote this file, put it into a folder for classroom.ipynb" if is_file else ""
         raise DataError(f"no run {quoted(name)} in {where}; `python -m bench runs` lists those there are{submitted}")
     return folders[-1]

@@ -12,7 +12,6 @@ from bench.errors import TransportError
 from bench.systems import _http_wire
 
 TARGETS = {"echo": "/echo", "bytes": "/resource?count={count}", "json": "/json", "static": "/"}
-RESOURCES = tuple(TARGETS)
 JSON = {"param1": "foobar", "param2": [1, 2, 3], "param3": {"awesome": True, "nifty": "yes"}}
 STATIC = Path(__file__).with_name("_http_static.html")
 MOST_BYTES = 128 * 1024 * 1024

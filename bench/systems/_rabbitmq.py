@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from bench.contract import Binding, RouterService
@@ -60,7 +61,7 @@ def route(binding: Binding, options: Options, service: RouterService) -> None:
     path = SERVER.path()
     port = _port_mapper(binding, service)
     variables = _variables(binding, port)
-    path = DEBIAN[1] if path == DEBIAN[0] else path
+    path = DEBIAN[1] if Path(path).resolve() == Path(DEBIAN[0]).resolve() else path  # /sbin is /usr/sbin
     _broker.run(SERVER, binding, service, lambda: _configured(binding, options), variables, path)
 
 

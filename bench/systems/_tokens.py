@@ -9,8 +9,6 @@ from typing import Any
 from bench.errors import TransportError
 from bench.plan import replies
 
-CODECS = ("bytes", "pickle", "protobuf")
-
 Encode = Callable[[bytes], bytes]
 Decode = Callable[[bytes], bytes]
 

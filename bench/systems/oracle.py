@@ -24,9 +24,6 @@ from bench.systems import _connections, _twin, sockets
 TRANSPORTS = ("ipc", "tcp")
 REQUIRES = ()
 GROUP = "instrument"
-LAWS = ("constant", "exponential", "bimodal")
-SERVERS = ("python", "c")
-WAITS = ("spin", "sleep")
 SEED = 1  # of the service times: the same in every start
 MOST_WORKERS = 64
 

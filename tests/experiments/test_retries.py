@@ -117,9 +117,9 @@ def test_recovery_is_the_first_time_that_holds(failing, wanted):
 
 
 def test_over_time_counts_attempts_and_requests_from_the_freeze_on():
-    rates = retry_outcomes.over_time(run_of([case(retries=3)], [RETRIED], window_s=0.2), 0, 0.1)
-    assert rates["attempts"].to_list() == [50.0] and rates["offered"].to_list() == [20.0]
-    assert rates["goodput"].to_list() == [10.0]  # request 3, which the retry saved
+    rates = retry_outcomes.over_time(run_of([case(retries=3)], [RETRIED], window_s=0.2), 0)
+    assert rates["attempts"].to_list() == [40.0, 40.0, 40.0] and rates["offered"].to_list() == [40.0, 0.0, 20.0]
+    assert rates["goodput"].to_list() == [20.0, 0.0, 0.0]  # request 3, which the retry saved
 
 
 def test_the_prediction_is_utilization_times_attempts():

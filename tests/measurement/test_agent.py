@@ -15,9 +15,10 @@ from specs import server_spec
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import revision
 from bench.measurement.hosts import agent as agent_module
-from bench.measurement.hosts.agent import CALLS, OF_MACHINE, Agent
+from bench.measurement.hosts.agent import CALLS, OF_CHILD, OF_MACHINE, Agent
 from bench.measurement.hosts.host import HERE
 from bench.process.channel import Listening, Reader, encode
+from bench.process.child_process import Child
 
 
 @pytest.fixture
@@ -45,15 +46,15 @@ def test_a_child_reports_is_metered_and_leaves(agent, tmp_path):
     pid = agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
     (listening,) = Reader().feed(polled(agent))
     assert isinstance(listening, Listening) and listening.address.startswith("tcp://127.0.0.1:")
-    assert agent.cpu_s(7) > 0
+    assert agent.child(7, "cpu_s") > 0
     agent.meter_start(1, {"server": [pid]})
     time.sleep(0.5)
     used, rows = agent.meter_stop(1)
     assert used["server_cpu_ns"] >= 0 and {row[0] for row in rows} == {"server"} and len(rows) >= 3
-    assert agent.exit_report(7, 0) == "" != agent.log_tail(7)
-    agent.end_input([7])
+    assert agent.child(7, "exit_report", 0) == "" != agent.child(7, "log_tail")
+    agent.child(7, "ask_to_leave")
     agent.stop([7])
-    assert is_gone(pid) and agent.log_tail(7) == "" and agent.cpu_s(7) == 0
+    assert is_gone(pid) and agent.child(7, "log_tail") == "" and agent.child(7, "cpu_s") == 0
 
 
 def test_its_end_is_reported_behind_all_that_it_sent(agent, tmp_path):
@@ -63,7 +64,7 @@ def test_its_end_is_reported_behind_all_that_it_sent(agent, tmp_path):
     while not outputs[-1][2]:
         outputs += agent.poll(len(outputs) + 1, 5)
     assert outputs[-1] == (7, b"", True) and b"Listening" in outputs[0][1]
-    assert re.search(r"sockets server .*signal 9", agent.exit_report(7, 5))
+    assert re.search(r"sockets server .*signal 9", agent.child(7, "exit_report", 5))
 
 
 def test_a_poll_whose_answer_was_lost_is_answered_the_same_again(agent, tmp_path):
@@ -85,6 +86,12 @@ def test_a_call_whose_answer_was_lost_is_not_done_twice(agent, tmp_path):
 
 def test_all_that_is_called_exists():
     assert all(callable(getattr(HERE if name in OF_MACHINE else Agent, name)) for name in CALLS)
+    assert all(callable(getattr(Child, name)) for name in OF_CHILD)
+
+
+def test_a_child_is_asked_for_nothing_else(agent):
+    with pytest.raises(UsageError, match="kill"):
+        agent.child(7, "kill")
 
 
 def test_only_children_of_this_package_are_started(agent, tmp_path):

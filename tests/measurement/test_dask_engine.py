@@ -13,7 +13,7 @@ from bench.errors import NotInstalledError, UsageError
 from bench.measurement import certificates
 from bench.measurement.hosts import dask_engine
 from bench.measurement.hosts.remote import connected
-from bench.plan import credentials
+from bench.plan import credentials, hosts
 
 
 def test_without_it_one_sentence_says_how_to_install_it(monkeypatch, command):
@@ -30,10 +30,7 @@ def test_without_it_one_sentence_says_how_to_install_it(monkeypatch, command):
 
 
 def test_addresses():
-    assert (
-        dask_engine.parsed("tcp://[::1]:7") == ("tcp", "::1", 7)
-        and dask_engine.parsed("tls://a")[2] == dask_engine.PORT
-    )
+    assert hosts.address_of("tcp://[::1]:7") == ("tcp", "::1", 7) and hosts.address_of("tls://a")[2] == hosts.PORT
     assert dask_engine.joined("tcp", "::1", 7) == "tcp://[::1]:7"
     assert (
         dask_engine.is_loopback("127.3.2.1")

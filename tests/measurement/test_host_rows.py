@@ -1,8 +1,8 @@
 """The rows of the table ``hosts``: a row per host and role, with its clients, its clocks and its counters."""
 
 from bench.contract import PACING
-from bench.measurement.hosts import rows as host_rows
 from bench.measurement.hosts.host import HERE, LOCAL, Assignment, ClockReading, HostWindow, Metered
+from bench.measurement.reports import hosts_of
 from bench.plan.case import Case
 from bench.process.spec import Done
 from bench.run import schema
@@ -41,7 +41,7 @@ WINDOWS = [
 
 def test_each_host_has_its_row_with_its_clients_clocks_and_counters():
     of = ALL.clients(3)
-    rows = host_rows.rows(ALL, of, WINDOWS, [done(cpu) for cpu in (1, 2, 4, 8)], has_server=True)
+    rows = hosts_of(ALL, of, WINDOWS, [done(cpu) for cpu in (1, 2, 4, 8)], has_server=True)
     assert [(row["host"], row["role"], row["first_client"], row["clients"]) for row in rows] == [
         ("s", "server", None, 0),
         ("a", "load", 0, 2),
@@ -57,11 +57,12 @@ def test_each_host_has_its_row_with_its_clients_clocks_and_counters():
     case = Case("sockets", "tcp", clients=3, hosts={"scheduler": "tcp://a:1"})
     record = StartRecord({"window_s": 1.0, "calls": 0}, tables={"hosts": rows})
     made = tables(4, 0, 0, case, record)
-    assert schema.implausible(made["hosts"], "hosts") is None and made["hosts"]["start"].to_pylist() == [4] * 4
+    assert not schema.misfit(made["hosts"], "hosts") and not schema.implausible(made["hosts"], "hosts")
+    assert made["hosts"]["start"].to_pylist() == [4] * 4
 
 
 def test_more_hosts_than_clients_leave_some_without_and_a_target_has_no_server_s_row():
-    rows = host_rows.rows(ALL, ALL.clients(1), WINDOWS, [done(1), done(2)], has_server=False)
+    rows = hosts_of(ALL, ALL.clients(1), WINDOWS, [done(1), done(2)], has_server=False)
     assert [(row["host"], row["first_client"], row["clients"], row["cpu_ns"]) for row in rows] == [
         ("a", 0, 1, 1),
         ("b", None, 0, 0),
@@ -70,11 +71,11 @@ def test_more_hosts_than_clients_leave_some_without_and_a_target_has_no_server_s
 
 
 def test_a_machine_alone_has_no_rows():
-    assert host_rows.rows(LOCAL, [HERE], [window(HERE, 0, {})], [done(1)], has_server=True) == []
+    assert hosts_of(LOCAL, [HERE], [window(HERE, 0, {})], [done(1)], has_server=True) == []
 
 
 def test_a_host_s_row_holds_what_its_clients_spun_until_requests_were_due():
     spun = [done(9000, [(PACING, us, "us"), ("errors", 3.0, "1")]) for us in (2.0, 4.0, 0.5)]
-    rows = host_rows.rows(ALL, ALL.clients(3), WINDOWS, [*spun, done(8)], has_server=True)
+    rows = hosts_of(ALL, ALL.clients(3), WINDOWS, [*spun, done(8)], has_server=True)
     assert [row["cpu_ns"] for row in rows] == [111, 18_000, 9000, 8]
     assert [row["pacing_cpu_ns"] for row in rows] == [None, 2500, 4000, None]

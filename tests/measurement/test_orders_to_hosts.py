@@ -48,16 +48,16 @@ def far():
 
 def test_what_is_asked_while_the_host_answers_goes_there_in_one_call_and_each_has_its_own_answer(far):
     host, actor = far
-    answers = [host.ask("log_tail", 1)]
+    answers = [host.ask("child", 1, "log_tail")]
     while not actor.calls:
         pass
-    answers += [host.ask("now"), host.ask("_watch"), host.ask("cpu_s", 1)]
+    answers += [host.ask("now"), host.ask("_watch"), host.ask("child", 1, "cpu_s")]
     actor.may_answer.set()
     assert host.wait(answers[0]) == "" and host.wait(answers[1]) > 0 and host.wait(answers[3]) == 0
     with pytest.raises(UsageError, match=r"host alpha: .*'_watch'"):
         host.wait(answers[2])
-    assert actor.calls == [["log_tail"], ["now", "_watch", "cpu_s"]]
-    assert host.call("log_tail", 1) == "" and actor.calls[2:] == [["log_tail"]]
+    assert actor.calls == [["child"], ["now", "_watch", "child"]]
+    assert host.call("child", 1, "log_tail") == "" and actor.calls[2:] == [["child"]]
 
 
 def test_all_orders_end_in_one_sentence_when_the_host_leaves(far):

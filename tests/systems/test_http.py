@@ -93,7 +93,7 @@ def bind(transport, private_parent):
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
 def test_every_resource_is_got_and_counted(transport, private_parent):
     address, counts = begin(bind(transport, private_parent))
-    for number, resource in enumerate(_http.RESOURCES, 1):
+    for number, resource in enumerate(_http.TARGETS, 1):
         payloads = [b"x", os.urandom(1000), bytes(300_000)]
         assert ask(address, *payloads, resource=resource) == payloads
         assert counts() == [3 * number]

@@ -46,7 +46,7 @@ def counted(child):
     return count
 
 
-@pytest.mark.parametrize("resource", _http.RESOURCES)
+@pytest.mark.parametrize("resource", _http.TARGETS)
 def test_every_resource_is_got_and_counted(resource, node):
     child, address = node
     before, payloads = counted(child), [b"x", os.urandom(1000), bytes(300_000)]
@@ -56,7 +56,7 @@ def test_every_resource_is_got_and_counted(resource, node):
     assert len(after.workers) == 2
 
 
-@pytest.mark.parametrize("resource", _http.RESOURCES)
+@pytest.mark.parametrize("resource", _http.TARGETS)
 def test_the_wire_reads_what_the_node_answers(resource, node):
     wire = http_crossbar.Wire(node[1], http_crossbar.Options(resource=resource))
     payload, received = os.urandom(70_000), bytearray()

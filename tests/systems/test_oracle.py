@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import is_gone, wait_for
-from specs import server_spec
+from specs import choices, server_spec
 
 from bench import systems
 from bench.contract import parse_address
@@ -60,7 +60,7 @@ def program_of(child):
     return int(program)
 
 
-@pytest.mark.parametrize("law", oracle.LAWS)
+@pytest.mark.parametrize("law", choices(oracle, "law"))
 def test_its_service_times_are_those_of_python(law):
     options = oracle.Options(law=law, mean_us=700, freeze_after=5, freeze_ms=30)
     command = [oracle.program(), "times", "5000", law, "700", "5", "30", str(oracle.SEED), "spin", "3.5"]
@@ -91,8 +91,8 @@ def test_a_request_in_pieces_is_answered_and_a_broken_one_ends_only_its_connecti
         assert slow.recv(9, socket.MSG_WAITALL) == b"\0\0\0\5hello"
 
 
-@pytest.mark.parametrize("server", oracle.SERVERS)
-@pytest.mark.parametrize("wait", oracle.WAITS)
+@pytest.mark.parametrize("server", choices(oracle, "server"))
+@pytest.mark.parametrize("wait", choices(oracle, "wait"))
 def test_requests_that_are_sent_before_the_reply_are_answered_in_order(serve, server, wait):
     _, address = serve("tcp", mean_us=1000, server=server, wait=wait)
     with _connections.connect(parse_address(address)) as connection:
@@ -131,7 +131,7 @@ def test_without_a_compiler_python_serves_and_the_run_says_so(monkeypatch):
         oracle.program()
 
 
-@pytest.mark.parametrize("server", oracle.SERVERS)
+@pytest.mark.parametrize("server", choices(oracle, "server"))
 def test_bytes_add_what_they_are_told_to_to_a_service_time(server):
     """A request is not answered before its service time is over: 100 us, and 2,000 ns for each byte."""
     options = {"server": server, "mean_us": 100, "ns_per_byte": 2000.0}
@@ -142,7 +142,7 @@ def test_bytes_add_what_they_are_told_to_to_a_service_time(server):
         checked(Case("oracle", "ipc", options={"ns_per_byte": -1.0}))
 
 
-@pytest.mark.parametrize("server", oracle.SERVERS)
+@pytest.mark.parametrize("server", choices(oracle, "server"))
 def test_workers_answer_beside_each_other_and_one_of_them_freezes(serve, server):
     _, address = serve("tcp", mean_us=1000, server=server, wait="sleep", workers=2, freeze_after=1, freeze_ms=400)
     where, message = parse_address(address), struct.pack("!I", 5) + b"hello"

@@ -19,9 +19,10 @@ from bench.analysis.comparison import QUANTITIES
 from bench.errors import DataError, UsageError, reason_of
 from bench.plan import documents, paths
 from bench.plan.case import Case
+from bench.plan.hosts import Name
 from bench.run import manifest
 from bench.run.files import read_bytes
-from bench.run.manifest import CASE, Count, FromZero, Name
+from bench.run.manifest import CASE, Count, FromZero
 from bench.text import all_harmless, harmless, one_line, quoted
 
 VERSION = 2

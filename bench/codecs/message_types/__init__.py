@@ -57,11 +57,6 @@ def same(request: Any) -> Any:
     return request
 
 
-def size(message: Message) -> int:
-    """Return the size of a message as JSON without spaces, in UTF-8, in bytes."""
-    return len(compact(message).encode())
-
-
 def compact(message: Message) -> str:
     """Return a message as JSON without spaces."""
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

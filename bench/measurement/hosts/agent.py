@@ -175,16 +175,12 @@ class Agent:
             raise SystemFailedError(f"the {name} was not wanted any more")
         return child.pid
 
-    def write(self, number: int, data: bytes) -> None:
-        """Write to a child's input."""
-        if child := self._children.get(number):
-            child.write(data)
-
-    def end_input(self, numbers: Iterable[int]) -> None:
-        """End the input of children: they leave."""
-        for number in numbers:
-            if child := self._children.get(number):
-                child.ask_to_leave()
+    def child(self, number: int, name: str, *words: Any) -> Any:
+        """Call a child's method, one of ``OF_CHILD``; return its answer, or the one given there without a child."""
+        if name not in OF_CHILD:
+            raise UsageError(f"a child is not asked for {name!r}")
+        child = self._children.get(number)
+        return getattr(child, name)(*words) if child else OF_CHILD[name]
 
     def stop(self, numbers: Iterable[int]) -> None:
         """End children, by force where they do not leave, and what belongs to them."""
@@ -201,21 +197,6 @@ class Agent:
         if samples is None:
             raise SystemFailedError("the samples of this start are gone: measure it again")
         return pack(samples.blobs)
-
-    def log_tail(self, number: int) -> str:
-        """Return the end of what a child printed, on one line."""
-        child = self._children.get(number)
-        return child.log_tail() if child else ""
-
-    def exit_report(self, number: int, patience_s: float) -> str:
-        """Return how a child ended and the end of its log, or nothing if it still runs."""
-        child = self._children.get(number)
-        return child.exit_report(patience_s) if child else ""
-
-    def cpu_s(self, number: int) -> float:
-        """Return the CPU time that a child and its descendants have used, in s."""
-        child = self._children.get(number)
-        return child.cpu_s() if child else 0.0
 
     def meter_start(self, number: int, pids: Mapping[str, list[int]]) -> None:
         """Begin to meter a window; ``pids``: process ids by role."""
@@ -276,10 +257,10 @@ class Agent:
             time.sleep(min(left_s + 0.01, 1.0))
 
 
+OF_CHILD = {"write": None, "ask_to_leave": None, "log_tail": "", "exit_report": "", "cpu_s": 0.0}  # and without a child
 OF_MACHINE = frozenset({"prepare", "family", "has_ended", "move"})  # methods of ``HERE``
 CALLS = OF_MACHINE | frozenset(
-    {"claim", "describe", "now", "spawn", "write", "end_input", "stop", "log_tail", "exit_report", "cpu_s"}
-    | {"meter_start", "meter_stop", "samples", "close"}
+    {"claim", "describe", "now", "spawn", "child", "stop", "samples", "meter_start", "meter_stop", "close"}
 )
 
 

@@ -17,6 +17,7 @@ from bench.measurement.hosts import dask_engine
 from bench.measurement.hosts.agent import Agent
 from bench.measurement.hosts.remote import KEY
 from bench.plan import credentials
+from bench.plan.hosts import address_of
 from bench.process.private_folders import private_folder
 from bench.text import one_line, quoted
 
@@ -34,7 +35,7 @@ def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say
     to the scheduler.
     """
     dask_engine.load()
-    protocol, far, port = dask_engine.parsed(scheduler)
+    protocol, far, port = address_of(scheduler)
     security = dask_engine.security(protocol, is_plain_wanted)
     address = listen or dask_engine.local_address(far, port)
     if "/" in address or not is_host(address):
@@ -55,7 +56,7 @@ def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say
 async def _host(where: str, name: str, address: str, security: Any, say: Say, stop: asyncio.Event) -> None:
     distributed = dask_engine.load()
     facts = {"revision": revision.content(), "python": revision.python(), "process": secrets.token_hex(8)}
-    protocol = dask_engine.parsed(where)[0]
+    protocol = address_of(where)[0]
     with private_folder(FOLDER) as folder:
         while not stop.is_set():
             await take_over(where, name, facts["process"], security)
@@ -127,7 +128,7 @@ async def _started(worker: Any, name: str) -> None:
 def scheduler(listen: str, is_plain_wanted: bool, say: Say) -> None:
     """Run the scheduler at which hosts register; where there are no credentials for hosts yet, make them."""
     dask_engine.load()
-    protocol, address, port = dask_engine.parsed(listen)
+    protocol, address, port = address_of(listen)
     folder = certificates.folder_of_hosts()
     if protocol == "tls" and not folder.exists() and not os.environ.get(credentials.FOLDER):
         certificates.make_folder(folder, [])

@@ -8,15 +8,11 @@ import ipaddress
 import logging
 import socket
 from typing import Any
-from urllib.parse import urlsplit
 
-from bench.contract import is_host
 from bench.errors import NotInstalledError, UsageError
 from bench.measurement import certificates
 from bench.plan import credentials
-from bench.text import quoted
 
-PORT = 8786
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,  # nothing is done a second time
     "distributed.scheduler.http.routes": [],
@@ -58,20 +54,6 @@ def files_in(folder: str) -> Any:
     import dask
 
     return dask.config.set({"temporary-directory": folder})
-
-
-def parsed(address: str) -> tuple[str, str, int]:
-    """Return protocol, host and port of an address tcp://HOST:PORT or tls://HOST:PORT; UsageError for others."""
-    try:
-        parts = urlsplit(address)
-        protocol, host, port = parts.scheme, parts.hostname, parts.port
-    except ValueError:
-        protocol, host, port = "", None, None
-    if protocol not in ("tcp", "tls") or not host or not is_host(host) or parts.path:
-        raise UsageError(
-            f"{quoted(address)} is no address of a scheduler: write tcp://HOST:{PORT} or tls://HOST:{PORT}"
-        )
-    return protocol, host, PORT if port is None else port
 
 
 def is_loopback(host: str) -> bool:

@@ -23,6 +23,7 @@ from bench.measurement.hosts import clock_exchange, dask_engine, roles
 from bench.measurement.hosts.agent_actor import AgentActor
 from bench.measurement.hosts.host import MOST, Assignment, ClockReading, Host, Metered, WindowMeter
 from bench.plan import placement
+from bench.plan.hosts import address_of
 from bench.process.channel import ControlMessage, Listening, encode
 from bench.process.child_process import ChildHandle, collect, stopped
 from bench.process.spec import ClockSpec
@@ -64,12 +65,12 @@ class RemoteChild(ChildHandle):
 
     def send(self, message: ControlMessage) -> None:
         """Send it one message; that it has died is noticed by who reads from it."""
-        self.host.ask("write", self.number, b"".join(encode(message)))
+        self.host.ask("child", self.number, "write", b"".join(encode(message)))
 
     def _said(self, name: str, *words: Any) -> str:
         """Return what the agent says of the child, or why it says nothing."""
         try:
-            return str(self.host.call(name, self.number, *words))
+            return str(self.host.call("child", self.number, name, *words))
         except SystemFailedError as error:
             return str(error)
 
@@ -87,7 +88,7 @@ class RemoteChild(ChildHandle):
     def cpu_s(self) -> float:
         """Return the CPU time that it and its descendants have used, in s; 0 if its host does not answer."""
         with contextlib.suppress(SystemFailedError):
-            return float(self.host.call("cpu_s", self.number))
+            return float(self.host.call("child", self.number, "cpu_s"))
         return 0.0
 
     def ask_for_samples(self) -> Callable[[], bytes]:
@@ -97,7 +98,7 @@ class RemoteChild(ChildHandle):
 
     def ask_to_leave(self) -> None:
         """End its input."""
-        self.host.ask("end_input", [self.number])
+        self.host.ask("child", self.number, "ask_to_leave")
 
     def begin_to_stop(self) -> None:
         """Let the agent stop it."""
@@ -414,7 +415,7 @@ def _why(error: BaseException) -> str:
 def client(hosts: Mapping[str, Any]) -> Iterator[Any]:
     """Connect to a scheduler; SystemFailedError if there is none. hosts: as ``Case.hosts``."""
     distributed = dask_engine.load()
-    protocol, host, port = dask_engine.parsed(hosts["scheduler"])
+    protocol, host, port = address_of(hosts["scheduler"])
     security = dask_engine.security(protocol, bool(hosts.get("plain")))
     address = dask_engine.joined(protocol, host, port)
     try:
@@ -487,9 +488,7 @@ def hosts_of(client: Any, scheduler: str) -> Iterator[list[RemoteHost]]:
     hosts: list[RemoteHost] = []
     try:
         for future, (where, worker) in zip(futures, workers.items(), strict=True):
-            hosts.append(
-                RemoteHost(str(worker["name"]), dask_engine.parsed(where)[1], _actor(client, future, worker), on_loop)
-            )
+            hosts.append(RemoteHost(str(worker["name"]), address_of(where)[1], _actor(client, future, worker), on_loop))
         for host, answer in [(host, host.ask("describe")) for host in hosts]:
             host.facts = host.wait(answer)
         yield hosts

@@ -10,7 +10,7 @@ from bench.contract import parse_address
 from bench.errors import NotInstalledError, UsageError, unknown
 from bench.plan import hosts as far
 from bench.plan import parameters, placement
-from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_CONNECTIONS, MOST_PER_S, Case
+from bench.plan.case import MOST_PER_S, Case
 from bench.process import environments
 
 FLOOR = "sockets"  # the baseline: the system that others are compared with
@@ -31,44 +31,9 @@ COMPARED = (
 _ALL_PRESENT = ContextVar("all systems count as present", default=False)
 
 
-def payload(value: object, what: str = "payload_bytes") -> int:
-    """Return the one payload asked for, in bytes."""
-    return parameters.count(value, what, MOST_BYTES)
-
-
-def payloads(value: object, what: str = "payload_bytes") -> list[int]:
-    """Return the payloads asked for, in bytes, each once."""
-    return parameters.positives(value, what, MOST_BYTES)
-
-
-def client_count(value: object, what: str = "clients") -> int:
-    """Return the one number asked for of clients, callers or connections."""
-    return parameters.count(value, what, MOST_CLIENTS)
-
-
-def connection_count(value: object, what: str = "callers") -> int:
-    """Return the one number asked for of connections that a load generator may hold."""
-    return parameters.count(value, what, MOST_CONNECTIONS)
-
-
-def client_counts(value: object, what: str = "clients") -> list[int]:
-    """Return the numbers of clients asked for, each once."""
-    return parameters.positives(value, what, MOST_CLIENTS)
-
-
-def own_engine(value: object) -> str:
-    """Return the load generator asked for where external ones, which make closed loads only, cannot be used."""
-    return parameters.one_name(value, "engine", ("library", "wire"))
-
-
-def offered(value: object, what: str) -> float:
-    """Return the one offered rate asked for, in requests per second."""
-    return parameters.positive(value, what, MOST_PER_S, whole=False)
-
-
-def offered_rates(value: object, what: str = "rates") -> list[float]:
+def offered_rates(value: object, what: str) -> list[float]:
     """Return the offered rates asked for, in requests per second, the lowest first."""
-    rates = sorted(offered(rate, what) for rate in parameters.as_list(value))
+    rates = sorted(parameters.positive(rate, what, MOST_PER_S, whole=False) for rate in parameters.as_list(value))
     if not rates:
         raise UsageError(f"{what} is an empty list: give at least one rate, in requests per second")
     return rates

@@ -11,15 +11,11 @@ from bench.measurement.validation.cases import (
     absent_of,
     case_of,
     chosen_systems,
-    client_count,
-    connection_count,
-    offered,
-    payload,
     placement_of,
 )
 from bench.plan import hosts as machines
 from bench.plan import parameters
-from bench.plan.case import Case
+from bench.plan.case import MOST_BYTES, MOST_CLIENTS, MOST_CONNECTIONS, MOST_PER_S, Case
 
 PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
 
@@ -49,15 +45,16 @@ def case(spelled: object) -> Case:
     for name in given:
         if name not in PARTS:
             raise unknown("part of a case", name, PARTS)
-    clients = client_count(given.get("clients", 1))
-    callers = connection_count(given.get("callers", 1))
+    clients = parameters.count(given.get("clients", 1), "clients", MOST_CLIENTS)
+    callers = parameters.count(given.get("callers", 1), "callers", MOST_CONNECTIONS)
     paced: dict[str, Any] = {}
     if rate := given.pop("rate", None):
-        paced = {"load": "open", "offered_per_s": offered(rate, "rate"), "arrivals": "poisson"}
+        offered = parameters.positive(rate, "rate", MOST_PER_S, whole=False)
+        paced = {"load": "open", "offered_per_s": offered, "arrivals": "poisson"}
     there = machines.asked(given.pop("hosts", None))
     is_parallel = bool(paced) or clients * callers > 1 or given.get("outstanding", 1) != 1
     given |= {
-        "payload_bytes": payload(given.get("payload_bytes", 1000)),
+        "payload_bytes": parameters.count(given.get("payload_bytes", 1000), "payload_bytes", MOST_BYTES),
         "placement": placement_of(given.get("placement"), parallel=is_parallel, hosts=there),
         "clients": clients,
         "callers": callers,
