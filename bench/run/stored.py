@@ -1,6 +1,8 @@
 """The runs on disk: made, found, listed, kept."""
 
 import contextlib
+import os
+import shutil
 import stat
 from collections.abc import Sequence
 from datetime import UTC, datetime
