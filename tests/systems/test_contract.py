@@ -95,9 +95,7 @@ def check_calls(measured):
     assert ledger["client_cpu_ns"] > 0
 
 
-@pytest.mark.parametrize(  # with the defaults new interpreters start, as in a user's run
-    ("name", "transport", "options"), [*marked(DEFAULT, pytest.mark.fresh), *marked(VARIED, pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("name", "transport", "options"), [*installed(DEFAULT), *marked(VARIED, pytest.mark.slow)])
 def test_calls_are_answered_and_counted(name, transport, options, routing, server):
     options_of(systems.load(name).Options, options, name)
     case = Case(name, transport, 100, options=options, max_calls=5)
