@@ -99,13 +99,11 @@ def shell(line, **environment):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_units_can_be_read_in_any_letters(encoding):
-    finished = shell("BENCH show reference/nodelay", PYTHONIOENCODING=encoding)
+def test_units_can_be_read_in_ascii_too():
+    finished = shell("BENCH show reference/nodelay", PYTHONIOENCODING="ascii")
     assert finished.returncode == 0, finished.stderr
-    shown = finished.stdout.decode(encoding)
-    assert ("\u00b5s" in shown) == (encoding != "ascii") and (" us " in shown) == (encoding == "ascii")
-    assert "?" not in shown
+    shown = finished.stdout.decode("ascii")
+    assert " us " in shown and "?" not in shown
 
 
 @pytest.mark.parametrize(
