@@ -18,12 +18,12 @@ figures: $(READY)
 
 setup: $(READY)
 
-# Without the marker `slow`: arithmetic, plans, stored runs, checks, each system once, each notebook from its reference run.
+# Without the marker `slow`: arithmetic, plans, stored runs, checks, each system once, ten notebooks from their reference runs.
 test: $(READY)
 	@$(BIN)/python -P -m bench prepare
 	$(BIN)/python -m pytest -m "not slow"
 
-# Also all options of all systems, JupyterLab in a browser, the site, hosts in namespaces, notebooks that measure.
+# Also all options of all systems, all notebooks from their reference runs, JupyterLab in a browser, the site, hosts in namespaces, notebooks that measure.
 # One process more: these tests wait more, those that load the oracle most.
 test-all: $(READY)
 	@$(BIN)/python -P -m bench prepare

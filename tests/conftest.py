@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import gc
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from specs import server_spec
+from xdist.scheduler import LoadScopeScheduling
 
 from bench import systems
 from bench.errors import NotInstalledError, SystemFileError
@@ -83,21 +85,74 @@ def c_compiler():
         pytest.skip(f"there is no {programs.C_COMPILER}; install it: apt-get install {programs.C_COMPILER}")
 
 
+REFEREES = "certify"  # their tests wait for loads, and disturb each other's: one process, beside which others work
+LONG = (  # in one piece: begun last, one would end alone
+    REFEREES, "test_browser", "test_site", "test_remote", "test_documents", "test_hosts_document", "test_campaign",
+    "test_recipes", "test_contract", "test_routers", "test_faults", "test_encryption", "test_service", "test_wires",
+)  # fmt: skip
 NODES = ("http_crossbar", "wamp_crossbar", "rabbitmq", "mqtt", "nats", "redis")  # tests share a node, or a broker
-EACH = "test_every_notebook_measures"  # nothing of one serves another
-RUNS = {file.parent.name for file in REFERENCE.glob("*/manifest.json")}
+DRAWS = "test_every_notebook_draws_its_reference_run"  # first of its run: the figure that it draws serves the others
+EACH = "test_every_notebook_measures"  # begun in any process: nothing of one serves another
+RUNS = sorted(file.parent.name for file in REFERENCE.glob("*/manifest.json"))
+BEGIN = (*LONG, EACH, *RUNS, *NODES)
+RAN_IN: dict[str, str] = {}  # of each group the process that ran its tests
+
+
+class Groups(LoadScopeScheduling):
+    """Gives the tests of a group to one process, and the groups to processes in the order of the tests."""
+
+    def _split_scope(self, nodeid):
+        return group(nodeid)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Share the tests out by groups."""
+    return Groups(config, log)
 
 
 def pytest_collection_modifyitems(items):
-    """Let tests that share a broker, a reference run, the wait for loads or a file follow each other in a process."""
-    for item in items:
-        values = item.callspec.params.values() if hasattr(item, "callspec") else []
-        given = [value.stem if isinstance(value, Path) else str(value).partition(" ")[0] for value in values]
-        given.append(item.path.stem.removeprefix("test_"))
-        shared = [name for name in NODES if name in item.nodeid] + [name for name in given if name in RUNS]
-        usual = item.path.parent.name if item.path.parent.name == "certify" else item.path.stem
-        group = item.name if item.name.startswith(EACH) else (shared or [usual])[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Begin with the groups that take long."""
+    order = {name: place for place, name in enumerate(BEGIN)}
+
+    def place(item):
+        name = group(item.nodeid)
+        return order.get(name.partition(" ")[0], len(order)), name, not item.name.startswith(DRAWS)
+
+    items.sort(key=place)
+
+
+def group(nodeid):
+    """Return the reference run that a test reads, the broker that it shares, or its file.
+
+    The tests of a run follow each other in one process: it reads the run, checks it and draws it once.
+    """
+    file, _, test = nodeid.partition("::")
+    stem = Path(file).stem
+    if test.startswith(EACH):
+        return f"{EACH} {test}"
+    if stem == "test_document_blocks":
+        return "overview"  # the run of which it quotes most
+    if Path(file).parent.name == REFEREES:
+        return REFEREES
+    given = re.search(r"\[(?:.*/)?(\w+)", test)
+    for name in (stem.removeprefix("test_"), given and given[1]):
+        if name in RUNS and stem != "test_site":
+            return name
+    return next((name for name in NODES if name in nodeid), stem)
+
+
+def pytest_runtest_logreport(report):
+    """Stop if a group's tests run in two processes: each would read the run, draw it and start the broker."""
+    if report.when == "setup" and hasattr(report, "worker_id"):
+        name = group(report.nodeid)
+        ran_in = RAN_IN.setdefault(name, report.worker_id)
+        assert ran_in == report.worker_id, f"{report.nodeid} ran in {report.worker_id}, others of {name} in {ran_in}"
+
+
+def pytest_testnodedown(error):
+    """Let the groups of a process that crashed go on in another."""
+    if error:
+        RAN_IN.clear()
 
 
 def pytest_collection_finish():

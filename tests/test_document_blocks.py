@@ -22,7 +22,7 @@ from docs import write
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 
 
-@pytest.mark.parametrize("name", slow_but(write.FROM_RUNS, "README.md", "docs/results.md"))
+@pytest.mark.parametrize("name", slow_but(write.FROM_RUNS, "README.md"))
 def test_what_documents_quote_is_what_the_reference_runs_say(name):
     text = (ROOT / name).read_text("utf-8")
     assert write.filled(text, write.FROM_RUNS[name]) == text, "make expected writes the blocks anew"
@@ -60,6 +60,7 @@ def test_every_block_has_a_maker_and_every_maker_a_block():
     assert [file.name for file in others if write.names(file.read_text("utf-8"))] == []
 
 
+@pytest.mark.slow
 def test_the_certificate_in_the_document_is_of_todays_properties(monkeypatch):
     text = (ROOT / "docs" / "trust.md").read_text("utf-8")
     printed = re.search(r"generated: certificate.*?```text\n(.*?)```", text, re.S)[1].splitlines()
@@ -86,6 +87,7 @@ def test_a_block_is_filled_and_the_rest_is_left():
         write.filled(text.replace("<!-- generated: end -->", ""), {})
 
 
+@pytest.mark.slow
 def test_the_readmes_picture_is_drawn_from_what_its_numbers_are_from():
     found = write.published()
     wanted = ratios_picture.provenance(found, overview.TITLE)
@@ -105,6 +107,7 @@ def occasions(count, systems="abcd"):
     return tuple(drawn(1, count, truths, tau=0.03))
 
 
+@pytest.mark.slow
 def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_path):
     found = Published(occasions(5, ("zeromq", "grpc_sync", "nats", "other")))
     monkeypatch.setattr(write, "published", lambda: found)

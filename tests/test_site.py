@@ -92,21 +92,21 @@ def test_the_start_page_has_three_doors_into_the_site(site):
     assert "make figures" in text and "make test" in text
 
 
-@pytest.mark.parametrize("stem", NOTEBOOKS)
-def test_every_notebook_is_a_page(site, stem):
-    shown = page(site / "notebooks" / f"{stem}.html")
-    note = shown.select_one(".admonition.note")
-    assert shown.select(".cell_input") and note.select_one("a.download")
-    pictures = shown.select(".cell_output img")
-    if stem in EXECUTED:
-        run = reference(stem)
-        assert run.id in note.get_text()
-        assert pictures[-1]["alt"] == panels.alt_text(run)
-        described = [picture for picture in pictures if picture["alt"] != "plot of the code above"]
-        assert len(described) == len(experiment(stem).figure) + 1 < len(pictures)
-        assert 'source = "reference"' in shown.get_text()
-    else:
-        assert not pictures
+def test_every_notebook_is_a_page(site):
+    for stem in NOTEBOOKS:
+        shown = page(site / "notebooks" / f"{stem}.html")
+        note = shown.select_one(".admonition.note")
+        assert shown.select(".cell_input") and note.select_one("a.download"), stem
+        pictures = shown.select(".cell_output img")
+        if stem in EXECUTED:
+            run = reference(stem)
+            assert run.id in note.get_text(), stem
+            assert pictures[-1]["alt"] == panels.alt_text(run), stem
+            described = [picture for picture in pictures if picture["alt"] != "plot of the code above"]
+            assert len(described) == len(experiment(stem).figure) + 1 < len(pictures), stem
+            assert 'source = "reference"' in shown.get_text(), stem
+        else:
+            assert not pictures, stem
 
 
 def entry(site, title):

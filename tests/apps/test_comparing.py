@@ -78,6 +78,7 @@ def test_stored_runs_have_no_counts_to_compare(command, monkeypatch):
 
 
 @needs_tracing
+@pytest.mark.slow
 def test_one_more_system_call_fails_and_is_named(command, states, tmp_path):
     files = [tmp_path / f"gate.{end}" for end in ("md", "xml")]
     options = [word for file in files for word in ("--write", str(file))]
@@ -99,6 +100,7 @@ def test_one_more_system_call_fails_and_is_named(command, states, tmp_path):
 
 
 @needs_tracing
+@pytest.mark.slow
 def test_equal_states_pass_over_tcp_too(command, states):
     finished = command("compare", states["base"], states["equal"], *FEW, "--transport", "tcp")
     assert finished.returncode == 0 and "network: TCP segments" in finished.stdout

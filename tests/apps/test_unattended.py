@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import descendants, is_gone, wait_for
+from conftest import descendants, is_gone, slow_but, wait_for
 
 from bench import systems
 from bench.apps import unattended
@@ -110,7 +110,7 @@ with unattended._private_temporary() as folder:
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", slow_but([signal.SIGKILL, signal.SIGINT], signal.SIGKILL))
 def test_the_folder_of_a_kernels_sockets_goes_with_a_process_that_is_killed(how):
     with subprocess.Popen(
         [sys.executable, "-c", HOLDING], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

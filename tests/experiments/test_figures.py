@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from conftest import slow_but
-from drawings import RUNS, texts, whole
+from drawings import RUNS, WHOLE, texts
 from handmade import handmade, reference
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
@@ -30,14 +30,6 @@ from bench.grammar import figure as panels
 from bench.grammar.experiment import experiment, of_run
 from bench.plan.case import Case
 
-LOOKED_AT = slow_but(RUNS, "latency")
-
-
-@pytest.fixture(scope="module", params=LOOKED_AT)
-def figure(request):
-    """Return the figure of a reference run, laid out."""
-    return whole(request.param)
-
 
 def points(axes):
     """Return the places in pixels of all points that are plotted inside an Axes."""
@@ -51,79 +43,88 @@ def points(axes):
     return every[((every >= box.min - 1) & (every <= box.max + 1)).all(axis=1)]
 
 
-@pytest.fixture(scope="module", params=LOOKED_AT)
-def figures(request):
-    """Return the figures of a notebook's reference run by name, laid out: the whole, and the panels that it showed."""
-    return drawings.shown(request.param)
+def titles(are_wrong):
+    """Return a look that finds the titles of the axes of which a function returns that they are wrong."""
+    return lambda figure: [axes.get_title(loc="left") for axes in figure.axes if are_wrong(axes)]
 
 
-def test_no_text_is_clipped(figures):
-    assert {name: words for name, figure in figures.items() if (words := drawings.clipped(figure))} == {}
+def covered_by_a_legend(axes):
+    boxes = [of.get_window_extent() for of in axes.get_figure().legends]
+    return any(box.y1 > axes.get_tightbbox().y0 + 1 or box.x1 > axes.get_figure().bbox.x1 + 1 for box in boxes)
 
 
-def test_no_two_texts_cover_each_other(figures):
-    assert {name: pairs for name, figure in figures.items() if (pairs := drawings.overlapping(figure))} == {}
+def unlabelled(axes):
+    rows = [text.get_text() for text in axes.get_yticklabels()]
+    return not axes.get_ylabel() and not any(letter.isalpha() for name in rows for letter in name)
 
 
-def test_no_text_is_smaller_than_9_points_where_a_figure_is_1280_pixels_wide(figures):
-    assert {name: words for name, figure in figures.items() if (words := drawings.too_small(figure))} == {}
+def mostly_empty(axes):
+    """Return whether the horizontal axis goes on far beyond the data."""
+    box, shown = axes.get_window_extent(), list(points(axes)[:, 0])
+    for patch in axes.patches:
+        shown += [patch.get_window_extent().x0, patch.get_window_extent().x1]
+    for ranges in (one for one in axes.collections if isinstance(one, LineCollection)):
+        ends = [axes.transData.transform(path.vertices)[:, 0] for path in ranges.get_paths()]
+        shown += [x for pair in ends for x in pair if np.isfinite(x)]
+    inside = np.clip(shown, box.x0, box.x1)
+    return not (inside.max() - inside.min()) / box.width > 0.6
 
 
-def test_no_axes_have_more_than_six_curves_and_a_baseline(figures):
-    assert max(drawings.curves(axes) for figure in figures.values() for axes in figure.axes) <= drawings.MOST_CURVES
+def crowded(axes):
+    """Return whether labels of ticks run into each other, or an axis has fewer than two."""
+    for axis, ends in ((axes.xaxis, ("x0", "x1")), (axes.yaxis, ("y0", "y1"))):
+        shown = [tick.label1 for tick in axis.get_major_ticks() if tick.label1.get_text()]
+        low, high = sorted(axis.get_view_interval())
+        inside = [
+            label.get_window_extent()
+            for label, at in zip(shown, axis.get_majorticklocs(), strict=False)
+            if low <= at <= high
+        ]
+        pairs = itertools.pairwise(sorted(inside, key=lambda box: getattr(box, ends[0])))
+        if len(inside) < 2 or any(getattr(one, ends[1]) > getattr(other, ends[0]) + 2 for one, other in pairs):
+            return True
+    return False
 
 
-def test_every_entry_of_a_legend_is_drawn(figures):
-    for figure in figures.values():
-        assert [label for axes in figure.axes for label in drawings.not_drawn(axes)] == []
+def colliding(figure):
+    """Return the titles of panels that run into each other or out of the figure."""
+    boxes = [(axes.get_title(loc="left"), axes.get_tightbbox()) for axes in figure.axes]
+    outside = [title for title, box in boxes if box.x0 < -1 or box.x1 > figure.bbox.width + 1]
+    pairs = itertools.combinations(boxes, 2)
+    return outside + [(a, b) for (a, one), (b, other) in pairs if one.padded(-3).overlaps(other.padded(-3))]
 
 
-def test_no_legend_covers_a_panel(figure):
-    for axes in figure.axes:
-        for box in (of.get_window_extent() for of in axes.get_figure().legends):
-            assert box.y1 <= axes.get_tightbbox().y0 + 1, axes.get_title(loc="left")
-            assert box.x1 <= axes.get_figure().bbox.x1 + 1, axes.get_title(loc="left")
+OF_PANELS = {  # what is looked for, as what is found
+    "a legend over a panel": titles(covered_by_a_legend),
+    "ticks without room for their labels": titles(crowded),
+    "panels that collide": colliding,
+}
+OF_THE_WHOLE = OF_PANELS | {
+    "an axis without a label": titles(unlabelled),
+    "a panel without a title": lambda figure: [axes for axes in figure.axes if not axes.get_title(loc="left")],
+    "an axis that does not end near its data": titles(mostly_empty),
+}
+OF_ALL = {
+    "clipped text": drawings.clipped,
+    "texts that cover each other": drawings.overlapping,
+    "text below 9 points where the figure is 1280 pixels wide": drawings.too_small,
+    "more than six curves and a baseline": titles(lambda axes: drawings.curves(axes) > drawings.MOST_CURVES),
+    "entries of a legend that are not drawn": lambda figure: [
+        label for axes in figure.axes for label in drawings.not_drawn(axes)
+    ],
+}
 
 
-def test_every_axis_has_a_label_with_its_unit_or_words(figure):
-    for axes in figure.axes:
-        assert axes.get_title(loc="left")
-        rows = [text.get_text() for text in axes.get_yticklabels()]
-        assert axes.get_ylabel() or any(letter.isalpha() for name in rows for letter in name)
+def looked_at(looks, figures):
+    """Return what looks find wrong in figures, by the name of the figure and of the look."""
+    found = {(name, look): see(figure) for name, figure in figures.items() for look, see in looks.items()}
+    return {at: wrong for at, wrong in found.items() if wrong}
 
 
-def test_every_horizontal_axis_ends_near_its_data(figure):
-    for axes in figure.axes:
-        box, shown = axes.get_window_extent(), list(points(axes)[:, 0])
-        for patch in axes.patches:
-            shown += [patch.get_window_extent().x0, patch.get_window_extent().x1]
-        for ranges in (one for one in axes.collections if isinstance(one, LineCollection)):
-            ends = [axes.transData.transform(path.vertices)[:, 0] for path in ranges.get_paths()]
-            shown += [x for pair in ends for x in pair if np.isfinite(x)]
-        covered = (np.clip(shown, box.x0, box.x1).max() - np.clip(shown, box.x0, box.x1).min()) / box.width
-        assert covered > 0.6, axes.get_title(loc="left")
-
-
-def test_labels_of_axes_have_room(figure):
-    for axes in figure.axes:
-        for axis, ends in ((axes.xaxis, ("x0", "x1")), (axes.yaxis, ("y0", "y1"))):
-            shown = [tick.label1 for tick in axis.get_major_ticks() if tick.label1.get_text()]
-            low, high = sorted(axis.get_view_interval())
-            inside = [
-                label.get_window_extent()
-                for label, at in zip(shown, axis.get_majorticklocs(), strict=False)
-                if low <= at <= high
-            ]
-            assert len(inside) >= 2, axes.get_title(loc="left")
-            for one, other in itertools.pairwise(sorted(inside, key=lambda box: getattr(box, ends[0]))):
-                assert getattr(one, ends[1]) <= getattr(other, ends[0]) + 2, axes.get_title(loc="left")
-
-
-def test_panels_do_not_run_into_each_other_or_out_of_the_figure(figure):
-    boxes = [axes.get_tightbbox() for axes in figure.axes]
-    for one, other in itertools.combinations(boxes, 2):
-        assert not one.padded(-3).overlaps(other.padded(-3))
-    assert all(box.x0 >= -1 and box.x1 <= figure.bbox.width + 1 for box in boxes)
+@pytest.mark.parametrize("notebook", slow_but(RUNS, "latency"))
+def test_nothing_in_a_figure_is_covered_cut_or_left_out(notebook):
+    figures = drawings.shown(notebook)
+    assert looked_at(OF_ALL, figures) | looked_at(OF_THE_WHOLE, {WHOLE: figures[WHOLE]}) == {}
 
 
 @pytest.mark.parametrize("stem", RUNS)
@@ -220,12 +221,12 @@ def test_thin_data_of_many_systems_is_drawn_and_named(notebook):
     figure.draw_without_rendering()
     written = [text for text in texts(figure.axes[1]) if re.search(r"[,;] n = ", text)]
     assert len(written) == 14
-    test_no_legend_covers_a_panel(figure)
-    test_labels_of_axes_have_room(figure)
-    test_panels_do_not_run_into_each_other_or_out_of_the_figure(figure)
+    assert looked_at(OF_PANELS, {WHOLE: figure}) == {}
 
 
-@pytest.mark.parametrize("notebook", ["latency", "mystery", "overview"])  # the last is taller
+@pytest.mark.parametrize(
+    "notebook", slow_but(["latency", "mystery", "overview"], "latency", "mystery")
+)  # the last is taller
 def test_a_saved_figure_is_large_enough_and_carries_its_origin(notebook, drawn, monkeypatch):
     run, folder = reference(notebook), drawn(notebook) / "figures"
     svg, png = folder / f"{notebook}.svg", folder / f"{notebook}.png"

@@ -5,7 +5,7 @@ import re
 import nbformat
 import pandas as pd
 import pytest
-from conftest import ROOT
+from conftest import ROOT, slow_but
 from handmade import reference
 
 from bench.analysis.comparison import effect
@@ -65,7 +65,7 @@ def test_the_ratio_of_compare(drawn):
     assert last_number(printed("compare", drawn)) == pytest.approx(value, rel=0.02)  # by hand: medians of whole blocks
 
 
-@pytest.mark.parametrize("notebook", MEDIANS)
+@pytest.mark.parametrize("notebook", slow_but(MEDIANS, "wamp"))
 def test_the_medians_of_all_cases(notebook, drawn):
     cases = reference(notebook).cases
     lines = [line for line in printed(notebook, drawn).splitlines() if not line.startswith("case")]

@@ -58,9 +58,12 @@ def one_start(run):
     return of_starts(run, run.stored_ledger.iloc[:1], list(run.stored_ledger.index[:1]))
 
 
+PARTLY = ("anatomy", "capacity", "latency", "marginal", "overview", "retries", "streaming", "tls")
+LACKING = [(name, all_failed) for name in RUNS] + [(name, of) for name in PARTLY for of in (first_failed, one_start)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("lacking", [all_failed, first_failed, one_start])
-@pytest.mark.parametrize("notebook", RUNS)
+@pytest.mark.parametrize(("notebook", "lacking"), LACKING)
 def test_whatever_a_run_lacks_is_drawn_or_said(notebook, lacking):
     run = lacking(reference(notebook))
     with warnings.catch_warnings(action="error"):

@@ -8,7 +8,7 @@ import sys
 import nbformat
 import pytest
 from click.testing import CliRunner
-from conftest import ROOT
+from conftest import ROOT, slow_but
 from papermill.cli import papermill as papermill_command
 from papermilling import outputs, papermill, papermill_here
 
@@ -25,6 +25,10 @@ from lint.words import found
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
 POOLING = {"classroom", "referees"}  # no plan and no run of their own: test_classroom.py, test_certificates_notebook.py
 MEASURING = [file for file in NOTEBOOKS if file.stem not in POOLING]
+QUICKLY_DRAWN = (
+    *("latency", "throughput", "compare", "clients", "openload", "capacity"),
+    *("streaming", "mystery", "wamp", "anatomy"),
+)
 FEWER = {  # cases than the notebook has: what is left out is measured by other tests
     "clients": ["-p", "clients", "[1, 2]"],
     "messages": [
@@ -71,13 +75,13 @@ def test_every_notebook_measures(notebook, tmp_path):
     assert stored.all_runs()[-1].manifest()["finished"]
 
 
-@pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)
+@pytest.mark.parametrize("notebook", slow_but([file.stem for file in MEASURING], *QUICKLY_DRAWN))
 def test_every_notebook_draws_its_reference_run(notebook, drawn):
-    folder = drawn(notebook.stem)
+    folder = drawn(notebook)
     text = outputs(folder / "out.ipynb")
-    assert "Nothing is measured" in text and f"{notebook.stem}.svg and " in text and not (folder / "runs").exists()
+    assert "Nothing is measured" in text and f"{notebook}.svg and " in text and not (folder / "runs").exists()
     assert "No conclusion" not in text and found(text) == []
-    assert (folder / "figures" / f"{notebook.stem}.png").stat().st_size > 50_000
+    assert (folder / "figures" / f"{notebook}.png").stat().st_size > 50_000
 
 
 @pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)

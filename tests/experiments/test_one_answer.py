@@ -5,6 +5,7 @@ import re
 import nbformat
 import numpy as np
 import pytest
+from conftest import slow_but
 from handmade import reference
 
 from bench.apps.teaching import questions
@@ -26,7 +27,7 @@ def shown(cell):
     return "\n".join(found)
 
 
-@pytest.mark.parametrize("notebook", REPEATED)
+@pytest.mark.parametrize("notebook", slow_but(REPEATED, "clients"))
 def test_each_score_is_repeated_by_the_notebooks_sentences_or_tables(notebook, drawn):
     cells = [cell for cell in nbformat.read(drawn(notebook) / "out.ipynb", 4).cells if cell.cell_type == "code"]
     (scores,) = [shown(cell) for cell in cells if "bench.score(" in cell.source]

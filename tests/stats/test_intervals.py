@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy  # its parts are imported when they are used
+from conftest import slow_but
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -46,7 +47,7 @@ def test_dependent_calls_are_worth_less():
     assert intervals.dependence(random.normal(size=10_000), 0.5).worth > 5000
 
 
-@pytest.mark.parametrize("share", [0.015, 0.03])
+@pytest.mark.parametrize("share", slow_but([0.015, 0.03], 0.03))
 def test_intervals_of_tails_cover_where_slow_calls_come_in_bursts(share):
     truth = 1 + 0.5 * math.log(share / 0.01)
     hits = []
@@ -66,7 +67,7 @@ def two_speeds(seed, n, changes, slower):
 
 
 @pytest.mark.parametrize(("slower", "n"), [(1.15, 20_000), (1.5, 20_000), (2, 3000)])
-@pytest.mark.parametrize("p", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("p", slow_but([0.5, 0.9, 0.99], 0.9))
 def test_few_changes_of_speed_within_a_start_have_no_interval(p, slower, n):
     truth = stats.quantile(two_speeds(0, 1_000_000, 200_000, slower), p)
     found = [quantile_interval(two_speeds(seed, n, 5, slower), p) for seed in range(1, 101)]

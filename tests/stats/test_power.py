@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy  # its parts are imported when they are used
+from conftest import slow_but
 
 from bench.stats import power
 from bench.stats.intervals import paired_shift, shift
@@ -28,7 +29,7 @@ def test_a_detectable_effect_is_found_in_four_of_five_tries(starts):
 
 
 @pytest.mark.parametrize("noise", NOISE)
-@pytest.mark.parametrize("starts", [12, 40])
+@pytest.mark.parametrize("starts", slow_but([12, 40], 12))
 def test_what_is_detectable_is_found_in_about_four_of_five_tries_whatever_the_noise(noise, starts):
     random, draw = RNG(starts), lambda: NOISE[noise](random, starts)
     for of, spread in (

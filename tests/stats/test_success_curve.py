@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy  # its parts are imported when they are used
+from conftest import slow_but
 
 from bench.stats.success_curve import rate_of_success, share_of_successes
 from selfcheck.verdicts import searched
@@ -16,7 +17,7 @@ def test_shares_are_those_of_the_textbook(count, tries):
     assert (found.middle, found.low, found.high) == pytest.approx((count / tries, exact.low, exact.high))
 
 
-@pytest.mark.parametrize("width", [0.03, 0.15])
+@pytest.mark.parametrize("width", slow_but([0.03, 0.15], 0.15))
 def test_the_interval_covers_where_a_search_chose_the_rates(width):
     random, covered, wide = np.random.default_rng(1), [], []
     truth = 10_000 * math.exp(-width * math.log(19))

@@ -68,7 +68,8 @@ def varied_over(name, options):
     return transports[-1]
 
 
-DEFAULT = [(name, transport, variants(name)[0]) for name, transport in PAIRS]
+FIRST = [(name, systems.constant(name, "TRANSPORTS")[0], variants(name)[0]) for name in systems.names()]
+OTHERS = [row for name, transport in PAIRS if (row := (name, transport, variants(name)[0])) not in FIRST]
 VARIED = [(name, varied_over(name, options), options) for name in systems.names() for options in variants(name)[1:]]
 
 
@@ -81,9 +82,9 @@ def changed(name, options):
     return {one for one in options if options[one] != defaults[one]}
 
 
-def marked(rows, mark):
-    """Return rows as parameters that have one mark more."""
-    return [pytest.param(*values, marks=[*marks, mark]) for values, marks, _ in installed(rows)]
+def slow(rows):
+    """Return rows as parameters that ``make test`` leaves out."""
+    return [pytest.param(*values, marks=[*marks, pytest.mark.slow]) for values, marks, _ in installed(rows)]
 
 
 def check_calls(measured):
@@ -95,9 +96,7 @@ def check_calls(measured):
     assert ledger["client_cpu_ns"] > 0
 
 
-@pytest.mark.parametrize(  # with the defaults new interpreters start, as in a user's run
-    ("name", "transport", "options"), [*marked(DEFAULT, pytest.mark.fresh), *marked(VARIED, pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("name", "transport", "options"), [*installed(FIRST), *slow(OTHERS + VARIED)])
 def test_calls_are_answered_and_counted(name, transport, options, routing, server):
     options_of(systems.load(name).Options, options, name)
     case = Case(name, transport, 100, options=options, max_calls=5)
