@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bench.analysis import encryption
 from bench.analysis.comparison import compare
-from bench.errors import DataError, UsageError
+from bench.errors import DataError
 from bench.experiments import tls
 from bench.grammar import figure
 from bench.grammar.claim import HOLDS, UNDECIDED
@@ -118,18 +118,6 @@ def test_all_are_those_that_encrypt():
         plan = experiment("tls").plan(system="all", transport="all")
     assert {"sockets", "wamp_crossbar", "grpc_aio"} <= {case.system for case in plan.cases}
     assert {case.transport for case in plan.cases if case.system == "http_aiohttp"} == {"tcp"}
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ({"payload_bytes": 100}, "^payload_bytes "),
-        ({"system": "loopback"}, "^loopback .*sockets"),
-    ],
-)
-def test_what_cannot_be_planned_is_refused(given, why):
-    with pytest.raises(UsageError, match=why):
-        experiment("tls").plan(**given)
 
 
 def test_the_reference_run_holds_every_cost_of_every_system():
