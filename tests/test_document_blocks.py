@@ -15,9 +15,8 @@ from bench.analysis.published import Published, ratio_text
 from bench.apps.teaching import copies
 from bench.errors import DataError
 from bench.experiments import overview
-from bench.grammar import ratios_picture
 from certify import instrument
-from docs import write
+from docs import published_tables, ratios_picture, write
 
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 

@@ -3,27 +3,14 @@
 import json
 from xml.etree import ElementTree
 
+import own_system
 import pytest
 
 from bench.measurement import trace
 
-SAME = '''
-"""Tiny: raw sockets."""
-from bench.systems import sockets
-from bench.systems.sockets import Options, serve
-TRANSPORTS = ("ipc", "tcp")
-REQUIRES = ()
-Client = sockets.Client
-'''
-MORE = '''
-"""Tiny: raw sockets whose server looks once more for something to read."""
+LOOKING = """
 import contextlib
 import socket
-from bench.systems import sockets
-from bench.systems.sockets import Options
-TRANSPORTS = ("ipc", "tcp")
-REQUIRES = ()
-Client = sockets.Client
 class Looking:
     def __init__(self, service):
         self._service, self._pair = service, socket.socketpair()
@@ -33,9 +20,9 @@ class Looking:
         with contextlib.suppress(BlockingIOError):
             self._pair[0].recv(1, socket.MSG_DONTWAIT)
         return self._service.answer(payload)
-def serve(binding, options, service):
-    sockets.serve(binding, options, Looking(service))
-'''
+"""
+SAME = own_system.text()
+MORE = own_system.text(LOOKING, serve="sockets.serve(binding, sockets.Options(), Looking(service))")
 needs_tracing = pytest.mark.skipif(bool(trace.why_not()), reason=trace.why_not() or "")
 FEW = ("--counts", "-p", "starts", "3")
 
@@ -45,7 +32,7 @@ def states(tmp_path):
     """Return the folders of three states: two equal ones, and one whose server makes a system call more."""
     for name, text in (("base", SAME), ("equal", SAME), ("more", MORE)):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "tiny.py").write_text(text.lstrip())
+        (tmp_path / name / "tiny.py").write_text(text)
     return {name: str(tmp_path / name) for name in ("base", "equal", "more")}
 
 

@@ -2,6 +2,7 @@
 
 import shlex
 
+import own_system
 import pytest
 from conftest import REFERENCE
 
@@ -17,22 +18,6 @@ from bench.run.folder import Folder
 pytestmark = pytest.mark.slow
 
 SMALL = {"starts": 2, "window_s": 0.05}
-FILE = '''"""Gone: sockets under another name."""
-from dataclasses import dataclass
-from bench.systems import sockets
-TRANSPORTS = ("ipc", "tcp")
-REQUIRES = ()
-GROUP = "broker"
-@dataclass(frozen=True)
-class Options:
-    """loud: nothing."""
-    loud: bool = False
-def serve(binding, options, service):
-    sockets.serve(binding, sockets.Options(), service)
-class Client(sockets.Client):
-    def __init__(self, address, options):
-        super().__init__(address, sockets.Options())
-'''
 
 
 def test_the_command_holds_what_differs_from_the_notebooks_defaults():
@@ -89,7 +74,7 @@ def test_what_a_foreign_manifest_holds_is_quoted():
 def gone(tmp_path, with_systems):
     """Return a run of a system whose file is not here any more."""
     file = tmp_path / "gone.py"
-    file.write_text(FILE)
+    file.write_text(own_system.text('GROUP = "broker"', "loud: bool = False"))
     with_systems(tmp_path)
     run = notebook.measure("latency", system="gone", transport="all", **SMALL)
     file.unlink()

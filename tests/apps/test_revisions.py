@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import own_system
 import pytest
 from conftest import git
 
@@ -19,17 +20,8 @@ from bench.process import sources
 from bench.run import stored
 from bench.run.frames import Run
 
-FILE = '''
-"""Spinning: raw sockets whose server works for a while."""
+WORKING = """
 import time
-from dataclasses import dataclass
-from bench.systems import sockets
-TRANSPORTS = ("ipc", "tcp")
-REQUIRES = ()
-@dataclass(frozen=True)
-class Options:
-    """What can be chosen."""
-    {option}: int = 1
 class Working:
     def __init__(self, service):
         self._service = service
@@ -40,17 +32,14 @@ class Working:
         while time.perf_counter_ns() < end:
             pass
         return self._service.answer(payload)
-def serve(binding, options, service):
-    sockets.serve(binding, sockets.Options(), Working(service))
-class Client(sockets.Client):
-    def __init__(self, address, options):
-        super().__init__(address, sockets.Options())
-'''
+"""
+SERVE = "sockets.serve(binding, sockets.Options(), Working(service))"
 
 
 def write(folder: Path, spin_us=60, option="size", name="spinning"):
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.py").write_text(FILE.format(spin_us=spin_us, option=option).lstrip())
+    text = own_system.text(WORKING.format(spin_us=spin_us), f"{option}: int = 1", SERVE)
+    (folder / f"{name}.py").write_text(text)
     return folder
 
 

@@ -62,7 +62,7 @@ def echo_as_it_comes(wire_connection, asked):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("behave", [echo, echo_as_it_comes])
-def test_requests_larger_than_the_buffers_are_sent_in_parts(poller, behave):
+def test_requests_larger_than_the_buffers_are_sent_in_parts(behave):
     with served(behave) as address:
         _, report, _ = load_of(address, payload_bytes=20_000_000, max_calls=2, callers=2)
     assert (report.calls, report.errors, report.scheduled) == (4, 0, None)
@@ -107,7 +107,7 @@ def test_a_connection_that_the_server_says_will_end_is_opened_again(fields):
     assert (report.calls, report.errors, report.scheduled) == (20, 0, None) and load.connections[0].reopened >= 20
 
 
-def test_an_idle_connection_that_ends_is_opened_again(poller):
+def test_an_idle_connection_that_ends_is_opened_again():
     with served(close_after(framed)) as address:
         load, report, _ = load_of(address, load="open", offered_per_s=20, window_s=0.5, callers=2)
     assert report.calls + report.errors <= report.scheduled == 10  # where the machine stalls, some are not sent
@@ -185,7 +185,7 @@ def test_a_wrong_answer_ends_the_load(spoil, text, after):
 
 @pytest.mark.parametrize(("spoil", "text", "kind"), BROKEN)
 @pytest.mark.parametrize("load", ["closed", "open"])
-def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spoil, text, kind, load, poller):
+def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spoil, text, kind, load):
     paced = {"load": "open", "offered_per_s": 40, "window_s": 1.0} if load == "open" else {}
     with served(spoilt(spoil, 5)) as address:
         made, report, blobs = load_of(address, callers=2, **paced)

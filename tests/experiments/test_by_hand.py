@@ -1,20 +1,28 @@
 """Each notebook's headline number, computed again by the reader in a few lines, agrees with the one that is shown."""
 
+import re
+
 import nbformat
+import numpy as np
+import pandas as pd
 import pytest
 from conftest import ROOT
 from handmade import handmade, reference
 
 import bench
 import bench.apps.notebook  # what the cells before it have loaded
-from bench.grammar import tables
+from bench.analysis.comparison import effect
+from bench.experiments import clients
+from bench.experiments.compare import A, B
+from bench.grammar import RATE, Contrast, tables
 from bench.plan.case import Case
-from bench.run.frames import Run
+from bench.run.frames import Run, column
 
 NOTEBOOKS = [
     *("openload", "calibration", "scaleup", "nodelay", "marginal", "capacity", "noise", "origins", "mystery"),
     *("retries", "streaming", "tls", "messages", "connections", "fanin", "languages", "network"),
 ]
+P50 = column(0.5)
 
 
 def cells(notebook):
@@ -32,6 +40,54 @@ def test_the_reader_s_number_agrees_with_the_one_shown(notebook, capsys):
     assert any(name in cell.source for cell in cells(notebook) if cell.id in places for name in rows)
     assert inside["by_hand"] == pytest.approx(inside["shown"], rel=1e-9) and inside["shown"] > 0
     assert inside["run"].labels and capsys.readouterr().out
+
+
+def printed(notebook, capsys):
+    """Return what the reader's own computation prints for the reference run, line by line."""
+    inside = {"run": reference(notebook), "np": np}
+    for cell in cells(notebook):
+        if cell.cell_type == "code" and cell.id.startswith("byhand"):
+            exec(cell.source, inside)
+    return capsys.readouterr().out.splitlines()
+
+
+def last_number(line):
+    return float(re.findall(r"[\d,.]+\d", line)[-1].replace(",", ""))
+
+
+@pytest.mark.parametrize(
+    ("notebook", "shown", "rel"),
+    [
+        ("latency", lambda run: run.cases[P50].iloc[0], 1e-3),
+        ("throughput", lambda run: run.round_trips()["rate_per_s"].max(), 1e-3),
+        ("clients", lambda run: clients.gain.ratios(run)[0].value, 1e-3),
+        ("compare", lambda run: effect(run, A, B, P50).middle, 0.02),  # by hand: medians of whole blocks
+    ],
+)
+def test_the_number_that_the_reader_prints_is_the_one_shown(notebook, shown, rel, capsys):
+    assert last_number(printed(notebook, capsys)[-1]) == pytest.approx(shown(reference(notebook)), rel=rel)
+
+
+@pytest.mark.parametrize("notebook", ["wamp", "placement", "overview", "explore"])
+def test_the_medians_of_all_cases(notebook, capsys):
+    cases = reference(notebook).cases
+    lines = [line for line in printed(notebook, capsys) if not line.startswith("case")]
+    assert len(lines) == len(cases)
+    for line, (_, row) in zip(lines, cases.iterrows(), strict=True):
+        assert line.startswith(row["label"]) and last_number(line) == pytest.approx(row[P50], rel=1e-3, abs=1e-3)
+
+
+def test_the_growth_that_clients_draws_is_the_gain_that_it_prints():
+    run = reference("clients")
+    (source,) = [cell.source for cell in cells("clients") if "threads above" in cell.source]
+    inside = {"run": run, "pd": pd, "mine": pd.Series({1: 1.0, 2: 2.0})}
+    exec(source, inside)
+    (processes,) = [line for line in inside["axes"].lines if line.get_label() == "processes"]
+    of_several = dict(zip(processes.get_xdata(), processes.get_ydata(), strict=True))
+    assert of_several.pop(1) == 1 and len(of_several) > 2
+    growth = Contrast(RATE, of={}, over={"clients": 1}, where=clients.WINDOW)
+    gains = {run.case(of.other).clients: of.value for of in growth.ratios(run)}
+    assert gains == {int(count): pytest.approx(value) for count, value in of_several.items()}
 
 
 def test_a_run_measured_outside_a_checkout_has_a_table_of_versions_without_a_revision():

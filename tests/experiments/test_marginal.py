@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import own_system
 import pandas as pd
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
@@ -125,22 +126,17 @@ def test_the_plan_explains_what_it_needs():
     assert "4 client processes" in described(plan)
 
 
-def test_a_client_process_that_fails_ends_the_start_with_its_words(monkeypatch, tmp_path):
-    (tmp_path / "fragile.py").write_text(
-        '"""Fails at its third call."""\n'
-        "from bench.systems.sockets import *  # noqa: F403\n"
-        "from bench.systems import sockets\nfrom bench.errors import TransportError\n"
-        'TRANSPORTS = ("tcp",)\nREQUIRES = ()\nOptions, serve = sockets.Options, sockets.serve\n'
-        "class Client(sockets.Client):\n"
-        "    made = 0\n"
-        "    def call(self, payload):\n"
-        "        self.made += 1\n"
-        "        if self.made == 3:\n"
-        '            raise TransportError("that was one too many")\n'
-        "        return super().call(payload)\n"
-    )
-    monkeypatch.setenv("ROUNDTRIP_SYSTEMS", str(tmp_path))
-    monkeypatch.setattr(systems, "__path__", [*systems.__path__, str(tmp_path)])
+def test_a_client_process_that_fails_ends_the_start_with_its_words(with_systems, tmp_path):
+    client = """
+        made = 0
+        def call(self, payload):
+            self.made += 1
+            if self.made == 3:
+                raise TransportError("that was one too many")
+            return super().call(payload)
+    """
+    (tmp_path / "fragile.py").write_text(own_system.text("from bench.errors import TransportError", client=client))
+    with_systems(tmp_path)
     with pytest.raises(SystemFailedError, match="that was one too many"):
         measure(Case("fragile", "tcp", 100, load="session", sessions=((2, 100), (3, 100))), 1.0, seed=1)
 

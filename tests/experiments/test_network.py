@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 from handmade import in_order, recorded, usual
-from matplotlib.figure import Figure
 
 from bench.analysis.links import link, transfer_us, with_headers_us
 from bench.analysis.stalls import stalls
-from bench.apps.teaching import questions
 from bench.errors import UsageError
 from bench.experiments import network
-from bench.grammar import alike, chosen, figure, tables
+from bench.grammar import alike, chosen, tables
 from bench.grammar.claim import CONTRADICTED, HOLDS, UNDECIDED
 from bench.grammar.experiment import experiment
 from bench.measurement.hosts import namespaces as measurable
@@ -173,17 +171,3 @@ def test_the_table_ranks_the_systems_under_each_condition(run):
     assert list(shown.index) == ["loopback", "veth", "loopback", "veth 100 Mbit/s"]
     assert shown.iloc[0]["sockets"] == "1. 20.5 µs" and shown.iloc[0]["zeromq"].startswith("2. 3.00 times")
     assert len(tables.ratios(run)) == 2 + 4
-
-
-def test_the_questions_are_answered(run):
-    asked = {one.name: one for one in questions.ALL if one.notebook == "network"}
-    assert questions.measured(run, asked["network q1"])[0] == pytest.approx(1.5, rel=1e-3)
-    assert questions.measured(run, asked["network q2"]) is None  # gRPC was not measured
-
-
-def test_every_panel_draws_every_run(run):
-    known = [SYSTEMS, [SYSTEMS[0], SYSTEMS[2]], SWEEP, STALLS]
-    for each in (run, *(by_hand(one) for one in known)):
-        for name in network.panels:
-            drawn = figure.panel(each, name)
-            assert isinstance(drawn, Figure) and drawn.axes[0].get_title(loc="left")

@@ -29,49 +29,33 @@ QUICKLY_DRAWN = (
     *("latency", "throughput", "compare", "clients", "openload", "capacity"),
     *("streaming", "mystery", "wamp", "anatomy"),
 )
-FEWER = {  # cases than the notebook has: what is left out is measured by other tests
-    "clients": ["-p", "clients", "[1, 2]"],
-    "messages": [
-        *("-p", "system", "[sockets, grpc_sync]", "-p", "codec", "[json, protobuf]"),
-        *("-p", "payload_bytes", "[200, 2000]"),
-    ],
-    "nodelay": ["-p", "system", "sockets", "-p", "sizes", "70000"],
+WAYS = {  # of measuring, each by one notebook; with fewer cases than it has: what is left out other tests measure
+    "anatomy": [],
     "capacity": ["-p", "first", "4000", "-p", "objective", "p50<5ms"],
+    "fanin": ["-p", "system", "[sockets, redis]", "-p", "clients", "[1, 4]"],
     "marginal": ["-p", "system", "[sockets, xmlrpc_pstream]", "-p", "calls", "[1, 20, 50]"],
-    "tls": ["-p", "system", "[sockets, zeromq]", "-p", "connections", "5", "-p", "calls", "10"],
-    "origins": ["-p", "origin", "[zeromq, grpc]"],
-    "mystery": ["-p", "box", "[a, f]", "-p", "sizes", "12000"],
-    "scaleup": ["-p", "workers", "2", "-p", "payload_bytes", "16"],
-    "connections": [
-        *("-p", "churn", "[sockets]", "-p", "calls_per_connection", "[1, 0]", "-p", "depth", "[zeromq]"),
-        *("-p", "outstanding", "[1, 16]", "-p", "head_of_line", "[sockets]"),
-    ],
     "network": [
         *("-p", "system", "[sockets, zeromq]", "-p", "sizes", "[1000, 20000]", "-p", "rates_mbit", "[100]"),
         *("-p", "stall_sizes", "[1500]", "-p", "large_bytes", "20000"),
     ],
-    "fanin": ["-p", "system", "[sockets, redis]", "-p", "clients", "[1, 4]"],
     "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
-    "languages": ["-p", "system", "[sockets_c]", "-p", "callers", "2"],
-    "openload": ["-p", "rates", "[100, 500]", "-p", "clients", "2"],
-    "calibration": ["-p", "rates", "300", "-p", "clients", "2"],
-    "throughput": ["-p", "payload_bytes", "[100, 10000]", "-p", "clients", "[1, 2]"],
+    "retries": [],
     "streaming": ["-p", "system", "[sockets, zeromq]", "-p", "streams", "[1, 3]", "-p", "origin_streams", "2"],
-    "wamp": ["-p", "framing", "rawsocket", "-p", "serializer", "[msgpack, json]"],
+    "tls": ["-p", "system", "[sockets, zeromq]", "-p", "connections", "5", "-p", "calls", "10"],
 }
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(360)  # the longest has some fifty starts, on CPUs that other tests use too
-@pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)
+@pytest.mark.parametrize("notebook", WAYS)
 def test_every_notebook_measures(notebook, tmp_path):
-    if reason := experiment(notebook.stem).why_not():
+    if reason := experiment(notebook).why_not():
         pytest.skip(reason)
-    words = ["-p", "profile", "smoke", *FEWER.get(notebook.stem, [])]
-    papermill_here(notebook.name, str(tmp_path / "out.ipynb"), *words)
+    words = ["-p", "profile", "smoke", *WAYS[notebook]]
+    papermill_here(f"{notebook}.ipynb", str(tmp_path / "out.ipynb"), *words)
     text = outputs(tmp_path / "out.ipynb")
-    assert f"{notebook.stem}.svg and " in text and "profile smoke" in text and "**No conclusion" in text
-    assert (tmp_path / "figures" / f"{notebook.stem}.png").stat().st_size > 50_000
+    assert f"{notebook}.svg and " in text and "profile smoke" in text and "**No conclusion" in text
+    assert (tmp_path / "figures" / f"{notebook}.png").stat().st_size > 50_000
     assert stored.all_runs()[-1].manifest()["finished"]
 
 

@@ -5,11 +5,11 @@ import re
 
 import handmade
 import numpy as np
+import own_system
 import pytest
 from drawings import texts, whole
 
 from bench import systems
-from bench.analysis.comparison import effect
 from bench.errors import UsageError
 from bench.experiments import overview
 from bench.grammar import axes as house
@@ -71,10 +71,7 @@ def test_many_systems_have_no_second_client_unless_asked(monkeypatch):
 
 
 def test_a_system_that_does_not_carry_the_payload_is_left_out_with_its_limit(tmp_path, with_systems):
-    (tmp_path / "tiny.py").write_text(
-        '"""Tiny: nothing."""\nfrom dataclasses import dataclass\nTRANSPORTS = ("ipc",)\nREQUIRES = ()\n'
-        "LARGEST_BYTES = 100\n@dataclass(frozen=True)\nclass Options:\n    pass\n"
-    )
+    (tmp_path / "tiny.py").write_text(own_system.text("LARGEST_BYTES = 100"))
     with_systems(tmp_path)
     planned = plan(system="[tiny, sockets]")
     assert "100 B" in planned.absent["tiny"]
@@ -186,13 +183,3 @@ def test_every_system_of_the_overview_is_in_every_panel():
     systems = set(run.cases["system"]) - {"loopback"}
     for axes in whole("overview").axes:
         assert all(any(name in text for text in texts(axes)) for name in systems), axes.get_title(loc="left")
-
-
-def test_ratios_of_two_cases_are_those_of_the_one_estimator():
-    run = handmade.reference("overview")
-    drawn = figure.panel(run, "two_clients").axes[0]
-    said = " ".join(text.get_text() for text in drawn.texts)
-    gains = overview.gain.ratios(run)
-    assert len(gains) > 20 and all(house.ratio_text(of.interval) in said for of in gains)
-    assert gains[0].interval == effect(run, gains[0].base, gains[0].other, "rate_per_s")
-    assert overview.above(run, run.find(system="zeromq")[0]).startswith("  × ")

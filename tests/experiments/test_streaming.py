@@ -218,11 +218,8 @@ def test_how_many_streams_there_are_at_once_depends_on_the_profile_unless_they_a
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"streams": 0, "system": "http_stdlib", "unpaced_streams": 1}, "^http_stdlib .*sockets"),
         ({"gap_us": 0}, "^gap_us .*0"),
         ({"options": "{stream_by: sse}"}, "^options .* -p system "),
-        ({"transport": "inproc"}, "transport 'inproc'.*ipc, tcp"),
-        ({"streams": 3000}, "^streams .*2,000.*3000"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(given, words):
@@ -265,11 +262,3 @@ def test_streams_of_a_service_are_drawn_and_concluded_without_a_schedule(tmp_pat
     for words in ("Median time to the first reply", "Median gap", "P99 of the gap", "per second", "CPU time per"):
         assert words in said
     assert all(f"**{value} ms**" in said for value in ("2.00", "1.00", "7.00"))
-
-
-def test_a_run_of_one_system_is_drawn_and_concluded():
-    run = streamed(
-        [paced("sockets", 1), paced("sockets", 10), paced("sockets", 10, gap_us=0)], [100] * 3, [20] * 3, [30] * 3
-    )
-    figure.whole(run).draw_without_rendering()
-    assert streaming.tables["schedules"](run).loc["sockets"].to_list() == ["1 and 10"]

@@ -1,6 +1,4 @@
-"""What encryption costs: the arithmetic on known numbers, the plan, and a run that is measured and stored."""
-
-import re
+"""What encryption costs: the arithmetic on known numbers, the plan, and the reference run."""
 
 import numpy as np
 import pytest
@@ -10,17 +8,15 @@ from hypothesis import strategies as st
 
 from bench.analysis import encryption
 from bench.analysis.comparison import compare
-from bench.errors import DataError, UsageError
+from bench.errors import DataError
 from bench.experiments import tls
 from bench.grammar import figure
 from bench.grammar.claim import HOLDS, UNDECIDED
 from bench.grammar.experiment import experiment
-from bench.measurement import runner
 from bench.measurement.validation.cases import all_present
 from bench.measurement.validation.estimate import described
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.run.frames import Run
 from bench.run.start_record import StartRecord
 
 SIZES = (100, 10_000, 100_000)
@@ -122,29 +118,6 @@ def test_all_are_those_that_encrypt():
         plan = experiment("tls").plan(system="all", transport="all")
     assert {"sockets", "wamp_crossbar", "grpc_aio"} <= {case.system for case in plan.cases}
     assert {case.transport for case in plan.cases if case.system == "http_aiohttp"} == {"tcp"}
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ({"payload_bytes": 100}, "^payload_bytes "),
-        ({"system": "loopback"}, "^loopback .*sockets"),
-    ],
-)
-def test_what_cannot_be_planned_is_refused(given, why):
-    with pytest.raises(UsageError, match=why):
-        experiment("tls").plan(**given)
-
-
-@pytest.mark.slow
-def test_a_run_is_measured_stored_and_drawn():
-    plan = experiment("tls").plan(system="sockets", payload_bytes="[100, 5000]", connections=3, starts=2, slice_ms=10)
-    run = Run(runner.run(plan))
-    assert len(run.sessions) == 2 * 3 * 3 and set(run.sessions["resumed"].dropna()) == {0, 1}
-    assert [[*pair.calls] for pair in encryption.pairs(run)] == [[100, 5000]]
-    assert re.search(r"\b2 starts", experiment("tls").conclusion(run))
-    assert "n = 18 connections with 18 calls" in figure.caption(run).replace("\n", " ")
-    assert figure.save(run)[1].stat().st_size > 50_000
 
 
 def test_the_reference_run_holds_every_cost_of_every_system():

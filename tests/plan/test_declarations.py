@@ -1,8 +1,8 @@
 """What a system's file declares: the values of its options, its largest payload, its programs, and their versions."""
 
 import sys
-import textwrap
 
+import own_system
 import pytest
 import zmq
 
@@ -17,25 +17,10 @@ from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.process import pipes
 
-FILE = '''
-"""Declaring: raw sockets that declare something."""
-from dataclasses import dataclass
-from typing import Literal
-from bench.systems import sockets
-{more}
-TRANSPORTS = ("ipc", "tcp")
-REQUIRES = ("pyzmq>=20",)
-@dataclass(frozen=True)
-class Options:
-    """http: a version. size: a number."""
-    http: Literal["1.1", "1.0"] = "1.1"
-    size: Literal[1, 2, 3] = 1
-def serve(binding, options, service):
-    sockets.serve(binding, sockets.Options(), service)
-class Client(sockets.Client):
-    def __init__(self, address, options):
-        super().__init__(address, sockets.Options())
-'''
+OPTIONS = """
+http: Literal["1.1", "1.0"] = "1.1"
+size: Literal[1, 2, 3] = 1
+"""
 
 
 @pytest.fixture
@@ -43,8 +28,8 @@ def declaring(tmp_path, with_systems):
     """Return a function that writes a system's file with further lines, under another name each time."""
     with_systems(tmp_path)
 
-    def write(name, more="", text=FILE):
-        (tmp_path / f"{name}.py").write_text(textwrap.dedent(text).replace("{more}", more))
+    def write(name, more=""):
+        (tmp_path / f"{name}.py").write_text(own_system.text(more, OPTIONS))
         return name
 
     return write

@@ -33,9 +33,7 @@ def test_an_open_load_is_dealt_to_processes_and_connections(name):
     [
         {"system": "zenoh"},
         {"system": "zeromq", "transport": "inproc"},
-        {"engine": "wires"},
         {"options": {"writes": 2}},
-        {"system": "xmlrpc_pstream", "options": {"writes": 3}},
         {"system": "zeromq", "load": "stream"},
         {"system": "grpc_sync", "load": "retry", "offered_per_s": 10.0},
         {"system": "thrift", "message": "items"},

@@ -3,6 +3,7 @@
 import re
 import textwrap
 
+import own_system
 import pytest
 
 from bench import systems
@@ -16,21 +17,7 @@ from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.run.frames import Run
 
-WHOLE = '''
-"""A file: sockets under another name."""
-from dataclasses import dataclass
-from bench.systems import sockets
-TRANSPORTS = ("ipc", "tcp")
-REQUIRES = ("pyzmq",)
-@dataclass(frozen=True)
-class Options:
-    """No options."""
-def serve(binding, options, service):
-    sockets.serve(binding, sockets.Options(), service)
-class Client(sockets.Client):
-    def __init__(self, address, options):
-        super().__init__(address, sockets.Options())
-'''
+WHOLE = own_system.text()
 BROKEN = {  # name: what replaces what, and what the error names
     "b_syntax": (("def serve(", "def serve("), ("class Client", "class Client Client"), "line 12: "),
     "b_no_options": (("class Options", "class Settings"), "Options"),
@@ -76,7 +63,7 @@ def test_a_broken_file_is_refused_with_its_place_and_disturbs_nobody_else(folder
 
 
 def test_a_library_that_is_missing_is_named_without_those_that_are_there(folder):
-    write(folder, "half", WHOLE.replace('("pyzmq",)', '("pyzmq", "no-such-package")') + "\nimport no_such_package\n")
+    write(folder, "half", WHOLE.replace('",)', '", "no-such-package")') + "\nimport no_such_package\n")
     with pytest.raises(NotInstalledError, match=r"python -m pip install no-such-package$"):
         systems.load("half")
 
@@ -84,7 +71,7 @@ def test_a_library_that_is_missing_is_named_without_those_that_are_there(folder)
 def test_what_is_missing_is_named_with_one_command_for_all_programs(folder, command):
     assert not re.search("loopback|oracle", command("list", "--missing").stdout)
     before = command("list", "--missing").stdout
-    write(folder, "b_library", WHOLE.replace('("pyzmq",)', '("no-such-package",)') + "\nimport no_such_package\n")
+    write(folder, "b_library", WHOLE.replace('("pyzmq>=20",)', '("no-such-package",)') + "\nimport no_such_package\n")
     write(folder, "b_program", WHOLE + '\nPROGRAMS = {"no-such-program": "its-package", "no-such-2": "its-package"}\n')
     write(folder, "b_second", WHOLE + '\nPROGRAMS = {"no-such-program": "its-package"}\n')
     said = command("list", "--missing").stdout

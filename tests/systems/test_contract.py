@@ -6,11 +6,11 @@ import queue
 import socket
 import sys
 import tempfile
-import textwrap
 import threading
 from types import SimpleNamespace
 
 import numpy as np
+import own_system
 import psutil
 import pytest
 from specs import server_spec
@@ -168,23 +168,6 @@ def server():
             child.stop()
 
 
-DIRECT = [pair for pair in PAIRS if pair[1] != "inproc" and not systems.is_routed(pair[0], {})]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "transport"), installed(DIRECT))
-def test_servers_listen_on_loopback_only(name, transport, server):
-    child, _ = server(name, transport)
-    everybody = [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)]
-    found = [one for process in everybody for one in process.net_connections("inet")]
-    listening = [
-        one.laddr.ip.removeprefix("::ffff:")
-        for one in found
-        if one.type == socket.SOCK_DGRAM or one.status == psutil.CONN_LISTEN
-    ]
-    assert set(listening) <= {"127.0.0.1", "::1"} and bool(listening) is (transport == "tcp")
-
-
 HOST = "127.0.0.2"  # an interface of this machine that is not the default one: Linux has all of 127.0.0.0/8
 
 
@@ -221,33 +204,34 @@ def answered(child) -> int:
 
 @pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
 @pytest.mark.slow
-def test_sizes_that_do_not_fit_one_read(name, transport, routing, server):
-    case = Case(name, transport, min(2_000_000, systems.constant(name, "LARGEST_BYTES", 2_000_000)), max_calls=20)
+def test_large_payloads_of_parallel_clients_are_all_counted_by_a_server_on_loopback_alone(
+    name, transport, routing, server
+):
+    size = min(2_000_000, systems.constant(name, "LARGEST_BYTES", 2_000_000))  # no read takes it whole
+    case = Case(name, transport, size, clients=2, callers=2)
     if systems.is_routed(name, {}):  # its servers are reached by way of a router that measures start
-        ledger = measure(case, 0.2, 1, routing).ledger
-        assert ledger["calls"] == ledger["server_calls"] >= 1
-        return
-    child, address = server(name, transport)
-    before = answered(child)
-    calls = measure(dataclasses.replace(case, target=address), 0.2, 1).ledger["calls"]
-    assert calls == answered(child) - before - 1 >= 1  # the client's first call is made before the window
-
-
-@pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
-@pytest.mark.slow
-def test_parallel_clients_go_at_one_instant_and_are_all_counted(name, transport, routing, server):
-    case = Case(name, transport, 100, clients=2, callers=2)
-    if systems.is_routed(name, {}):
-        measured = measure(case, 0.1, 1, routing)
+        measured = measure(case, 0.2, 1, routing)
         count = measured.ledger["server_calls"]
     else:
         child, address = server(name, transport)
         before = answered(child)
-        measured = measure(dataclasses.replace(case, target=address), 0.1, 1)
+        measured = measure(dataclasses.replace(case, target=address), 0.2, 1)
         count = answered(child) - before - 4  # of each caller the first call is made before the window
+        check_listening(child, transport)
     assert len(measured.calls) == 4
-    assert sum(times.shape[1] for times in measured.calls) == count
-    assert all(times[0, 0] >= 0 for times in measured.calls)
+    assert sum(times.shape[1] for times in measured.calls) == count >= 1
+    assert all(times[0, 0] >= 0 for times in measured.calls if times.size)
+
+
+def check_listening(child, transport):
+    everybody = [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)]
+    found = [one for process in everybody for one in process.net_connections("inet")]
+    listening = [
+        one.laddr.ip.removeprefix("::ffff:")
+        for one in found
+        if one.type == socket.SOCK_DGRAM or one.status == psutil.CONN_LISTEN
+    ]
+    assert set(listening) <= {"127.0.0.1", "::1"} and bool(listening) is (transport == "tcp")
 
 
 @pytest.mark.parametrize("placement", ["split", "same", "free"])
@@ -269,25 +253,12 @@ def test_load_and_memory_are_recorded_for_each_role():
 
 
 def test_a_further_system_is_one_file_and_no_edits(tmp_path, with_systems, command):
-    (tmp_path / "pair.py").write_text(
-        textwrap.dedent('''
-            """Pair: sockets under another name, with an option of its own."""
-            from dataclasses import dataclass
-            from bench.systems import sockets
-            TRANSPORTS = ("ipc",)
-            REQUIRES = ()
-            @dataclass(frozen=True)
-            class Options:
-                """shout: nothing."""
-                shout: bool = False
-            def serve(binding, options, service):
-                sockets.serve(binding, sockets.Options(), service)
-            class Client(sockets.Client):
-                def __init__(self, address, options):
-                    assert options.shout
-                    super().__init__(address, sockets.Options())
-        ''')
-    )
+    client = """
+        def __init__(self, address, options):
+            assert options.shout
+            super().__init__(address, sockets.Options())
+    """
+    (tmp_path / "pair.py").write_text(own_system.text(options="shout: bool = False", client=client))
     with_systems(tmp_path)
     assert "pair" in systems.names()
     measured = measure(Case("pair", "ipc", options={"shout": "true"}), window_s=0.05, seed=1)
@@ -318,7 +289,7 @@ def test_addresses(text, parts):
     assert tuple(parse_address(text)) == parts
 
 
-@pytest.mark.parametrize("text", ["", "tcp://", "tcp://host", "ipc://", "ipc://x", "udp://h:1", "h:1", "tcp://h:x"])
+@pytest.mark.parametrize("text", ["tcp://host", "ipc://x", "udp://h:1", "tcp://h:x"])
 def test_addresses_that_are_none(text):
     with pytest.raises(UsageError, match="tcp://HOST:PORT"):
         parse_address(text)

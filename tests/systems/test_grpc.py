@@ -19,16 +19,6 @@ from bench.systems import _grpc, _grpc_echo_pb2, grpc_sync
 BOTH = ("grpc_sync", "grpc_aio")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BOTH)
-@pytest.mark.parametrize("serialization", ["bytes", "protobuf"])
-@pytest.mark.parametrize("rpc", ["unary", "stream"])
-def test_every_way_of_calling_is_answered_and_counted(name, serialization, rpc):
-    case = Case(name, "ipc", 100, {"serialization": serialization, "rpc": rpc, "connections": "shared"}, callers=2)
-    measured = measure(case, 0.05, seed=1)
-    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 1 and len(measured.calls) == 2
-
-
 def test_the_generated_code_is_what_the_proto_says(tmp_path):
     words = ["-I", str(ROOT / "bench" / "systems"), f"--descriptor_set_out={tmp_path}/set", "_grpc_echo.proto"]
     subprocess.run([sys.executable, "-m", "grpc_tools.protoc", *words], check=True)

@@ -306,40 +306,40 @@ def test_options_that_the_wire_cannot_carry_out_are_refused(name, options, inste
         checked(Case(name, "tcp", options=options, engine="wire"))
 
 
-WITH_TLS = ("sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_sync", "grpc_aio")
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(240)  # a node of RabbitMQ takes ten seconds to start, and more on a busy machine
 @pytest.mark.parametrize(
     ("name", "transport", "options"),
     [
-        *[(name, "tcp", {}) for name in ("xmlrpc_pstream", "grpc_cpp", "xmlrpc_c")],
-        *[(name, "tcp", {"tls": tls}) for name in WITH_TLS for tls in (False, True)],
+        *[(name, "tcp", {}) for name in ("xmlrpc_pstream", "grpc_cpp", "xmlrpc_c", "http_aiohttp", "xmlrpc_stdlib")],
+        *[
+            (name, "tcp", {"tls": True})
+            for name in ("sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_sync", "grpc_aio", "thrift")
+        ],
         ("xmlrpc_c", "tcp", {"protocol": "pstream"}),
         *[("redis", by, options) for by in ("ipc", "tcp") for options in ({}, {"pipelining": True})],
         ("redis", "tcp", {"queue": "stream"}),
         ("nats", "tcp", {}),
-        *[(name, by, {}) for name in ("mqtt", "zeromq", "nng", "nng_aio", "thrift") for by in ("ipc", "tcp")],
-        ("thrift", "tcp", {"tls": True}),
+        *[(name, by, {}) for name in ("zeromq", "nng") for by in ("ipc", "tcp")],
         ("zeromq_c", "tcp", {}),
         *[
-            (name, by, {})
-            for name in ("websockets", "pyro5", "rpyc", "arrow_flight", "wamp_crossbar")
-            for by in ("ipc", "tcp")
+            (name, "tcp", {})
+            for name in (
+                *("mqtt", "nng_aio", "thrift", "websockets", "pyro5", "rpyc", "arrow_flight", "wamp_crossbar"),
+                *("rabbitmq", "rabbitmq_pika"),
+            )
         ],
         ("pyro5", "tcp", {"serializer": "msgpack"}),
         *[("connect", "tcp", options) for options in ({}, {"serialization": "bytes", "tls": True})],
         ("arrow_flight", "tcp", {"tls": True}),
-        *[(name, "tcp", {}) for name in ("rabbitmq", "rabbitmq_pika")],
     ],
 )
-def test_real_servers_count_what_the_wire_counts(name, transport, options):
+def test_real_servers_count_what_the_wire_counts(name, transport, options, routing):
     if missing := systems.missing(name):
         pytest.skip(str(missing))
     for shape in ({"payload_bytes": 300_000, "max_calls": 20}, {"max_calls": 400, "calls_per_connection": 10}):
         case = Case(name, transport, options=options, engine="wire", callers=4, **shape)
-        measured = measure(checked(case), 30, 1)
+        measured = measure(checked(case), 30, 1, routing)
         ledger, each = measured.ledger, shape["max_calls"] // 4
         assert ledger["calls"] == ledger["server_calls"] == 4 * each and ledger["errors"] == 0
         assert [times.shape[1] for times in measured.calls] == [each] * 4

@@ -62,20 +62,6 @@ def post(address, document):
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("xmlrpc_pstream", {"writes": 2}),
-        ("xmlrpc_pstream", {"writes": 3}),
-    ],
-)
-@pytest.mark.parametrize("transport", ["ipc", "tcp"])
-def test_every_way_of_calling_is_answered_and_counted(name, options, transport):
-    ledger = measure(Case(name, transport, 2000, options, clients=2), 0.05, seed=1).ledger
-    assert ledger["calls"] == ledger["server_calls"] > 0
-
-
 def test_a_method_that_is_not_there_is_a_fault(served, monkeypatch):
     module, address = served
     monkeypatch.setattr(_xmlrpc, "METHOD", "another")
