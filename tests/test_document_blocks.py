@@ -27,6 +27,17 @@ def test_what_documents_quote_is_what_the_reference_runs_say(name):
     assert write.filled(text, write.FROM_RUNS[name]) == text, "make expected writes the blocks anew"
 
 
+def test_six_questions_lead_to_a_system():
+    said = write.decision()
+    assert said.count("\n| ") == 7 and "nan" not in said and "not measured" not in said
+
+
+def test_the_certificates_beside_other_tools_are_those_that_are_stored():
+    said = write.certificates()
+    assert said.count("\n| ") == 1 + len(list((ROOT / write.CERTIFICATES).glob("*.json")))
+    assert "| wrk | 4.1.0 | not certified | `many`: p50" in said and "| ghz | 0.121.0 | certified |  |" in said
+
+
 @pytest.mark.parametrize(("verdict", "is_marked"), [("PASS", False), ("N/A", False), ("CAUTION", True)])
 def test_rates_are_marked_where_the_trust_card_of_their_run_advises_caution(verdict, is_marked, monkeypatch):
     made = [trust_card.Check("rate", verdict, "x"), trust_card.Check("levels", "CAUTION", "y")]
@@ -87,14 +98,18 @@ def test_a_block_is_filled_and_the_rest_is_left():
 
 
 @pytest.mark.slow
-def test_the_readmes_picture_is_drawn_from_what_its_numbers_are_from():
+def test_pictures_are_drawn_from_what_the_numbers_are_from():
     found = write.published()
     wanted = ratios_picture.provenance(found, overview.TITLE)
-    with Image.open(ROOT / "docs" / "overview.png") as picture:
-        assert picture.text["Title"] == wanted["Title"]
-        assert picture.text["Description"].partition(" ")[0] == wanted["Description"].partition(" ")[0]
-    figure = ratios_picture.draw(found, overview.TITLE, write.how_far(found))
-    assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
+    for name in (write.PICTURE, write.FRONT_PICTURE):
+        with Image.open(ROOT / name) as picture:
+            assert picture.text["Title"] == wanted["Title"]
+            assert picture.text["Description"].partition(" ")[0] == wanted["Description"].partition(" ")[0]
+    for figure in (
+        ratios_picture.draw(found, overview.TITLE, write.how_far(found)),
+        front.draw(found, write.reference(write.ANATOMY)),
+    ):
+        assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
 
 
 PLACES = [(transport, placement) for transport in ("ipc", "tcp") for placement in ("split", "same")]
@@ -111,9 +126,8 @@ def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_
     found = Published(occasions(5, ("zeromq", "grpc_sync", "nats", "other")))
     monkeypatch.setattr(write, "published", lambda: found)
     text = write.summary()
-    assert "| `zeromq` | ipc | 2.0" in text and "| `nats` | tcp | 8." in text and "`other`" not in text
-    assert "5 occasions on 1 machine" in text and "overview.published --against reference" in text
-    assert "about 8 minutes" in text
+    assert "| ZeroMQ (pyzmq) | `zeromq` | 2.0" in text and "nats" not in text and "other" not in text
+    assert f"]({write.FRONT_PICTURE})" in text
     monkeypatch.setattr(write, "one_run", lambda: "")
     monkeypatch.setattr(write, "NEEDS", ())
     results = write.results()
@@ -121,6 +135,8 @@ def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_
         "## All systems over ipc" in results and "## One run in detail" in results and "| `other` | 1 to 5 |" in results
     )
     assert "over ipc with a CPU each 10.0 µs; over ipc on one CPU 10.0 µs" in results
+    assert "5 occasions on 1 machine" in results and "overview.published --against reference" in results
+    assert "about 8 minutes" in results
     assert write.choosing().startswith("**Which system is fastest?**") and "`zeromq`" in write.choosing()
     monkeypatch.setattr(write.paths, "home", lambda: tmp_path)
     (tmp_path / "docs").mkdir()

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import nbformat
 import pytest
 from conftest import ROOT, made_once
 from handmade import reference
@@ -15,7 +14,8 @@ from handmade import reference
 import bench
 from bench.analysis import checks
 from bench.grammar import figure as panels
-from bench.grammar.experiment import experiment, of_run
+from bench.grammar.experiment import experiment
+from docs import gallery
 
 for needed in ("sphinx", "myst_nb", "furo"):
     pytest.importorskip(needed, reason=f"the site is made by {needed}: python -m pip install -r requirements/lab.txt")
@@ -109,45 +109,13 @@ def test_every_notebook_is_a_page(site):
             assert not pictures, stem
 
 
-def entry(site, title):
-    """Return the gallery's section of a title; Sphinx sets apostrophes."""
-    (section,) = [
-        one
-        for one in page(site / "gallery.html").select("section section")
-        if one.h2.get_text().replace("’", "'").startswith(title)
-    ]
-    return section
-
-
-def alt_of_figure(executed):
-    """Return the alternative text of an executed notebook's last picture, which is its figure."""
-    outputs = [output for cell in nbformat.read(executed, 4).cells for output in cell.get("outputs", [])]
-    return [one.metadata["image/png"]["alt"] for one in outputs if "image/png" in one.get("data", {})][-1]
-
-
-@pytest.mark.parametrize("stem", EXECUTED)
-def test_the_gallery_has_figure_claim_trust_card_and_command(site, drawn, stem):
-    title = experiment(stem).title()
-    section = entry(site, title)
-    assert section.img["alt"] == alt_of_figure(drawn(stem) / "out.ipynb")
-    assert (site / section.img["src"]).stat().st_size > 50_000
-    shown = re.findall(r"[\w.]+", section.select_one(".claim").get_text())
-    assert shown == re.findall(r"[\w.]+", re.sub(r"[*`]", "", of_run(reference(stem)).conclusion(reference(stem))))
-    assert str(checks.tally(reference(stem))) in section.summary.get_text()
-    rows = [[cell.get_text() for cell in row.select("td")] for row in section.select("details.trust-card tbody tr")]
-    assert [row[0] for row in rows] == [check.name for check in checks.check(reference(stem))]
-    assert {row[1] for row in rows} <= {"PASS", "CAUTION", "INVALID", "N/A"} and all(row[2] for row in rows)
-    assert f"python -m bench run {stem} -p source reference" in section.pre.get_text()
-    assert section.find("a", href=f"notebooks/{stem}.html")
-
-
-def test_the_gallery_keeps_the_order_of_the_readme(site):
-    named = re.findall(r"\(notebooks/(\w+)\.ipynb\)", (ROOT / "README.md").read_text("utf-8"))
-    order = list(dict.fromkeys(named))
-    links = [link["href"] for link in page(site / "gallery.html").select("article a[href^='notebooks/']")]
-    shown = [Path(link).stem for link in links]
-    assert [stem for stem in shown if stem in order] == [stem for stem in order if stem in shown]
-    assert sorted(shown) == sorted(EXECUTED)
+def test_the_gallery_leads_to_a_page_for_each_stored_run(site):
+    links = [link["href"] for link in page(site / "docs" / "gallery.html").select("article td a[href^='examples/']")]
+    with_run = [stem for stem in gallery.ORDER if gallery.run_of(stem) is not None]
+    assert list(dict.fromkeys(links)) == [f"examples/{stem}.html" for stem in with_run]
+    shown = page(site / "docs" / "examples" / "latency.html")
+    assert (site / "docs" / "examples" / shown.select_one("article img")["src"]).resolve().stat().st_size > 50_000
+    assert str(checks.tally(reference("latency"))) in shown.select_one("details summary").get_text()
 
 
 def test_the_docstrings_are_there(site):

@@ -12,6 +12,7 @@ from bench.analysis import acceptance, occasions, published, replication
 from bench.analysis.occasions import RTT_RATIO, Machine
 from bench.errors import DataError
 from bench.plan.case import Case
+from docs import published_tables
 
 
 def test_overview_compares_with_raw_sockets_over_the_same_transport_under_the_same_placement():
@@ -169,7 +170,7 @@ def test_how_far_numbers_reach_is_said_with_the_occasions():
     found = published.Published(on_machines({f"s{number}": 1.0 for number in range(10)}, 3, between=0.2))
     text = published.reach_text(found)
     assert "When one of these machines is measured again" in text and "On another machine" in text
-    assert "9 occasions on 3 machines" in published.described(found) and published.fewer(found) == []
+    assert "9 occasions on 3 machines" in published.described(found) and published_tables.fewer(found) == []
     assert "9 of them passed all checks" in published.described(found)
     few = published.Published(on_machines({"a": 1.0}, 1, 0.1, each=2))
     assert "another machine" not in published.reach_text(few).lower()
