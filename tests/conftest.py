@@ -7,11 +7,13 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -319,6 +321,21 @@ def process():
     return run
 
 
+@contextlib.contextmanager
+def serving(system: str, address: str = "tcp://127.0.0.1:0", *words: str, **environment: str):
+    """Yield a server that ``bench serve`` runs: its process, its target, and, at the end, all that it said."""
+    words = (sys.executable, "-m", "bench", "serve", system, address, *words)
+    options = {"cwd": ROOT, "env": os.environ | environment, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(words, **options) as process:
+        served = SimpleNamespace(process=process, said=process.stdout.readline())
+        try:
+            served.target = served.said.split()[-1]
+            yield served
+        finally:
+            process.send_signal(signal.SIGINT)
+            served.said += process.stdout.read()
+
+
 @pytest.fixture
 def own_systems(monkeypatch):
     """Forget the service files that a test adopts as systems."""
@@ -371,3 +388,11 @@ def wait_for(condition, seconds: float = 10) -> bool:
             return True
         time.sleep(0.02)
     return bool(condition())
+
+
+def is_open(port: int) -> bool:
+    """Return whether somebody listens at a port of this machine."""
+    with contextlib.suppress(OSError):
+        socket.create_connection(("127.0.0.1", port), 1).close()
+        return True
+    return False

@@ -3,11 +3,10 @@
 PLACE: a port, or the path of a socket. FOLDER: of the certificate and the key with which it encrypts. FAULT: workers,
 it has a process of its own beside it; early, it ends at once; deaf, it never listens; of every fifth price: wrong,
 it is another one; close, its connection ends; redirect, it is elsewhere; late, it takes half a second; mute, it never
-comes; die, it is the last. Of every fifth stream of events: short, a message is missing; odd, one is another; cut, its
-connection ends; stall, it stops; endless, its end is missing. Of all replies: gzip, they are compressed where the
-request allows that; chunks, they come in pieces with a trailer behind; last, the connection ends behind them. order:
-users 1, 2 and 0 must come in turn. A POST to /login returns a token and sets a cookie, with which orders are made,
-read and deleted; login: not without them.
+comes; die, it is the last. Of every fifth stream of events: cut, its connection ends; stall, it stops. Of all replies:
+gzip, they are compressed where the request allows that; chunks, they come in pieces with a trailer behind; last, the
+connection ends behind them. order: users 1, 2 and 0 must come in turn. A POST to /login returns a token and sets a
+cookie, with which orders are made, read and deleted; login: not without them.
 """
 
 import gzip
@@ -52,17 +51,16 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for number in range(count - (fault == "short")):
+        for number in range(count):
             time.sleep(0.002)
-            value = {"n": -1 if fault == "odd" and number == 1 else number, "of": count}
-            self.send_chunk(b": a comment\r\nevent: token\r\ndata: " + json.dumps(value).encode() + b"\r\n\r\n")
+            value = json.dumps({"n": number, "of": count}).encode()
+            self.send_chunk(b": a comment\r\nevent: token\r\ndata: " + value + b"\r\n\r\n")
             if fault == "cut" and number == 1:
                 self.close_connection = True
                 return
             if fault == "stall" and number == 1:
                 time.sleep(300)
-        if fault != "endless":
-            self.send_chunk(b"data: [DONE]\n\n")
+        self.send_chunk(b"data: [DONE]\n\n")
         self.send_chunk(b"")
 
     def send_chunk(self, content):

@@ -2,13 +2,11 @@
 
 import dis
 import re
-import subprocess
-import sys
 
 import nbformat
 import pytest
 from click.testing import CliRunner
-from conftest import ROOT, slow_but
+from conftest import ROOT, serving, slow_but
 from papermill.cli import papermill as papermill_command
 from papermilling import outputs, papermill, papermill_here
 
@@ -127,17 +125,10 @@ def test_it_works_from_the_root_too(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("notebook", ["latency", "throughput"])
 def test_a_target_is_measured_and_its_cpu_is_said_to_be_absent(notebook, tmp_path):
-    with subprocess.Popen(
-        [sys.executable, "-m", "bench", "serve", "zeromq", "tcp://127.0.0.1:0"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        target = server.stdout.readline().split()[-1]
-        papermill_here(
-            f"{notebook}.ipynb", str(tmp_path / "out.ipynb"), "-p", "target", target, "-p", "profile", "smoke"
-        )
-        server.terminate()
+    with serving("zeromq") as served:
+        target = served.target
+        words = ["-p", "target", target, "-p", "profile", "smoke"]
+        papermill_here(f"{notebook}.ipynb", str(tmp_path / "out.ipynb"), *words)
     run = Run(stored.find("latest"))
     measured = run.ledger[run.ledger["system"] == "zeromq"]
     assert set(measured["target"]) == {target} and measured["server_cpu_ns"].isna().all()

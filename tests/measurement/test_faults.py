@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, descendants, is_gone, wait_for
+from conftest import ROOT, descendants, is_gone, serving, wait_for
 from specs import server_spec
 
 from bench.analysis import checks
@@ -179,49 +179,30 @@ def test_a_target_that_does_not_answer(monkeypatch):
 
 def test_a_target_of_another_protocol_is_an_error_with_a_remedy(monkeypatch):
     monkeypatch.setattr(start, "TARGET_S", 0.8)
-    for served, asked in (("zeromq", "sockets"), ("sockets", "zeromq")):
-        words = [sys.executable, "-m", "bench", "serve", served, "tcp://127.0.0.1:0"]
-        with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-            target = process.stdout.readline().split()[-1]
-            with pytest.raises(SystemFailedError, match=f"python -m bench serve {asked} tcp"):
-                measure(Case(asked, "tcp", target=target), 0.1, seed=1)
-            process.terminate()
+    for system, asked in (("zeromq", "sockets"), ("sockets", "zeromq")):
+        with serving(system) as served, pytest.raises(SystemFailedError, match=f"python -m bench serve {asked} tcp"):
+            measure(Case(asked, "tcp", target=served.target), 0.1, seed=1)
 
 
 def test_a_served_target_is_measured_without_its_cpu_and_leaves_on_request(tmp_path):
     address = f"ipc://{tmp_path}/served.sock"
-    words = [sys.executable, "-m", "bench", "serve", "sockets", address]
-    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert re.search(rf"{address}; .*-p system sockets", process.stdout.readline())
-            ledger = measure(Case("sockets", "ipc", target=address), 0.5, seed=1).ledger
-            assert "server_cpu_ns" not in ledger and ledger["server_calls"] is None and ledger["calls"] > 1
-            children = descendants(process.pid)
-            process.send_signal(signal.SIGINT)
-            assert f" {ledger['calls'] + 1:,} " in process.stdout.readline()
-            process.wait(10)
-        finally:
-            process.kill()
-    assert process.returncode == 0
+    with serving("sockets", address) as served:
+        ledger = measure(Case("sockets", "ipc", target=address), 0.5, seed=1).ledger
+        children = descendants(served.process.pid)
+    assert "server_cpu_ns" not in ledger and ledger["server_calls"] is None and ledger["calls"] > 1
+    first, last = served.said.splitlines()
+    assert re.search(rf"{address}; .*-p system sockets", first) and f" {ledger['calls'] + 1:,} " in last
+    assert served.process.returncode == 0
     assert wait_for(lambda: all(is_gone(child) for child in children))
     assert not (tmp_path / "served.sock").exists()
-
-
-def served(path, *words, system="zeromq"):
-    """Start to serve at a socket file, wait until it listens, and return the process."""
-    words = [sys.executable, "-m", "bench", "serve", system, f"ipc://{path}", *words]
-    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert f"ipc://{path}" in process.stdout.readline()
-    return process
 
 
 @pytest.mark.parametrize("system", ["zeromq", "sockets", "grpc_sync", "http_aiohttp"])
 def test_a_served_socket_file_is_for_its_user_alone_unless_asked_otherwise(tmp_path, system):
     for words, mode in (([], 0o600), (["--mode", "666"], 0o666)):
         path = tmp_path / f"{mode}.sock"
-        with served(path, *words, system=system) as process:
+        with serving(system, f"ipc://{path}", *words):
             assert stat.S_IMODE(path.stat().st_mode) == mode
-            process.send_signal(signal.SIGINT)
 
 
 @pytest.mark.parametrize("system", ["zeromq", "sockets", "wamp_crossbar"])
@@ -244,9 +225,8 @@ def test_a_socket_that_a_server_left_is_used_again(tmp_path):
     path = tmp_path / "left.sock"
     _connections.listen(parse_address(f"ipc://{path}")).close()
     assert path.is_socket()
-    with served(path) as process:
+    with serving("zeromq", f"ipc://{path}"):
         assert measure(Case("zeromq", "ipc", target=f"ipc://{path}"), 0.05, seed=1).ledger["calls"] > 0
-        process.send_signal(signal.SIGINT)
 
 
 def test_a_child_whose_parent_dies_before_it_speaks_leaves_too(tmp_path):

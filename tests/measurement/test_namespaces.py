@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
+from conftest import wait_for
 
 from bench.errors import NotInstalledError, UsageError
 from bench.measurement.hosts import namespaces
@@ -47,10 +47,7 @@ def inhabitants(inode: int) -> list[int]:
 
 
 def is_empty_soon(inode: int) -> bool:
-    end = time.monotonic() + 10
-    while inhabitants(inode) and time.monotonic() < end:
-        time.sleep(0.05)
-    return not inhabitants(inode)
+    return wait_for(lambda: not inhabitants(inode))
 
 
 def inode_of(host: object) -> int:

@@ -1,6 +1,5 @@
-"""WAMP through a real router: all combinations, its processes told apart, and what happens when something is gone."""
+"""WAMP through a real router: its processes told apart, and what happens when something is gone."""
 
-import itertools
 import os
 import signal
 import socket
@@ -11,7 +10,7 @@ import time
 
 import psutil
 import pytest
-from conftest import CALM, ROOT, descendants, is_gone, wait_for
+from conftest import CALM, ROOT, descendants, is_gone, serving, wait_for
 
 from bench.errors import SystemFailedError
 from bench.measurement import routers as routers_module
@@ -26,21 +25,10 @@ from bench.systems import _crossbar, _ports
 pytestmark = pytest.mark.slow
 
 NAME = "wamp_crossbar"
-LEVELS = [  # each pair of a transport, a framing and a serializer
-    (transport, framing, serializer)
-    for transport, (framing, serializer) in zip(
-        itertools.cycle(("ipc", "tcp")),
-        itertools.product(("rawsocket", "websocket"), ("json", "msgpack", "cbor")),
-        strict=False,
-    )
-]
 
 
-@pytest.mark.parametrize(("transport", "framing", "serializer"), LEVELS)
-def test_transports_framings_and_serializers_carry_any_bytes(transport, framing, serializer, routers):
-    options = {"framing": framing, "serializer": serializer}
-    ledger = measure(Case(NAME, transport, 3000, options, max_calls=20), 20.0, 1, routers).ledger
-    assert ledger["calls"] == ledger["server_calls"] == 20
+def test_the_cpu_time_and_the_memory_of_router_and_controller_are_measured(routers):
+    ledger = measure(Case(NAME, "tcp", 3000, max_calls=20), 20.0, 1, routers).ledger
     assert min(ledger[f"{role}_cpu_ns"] for role in ("client", "server", "router")) > 0
     assert ledger["controller_cpu_ns"] >= 0 and ledger["controller_rss_bytes"] > 1e6 < ledger["router_rss_bytes"]
 
@@ -123,18 +111,15 @@ def test_a_port_that_is_kept_for_the_node_is_given_to_nobody_else():
 
 
 def test_a_router_at_a_named_address_is_a_target_and_without_its_callee_an_error():
-    with subprocess.Popen(
-        [sys.executable, "-m", "bench", "serve", NAME, "tcp://127.0.0.1:0"], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as served:
-        target = served.stdout.readline().split()[-1]
-        ledger = measure(Case(NAME, "tcp", 100, target=target), 0.1, 1).ledger
+    with serving(NAME) as served:
+        ledger = measure(Case(NAME, "tcp", 100, target=served.target), 0.1, 1).ledger
         assert ledger["calls"] > 1 and ledger.get("router_cpu_ns") is None and ledger["server_calls"] is None
-        family = descendants(served.pid)
+        family = descendants(served.process.pid)
         (callee,) = [pid for pid in family if "bench.child.server" in psutil.Process(pid).cmdline()]
         os.kill(callee, signal.SIGSTOP)  # it is there, but does not answer
         os.kill(callee, signal.SIGKILL)
         assert wait_for(lambda: all(map(is_gone, family)))
-        served.wait(10)
+        served.process.wait(10)
 
 
 def test_a_callee_that_is_not_there_is_an_error_at_once(routers):

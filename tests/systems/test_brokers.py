@@ -13,7 +13,7 @@ import threading
 
 import psutil
 import pytest
-from conftest import CALM, ROOT, descendants, is_gone, wait_for
+from conftest import CALM, ROOT, descendants, is_gone, is_open, serving, wait_for
 
 from bench import systems
 from bench.child.caller import is_async, translating
@@ -218,30 +218,17 @@ def test_a_full_memory_of_redis_is_an_error(tmp_path):
             broker.terminate()
 
 
-def is_open(port):
-    with contextlib.suppress(OSError):
-        socket.create_connection(("127.0.0.1", port), 1).close()
-        return True
-    return False
-
-
 @every_broker
 def test_a_target_with_a_login_refuses_another_one(name, monkeypatch):
     monkeypatch.setenv(_broker.LOGIN, "someone:secret")
-    words = [sys.executable, "-m", "bench", "serve", name, "tcp://127.0.0.1:0"]
-    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as served:
-        try:
-            target = served.stdout.readline().split()[-1]
-            case = Case(name, "tcp", 100, target=target, max_calls=5)
-            assert measure(case, 5.0, 1).ledger["calls"] == 5
-            for login in ("someone:wrong", ""):
-                monkeypatch.setenv(_broker.LOGIN, login)
-                with pytest.raises(SystemFailedError, match=r"ROUNDTRIP_BROKER_LOGIN="):
-                    measure(case, 5.0, 1)
-        finally:
-            family = descendants(served.pid)
-            served.send_signal(signal.SIGINT)
-            served.wait(20)
+    with serving(name) as served:
+        case = Case(name, "tcp", 100, target=served.target, max_calls=5)
+        assert measure(case, 5.0, 1).ledger["calls"] == 5
+        for login in ("someone:wrong", ""):
+            monkeypatch.setenv(_broker.LOGIN, login)
+            with pytest.raises(SystemFailedError, match=r"ROUNDTRIP_BROKER_LOGIN="):
+                measure(case, 5.0, 1)
+        family = descendants(served.process.pid)
     assert all(wait_for(lambda pid=pid: is_gone(pid)) for pid in family)
 
 

@@ -2,19 +2,15 @@
 
 import contextlib
 import dataclasses
-import os
 import queue
-import signal
 import socket
 import ssl
 import stat
-import subprocess
-import sys
 import threading
 from datetime import UTC, datetime
 
 import pytest
-from conftest import ROOT
+from conftest import serving as of_user
 from specs import server_spec
 from test_contract import MISSING
 
@@ -42,6 +38,7 @@ def option_of(name):
 ENCRYPTING = [name for name in systems.names() if name not in MISSING and option_of(name)]
 DIRECT = [name for name in ENCRYPTING if not systems.is_routed(name, {})]
 WITH_CERTIFICATES = [name for name in DIRECT if option_of(name) == "tls"]
+BY_WIRE = ("sockets", "http_stdlib", "grpc_sync")  # one of each protocol under which it encrypts
 PAIRS = [(name, transport) for name in DIRECT for transport in encrypted_transports(name)]
 
 
@@ -150,13 +147,7 @@ def of_fault(fault):
     return made, certificates.make() if fault == "another authority" else made
 
 
-def has_encrypted_wire(name):
-    module = systems.load(name)
-    return hasattr(module, "Wire") and getattr(module, "FOR_WIRE", {}).get("tls", True)
-
-
-ENGINES = [(name, "library") for name in WITH_CERTIFICATES]
-ENGINES += [(name, "wire") for name in WITH_CERTIFICATES if has_encrypted_wire(name)]
+ENGINES = [*((name, "library") for name in WITH_CERTIFICATES), *((name, "wire") for name in BY_WIRE)]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -282,18 +273,13 @@ def test_a_server_that_the_user_starts_is_measured_with_credentials_that_the_use
     options = f"{{{option_of(name)}: true}}"
     refused = command("serve", name, "tcp://127.0.0.1:0", "-o", options)
     assert refused.returncode == 2 and "bench certificates FOLDER HOST" in refused.stderr
-    words = [sys.executable, "-m", "bench", "serve", name, "tcp://127.0.0.1:0", "-o", options]
-    environment = os.environ | {credentials.FOLDER: str(folder)}
-    with subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as server:
-        target = server.stdout.readline().split()[-1]
+    with of_user(name, "tcp://127.0.0.1:0", "-o", options, **{credentials.FOLDER: str(folder)}) as served:
         for file in folder.iterdir():
             if file.name.endswith(credentials.PRIVATE):
                 file.unlink()  # the client's copy is without
         monkeypatch.setenv(credentials.FOLDER, str(folder))
-        measured = measure(checked(Case(name, "tcp", 100, on(name), target=target, max_calls=9)), 5.0, 1)
-        server.send_signal(signal.SIGINT)
-        assert " 10 " in server.stdout.read()
-    assert measured.ledger["calls"] == 9 and server.returncode == 0
+        measured = measure(checked(Case(name, "tcp", 100, on(name), target=served.target, max_calls=9)), 5.0, 1)
+    assert measured.ledger["calls"] == 9 and served.process.returncode == 0 and " 10 " in served.said
 
 
 @pytest.mark.parametrize("name", WITH_CERTIFICATES)

@@ -1,23 +1,21 @@
 """Services of one's own: what their files may say, and what is measured of a real one."""
 
-import contextlib
 import copy
 import itertools
 import json
 import random
 import shutil
-import socket
 import socketserver
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 
 import psutil
 import pytest
 import yaml
+from conftest import is_open, wait_for
 from google.protobuf import json_format
 
 from bench import systems
@@ -246,10 +244,7 @@ def test_what_a_service_started_ends_with_it(own):
             for word in one.info["cmdline"] or ()
         )
 
-    deadline = time.monotonic() + 10
-    while is_left() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not is_left()
+    assert wait_for(lambda: not is_left())
 
 
 @pytest.mark.slow
@@ -285,17 +280,6 @@ def test_a_service_is_reached_by_tls_with_an_authority_of_the_users(own, certifi
     file = own(encrypted(description(), "certified", authority="certified/authority.pem"))
     record = measure(case(file, engine=engine), 0.2, seed=1)
     assert record.ledger["calls"] and not record.ledger["errors"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "changes", [{}, {"authority": "certified/authority.pem", "address": "https://127.0.0.1:{port}"}]
-)
-@pytest.mark.parametrize("engine", ["library", "wire"])
-def test_a_certificate_of_another_authority_or_name_is_refused(own, certified, engine, changes):
-    fact = "authority: ca.pem" if not changes else "127.0.0.1"
-    with pytest.raises(SystemFailedError, match=fact):
-        measure(case(own(encrypted(description(ready=""), "certified", **changes)), engine=engine), 0.1, seed=1)
 
 
 @pytest.mark.slow
@@ -659,12 +643,15 @@ def test_a_service_that_never_listens_is_named_with_its_address(own):
 def test_replies_in_chunks_compressed_behind_an_interim_one_or_before_the_end_of_a_connection_are_checked(
     own, engine, fault, headers
 ):
-    right = {"requests": [PRICED], "headers": headers}
-    record = measure(case(own(description(fault, **right)), engine=engine), 0.2, seed=1)
+    record = measure(case(own(description(fault, requests=[PRICED], headers=headers)), engine=engine), 0.2, seed=1)
     assert record.ledger["calls"] and not record.ledger["errors"]
-    wrong = {"requests": [PRICE | {"expect": {"json": {"currency": "USD"}}}], "headers": headers}
+
+
+@pytest.mark.slow
+def test_a_wrong_reply_in_chunks_is_named(own):
+    wrong = [PRICE | {"expect": {"json": {"currency": "USD"}}}]
     with pytest.raises(SystemFailedError, match=r'currency is "EUR", not "USD"'):
-        measure(case(own(description(fault, **wrong), "wrong")), 0.2, seed=1)
+        measure(case(own(description("chunks", requests=wrong))), 0.2, seed=1)
 
 
 @pytest.mark.slow
@@ -927,13 +914,7 @@ def test_a_first_file_is_made_from_the_interface_that_a_grpc_service_describes(o
     port = _ports.free()
     process = subprocess.Popen([sys.executable, "own_grpc_service.py", str(port)], cwd=tmp_path)
     try:
-        deadline = time.monotonic() + 20
-        while True:
-            with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        assert wait_for(lambda: is_open(port), 20)
         first = first_service_file.text(f"grpc://127.0.0.1:{port}")
         assert first == first_service_file.text(f"http://127.0.0.1:{port}")
         service = service_file.read(own(first, "first"))
@@ -1147,10 +1128,9 @@ def test_streams_of_events_have_the_times_of_their_messages_which_are_all_checke
 
 @pytest.mark.slow
 @ENGINES
-@pytest.mark.parametrize("fault", ["short", "odd", "endless", "cut"])
-def test_a_stream_that_is_not_as_expected_is_a_counted_failure(own, fault, engine):
-    record, failed = streams(tokens(own, fault), engine=engine)
-    assert failed == {"error_read" if fault == "cut" else "error_tokens: wrong content": record.ledger["errors"]}
+def test_a_stream_whose_connection_ends_is_a_counted_failure(own, engine):
+    record, failed = streams(tokens(own, "cut"), engine=engine)
+    assert failed == {"error_read": record.ledger["errors"]}
     assert record.ledger["streams"] and not all(record.tables["streams"]["is_complete"])
 
 
@@ -1173,16 +1153,6 @@ def test_a_reply_that_is_no_stream_of_events_is_named_with_its_type(own, engine)
 
 @pytest.mark.slow
 @ENGINES
-def test_streams_of_events_come_encrypted(own, certified, engine):
-    asked = TOKENS | {"expect": {"messages": 10, "end": "[DONE]"}}
-    content = description(requests=[asked], values={"n": [10]})
-    file = own(encrypted(content, "certified", authority="certified/authority.pem"), "tokens")
-    record, failed = streams(file, engine=engine)
-    assert not failed and record.ledger["calls"] == 10 * record.ledger["streams"] > 0
-
-
-@pytest.mark.slow
-@ENGINES
 def test_streams_of_events_come_over_http_2(own, tmp_path, engine):
     shutil.copy(PROGRAM.with_name("own_http2_service.py"), tmp_path)
     start = [sys.executable, "-m", "hypercorn", "own_http2_service:app", "--bind", "127.0.0.1:{port}"]
@@ -1200,21 +1170,18 @@ WATCH = {"method": "users.v1.Users/Watch"}
 
 @pytest.mark.slow
 @ENGINES
-@pytest.mark.parametrize("proto", ["own_users.proto", ""])
-def test_the_messages_of_a_grpc_method_with_a_stream_are_checked(own_grpc, proto, engine):
+def test_the_messages_of_a_grpc_method_with_a_stream_are_checked(own_grpc, engine):
     expect = {"messages": 4, "message": {"id": "{id}", "name": "Ada"}}
-    file = own_grpc(["a", "b"], expect, proto=proto, **WATCH)
+    file = own_grpc(["a", "b"], expect, **WATCH)
     record, failed = streams(file, engine=engine)
     assert not failed and record.ledger["calls"] == 4 * record.ledger["streams"] > 0
-    assert systems.has_streams("users") is bool(proto)
-    record, failed = streams(
-        own_grpc(["other"], expect, proto=proto, **WATCH), engine=engine
-    )  # of which every fifth is short
+    assert systems.has_streams("users")
+    record, failed = streams(own_grpc(["other"], expect, **WATCH), engine=engine)  # of which every fifth is short
     assert failed == {"error_user: wrong content": record.ledger["errors"]} and record.ledger["streams"]
     with pytest.raises(SystemFailedError, match=r"RESOURCE_EXHAUSTED.*too many watch"):
-        streams(own_grpc(["0"], expect, proto=proto, **WATCH), engine=engine)
+        streams(own_grpc(["0"], expect, **WATCH), engine=engine)
     with pytest.raises(SystemFailedError, match="one reply"):
-        streams(own_grpc(["a"], {}, proto=proto), engine=engine)
+        streams(own_grpc(["a"], {}), engine=engine)
 
 
 @pytest.mark.slow

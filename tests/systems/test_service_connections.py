@@ -262,9 +262,7 @@ def encrypting(own, tmp_path, *names, name="localhost", asks=False, **changes):
 
     with served(behave) as address:
         place = address.removeprefix("tcp://")
-        yield lambda **more: own(
-            f"https://{name}", authority="ca.pem", connect_to=more.pop("connect_to", place), **more
-        )
+        yield lambda **more: own(f"https://{name}", **{"authority": "ca.pem", "connect_to": place} | more)
 
 
 @ENGINES
@@ -278,16 +276,17 @@ def test_a_client_shows_its_certificate_and_connects_elsewhere_than_the_name_say
 
 @ENGINES
 @pytest.mark.parametrize(
-    ("names", "changes", "fact"),
+    ("names", "changes", "authority", "fact"),
     [
-        (["other.example.test"], {}, "must hold localhost as subjectAltName"),
-        ([], {"common_name": "localhost"}, "must hold localhost as subjectAltName"),
-        (["localhost"], {"not_after": datetime.datetime(2020, 1, 1)}, "expired.*valid now"),
+        (["localhost"], {}, "", "authority: ca.pem"),
+        (["other.example.test"], {}, "ca.pem", "must hold localhost as subjectAltName"),
+        ([], {"common_name": "localhost"}, "ca.pem", "must hold localhost as subjectAltName"),
+        (["localhost"], {"not_after": datetime.datetime(2020, 1, 1)}, "ca.pem", "expired.*valid now"),
     ],
 )
-def test_a_certificate_that_is_not_accepted_has_its_remedy(own, tmp_path, engine, names, changes, fact):
+def test_a_certificate_that_is_not_accepted_has_its_remedy(own, tmp_path, engine, names, changes, authority, fact):
     with encrypting(own, tmp_path, *names, **changes) as write, pytest.raises(TransportError, match=fact):
-        loaded(write(), engine)
+        loaded(write(authority=authority), engine)
 
 
 def test_a_certificate_that_cannot_be_shown_is_refused(own, tmp_path):

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from test_contract import PAIRS, installed
+from test_contract import installed
 
 from bench import systems
 from bench.errors import SystemFailedError, UsageError
@@ -51,9 +51,10 @@ def test_the_carriers_are_known():
     assert [name for name in carriers() if name != "oracle"] == [name for name in CARRIERS if name in importable]
 
 
-CARRIED = [
-    *((name, transport, "items") for name, transport in PAIRS if name in CARRIERS),
-    *((name, systems.constant(name, "TRANSPORTS")[-1], "tree") for name in CARRIERS),
+CARRIED = [  # items over a system's first transport, a tree over its last
+    (name, systems.constant(name, "TRANSPORTS")[at], kind)
+    for name in CARRIERS
+    for at, kind in ((0, "items"), (-1, "tree"))
 ]
 
 
@@ -70,9 +71,8 @@ def test_messages_are_answered_verified_and_counted(name, transport, kind, routi
     assert np.all(times[1] > times[0])
 
 
-@pytest.mark.parametrize("serializer", ["json", "msgpack", "cbor"])
-def test_wamp_carries_native_values_by_each_serializer(serializer, routers):
-    case = checked(Case("wamp_crossbar", "tcp", 800, {"serializer": serializer}, message="numbers", max_calls=3))
+def test_wamp_carries_native_values_by_another_serializer(routers):
+    case = checked(Case("wamp_crossbar", "tcp", 800, {"serializer": "json"}, message="numbers", max_calls=3))
     assert measure(case, 2.0, 1, routers).ledger["calls"] == 3
 
 
