@@ -1,4 +1,4 @@
-"""The extras, for those who install the package by pip, and Binder, which installs one of them."""
+"""Binder installs this package with one of its extras."""
 
 import re
 import tomllib
@@ -15,7 +15,3 @@ def test_binder_installs_this_package_with_an_extra_that_there_is_on_a_python_th
     (extra,) = re.fullmatch(r"-e \.\[(\w+)\]\n", (folder / "requirements.txt").read_text("utf-8")).groups()
     (version,) = re.fullmatch(r"python-(3\.\d+)\n", (folder / "runtime.txt").read_text("utf-8")).groups()
     assert extra in EXTRAS and PROJECT["requires-python"] == f">={version}"
-
-
-def test_the_extra_all_is_that_of_all_systems():
-    assert EXTRAS["all"] == [f"roundtrip-rpc[{','.join(sorted(EXTRAS.keys() - {'all', 'dev', 'hosts'}))}]"]
