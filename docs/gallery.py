@@ -38,14 +38,14 @@ COLOURS = 96
 LEAD = """# The notebooks, with what their stored runs found
 
 Each notebook asks one question. Click a picture to see the answer, the figure, the tables, and how far to trust them.
-The runs are stored in `data/reference/`. `.venv/bin/python -m bench run NAME` measures one on your machine, and `make
+The runs are stored in `data/reference/`. `.venv/bin/bench run NAME` measures one on your machine, and `make
 lab` opens the notebooks in JupyterLab.
 """
 PAGE = """[Gallery](../gallery.md) · [the notebook](../../notebooks/{stem}.ipynb)
 
 ```
-.venv/bin/python -m bench run {stem}                      # measures it on your machine
-.venv/bin/python -m bench run {stem} -p source reference  # draws this page's figure
+.venv/bin/bench run {stem}                      # measures it on your machine
+.venv/bin/bench run {stem} -p source reference  # draws this page's figure
 ```"""
 CARD = """<details><summary>Trust card: checks passed {tally}</summary>
 

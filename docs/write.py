@@ -130,7 +130,7 @@ def again(found: Published) -> str:
     """Return the command that measures another occasion and compares it with these, and how long it takes."""
     minutes = counted(published_tables.minutes(found), "minute")
     return (
-        f"`.venv/bin/python -m bench replicate {AGAIN} --against reference` measures another occasion on your machine, "
+        f"`.venv/bin/bench replicate {AGAIN} --against reference` measures another occasion on your machine, "
         f"in about {minutes}, and reports how many of these orders and ratios hold there."
     )
 
@@ -324,7 +324,7 @@ LIMITS_TEXT = (
     "load generator [wire](glossary.md#wire) sends prepared bytes on {connections} connections and verifies every "
     "reply. A rate is the server's capacity if the server's CPU is saturated (utilization above {full:.0%}) and the "
     "generator's CPU is not: this holds for {known} of {all} rows. *At least* means that the server can do more: the "
-    "generator was the limit, or no CPU was saturated. `.venv/bin/python -m bench run {scenario}` measures it on your "
+    "generator was the limit, or no CPU was saturated. `.venv/bin/bench run {scenario}` measures it on your "
     "machine."
 )
 
