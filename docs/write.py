@@ -540,8 +540,7 @@ def picture() -> None:
     found = published()
     with style():
         metadata = ratios_picture.provenance(found, overview.TITLE) | {"Software": None}
-        caption = f"{of_occasions.described(found)} {of_occasions.reach_text(found)}"
-        drawn = ratios_picture.draw(found, overview.TITLE, caption)
+        drawn = ratios_picture.draw(found, overview.TITLE, published_tables.holds(found))
         drawn.savefig(paths.home() / PICTURE, format="png", metadata=metadata)
 
 
