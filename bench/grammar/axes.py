@@ -565,14 +565,14 @@ def hides_bars(cpu_us: Iterable[float]) -> bool:
     return bool(known) and max(known) > MOST_TIMES * min(known)
 
 
-def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = (), is_log: bool = False) -> None:
+def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = ()) -> None:
     """Draw the CPU time per call of each case, by role, with the range of the starts' totals.
 
-    Bars on a linear axis; where the largest hides the smallest, or if ``is_log``, a marker for each role on a
+    Bars on a linear axis; where the largest hides the smallest, a marker for each role on a
     logarithmic one. at: the row of each case, if they do not follow each other.
     """
     totals, of_cases = total_cpu(run.starts), total_cpu(cases)
-    is_log = is_log or hides_bars(of_cases[cases["system"] != "loopback"])
+    is_log = hides_bars(of_cases[cases["system"] != "loopback"])
     least = 0.002 * of_cases.max()  # less cannot be seen in a bar
     for y, (case, row) in zip(at or range(len(cases)), numbered(cases), strict=True):
         spent = {role: row[f"{role}_cpu_us_per_call"] for role in ROLE_COLOURS}
@@ -601,12 +601,6 @@ def _role_markers(axes: Axes, y: float, spent: dict[str, float], total_us: float
         if spent[role] > 0:
             axes.plot(spent[role], y + dy, ROLE_MARKERS[role], ls="", ms=4.5, color=ROLE_COLOURS[role], label=role)
     axes.plot(total_us, y, "|", ls="", ms=12, mew=2, color="black")
-
-
-def first_size(run: Run) -> list[int]:
-    """Return the cases with a server of the first payload size: those that panels of single calls show."""
-    cases = run.round_trips()
-    return [case for case, row in numbered(cases) if row["payload_bytes"] == cases["payload_bytes"].iloc[0]]
 
 
 def of_first_size(run: Run) -> str:

@@ -10,8 +10,6 @@ from bench.analysis import comparison
 from bench.analysis.comparison import QUANTITIES, effect, ratio_of
 from bench.grammar.choose import Chooser, Factor, alike, chosen
 from bench.grammar.estimate import Estimate
-from bench.grammar.quantities import P50 as P50
-from bench.grammar.quantities import RATE as RATE
 from bench.grammar.quantities import Quantity, by_block, over_starts, quantity_of
 from bench.run.frames import Run
 from bench.stats.intervals import Interval

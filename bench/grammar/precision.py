@@ -2,8 +2,9 @@
 
 import math
 
-from bench.grammar.contrast import P50, Ratio, ratio
+from bench.grammar.contrast import Ratio, ratio
 from bench.grammar.experiment import of_run
+from bench.grammar.quantities import P50
 from bench.plan.plan import Plan
 from bench.run.folder import Folder
 from bench.run.frames import Run

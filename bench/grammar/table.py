@@ -68,14 +68,19 @@ def ratio_with_ends(of: Interval) -> str:
     return f"{middle} [{low}, {high}]" if of.has_ends else middle
 
 
-def as_table(index: str) -> Callable[[Callable[[Run], Iterable[Mapping[str, object]]]], Callable[[Run], pd.DataFrame]]:
-    """Make a table of the rows that a function of a run yields, with one of their columns as its index."""
+def as_table(
+    index: str, missing: str | Mapping[str, str] = ""
+) -> Callable[[Callable[[Run], Iterable[Mapping[str, object]]]], Callable[[Run], pd.DataFrame]]:
+    """Make a table of the rows that a function of a run yields, with one of their columns as its index.
+
+    missing: what is shown where a row lacks what another one has, for all columns or by column.
+    """
 
     def of_rows(rows: Callable[[Run], Iterable[Mapping[str, object]]]) -> Callable[[Run], pd.DataFrame]:
         @functools.wraps(rows)
         def of_run(run: Run) -> pd.DataFrame:
             frame = pd.DataFrame(rows(run))
-            return frame.fillna("").set_index(index) if len(frame) else frame
+            return frame.fillna(missing).set_index(index) if len(frame) else frame
 
         return of_run
 

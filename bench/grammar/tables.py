@@ -1,8 +1,7 @@
 """Results as tables of text: for notebooks, terminals, and the application in the browser."""
 
-import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -14,14 +13,14 @@ from bench.analysis.limits import AT_LEAST, EXACTLY, UNKNOWN, limit_of
 from bench.analysis.trust_card import Check
 from bench.grammar.contrast import load_of
 from bench.grammar.experiment import of_run
+from bench.grammar.table import as_table, with_ends
 from bench.plan.case import MOST_CALLS, Case
 from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
 from bench.run import requests
 from bench.run.frames import Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
-from bench.stats import Spread, Text
-from bench.stats.intervals import Interval
+from bench.stats import Text
 from bench.text import counted, duration, in_bytes, listed, quantity
 
 Row = dict[str, Any]
@@ -29,31 +28,9 @@ Row = dict[str, Any]
 TOO_FEW = "n/a (too few in a start)"
 
 
-def table(
-    index: str, missing: str | Mapping[str, str] = ""
-) -> Callable[[Callable[[Run], Iterator[Row]]], Callable[[Run], pd.DataFrame]]:
-    """Make a table of the rows that a function yields; ``missing`` is shown where a row lacks what another one has."""
-
-    def of_rows(rows: Callable[[Run], Iterator[Row]]) -> Callable[[Run], pd.DataFrame]:
-        @functools.wraps(rows)
-        def of_run(run: Run) -> pd.DataFrame:
-            frame = pd.DataFrame(rows(run))
-            return frame.fillna(missing).set_index(index) if len(frame) else frame
-
-        return of_run
-
-    return of_rows
-
-
-def _ranged(value: Interval | Spread, text: Text) -> str:
-    """Return a value with its interval or range: "1.53 [1.41, 1.66]"; no ends where they are not known."""
-    middle = value.words(text) if isinstance(value, Spread) else text(value.middle)
-    return middle if math.isnan(value.low) else "{} [{}, {}]".format(middle, *value.ends(text))
-
-
 def _of_case(run: Run, case: int, name: str, text: Text) -> str:
     """Return a number of ``Run.cases`` with its range over the starts."""
-    return _ranged(run.over_starts(case, name), text)
+    return with_ends(run.over_starts(case, name), text)
 
 
 def _median(run: Run, case: int, name: str, text: Text, otherwise: str = "n/a") -> str:
@@ -66,7 +43,7 @@ def _known(value: float, text: Text, otherwise: str) -> str:
     return otherwise if math.isnan(value) else text(value)
 
 
-@table("case")
+@as_table("case")
 def ratios(run: Run) -> Iterator[Row]:
     """Return one row for each ratio of two cases that the run's notebook reports: its value and its 95 % interval."""
     for ratio in of_run(run).ratios(run):
@@ -81,7 +58,7 @@ def ratios(run: Run) -> Iterator[Row]:
         }
 
 
-@table("case")
+@as_table("case")
 def limits(run: Run) -> Iterator[Row]:
     """Return one row for each closed loop of several calls at once: the server's capacity, and what limits the rate."""
     for case, row in numbered(run.round_trips()):
@@ -98,7 +75,7 @@ def limits(run: Run) -> Iterator[Row]:
             }
 
 
-@table("system", {"connections": "persistent", "hosts": "this machine"})
+@as_table("system", {"connections": "persistent", "hosts": "this machine"})
 def plan(run: Run) -> Iterator[Row]:
     """Return one row for each planned case: its factors, starts and window."""
     for number, case in enumerate(run.plan.cases):
@@ -163,7 +140,7 @@ def versions(run: Run) -> pd.DataFrame:
     return pd.DataFrame({"version": pd.Series(recorded)}).rename_axis("program or library")
 
 
-@table("case")
+@as_table("case")
 def calls(run: Run) -> Iterator[Row]:
     """Return one row for each closed-loop case: quantiles of the RTT and the rate, or what a load generator reports."""
     unsteady = stationarity.unsteady(level_changes(run))
@@ -205,7 +182,7 @@ def _described(run: Run, case: int) -> Row:
     return {"quantiles of": hosts} if hosts else {}
 
 
-@table("case")
+@as_table("case")
 def loads(run: Run) -> Iterator[Row]:
     """Return one row for each case of calls: offered and achieved rate, RTT, response time, and send lag."""
     untold = overload.without_times(run)
@@ -228,7 +205,7 @@ def loads(run: Run) -> Iterator[Row]:
         yield entry | _described(run, case) | {"send lag p99": send_lag}
 
 
-@table("case", "no router")
+@as_table("case", "no router")
 def costs(run: Run) -> Iterator[Row]:
     """Return one row for each closed-loop case: first call, CPU time and context switches per call, memory."""
     for case, row in numbered(_closed_loops(run)):
@@ -266,7 +243,7 @@ def _of_server(run: Run, case: int, name: str, text: Text, ranged: bool = True) 
 def _of_router(run: Run, case: int, of: str) -> Row:
     """Return the router's column where there is a router."""
     spread = run.over_starts(case, "router_cpu_us_per_call")
-    return {} if math.isnan(spread.middle) else {f"router CPU/{of}": _ranged(spread, duration)}
+    return {} if math.isnan(spread.middle) else {f"router CPU/{of}": with_ends(spread, duration)}
 
 
 def disturbances(run: Run) -> pd.DataFrame:
@@ -286,7 +263,7 @@ def disturbances(run: Run) -> pd.DataFrame:
     return shares.map(_known, text="{:.1%}".format, otherwise="not known").rename(columns=columns).set_axis(cases)
 
 
-@table("case", "no router")
+@as_table("case", "no router")
 def streams(run: Run) -> Iterator[Row]:
     """Return one row for each one-way stream: received and sent per second, Mb/s, CPU per message by role."""
     for case, row in numbered(run.cases_with(load="stream")):
@@ -303,7 +280,7 @@ def streams(run: Run) -> Iterator[Row]:
         }
 
 
-@table("case")
+@as_table("case")
 def reply_streams(run: Run) -> Iterator[Row]:
     """Return one row for each case of reply streams: first message, gaps, rate, what came late or broke."""
     for case, row in numbered(run.cases_with(load="reply_stream")):
@@ -322,7 +299,7 @@ def reply_streams(run: Run) -> Iterator[Row]:
         }
 
 
-@table("case")
+@as_table("case")
 def hosts(run: Run) -> Iterator[Row]:
     """Return one row for each case and host that made calls: its role, quantiles, and its ratios to the others.
 
@@ -336,7 +313,7 @@ def hosts(run: Run) -> Iterator[Row]:
             "clients": calling.clients,
             "n": calling.n,
             **{
-                f"p{100 * p:g} [range over starts]": TOO_FEW if math.isnan(us.middle) else _ranged(us, duration)
+                f"p{100 * p:g} [range over starts]": TOO_FEW if math.isnan(us.middle) else with_ends(us, duration)
                 for p, us in calling.quantiles.items()
             },
             "ratio to other hosts that load": ", ".join(

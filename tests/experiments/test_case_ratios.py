@@ -11,8 +11,9 @@ from bench.analysis.resources import total_cpu
 from bench.apps.teaching import predictions, questions, scores
 from bench.experiments import overview
 from bench.grammar import tables
-from bench.grammar.contrast import P50, beside_medians, ratio
+from bench.grammar.contrast import beside_medians, ratio
 from bench.grammar.experiment import experiment
+from bench.grammar.quantities import P50
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
 

@@ -28,8 +28,8 @@ from bench.experiments import (
     tls,
 )
 from bench.grammar.choose import chosen
-from bench.grammar.contrast import RATE, Contrast, Ratio, ratio
-from bench.grammar.quantities import over_starts
+from bench.grammar.contrast import Contrast, Ratio, ratio
+from bench.grammar.quantities import RATE, over_starts
 from bench.measurement.validation.cases import INSTRUMENT
 from bench.plan.case import Case
 from bench.run.frames import Run, column, number_of
