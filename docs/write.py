@@ -151,7 +151,10 @@ def summary() -> str:
     found = published()
     shown = f"![{FRONT_ALT}]({FRONT_PICTURE})"
     table = markdown(published_tables.well_known(found))
-    return paragraphs(well_known_lead(found), shown, table, published_tables.holds(found))
+    below = (
+        f"{published_tables.holds(found)} [The runs](docs/results.md#the-occasions): {of_occasions.described(found)}"
+    )
+    return paragraphs(well_known_lead(found), shown, table, below)
 
 
 FRONT_ALT = (
@@ -162,10 +165,12 @@ FRONT_ALT = (
 
 def well_known_lead(found: Published) -> str:
     """Return what the numbers of well-known systems are."""
+    on = sorted({len(row.on) for row in published_tables.well_known_rows(found)})
+    counts = " or ".join(map(str, on)) if len(on) < 3 else f"{on[0]} to {on[-1]}"
     return (
         f"One call of {_payload(found)} over a Unix domain socket (`{published_tables.WELL_KNOWN_OVER}`), client and "
         "server on a CPU each: its median round-trip time divided by that of a raw socket, lowest and highest of "
-        f"{len(found.machines)} machines."
+        f"{counts} machines."
     )
 
 
