@@ -125,9 +125,10 @@ def entries(folder: Path) -> Iterator[str]:
 
 
 def _answer(run: Run) -> str:
-    """Return the answer's first sentence, in one cell of a table."""
-    said = figure.first_sentence(of_run(run).answer(run))
-    return said.replace("|", "\\|").replace("\n", " ")
+    """Return one sentence of the answer in one cell of a table: the first ratio, else the first sentence."""
+    lines = of_run(run).answer(run).splitlines()
+    said = figure.first_sentence(next((line for line in lines if " divided by " in line), lines[0]))
+    return said.replace("|", "\\|")
 
 
 def main() -> None:
