@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from PIL import Image
 
 from bench.analysis import checks
@@ -33,7 +34,7 @@ GROUPS = {
     "In class": ("mystery", "classroom"),
 }
 ORDER = [stem for stems in GROUPS.values() for stem in stems]
-PIXELS, SMALL_PIXELS = 1400, 420  # how wide pictures are
+PIXELS, SMALL_PIXELS = 1400, 480  # how wide pictures are
 COLOURS = 96
 LEAD = """# The notebooks, with what their stored runs found
 
@@ -72,16 +73,16 @@ def _introduction(stem: str) -> list[str]:
     return "".join(cells[0]["source"]).split("\n\n")
 
 
-def picture(run: Run) -> Image.Image:
-    """Return the figure of a run with few colours, so that its file is small."""
+def picture(drawn: Figure) -> Image.Image:
+    """Return a figure as a picture."""
     file = io.BytesIO()
     with figure.style():
-        figure.whole(run).savefig(file, format="png", dpi=100)
+        drawn.savefig(file, format="png", dpi=100)
     return Image.open(file).convert("RGB")
 
 
 def save(image: Image.Image, wide: int, file: Path) -> None:
-    """Write a picture with so many pixels in width."""
+    """Write a picture with so many pixels in width, and few colours, so that the file is small."""
     size = (wide, round(image.height * wide / image.width))
     small = image.resize(size, Image.Resampling.LANCZOS) if wide != image.width else image
     small.quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
@@ -116,9 +117,9 @@ def entries(folder: Path) -> Iterator[str]:
             if run is not None:
                 link, said = f"examples/{stem}.md", _answer(run)
                 shown = f"[![{figure.alt_text(run)}](examples/{stem}-small.png)]({link})"
-                whole = picture(run)
-                save(whole, PIXELS, folder / f"{stem}.png")
-                save(whole, SMALL_PIXELS, folder / f"{stem}-small.png")
+                save(picture(figure.whole(run)), PIXELS, folder / f"{stem}.png")
+                first = next(iter(of_run(run).panels))
+                save(picture(figure.panel(run, first)), SMALL_PIXELS, folder / f"{stem}-small.png")
                 (folder / f"{stem}.md").write_text(f"{page(stem, run)}\n", "utf-8")
             rows.append(f"| {shown} | **[{question(stem)}]({link})**<br>{said}<br>`{stem}` |")
         yield "\n".join([f"## {heading}", "", "| | |", "| --- | --- |", *rows])
