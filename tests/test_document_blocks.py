@@ -21,6 +21,7 @@ from docs import front, ratios_picture, write
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 
 
+@pytest.mark.timeout(300)  # docs/anatomy.md has thousands of traced calls
 @pytest.mark.parametrize("name", slow_but(write.FROM_RUNS, "README.md"))
 def test_what_documents_quote_is_what_the_reference_runs_say(name):
     text = (ROOT / name).read_text("utf-8")

@@ -328,7 +328,7 @@ def counts_table(run: Run) -> Iterator[Mapping[str, object]]:
 def totals_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield what each case does per call in all, the fewest system calls first; a whole number is exact."""
     rows = []
-    for case in chosen(run, shown):
+    for case in chosen(run, TRACED):
         of_roles: dict[str, list[Count]] = {}
         for of in anatomy.counts(run, case):
             of_roles.setdefault(of.role, []).append(of)
