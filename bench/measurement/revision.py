@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bench import systems
-from bench.errors import SystemFileError
+from bench.errors import DataError, SystemFileError
 from bench.plan import paths, service_file
 from bench.plan.case import Case
 from bench.process import sources
@@ -28,19 +28,30 @@ def content() -> str:
 def of_folders(folders: Iterable[Path]) -> str:
     """Return a hash of all files in folders by their relative paths.
 
-    Byte-code does not count, nor does what only a wheel has in the package.
+    Byte-code does not count, nor does what only a wheel has in the package. DataError if a file cannot be read.
     """
     digest = hashlib.blake2b()
     for folder in folders:
-        for file in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:  # of a service
-            parts = file.relative_to(folder).parts
-            if file.is_relative_to(paths.INSTALLED) or file.suffix in (".pyc", ".pyo"):
-                continue
-            if any(part.startswith(".") for part in parts) or not file.is_file():
-                continue
-            for text in (os.fsencode("/".join(parts)), file.read_bytes()):
+        try:
+            for text in _texts(folder):
                 digest.update(len(text).to_bytes(8, "little") + text)
+        except OSError as reason:
+            raise DataError(
+                f"cannot read the files of {paths.shown(folder)}: {reason.strerror}; name a folder of systems' files "
+                "that nothing else writes into"
+            ) from reason
     return digest.hexdigest()[:_LENGTH]
+
+
+def _texts(folder: Path) -> Iterator[bytes]:
+    """Yield the relative path and the content of each file of a folder, or of one file, that counts."""
+    for file in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:  # of a service
+        parts = file.relative_to(folder).parts
+        if file.is_relative_to(paths.INSTALLED) or file.suffix in (".pyc", ".pyo"):
+            continue
+        if not any(part.startswith(".") for part in parts) and file.is_file():
+            yield os.fsencode("/".join(parts))
+            yield file.read_bytes()
 
 
 def of_systems(cases: Iterable[Case]) -> dict[str, str]:

@@ -4,7 +4,6 @@ import contextlib
 import os
 import random
 import resource
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,8 +18,6 @@ DRAW = ["run", "nodelay", "-p", "source", "reference"]
 MEASURE = ["run", "latency", "-p", "profile", "smoke", "-p", "system", "sockets", "-p", "transport", "ipc"]
 COMPARE = ["compare", "reference/latency", "reference/overview"]
 FULL = "{folder}/full"  # a disk without space
-NOBODY = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "--inh-caps=-all,+dac_override"]
-NOBODY += ["--ambient-caps=+dac_override", "--bounding-set=-all,+dac_override"]
 Place = tuple[str, list[list[str]], str, dict[str, Any]]  # its name, commands, what is wanted, and how it is made
 
 
@@ -58,9 +55,6 @@ def all_places() -> list[Place]:
     for name, words in (("EXECUTED", DRAW), ("FIGURES", DRAW), ("RUNS", MEASURE)):
         for where in ("/etc/passwd/x", "/etc/passwd", "/proc/sys", FULL):
             found.append((f"{name} in {where}", [words], "refuses", {"variables": {f"ROUNDTRIP_{name}": where}}))
-    if shutil.which("setpriv") and os.geteuid() == 0:
-        few = {"before": NOBODY, "options": limited(resource.RLIMIT_NPROC, 8)}
-        found += [("8 processes", [DRAW, MEASURE], "refuses", few), ("8 processes", [LIST, SHOW], "either", few)]
     return found
 
 

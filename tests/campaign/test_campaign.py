@@ -38,7 +38,7 @@ def test_what_is_killed_leaves_nothing_and_loses_nothing(role, system, private_p
     assert kills.tried(role, system, 0.3, private_parent / "own") == ""
 
 
-@pytest.mark.parametrize("name", ["no input", "no home", "8 processes"])
+@pytest.mark.parametrize("name", ["no input", "no home"])
 def test_surroundings_that_lack_something(name, private_parent):
     for place, commands, wanted, how in surroundings.all_places():
         if place == name and wanted != "either":
