@@ -1,7 +1,7 @@
 """README.md's animation of ``make app``, filmed in a headless browser: ``python docs/animation.py``.
 
 The page is served as ``make app`` does, and a system is measured on this machine: pick, Run, the interval narrows. It
-needs Debian's chromium and about a minute; runs and figures go into a folder that is removed.
+needs Debian's chromium and about three minutes; runs and figures go into a folder that is removed.
 """
 
 import io

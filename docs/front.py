@@ -48,7 +48,7 @@ def _shares(run: Run, names: list[str], axes: Axes) -> None:
     shown = anatomy.breakdowns_us(run, [case for case in cases.values() if case is not None])
     for y, case in enumerate(cases.values()):
         if case in shown:
-            anatomy.draw_bar(axes, y, shown[case], 100 / sum(shown[case].values()), 100)
+            anatomy.draw_bar(axes, y, shown[case])
     axes.set_xlim(0, 100)
     axes.set_xlabel("share of its RTT [%]")
     axes.set_title("Where does the time go? (on one machine)")

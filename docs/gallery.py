@@ -19,10 +19,9 @@ from bench.errors import BenchError
 from bench.grammar import figure, tables
 from bench.grammar.experiment import of_run
 from bench.plan import paths
-from bench.run import stored
-from bench.run.frames import Run, shared
+from bench.run.frames import Run
 from bench.text import paragraphs
-from docs.write import markdown
+from docs.write import markdown, reference
 
 GROUPS = {
     "Start here": ("explore", "overview", "latency"),
@@ -58,8 +57,7 @@ WITHOUT_RUN = "It reads what others measured: it has no stored run of its own."
 
 def run_of(stem: str) -> Run | None:
     """Return the stored run of a notebook, None if it has none."""
-    folder = paths.reference() / stem
-    return shared(stored.find(f"reference/{stem}").path) if (folder / "manifest.json").is_file() else None
+    return reference(stem) if (paths.reference() / stem / "manifest.json").is_file() else None
 
 
 def question(stem: str) -> str:

@@ -137,9 +137,8 @@ def fewer(published: Published) -> list[tuple[int, list[str]]]:
 
 def holds(published: Published) -> str:
     """Return in two sentences how far the ratios with a CPU each hold on another day, and on another machine."""
-    rows = [row for row in published.rows if row.quantity == RTT_RATIO and row.place[1] == APART]
-    own, other = replication.within(rows).reach(3), replication.elsewhere(rows, RTT_RATIO, APART)
-    if math.isinf(own) or not other.most:
+    own, other = published.reach(APART) or (math.inf, None)
+    if math.isinf(own) or other is None or not other.most:
         return ""
     return (
         "Measured again on one of these machines, 95 % of the ratios change by a factor of at most "

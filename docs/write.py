@@ -36,7 +36,10 @@ from bench.plan import paths
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
 from bench.text import counted, duration, listed, paragraphs, quantity
+from certify import stored_certificate
+from certify.check import NOT_HELD
 from certify.instrument import RUNS, certificate, verdict
+from certify.stored_certificate import in_order
 from docs import front, published_tables, ratios_picture
 from selfcheck import anatomy, fairness, hosts_cost, quiet, resolution, verdicts
 
@@ -304,22 +307,25 @@ def decision() -> str:
 
 
 CERTIFICATES = "data/referees"
-TIMES = ("p50", "p90", "p95", "p99", "p99.9", "mean", "max")
+TIMES = {*stored_certificate.GROUPS["median"], *stored_certificate.GROUPS["mean"], *stored_certificate.GROUPS["tail"]}
 
 
 def certificates() -> str:
     """Return the verdict on each load generator, and the first of its times that were wrong."""
-    rows = []
-    for file in sorted((paths.home() / CERTIFICATES).glob("*.json")):
-        made = json.loads(file.read_text("utf-8"))
-        checked = [(of["name"], check) for of in made["scenarios"] for check in of["checks"]]
-        wrong = [(name, check) for name, check in checked if check["verdict"] == "not held"]
-        names = ", ".join(f"`{name}`: {check['name']}" for name, check in wrong)
+    made = []
+    for row in in_order([stored_certificate.read(file) for file in (paths.home() / CERTIFICATES).glob("*.json")]):
+        wrong = [(scenario, check) for scenario, check in row.checks() if check["verdict"] == NOT_HELD]
         times = [check["text"].partition(". It fits")[0] for _, check in wrong if check["name"] in TIMES]
-        rows.append([made["generator"], made["version"], made["verdict"], names, times[0] if times else ""])
-    rows.sort(key=lambda row: (row[2] != "certified", row[0]))
-    columns = ["load generator", "version", "verdict", "scenario: check not held", "the first wrong time"]
-    return markdown(pd.DataFrame(rows, columns=columns).set_index("load generator"))
+        made.append(
+            {
+                "load generator": row.generator,
+                "version": row.document["version"],
+                "verdict": row.verdict,
+                "scenario: check not held": ", ".join(f"`{scenario}`: {check['name']}" for scenario, check in wrong),
+                "the first wrong time": next(iter(times), ""),
+            }
+        )
+    return markdown(pd.DataFrame(made).set_index("load generator"))
 
 
 LANGUAGES = "languages.servers"  # the scenario whose stored run compares servers in other languages

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bench.analysis import replication
 from bench.analysis.occasions import RTT_RATIO, Machine, Occasion
-from bench.analysis.replication import APART, SHARED, Order, Row
+from bench.analysis.replication import APART, SHARED, HeldOut, Order, Row
 from bench.text import counted, listed
 
 
@@ -46,6 +46,16 @@ class Published:
         alike = ((row.system, *row.place[:2], row.quantity) == wanted for row in self.rows)
         return next((row for row, is_it in zip(self.rows, alike, strict=True) if is_it), None)
 
+    def reach(self, placement: str) -> tuple[float, HeldOut] | None:
+        """Return how far ln of an RTT ratio may be off on another occasion, and how far on another machine.
+
+        None if no occasion has an RTT under this placement.
+        """
+        found = [row for row in self.rows if row.quantity == RTT_RATIO and row.place[1] == placement]
+        if not found:
+            return None
+        return replication.within(found).reach(3), replication.elsewhere(found, RTT_RATIO, placement)
+
 
 def ratio_text(row: Row) -> str:
     """Return a ratio on the machines: the smallest and the largest, "2.31 to 2.80"; of one machine "2.31"."""
@@ -62,13 +72,9 @@ PLACES = {APART: "with a CPU each", SHARED: "on one CPU"}
 
 def reach_text(published: Published) -> str:
     """Return within which factor another occasion lies, on one of these machines and on one more, in two sentences."""
-    of_kind = {
-        placement: found
-        for placement in PLACES
-        if (found := [row for row in published.rows if row.quantity == RTT_RATIO and row.place[1] == placement])
-    }
-    own = [replication.within(found).reach(3) for found in of_kind.values()]
-    other = {placement: replication.elsewhere(published.rows, RTT_RATIO, placement) for placement in of_kind}
+    of_kind = {placement: found for placement in PLACES if (found := published.reach(placement))}
+    own = [within for within, _ in of_kind.values()]
+    other = {placement: held_out for placement, (_, held_out) in of_kind.items()}
     said = []
     if own and not any(map(math.isinf, own)):
         said.append(

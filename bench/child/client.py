@@ -172,8 +172,8 @@ def load_name(system: Any, asked: Case) -> str:
 def load_class(name: str) -> Any:
     """Return the class that ``load_name`` names.
 
-    ``TIMED`` of a load's class, of an open load ``TIMED_OPEN``, are the functions that time its calls: of a blocking
-    client, an ``async`` one, and one whose messages are checked; or the one of all.
+    Each class lists in ``TIMED`` the functions that time its calls: for a blocking client, for an ``async`` one, and
+    for one whose messages are checked; a single function times all of them. ``TIMED_OPEN`` lists those of an open load.
     """
     module, kind = name.rsplit(".", 1)
     return getattr(importlib.import_module(f"bench.child.{module}"), kind)

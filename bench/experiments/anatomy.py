@@ -135,7 +135,7 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     of_cases = breakdowns_us(run, cases)
     longest = max(sum(us.values()) for us in of_cases.values())
     for y, (case, us) in enumerate(of_cases.items()):
-        draw_bar(axes, y, us, 100 / sum(us.values()) if as_share else 1.0, 100 if as_share else longest)
+        draw_bar(axes, y, us, None if as_share else longest)
         rtt = over_starts(run, case, TYPICAL_RTT).values(duration)
         write_beside(axes, y, f"RTT {rtt}")
     name_rows(axes, [way_of(run, case) for case in cases])
@@ -151,15 +151,16 @@ def breakdowns_us(run: Run, cases: Sequence[int]) -> dict[int, dict[Row, float]]
     return {case: {row: us[row] for row in rows} for case, us in every.items()}
 
 
-def draw_bar(axes: Axes, y: float, us: Mapping[Row, float], scale: float, longest: float) -> None:
-    """Draw a breakdown as one bar, with numbers in the parts that have room; longest: where the axis ends.
+def draw_bar(axes: Axes, y: float, us: Mapping[Row, float], longest_us: float | None = None) -> None:
+    """Draw a breakdown as one bar, with numbers in the parts that have room.
 
-    scale: 1.0, or what makes per cent of us.
+    longest_us: where an axis in us ends; without it the bar shows shares in per cent.
     """
+    scale, longest = (100 / sum(us.values()), 100.0) if longest_us is None else (1.0, longest_us)
     stacked_bar(axes, y, ((legend_words(row), of * scale, colour_of(row), "") for row, of in us.items()))
     for (row, of), end in zip(us.items(), itertools.accumulate(of * scale for of in us.values()), strict=True):
         if of * scale > LEAST_WRITTEN * longest:
-            words = duration(of) if scale == 1.0 else f"{of * scale:.0f} %"
+            words = f"{of * scale:.0f} %" if longest_us is None else duration(of)
             axes.text(end - of * scale / 2, y, words, ha="center", va="center", fontsize=SMALL,
                       color="white" if is_dark(row) else "black")  # fmt: skip
 
