@@ -18,10 +18,11 @@ figures: $(READY)
 
 setup: $(READY)
 
-# Without the marker `slow`: arithmetic, plans, stored runs, checks, each system once, ten notebooks from their reference runs.
+# Without the marker `slow`: arithmetic, plans, stored runs, checks, each system once, ten notebooks from their reference runs;
+# TESTS="FILE ..." for these files only.
 test: $(READY)
 	@$(BIN)/python -P -m bench prepare
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" $(TESTS)
 
 # Also all options of all systems, all notebooks from their reference runs, JupyterLab in a browser, the site, hosts in namespaces, notebooks that measure.
 # One process more: these tests wait more, those that load the oracle most.

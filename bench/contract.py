@@ -89,7 +89,7 @@ What a system guarantees of a message is data beside it, in ``guarantees.yaml``:
 and ``close`` of an asynchronous client are awaited in one task.
 A payload is random bytes that do not compress, of any value, as many as ``payload_bytes`` says, never none; each
 client calls with up to 16 different ones in turn, and compares every reply with its request. The conformance tests send
-1 B, 70 kB and 2 MB, or ``LARGEST_BYTES``. With a structured message and an option ``codec`` a payload is what the codec
+1 B to 2 MB, or ``LARGEST_BYTES``. With a structured message and an option ``codec`` a payload is what the codec
 makes of it.
 For ``inproc``, ``serve`` or the ``Receiver`` runs in a thread of the client's process. A router is a process of its
 own that outlives its servers: the cases of an experiment share it, and ``serve`` finds its addresses in the binding.
@@ -217,10 +217,10 @@ class LoadReport:
 
     calls: answered calls, or one-way messages sent. times: for each caller its send and receive times (for an open load
     also its scheduled send times), int64 in ns, one buffer after the other; for a stream the sender's marks. errors:
-    failed calls. numbers: name, value and unit of each number that a load generator reported; of an open load also
-    ``PACING``. scheduled: number of calls in the schedule of an open load. window_s: window measured by a load
-    generator. sessions: whole client processes, in the order of running. codec: times of the codec of structured
-    messages alone, ``bench.child.structured_messages.CodecTimes`` by name.
+    failed calls. numbers: name, value and unit of each number that a load generator reported; the client's process adds
+    ``PACING`` to those of an open load. scheduled: number of calls in the schedule of an open load. window_s: window
+    measured by a load generator. sessions: whole client processes, in the order of running. codec: times of the codec
+    of structured messages alone, ``bench.child.structured_messages.CodecTimes`` by name.
     """
 
     calls: int

@@ -15,7 +15,6 @@ from bench.grammar.axes import (
     look,
     name_rows,
     ratio_axis,
-    row_fontsize,
     sheet,
     ticks_at,
     write_beside,
@@ -53,7 +52,7 @@ def _filled(rows: Sequence[Row]) -> Sequence[Row]:
 def panel_of_rows(panel: Callable[[Axes, Sequence[Any]], None], rows: Sequence[Any], axes: Axes) -> None:
     """Draw a panel that has a row for each load generator, and name its rows."""
     panel(axes, rows)
-    name_rows(axes, [row.name for row in rows], row_fontsize(len(rows)))
+    name_rows(axes, [row.name for row in rows])
 
 
 def verdicts(axes: Axes, rows: Sequence[Row]) -> None:

@@ -166,8 +166,9 @@ def verdicts(runs: int) -> Iterator[Line]:
             {case: stationarity.levels(run, case, len(run.numbers)) for case in run.numbers}
         )
         if last is not None:
-            counts["other_aa"] += _called_different(comparison.compare(last, run)[:1])
-            counts["unpaired"] += _covers(comparison.compare(last, run)[0], 1.0)
+            found = comparison.compare(last, run)
+            counts["other_aa"] += _called_different(found)
+            counts["unpaired"] += _covers(found[0], 1.0)
         last = run
     yield _at_least("range of 6 start medians covers the true median", counts["range"] / runs, COVERED)
     yield _at_least("effect of B on A, paired by block, covers the true ratio", counts["paired"] / runs, COVERED)

@@ -8,6 +8,7 @@ import io
 import json
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from docs.write import markdown, reference
 GROUPS = {
     "Start here": ("explore", "overview", "latency"),
     "Compare fairly": ("compare", "placement", "languages"),
-    "Where the time goes": ("anatomy", "messages", "wamp", "nodelay", "network", "tls", "marginal"),
+    "Where the time goes": ("anatomy", "whatif", "messages", "wamp", "nodelay", "network", "tls", "marginal"),
     "Throughput": ("throughput", "clients", "scaleup", "connections", "fanin", "streaming"),
     "What users experience": ("openload", "retries", "capacity"),
     "Check instrument and machine": ("noise", "calibration", "origins", "referees"),
@@ -133,12 +134,13 @@ def _answer(run: Run) -> str:
 def main() -> None:
     """Write the gallery and the pages behind it; an error is one line."""
     folder = paths.home() / "docs" / "examples"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    try:
-        groups = list(entries(folder))
-    except BenchError as error:
-        sys.exit(f"docs/gallery.py: {error}")
+    with tempfile.TemporaryDirectory(dir=folder.parent) as made:  # whoever stops it keeps the pages that were there
+        try:
+            groups = list(entries(Path(made)))
+        except BenchError as error:
+            sys.exit(f"docs/gallery.py: {error}")
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(made, folder)
     (paths.home() / "docs" / "gallery.md").write_text("\n".join([LEAD, *(f"{group}\n" for group in groups)]), "utf-8")
 
 

@@ -6,10 +6,11 @@ from statistics import median
 
 import pandas as pd
 
-from bench.analysis import replication
-from bench.analysis.occasions import BASELINE, CPU_RATIO, RATE_RATIO, RTT_RATIO
+from bench.analysis import probes, replication
+from bench.analysis.occasions import CPU_RATIO, RATE_RATIO, RTT_RATIO
 from bench.analysis.published import PLACES, Published, rank_text, ratio_text
 from bench.analysis.replication import APART, SHARED, Row
+from bench.plan.case import BASELINE
 from bench.text import duration, listed
 
 BASE = f"{BASELINE} (baseline)"
@@ -144,4 +145,16 @@ def holds(published: Published) -> str:
         "Measured again on one of these machines, 95 % of the ratios change by a factor of at most "
         f"{math.exp(own):.2f}. On another machine expect a ratio within a factor of "
         f"{math.exp(other.reach(other.most)):.2g} of their mean."
+    )
+
+
+def predicted(published: Published) -> str:
+    """Return in one sentence how far forecasts are off on another machine, if it measures two systems."""
+    found = probes.left_out(published.occasions)
+    if not found.count:
+        return ""
+    return (
+        "`.venv/bin/bench predict` measures two systems on that machine and forecasts the times of all others: "
+        f"{found.coverage:.0%} of the times were inside its intervals, which reach a factor of {found.factor:.2f} in "
+        "the median."
     )

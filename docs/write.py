@@ -10,7 +10,7 @@ import html
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import yaml
 from bench import systems
 from bench.analysis import checks, resources, trust_card
 from bench.analysis import published as of_occasions
-from bench.analysis.occasions import BASELINE, RTT_RATIO
+from bench.analysis.occasions import RTT_RATIO
 from bench.analysis.published import Published
 from bench.analysis.replication import APART
 from bench.apps import replicating
@@ -33,6 +33,7 @@ from bench.grammar import figure as panels
 from bench.grammar.axes import style
 from bench.grammar.experiment import of_run
 from bench.plan import paths
+from bench.plan.case import BASELINE
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
 from bench.text import counted, duration, listed, paragraphs, quantity
@@ -40,13 +41,14 @@ from certify import stored_certificate
 from certify.check import NOT_HELD
 from certify.instrument import RUNS, certificate, verdict
 from certify.stored_certificate import in_order
-from docs import front, published_tables, ratios_picture
+from docs import forecast_picture, front, published_tables, ratios_picture
 from selfcheck import anatomy, fairness, hosts_cost, quiet, resolution, verdicts
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"
 FRONT_PICTURE = "docs/front.png"
 ANATOMY_PICTURE = "docs/anatomy.png"
+FORECAST_PICTURE = "docs/forecasts.png"
 EXPECTATIONS = "docs/teaching/expectations.yaml"  # of any machine
 NEEDS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (  # what someone who chooses a stack asks, and a notebook with
     # what answers it there: its own answer where nothing is named. Ratios to raw sockets are in the tables alone.
@@ -105,9 +107,8 @@ def heading(found: Published) -> str:
 
 
 RANKS = (
-    "Each system has a best and a worst rank. A system ranks before another only if it is faster by more than the "
-    "machines differ: when each machine was compared with the mean of the others, 95 % of the ratios of two systems "
-    "changed by less."
+    "Each system has a best and a worst rank. A system ranks before another if the ratio of their median RTTs is "
+    "farther from 1 than 95 % of the changes of such ratios from the mean of some machines to one more machine."
 )
 
 
@@ -120,7 +121,7 @@ def how_far(found: Published) -> str:
     """Return how far the numbers hold: occasions, machines, other machines, and how forecasts did."""
     levels = f"Median RTT of raw sockets on these machines: {published_tables.levels_text(found)}."
     parts = [of_occasions.described(found), of_occasions.reach_text(found), of_occasions.scores_text(found), levels]
-    return " ".join(filter(None, [*parts, _on_fewer(found)]))
+    return "\n".join(f"- {part}" for part in [*parts, _on_fewer(found)] if part)
 
 
 def _on_fewer(found: Published) -> str:
@@ -154,9 +155,8 @@ def summary() -> str:
     found = published()
     shown = f"![{FRONT_ALT}]({FRONT_PICTURE})"
     table = markdown(published_tables.well_known(found))
-    below = (
-        f"{published_tables.holds(found)} [The runs](docs/results.md#the-occasions): {of_occasions.described(found)}"
-    )
+    runs = f"[The runs and their cautions](docs/results.md#the-occasions): {of_occasions.described(found)}"
+    below = " ".join([published_tables.holds(found), published_tables.predicted(found), runs])
     return paragraphs(well_known_lead(found), shown, table, below)
 
 
@@ -250,16 +250,17 @@ def results() -> str:
     frames["The occasions"] = published_tables.occasions_table(found)
     made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
     picture = f"![{overview.TITLE} Ratios to raw sockets on each machine.]({Path(PICTURE).name})"
-    intro = [f"{heading(found)} {RANKS}", f"{how_far(found)} {again(found)}"]
+    intro = [f"{heading(found)} {RANKS}", how_far(found), again(found)]
     return paragraphs(*intro, picture, *made, limits(), "## One run in detail", one_run())
 
 
 def decision() -> str:
     """Return six questions that lead to a system, each with a stored number."""
     servers, one, found = reference(LANGUAGES), reference("overview"), published()
-    known = [one.first(system=name, transport=published_tables.WELL_KNOWN_OVER, placement=APART, clients=1)
-             for name in published_tables.WELL_KNOWN]  # fmt: skip
-    longest = max((case for case in known if case is not None), key=lambda case: one.cases.loc[case, "p50_rtt_us"])
+    over = {"transport": published_tables.WELL_KNOWN_OVER, "placement": APART, "clients": 1}
+    firsts = (one.first(system=name, **over) for name in published_tables.WELL_KNOWN)
+    known = [case for case in firsts if case is not None]
+    longest = max(known, key=lambda case: one.cases.loc[case, "p50_rtt_us"])
 
     def rate(system: str) -> str:
         cases = servers.find(system=system, engine="wire")
@@ -303,7 +304,25 @@ def decision() -> str:
         ),
     ]
     frame = pd.DataFrame(rows, columns=["ask in this order", "if yes", "what the stored runs say"])
-    return paragraphs(markdown(frame.set_index("ask in this order")), "Six times no: HTTP, which every tool can speak.")
+    questions_asked = markdown(frame.set_index("ask in this order"))
+    return paragraphs(questions_asked, "Six times no: HTTP, which every tool can speak.", with_work(one, known))
+
+
+WORK_MS = (0.0, 0.3, 3.0, 30.0)  # of a server on a request
+
+
+def with_work(run: Run, cases: Iterable[int]) -> str:
+    """Return a table of how long a call of each case takes if its server works for ``WORK_MS`` on a request."""
+    rows = {}
+    for case in cases:
+        rtt_us = run.cases.loc[case, "p50_rtt_us"]
+        rows[published_tables.WELL_KNOWN[run.case(case).system]] = [duration(rtt_us + 1e3 * work) for work in WORK_MS]
+    names = ["the server only echoes", *(f"it works for {duration(1e3 * work)}" for work in WORK_MS[1:])]
+    said = (
+        "How long is one call if the server works on it? Median RTT of the stored run, plus that work: "
+        f"`{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, a CPU each, one machine."
+    )
+    return paragraphs(said, markdown(pd.DataFrame.from_dict(rows, "index", columns=names).rename_axis("one call over")))
 
 
 CERTIFICATES = "data/referees"
@@ -377,20 +396,16 @@ def one_run() -> str:
     return paragraphs(panels.caption(run), caution(run), *parts)
 
 
+FIRST = 3  # sentences of an answer that a reader who chooses sees; the run's own page has all
+
+
 def choosing() -> str:
-    """Return each question of someone who chooses a stack, and what the notebook that answers it concludes."""
-    asked = [
-        paragraphs(
-            f"**{question}** ([{stem}](../notebooks/{stem}.ipynb))",
-            of_run(reference(stem)).answer(reference(stem), estimands),
-            panels.caption(reference(stem)),
-            caution(reference(stem)),
-        )
-        for question, stem, estimands in NEEDS
-    ]
-    found = published()
-    shown = [well_known_lead(found), markdown(published_tables.well_known(found)), published_tables.holds(found)]
-    return "\n\n".join(["**Which system is fastest?** ([all systems](results.md))", *shown, *asked])
+    """Return each question of someone who chooses a stack, and the first sentences of the answer of a stored run."""
+    asked = []
+    for question, stem, estimands in NEEDS:
+        lines = of_run(reference(stem)).answer(reference(stem), estimands).splitlines()[:FIRST]
+        asked += [f"**{question}** ([the run](examples/{stem}.md))", "\n".join(lines)]
+    return paragraphs(*asked)
 
 
 OF_RATES = ("rate", "pacing", "client")  # the checks of whether a rate may be quoted
@@ -494,6 +509,7 @@ FROM_RUNS: dict[str, Makers] = {
     "docs/anatomy.md": {
         "totals": functools.partial(anatomy_table, "totals", COUNTS),
         **{name: functools.partial(anatomy_table, name) for name in ("breakdown", "added", "counts")},
+        **{name: functools.partial(anatomy_table, name, "whatif") for name in ("predictions", "after_waiting")},
     },
     "docs/results.md": {"results": results},
     "docs/choosing.md": {"decision": decision, "choosing": choosing},
@@ -568,8 +584,17 @@ def anatomy_picture() -> None:
     drawn.savefig(paths.home() / ANATOMY_PICTURE, format="png", metadata={"Software": None})
 
 
+def picture_of_forecasts() -> None:
+    """Draw the picture of docs/trust.md: how well each occasion was forecast."""
+    found = published()
+    metadata = ratios_picture.provenance(found, forecast_picture.TITLE) | {"Software": None}
+    drawn = forecast_picture.draw(found, of_occasions.described(found))
+    drawn.savefig(paths.home() / FORECAST_PICTURE, format="png", metadata=metadata)
+
+
 def pictures() -> None:
     """Draw all pictures."""
+    picture_of_forecasts()
     front_picture()
     picture()
     anatomy_picture()

@@ -60,8 +60,7 @@ def _parameters(name: str, text: str) -> Iterator[Finding]:
 
 def _companions(tree: Tree, name: str) -> Iterator[Finding]:
     stem = PurePosixPath(name).stem
-    one_file, folder = f"bench/experiments/{stem}.py", f"bench/experiments/{stem}/plan.py"
-    needed = [one_file if folder not in tree else folder, f"data/reference/{stem}/manifest.json"]
+    needed = (f"bench/experiments/{stem}.py", f"data/reference/{stem}/manifest.json")
     for path in needed if stem not in POOLING else ():
         if path not in tree:
             yield Finding(name, 1, f"{path} is missing; add it, as CONTRIBUTING.md says")

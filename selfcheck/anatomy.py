@@ -6,7 +6,6 @@ needs the right to trace, and a quiet machine.
 """
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from bench.analysis import anatomy
 from bench.analysis.anatomy import ROWS, Row, row_words
 from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER
 from bench.measurement import runner
-from bench.plan import paths
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run
@@ -137,7 +135,7 @@ def of(results: list[dict[str, Any]]) -> pd.DataFrame:
 
 def table() -> tuple[pd.DataFrame, str]:
     """Return the table of what was kept last, and the sentence below it."""
-    kept = json.loads((paths.home() / FILE).read_text("utf-8"))
+    kept = keeping.read(FILE)
     return of(kept["found"]), f"Measured {kept['measured']} on {kept['machine']}."
 
 

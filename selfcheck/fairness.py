@@ -6,7 +6,6 @@ docs/fairness.json, which docs/fairness.md quotes.
 """
 
 import argparse
-import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -166,10 +165,9 @@ def _ratio(found: Mapping[str, Any]) -> str:
 
 def table() -> tuple[pd.DataFrame, str] | None:
     """Return the table of what was kept last, and how it was measured; None where nothing was."""
-    file = paths.home() / FILE
-    if not file.exists():
+    if not (paths.home() / FILE).exists():
         return None
-    kept = json.loads(file.read_text("utf-8"))
+    kept = keeping.read(FILE)
     return of(kept["found"]), (
         f"One client, client and server on one CPU, {kept['blocks']} blocks of each pair; in brackets the 95 % "
         f"confidence interval. Verdicts allow for the number of pairs. Measured {kept['measured']} on "

@@ -1,16 +1,14 @@
 """What docs/hosts.md quotes: what each host costs the conductor in a start, and what that predicts for more of them."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bench.plan import paths
 from bench.stats.intervals import Interval
 from bench.text import listed, quantity
-from selfcheck import growth
+from selfcheck import growth, keeping
 
 FILE = "docs/hosts.json"  # python -m selfcheck hosts --write
 FURTHER = (100, 1000)  # hosts
@@ -20,7 +18,7 @@ WHOLE, CPU = "in all", "CPU of the conductor"
 
 def cost() -> tuple[pd.DataFrame, str, str, str]:
     """Return what was measured last: the table, how it was measured, real hosts, and the first limit."""
-    return described(json.loads((paths.home() / FILE).read_text("utf-8")))
+    return described(keeping.read(FILE))
 
 
 def described(found: Mapping[str, Any]) -> tuple[pd.DataFrame, str, str, str]:

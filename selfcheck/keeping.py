@@ -14,3 +14,8 @@ def write(file: str, indent: int | None = None, **content: Any) -> None:
     where = f"{record['cpu_model']}, {record['cpus_allowed']} CPUs, {'virtual' if record['virtual'] else 'not virtual'}"
     kept = {"measured": f"{datetime.now(UTC):%Y-%m-%d}", "machine": where, **content}
     (paths.home() / file).write_text(json.dumps(kept, indent=indent) + "\n", "utf-8")
+
+
+def read(file: str) -> Any:
+    """Return what was kept last in a file of the checkout."""
+    return json.loads((paths.home() / file).read_text("utf-8"))

@@ -6,7 +6,6 @@ verdicts in docs/quiet.json. A check that is a statistical test should fire in a
 unless they are right: the findings are printed.
 """
 
-import json
 import os
 import sys
 from collections import Counter
@@ -19,7 +18,6 @@ from bench.analysis import checks, earlier
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
-from bench.plan import paths
 from bench.plan.plan import Plan
 from bench.run import stored
 from bench.run.frames import Run
@@ -73,7 +71,7 @@ def of(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 def table() -> tuple[pd.DataFrame, str]:
     """Return the table of what was kept last, and how it was measured."""
-    kept = json.loads((paths.home() / FILE).read_text("utf-8"))
+    kept = keeping.read(FILE)
     runs = Counter(run["notebook"] for run in kept["runs"])
     what = listed(f"{count} of `{notebook}`" for notebook, count in runs.items())
     fired = sum(run["checks"][DIVIDES] in (CAUTION, INVALID) for run in kept["runs"])

@@ -6,7 +6,6 @@ neighbours, so that what neighbours have in common is kept. Its B over A is move
 and judged as every comparison is. ``--write`` keeps the ratios of the blocks in docs/resolution.json.
 """
 
-import json
 import multiprocessing
 import os
 import sys
@@ -25,7 +24,6 @@ from bench.analysis.comparison import DIFFERENT, MARGIN, judge, ratios, shown
 from bench.experiments.compare import AGAIN, A, B
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
-from bench.plan import paths
 from bench.run.frames import Run, column
 from bench.stats import intervals
 from bench.stats.intervals import Array
@@ -133,7 +131,7 @@ def pieces(length: int, wanted: int, chance: np.random.Generator) -> Array:
 
 def table() -> tuple[pd.DataFrame, str]:
     """Return the table of what was kept last, and how it was measured."""
-    stored = json.loads((paths.home() / FILE).read_text("utf-8"))
+    stored = keeping.read(FILE)
     found, false = of(stored["found"])
     return found, (
         f"{TRIES:,} tries of each; measured {stored['measured']} on {stored['machine']}. Over all rows A and A are "

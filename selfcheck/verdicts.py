@@ -93,16 +93,16 @@ def searched(random: np.random.Generator, true: float, width: float) -> tuple[li
     return rates, won
 
 
-def capacities(width: float, share: float = 0.95) -> tuple[float, float, float]:
-    """Return of searches for a capacity: how often the interval of the rate that a share of starts meets holds it.
+def capacities(width: float) -> tuple[float, float, float]:
+    """Return of searches for a capacity: how often the interval of the rate that 95 % of starts meet holds it.
 
     And the true chance at the rate that a search ends at, and the median factor between the ends of the interval.
     """
     random, inside, chances, wide = np.random.default_rng(4), [], [], []
-    truth = 10_000 * math.exp(-width * math.log(share / (1 - share)))
+    truth = 10_000 * math.exp(-width * math.log(0.95 / 0.05))
     for _ in range(TRIES):
         rates, won = searched(random, 10_000, width)
-        found = rate_of_success(rates, won, share)
+        found = rate_of_success(rates, won, 0.95)
         inside.append(found.low <= truth <= found.high)
         chances.append(1 / (1 + (rates[-1] / 10_000) ** (1 / width)))
         wide.append(found.high / found.low)

@@ -24,9 +24,11 @@ from bench import systems
 from bench.errors import NotInstalledError, SystemFileError
 from bench.grammar.experiment import experiment
 from bench.measurement.routers import Routers
+from bench.plan import credentials
+from bench.plan.case import Case
 from bench.process import programs
-from bench.process.channel import Listening
-from bench.process.child_process import Child, collect
+from bench.process.channel import Count, Counted, Listening
+from bench.process.child_process import Child, collect, private_directory
 
 if threading.current_thread() is threading.main_thread():
     # Whoever runs the tests in the background has Ctrl-C ignored, and so would all that is started here.
@@ -133,7 +135,7 @@ def group(nodeid):
     if test.startswith(EACH):
         return f"{EACH} {test}"
     if stem == "test_document_blocks":
-        return "overview"  # the run of which it quotes most
+        return "whatif" if "anatomy" in test else "overview"  # the run of which it quotes most
     if Path(file).parent.name == REFEREES:
         return REFEREES
     given = re.search(r"\[(?:.*/)?(\w+)", test)
@@ -210,15 +212,38 @@ def routing(name, request):
 
 @pytest.fixture
 def child_server():
-    """Return a function that starts a server as a child, by ``server_spec``, and returns it and its address."""
+    """Return a function that starts a server as a child, by ``server_spec``, and returns it and its address.
+
+    routers: those from which a system with a router has it, and a server that encrypts its credentials.
+    """
     with contextlib.ExitStack() as started:
 
-        def start(*given, **more):
-            child = Child("server", "bench.child.server", server_spec(*given, **more))
+        def start(name, transport="tcp", options=None, routers=None, **more):
+            systems.prepare(name)
+            case = Case(name, transport, options=options or {})
+            private = {"directory": private_directory(), "environment": systems.environment(name)}
+            if routers:
+                router = routers.of(case)
+                private["router"] = dict(router.addresses) if router else {}
+                private["credentials"] = routers.credentials(case)
+            child = Child("server", "bench.child.server", server_spec(name, transport, options, **private | more))
             started.callback(child.stop)
-            return child, collect(Listening, [child], 20)[0].address
+            return child, collect(Listening, [child], 60)[0].address
 
         yield start
+
+
+def answered(child) -> int:
+    """Return how many requests a server has answered so far."""
+    child.send(Count())
+    return collect(Counted, [child], 10)[0].count
+
+
+@pytest.fixture
+def trusting():
+    """Return a function that lets the clients of this process use credentials."""
+    yield lambda texts: credentials.use(credentials.public(texts))
+    credentials.use({})
 
 
 @pytest.fixture

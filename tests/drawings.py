@@ -1,7 +1,6 @@
 """Figures of the reference runs, for tests that only look at them; and what can be measured on a figure as drawn."""
 
 import functools
-import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -36,7 +35,7 @@ def whole(notebook: str) -> Figure:
     """Return the figure of a notebook's reference run, laid out: the one that its notebook drew, if it was the last."""
     run = reference(notebook)
     made = KEPT.get(run.id, {}).get(WHOLE) or panels.whole(run)
-    made.draw_without_rendering()
+    written(made)
     return made
 
 
@@ -82,7 +81,7 @@ class Written(NamedTuple):
 
 @functools.lru_cache(8)
 def written(figure: Figure) -> tuple[Written, ...]:
-    """Draw a figure, and return each text that is drawn."""
+    """Draw a figure, once for all that is measured on it, and return each text that is drawn."""
     with _recorded() as texts:
         figure.draw_without_rendering()
     return tuple(
@@ -120,11 +119,11 @@ def _holds(outer: Any, inner: Bbox) -> bool:
 
 def overlapping(figure: Figure) -> list[tuple[str, str]]:
     """Return the pairs of texts that cover each other by more than a sliver, in both directions."""
-    return [
-        (one.words, other.words)
-        for one, other in itertools.combinations(written(figure), 2)
-        if (both := Bbox.intersection(one.box, other.box)) and min(both.width, both.height) > SLIVER
-    ]
+    texts = written(figure)
+    ends = np.array([of.box.extents for of in texts]).reshape(-1, 4)
+    low, high = np.maximum(ends[:, None, :2], ends[:, :2]), np.minimum(ends[:, None, 2:], ends[:, 2:])
+    pairs = np.argwhere(np.triu((high - low).min(axis=2) > SLIVER, 1))
+    return [(texts[one].words, texts[other].words) for one, other in pairs]
 
 
 def too_small(figure: Figure) -> list[str]:

@@ -135,15 +135,15 @@ def calls_of(begin_ns, rtt_ns, count):
 
 def in_turns(
     levels_us, drift=0.0, blocks=8, rounds=4, calls=100, interference=1.0, awake=0.0, cases=PAIR, groups=(),
-    notebook="compare", alternate=1.0, wobble=0.0, busy=None,
+    notebook="compare", alternate=1.0, wobble=0.0, busy=None, write=finished,
 ):  # fmt: skip
     """Return a run of cases in turns, the machine slower by ``drift`` from one slice to the next.
 
     interference: what a slice after another's adds to a level. awake: share of a CPU that those use that sleep.
     alternate: factor of the odd rounds. wobble: standard deviation of ln(level) of a slice. busy: CPUs of the machine
-    that all processes use; None: not known.
+    that all processes use; None: not known. write: see ``of_plan``.
     """
-    chance = np.random.default_rng(1)
+    chance, made = np.random.default_rng(1), []
     plan = Plan(notebook, tuple(cases), blocks, 0.1, 1, "class", slice_s=0.1 / rounds, groups=groups)
     folder = stored.create(plan, FACTS)
     for block, starts in ((block, part) for block, parts in plan.blocks() for part in parts):
@@ -163,6 +163,5 @@ def in_turns(
             if busy is not None:
                 asleep |= {"machine_busy_ns": int(1e9 * busy * window_s), "metered_ns": int(1e9 * window_s)}
             record = StartRecord(usual(glued[0].shape[1], window_s, **asleep), glued, {"slices": slices})
-            folder.append(start, start_record.tables(start, block, case, plan.cases[case], record))
-    folder.update(finished=True)
-    return Run(folder)
+            made.append(start_record.tables(start, block, case, plan.cases[case], record))
+    return write(folder, made)

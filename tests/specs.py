@@ -1,8 +1,13 @@
 """Specifications of children that tests start, or whose load they make in their own process."""
 
+import asyncio
+import contextlib
+import time
 from dataclasses import fields
 from typing import get_args
 
+from bench import systems
+from bench.child.caller import is_async, translating
 from bench.child.client import make_load
 from bench.plan.case import Case
 from bench.process.spec import ClientSpec, Connect, ServerSpec
@@ -44,6 +49,42 @@ def run_load(load, at_ns, until_ns):
     load.load(at_ns, until_ns)
 
 
+def reported(load, window_ns=10**11):
+    """Make a load's first calls and those of a window, and disconnect; return what it reports."""
+    try:
+        assert load.first() > 0
+        now = time.perf_counter_ns()
+        run_load(load, now, now + window_ns)
+        return load.report()
+    finally:
+        load.close()
+
+
 def library_load(system, options, address, spec):
     """Return the load that a client's process makes of a specification."""
     return make_load(system, options, Connect(address=address), spec)
+
+
+def report_of(system, address, window_s=20.0, **more):
+    """Return what a load reports that this process makes, until its calls are made or its window is over."""
+    spec = client_spec(window_s=window_s, **more)
+    return reported(library_load(system, system.Options(), address, spec), int(1e9 * window_s))
+
+
+@contextlib.contextmanager
+def calling(name, address, **options):
+    """Yield a function that makes a call with an open client of a system, in this process."""
+    system = systems.load(name)
+    client = system.Client(address, system.Options(**options))
+    with asyncio.Runner() as runner:
+        run = runner.run if is_async(type(client)) else (lambda result: result)
+        run(client.open())
+
+        def call(payload):
+            with translating(client):
+                return run(client.call(payload))
+
+        try:
+            yield call
+        finally:
+            run(client.close())

@@ -16,21 +16,22 @@ from bench.apps.teaching import copies
 from bench.errors import DataError
 from bench.experiments import overview
 from certify import instrument
-from docs import front, ratios_picture, write
+from docs import forecast_picture, front, published_tables, ratios_picture, write
 
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 
 
-@pytest.mark.timeout(300)  # docs/anatomy.md has thousands of traced calls
 @pytest.mark.parametrize("name", slow_but(write.FROM_RUNS, "README.md"))
 def test_what_documents_quote_is_what_the_reference_runs_say(name):
     text = (ROOT / name).read_text("utf-8")
     assert write.filled(text, write.FROM_RUNS[name]) == text, "make expected writes the blocks anew"
 
 
-def test_six_questions_lead_to_a_system():
+def test_six_questions_lead_to_a_system_and_a_servers_own_work_is_added_to_a_call():
     said = write.decision()
-    assert said.count("\n| ") == 7 and "nan" not in said and "not measured" not in said
+    asked, calls = said.split("Six times no")
+    assert asked.count("\n| ") == 7 and "nan" not in said and "not measured" not in said
+    assert calls.count("\n| ") == 2 + len(published_tables.WELL_KNOWN)
 
 
 def test_the_certificates_beside_other_tools_are_those_that_are_stored():
@@ -101,14 +102,20 @@ def test_a_block_is_filled_and_the_rest_is_left():
 @pytest.mark.slow
 def test_pictures_are_drawn_from_what_the_numbers_are_from():
     found = write.published()
-    wanted = ratios_picture.provenance(found, overview.TITLE)
-    for name in (write.PICTURE, write.FRONT_PICTURE):
+    pictures = {
+        write.PICTURE: overview.TITLE,
+        write.FRONT_PICTURE: overview.TITLE,
+        write.FORECAST_PICTURE: forecast_picture.TITLE,
+    }
+    for name, title in pictures.items():
+        wanted = ratios_picture.provenance(found, title)
         with Image.open(ROOT / name) as picture:
             assert picture.text["Title"] == wanted["Title"]
             assert picture.text["Description"].partition(" ")[0] == wanted["Description"].partition(" ")[0]
     for figure in (
         ratios_picture.draw(found, overview.TITLE, write.how_far(found)),
         front.draw(found, write.reference(write.ANATOMY)),
+        forecast_picture.draw(found, ""),
     ):
         assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
 
@@ -138,7 +145,6 @@ def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_
     assert "over ipc with a CPU each 10.0 µs; over ipc on one CPU 10.0 µs" in results
     assert "5 occasions on 1 machine" in results and "overview.published --against reference" in results
     assert "about 8 minutes" in results
-    assert write.choosing().startswith("**Which system is fastest?**") and "`zeromq`" in write.choosing()
     monkeypatch.setattr(write.paths, "home", lambda: tmp_path)
     (tmp_path / "docs").mkdir()
     write.picture()
@@ -157,9 +163,11 @@ def test_ratios_to_raw_sockets_are_quoted_from_the_occasions_alone():
 
 
 def test_what_a_stored_run_says_names_its_placement_and_machine():
-    _, *answers = re.split(r"^\*\*.+\?\*\* ", (ROOT / "docs" / "choosing.md").read_text("utf-8"), flags=re.M)[1:]
+    choosing = (ROOT / "docs" / "choosing.md").read_text("utf-8")
+    answers = re.findall(r"^\*\*.+\?\*\* \(\[the run\]\((.+)\)\)$", choosing, re.M)
     placed = re.compile(r"placement (?:same|split|free).*\nMachine \w+: ")
-    assert len(answers) == len(write.NEEDS) and all(map(placed.search, answers))
+    assert len(answers) == len(write.NEEDS)
+    assert all(placed.search((ROOT / "docs" / page).read_text("utf-8")) for page in answers)
     for name, runs in (("docs/origins.md", 2), ("docs/trust.md", 1)):
         assert len(placed.findall((ROOT / name).read_text("utf-8"))) == runs
     rows = re.findall(r"^\| \w+ \| .*\?.*\|$", (ROOT / "docs" / "teaching" / "expected.md").read_text("utf-8"), re.M)

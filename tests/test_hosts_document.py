@@ -68,7 +68,6 @@ def with_ssh(folder: Path, host) -> dict[str, str]:
     }
 
 
-@pytest.mark.timeout(300)
 def test_two_machines_step_by_step_and_over_ssh(tmp_path, monkeypatch):
     for program, package in NEEDED.items():
         if not Path(program).exists():

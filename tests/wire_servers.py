@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from socket import IPPROTO_TCP, MSG_WAITALL, SHUT_RDWR, SHUT_WR, TCP_NODELAY
 
 import hpack
-from specs import client_spec, run_load
+from specs import client_spec, reported
 
 from bench.child.wire import WireLoad
-from bench.contract import PACING, parse_address
+from bench.contract import parse_address
 from bench.systems import _connections, _http2, _xmlrpc, sockets
 
 FOREVER_S = 60
@@ -99,19 +99,8 @@ def posted(connection):
 def load_of(address, system=sockets, window_s=FOREVER_S, options=None, **spec):
     """Make the calls of a load in this process; return it, and what it reports."""
     load = WireLoad(system, options or system.Options(), address, client_spec(window_s=window_s, **spec))
-    try:
-        assert load.first() > 0
-        now = time.perf_counter_ns()
-        run_load(load, now, now + int(window_s * 1e9))
-        report = load.report()
-        return load, report, report.times
-    finally:
-        load.close()
-
-
-def failures(report):
-    """Return the numbers of failures by kind that a load reports."""
-    return [number for number in report.numbers if number[0] != PACING]
+    report = reported(load, int(window_s * 1e9))
+    return load, report, report.times
 
 
 def framed(payload):

@@ -1,5 +1,7 @@
 """Where the time of traced calls goes: breakdowns of a run's calls, typical and slow ones, and counts per call."""
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,6 +20,7 @@ from bench.analysis.call_path import (
     Part,
     Trace,
     caller_of,
+    rows_of,
 )
 from bench.run.frames import Run, number_of, once
 from bench.run.start_values import ROLES
@@ -115,7 +118,7 @@ def breakdown(run: Run, case: int) -> pd.DataFrame:
         for part in call.parts or ():
             sums[part.role, part.what] += part.ns
         rows.append([call.start, call.rtt_ns, *sums.values()])
-    return pd.DataFrame(rows, columns=pd.Index(["start", "rtt_ns", *ROWS], tupleize_cols=False))
+    return pd.DataFrame(rows, columns=pd.Index(["start", "rtt_ns", *ROWS], tupleize_cols=False), dtype="int64")
 
 
 def explained_share(run: Run, case: int) -> float:
@@ -148,11 +151,12 @@ def typical_us(run: Run, case: int, row: Row | None = None) -> "pd.Series[float]
 def kernel_us(run: Run, case: int) -> dict[tuple[str, str], float]:
     """Return the mean time of typical calls in each system call on their path, in us, by role and name."""
     usual = typical(run, case)
-    ends = usual["rtt_ns"].groupby(usual["start"]).agg(["min", "max"])
+    of_starts = usual["rtt_ns"].groupby(usual["start"])
+    low, high = of_starts.min().to_dict(), of_starts.max().to_dict()  # without starts of a single traced call
     total: dict[tuple[str, str], float] = {}
     for call in calls(run, case):
-        if call.parts is not None and ends["min"][call.start] <= call.rtt_ns <= ends["max"][call.start]:
-            for part in call.parts:
+        if low.get(call.start, math.inf) <= call.rtt_ns <= high.get(call.start, 0):
+            for part in call.parts or ():
                 if part.what == KERNEL:
                     total[part.role, part.name] = total.get((part.role, part.name), 0.0) + part.ns / 1e3 / len(usual)
     return total
@@ -212,6 +216,7 @@ class Count(NamedTuple):
 
 
 SLEEPS, PREEMPTED, SENT_BYTES = "sleeps (voluntary switches)", "preempted (involuntary switches)", "bytes sent"
+COUNTED = {"calls": "", "sleeps": SLEEPS, "preempted": PREEMPTED}  # events; a system call is counted under its name
 
 
 @once
@@ -231,20 +236,23 @@ def counts(run: Run, *cases: int, least_calls: int = 1) -> list[Count]:
 
 def _counted(events: pd.DataFrame, from_ns: int, to_ns: int) -> dict[tuple[str, str], float]:
     """Return how often each thing happened in a part of a slice, by role."""
-    calls = events[events["event"].isin(("calls", "returns"))]
-    calls = calls.assign(result=calls.groupby(["role", "thread"])["result"].shift(-1))  # what the next row returns
-    calls = calls[(calls["event"] == "calls") & (calls["t_ns"] >= from_ns) & (calls["t_ns"] < to_ns)]
-    found = {(str(role), str(name)): float(of) for (role, name), of in calls.groupby(["role", "name"]).size().items()}
-    switches = events[(events["t_ns"] >= from_ns) & (events["t_ns"] < to_ns)].groupby(["role", "event"]).size()
-    for (role, event), times in switches.items():
-        if event in ("sleeps", "preempted"):
-            found[str(role), SLEEPS if event == "sleeps" else PREEMPTED] = float(times)
-    for role, own in calls[calls["result"] > 0].groupby("role"):
-        for names in (SOCKET_SENDS, FILE_SENDS):  # who sends by sockets' own calls writes to wake threads
-            if (of_socket := own["name"].isin(names)).any():
-                found[str(role), SENT_BYTES] = float(own.loc[of_socket, "result"].sum())
-                break
-    return found
+    found: Counter[tuple[str, str]] = Counter()
+    sent: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    called: dict[tuple[str, int], str] = {}  # what each thread called in this part, if it has not returned
+    rows = rows_of(events, "t_ns", "role", "thread", "event", "name", "result")
+    for t_ns, role, thread, event, name, result in rows:
+        if event == "returns":
+            name = called.pop((role, thread), "")
+            for names in (SOCKET_SENDS, FILE_SENDS):
+                if name in names and result > 0:
+                    sent[role, names] += result
+        elif from_ns <= t_ns < to_ns and event in COUNTED:
+            found[role, COUNTED[event] or name] += 1
+            if event == "calls":
+                called[role, thread] = name
+    for role in {role for role, _ in sent}:  # who sends by sockets' own calls writes to wake threads
+        found[role, SENT_BYTES] = sent[role, SOCKET_SENDS] or sent[role, FILE_SENDS]
+    return {what: float(times) for what, times in found.items()}
 
 
 def count(role: str, what: str, slices: Sequence[tuple[int, float]]) -> Count:

@@ -114,8 +114,8 @@ class Comparison:
     def _itself(self) -> str:
         if math.isnan(self.floor):
             return ""
-        noise = "" if self.shown_floor else ", not shown to differ from 1"
-        return f" (A/A ratio: {self.floor:.1%}{noise})"
+        noise = "" if self.shown_floor else "; its interval includes 1"
+        return f" (the A/A ratio is {self.floor:.1%} away from 1{noise})"
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Limit:
 def limit_of(run: Run, case: int) -> Limit:
     """Return what limited the rate of a case, by the CPU utilization of its roles."""
     measured = resources(run, case)
-    utilization = listed(f"{resource.name} {resource.percent}" for resource in measured)
+    utilization = listed(f"{resource.name} {resource.percent}" for resource in measured) if measured else UNKNOWN
     if math.isnan(run.cases.loc[case, "server_cpu_us_per_call"]):
         return Limit(utilization, (), UNKNOWN)
     busy = tuple(full(measured))

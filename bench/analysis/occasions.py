@@ -12,7 +12,7 @@ from msgspec import Struct
 from bench.analysis import checks
 from bench.analysis.comparison import SAME_AS_ABSENT, ratios, values
 from bench.errors import DataError
-from bench.plan.case import Case
+from bench.plan.case import BASELINE, Case
 from bench.run.frames import Run, column
 from bench.stats import intervals
 from bench.stats.meta_analysis import standard_error
@@ -20,7 +20,6 @@ from bench.text import counted
 
 VERSION = 1
 P50, CPU, RATE = column(0.5), "cpu_us_per_call", "rate_per_s"
-BASELINE = "sockets"
 RTT_RATIO, CPU_RATIO, RATE_RATIO = "RTT", "CPU time per call", "calls/s"
 NAMED = ("system", "transport", "payload_bytes", "placement", "clients", "message")  # of a case, in its words
 

@@ -8,17 +8,19 @@ The fewer machines a system was measured on, the farther off.
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
 from scipy import special
 
-from bench.analysis.occasions import BASELINE, RTT_RATIO, Estimate, Measured, Occasion, key
+from bench.analysis.occasions import RTT_RATIO, Estimate, Measured, Occasion, key
+from bench.plan.case import BASELINE
 from bench.stats.intervals import CONFIDENCE
 
 APART, SHARED = "split", "same"  # a CPU each orders systems: nobody deploys client and server on one CPU
+Values = Mapping[int, float]  # ln of a ratio or of a time, by the number of the machine
 ALIKE = 1.3  # raw sockets take at most so many times as long on one machine as at another time, in the median
 
 
@@ -129,14 +131,27 @@ def _baseline(row: Row) -> Row:
     return Row(Measured(case), row.quantity, (Estimate(0.0, 0.0, 0),) * len(row.estimates), row.machines)
 
 
+def mean(of: Values, machines: Iterable[int], here: int) -> float:
+    """Return the mean over some machines, which they say of any other one."""
+    return fmean(of[machine] for machine in machines)
+
+
 class HeldOut:
     """How far a machine is from what others say, as each machine was from what the others said of it.
 
-    Of some values on some machines each (ln of a ratio), all of one kind: one quantity under one placement.
+    Of some values on some machines each, all of one kind: one quantity under one placement. forecast: what some
+    machines say of another one. share: of the forecasts that are within reach.
     """
 
-    def __init__(self, values: Iterable[dict[int, float]]) -> None:
+    def __init__(
+        self,
+        values: Iterable[Values],
+        forecast: Callable[[Values, Iterable[int], int], float] = mean,
+        share: float = CONFIDENCE,
+    ) -> None:
         self._values = [of for of in values if len(of) > 1]
+        self._forecast, self._share = forecast, share
+        self._reaches: dict[int, float] = {}
 
     @property
     def most(self) -> int:
@@ -144,23 +159,26 @@ class HeldOut:
         return max((len(of) - 1 for of in self._values), default=0)
 
     def reach(self, known: int) -> float:
-        """Return within which ln ratio 95 % of the forecasts from so many machines were; infinite of none."""
+        """Return within which ln most forecasts from so many machines were; infinite of none."""
         known = min(known, self.most)
-        return covering(
-            abs(here - fmean(of[machine] for machine in chosen))
-            for of in self._values
-            for own, here in of.items()
-            for chosen in (itertools.combinations(of.keys() - {own}, known) if known else ())
-        )
+        if known not in self._reaches:
+            self._reaches[known] = covering(self._off(known), self._share)
+        return self._reaches[known]
+
+    def _off(self, known: int) -> Iterator[float]:
+        for of in self._values:
+            for here, value in of.items():
+                for machines in itertools.combinations(of.keys() - {here}, known) if known else ():
+                    yield abs(value - self._forecast(of, machines, here))
 
 
-def covering(off: Iterable[float]) -> float:
-    """Return within which distance one more of such distances is expected with 95 %; infinite of none.
+def covering(off: Iterable[float], share: float = CONFIDENCE) -> float:
+    """Return within which distance one more of such distances is expected with this probability; infinite of none.
 
     The rank that covers one more value of the same kind (split conformal prediction: Vovk et al. 2005).
     """
     ordered = sorted(off)
-    return ordered[min(len(ordered), math.ceil((len(ordered) + 1) * CONFIDENCE)) - 1] if ordered else math.inf
+    return ordered[min(len(ordered), math.ceil((len(ordered) + 1) * share)) - 1] if ordered else math.inf
 
 
 def elsewhere(found: Iterable[Row], quantity: str, placement: str) -> HeldOut:
@@ -183,14 +201,10 @@ class Order:
     def _held_out(self) -> HeldOut:
         return HeldOut(apart(first, second) for first, second in itertools.combinations(self.rows, 2))
 
-    @cached_property
-    def _reaches(self) -> list[float]:
-        return [self._held_out.reach(known) for known in range(self._held_out.most + 1)]
-
     def is_before(self, first: Row, second: Row) -> bool:
         """Return whether one system is faster by more than the ratio of two systems may change with the machine."""
         found = apart(first, second)
-        return bool(found) and fmean(found.values()) > self._reaches[min(len(found), self._held_out.most)]
+        return bool(found) and fmean(found.values()) > self._held_out.reach(len(found))
 
     @cached_property
     def ranks(self) -> list[tuple[int, int]]:
@@ -328,12 +342,16 @@ def within(found: Sequence[Row]) -> Within:
     return Within(math.sqrt(squares / count) if count else 0.0, freedom if count else 0)
 
 
-def scores(occasions: Sequence[Occasion]) -> tuple[Score, Score]:
-    """Return how well each occasion was forecast by those before it: of known machines, and of new ones."""
-    known, new = Score(True), Score(False)
+def each_score(occasions: Sequence[Occasion]) -> list[tuple[Occasion, Score]]:
+    """Return how well each occasion but the first was forecast by those before it, in the order of time."""
     in_time = sorted(occasions, key=lambda of: of.began)
-    for place in range(1, len(in_time)):
-        found = score(in_time[:place], in_time[place])
+    return [(of, score(in_time[:place], of)) for place, of in enumerate(in_time) if place]
+
+
+def scores(occasions: Sequence[Occasion]) -> tuple[Score, Score]:
+    """Return how well occasions were forecast by those before them: of known machines, and of new ones."""
+    known, new = Score(True), Score(False)
+    for _, found in each_score(occasions):
         known, new = (known + found, new) if found.is_known else (known, new + found)
     return known, new
 

@@ -205,5 +205,5 @@ def _lines(run: Run, found: Sequence[Comparison], at_most: str | None) -> list[s
     lines += [f"{turns(run)} Trust card: {tally.passed} of {tally.judged} checks PASS."]
     if at_most is not None:
         able = ", ".join(f"{verdicts.findable(one, at_most):.1%} in {one.quantity}" for one in found)
-        lines += [f"A slow-down is shown to exceed {at_most} in 4 of 5 tries from: {able}"]
+        lines += [f"Smallest slow-down that such a run shows to exceed {at_most} in four of five tries: {able}"]
     return [*lines, budget.resolution(run, list(found))]

@@ -10,7 +10,7 @@ import pandas as pd
 from bench.analysis import occasions as kept
 from bench.analysis import probes
 from bench.analysis.occasions import Occasion
-from bench.analysis.probes import FLOOR, LIBRARY, QUANTITIES, Forecast
+from bench.analysis.probes import FLOOR, LIBRARY, QUANTITIES, SHARE, Forecast
 from bench.analysis.published import PLACES, inside_text
 from bench.analysis.replication import machine_numbers
 from bench.apps.replicating import REFERENCE, file_of, load
@@ -46,7 +46,7 @@ def text(known: Sequence[Occasion], said: Sequence[Forecast]) -> str:
     lines = [
         f"Forecast from {FLOOR} and {LIBRARY} over ipc here, and from {counted(len(known), 'occasion')} on "
         f"{counted(machines, 'machine')}; one client, 1,000 B. In brackets: the range that held "
-        "95 % of the times when each known machine was forecast from the others.",
+        f"{SHARE:.0%} of the times when each known machine was forecast from the others.",
     ]
     if (found := probes.left_out(known)).count:
         tested = inside_text(found, "times")

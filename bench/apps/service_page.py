@@ -111,7 +111,7 @@ def write(*runs: Run, folder: Path) -> tuple[Path, Path]:
 def _html(name: str, *runs: Run) -> str:
     parts = [
         {
-            "title": of_run(run).title(),
+            "title": of_run(run).question,
             "conclusion": as_html(of_run(run).conclusion(run)),
             "alt": panels.alt_text(run),
             "png": base64.b64encode(png(panels.whole(run), 100)).decode(),

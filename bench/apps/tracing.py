@@ -10,14 +10,14 @@ from bench.measurement.validation.cases import INSTRUMENT
 from bench.measurement.validation.profiles import in_slices, make_plan
 from bench.plan import slicing
 from bench.plan.case import Case
-from bench.plan.labels import labels
 from bench.run import stored
-from bench.run.frames import Run
+from bench.run.frames import Run, number_of
 from bench.text import few, listed, unmarked
 
 NOTEBOOK = "anatomy"
 MOST = slicing.MOST // 2  # cases: each is measured twice, traced and not
 SLICE_S, BLOCKS = 0.02, 12  # of a slice; enough for a thousand traced calls of each case
+LEAST_CALLS, LONGEST_S = 4, 0.5  # a slice has time for so many of the slowest calls, but is no longer than that
 TABLES = {
     "breakdown": "The mean of the middle half of the traced calls",
     "slow": "The slowest calls",
@@ -30,12 +30,13 @@ def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
 
     wanted: parts of their labels; none: the first ones that can be traced. UsageError where nothing can be.
     """
-    asked = stored.find(name).plan()
+    measured = Run(stored.find(name))
+    asked = measured.folder.plan()
     if reason := trace.why_not():
         raise UsageError(
             f"{reason}; the notebook shows a stored one: python -m bench run {NOTEBOOK} -p source reference"
         )
-    named = {label: case for label, case in zip(labels(asked.cases), asked.cases, strict=True) if can_be_traced(case)}
+    named = {label: case for label, case in zip(measured.labels, asked.cases, strict=True) if can_be_traced(case)}
     if not named:
         raise UsageError(
             f"run {name} has no case that can be traced: one caller in a closed load, with a server of its own here"
@@ -46,10 +47,22 @@ def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     if len(chosen) > MOST:
         say(f"the first {MOST} of {len(chosen)} cases; name others with --case: {few(chosen[MOST:])}")
     pairs = [replace(named[label], traced=is_traced) for label in chosen[:MOST] for is_traced in (False, True)]
-    plan = in_slices(make_plan(NOTEBOOK, pairs, starts=BLOCKS), SLICE_S, starts=BLOCKS)
+    slice_s = slice_for([slowest_s(measured, label) for label in chosen[:MOST]])
+    plan = in_slices(make_plan(NOTEBOOK, pairs, starts=BLOCKS), slice_s, starts=BLOCKS)
     say(f"{len(plan.cases)} cases x {plan.starts} blocks of {plan.slices}")
     run = Run(runner.run(plan))
     return "\n\n".join([*_tables(run), unmarked(experiment(NOTEBOOK).conclusion(run)), _where(run)])
+
+
+def slowest_s(run: Run, label: str) -> float:
+    """Return the RTT of the slowest call of a case in s; 0 where no start of it was stored."""
+    starts = run.ledger_of(run.labels.index(label)).index
+    return max((run.calls.of(number_of(start)).rtt_ns.max(initial=0) for start in starts), default=0) / 1e9
+
+
+def slice_for(slowest: Sequence[float]) -> float:
+    """Return how long slices are in s: a call that outlasts its slice is left out."""
+    return min(LONGEST_S, max(SLICE_S, LEAST_CALLS * max(slowest)))
 
 
 def can_be_traced(case: Case) -> bool:

@@ -19,7 +19,7 @@ from bench.child.caller import is_async
 from bench.child.one_way import Receiving, Sending
 from bench.child.server import Echo, serve
 from bench.child.structured_messages import application, carried
-from bench.contract import Binding
+from bench.contract import PACING, Binding
 from bench.plan import credentials
 from bench.plan.case import Case
 from bench.process import cpu_clocks
@@ -79,6 +79,7 @@ class Meter:
 
     def start(self) -> None:
         """Read the CPU clocks at the first edge of the window."""
+        self._spun_ns = timed_loops.spun_ns()
         self._server_ns, ended_ns, self.began_ns = self._server(), cpu_clocks.ended_ns(), self._living()
         self._process_ns = ended_ns + self.began_ns
 
@@ -94,6 +95,10 @@ class Meter:
             "involuntary_switches": involuntary - self._involuntary,
             "gc_collections": self._collected() - self._collections,
         }
+
+    def spun_us(self) -> float:
+        """Return the CPU time in us that was spent in spinning until requests were due since ``start``."""
+        return (timed_loops.spun_ns() - self._spun_ns) / 1e3
 
     def _living(self) -> int:
         return time.process_time_ns() + cpu_clocks.total_ns(self._pids)
@@ -237,6 +242,8 @@ def measure(channel: Channel, spec: ClientSpec) -> None:
     blobs = [*report.times, *((marks.times, marks.messages) if marks else ())]
     counted = server_thread.echo.count().count if server_thread and not marks and server_thread.is_alive() else None
     reported = {name: value for name, value in vars(report).items() if name != "times"}
+    if spec.case.load == "open":
+        reported["numbers"] = [*report.numbers, (PACING, meter.spun_us(), "us")]
     used["cpu_began_ns"] = meter.began_ns
     channel.send(Done(**used, **reported, blobs=blobs, counted=counted, late_ns=late_ns))
     channel.receive(Close)

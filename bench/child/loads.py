@@ -8,7 +8,7 @@ from bench import systems
 from bench.child import timed_loops
 from bench.child.caller import Caller, failed, is_async, runner_of
 from bench.child.structured_messages import Payloads
-from bench.contract import PACING, LoadReport
+from bench.contract import LoadReport
 from bench.process.spec import ClientSpec
 
 
@@ -53,7 +53,6 @@ class Callers:
         self._due = schedule(spec) if spec.case.load == "open" else None
         size = spec.case.calls_per_caller if self._due is None else max(1, len(self._due))
         self._scheduled = None if self._due is None else len(self._due)
-        self._spun_ns = 0
         self._is_async = is_async(system.Client)
         self._run = runner_of(self._is_async, options)
         self._payloads = Payloads(system, options, spec)
@@ -71,9 +70,7 @@ class Callers:
 
     def load(self, at_ns: int, until_ns: int) -> None:
         if self._due is not None:
-            before_ns = timed_loops.spun_ns()
             self._callers[0].run(self._callers[0].opened(self._due, limit_ns(at_ns, until_ns)))
-            self._spun_ns = timed_loops.spun_ns() - before_ns
         elif len(self._callers) == 1:
             self._callers[0].run(self._callers[0].closed(until_ns))
         elif self._is_async:
@@ -90,15 +87,13 @@ class Callers:
         await asyncio.gather(*(caller.run.within(caller.closed(until_ns)) for caller in self._callers))
 
     def report(self) -> LoadReport:
-        """Return the number of calls, the failures, the times of each caller, and the CPU time of pacing in us."""
+        """Return the number of calls, the failures, and the times of each caller."""
         calls = [caller.calls for caller in self._callers]
         both = ((caller.sent, caller.received) for caller in self._callers)
         times = [memoryview(column)[:n] for n, pair in zip(calls, both, strict=True) for column in pair]
         if self._due is not None:
             times.append(memoryview(self._due)[: calls[0]])
         errors, numbers = failed(self._callers)
-        if self._due is not None:
-            numbers.append((PACING, self._spun_ns / 1e3, "us"))
         codec = self._payloads.codec_alone()
         return LoadReport(sum(calls), times, errors, numbers, scheduled=self._scheduled, codec=codec)
 

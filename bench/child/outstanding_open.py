@@ -15,7 +15,7 @@ from bench.child import event_loop, timed_loops
 from bench.child.caller import Failures, failed, translating
 from bench.child.loads import limit_ns, put_after, schedule
 from bench.child.outstanding import AwaitedSlot, SharedClient, SharedClients
-from bench.contract import PACING, LoadReport
+from bench.contract import LoadReport
 from bench.errors import TransportError
 from bench.process.spec import ClientSpec
 
@@ -110,7 +110,7 @@ class OpenOutstanding(SharedClients):
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         super().__init__(system, options, address, spec, loop_factory=event_loop.make)
-        self._due, self._spun_ns = schedule(spec), 0
+        self._due = schedule(spec)
         self._sent, self._received = (timed_loops.zeros(max(1, len(self._due))) for _ in range(2))
         self._slots = [
             OpenSlot(connection, timed_loops.from_place(self._payloads.items, place), self._sent, self._received)
@@ -127,19 +127,16 @@ class OpenOutstanding(SharedClients):
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Send the requests of the schedule; some may be sent late, by a fifth of the window."""
-        before_ns = timed_loops.spun_ns()
         self._runner.run(self._side_by_side(limit_ns(at_ns, until_ns)))
-        self._spun_ns = timed_loops.spun_ns() - before_ns
 
     async def _side_by_side(self, until_ns: int) -> None:
         requests = Schedule(self._due, until_ns)
         await asyncio.gather(*(slot.run(requests) for slot in self._slots))
 
     def report(self) -> LoadReport:
-        """Return calls, failures, the CPU time of pacing, and when each slot's calls were sent, answered and due."""
+        """Return calls, failures, and when each slot's calls were sent, answered and due."""
         columns = (self._sent, self._received, self._due)
         times = [array("q", map(column.__getitem__, slot.numbers)) for slot in self._slots for column in columns]
         calls, codec = sum(len(slot.numbers) for slot in self._slots), self._payloads.codec_alone()
         errors, numbers = failed(self._slots)
-        numbers.append((PACING, self._spun_ns / 1e3, "us"))
         return LoadReport(calls, times, errors, numbers, scheduled=len(self._due), codec=codec)

@@ -7,7 +7,6 @@ from bench.process.spec import ClientSpec
 
 DRAWN = 1000  # sizes; they are rotated through
 MOST_DRAWN = 4_000_000  # bytes of one payload: what all stacks carry without further options
-NORMAL_P99 = 2.3263478740408408  # of the standard normal distribution
 
 
 def payloads(spec: ClientSpec) -> list[bytes]:
@@ -26,6 +25,7 @@ def log_normal(median: int, p99: int) -> list[int]:
     """Return ``DRAWN`` sizes in bytes, ascending: equidistant quantiles of a log-normal distribution, 1 B at least."""
     from statistics import NormalDist
 
-    spread, normal = math.log(p99 / median) / NORMAL_P99, NormalDist()
+    normal = NormalDist()
+    spread = math.log(p99 / median) / normal.inv_cdf(0.99)
     levels = ((place + 0.5) / DRAWN for place in range(DRAWN))
     return [min(MOST_DRAWN, max(1, round(median * math.exp(spread * normal.inv_cdf(level))))) for level in levels]

@@ -7,7 +7,8 @@ from typing import Any
 
 from bench.child import timed_loops
 from bench.child.caller import is_async, runner_of, translating
-from bench.child.session import NEVER_NS, Session
+from bench.child.session import Session
+from bench.child.timed_loops import NEVER_NS
 from bench.contract import LoadReport
 from bench.process import cpu_clocks
 from bench.process.spec import ClientSpec, Connect

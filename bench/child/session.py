@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from bench import systems
 from bench.child import timed_loops
 from bench.child.caller import is_async, run_plain, translating
+from bench.child.timed_loops import NEVER_NS
 from bench.contract import LoadReport
 from bench.errors import BenchError, TransportError
 from bench.plan import credentials
@@ -20,8 +21,6 @@ from bench.process import cpu_clocks
 from bench.process.channel import Reader, decode, encode, read_line
 from bench.process.pipes import Process, python
 from bench.process.spec import ClientSpec, Connect, SessionDone, SessionSpec
-
-NEVER_NS = 2**62
 
 
 class Session(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Any
 from bench.errors import SystemFailedError
 
 END = b""  # ends a one-way stream: no payload is empty
+NEVER_NS = 1 << 62
 
 
 def make_payloads(size: int, seed: int) -> list[bytes]:

@@ -9,6 +9,7 @@ after one of these.
 import contextlib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from bench.errors import SystemFailedError
@@ -32,6 +33,7 @@ class Instance:
 
     def __init__(self, folder: str, buffer_kb: int) -> None:
         self._folder = folder
+        self._known, self._lost_before = {IDLE}, Counter[int]()
         try:
             os.mkdir(folder)  # noqa: PTH102 - pathlib would cost the process 10 ms to import
             self.write("tracing_on", "0")
@@ -41,14 +43,18 @@ class Instance:
             for event in EVENTS:
                 self.write(f"events/{event}/enable", "1")
             self.write("options/event-fork", "1")
+            self.write("set_event_pid", str(IDLE))
         except OSError as reason:
             self.close()
             raise SystemFailedError(f"the kernel's tracer cannot be used: {reason.strerror} ({folder})") from reason
 
-    def write(self, file: str, text: str) -> None:
-        """Write one of its files."""
-        with open(f"{self._folder}/{file}", "w") as opened:  # noqa: PTH123
-            opened.write(text)
+    def write(self, file: str, text: str, how: int = os.O_TRUNC) -> None:
+        """Write one of its files, or append to it (``O_APPEND``)."""
+        descriptor = os.open(f"{self._folder}/{file}", os.O_WRONLY | how)
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
 
     def read(self, file: str) -> str:
         """Return the text of one of its files."""
@@ -66,9 +72,13 @@ class Instance:
         return found
 
     def begin(self, tids: Iterable[int]) -> None:
-        """Record from now on what these threads do, and those that they start; what others do would fill the buffer."""
-        self.write("set_event_pid", " ".join(map(str, (IDLE, *tids))))
-        self.write("trace", "")
+        """Record from now on what these threads do, and those that they start; what others do would fill the buffer.
+
+        Those of earlier slices are recorded, too: the kernel takes 60 ms for each change of them.
+        """
+        if new := {*tids} - self._known:
+            self.write("set_event_pid", " ".join(map(str, sorted(new))), os.O_APPEND)
+            self._known |= new
         self.write("tracing_on", "1")
 
     def end(self) -> tuple[list[bytes], list[int]]:
@@ -78,8 +88,11 @@ class Instance:
         return [self._pages(cpu) for cpu in cpus], [self._lost(cpu) for cpu in cpus]
 
     def _lost(self, cpu: int) -> int:
+        """Return how many events found no room since it was asked before."""
         lines = self.read(f"per_cpu/cpu{cpu}/stats").splitlines()
-        return sum(int(line.partition(": ")[2]) for line in lines if line.startswith(LOST))
+        lost = sum(int(line.partition(": ")[2]) for line in lines if line.startswith(LOST))
+        before, self._lost_before[cpu] = self._lost_before[cpu], lost
+        return lost - before
 
     def _pages(self, cpu: int) -> bytes:
         descriptor = os.open(f"{self._folder}/per_cpu/cpu{cpu}/trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)

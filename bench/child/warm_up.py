@@ -7,10 +7,10 @@ connection end is thrown away when one does, and was slow for seconds after that
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from typing import Any
 
+from bench.child.timed_loops import NEVER_NS
 from bench.child.wire import WireLoad
 from bench.errors import TransportError
 from bench.plan.case import Case
@@ -18,7 +18,6 @@ from bench.process.spec import ClientSpec, ServerSpec
 
 CONNECTIONS = 16
 ROUNDS = 8  # of new connections
-LONG_NS = 10**15
 
 
 def by_wire(spec: ServerSpec, system: Any, options: Any, address: str, requests: int) -> bool:
@@ -40,7 +39,7 @@ def by_wire(spec: ServerSpec, system: Any, options: Any, address: str, requests:
             with contextlib.closing(load):
                 load.first()
                 if more:
-                    load.load(0, time.perf_counter_ns() + LONG_NS)
+                    load.load(0, NEVER_NS)
                 if errors := load.report().errors:
                     raise TransportError(f"{errors:,} of {of_round:,} requests that warm it up failed")
     return True

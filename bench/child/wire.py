@@ -17,9 +17,10 @@ from bench.child.loads import limit_ns, put_after, schedule
 from bench.child.open_files import allow_connections
 from bench.child.polling import Epoll, Poller, Selector
 from bench.child.structured_messages import Payloads
+from bench.child.timed_loops import NEVER_NS
 from bench.child.wire_connection import Connection, Script, Step, Talk
-from bench.child.wire_timer import LIMIT_S, NEVER_NS, DueError, Timer
-from bench.contract import PACING, LoadReport
+from bench.child.wire_timer import LIMIT_S, DueError, Timer
+from bench.contract import LoadReport
 from bench.errors import TransportError, WrongReplyError
 from bench.plan import credentials
 from bench.process.spec import ClientSpec
@@ -207,7 +208,6 @@ class WireLoad:
         sizes = [spec.case.calls_per_caller] * len(self.connections) if self._due is None else [max(1, len(self._due))]
         self._times = [(timed_loops.zeros(size), timed_loops.zeros(size)) for size in sizes]
         self._senders: list[Any] = []
-        self._spun_ns = 0
         self._idle = deque[Step]()
 
     def first(self) -> int:
@@ -261,9 +261,7 @@ class WireLoad:
     def load(self, at_ns: int, until_ns: int) -> None:
         """Make the calls of the window, or more in another slice of it; an open load's may be late by a fifth of it."""
         if self._due is not None:
-            before_ns = timed_loops.spun_ns()
             self._senders = pace(self._talks, self._idle, self._due, self._senders, limit_ns(at_ns, until_ns))
-            self._spun_ns = timed_loops.spun_ns() - before_ns
             return self._talks.stop()
         pairs = list(zip(self.connections, self._times, strict=True))
         turns = self._script.turns
@@ -276,17 +274,12 @@ class WireLoad:
         ).run()
 
     def report(self) -> LoadReport:
-        """Return the calls, the failures, and each connection's send and receive times.
-
-        Of an open load also the due times, and the CPU time of pacing.
-        """
+        """Return the calls, the failures, and each connection's send and receive times (open loads: due times, too)."""
         times = self._closed_times() if self._due is None else self._open_times(self._due)
         scheduled = None if self._due is None else len(self._due)
         calls, codec = sum(len(columns[0]) for columns in times), self._payloads.codec_alone()
         flat = [column for columns in times for column in columns]
         errors, numbers = failed(self.connections)
-        if self._due is not None:
-            numbers.append((PACING, self._spun_ns / 1e3, "us"))
         return LoadReport(calls, flat, errors, numbers, scheduled=scheduled, codec=codec)
 
     def _closed_times(self) -> list[list[Any]]:

@@ -19,7 +19,7 @@ from bench.child import timed_loops
 from bench.child.caller import Failures
 from bench.child.outgoing import send
 from bench.child.polling import READ, WRITE, Epoll, Selector
-from bench.child.wire_timer import NEVER_NS
+from bench.child.timed_loops import NEVER_NS
 from bench.contract import Wire
 from bench.errors import SystemFailedError, TransportError, WrongReplyError
 

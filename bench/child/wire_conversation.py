@@ -14,8 +14,8 @@ from typing import Any
 from bench.child.handshake import secure
 from bench.child.outgoing import send
 from bench.child.polling import READ, WRITE, Epoll, Selector
+from bench.child.timed_loops import NEVER_NS
 from bench.child.wire_connection import READ_BYTES, Connection, Script, Step, Talk, Turn, broken
-from bench.child.wire_timer import NEVER_NS
 from bench.contract import Conversation, Layer, Wire
 from bench.errors import SystemFailedError, TransportError, UnprocessedError
 
@@ -35,7 +35,7 @@ class Framed:
         return self._wire.last
 
     def begin(self, place: int, request: bytes) -> bytes:
-        self._verified, self._place = self._script.verified[place], place
+        self._verified = self._script.verified[place]
         self._buffer.clear()
         return request
 

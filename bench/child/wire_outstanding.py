@@ -21,9 +21,10 @@ from bench.child.outgoing import Outgoing
 from bench.child.outstanding import report_of
 from bench.child.polling import WRITE, Epoll, Poller, Selector
 from bench.child.structured_messages import Payloads
+from bench.child.timed_loops import NEVER_NS
 from bench.child.wire import script_of
 from bench.child.wire_connection import READ_BYTES, Script, broken, check
-from bench.child.wire_timer import LIMIT_S, NEVER_NS, DueError, Timer
+from bench.child.wire_timer import LIMIT_S, DueError, Timer
 from bench.contract import LoadReport
 from bench.errors import TransportError
 from bench.process.spec import ClientSpec

@@ -11,7 +11,6 @@ from bench.errors import TransportError
 
 LIMIT_S = 20.0  # where a ``Wire`` has no ``timeout_s``
 PARTS = 8  # looks in that time: a call fails when it has waited so long, or an eighth of it longer
-NEVER_NS = 1 << 62
 
 
 class DueError(Exception):

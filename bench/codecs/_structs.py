@@ -1,12 +1,12 @@
 """The messages as msgspec's types."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from bench.codecs.message_types import Message
+from bench.codecs import Coder
+from bench.codecs.message_types import typed_answerer
 
 
 class Record(msgspec.Struct):
@@ -75,6 +75,9 @@ class Numbers(msgspec.Struct):
 TYPES: dict[str, Any] = {"record": Records, "items": Items, "tree": Trees, "numbers": Numbers}
 
 
-def maker(kind: str) -> Callable[[Message], Any]:
-    """Return what makes an instance from a message."""
-    return functools.partial(msgspec.convert, type=TYPES[kind])
+def coder(library: Any, kind: str) -> Coder:
+    """Return the codec by ``msgspec.json`` or ``msgspec.msgpack``: of instances, or of dictionaries without a kind."""
+    if not kind:
+        return Coder(library.Encoder().encode, library.Decoder().decode)
+    make = functools.partial(msgspec.convert, type=TYPES[kind])
+    return Coder(library.Encoder().encode, library.Decoder(TYPES[kind]).decode, make, typed_answerer(kind))

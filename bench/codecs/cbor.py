@@ -2,11 +2,11 @@
 
 import cbor2
 
-from bench.codecs import Coder, message_types
+from bench.codecs import Coder, values
 
 REQUIRES = ("cbor2",)
 
 
 def coder(kind: str) -> Coder:
     """Return the codec for any kind of message: dictionaries."""
-    return Coder(cbor2.dumps, cbor2.loads, answer=message_types.answerer(kind))
+    return values(cbor2.dumps, cbor2.loads, kind)

@@ -2,7 +2,7 @@
 
 import json
 
-from bench.codecs import Coder, message_types
+from bench.codecs import Coder, values
 
 REQUIRES = ()
 _encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -11,4 +11,4 @@ _encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan
 def coder(kind: str) -> Coder:
     """Return the codec for any kind of message: dictionaries."""
     encode = _encoder.encode
-    return Coder(lambda message: encode(message).encode(), json.loads, answer=message_types.answerer(kind))
+    return values(lambda message: encode(message).encode(), json.loads, kind)

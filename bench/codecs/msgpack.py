@@ -2,11 +2,11 @@
 
 import msgpack
 
-from bench.codecs import Coder, message_types
+from bench.codecs import Coder, values
 
 REQUIRES = ("msgpack",)
 
 
 def coder(kind: str) -> Coder:
     """Return the codec for any kind of message: dictionaries."""
-    return Coder(msgpack.packb, msgpack.unpackb, answer=message_types.answerer(kind))
+    return values(msgpack.packb, msgpack.unpackb, kind)

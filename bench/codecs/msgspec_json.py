@@ -1,15 +1,12 @@
 """JSON into declared types, by msgspec."""
 
-import msgspec
+import msgspec.json
 
-from bench.codecs import Coder, _structs, message_types
+from bench.codecs import Coder, _structs
 
 REQUIRES = ("msgspec",)
 
 
 def coder(kind: str) -> Coder:
     """Return the codec for a kind of message: instances of its types; dictionaries for a message of the user's own."""
-    if not kind:
-        return Coder(msgspec.json.Encoder().encode, msgspec.json.Decoder().decode)
-    encode, decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(_structs.TYPES[kind]).decode
-    return Coder(encode, decode, _structs.maker(kind), message_types.typed_answerer(kind))
+    return _structs.coder(msgspec.json, kind)

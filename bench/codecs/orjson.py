@@ -2,11 +2,11 @@
 
 import orjson
 
-from bench.codecs import Coder, message_types
+from bench.codecs import Coder, values
 
 REQUIRES = ("orjson",)
 
 
 def coder(kind: str) -> Coder:
     """Return the codec for any kind of message: dictionaries."""
-    return Coder(orjson.dumps, orjson.loads, answer=message_types.answerer(kind))
+    return values(orjson.dumps, orjson.loads, kind)

@@ -13,15 +13,16 @@ from bench.analysis import anatomy
 from bench.analysis.anatomy import ROWS, Count, Row, row_words
 from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part
 from bench.errors import UsageError
-from bench.grammar import P50, Claim, Contrast, Level, Quantity, over_starts, way_of
+from bench.grammar import P50, Claim, Contrast, Level, Quantity, over_starts
 from bench.grammar.axes import SMALL, name_rows, say_why_empty, stacked_bar, write_beside
 from bench.grammar.choose import chosen
 from bench.grammar.sweep import Bytes, Options, Systems, as_sweep
 from bench.grammar.table import as_table
 from bench.measurement import trace
 from bench.measurement.validation.amount import InTurns
-from bench.measurement.validation.cases import FLOOR, transports
-from bench.plan.case import Case
+from bench.measurement.validation.cases import transports
+from bench.plan.case import BASELINE, Case
+from bench.plan.labels import labels
 from bench.run.frames import Run
 from bench.text import duration, quantity
 
@@ -54,7 +55,7 @@ def sweep(
         raise UsageError("calls are traced in slices: give slice_ms above 0")
     where = amount.where()
     ways = [(name, by) for name in system for by in transports(name, transport, "") if by != "inproc"]
-    floors = [] if all(map(systems.service_of, system)) else [(FLOOR, by) for _, by in ways]
+    floors = [] if all(map(systems.service_of, system)) else [(BASELINE, by) for _, by in ways]
     for name, by in dict.fromkeys([*floors, *ways]):
         if by in systems.constant(name, "TRANSPORTS"):
             of_system = options if name in system else {}
@@ -84,9 +85,23 @@ def _share_of(run: Run, case: int, what: str) -> "pd.Series[float]":
 
 TYPICAL_RTT = of_row(None, "mean RTT of the typical calls")
 USER_CODE = Quantity("share of user code in the RTT", per_cent, "", partial(_share_of, what=USER))
-LIBRARIES = TRACED | {"system": lambda name: name != FLOOR}
 
-probe_effect = Contrast(P50, of=TRACED, over=UNTRACED, by=WAY)
+
+def is_library(name: str) -> bool:
+    """Return whether a system is neither raw sockets nor an instrument; a stored run may name others than are here."""
+    return name != BASELINE and not (name in systems.names() and systems.group(name) == "instrument")
+
+
+NOT_FLOOR = TRACED | {"system": lambda name: name != BASELINE}
+LIBRARIES = TRACED | {"system": is_library}
+
+
+def options_of(case: Case) -> str:
+    """Return the options of a case's system in words: two cases may differ in nothing else."""
+    return str(case.options)
+
+
+probe_effect = Contrast(P50, of=TRACED, over=UNTRACED, by=(*WAY, options_of))
 
 contrasts = (probe_effect,)
 answer = (Level(USER_CODE, TRACED), probe_effect)
@@ -127,6 +142,12 @@ def shown(run: Run, among: Sequence[int]) -> list[int]:
     return [case for case in among if run.case(case).traced and len(anatomy.breakdown(run, case))]
 
 
+def name_of(run: Run, case: int) -> str:
+    """Return the label of a traced case among those that are traced."""
+    traced = run.find(traced=True)
+    return labels(tuple(map(run.case, traced)))[traced.index(case)]
+
+
 def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     """Draw a bar for each traced case, made of the rows of its breakdown, in us or in per cent of the RTT."""
     cases = chosen(run, shown)
@@ -138,15 +159,20 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
         draw_bar(axes, y, us, None if as_share else longest)
         rtt = over_starts(run, case, TYPICAL_RTT).values(duration)
         write_beside(axes, y, f"RTT {rtt}")
-    name_rows(axes, [way_of(run, case) for case in cases])
+    name_rows(axes, [name_of(run, case) for case in cases])
     axes.set_xlim(0, 100 if as_share else 1.02 * longest)
     axes.set_xlabel("share of the RTT [%]" if as_share else "time [µs], mean of the middle half of the traced calls")
     axes.set_title("The same, as shares of each RTT" if as_share else "Where the time of one call goes")
 
 
+def rows_us(run: Run, case: int) -> dict[Row, float]:
+    """Return each row of a traced case's breakdown, typical calls, in us."""
+    return {row: _middle(run, case, row) for row in ROWS}
+
+
 def breakdowns_us(run: Run, cases: Sequence[int]) -> dict[int, dict[Row, float]]:
     """Return the breakdowns of traced cases in us, without the rows that are too small everywhere to be seen."""
-    every = {case: {row: _middle(run, case, row) for row in ROWS} for case in cases}
+    every = {case: rows_us(run, case) for case in cases}
     rows = [row for row in ROWS if any(us[row] > LEAST_SHOWN * sum(us.values()) for us in every.values())]
     return {case: {row: us[row] for row in rows} for case, us in every.items()}
 
@@ -198,7 +224,7 @@ def in_time(run: Run, axes: Axes, *, share: float, title: str) -> None:
     name_rows(axes, names)
     axes.set_xlim(0, call.rtt_ns / 1e3)
     axes.set_xlabel(f"time since sending [µs]; RTT {duration(call.rtt_ns / 1e3)}; arrow: the path goes on there")
-    axes.set_title(f"{title}: {way_of(run, case)}")
+    axes.set_title(f"{title}: {name_of(run, case)}")
 
 
 panels = {
@@ -222,16 +248,16 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
         values = {case: _middle(run, case, row) for case in cases}
         if any(values.values()):
             yield {"row": row_words(row)} | {
-                way_of(run, case): duration(us) if us else "" for case, us in values.items()
+                name_of(run, case): duration(us) if us else "" for case, us in values.items()
             }
     yield {"row": "RTT of the same calls"} | {
-        way_of(run, case): over_starts(run, case, TYPICAL_RTT).values(duration) for case in cases
+        name_of(run, case): over_starts(run, case, TYPICAL_RTT).values(duration) for case in cases
     }
     yield {"row": "explained"} | {
-        way_of(run, case): f"{100 * anatomy.explained_share(run, case):.1f} %" for case in cases
+        name_of(run, case): f"{100 * anatomy.explained_share(run, case):.1f} %" for case in cases
     }
     yield {"row": "traced / not traced"} | {
-        way_of(run, of.other): f"{of.words} [{of.interval.low:.2f}, {of.interval.high:.2f}]"
+        name_of(run, of.other): f"{of.words} [{of.interval.low:.2f}, {of.interval.high:.2f}]"
         for of in probe_effect.ratios(run)
     }
 
@@ -239,13 +265,13 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
 @as_table("row")
 def added_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield by how much each row of a library is longer than that of raw sockets over the same transport."""
-    cases = {case: floor for case in chosen(run, LIBRARIES) if (floor := _floor_of(run, case)) is not None}
+    cases = {case: floor for case in chosen(run, NOT_FLOOR) if (floor := _floor_of(run, case)) is not None}
     for row in (*ROWS, None):
         more = {case: _middle(run, case, row) - _middle(run, floor, row) for case, floor in cases.items()}
         whole = {case: _middle(run, case) - _middle(run, floor) for case, floor in cases.items()}
         if any(abs(more[case]) > LEAST_SHOWN * whole[case] for case in cases):
             yield {"row": row_words(row) if row else "RTT"} | {
-                way_of(run, case): f"{plus(more[case])} ({100 * more[case] / whole[case]:.0f} %)" if more[case] else ""
+                name_of(run, case): f"{plus(more[case])} ({100 * more[case] / whole[case]:.0f} %)" if more[case] else ""
                 for case in cases
             }
 
@@ -253,7 +279,7 @@ def added_table(run: Run) -> Iterator[Mapping[str, object]]:
 def _floor_of(run: Run, case: int) -> int | None:
     """Return the traced case of raw sockets that a case is compared with, None if there is none."""
     alike = {name: run.case(case).factor(name) for name in WAY[1:]}
-    return run.first(**alike, system=FLOOR, traced=True)
+    return run.first(**alike, system=BASELINE, traced=True)
 
 
 def _middle(run: Run, case: int, row: Row | None = None) -> float:
@@ -276,7 +302,7 @@ def slow_table(run: Run) -> Iterator[Mapping[str, object]]:
         whole = (slowest["rtt_ns"].mean() - usual["rtt_ns"].mean()) / 1e3
         for row in sorted(more, key=more.__getitem__, reverse=True)[:3]:
             yield {
-                "row": f"{way_of(run, case)}: {row_words(row)}",
+                "row": f"{name_of(run, case)}: {row_words(row)}",
                 "typical": duration(usual[row].mean() / 1e3),
                 "slowest 1 %": duration(slowest[row].mean() / 1e3),
                 "share of the difference of the RTT": f"{100 * more[row] / whole:.0f} %",
@@ -293,7 +319,7 @@ def levels_table(run: Run) -> Iterator[Mapping[str, object]]:
             more = (slower - fast).sort_values(ascending=False)
             for row in more.index[:3]:
                 yield {
-                    "row": f"{way_of(run, case)}: {row_words(row)}",
+                    "row": f"{name_of(run, case)}: {row_words(row)}",
                     "faster starts": duration(fast[row]),
                     "slower starts": duration(slower[row]),
                     "share of the difference of the RTT": f"{100 * more[row] / more.sum():.0f} %",
@@ -309,7 +335,7 @@ def kernel_table(run: Run) -> Iterator[Mapping[str, object]]:
         values = {case: of.get((role, name), 0.0) for case, of in of_cases.items()}
         if any(us > LEAST_SHOWN * _middle(run, case) for case, us in values.items()):
             yield {"system call": f"{role}, {name}"} | {
-                way_of(run, case): duration(us) if us else "" for case, us in values.items()
+                name_of(run, case): duration(us) if us else "" for case, us in values.items()
             }
 
 
@@ -321,7 +347,7 @@ def counts_table(run: Run) -> Iterator[Mapping[str, object]]:
         found = {case: of.get((role, what)) for case, of in of_cases.items()}
         if any(of is not None and of.mean >= LEAST_COUNT for of in found.values()):
             yield {"per call": f"{role}: {what}"} | {
-                way_of(run, case): of.words if of else "" for case, of in found.items()
+                name_of(run, case): of.words if of else "" for case, of in found.items()
             }
 
 
@@ -337,7 +363,7 @@ def totals_table(run: Run) -> Iterator[Mapping[str, object]]:
         sent = {of.role: of.words for all_of in of_roles.values() for of in all_of if of.what == anatomy.SENT_BYTES}
         every = [of for of_role in calls.values() for of in of_role]
         sleeps = [of for all_of in of_roles.values() for of in all_of if of.what == anatomy.SLEEPS]
-        row = {"system": way_of(run, case), "system calls": in_all(every)}
+        row = {"system": name_of(run, case), "system calls": in_all(every)}
         row |= {f"{role}: system calls": in_all(of_role) for role, of_role in sorted(calls.items())}
         row |= {f"{role}: bytes sent": sent.get(role, "") for role in ("client", "server")}
         rows.append((sum(of.mean for of in every), row | {"sleeps": in_all(sleeps)}))

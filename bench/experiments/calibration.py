@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 
 from bench import stats
@@ -25,8 +24,9 @@ from bench.grammar.axes import (
     ratio_axis,
     tail_scale,
 )
+from bench.grammar.quantities import signed
 from bench.grammar.sweep import Count, Rates, as_sweep
-from bench.grammar.table import with_ends
+from bench.grammar.table import as_table, with_ends
 from bench.measurement.validation.amount import Placed
 from bench.measurement.validation.cases import one_transport
 from bench.measurement.validation.oracle_options import frozen, oracle_server
@@ -88,9 +88,10 @@ class Truth:
         return f"p{100 * self.p:g} of {self.label}"
 
     @property
-    def ratio(self) -> stats.Array:
+    def ratio(self) -> stats.Spread:
         """Measured divided by true: the value, and both ends of its interval."""
-        return np.divide((self.measured.value, self.measured.low, self.measured.high), self.true)
+        of = self.measured
+        return stats.Spread(of.value / self.true, of.low / self.true, of.high / self.true)
 
 
 @once
@@ -134,8 +135,7 @@ def ratios_to_true(run: Run) -> list[Estimate]:
     """Return each measured quantile divided by the true one."""
     estimates = []
     for of in truths(run):
-        middle, low, high = map(float, of.ratio)
-        spread = stats.Spread(middle, low, high)
+        spread = of.ratio
         what = "range over starts" if of.measured.over == STARTS else "95 % CI"
         ends = "no interval" if math.isnan(spread.low) else f"{what} {spread.low:.3g} to {spread.high:.3g}"
         estimates.append(Estimate(of.name, spread, f"{spread.middle:.3g}", ends))
@@ -149,11 +149,6 @@ def within(run: Run) -> list[Estimate]:
     worst = max(errors, key=lambda name: abs(errors[name]))
     value = stats.Spread(count, count, count)
     return [Estimate(counted(len(errors), "quantile"), value, str(count), f"largest: {errors[worst]:+.1%}, {worst}")]
-
-
-def signed(us: float) -> str:
-    """Return a difference in us in words, with its sign."""
-    return f"{'+' if us > 0 else '−'}{duration(abs(us))}"
 
 
 def medians_off(run: Run) -> list[Estimate]:
@@ -269,33 +264,29 @@ def freeze(run: Run, axes: Axes) -> None:
 panels = {"against_truth": against_truth, "errors": errors, "open_loop": open_loop, "freeze": freeze}
 
 
-def truth_rows(run: Run) -> pd.DataFrame:
-    """Return for each quantile its true value, the measured one, and the error."""
-    rows = [
-        {
+@as_table("case")
+def truth_rows(run: Run) -> Iterator[dict[str, str]]:
+    """Yield for each quantile its true value, the measured one, and the error."""
+    for of in truths(run):
+        yield {
             "case": of.label,
             "quantile": f"p{100 * of.p:g} of {'response time' if of.time == 'response' else 'round trip'}",
             "true": duration(of.true),
             "measured": with_ends(of.measured.spread, duration),
             "error": f"{of.measured.value / of.true - 1:+.1%}",
         }
-        for of in truths(run)
-    ]
-    return pd.DataFrame(rows).set_index("case")
 
 
-def freeze_p99(run: Run) -> pd.DataFrame:
-    """Return the p99 under the freeze in each way, and its ratio to the true one."""
+@as_table("time of a request, warm-up included")
+def freeze_p99(run: Run) -> Iterator[dict[str, str]]:
+    """Yield the p99 under the freeze in each way, and its ratio to the true one."""
     p99_us = {words: stats.quantile(times_us, 0.99) for words, times_us in under_freeze(run).items()}
-    rows = [
-        {
+    for words, us in p99_us.items():
+        yield {
             "time of a request, warm-up included": words,
             "p99": duration(us),
             "p99 / true": f"{us / p99_us[TRUE_RESPONSE]:.3g}",
         }
-        for words, us in p99_us.items()
-    ]
-    return pd.DataFrame(rows).set_index("time of a request, warm-up included")
 
 
 tables = {"truths": truth_rows, "freeze": freeze_p99}

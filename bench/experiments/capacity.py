@@ -1,11 +1,10 @@
 """capacity.ipynb: an open load at rates that a search chooses, until it knows the highest that meets an SLO."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -40,6 +39,7 @@ from bench.grammar.axes import (
     tail_scale,
 )
 from bench.grammar.sweep import Bytes, Count, Options, OwnEngine, Rate, as_sweep
+from bench.grammar.table import as_table
 from bench.measurement.validation import estimate
 from bench.measurement.validation.amount import OnHosts
 from bench.measurement.validation.cases import one_way
@@ -355,33 +355,28 @@ def cost(run: Run, axes: Axes) -> None:
 panels = {"against_rate": against_rate, "in_order": in_order, "at_the_edge": at_the_edge, "cost": cost}
 
 
-def rate_rows(run: Run) -> pd.DataFrame:
-    """Return for each rate how many of its starts met the SLO, the median of their quantiles, and what failed."""
-    found = []
+@as_table("offered/s")
+def rate_rows(run: Run) -> Iterator[dict[str, str]]:
+    """Yield for each rate how many of its starts met the SLO, the median of their quantiles, and what failed."""
     for rate, rows in probes(run).groupby("rate"):
         value = rows["quantile_us"].median()
-        found.append(
-            {
-                "offered/s": quantity(float(str(rate))),
-                "SLO met": f"{rows['met'].sum()} of {len(rows)} starts",
-                f"p{100 * searched(run)['p']:g} of the response time, median": "not known"
-                if math.isnan(value)
-                else duration(value),
-                "sent of scheduled, least": f"{rows['achieved'].min():.1%}",
-                "requests without a right reply": next(filter(None, rows["shortfall"]), "none"),
-            }
-        )
-    return pd.DataFrame(found).set_index("offered/s")
+        yield {
+            "offered/s": quantity(float(str(rate))),
+            "SLO met": f"{rows['met'].sum()} of {len(rows)} starts",
+            f"p{100 * searched(run)['p']:g} of the response time, median": "not known"
+            if math.isnan(value)
+            else duration(value),
+            "sent of scheduled, least": f"{rows['achieved'].min():.1%}",
+            "requests without a right reply": next(filter(None, rows["shortfall"]), "none"),
+        }
 
 
-def cost_rows(run: Run) -> pd.DataFrame:
-    """Return for each role what a call costs at the lowest and at a higher rate, and what saved switches explain."""
-    if (found := costs(run)) is None:
-        return pd.DataFrame()
-    least, higher, of_roles = found
-    at = f"at {quantity(least)}/s, at {quantity(higher)}/s"
-    rows = {of.role: _cost_row(run, of, at) for of in of_roles}
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("role")
+@as_table("role")
+def cost_rows(run: Run) -> Iterator[dict[str, str]]:
+    """Yield for each role what a call costs at the lowest and at a higher rate, and what saved switches explain."""
+    if found := costs(run):
+        least, higher, of_roles = found
+        yield from (_cost_row(run, of, f"at {quantity(least)}/s, at {quantity(higher)}/s") for of in of_roles)
 
 
 def _cost_row(run: Run, of: Cost, at: str) -> dict[str, str]:
@@ -389,6 +384,7 @@ def _cost_row(run: Run, of: Cost, at: str) -> dict[str, str]:
     share = "not known" if unknown else f"{max(0.0, of.by_switches):.0%}"
     pacing = "counted apart" if counts_pacing(run) else "part of the CPU time"
     return {
+        "role": of.role,
         f"CPU time per call {at}": ", ".join(spread.words(duration) for spread in of.cpu_us),
         f"voluntary context switches per call {at}": ", ".join(spread.words("{:.2f}".format) for spread in of.switches),
         "a switch between two threads": "not known" if math.isnan(of.switch_us) else duration(of.switch_us),

@@ -27,6 +27,7 @@ from bench.grammar.axes import (
 )
 from bench.grammar.contrast import confidence
 from bench.grammar.sweep import Bytes, as_sweep
+from bench.grammar.table import as_table
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import case_of
 from bench.measurement.validation.estimate import expected_s
@@ -118,7 +119,7 @@ def draw_verdicts(run: Run, axes: Axes) -> None:
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
     for y, (_, of) in enumerate(rows):
         drawn = Look(VERDICT_COLOURS.get(of.verdict, GREY), "D")
-        interval_row(axes, y, (of.ratio, of.low, of.high), drawn, f"{of.ends[0]}  {of.verdict}")
+        interval_row(axes, y, Interval(of.ratio, of.low, of.high), drawn, f"{of.ends[0]}  {of.verdict}")
     ratio_axis(axes)
     name_rows(axes, [name for name, _ in rows])
     axes.set_xlabel(f"ratio with its confidence interval; grey band: the margin of {100 * MARGIN:g} %")
@@ -140,36 +141,32 @@ panels = {
 }
 
 
-def comparisons(run: Run) -> pd.DataFrame:
-    """Return one row for each quantity of B over A, and of A over A (the A/A ratio); last what is not compared."""
-    rows = [
-        {
-            "quantity": of.quantity,
-            "compared": words,
-            "ratio [95 % CI]": "{} [{}, {}]".format(*of.ends) if of.low > 0 else of.ends[0],
-            "verdict": judged(of) if name == "B" else of.verdict,
-            "starts needed to decide": str(of.more_starts or ""),
-        }
-        for name, words in (("B", "B over A"), ("A again", "A over A"))
-        for of in pairs(run)[name]
-    ]
-    missing = [{"quantity": text, "verdict": "not compared"} for text in verdicts.left_out(run, (A, B))]
-    frame = pd.DataFrame(rows + missing)
-    return frame.fillna("").set_index("quantity") if len(frame) else frame
+@as_table("quantity")
+def comparisons(run: Run) -> Iterator[dict[str, str]]:
+    """Yield each quantity of B over A, and of A over A (the A/A ratio); last what is not compared."""
+    for name, words in (("B", "B over A"), ("A again", "A over A")):
+        for of in pairs(run)[name]:
+            yield {
+                "quantity": of.quantity,
+                "compared": words,
+                "ratio [95 % CI]": "{} [{}, {}]".format(*of.ends) if of.low > 0 else of.ends[0],
+                "verdict": judged(of) if name == "B" else of.verdict,
+                "starts needed to decide": str(of.more_starts or ""),
+            }
+    for text in verdicts.left_out(run, (A, B)):
+        yield {"quantity": text, "verdict": "not compared"}
 
 
-def resolution(run: Run) -> pd.DataFrame:
-    """Return which difference of each quantity such a run finds with 80 % probability, and what finds the margin."""
-    rows = [
-        {
+@as_table("quantity")
+def resolution(run: Run) -> Iterator[dict[str, str]]:
+    """Yield which difference of each quantity such a run finds with 80 % probability, and what finds the margin."""
+    for of in pairs(run)["B"]:
+        yield {
             "quantity": of.quantity,
             f"detectable with {run.plan.starts} starts": f"{of.detectable:.1%}" if math.isfinite(of.detectable) else "",
             f"starts to detect {MARGIN:.0%}": f"{of.starts_for_margin:,}",
             "seconds of such a run": f"{expected_s(replace(run.plan, starts=of.starts_for_margin)):,.0f}",
         }
-        for of in pairs(run)["B"]
-    ]
-    return pd.DataFrame(rows).set_index("quantity") if rows else pd.DataFrame()
 
 
 def effort(run: Run) -> pd.DataFrame:

@@ -19,11 +19,9 @@ from bench.grammar.axes import (
     Distribution,
     RangeRow,
     draw_cdfs,
-    ends_of,
     interval_row,
     log_axis,
     look,
-    median_rows,
     name_rows,
     range_rows,
     ratio_axis,
@@ -176,15 +174,20 @@ def medians(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, NO_TIMES)
     instead = ["" if of in drawn else f"{of.over or 'no reply'}: no time is reported" for of in shown]
     looks = map(look, range(len(shown)))
-    median_rows(
+    range_rows(
         axes,
         (
             RangeRow(of.medians, colour, instead=why, marker=marker)
             for of, why, (colour, marker) in zip(shown, instead, looks, strict=True)
         ),
     )
-    if any(of.paced for of in drawn):
-        axes.set_xlabel("median RTT of each start (open loop: median response time)")
+    log_axis(axes.xaxis)
+    axes.set_xlabel(
+        "median RTT of each start (open loop: median response time)"
+        if any(of.paced for of in drawn)
+        else "median RTT of each start; bar: their range, line: their median, or the two middle starts"
+    )
+    axes.set_title("Median RTT of each start")
     name_rows(axes, wrapped(of.name for of in shown))
 
 
@@ -216,7 +219,7 @@ def ratios(run: Run, axes: Axes) -> None:
     if not drawn:
         return say_why_empty(axes, "no two cases share blocks: there is no ratio")
     for y, (number, ratio) in enumerate(drawn):
-        interval_row(axes, y, ends_of(ratio), look(run.numbers.index(number)), ratio_text(ratio))
+        interval_row(axes, y, ratio, look(run.numbers.index(number)), ratio_text(ratio))
     ratio_axis(axes)
     name_rows(axes, wrapped(run.labels[number] for number, _ in drawn))
     axes.set_xlabel(f"median RTT divided by that of {run.labels[run.numbers[0]]}; bar: 95 % confidence interval")

@@ -36,7 +36,6 @@ from bench.grammar.axes import (
     ROLE_HATCHES,
     Look,
     RangeRow,
-    ends_of,
     hollow,
     interval_row,
     log_axis,
@@ -331,7 +330,7 @@ def shares(run: Run, axes: Axes) -> None:
         parts = [both, *(Interval(1 - of.middle, 1 - of.high, 1 - of.low) for of in (client, server))]
         for dy, share, (words, of_part) in zip((-0.26, 0.0, 0.26), parts, SHARES, strict=True):
             with hollow(axes, group.is_borrowed):
-                interval_row(axes, y + dy, ends_of(share), of_part, f"{round(100 * share.middle)} %", words)
+                interval_row(axes, y + dy, share, of_part, f"{round(100 * share.middle)} %", words)
     name_rows(axes, [group.name for group in drawn])
     axes.axvline(0, color="#888888", lw=0.8)
     axes.xaxis.set_major_formatter(PercentFormatter(1, 0))

@@ -14,8 +14,8 @@ from bench.grammar.choose import everything
 from bench.grammar.sweep import Engine, ManyBytes, Options, Systems, as_sweep
 from bench.grammar.timeline import Timeline
 from bench.measurement.validation.amount import InTurns
-from bench.measurement.validation.cases import FLOOR, INSTRUMENT, instrument, transports
-from bench.plan.case import Case
+from bench.measurement.validation.cases import INSTRUMENT, instrument, transports
+from bench.plan.case import BASELINE, Case
 from bench.run.frames import Run
 from bench.text import duration, quantity
 
@@ -46,9 +46,9 @@ def sweep(
     asked: dict[str, Any] = {"options": options, "target": target or None, "engine": engine}
     ways = [(name, by) for name in chosen for by in transports(name, transport, target, amount.there)]
     yield from (Case(name, by, size, **shared, **asked) for name, by in ways for size in payload_bytes)
-    if not target and FLOOR not in chosen and not all(map(systems.service_of, chosen)):
-        also = [by for by in dict.fromkeys(by for _, by in ways) if by in systems.constant(FLOOR, "TRANSPORTS")]
-        yield from (Case(FLOOR, by, size, **shared) for by in also for size in payload_bytes)
+    if not target and BASELINE not in chosen and not all(map(systems.service_of, chosen)):
+        also = [by for by in dict.fromkeys(by for _, by in ways) if by in systems.constant(BASELINE, "TRANSPORTS")]
+        yield from (Case(BASELINE, by, size, **shared) for by in also for size in payload_bytes)
     yield instrument(payload_bytes[0], amount.where(), amount.there)
 
 
@@ -64,7 +64,7 @@ def not_compared(run: Run, among: Sequence[int]) -> list[int]:
 
 
 over_sockets = Contrast(
-    P50, of={"system": lambda name: name != FLOOR}, over={"system": FLOOR}, by=("transport", "payload_bytes")
+    P50, of={"system": lambda name: name != BASELINE}, over={"system": BASELINE}, by=("transport", "payload_bytes")
 )
 over_ipc = Contrast(P50, of={"transport": "tcp"}, over={"transport": "ipc"}, by=("system", "payload_bytes"))
 

@@ -33,8 +33,7 @@ from bench.grammar.axes import (
     SYSTEM_MARKERS,
     Look,
     band,
-    draw_line,
-    ends_of,
+    draw_spreads,
     interval_row,
     level,
     log_axis,
@@ -49,10 +48,10 @@ from bench.grammar.contrast import estimate_of, ratio
 from bench.grammar.table import as_table
 from bench.measurement.hosts import namespaces as measurable
 from bench.measurement.validation.amount import OnHosts
-from bench.measurement.validation.cases import FLOOR, absent_of, instrument, one_transport
+from bench.measurement.validation.cases import absent_of, instrument, one_transport
 from bench.plan import hosts as far_hosts
 from bench.plan import namespaces, parameters
-from bench.plan.case import Case
+from bench.plan.case import BASELINE, Case
 from bench.run.frames import Run, once
 from bench.text import duration, in_bytes, plain
 
@@ -103,11 +102,11 @@ def sweep(
         (large_bytes, [unlimited, *limited][-1]),
     ]
     cases = [Case(name, "tcp", size, placement=where, hosts=by) for size, by in links for name in present]
-    cases += [Case(FLOOR, "tcp", size, placement=where, hosts=by) for by in (unlimited, *limited) for size in sizes]
+    cases += [Case(BASELINE, "tcp", size, placement=where, hosts=by) for by in (unlimited, *limited) for size in sizes]
     both = HELD | {"client_nodelay": True, "server_nodelay": True}
     held = [(HELD, size) for size in dict.fromkeys([STALL_BYTES, *stall_sizes])]
     cases += [
-        Case(FLOOR, "tcp", size, options, where, hosts=by, max_calls=CALLS)
+        Case(BASELINE, "tcp", size, options, where, hosts=by, max_calls=CALLS)
         for by in ({}, unlimited)
         for options, size in [(both, STALL_BYTES), *held]
     ]
@@ -243,7 +242,8 @@ def stall(run: Run, axes: Axes) -> None:
     sizes = [run.case(case).payload_bytes for case in held]
     for (name,), cases in alike(run, held, (link,)):
         drawn = look_of(run, name)
-        draw_line(run, axes, run.cases.loc[cases], "payload_bytes", P50, drawn, name)
+        spreads = [over_starts(run, case, P50) for case in cases]
+        draw_spreads(axes, [run.case(case).payload_bytes for case in cases], spreads, drawn, name)
         if min(sizes) < SEGMENT.get(name, 0) < max(sizes):
             label = f"{name}: segment of {SEGMENT[name]:,} B"
             axes.axvline(SEGMENT[name], color=drawn.colour, ls=":", lw=1.5, label=label)
@@ -275,7 +275,7 @@ def order(run: Run, axes: Axes) -> None:
     systems = list(dict.fromkeys(case.system for case, _ in ratios))
     rows = sorted(ratios, key=lambda row: systems.index(row[0].system))
     for y, (case, of) in enumerate(rows):
-        interval_row(axes, y, ends_of(of.interval), look_of(run, link(case)), ratio_text(of.interval))
+        interval_row(axes, y, of.interval, look_of(run, link(case)), ratio_text(of.interval))
     separate_rows(axes, [len(rows) // len(systems) * place - 0.5 for place in range(1, len(systems))])
     name_rows(axes, [f"{case.system}: {words(case)}" for case, _ in rows])
     ratio_axis(axes)

@@ -16,7 +16,7 @@ from bench.grammar.axes import (
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
     Look,
-    draw_line,
+    draw_spreads,
     interval_row,
     label_axis,
     level,
@@ -32,7 +32,7 @@ from bench.measurement.validation.amount import Placed
 from bench.measurement.validation.cases import instrument
 from bench.plan import parameters
 from bench.plan.case import Case
-from bench.run.frames import Run
+from bench.run.frames import Run, numbered
 from bench.stats import across_starts
 from bench.stats.intervals import paired_shift
 from bench.text import duration, in_bytes, listed, plain, quantity
@@ -185,7 +185,8 @@ def by_size(run: Run, axes: Axes) -> None:
     cases = run.cases_with(system="sockets", **HELD).sort_values("payload_bytes")
     if len(cases) < 2:
         return say_why_empty(axes, "one payload only: give sizes")
-    draw_line(run, axes, cases, "payload_bytes", P50, LOOKS["neither"], "")
+    spreads = [run.over_starts(case, P50) for case, _ in numbered(cases)]
+    draw_spreads(axes, cases["payload_bytes"], spreads, LOOKS["neither"], "")
     for count in (1, 2):
         level(axes, count * DELAY_S * 1e6, f"{count} × {DELAY}")
     label_axis(axes.xaxis, in_bytes)

@@ -23,11 +23,11 @@ from bench.grammar.axes import (
 )
 from bench.grammar.table import ratio_with_ends, with_ends
 from bench.measurement.validation.amount import Amount
-from bench.measurement.validation.cases import FLOOR, instrument, one_transport
+from bench.measurement.validation.cases import instrument, one_transport
 from bench.measurement.validation.profiles import PROFILES
 from bench.plan import parameters
 from bench.plan import placement as places
-from bench.plan.case import Case
+from bench.plan.case import BASELINE, Case
 from bench.run.frames import Run
 from bench.stats import across_starts, power
 from bench.stats.intervals import CONFIDENCE, Interval, dependence, quantile_interval
@@ -43,7 +43,7 @@ NEIGHBOURS = {
     "others": "beside busy processes on the other CPUs",
 }
 TIMERS = {"sleep": "time.sleep", "asyncio": "asyncio.sleep", "spin": "sleep, then spin"}
-BASELINE = {"system": FLOOR}
+SOCKETS = {"system": BASELINE}
 
 
 @as_sweep()
@@ -51,7 +51,7 @@ def sweep(
     amount: Amount, transport: object = "ipc", pause_us: object = 1000, payload_bytes: object = 100
 ) -> Iterator[Case]:
     """Yield waits alone and beside busy neighbours, short waits by each kind of timer, and sockets by placement."""
-    by, where = one_transport(FLOOR, transport), places.default()
+    by, where = one_transport(BASELINE, transport), places.default()
     long_us = parameters.count(pause_us, "pause_us", 1_000_000)
     size = parameters.count(payload_bytes, "payload_bytes", 1_000_000)
     for name in NEIGHBOURS:
@@ -59,7 +59,7 @@ def sweep(
     for name in TIMERS:
         yield Case("pause", "inproc", size, {"us": TIMER_US, "way": name}, where)
     for place in ["free"] if places.why_not() else places.PLACEMENTS:
-        yield Case(FLOOR, by, size, placement=place)
+        yield Case(BASELINE, by, size, placement=place)
     yield instrument(size, where)
 
 
@@ -146,13 +146,13 @@ CRITICAL = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)  # probabilities above t
 
 def deviations(run: Run) -> list[Estimate]:
     """Return how much the baseline's starts differ under each placement."""
-    cases = chosen(run, BASELINE)
+    cases = chosen(run, SOCKETS)
     return [of_interval(run.labels[of], deviation(run, of), quantity, (of,)) for of in cases]
 
 
 def timeline(run: Run) -> pd.DataFrame:
     """Return the baseline's starts: ``at_s`` in the run, ``ratio`` to the case's median, ``stolen`` share."""
-    rows = run.starts[run.starts["system"] == FLOOR].copy()
+    rows = run.starts[run.starts["system"] == BASELINE].copy()
     begun = pd.to_datetime(run.ledger["utc"])
     rows["at_s"] = (begun.reindex(rows.index) - begun.min()).dt.total_seconds()
     rows["ratio"] = rows[P50] / rows.groupby("case")[P50].transform("median")
@@ -216,7 +216,7 @@ def placed(run: Run, case: int) -> str:
 def drift(run: Run, axes: Axes) -> None:
     """Draw the baseline's median RTT of each start over time, as a ratio to the median of its placement."""
     rows = timeline(run)
-    for place, case in enumerate(chosen(run, BASELINE)):
+    for place, case in enumerate(chosen(run, SOCKETS)):
         starts, (colour, marker) = rows[rows["case"] == case], look(place)
         label = run.case(case).placement
         axes.plot(starts["at_s"], starts["ratio"], marker=marker, ms=6, lw=1.2, color=colour, label=label)
@@ -250,7 +250,7 @@ panels = {
     "hiccups": hiccups,
     "timers": timers,
     "placements": Rows(
-        "Repeatability of the baseline, by placement", P50, hue="placement", where=BASELINE, label=placed
+        "Repeatability of the baseline, by placement", P50, hue="placement", where=SOCKETS, label=placed
     ),
     "drift": drift,
 }
@@ -273,7 +273,7 @@ tables = {
             "sd of ln(median RTT of a start) [95 % CI]": lambda run, case: with_ends(deviation(run, case), quantity),
             **{f"{PROFILES[name].starts} starts detect": detected(name) for name in ("class", "full")},
         },
-        where=BASELINE,
+        where=SOCKETS,
         label=lambda run, case: run.case(case).placement,
     ),
 }

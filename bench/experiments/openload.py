@@ -36,6 +36,7 @@ from bench.grammar.axes import (
     say_why_empty,
 )
 from bench.grammar.sweep import Bytes, Count, OwnEngine, Rate, Rates, as_sweep
+from bench.grammar.table import as_table
 from bench.measurement.validation.amount import OnHosts
 from bench.measurement.validation.cases import one_way
 from bench.measurement.validation.oracle_options import frozen, oracle_server
@@ -386,20 +387,18 @@ def freeze_rows(run: Run) -> pd.DataFrame:
     return pd.DataFrame({"value": values | p99}).rename_axis("freeze, warm-up included")
 
 
-def slow_rows(run: Run) -> pd.DataFrame:
-    """Return for each rate the slow request of which, and of those behind it, most of the longest 1 % of times are."""
-    rows = [
-        {
-            "rate": f"{run.case(case).offered_per_s:g}/s",
-            "share of the longest 1 % of the response times": f"{slow.of_tail:.0%}",
-            "slow request": f"{slow.number:,} of start {slow.start}",
-            "without any reply for": duration(slow.pause_us),
-            "until the queue was empty": f"{counted(slow.behind, 'later request')} waited",
-        }
-        for case in rates_of(run)
-        if (slow := slow_request(run, case))
-    ]
-    return pd.DataFrame(rows).set_index("rate") if rows else pd.DataFrame()
+@as_table("rate")
+def slow_rows(run: Run) -> Iterator[dict[str, str]]:
+    """Yield for each rate the slow request of which, and of those behind it, most of the longest 1 % of times are."""
+    for case in rates_of(run):
+        if slow := slow_request(run, case):
+            yield {
+                "rate": f"{run.case(case).offered_per_s:g}/s",
+                "share of the longest 1 % of the response times": f"{slow.of_tail:.0%}",
+                "slow request": f"{slow.number:,} of start {slow.start}",
+                "without any reply for": duration(slow.pause_us),
+                "until the queue was empty": f"{counted(slow.behind, 'later request')} waited",
+            }
 
 
 tables = {"utilization": mm1, "freeze": freeze_rows, "slow_requests": slow_rows}

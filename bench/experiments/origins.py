@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis.comparison import effect
@@ -27,6 +26,7 @@ from bench.grammar.axes import (
 )
 from bench.grammar.borrowed import marked, shown
 from bench.grammar.sweep import as_sweep
+from bench.grammar.table import as_table
 from bench.measurement.validation.amount import Amount
 from bench.measurement.validation.cases import instrument
 from bench.plan import parameters
@@ -273,35 +273,30 @@ def per_second(rate: float, *, like: float | None = None) -> str:
     return f"{quantity(rate, like=like)}/s"
 
 
-def published(run: Run) -> pd.DataFrame:
-    """Return one row for each published number: theirs, the same here, and the speed-up."""
-    rows = []
+@as_table("origin")
+def published(run: Run) -> Iterator[dict[str, str]]:
+    """Yield each published number: theirs, the same here, and the speed-up."""
     for of in replicas(run):
         text: Text = duration if of.number.unit == "us" else per_second
-        rows.append(
-            {
-                "origin": ORIGINS[of.number.origin],
-                "number": of.number.name,
-                "theirs": " to ".join(text(value) for value in dict.fromkeys(of.number.theirs)),
-                "here [range over starts]": with_ends(of.here, text),
-                "speed, here / there": factor(of.speed),
-            }
-        )
-    return pd.DataFrame(rows).set_index("origin") if rows else pd.DataFrame()
+        yield {
+            "origin": ORIGINS[of.number.origin],
+            "number": of.number.name,
+            "theirs": " to ".join(text(value) for value in dict.fromkeys(of.number.theirs)),
+            "here [range over starts]": with_ends(of.here, text),
+            "speed, here / there": factor(of.speed),
+        }
 
 
-def carried(run: Run) -> pd.DataFrame:
-    """Return by which factor, at least 1, numbers and ratios of two of them differ from the published ones: medians."""
+@as_table("published")
+def carried(run: Run) -> Iterator[dict[str, object]]:
+    """Yield by which factor, at least 1, numbers and ratios of two of them differ from the published ones: medians."""
     off = {
         "numbers": [math.log(of.speed) for of in replicas(run)],
         "ratios of two numbers of one origin": [math.log(of.here.middle / of.theirs) for of in relations(run)],
     }
-    rows = [
-        {"published": what, "count": len(logs), "median factor": factor(math.exp(np.median(np.abs(logs))))}
-        for what, logs in off.items()
-        if logs
-    ]
-    return pd.DataFrame(rows).set_index("published") if rows else pd.DataFrame()
+    for what, logs in off.items():
+        if logs:
+            yield {"published": what, "count": len(logs), "median factor": factor(math.exp(np.median(np.abs(logs))))}
 
 
 tables = {"published": published, "carried": carried}

@@ -25,7 +25,6 @@ from bench.grammar.axes import (
     log_axis,
     look,
     name_rows,
-    of_first_size,
     range_row,
     ratio_text,
     write_beside,
@@ -35,11 +34,11 @@ from bench.grammar.panels import Drawn
 from bench.grammar.sweep import Bytes, Flag, as_sweep
 from bench.grammar.table import ratio_with_ends
 from bench.measurement.validation.amount import InTurns
-from bench.measurement.validation.cases import FLOOR, SELF_TEST_SYSTEMS, SLOW_S, absent_of, chosen_systems, instrument
+from bench.measurement.validation.cases import SELF_TEST_SYSTEMS, SLOW_S, absent_of, chosen_systems, instrument
 from bench.measurement.validation.message_support import carries, usual_options
 from bench.measurement.validation.support import encrypted_transports, encryption
 from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, Case
+from bench.plan.case import BASELINE, MOST_BYTES, Case
 from bench.run.frames import Run, once
 from bench.run.start_values import cpu_us_per_call
 from bench.text import duration, listed, percent_beside, quantity, quoted
@@ -48,7 +47,7 @@ TITLE = "How much does each RPC system add to a raw socket?"
 MOST_PAIRED = 12  # systems whose second client is measured too, unless it is asked for
 SHOWN = tuple(name for name in GROUPS if name != "instrument")
 NATIVE = "sockets_c"  # raw sockets by system calls alone, from C++
-NO_RPC = (FLOOR, NATIVE, "pipes", *SELF_TEST_SYSTEMS)  # the operating system's streams of bytes, and self-tests
+NO_RPC = (BASELINE, NATIVE, "pipes", *SELF_TEST_SYSTEMS)  # the operating system's streams of bytes, and self-tests
 WORDS = {"direct": "direct", "http": "HTTP", "broker": "brokered", "native": "native"}
 OTHERS = "others"
 GROUP_WORDS = (*(WORDS[name] for name in GROUPS if name in WORDS), OTHERS)  # in the order of a legend
@@ -78,7 +77,7 @@ def sweep(
     asked = list(_asked(system, groups))
     absent = absent_of(asked) | _too_small(asked, payload_bytes)
     yield from (Absent(*of) for of in absent.items())
-    named = [name for name in dict.fromkeys([*asked, FLOOR]) if name not in absent and name not in SELF_TEST_SYSTEMS]
+    named = [name for name in dict.fromkeys([*asked, BASELINE]) if name not in absent and name not in SELF_TEST_SYSTEMS]
     between, alone, parallel = amount.there, amount.where(), amount.where(is_parallel=True)
     kind = parameters.text(message, "message")
     offered = {name: _way(name, tls, is_far=bool(between)) for name in named if carries(name, kind)}
@@ -96,10 +95,10 @@ def sweep(
     if any(case.transport == "tcp" for case in cases) and not between:
         places = dict.fromkeys([alone, parallel] if paired else [alone])
         cases += [
-            Case(FLOOR, "tcp", payload_bytes, {"tls": tls}, where, **shared) for where in places
+            Case(BASELINE, "tcp", payload_bytes, {"tls": tls}, where, **shared) for where in places
         ]  # for its ratios
     if amount.slice_s and not between:
-        cases += [case for case in cases if case.system == FLOOR and case.clients == 1][:1]  # the A/A ratio's twin
+        cases += [case for case in cases if case.system == BASELINE and case.clients == 1][:1]  # the A/A ratio's twin
     yield from cases
     yield instrument(payload_bytes, alone, between)
 
@@ -172,7 +171,7 @@ def ranked(run: Run, among: Sequence[int]) -> list[int]:
 
 def others(run: Run, among: Sequence[int]) -> list[int]:
     """Choose the ranked cases of all systems but raw sockets."""
-    return [case for case in chosen(run, ranked) if case in among and run.case(case).system != FLOOR]
+    return [case for case in chosen(run, ranked) if case in among and run.case(case).system != BASELINE]
 
 
 def rpc_systems(run: Run, among: Sequence[int]) -> list[int]:
@@ -185,7 +184,7 @@ def extremes(run: Run, among: Sequence[int]) -> list[int]:
     return list(dict.fromkeys([*rpc_systems(run, among)[:1], *rpc_systems(run, among)[-1:]]))
 
 
-ALIKE, ONE_CLIENT, SOCKETS = ("transport", "placement"), {"clients": 1}, {"system": FLOOR}
+ALIKE, ONE_CLIENT, SOCKETS = ("transport", "placement"), {"clients": 1}, {"system": BASELINE}
 over_sockets = Contrast(P50, of=others, over=SOCKETS, by=ALIKE, where=ONE_CLIENT)
 added = Contrast(P50, of=rpc_systems, over=SOCKETS, by=ALIKE, where=ONE_CLIENT)
 gain = Contrast(RATE, of={"clients": 2}, over=ONE_CLIENT, by=("system", *ALIKE))
@@ -215,7 +214,7 @@ def group_of(run: Run, case: int) -> str:
 def baseline_of(run: Run, case: int) -> int | None:
     """Return raw sockets' case over a case's transport and under its placement, or None if it was not measured."""
     of = run.case(case)
-    return run.whole.first(system=FLOOR, clients=1, transport=of.transport, placement=of.placement)
+    return run.whole.first(system=BASELINE, clients=1, transport=of.transport, placement=of.placement)
 
 
 @once
@@ -266,7 +265,7 @@ def layers(run: Run, axes: Axes) -> None:
 def above(run: Run, case: int) -> str:
     """Return the ratio of a case's median RTT to that of raw sockets over the same transport, if it was measured."""
     base = baseline_of(run, case)
-    if run.case(case).system == FLOOR:
+    if run.case(case).system == BASELINE:
         return "  baseline"
     return (
         f"  (no baseline over {run.case(case).transport})"
@@ -283,7 +282,7 @@ def distribution(run: Run, axes: Axes) -> None:
     ])  # fmt: skip
     if groups(run):
         name_systems(run, axes)
-    axes.set_title(f"Distribution of the RTT, one client{of_first_size(run)}")
+    axes.set_title("Distribution of the RTT, one client")
 
 
 def two_clients(run: Run, axes: Axes) -> None:

@@ -12,9 +12,9 @@ from bench.grammar.quantities import CPU, P50
 from bench.grammar.sweep import Bytes, Systems, as_sweep
 from bench.grammar.table import Table
 from bench.measurement.validation.amount import InTurns
-from bench.measurement.validation.cases import FLOOR, transports
+from bench.measurement.validation.cases import transports
 from bench.plan import placement
-from bench.plan.case import Case
+from bench.plan.case import BASELINE, Case
 from bench.run.frames import Run
 
 TITLE = "How does CPU placement change the round-trip time?"
@@ -28,7 +28,7 @@ def sweep(
     """Yield the round trips of some systems, and of raw sockets, under each placement."""
     if reason := placement.why_not():
         raise UsageError(f"placements cannot be compared: {reason}; draw the reference run: -p source reference")
-    for name in dict.fromkeys([*system, FLOOR]):
+    for name in dict.fromkeys([*system, BASELINE]):
         for by in transports(name, transport, ""):
             yield from (Case(name, by, payload_bytes, placement=where) for where in placement.PLACEMENTS)
 

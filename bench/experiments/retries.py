@@ -24,7 +24,7 @@ from bench.grammar.axes import (
     write_beside,
 )
 from bench.grammar.sweep import Bytes, Rate, as_sweep
-from bench.grammar.table import with_ends
+from bench.grammar.table import as_table, with_ends
 from bench.measurement.validation.amount import Placed
 from bench.measurement.validation.cases import one_transport
 from bench.measurement.validation.oracle_options import oracle_server
@@ -212,18 +212,16 @@ panels = {
 }
 
 
-def predicted(run: Run) -> pd.DataFrame:
-    """Return for each policy the utilization if all its attempts are made, and how many starts recovered."""
-    rows = [
-        {
+@as_table("policy")
+def predicted(run: Run) -> Iterator[dict[str, str]]:
+    """Yield for each policy the utilization if all its attempts are made, and how many starts recovered."""
+    for of in outcomes(run):
+        yield {
             "policy": of.name,
             "attempts per request at most, in the long run": f"{of.most_attempts:g}",
             "utilization if all are made": percent(utilization(run, of.most_attempts)),
             "in time again within the window": f"{of.recovered} of {of.frozen} starts",
         }
-        for of in outcomes(run)
-    ]
-    return pd.DataFrame(rows).set_index("policy")
 
 
 COLUMNS: dict[str, tuple[str, Text]] = {
@@ -238,13 +236,11 @@ COLUMNS: dict[str, tuple[str, Text]] = {
 }
 
 
-def results(run: Run) -> pd.DataFrame:
-    """Return for each policy attempts, goodput, deadlines met, recovery and the server's work; range over starts."""
-    rows = {
-        of.name: {title: _ranged(getattr(of, name), text) for title, (name, text) in COLUMNS.items()}
-        for of in outcomes(run)
-    }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("policy")
+@as_table("policy")
+def results(run: Run) -> Iterator[dict[str, str]]:
+    """Yield for each policy attempts, goodput, deadlines met, recovery and the server's work; range over starts."""
+    for of in outcomes(run):
+        yield {"policy": of.name} | {title: _ranged(getattr(of, name), text) for title, (name, text) in COLUMNS.items()}
 
 
 def _ranged(values: "pd.Series[float]", text: Text) -> str:

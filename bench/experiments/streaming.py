@@ -38,8 +38,7 @@ from bench.grammar.axes import (
     RangeRow,
     band,
     cpu_bars,
-    draw_line,
-    ends_of,
+    draw_spreads,
     interval_row,
     log_axis,
     look,
@@ -62,7 +61,7 @@ from bench.plan.case import MOST_STREAMS, Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run, number_of, numbered
 from bench.run.reply_streams import FIRST, LOAD, column
-from bench.stats.intervals import paired_shift
+from bench.stats.intervals import Interval, paired_shift
 from bench.text import counted, duration, listed, quantity
 
 TITLE = "When does the first reply of a stream arrive, and how evenly do the others follow?"
@@ -299,15 +298,21 @@ def gaps(run: Run, axes: Axes) -> None:
     return None
 
 
+def by_streams(run: Run, axes: Axes, cases: pd.DataFrame, name: str, words: str = "", line: str = "-") -> None:
+    """Draw a quantity of each system against the number of streams at once."""
+    for system, unordered in cases.groupby("system", sort=False):
+        rows = unordered.sort_values("callers")
+        spreads = [run.over_starts(case, name) for case, _ in numbered(rows)]
+        draw_spreads(axes, rows["callers"], spreads, look_of(run, system), f"{system}{words}", line)
+
+
 def gaps_of_services(run: Run, axes: Axes) -> None:
     """Draw the gaps between messages of users' services, median and p99, against the number of streams at once."""
     cases = services(run)
     if cases.empty:
         return say_why_empty(axes, "no paced streams in this run")
-    for system, rows in cases.groupby("system", sort=False):
-        for name, line, words in ((GAP, "-", "median"), (LARGE_GAP, "--", "p99")):
-            drawn = look_of(run, system)
-            draw_line(run, axes, rows.sort_values("callers"), "callers", name, drawn, f"{system}, {words}", line)
+    for name, line, words in ((GAP, "-", ", median"), (LARGE_GAP, "--", ", p99")):
+        by_streams(run, axes, cases, name, words, line)
     streams_axis(run, axes, cases)
     axes.set_ylabel("gap between two messages")
     axes.set_title("Gaps between messages (band: range over starts)")
@@ -316,8 +321,7 @@ def gaps_of_services(run: Run, axes: Axes) -> None:
 
 def rates_of_services(run: Run, axes: Axes) -> None:
     """Draw the messages per second of users' services against the number of streams at once."""
-    for system, rows in services(run).groupby("system", sort=False):
-        draw_line(run, axes, rows.sort_values("callers"), "callers", RATE, look_of(run, system), str(system))
+    by_streams(run, axes, services(run), RATE)
     streams_axis(run, axes, services(run))
     log_axis(axes.yaxis, quantity)
     axes.set_ylabel("messages per second")
@@ -346,7 +350,7 @@ def late(run: Run, axes: Axes) -> None:
             (-0.17, of.pacing, PACING, "server's timer: due until handed over"),
             (0.17, of.transit, TRANSIT, "transit: handed over until received"),
         ):
-            interval_row(axes, y + dy, (median, median, p90), drawn, label=label)
+            interval_row(axes, y + dy, Interval(median, median, p90), drawn, label=label)
         write_beside(axes, y, f"{duration(of.pacing[0])} + {duration(of.transit[0])}")
     log_axis(axes.xaxis)
     name_rows(axes, rows["system"])
@@ -397,7 +401,7 @@ def origin(run: Run, axes: Axes) -> None:
     for change, name, of in ratios:
         place = list(QUANTITIES).index(name)
         y, words = changes.index(change) + 0.24 * (place - 1), ratio_text(of.interval)
-        interval_row(axes, y, ends_of(of.interval), look(place), words, QUANTITIES[name])
+        interval_row(axes, y, of.interval, look(place), words, QUANTITIES[name])
     ratio_axis(axes)
     name_rows(axes, changes)
     axes.set_xlabel("ratio after / before the change; bar: 95 % CI")

@@ -35,7 +35,6 @@ from bench.grammar.axes import (
     SYSTEM_COLOURS,
     Look,
     band,
-    ends_of,
     interval_row,
     log_axis,
     looks,
@@ -145,10 +144,10 @@ claims = (
 
 def by_size(run: Run, axes: Axes) -> None:
     """Draw the median RTT on an open connection with encryption, divided by that without, against the payload."""
-    ratios = {of.other: ends_of(of.interval) for of in calling.ratios(run)}
+    ratios = {of.other: of.interval for of in calling.ratios(run)}
     for _, cases in alike(run, list(ratios), WAY):
         (colour, marker), sizes = looks(run)[cases[0]], [run.case(case).payload_bytes for case in cases]
-        middle, low, high = np.array([ratios[case] for case in cases]).T
+        middle, low, high = ([getattr(ratios[case], end) for case in cases] for end in ("middle", "low", "high"))
         axes.plot(sizes, middle, marker=marker, ms=6, lw=1.8, color=colour, label=way(run, cases[0]))
         band(axes, sizes, low, high, colour)
     axes.axhline(1, color="black", lw=1, zorder=0.9)
@@ -187,11 +186,11 @@ def _cost(axes: Axes, y: float, cost: Interval, drawn: Look, label: str, left_us
     """Draw an added time with its interval; one that is not distinguishable from 0 as what it is at most."""
     middle, low, high = cost.middle, *np.nan_to_num((cost.low, cost.high), nan=cost.middle)
     if low > 0:
-        interval_row(axes, y, (middle, low, high), drawn, label=label)
+        interval_row(axes, y, Interval(middle, low, high), drawn, label=label)
         words = duration(middle)
     else:
         axes.plot([], [], "<", ms=6, color=GREY, label="interval contains 0")
-        interval_row(axes, y, (1.15 * left_us, left_us, max(high, left_us)), Look(drawn.colour, "<"))
+        interval_row(axes, y, Interval(1.15 * left_us, left_us, max(high, left_us)), Look(drawn.colour, "<"))
         words = f"at most {duration(high)}" if high > 0 else "nothing is added"
     axes.annotate(words, (max(high, left_us), y), (7, 0), textcoords="offset points", va="center", fontsize=SMALL)
 

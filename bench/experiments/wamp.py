@@ -30,11 +30,12 @@ from bench.grammar import (
     per_start,
 )
 from bench.grammar.axes import GREY, SYSTEM_COLOURS, RangeRow, log_axis, name_rows, range_rows, say_why_empty
+from bench.grammar.quantities import signed
 from bench.grammar.sweep import Bytes, Flag, as_sweep
+from bench.grammar.table import as_table
 from bench.measurement.validation.amount import Placed
-from bench.measurement.validation.cases import FLOOR
 from bench.plan import parameters
-from bench.plan.case import Case
+from bench.plan.case import BASELINE, Case
 from bench.run.frames import ROLES, Run, once
 from bench.text import duration, in_bytes, quantity
 
@@ -62,7 +63,7 @@ def sweep(
     for by, frame, text in itertools.product(ways, framings, serializers):
         options = {"framing": frame, "serializer": text}
         yield Case(ROUTED, by, payload_bytes, options, where, fresh_router=fresh_router)
-    yield from (Case(name, by, payload_bytes, placement=where) for name in (FLOOR, "zeromq") for by in ways)
+    yield from (Case(name, by, payload_bytes, placement=where) for name in (BASELINE, "zeromq") for by in ways)
 
 
 def fastest(run: Run, among: Sequence[int]) -> list[int]:
@@ -84,11 +85,6 @@ def origins_effects(run: Run) -> list[Effect]:
     return [effect for effect in effects(run) if effect.level in SECOND.values()]
 
 
-def signed(us: float, *, like: float | None = None) -> str:
-    """Return a difference of times in words, with its sign."""
-    return f"{'+' if us > 0 else '−'}{duration(abs(us), like=None if like is None else abs(like))}"
-
-
 def added(run: Run) -> list[Estimate]:
     """Return what each of the origin's three changes adds to the median RTT, averaged over the other factors."""
     changes = {f"{of.level} instead of {of.against}": of for of in origins_effects(run)}
@@ -105,7 +101,7 @@ def websocket_beyond(run: Run) -> list[Estimate]:
 
 
 combined = Contrast(P50, of={"system": ROUTED, **SECOND}, over={"system": ROUTED, **FIRST})
-over_sockets = Contrast(P50, of={"system": ROUTED}, over={"system": FLOOR}, where=fastest)
+over_sockets = Contrast(P50, of={"system": ROUTED}, over={"system": BASELINE}, where=fastest)
 over_zeromq = Contrast(P50, of={"system": ROUTED}, over={"system": "zeromq"}, where=fastest)
 
 contrasts = (combined, over_sockets, over_zeromq)
@@ -162,41 +158,35 @@ panels = {
 }
 
 
-def effects_table(run: Run) -> pd.DataFrame:
-    """Return one row for each effect on the median RTT: in us, as a factor, and of the origin's three as a share."""
+@as_table("effect")
+def effects_table(run: Run) -> Iterator[dict[str, str]]:
+    """Yield each effect on the median RTT: in us, as a factor, and of the origin's three as a share."""
     positive = {of.level: max(0.0, of.interval.middle) for of in origins_effects(run)}
-    rows = [
-        {
+    for of in sorted(effects(run), key=lambda of: -abs(of.interval.middle)):
+        share = positive.get(of.level)
+        yield {
             "effect": f"{of.factor}: {of.level} instead of {of.against}",
             "added to the median RTT": str(of_interval("", of.interval, signed)),
             "ratio": quantity(of.ratio),
             "distinguishable from zero": "yes" if of.is_certain else "no",
-            "share of the origin's three": f"{positive[of.level] / sum(positive.values()):.0%}"
-            if positive.get(of.level)
-            else "",
+            "share of the origin's three": f"{share / sum(positive.values()):.0%}" if share else "",
         }
-        for of in sorted(effects(run), key=lambda of: -abs(of.interval.middle))
-    ]
-    return pd.DataFrame(rows).set_index("effect") if rows else pd.DataFrame()
 
 
-def processes(run: Run) -> pd.DataFrame:
-    """Return CPU load and memory by role in the two cases that repeat the origin, with the values of its monitor."""
-    rows = [
-        {
-            "case": run.labels[case],
-            "role": role,
-            "CPU load [% of one CPU]": over_starts(run, case, f"{role}_cpu_percent").words("{:.1f}".format),
-            "CPU/call": over_starts(run, case, f"{role}_cpu_us_per_call").words(duration),
-            "memory": over_starts(run, case, f"{role}_rss_bytes").words(in_bytes),
-            "origin, 2016": "{} %, {} MB".format(
-                *(" to ".join(f"{end:g}" for end in dict.fromkeys(ends)) for ends in WAMP_PROCESSES[role])
-            ),
-        }
-        for case, role in itertools.product(published.wamp_replicas(run).values(), ROLES)
-        if len(per_start(run, case, f"{role}_cpu_percent"))
-    ]
-    return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+@as_table("case")
+def processes(run: Run) -> Iterator[dict[str, str]]:
+    """Yield CPU load and memory by role in the two cases that repeat the origin, with the values of its monitor."""
+    for case, role in itertools.product(published.wamp_replicas(run).values(), ROLES):
+        if len(per_start(run, case, f"{role}_cpu_percent")):
+            cpu, memory = (" to ".join(f"{end:g}" for end in dict.fromkeys(ends)) for ends in WAMP_PROCESSES[role])
+            yield {
+                "case": run.labels[case],
+                "role": role,
+                "CPU load [% of one CPU]": over_starts(run, case, f"{role}_cpu_percent").words("{:.1f}".format),
+                "CPU/call": over_starts(run, case, f"{role}_cpu_us_per_call").words(duration),
+                "memory": over_starts(run, case, f"{role}_rss_bytes").words(in_bytes),
+                "origin, 2016": f"{cpu} %, {memory} MB",
+            }
 
 
 def routers_share(run: Run, case: int) -> str:

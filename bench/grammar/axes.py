@@ -22,7 +22,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 from bench import stats
 from bench.analysis.quantiles import CALLS, Quantile, crossed, of_all_calls, quantile
 from bench.analysis.resources import cpu_over_starts, total_cpu
-from bench.run.frames import Run, number_of, numbered
+from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
 from bench.text import duration, in_bytes, listed, plain, ratio_ends
 
@@ -210,23 +210,6 @@ def looks(run: Run) -> dict[int, Look]:
     }
 
 
-def lines(run: Run, axes: Axes, cases: pd.DataFrame, x: str, y: str) -> None:
-    """Draw one line for each system and transport, with the range over starts as a band."""
-    for (system, transport), rows in cases.groupby(["system", "transport"], sort=False):
-        drawn = looks(run)[rows.index[0]]
-        draw_line(run, axes, rows.sort_values(x), x, y, drawn, f"{system} {transport}", LINE_STYLES[str(transport)])
-
-
-def draw_line(
-    run: Run, axes: Axes, rows: pd.DataFrame, x: str, y: str, drawn: Look, label: str, line: str = "-"
-) -> None:
-    """Draw a column of ``Run.cases`` against another, as ``draw_spreads`` does."""
-    levels = [run.over_starts(number_of(case), y).levels if y in run.starts else None for case in rows.index]
-    ends = zip(rows[y], rows[f"{y}_low"], rows[f"{y}_high"], levels, strict=True)
-    spreads = [stats.Spread(*of) for of in ends]
-    draw_spreads(axes, rows[x], spreads, drawn, label, line)
-
-
 def draw_spreads(
     axes: Axes, x: Iterable[float], spreads: Sequence[stats.Spread], drawn: Look, label: str, line: str = "-"
 ) -> None:
@@ -344,30 +327,15 @@ def range_row(axes: Axes, y: float, row: RangeRow, text: Callable[[float], str] 
         write_beside(axes, y, (row.words or of.values(text)) + row.more)
 
 
-def median_rows(axes: Axes, rows: Iterable[RangeRow]) -> None:
-    """Draw rows of the median RTT of each start, in us, on a logarithmic axis."""
-    range_rows(axes, rows)
-    log_axis(axes.xaxis)
-    axes.set_xlabel("median RTT of each start; bar: their range, line: their median, or the two middle starts")
-    axes.set_title("Median RTT of each start")
-
-
-def interval_row(axes: Axes, y: float, ends: Any, drawn: Look, words: str = "", label: str | None = None) -> None:
-    """Draw an estimate as a marker and its interval as a bar, with words beside them.
-
-    ends: (estimate, low, high), or a spread; an interval that is not known is NaN, and has no bar.
-    """
-    middle, low, high = ends[:3]
-    at = ends.medians if isinstance(ends, stats.Spread) else (middle,)
-    axes.plot([low, high], [y, y], color=drawn.colour, lw=5, alpha=0.35, solid_capstyle="butt")
+def interval_row(
+    axes: Axes, y: float, of: Interval | stats.Spread, drawn: Look, words: str = "", label: str | None = None
+) -> None:
+    """Draw an estimate as a marker and its interval as a bar, with words beside them; NaN ends have no bar."""
+    at = of.medians if isinstance(of, stats.Spread) else (of.middle,)
+    axes.plot([of.low, of.high], [y, y], color=drawn.colour, lw=5, alpha=0.35, solid_capstyle="butt")
     axes.plot(at, [y] * len(at), drawn.marker, ls="", ms=6.5, color=drawn.colour, label=label)
     if words:
         write_beside(axes, y, words)
-
-
-def ends_of(interval: Interval) -> tuple[float, float, float]:
-    """Return (estimate, low, high)."""
-    return interval.middle, interval.low, interval.high
 
 
 def name_rows(axes: Axes, names: Iterable[str], fontsize: float | None = None) -> None:
@@ -392,7 +360,7 @@ def ratio_text(ratio: Interval) -> str:
     """Return a ratio of two cases with its interval, where it has one: "× 1.53 [1.40, 1.66]"."""
     if math.isnan(ratio.middle):
         return ""
-    middle, low, high = ratio_ends(*ends_of(ratio))
+    middle, low, high = ratio_ends(ratio.middle, ratio.low, ratio.high)
     return f"× {middle}" if math.isnan(ratio.low) else f"× {middle} [{low}, {high}]"
 
 
@@ -601,9 +569,3 @@ def _role_markers(axes: Axes, y: float, spent: dict[str, float], total_us: float
         if spent[role] > 0:
             axes.plot(spent[role], y + dy, ROLE_MARKERS[role], ls="", ms=4.5, color=ROLE_COLOURS[role], label=role)
     axes.plot(total_us, y, "|", ls="", ms=12, mew=2, color="black")
-
-
-def of_first_size(run: Run) -> str:
-    """Return what a title says where panels show the first of several payload sizes: ", payload 100 B"."""
-    sizes = run.round_trips()["payload_bytes"]
-    return f", payload {in_bytes(sizes.iloc[0])}" if sizes.nunique() > 1 else ""

@@ -157,8 +157,8 @@ def beside_medians(run: Run, found: Iterable[Ratio]) -> str:
     if not others:
         return ""
     return (
-        f"The ratio of the two medians is outside the interval for {few(others)}: the ratios given are Hodges-Lehmann "
-        "medians of the blocks' ratios."
+        f"For {few(others)} one median divided by the other is outside this interval: the ratio is computed block by "
+        "block, so that changes of the machine's speed between blocks do not count."
     )
 
 

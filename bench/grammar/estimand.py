@@ -1,9 +1,11 @@
-"""Estimands: what a function estimates of a run that is no column of its starts, such as attempts per request."""
+"""Estimands: what is estimated of some cases: a quantity of theirs, or what a function of a run returns."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from bench.grammar.estimate import Estimate
+from bench.grammar.choose import Chooser, chosen
+from bench.grammar.estimate import Estimate, of_spread
+from bench.grammar.quantities import Quantity, over_starts, quantity_of
 from bench.run.frames import Run
 from bench.text import capitalized
 
@@ -21,5 +23,26 @@ class Estimand:
 
     def sentences(self, run: Run) -> list[str]:
         """Return a sentence for each estimate."""
-        words = capitalized(self.words)
-        return [f"{words} of {of.subject}: **{of.words}** ({of.ends})." for of in self(run)]
+        return _sentences(self.words, self(run))
+
+
+@dataclass(frozen=True)
+class Level:
+    """A quantity of some cases: the median over the starts of each, with their range."""
+
+    quantity: str | Quantity
+    of: Chooser = field(default_factory=dict)
+
+    def __call__(self, run: Run) -> list[Estimate]:
+        """Return the levels of a run as estimates."""
+        text = quantity_of(self.quantity).text
+        levels = {case: over_starts(run, case, self.quantity) for case in chosen(run, self.of)}
+        return [of_spread(run.labels[case], of, text, (case,)) for case, of in levels.items() if of.middle == of.middle]
+
+    def sentences(self, run: Run) -> list[str]:
+        """Return a sentence for each level."""
+        return _sentences(quantity_of(self.quantity).words, self(run))
+
+
+def _sentences(words: str, estimates: Sequence[Estimate]) -> list[str]:
+    return [f"{capitalized(words)} of {of.subject}: **{of.words}** ({of.ends})." for of in estimates]

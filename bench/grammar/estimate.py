@@ -24,11 +24,6 @@ class Estimate:
     def __str__(self) -> str:
         return f"{self.words} ({self.ends})"
 
-    @property
-    def sentence(self) -> str:
-        """The estimate in a sentence."""
-        return f"{self.subject}: **{self.words}** ({self.ends})."
-
 
 def of_interval(subject: str, interval: Interval, text: Text, cases: tuple[int, ...] = ()) -> Estimate:
     """Return an estimate with its confidence interval in the unit that suits it."""

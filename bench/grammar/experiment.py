@@ -1,16 +1,16 @@
 """An experiment: the module of a notebook's stem in ``bench.experiments``, and what it says in the words of this room.
 
 Such a module has a ``TITLE``, a ``sweep``, ``panels`` by name (those of the figure first), the ``contrasts`` that it
-reports, and what it needs of: ``answer`` (what answers its question: contrasts, levels, or functions of a run that
-return estimates), ``claims``, ``tables`` by name, ``lines`` (results in the form of an origin), and functions of a run:
-``title``, ``height`` (inches that its figure is taller than usual), ``evidence`` (how many starts its conclusions rest
-on), ``why_not`` (of its parameters: why this machine can measure nothing of what they ask for).
+reports, and what it needs of: ``answer`` (what answers its question: contrasts, levels, estimands), ``claims``,
+``tables`` by name, and functions of a run: ``lines`` (results in the form of an origin), ``title``, ``height`` (inches
+that its figure is taller than usual), ``evidence`` (how many starts its conclusions rest on). ``why_not`` returns of
+its parameters why this machine can measure nothing of what they ask for, or None.
 """
 
 import functools
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import ModuleType
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import pandas as pd
@@ -28,28 +28,26 @@ from bench.text import paragraphs
 
 OF_A_RUN = {"source": "measure", "resume": False, "budget_s": None, "predictions": "off"}  # besides those of the plan
 IN_FIGURE = 4  # panels
+NAMES = {"question": "TITLE", "estimands": "answer"}  # of fields, in modules
 
 
+@dataclass(frozen=True)
 class Experiment:
-    """What a notebook measures, shows and says."""
+    """What a notebook measures, shows and says; the fields are what its module defines."""
 
-    def __init__(self, name: str, module: ModuleType) -> None:
-        self.name = name
-        self._module = module
-
-    def _said(self, name: str, otherwise: Any) -> Any:
-        return getattr(self._module, name, otherwise)
-
-    @property
-    def sweep(self) -> Sweep:
-        """The sweep."""
-        sweep: Sweep = self._module.sweep
-        return sweep
-
-    @property
-    def claims(self) -> tuple[Claim, ...]:
-        """The claims that a run tests."""
-        return tuple(self._said("claims", ()))
+    name: str
+    question: str
+    sweep: Sweep
+    panels: Mapping[str, Callable[..., object]]
+    claims: Sequence[Claim] = ()
+    contrasts: Sequence[Contrast] = ()
+    estimands: Sequence[Any] = ()
+    tables: Mapping[str, Callable[[Run], pd.DataFrame]] = field(default_factory=dict)
+    lines: Callable[[Run], str] | None = None
+    why_not: Callable[..., str | None] = lambda **asked: None
+    height: Callable[[Run], float] = lambda run: 0.0
+    title: Callable[[Run], str] | None = None
+    evidence: Callable[[Run], int] = lambda run: int(run.cases["starts"].min())
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -61,36 +59,14 @@ class Experiment:
         refuse_unknown(self.name, given, self.sweep.parameters)
         return self.sweep.plan(self.name, given)
 
-    def why_not(self, **given: Any) -> str | None:
-        """Return why this machine can measure nothing of what parameters ask for, None if it can."""
-        reason: str | None = self._said("why_not", lambda **asked: None)(**given)
-        return reason
-
-    def title(self, run: Run | None = None) -> str:
-        """Return the title of its figure, of a run if that changes it."""
-        title = self._said("title", None)
-        return str(title(run) if title and run is not None else self._module.TITLE)
-
-    def height(self, run: Run) -> float:
-        """Return how many inches its figure is taller than usual."""
-        return float(self._said("height", lambda run: 0.0)(run))
-
-    @property
-    def panels(self) -> Mapping[str, Callable[..., object]]:
-        """All panels by name."""
-        panels: Mapping[str, Callable[..., object]] = self._module.panels
-        return panels
+    def title_of(self, run: Run) -> str:
+        """Return the title of a run's figure."""
+        return self.title(run) if self.title else self.question
 
     @property
     def figure(self) -> list[Callable[..., object]]:
         """The panels of its figure."""
         return list(self.panels.values())[:IN_FIGURE]
-
-    @property
-    def tables(self) -> Mapping[str, Callable[[Run], pd.DataFrame]]:
-        """Its own tables by name."""
-        tables: Mapping[str, Callable[[Run], pd.DataFrame]] = self._said("tables", {})
-        return tables
 
     def table(self, run: Run, name: str) -> pd.DataFrame:
         """Return one of its tables; without rows if the run lacks what is in it: replies, or starts."""
@@ -101,22 +77,15 @@ class Experiment:
                 raise
             return pd.DataFrame()
 
-    @property
-    def lines(self) -> Callable[[Run], str] | None:
-        """The function that returns its results in the form of an origin, if it has one."""
-        lines: Callable[[Run], str] | None = self._said("lines", None)
-        return lines
-
     def ratios(self, run: Run) -> list[Ratio]:
         """Return the ratios of two cases that it reports, each once."""
-        contrasts: tuple[Contrast, ...] = self._said("contrasts", ())
-        return list(dict.fromkeys(ratio for contrast in contrasts for ratio in contrast.ratios(run)))
+        return list(dict.fromkeys(ratio for contrast in self.contrasts for ratio in contrast.ratios(run)))
 
     def why_no_conclusion(self, run: Run) -> str:
         """Return why a run carries no conclusion: a check is INVALID, or a case has too few starts; "" if it does."""
         if invalid := [outcome for outcome in checks.check(run) if outcome.verdict == trust_card.INVALID]:
             return f"**No conclusion.** {invalid[0].found}: {invalid[0].advice}."
-        fewest = self._said("evidence", lambda run: int(run.cases["starts"].min()))(run)
+        fewest = self.evidence(run)
         if fewest < stats.LEAST_STARTS:
             return f"**No conclusion** from {fewest} starts; {stats.LEAST_STARTS} are needed (profile `class`)."
         return ""
@@ -139,18 +108,12 @@ class Experiment:
         """
         if reason := self.why_no_conclusion(run):
             return reason
-        estimands = estimands or self._said("answer", ())
-        said = [sentence for estimand in estimands for sentence in _sentences(estimand, run)]
+        estimands = estimands or self.estimands
+        said = [sentence for estimand in estimands for sentence in estimand.sentences(run)]
         text = "\n".join(f"- {sentence}" for sentence in said) if len(said) > 1 else paragraphs(*said)
         cases = {case for estimand in estimands for of in estimand(run) for case in of.cases}
         ratios = [ratio for of in estimands if isinstance(of, Contrast) for ratio in of.ratios(run)]
         return paragraphs(text, *(two_levels.sentence(run, case, ratios) for case in sorted(cases)))
-
-
-def _sentences(estimand: Any, run: Run) -> list[str]:
-    """Return a sentence for each estimate of a contrast, of a level, or of a function of a run."""
-    own = getattr(estimand, "sentences", None)
-    return list(own(run)) if own else [of.sentence for of in estimand(run)]
 
 
 def refuse_unknown(notebook: str, names: Iterable[str], known: Iterable[str]) -> None:
@@ -170,8 +133,9 @@ def experiment(notebook: str) -> Experiment:
     """Return the experiment of a notebook; DataError if this version has none of that name."""
     if not exists(notebook):
         raise DataError(f"there is no notebook {notebook!r} in this version: update Roundtrip, or measure anew")
-    module = importlib.import_module(f"bench.experiments.{notebook}")
-    return Experiment(notebook, module)
+    module = vars(importlib.import_module(f"bench.experiments.{notebook}"))
+    names = {of.name: NAMES.get(of.name, of.name) for of in fields(Experiment)}
+    return Experiment(notebook, **{own: module[name] for own, name in names.items() if name in module})
 
 
 def of_run(run: Run) -> Experiment:

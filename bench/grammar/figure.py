@@ -25,7 +25,7 @@ from bench.text import counted, listed, unmarked
 
 def alt_text(run: Run, drawn: Figure | None = None) -> str:
     """Return a title and the run's answer, for readers who cannot see a figure; the panel's title of a drawn one."""
-    title = title_of(run)
+    title = of_run(run).title_of(run)
     if drawn is not None:
         title = " ".join(drawn.axes[0].get_title(loc="left").split()) + ":"
     return f"{title} {first_sentence(of_run(run).answer(run))}"
@@ -37,20 +37,10 @@ def first_sentence(markdown: str) -> str:
     return line if line.endswith(".") else f"{line}."
 
 
-def title_of(run: Run) -> str:
-    """Return the title of a run's figure."""
-    return of_run(run).title(run)
-
-
-def taller(run: Run) -> float:
-    """Return how many inches a run's figure is taller than usual."""
-    return of_run(run).height(run)
-
-
 def panel(run: Run, name: str) -> Figure:
     """Return a figure that shows one panel, by its name in the experiment."""
     with style():
-        figure = Figure(figsize=(10, 4.2 + taller(run) / 2), layout="constrained")
+        figure = Figure(figsize=(10, 4.2 + of_run(run).height(run) / 2), layout="constrained")
         axes = figure.subplots()
         _draw(run, of_run(run).panels[name], axes)
         finish(axes)
@@ -59,8 +49,9 @@ def panel(run: Run, name: str) -> Figure:
 
 def whole(run: Run) -> Figure:
     """Return the notebook's figure: four panels, title and caption."""
-    draws = [partial(_draw, run, draw) for draw in of_run(run).figure]
-    return framed(sheet((14, 10.4 + taller(run)), 2, draws), title_of(run), caption(run))
+    shown = of_run(run)
+    draws = [partial(_draw, run, draw) for draw in shown.figure]
+    return framed(sheet((14, 10.4 + shown.height(run)), 2, draws), shown.title_of(run), caption(run))
 
 
 def _draw(run: Run, draw: Callable[[Run, Axes], object], axes: Axes) -> None:
@@ -166,7 +157,7 @@ def missing(run: Run) -> str:
 def provenance(run: Run) -> dict[str, str]:
     """Return what is written into a figure's metadata: which run, which data, which revision drew it from."""
     notebook, git = run.plan.notebook, run.manifest["git"]
-    return origin(notebook, experiment(notebook).title(), run.id, run.folder.data_hash(), git)
+    return origin(notebook, experiment(notebook).question, run.id, run.folder.data_hash(), git)
 
 
 def origin(notebook: str, title: str, run: str, data: str, git: dict[str, Any]) -> dict[str, str]:

@@ -22,7 +22,6 @@ from bench.grammar.axes import (
     distribution_of,
     draw_cdfs,
     draw_spreads,
-    ends_of,
     hollow,
     interval_row,
     label_axis,
@@ -245,7 +244,7 @@ class Ratios(Panel):
         if not ratios:
             return say_why_empty(axes, "this run has no such cases")
         for y, of in enumerate(ratios):
-            interval_row(axes, y, ends_of(of.interval), looks(run)[of.other], ratio_text(of.interval))
+            interval_row(axes, y, of.interval, looks(run)[of.other], ratio_text(of.interval))
         name_rows(axes, [self.label(run, of.other) for of in ratios])
         ratio_axis(axes)
         words = dict.fromkeys(quantity_of(of.name).words for of in ratios)

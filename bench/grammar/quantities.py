@@ -17,6 +17,11 @@ def two_decimals(value: float, *, like: float | None = None) -> str:
     return f"{value:,.2f}"
 
 
+def signed(us: float, *, like: float | None = None) -> str:
+    """Return a difference of times in us in words, with its sign."""
+    return f"{'+' if us > 0 else '−'}{duration(abs(us), like=None if like is None else abs(like))}"
+
+
 def whole(value: float, *, like: float | None = None) -> str:
     """Return a number without decimals."""
     return f"{value:,.0f}"

@@ -19,7 +19,7 @@ from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.measurement.validation import estimate
 from bench.measurement.validation.profiles import PROFILES
-from bench.plan.case import LEAST_ACHIEVED, Case
+from bench.plan.case import BASELINE, LEAST_ACHIEVED, Case
 from bench.plan.confirmation import USUAL, Rule
 from bench.plan.objective import Objective
 from bench.plan.plan import Plan
@@ -27,7 +27,6 @@ from bench.run import requests, start_record, stored
 from bench.run.folder import Folder
 from bench.run.start_record import StartRecord
 
-CONTROL = "sockets"  # the system of the control
 LONGEST_S = 10.0  # of a probe whose quantile needs many requests
 LEAST_SHARE = 1.3  # requests a probe is made for, of those that its quantile needs: arrivals are random
 Say = Callable[[str], None]
@@ -81,7 +80,7 @@ class Prober:
 
     def try_machine(self, rate: float) -> None:
         """Find out whether this machine can show the objective now: whether raw sockets at this rate meet it."""
-        case = replace(self._plan.cases[0], system=CONTROL, options={}, offered_per_s=rate)
+        case = replace(self._plan.cases[0], system=BASELINE, options={}, offered_per_s=rate)
         if case.arrivals == "recorded":  # of a service: the control's requests are not those, nor are their gaps
             case = replace(case, arrivals="poisson", callers=1)
 

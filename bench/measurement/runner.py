@@ -45,7 +45,7 @@ def run(
                 is_new = False
                 for part in parts:
                     if not done.issuperset(start for start, _ in part):
-                        (_together if len(part) > 1 else _one)(folder, plan, block, part, routers)
+                        _measure(folder, plan, block, part, routers)
                         is_new = True
                     for _, index in part:
                         progress(plan.cases[index])
@@ -114,35 +114,25 @@ def asked(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     )
 
 
-def _together(folder: Folder, plan: Plan, block: int, part: list[Numbered], routers: Routers) -> None:
-    """Measure the cases of a group that take turns and store them, or store which failed and why."""
-    cases = [plan.cases[index] for _, index in part]
+def _measure(folder: Folder, plan: Plan, block: int, part: list[Numbered], routers: Routers) -> None:
+    """Measure a start, or the cases of a group that take turns, and store them, or store which failed and why."""
+    cases, seeds = [plan.cases[index] for _, index in part], [plan.seed + start for start, _ in part]
+    takes_turns = len(part) > 1
     try:
-        records = slices.measure(plan, cases, block, [plan.seed + start for start, _ in part], routers)
-    except slices.ResidentFailedError as error:
-        raise _failed(folder, plan, *part[error.place], error) from error
-    for (start, index), case, measured in zip(part, cases, records, strict=True):
-        measured.ledger["turns_with"] = part[0][0]
-        folder.append(start, start_record.tables(start, block, index, case, measured))
-
-
-def _failed(folder: Folder, plan: Plan, start: int, index: int, error: SystemFailedError) -> SystemFailedError:
-    """Keep in the manifest why a start failed; return the error that says what is kept."""
-    folder.failed(start, index, error)
-    kept = f"{len(folder.done())} starts before it are kept in {folder.id}"
-    return SystemFailedError(f"{describe(plan.cases[index])}: {error} ({kept})")
-
-
-def _one(folder: Folder, plan: Plan, block: int, part: list[Numbered], routers: Routers) -> None:
-    """Measure one start and store it, or store why it failed."""
-    ((start, index),) = part
-    case = plan.cases[index]
-    try:
-        measured = measure(case, plan.window_s, plan.seed + start, routers)
+        if takes_turns:
+            records = slices.measure(plan, cases, block, seeds, routers)
+        else:
+            records = [measure(cases[0], plan.window_s, seeds[0], routers)]
     except SystemFailedError as error:
-        raise _failed(folder, plan, start, index, error) from error
-    keep_machines(folder, routers.hosts(case).records)
-    folder.append(start, start_record.tables(start, block, index, case, measured))
+        start, index = part[error.place if isinstance(error, slices.ResidentFailedError) else 0]
+        folder.failed(start, index, error)
+        kept = f"{len(folder.done())} starts before it are kept in {folder.id}"
+        raise SystemFailedError(f"{describe(plan.cases[index])}: {error} ({kept})") from error
+    keep_machines(folder, routers.hosts(cases[0]).records)
+    for (start, index), case, measured in zip(part, cases, records, strict=True):
+        if takes_turns:
+            measured.ledger["turns_with"] = part[0][0]
+        folder.append(start, start_record.tables(start, block, index, case, measured))
 
 
 def keep_machines(folder: Folder, records: Mapping[str, Any]) -> None:

@@ -40,11 +40,9 @@ from bench.plan.slicing import WARM_UP, Turn
 from bench.process import cpu_clocks
 from bench.process.child_process import ChildHandle, collect, stop_all
 from bench.process.meters import LoadMeter
-from bench.process.spec import Done, GoOn, Paused, Traced
+from bench.process.spec import Done, GoOn, Paused, Traced, Used
 from bench.run.start_record import StartRecord, Times
 from bench.stats.clock_offsets import ClockReading
-
-USED = ("client_cpu_ns", "server_cpu_ns", "voluntary_switches", "involuntary_switches", "gc_collections")
 
 
 class ResidentFailedError(SystemFailedError):
@@ -173,7 +171,7 @@ class Resident:
         """Return the last report of each client with the resource use of all slices."""
         by_client = zip(*self.reports, strict=True)
         return tuple(
-            Done(**vars(reports[-1]) | {name: summed(reports, name) for name in USED}) for reports in by_client
+            Done(**vars(reports[-1]) | {name: summed(reports, name) for name in Used._fields}) for reports in by_client
         )
 
 

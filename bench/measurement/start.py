@@ -37,6 +37,7 @@ from bench.plan import credentials, placement
 from bench.plan.case import WHOLE, Case
 from bench.process.channel import Count, Counted, Listening
 from bench.process.child_process import END_S, ChildHandle, collect, stop_all
+from bench.process.meters import pin_processes
 from bench.process.spec import (
     Arrived,
     ClientSpec,
@@ -58,7 +59,6 @@ READY_S = 15.0  # until a server listens and its clients have made a verified ca
 CONNECTION_S = 0.002  # more for each of many connections
 READY_MORE_S = 2.0  # than a service has, so that its own error is the one that is shown
 WARM_UP_CALL_S = 0.01  # for each request that warms a service up
-TARGET_S = 5.0  # the same, for a server that is said to be running
 PATIENCE_S = 10.0  # after the window's end, for calls under way and for samples to arrive
 ROLES = ("server_", "router_", "controller_")
 KINDS = {"server", "router", "controller"}  # of processes that a server announces
@@ -229,23 +229,18 @@ class Start:
     def spawn(self, children: list[ChildHandle]) -> Spawned:
         """Start all processes side by side, and append each to ``children``; clients wait for the server's address."""
         asked_s = time.perf_counter()
-        places = self._places()
+        places = placement.Placement(None, (None,) * self.case.processes)  # other machines choose themselves
+        if self.hosts.is_here:
+            places = placement.assign(self.case.placement, self.case.clients, self.router is not None)
         server = () if self.is_inside or self.case.target is not None else (self._server(places),)
         children += server
-        if self.router:
+        if self.router and self.hosts.is_here:
             for pids in self.router.pids.values():
-                self.hosts.server.move(pids, places.router)
+                pin_processes(pids, places.router)
         for number in range(self.case.processes):
             children.append(self._client(places, number))
         behind = (self.router.child,) if self.router else ()  # outlives this start
         return Spawned(asked_s, places, server, tuple(children[len(server) :]), (*server, *behind))
-
-    def _places(self) -> placement.Placement:
-        """Return the CPUs of all processes, each on its own host."""
-        case, has_router = self.case, self.router is not None
-        if self.hosts.is_here:
-            return self.hosts.server.place(case.placement, case.clients, has_router)
-        return placement.Placement(None, (None,) * case.processes)
 
     def _server(self, places: placement.Placement) -> ChildHandle:
         case, host = self.case, self.hosts.server
@@ -288,7 +283,7 @@ class Start:
         if not self.is_inside:
             for client in spawned.clients:
                 client.send(Connect(address=address, **self._metered_by_client(spawned)))
-        patience_s = (TARGET_S if self.case.target else READY_S) + 0.2 * len(spawned.clients)
+        patience_s = READY_S + 0.2 * len(spawned.clients)
         is_stream = self.case.load == "reply_stream"
         patience_s += systems.timeout_s(self.case.system) * (-(-self.case.callers // AT_ONCE) if is_stream else 1)
         if is_stream:

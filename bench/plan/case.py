@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from bench.plan import credentials
 
+BASELINE = "sockets"  # the system that others are compared with
 MOST_BYTES = 128 * 1024 * 1024
 MOST_CLIENTS = 256
 MOST_CONNECTIONS = 10_000  # callers of closed and open loads that are no threads or tasks of this process

@@ -19,7 +19,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 from msgspec import Struct
 
-from bench.errors import SystemFileError
+from bench.errors import SystemFileError, reason_of
 from bench.plan import documents, http_parts
 
 MOST_BYTES = 100_000_000
@@ -114,9 +114,7 @@ def read(file: str) -> Recording:
     try:
         return _read(file, os.stat(file).st_mtime_ns)  # noqa: PTH116
     except (OSError, ValueError) as reason:
-        raise SystemFileError(
-            f"{file}: {getattr(reason, 'strerror', None) or reason}: correct the recording"
-        ) from reason
+        raise SystemFileError(f"{file}: {reason_of(reason)}: correct the recording") from reason
 
 
 @functools.cache

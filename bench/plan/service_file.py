@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bench.contract import Address
-from bench.errors import SystemFileError, TransportError, WrongReplyError
+from bench.errors import SystemFileError, TransportError, WrongReplyError, reason_of
 from bench.plan import documents, http_parts, recording, values, yaml_text
 from bench.plan.values import Draws, Source, Text
 from bench.text import counted
@@ -363,7 +363,7 @@ def _validator(file: str) -> Any:
         kind = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
         kind.check_schema(schema)
     except (OSError, ValueError) as reason:
-        raise SystemFileError(f"{file}: {getattr(reason, 'strerror', None) or reason}: correct schema") from reason
+        raise SystemFileError(f"{file}: {reason_of(reason)}: correct schema") from reason
     except jsonschema.SchemaError as reason:
         raise SystemFileError(f"{file} is no JSON Schema: {reason.message}: correct it") from reason
     return kind(schema)
@@ -446,7 +446,7 @@ def _read(file: str, changed_ns: int) -> Service:
         value = yaml_text.value_of(documents.read(path).decode())
         says = msgspec.convert(value, ServiceFile)
     except (OSError, ValueError) as reason:  # msgspec's errors and those of letters are ValueErrors
-        raise SystemFileError(f"{file}: {getattr(reason, 'strerror', None) or reason}: correct the file") from reason
+        raise SystemFileError(f"{file}: {reason_of(reason)}: correct the file") from reason
     service = Service(path.stem, file, says)
     _check(service, file)
     return service

@@ -5,11 +5,10 @@ from itertools import groupby
 from random import Random
 from typing import NamedTuple
 
-from bench.plan.case import MOST_CLIENTS, Case
+from bench.plan.case import BASELINE, MOST_CLIENTS, Case
 
 WARM_UP = 0  # the number of rounds that warm up
 WARM_UPS = 2  # such rounds: in their first slice or two fresh processes are up to 5 % faster than later
-BASELINE = "sockets"
 MOST = 8  # cases whose processes live at once
 STRETCH = 3  # slices in a row of the case that is measured alone; the last one counts
 ALIKE = ("transport", "payload_bytes", "placement")  # of cases that are compared with each other

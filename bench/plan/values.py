@@ -21,7 +21,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Meta, Struct
 
-from bench.errors import SystemFileError
+from bench.errors import SystemFileError, reason_of
 from bench.plan import documents
 from bench.text import counted
 
@@ -127,7 +127,7 @@ def _rows(file: str) -> tuple[list[str], list[list[str]]]:
         text = documents.read(Path(file), MOST_BYTES).decode("utf-8-sig")  # Excel begins a file with a mark
         names, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row] or [[]]
     except (OSError, ValueError, csv.Error) as reason:
-        raise SystemFileError(f"{file}: {getattr(reason, 'strerror', None) or reason}: correct the file") from reason
+        raise SystemFileError(f"{file}: {reason_of(reason)}: correct the file") from reason
     if not 0 < len(rows) <= MOST_ROWS:
         raise SystemFileError(f"{file} has {len(rows):,} rows below the header: give 1 to {MOST_ROWS:,} rows")
     for number, row in enumerate(rows, 1):

@@ -43,9 +43,6 @@ class ControlMessage:
             raise foreign(f"the message {type(self).__name__} lacks its field {missing[0]!r}")
         vars(self).update(values)
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} cannot be changed")
-
 
 def foreign(what: str) -> SystemFailedError:
     """Return the error for a message that this version does not know."""

@@ -30,7 +30,7 @@ LEAST_SHARE = 0.005  # of a CPU: who uses less does not work, but waits for some
 LOOK_S = 2.0  # for so long it is looked at whether they do, once the deadline has passed
 LONGEST = 3
 CROWDED = 4
-LONGEST_LINE = 300  # characters of a line of a log that an error quotes
+LAST_LINES, LONGEST_LINE = 6, 300  # of a log that an error quotes; characters of such a line
 _PACKAGE = str(Path(__file__).parents[2])
 _is_stopped: ContextVar[Callable[[], bool]] = ContextVar("is_stopped", default=lambda: False)
 
@@ -75,6 +75,10 @@ class ChildHandle:
         """Return the descriptor on which its reports arrive."""
         raise NotImplementedError
 
+    def receive(self) -> bytes:
+        """Return what has arrived of its reports, b"" at their end."""
+        return os.read(self.fileno(), 1 << 20)
+
     def send(self, message: ControlMessage) -> None:
         """Send it one message."""
         raise NotImplementedError
@@ -108,7 +112,7 @@ class ChildHandle:
 
     def read(self) -> None:
         """Take in what has arrived; raise what the child reports, or that it has died."""
-        data = os.read(self.fileno(), 1 << 20)
+        data = self.receive()
         for message in self._reader.feed(data):
             if isinstance(message, Failed):
                 self._has_failed = True
@@ -145,11 +149,11 @@ class Child(Process, ChildHandle):
         )
         self.send(spec)
 
-    def log_tail(self, lines: int = 6) -> str:
+    def log_tail(self) -> str:
         """Return the end of what the child printed, on one line."""
         size = os.fstat(self._log.fileno()).st_size
         text = os.pread(self._log.fileno(), 4000, max(0, size - 4000)).decode(errors="replace")
-        tail = [one_line(line, LONGEST_LINE) for line in text.splitlines() if line.strip()][-lines:]
+        tail = [one_line(line, LONGEST_LINE) for line in text.splitlines() if line.strip()][-LAST_LINES:]
         return " | ".join(tail) or "(its log is empty)"
 
     def exit_report(self, patience_s: float) -> str:

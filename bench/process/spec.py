@@ -146,14 +146,18 @@ class GoOn(Go):
     more: bool
 
 
-class Paused(ControlMessage):
-    """A client's slice is over: its resource use in it, as in ``Done``."""
+class Used(ControlMessage):
+    """The resource use of a client's process in a window or slice. server_cpu_ns: of the server's thread, or None."""
 
     client_cpu_ns: int
     server_cpu_ns: int | None
     voluntary_switches: int
     involuntary_switches: int
     gc_collections: int
+
+
+class Paused(Used):
+    """A client's slice is over."""
 
 
 class Proceed(ControlMessage):
@@ -192,21 +196,16 @@ class Arrived(ControlMessage):
     blobs: Sequence[Any]
 
 
-class Done(ControlMessage):
+class Done(Used):
     """A client's window is over: its calls, its resource use, and the count of a server thread in it.
 
     Fields of the same name are those of ``bench.contract.LoadReport``. blobs: its ``times``; of a server thread's
-    stream the receiver's marks too. sessions: each as ``bench.child.session.Session``. client_cpu_ns and the like: of
-    this process in the window. server_cpu_ns: of the server's thread in it, or None. cpu_began_ns: its CPU clock as the
-    window began, as its host reads it. counted: requests that this thread answered. is_held: whether its host holds
-    ``blobs`` until the window is over. late_ns: how long after the instant *go* the order to go arrived; 0 if in time.
+    stream the receiver's marks too. sessions: each as ``bench.child.session.Session``. cpu_began_ns: its CPU clock as
+    the window began, as its host reads it. counted: requests that the server's thread answered. is_held: whether its
+    host holds ``blobs`` until the window is over. late_ns: how long after the instant *go* the order to go arrived; 0
+    if in time.
     """
 
-    client_cpu_ns: int
-    server_cpu_ns: int | None
-    voluntary_switches: int
-    involuntary_switches: int
-    gc_collections: int
     calls: int
     blobs: Sequence[Any]
     errors: int = 0

@@ -80,7 +80,8 @@ class Run(Tables):
     @cached_property
     def numbers(self) -> tuple[int, ...]:
         """The numbers of the measured cases, in the plan's order."""
-        return tuple(map(number_of, self.cases.index))
+        measured = set(self.stored_ledger["case"])
+        return tuple(number for number in range(len(self.plan.cases)) if number in measured)
 
     @cached_property
     def twins(self) -> frozenset[int]:
@@ -89,11 +90,13 @@ class Run(Tables):
 
     def ledger_of(self, case: object) -> pd.DataFrame:
         """Return the rows of ``ledger`` of one case; index: start. All who ask share them: nobody changes them."""
-        return self._ledger_by_case.get(case, self.ledger[:0])
+        rows = self._ledger_by_case.get(case)
+        return self.ledger[:0] if rows is None else rows
 
     def starts_of(self, case: object) -> pd.DataFrame:
         """Return the rows of ``starts`` of one case; index: start. All who ask share them: nobody changes them."""
-        return self._starts_by_case.get(case, self.starts[:0])
+        rows = self._starts_by_case.get(case)
+        return self.starts[:0] if rows is None else rows
 
     @cached_property
     def _ledger_by_case(self) -> dict[object, pd.DataFrame]:
@@ -342,7 +345,8 @@ class Run(Tables):
 
     def events_of(self, start: int) -> pd.DataFrame:
         """Return the events of one start. All who ask share them: nobody changes them."""
-        return self._events_by_start.get(start, self.events[:0])
+        rows = self._events_by_start.get(start)
+        return self.events[:0] if rows is None else rows
 
     @cached_property
     def _events_by_start(self) -> dict[int, pd.DataFrame]:
@@ -467,8 +471,7 @@ class Run(Tables):
         the largest of them; likewise for the other columns of ``starts``. A quantile that some start does not carry
         is NaN.
         """
-        rows = [self._case(index, case) for index, case in enumerate(self.plan.cases)]
-        return pd.DataFrame([row for row in rows if row["starts"]]).set_index("case")
+        return pd.DataFrame([self._case(number, self.case(number)) for number in self.numbers]).set_index("case")
 
     def _case(self, index: int, case: Case) -> dict[str, Any]:
         starts, is_streamed = self.starts_of(index), case.load == reply_streams.LOAD

@@ -3,6 +3,7 @@
 Sources: order statistics (David & Nagaraja 2003, 7.1), batch means (Conway 1963, Fishman 1978), Hodges & Lehmann 1963.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -139,6 +140,13 @@ def clustering(is_slow: Sequence[Array]) -> Dependence:
     return Dependence(math.floor(n / max(1.0, excess)), alike)
 
 
+@functools.lru_cache(8)
+def _pairs(n: int) -> tuple[Array, ...]:
+    """Return the indices of both values of all pairs of n values, each with itself too."""
+    return np.triu_indices(n)
+
+
+@functools.lru_cache(8)
 def _signed_rank_tail(n: int) -> Array:
     """Return for each signed-rank sum 0 ... n(n+1)/2 how likely one up to it is between equals."""
     if n > EXACT:
@@ -150,6 +158,7 @@ def _signed_rank_tail(n: int) -> Array:
     return np.cumsum(counts) / counts.sum()
 
 
+@functools.lru_cache(8)
 def _mann_whitney_tail(n: int, m: int) -> Array:
     """Return for each Mann-Whitney count 0 ... n m how likely one up to it is between equals.
 
@@ -187,25 +196,38 @@ class Shift:
         """Return the median of the differences, between the k-th smallest and the k-th largest with this confidence."""
         if not len(self.ordered):
             return Interval(math.nan)
-        middle = float(np.median(self.ordered))
-        cut = int(np.searchsorted(self.tail, (1 - confidence) / 2, side="right"))
-        if cut == 0:
+        middle, rank = float(np.median(self.ordered)), self.rank(confidence)
+        if rank == 0:
             return Interval(middle)
-        ends = float(self.ordered[cut - 1]), float(self.ordered[-cut])
-        return Interval(middle, *ends, float(1 - 2 * self.tail[cut - 1]))
+        ends = float(self.ordered[rank - 1]), float(self.ordered[-rank])
+        return Interval(middle, *ends, float(1 - 2 * self.tail[rank - 1]))
+
+    def rank(self, confidence: float) -> int:
+        """Return k of the k-th smallest and the k-th largest that have this confidence, 0 if none have."""
+        return int(np.searchsorted(self.tail, (1 - confidence) / 2, side="right"))
 
 
 def paired(differences: Array) -> Shift:
     """Return the shift of paired differences: the means of all pairs of them, and the signed-rank test."""
     d = np.asarray(differences, float)
-    first, second = np.triu_indices(len(d))
-    return Shift(np.sort((d[first] + d[second]) / 2), _signed_rank_tail(len(d)))
+    return Shift(np.sort(means_of_pairs(d)), _signed_rank_tail(len(d)))
 
 
 def unpaired(ours: Array, theirs: Array) -> Shift:
     """Return the shift of one group against another: all differences, and the Mann-Whitney test."""
-    differences = np.subtract.outer(np.asarray(ours, float), np.asarray(theirs, float)).ravel()
+    differences = all_differences(np.asarray(ours, float), np.asarray(theirs, float))
     return Shift(np.sort(differences), _mann_whitney_tail(len(ours), len(theirs)))
+
+
+def means_of_pairs(values: Array) -> Array:
+    """Return the means of all pairs of n values, each with itself too, shape (n (n + 1) / 2,)."""
+    first, second = _pairs(len(values))
+    return (values[first] + values[second]) / 2
+
+
+def all_differences(ours: Array, theirs: Array) -> Array:
+    """Return each value of one group less each of another, shape (n m,)."""
+    return np.asarray(np.subtract.outer(ours, theirs).ravel())
 
 
 def paired_shift(differences: Array, confidence: float = CONFIDENCE) -> Interval:
@@ -214,11 +236,6 @@ def paired_shift(differences: Array, confidence: float = CONFIDENCE) -> Interval
     Its interval inverts the signed-rank test; below six differences none covers with 95 %.
     """
     return paired(differences).interval(confidence)
-
-
-def shift(ours: Array, theirs: Array, confidence: float = CONFIDENCE) -> Interval:
-    """Return the Hodges-Lehmann shift of one group against another, and its Mann-Whitney interval."""
-    return unpaired(ours, theirs).interval(confidence)
 
 
 def together(shifts: Sequence[Shift], confidences: Sequence[float]) -> list[Interval]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from bench.stats.intervals import CONFIDENCE, Interval, paired_shift, shift
+from bench.stats.intervals import CONFIDENCE, Shift, all_differences, means_of_pairs, paired, unpaired
 from bench.stats.quantiles import Array
 
 POWER = 0.8  # of a detectable effect: in how many of all tries it is found
@@ -46,33 +46,41 @@ def spread_of_pairs(differences: Array, confidence: float = CONFIDENCE) -> float
     """
     d = np.asarray(differences, float)
 
-    def tried(chance: np.random.Generator) -> Interval:
-        return paired_shift(chance.choice(d, len(d)), confidence)
+    def resample(chance: np.random.Generator) -> Array:
+        return means_of_pairs(_resampled(d, chance))
 
-    return _spread(paired_shift(d, confidence), tried, len(d), len(d) * (len(d) + 1) // 2, _deviation(d))
+    return _spread(paired(d), resample, confidence, len(d), _deviation(d))
 
 
 def spread_of_groups(ours: Array, theirs: Array, confidence: float = CONFIDENCE) -> float:
     """Return the same of two groups of starts that are compared as groups."""
     a, b = np.asarray(ours, float), np.asarray(theirs, float)
 
-    def tried(chance: np.random.Generator) -> Interval:
-        return shift(chance.choice(a, len(a)), chance.choice(b, len(b)), confidence)
+    def resample(chance: np.random.Generator) -> Array:
+        return all_differences(_resampled(a, chance), _resampled(b, chance))
 
     deviation = math.hypot(_deviation(a), _deviation(b))
-    return _spread(shift(a, b, confidence), tried, min(len(a), len(b)), len(a) * len(b), deviation)
+    return _spread(unpaired(a, b), resample, confidence, min(len(a), len(b)), deviation)
 
 
 def _spread(
-    found: Interval, tried: Callable[[np.random.Generator], Interval], starts: int, work: int, deviation: float
+    shift: Shift, resample: Callable[[np.random.Generator], Array], confidence: float, starts: int, deviation: float
 ) -> float:
-    if not found.has_ends:
+    rank = shift.rank(confidence)
+    if not rank:
         return deviation
-    chance = np.random.default_rng(starts)
-    tries = [tried(chance) for _ in range(max(LEAST_TRIES, min(TRIES, MOST_WORK // work)))]
-    reaches = [reach for one in tries for reach in (found.middle - one.low, one.high - found.middle)]
+    chance, middle, size = np.random.default_rng(starts), float(np.median(shift.ordered)), len(shift.ordered)
+    ends = [rank - 1, size - rank]  # indices, in order, of an interval's ends
+    tries = max(LEAST_TRIES, min(TRIES, MOST_WORK // size))
+    low, high = np.array([np.partition(resample(chance), ends)[ends] for _ in range(tries)]).T
+    reaches = [middle - low, high - middle]
     effect = float(np.quantile(reaches, POWER)) * math.sqrt(starts / (starts - 1))  # samples of few vary too little
     return max(0.0, effect) * math.sqrt(starts) / _errors(starts)
+
+
+def _resampled(values: Array, chance: np.random.Generator) -> Array:
+    """Return as many of the values, drawn with replacement."""
+    return values[chance.integers(len(values), size=len(values))]
 
 
 def _deviation(values: Array) -> float:

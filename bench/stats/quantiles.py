@@ -114,7 +114,7 @@ def coverage(starts: int) -> float:
     return max(0.0, 1 - 2.0 ** (1 - starts))
 
 
-def distribution(values: Array, points: int = 2000) -> tuple[Array, Array]:
+def distribution(values: Array) -> tuple[Array, Array]:
     """Return the empirical distribution function as (values, fractions), thinned for drawing.
 
     The points are dense in the upper tail: equally spaced in log(1 - fraction).
@@ -123,6 +123,5 @@ def distribution(values: Array, points: int = 2000) -> tuple[Array, Array]:
     n = len(ordered)
     if n == 0:
         return ordered, ordered
-    ranks = np.unique(np.rint(n - np.geomspace(n, 1, min(points, max(n, 1)))).astype(int))
-    ranks = np.unique(np.clip(np.append(ranks, n - 1), 0, n - 1))
+    ranks = np.unique(np.rint(n - np.geomspace(n, 1, min(n, 2000))).astype(int))
     return ordered[ranks], (ranks + 1) / n

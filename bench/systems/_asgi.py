@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs
 
-from bench.contract import Service, parse_address
-from bench.plan import credentials
-from bench.systems import _connections, _http
+from bench.contract import Binding, Service, parse_address
+from bench.systems import _connections, _http, _tls
 
 BACKLOG = 2048  # of connections that wait to be accepted
 IDLE_S = 3600  # that a connection may be idle; the servers' own limits are 5 s
@@ -151,12 +150,6 @@ async def _stream(send: Any, parts: AsyncIterator[bytes]) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def files(folder: str) -> tuple[str, str]:
-    """Return the files of certificate and key."""
-    certificate, key = (str(Path(folder, name)) for name in (credentials.CERTIFICATE, credentials.KEY))
-    return certificate, key
-
-
 async def uvicorn(
     application: Application, listener: socket.socket, parser: str, folder: str, lifespan: Literal["on", "off"] = "off"
 ) -> None:
@@ -166,7 +159,7 @@ async def uvicorn(
     """
     import uvicorn as library
 
-    certificate, key = files(folder) if folder else (None, None)
+    certificate, key = _tls.files(folder) if folder else (None, None)
     config = library.Config(
         application,
         http=parser,
@@ -191,7 +184,7 @@ async def hypercorn(application: Application, listener: socket.socket, folder: s
     config.keep_alive_timeout = IDLE_S
     config.errorlog = config.accesslog = None
     if folder:
-        config.certfile, config.keyfile = files(folder)
+        config.certfile, config.keyfile = _tls.files(folder)
     config.bind = []
     taken = Sockets([listener] if folder else [], [] if folder else [listener], [])
     await worker_serve(wrap_app(application, 0, "asgi"), config, sockets=taken)
@@ -204,7 +197,7 @@ async def granian(application: Application, place: dict[str, Any], folder: str, 
 
     settings: dict[str, Any] = dict(place)
     if folder:
-        settings["ssl_cert"], settings["ssl_key"] = map(Path, files(folder))
+        settings["ssl_cert"], settings["ssl_key"] = map(Path, _tls.files(folder))
     server = Server(
         application,
         interface=Interfaces.ASGI,
@@ -221,6 +214,11 @@ async def granian(application: Application, place: dict[str, Any], folder: str, 
     await serving
 
 
-def listen(endpoint: str) -> socket.socket:
-    """Return a listening socket that knows its protocol: without it, event loops do not set TCP_NODELAY."""
-    return socket.socket(fileno=_connections.listen(parse_address(endpoint), BACKLOG).detach())
+def bound(binding: Binding) -> tuple[socket.socket, str]:
+    """Return a listening socket that knows its protocol, and the address that clients connect to.
+
+    Without their protocol event loops do not set TCP_NODELAY.
+    """
+    listener, endpoint = _connections.listen(parse_address(binding.endpoint()), BACKLOG), binding.endpoint()
+    address = _connections.announced(listener, endpoint)
+    return socket.socket(fileno=listener.detach()), address

@@ -24,7 +24,6 @@ LOGIN = "ROUNDTRIP_BROKER_LOGIN"  # USER:PASSWORD that brokers started here ask 
 OWN = "login"  # the key under which a broker of a run announces the login that it asks for, USER:PASSWORD
 SERVICE = "roundtrip"  # the name that a server takes requests under; see ``name_of``
 WAIT_S = 10.0  # for a reply; then nobody takes the requests
-ATTEMPTS = 3  # to start with ports that were free a moment ago
 TAKEN = re.compile("in use|eaddrinuse|duplicate_name", re.IGNORECASE)
 COMPLAINT = re.compile(r"error|fail|fatal|cannot|can't|could not|in use|eaddrinuse|invalid|bad ", re.IGNORECASE)
 STAMP = re.compile(r"^[\[\]\d/:., TZ+<>MC#*-]*(\[(error|ERR|FTL|info|INF)\])?[ <\d.>]*")  # begins lines of logs
@@ -188,40 +187,34 @@ def run(
     program: Program,
     binding: Binding,
     service: RouterService,
-    prepare: Callable[[], Start],
+    start: Start,
     environment: Mapping[str, str] | None = None,
     path: str = "",
 ) -> NoReturn:
     """Run a broker until it ends: TransportError with the reason in its log.
 
-    prepare: writes its configuration, with ports that are free; called again if one has been taken meanwhile. path: of
-    the program, if it is not the one that is found by its name.
+    path: of the program, if it is not the one that is found by its name.
     """
-    path = path or program.path()
-    for attempt in range(ATTEMPTS):
-        words, places = prepare()
-        broker = _Run(program, [path, *words], binding.directory, environment or {})
-        service.adopt(broker.pid)
-        if broker.wait_until_ready():
-            own = {} if login() else {OWN: ":".join(asked(binding) or ())}
-            service.announce({name: str(address) for name, address in places.items()} | own, {})
-            raise broker.ended()
-        if binding.is_named or not broker.is_taken or attempt == ATTEMPTS - 1:
-            raise broker.ended()
-    raise AssertionError("unreachable")
+    words, places = start
+    broker = Run(program, [path or program.path(), *words], binding.directory, environment or {})
+    service.adopt(broker.pid)
+    if broker.wait_until_ready():
+        own = {} if login() else {OWN: ":".join(asked(binding) or ())}
+        service.announce({name: str(address) for name, address in places.items()} | own, {})
+    raise broker.ended()
 
 
 def router(program: Program, configured: Callable[[Binding, Any], Start]) -> Callable[..., NoReturn]:
     """Return a system's ``route``, which runs a program with the configuration for a binding and options."""
 
     def route(binding: Binding, options: Any, service: RouterService) -> NoReturn:
-        run(program, binding, service, lambda: configured(binding, options))
+        run(program, binding, service, configured(binding, options))
 
     return route
 
 
-class _Run:
-    """A broker's process and its log."""
+class Run:
+    """A broker's process and its log; ``words``: the program's path, and what follows it."""
 
     def __init__(self, program: Program, words: Sequence[str], directory: str, environment: Mapping[str, str]) -> None:
         self._program = program
@@ -242,7 +235,6 @@ class _Run:
         self.pid = self._process.pid
         self._last = self._complaint = ""
         self._is_ready = False
-        self.is_taken = False
         self._news = threading.Event()  # it is ready, or its log has ended
         self._log = threading.Thread(target=self._follow, daemon=True)
         self._log.start()
@@ -251,8 +243,6 @@ class _Run:
         for line in self._process.stdout or ():
             sys.stderr.write(line)
             self._keep(line)
-            if not self._is_ready:
-                self.is_taken = self.is_taken or bool(TAKEN.search(line))
             if not self._is_ready and re.search(self._program.ready, line):
                 self._is_ready = True
                 self._news.set()

@@ -143,8 +143,7 @@ shared_channel = functools.cache(channel)  # the one channel of this process
 
 def _server_credentials(folder: str) -> Any:
     """Return a server's credentials from the files in a folder."""
-    names = (credentials.KEY, credentials.CERTIFICATE)
-    key, chain = (Path(folder, name).read_bytes() for name in names)
+    chain, key = (Path(file).read_bytes() for file in _tls.files(folder))
     return grpc.ssl_server_credentials([(key, chain)])
 
 
@@ -165,6 +164,13 @@ class Connected(_client.Connected):
     """What the failures of the library mean, for its clients of both sorts."""
 
     KIND = "call"
+
+    def dial(self, library: Any) -> Any:
+        """Make the channel of ``library`` (grpc or grpc.aio), or take the one of this process; return the method."""
+        make = shared_channel if self.options.connections == "shared" else channel
+        self.connection = make(library, place(str(self.server)), self.options)
+        self._wrap, self._unwrap = wrapping(self.options)
+        return method(self.connection, self.options)
 
     def failed(self, reason: BaseException) -> TransportError:
         """Return the error for a call that failed, with a remedy where there is one."""

@@ -16,6 +16,7 @@ from bench.systems import _grpc, _http2, _tls
 
 PREFIX = struct.Struct("!BI")  # before each message: whether it is compressed, its length
 HEADERS = {"te": "trailers", "content-type": "application/grpc", "user-agent": "roundtrip"}
+MOST_MESSAGE = 2**31 - 1  # bytes
 CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
@@ -111,13 +112,14 @@ class Messages:
 class Wire(Calls):
     """Unary calls on a connection; it offers what ``contract.Conversation`` and ``SeveralConversation`` ask for."""
 
-    def __init__(self, address: str, options: Any, most: int = 0) -> None:
+    def __init__(self, address: str, options: Any) -> None:
         at = parse_address(address)
         self._is_wrapped = options.serialization == "protobuf"
         authority = "localhost" if at.transport == "ipc" else at.place
         tls = _tls.Layer(at, protocol="h2") if options.tls else None
         method = f"{_grpc.SERVICE}/{_grpc.UNARY}"
-        super().__init__(address, method, authority, (), most or options.max_message_bytes, tls)
+        most = getattr(options, "max_message_bytes", MOST_MESSAGE)  # grpclib has no such option, and no limit
+        super().__init__(address, method, authority, (), most, tls)
 
     def request(self, payload: bytes) -> bytes:
         return request_of(_grpc.payload_type()(data=payload).SerializeToString() if self._is_wrapped else payload)

@@ -38,7 +38,7 @@ def opened(kind: Any, own: Any = None) -> Any:
 
 def _of_server(folder: str) -> Any:
     """Return a server's settings for encryption, with the certificate in a folder."""
-    key, chain = (Path(folder, name).read_text() for name in (credentials.KEY, credentials.CERTIFICATE))
+    chain, key = (Path(file).read_text() for file in _tls.files(folder))
     return pynng.TLSConfig(pynng.TLSConfig.MODE_SERVER, own_key_string=key, own_cert_string=chain)
 
 

@@ -1,23 +1,34 @@
-"""TCP ports for servers that cannot pick one themselves: free ones, and ones that are held until the server listens."""
+"""TCP ports for servers that cannot pick one themselves."""
 
+import contextlib
 import errno
+import random
 import socket
 import sys
+from pathlib import Path
 
-_held: dict[int, socket.socket] = {}  # sockets that are bound and do not listen
+FIRST = 10_000  # below are those of well-known services
+RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+_claims: list[socket.socket] = []  # names of this network namespace that no other process can have while this one runs
 
 
 def free(host: str = "127.0.0.1") -> int:
-    """Return a port of a host at which nobody listens now; somebody may when the server starts."""
-    first, *others = addresses(host)
-    with socket.create_server((first, 0), family=_family(first)) as probe:
-        port = int(probe.getsockname()[1])
-        try:
-            for other in others:
-                socket.create_server((other, port), family=_family(other)).close()
-        except OSError as reason:
-            return free(host) if reason.errno == errno.EADDRINUSE else port  # else this machine does not have it
-        return port
+    """Return a port of a host at which nobody listens, and which nobody gets by chance before the server listens.
+
+    The kernel gives connections, and servers that ask for any port, one of its own range: this one is below. Other
+    processes that ask here get another one for as long as this process runs. Where few ports are below that range, or
+    without Linux, the kernel gives one, which somebody may get first.
+    """
+    end = int(RANGE.read_text().split()[0]) if sys.platform == "linux" else FIRST
+    for port in random.sample(range(FIRST, max(FIRST, end)), max(0, end - FIRST)):
+        if _is_free(host, port) and _claimed(port):
+            return port
+    while True:
+        with _listening(addresses(host)[0], 0) as probe:
+            port = int(probe.getsockname()[1])
+        if _is_free(host, port):
+            return port
 
 
 def addresses(host: str) -> tuple[str, ...]:
@@ -25,27 +36,30 @@ def addresses(host: str) -> tuple[str, ...]:
     return ("127.0.0.1", "::1") if host == "localhost" else (host,)
 
 
-def held(host: str = "127.0.0.1", port: int = 0) -> int:
-    """Return a port, by default a free one, that the kernel gives to no other process while this one runs.
-
-    On Linux a socket that is bound and does not listen keeps it, and the server shares it (SO_REUSEPORT).
-    """
-    if sys.platform != "linux":
-        return port or free(host)
-    holder = socket.socket(_family(host), socket.SOCK_STREAM)
-    if port:  # connections of the server before may wait for their end (TIME_WAIT)
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    holder.bind((host, port))
-    port = int(holder.getsockname()[1])
-    _held[port] = holder
-    return port
+def _is_free(host: str, port: int) -> bool:
+    """Return whether nobody listens at a port of a host's addresses; OSError if this machine lacks the first."""
+    first, *others = addresses(host)
+    for address in (first, *others):
+        try:
+            _listening(address, port).close()
+        except OSError as reason:
+            if reason.errno == errno.EADDRINUSE:
+                return False
+            if address == first:
+                raise
+    return True
 
 
-def is_held(port: int) -> bool:
-    """Return whether this process holds a port, so that the server must share it."""
-    return port in _held
+def _listening(address: str, port: int) -> socket.socket:
+    return socket.create_server((address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET)
 
 
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
+def _claimed(port: int) -> bool:
+    """Return whether this process has a port's name now, which goes with the process."""
+    claim = socket.socket(socket.AF_UNIX)
+    with contextlib.suppress(OSError):
+        claim.bind(f"\0roundtrip port {port}")
+        _claims.append(claim)
+        return True
+    claim.close()
+    return False

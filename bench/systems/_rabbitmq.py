@@ -14,7 +14,7 @@ from bench.contract import Binding, RouterService
 from bench.errors import NotInstalledError, TransportError
 from bench.plan import credentials
 from bench.process import pipes
-from bench.systems import _broker, _ports
+from bench.systems import _broker, _ports, _tls
 
 TRANSPORTS = ("tcp",)
 SERVER = _broker.Program("rabbitmq-server", "rabbitmq-server", "Server startup complete", 80.0)
@@ -62,7 +62,7 @@ def route(binding: Binding, options: Options, service: RouterService) -> None:
     port = _port_mapper(binding, service)
     variables = _variables(binding, port)
     path = DEBIAN[1] if Path(path).resolve() == Path(DEBIAN[0]).resolve() else path  # /sbin is /usr/sbin
-    _broker.run(SERVER, binding, service, lambda: _configured(binding, options), variables, path)
+    _broker.run(SERVER, binding, service, _configured(binding, options), variables, path)
 
 
 def _port_mapper(binding: Binding, service: RouterService) -> int:
@@ -73,20 +73,19 @@ def _port_mapper(binding: Binding, service: RouterService) -> int:
     program = pipes.program("epmd")
     if program is None:
         raise NotInstalledError("there is no epmd; install it: apt-get install erlang-base", ["erlang-base"])
-    for _ in range(_broker.ATTEMPTS):
-        port = _ports.free()
-        words = [program, "-port", str(port), "-address", "127.0.0.1"]
-        variables = _broker.configured({"HOME": binding.directory})
-        mapper = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=sys.stderr, env=variables, process_group=0
-        )
-        service.adopt(mapper.pid)
-        end = time.monotonic() + EPMD_S
-        while time.monotonic() < end and mapper.poll() is None:
-            with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", port), EPMD_S).close()
-                return port
-            time.sleep(0.01)
+    port = _ports.free()
+    words = [program, "-port", str(port), "-address", "127.0.0.1"]
+    variables = _broker.configured({"HOME": binding.directory})
+    mapper = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=sys.stderr, env=variables, process_group=0
+    )
+    service.adopt(mapper.pid)
+    end = time.monotonic() + EPMD_S
+    while time.monotonic() < end and mapper.poll() is None:
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), EPMD_S).close()
+            return port
+        time.sleep(0.01)
     raise TransportError("Erlang's port mapper epmd does not start")
 
 
@@ -120,11 +119,12 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
     plain, encrypted = places.get("tcp"), places.get("tcp tls")
     lines += [f"listeners.tcp.1 = {plain.place}"] if plain else ["listeners.tcp = none"]
     if encrypted:
+        certificate, key = _tls.files(binding.credentials)
         lines += [
             f"listeners.ssl.1 = {encrypted.place}",
             f"ssl_options.cacertfile = {binding.credentials}/{credentials.AUTHORITY}",
-            f"ssl_options.certfile = {binding.credentials}/{credentials.CERTIFICATE}",
-            f"ssl_options.keyfile = {binding.credentials}/{credentials.KEY}",
+            f"ssl_options.certfile = {certificate}",
+            f"ssl_options.keyfile = {key}",
             "ssl_options.verify = verify_none",
             "ssl_options.fail_if_no_peer_cert = false",
             "ssl_options.versions.1 = tlsv1.3",

@@ -29,6 +29,11 @@ def refuse_session(tls: bool, tls_session: str) -> None:
         raise ValueError("tls_session resumed needs encryption: give tls true")
 
 
+def files(folder: str) -> tuple[str, str]:
+    """Return the files of a server's certificate and key in a folder."""
+    return f"{folder}/{credentials.CERTIFICATE}", f"{folder}/{credentials.KEY}"
+
+
 def server_context(folder: str) -> "ssl.SSLContext":
     """Return what a server needs for TLS 1.3, with the certificate in a folder."""
     import ssl
@@ -36,7 +41,7 @@ def server_context(folder: str) -> "ssl.SSLContext":
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:
-        context.load_cert_chain(f"{folder}/{credentials.CERTIFICATE}", f"{folder}/{credentials.KEY}")
+        context.load_cert_chain(*files(folder))
     except OSError as reason:
         raise TransportError(f"the server's certificate and key cannot be used: {reason}") from reason
     return context

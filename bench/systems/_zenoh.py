@@ -5,7 +5,6 @@ import json
 import os
 import socket
 import time
-from pathlib import Path
 from typing import Any
 
 import zenoh
@@ -54,8 +53,8 @@ def routing(ends: list[str], folder: str) -> Any:
 def _open_listening(mode: str, ends: list[str], folder: str) -> Any:
     settings: dict[str, Any] = {"listen/endpoints": ends}
     if folder:
-        for name, file in (("listen_private_key", credentials.KEY), ("listen_certificate", credentials.CERTIFICATE)):
-            settings[f"transport/link/tls/{name}"] = str(Path(folder, file))
+        certificate, key = _tls.files(folder)
+        settings |= {"transport/link/tls/listen_certificate": certificate, "transport/link/tls/listen_private_key": key}
     try:
         return zenoh.open(_config(mode, settings))
     except zenoh.ZError as reason:

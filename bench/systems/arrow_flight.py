@@ -170,8 +170,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     address, settings = parse_address(binding.endpoint()), {}
     _connections.refuse_if_taken(binding.endpoint())  # the library would share the port
     if options.tls:
-        names = (credentials.CERTIFICATE, credentials.KEY)
-        settings["tls_certificates"] = [tuple(Path(binding.credentials, name).read_bytes() for name in names)]
+        settings["tls_certificates"] = [tuple(Path(file).read_bytes() for file in _tls.files(binding.credentials))]
     try:
         server = _Server(_place(address, options.tls), service, _carried(binding.message, options), **settings)
     except (OSError, pa.ArrowException) as reason:

@@ -130,8 +130,8 @@ async def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer in one event loop, until the process ends."""
     from bench.systems import _asgi
 
-    listener = _asgi.listen(binding.endpoint())
-    service.announce(_connections.announced(listener, binding.endpoint()))
+    listener, address = _asgi.bound(binding)
+    service.announce(address)
     folder = binding.credentials if options.tls else ""
     await _asgi.uvicorn(_application(options, service), listener, "httptools", folder)
 

@@ -71,13 +71,9 @@ class Client(_grpc.Connected, _client.AsyncClient):
     ERRORS: ClassVar[Any] = (grpc.aio.AioRpcError, asyncio.InvalidStateError)  # the latter of a stream that has ended
 
     async def connect(self) -> None:
-        options = self.options
-        make = _grpc.shared_channel if options.connections == "shared" else _grpc.channel
-        self.connection = make(grpc.aio, _grpc.place(str(self.server)), options)
-        remote = _grpc.method(self.connection, options)
-        self._replies = _grpc.stream_method(self.connection, options)
-        self._wrap, self._unwrap = _grpc.wrapping(options)
-        self._exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)
+        remote = self.dial(grpc.aio)
+        self._replies = _grpc.stream_method(self.connection, self.options)
+        self._exchange = remote if self.options.rpc == "unary" else self._through_one_stream(remote)
 
     @staticmethod
     def _through_one_stream(remote: Any) -> Any:

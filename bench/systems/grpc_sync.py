@@ -74,13 +74,9 @@ class Client(_grpc.Connected, _client.Client):
     ERRORS = (grpc.RpcError, StopIteration)
 
     def connect(self) -> None:
-        options = self.options
-        make = _grpc.shared_channel if options.connections == "shared" else _grpc.channel
-        self.connection = make(grpc, _grpc.place(str(self.server)), options)
-        remote = _grpc.method(self.connection, options)
-        self._replies = _grpc.stream_method(self.connection, options)
-        self._wrap, self._unwrap = _grpc.wrapping(options)
-        self._exchange = remote if options.rpc == "unary" else self._through_one_stream(remote)
+        remote = self.dial(grpc)
+        self._replies = _grpc.stream_method(self.connection, self.options)
+        self._exchange = remote if self.options.rpc == "unary" else self._through_one_stream(remote)
 
     def _through_one_stream(self, remote: Any) -> Callable[[Any], Any]:
         """Open a stream, and return a function that sends one message through it and waits for the next."""

@@ -15,7 +15,7 @@ from grpclib.server import Server
 from bench.contract import Binding, Service
 from bench.errors import TransportError
 from bench.process import event_loops
-from bench.systems import _asgi, _client, _connections, _tls, _tokens
+from bench.systems import _asgi, _client, _tls, _tokens
 from bench.systems._grpc_echo_pb2 import Payload
 
 TRANSPORTS = ("ipc", "tcp")
@@ -88,10 +88,10 @@ async def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.tls:
         context = _tls.server_context(binding.credentials)
         context.set_alpn_protocols(["h2"])
-    listener = _asgi.listen(binding.endpoint())
+    listener, address = _asgi.bound(binding)
     server = Server([Echo(options, service)], codec=Codec())
     await server.start(sock=listener, ssl=context, backlog=_asgi.BACKLOG)
-    service.announce(_connections.announced(listener, binding.endpoint()))
+    service.announce(address)
     await asyncio.Event().wait()  # an event that nobody sets
 
 
@@ -143,6 +143,6 @@ def __getattr__(name: str) -> Any:
     """Return ``Wire`` or ``MultiplexedWire``, which import grpcio: other clients and the server do without it."""
     if name not in ("Wire", "MultiplexedWire"):
         raise AttributeError(name)
-    from bench.systems import _grpclib_wire
+    from bench.systems import _grpc_wire
 
-    return getattr(_grpclib_wire, name)
+    return _grpc_wire.Wire

@@ -55,8 +55,8 @@ async def serve(binding: Binding, options: Options, service: Service) -> None:
         address = _reserved(binding.endpoint())
         await _asgi.granian(application, _place(address), folder, _announcer(address, service))
         return
-    listener = _asgi.listen(binding.endpoint())
-    service.announce(_connections.announced(listener, binding.endpoint()))
+    listener, bound = _asgi.bound(binding)
+    service.announce(bound)
     if options.server == "hypercorn":
         await _asgi.hypercorn(application, listener, folder)
     else:
@@ -64,12 +64,12 @@ async def serve(binding: Binding, options: Options, service: Service) -> None:
 
 
 def _reserved(endpoint: str) -> Address:
-    """Return where granian is to listen, which takes a port's number: a free one is held until it does."""
+    """Return where granian is to listen, which takes a port's number."""
     address = parse_address(endpoint)
     if address.transport == "ipc":
         return address
     _connections.refuse_if_taken(endpoint)
-    return address._replace(port=_ports.held(address.host, address.port))
+    return address._replace(port=address.port or _ports.free(address.host))
 
 
 def _place(address: Address) -> dict[str, Any]:

@@ -85,8 +85,8 @@ async def serve(binding: Binding, options: Options, service: Service) -> None:
         max_sessions=None,
         host=binding.host,
     )
-    listener = _asgi.listen(binding.endpoint())
-    service.announce(_connections.announced(listener, binding.endpoint()))
+    listener, address = _asgi.bound(binding)
+    service.announce(address)
     await _asgi.uvicorn(application, listener, "httptools", "", lifespan="on")
 
 

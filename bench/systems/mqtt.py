@@ -18,7 +18,6 @@ from paho.mqtt.properties import Properties
 
 from bench.contract import Binding
 from bench.errors import TransportError
-from bench.plan import credentials
 from bench.process import event_loops
 from bench.systems import _broker, _broker_ends, _mqtt_wire, _tls
 
@@ -83,11 +82,8 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         is_file = address.transport == "ipc"
         lines += [f"listener 0 {address.path}" if is_file else f"listener {address.port} {address.host}"]
         if name.endswith(" tls"):
-            lines += [
-                f"certfile {binding.credentials}/{credentials.CERTIFICATE}",
-                f"keyfile {binding.credentials}/{credentials.KEY}",
-                "tls_version tlsv1.3",
-            ]
+            certificate, key = _tls.files(binding.credentials)
+            lines += [f"certfile {certificate}", f"keyfile {key}", "tls_version tlsv1.3"]
     return ["-c", _broker.write(binding, "mosquitto.conf", lines)], places
 
 

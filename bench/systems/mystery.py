@@ -88,7 +88,7 @@ class _Server:
     def __init__(self, number: int, how: Way) -> None:
         self._way, self._lock = how, threading.Lock()
         self._work_s = WORK_S * (5 if number in how.slow else 1)
-        self._chance = random.Random(number)
+        self._chance = random.Random()
         self._calls, self._asked = itertools.count(), 0  # its ``next`` is atomic, whatever threads answer
 
     def answered(self) -> int:

@@ -14,7 +14,6 @@ from nats.js.api import RetentionPolicy, StreamConfig
 
 from bench.contract import Binding
 from bench.errors import TransportError
-from bench.plan import credentials
 from bench.process import event_loops
 from bench.systems import _broker, _broker_ends, _nats_wire, _tls
 
@@ -65,11 +64,8 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
         f'jetstream {{ store_dir: "{binding.directory}/jetstream", max_file: 2GB }}',
     ]
     if binding.credentials:
-        files = (
-            f'cert_file: "{binding.credentials}/{credentials.CERTIFICATE}"',
-            f'key_file: "{binding.credentials}/{credentials.KEY}"',
-        )
-        lines += [f"tls {{ {', '.join(files)} }}"]
+        certificate, key = _tls.files(binding.credentials)
+        lines += [f'tls {{ cert_file: "{certificate}", key_file: "{key}" }}']
         if not binding.is_named:
             lines += ["allow_non_tls: true"]
             places[_broker.endpoint("tcp", True)] = address

@@ -94,10 +94,11 @@ def _configured(binding: Binding, options: Options) -> _broker.Start:
     if "ipc" in places:
         lines += [f"unixsocket {places['ipc'].path}", "unixsocketperm 700"]
     if "tcp tls" in ports:
+        certificate, key = _tls.files(binding.credentials)
         lines += [
             f"tls-port {ports['tcp tls']}",
-            f"tls-cert-file {binding.credentials}/{credentials.CERTIFICATE}",
-            f"tls-key-file {binding.credentials}/{credentials.KEY}",
+            f"tls-cert-file {certificate}",
+            f"tls-key-file {key}",
             f"tls-ca-cert-file {binding.credentials}/{credentials.AUTHORITY}",
             "tls-auth-clients no",
             "tls-protocols TLSv1.3",

@@ -11,7 +11,7 @@ from bench.contract import Binding, Service
 from bench.errors import NotInstalledError, TransportError
 from bench.plan.replies import END
 from bench.process import event_loops
-from bench.systems import _asgi, _client, _connections, _http_wire, _tls, _websocket_wire
+from bench.systems import _asgi, _client, _http_wire, _tls, _websocket_wire
 
 TRANSPORTS = ("ipc", "tcp")
 START_S = 0.4
@@ -61,11 +61,11 @@ async def serve(binding: Binding, options: Options, service: Service) -> None:
     if options.library == "picows" and binding.transport != "tcp":
         raise TransportError("picows sets options of TCP on each socket: use tcp, or library websockets for ipc")
     context = _tls.server_context(binding.credentials) if options.tls else None
-    listener = _asgi.listen(binding.endpoint())
+    listener, address = _asgi.bound(binding)
     handler = _streaming(service) if service.is_streaming else _answering(service)
     settings = options.settings() | {"sock": listener, "ssl": context, "backlog": _asgi.BACKLOG}
     async with _library(options, "server").serve(handler, **settings):
-        service.announce(_connections.announced(listener, binding.endpoint()))
+        service.announce(address)
         await asyncio.Event().wait()  # an event that nobody sets
 
 

@@ -125,10 +125,9 @@ NOISE = {  # ln(value) of blocks, of a machine whose starts have two levels, and
 
 
 @pytest.mark.parametrize("noise", NOISE)
-@pytest.mark.parametrize("blocks", [85, 200])
-def test_more_blocks_of_equal_cases_with_a_twin_raise_no_more_alarms(noise, blocks):
+def test_more_blocks_of_equal_cases_with_a_twin_raise_no_more_alarms(noise):
     random = np.random.default_rng(7)
-    tries = [of_blocks(*NOISE[noise](random, (3, blocks)))[0] for _ in range(600)]
+    tries = [of_blocks(*NOISE[noise](random, (3, 200)))[0] for _ in range(300)]
     assert np.mean(tries) <= 0.065
 
 
@@ -208,9 +207,8 @@ def test_shares_that_are_none(text):
 
 def test_the_command_is_for_people_and_for_machines(command):
     a, b = handmade(ONE, [100]), handmade(ONE, [130])
-    finished = command("compare", a.id, b.id)
+    finished = command("compare", a.id, b.id, "--fail-if-slower", "50%")
     assert finished.returncode == 0 and "zeromq ipc, p50 RTT: B is 1.30x" in finished.stdout
-    assert command("compare", a.id, b.id, "--fail-if-slower", "50%").returncode == 0
     failed = command("compare", a.id, b.id, "--fail-if-slower", "5%", "--json")
     assert failed.returncode == 3
     told = json.loads(failed.stdout)
@@ -222,10 +220,10 @@ def test_the_command_is_for_people_and_for_machines(command):
 def test_a_gate_can_be_for_some_cases(command):
     pair = [*ONE, Case("zeromq", "tcp")]
     a, b = handmade(pair, [100, 100]), handmade(pair, [100, 150])
-    assert {one.case for one in compare(a, b, named=["tcp"])} == {"zeromq tcp"}
+    for named in (["tcp"], ["ipc", "tcp"]):
+        assert {one.case for one in compare(a, b, named=named)} == {f"zeromq {name}" for name in named}
     assert command("compare", a.id, b.id, "--at-most", "5%").returncode == 3
     assert command("compare", a.id, b.id, "--at-most", "5%", "--case", "ipc").returncode == 0
-    assert command("compare", a.id, b.id, "--at-most", "5%", "--case", "ipc", "--case", "tcp").returncode == 3
     unknown = command("compare", a.id, b.id, "--case", "grpc")
     assert unknown.returncode == 2 and "zeromq ipc and zeromq tcp" in unknown.stderr
     assert command("compare", "docs", "docs", "--case", "ipc").returncode == 2
@@ -295,7 +293,7 @@ def test_the_sources_of_two_runs_that_differ_are_said():
 def test_many_cases_at_once_take_more_to_be_different():
     cases = [Case("zeromq", "ipc", size) for size in range(1, 21)]
     alone = p50(compare(handmade(ONE, [100]), handmade(ONE, [109])))
-    first, second = handmade(cases, [100] * 20), handmade(cases, [100] * 19 + [109])
+    first, second = (handmade(cases, [100] * 19 + [last], calls=400) for last in (100, 109))
     last = [one for one in compare(first, second) if one.quantity == "p50 RTT"][-1]
     assert alone.verdict == DIFFERENT and last.verdict == UNKNOWN
     assert math.isnan(last.low) or last.low < alone.low

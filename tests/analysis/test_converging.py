@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from handmade import in_turns
+from handmade import file_by_file, in_turns
 
 from bench.analysis.comparison import effect
 from bench.analysis.converging import Converging, of_medians
@@ -24,7 +24,7 @@ def growing(run, blocks):
 
 
 def test_after_the_last_block_ratios_and_medians_are_those_of_the_run():
-    run = in_turns(LEVELS, drift=0.004, interference=1.02)
+    run = in_turns(LEVELS, drift=0.004, interference=1.02, write=file_by_file)
     converging = growing(run, 8)
     (pair,) = converging.ratios()
     found, whole = converging.ratios()[pair], effect(run, *pair, column(0.5))
@@ -34,7 +34,7 @@ def test_after_the_last_block_ratios_and_medians_are_those_of_the_run():
 
 
 def test_there_is_a_ratio_from_the_first_block_and_an_interval_from_the_sixth():
-    run = in_turns(LEVELS)
+    run = in_turns(LEVELS, write=file_by_file)
     (first,) = growing(run, 1).ratios().values()
     assert max(first.middle, 1 / first.middle) == pytest.approx(1.5) and not first.has_ends
     assert [growing(run, blocks).ratios().popitem()[1].has_ends for blocks in (5, 6)] == [False, True]
@@ -43,7 +43,7 @@ def test_there_is_a_ratio_from_the_first_block_and_an_interval_from_the_sixth():
 
 
 def test_a_plan_that_stops_when_precise_shows_the_interval_of_its_next_look():
-    run = in_turns([20.0, 30.0], drift=0.01, blocks=20, rounds=2, calls=40)
+    run = in_turns([20.0, 30.0], drift=0.01, blocks=20, rounds=2, calls=40, write=file_by_file)
     until = Converging(replace(run.plan, until_width=0.02, starts=40), run.folder)
     fixed = Converging(run.plan, run.folder)
     for _ in range(40):

@@ -17,7 +17,7 @@ PLACES = {f"s{number}": number / 20 for number in range(1, 20)}  # between the p
 
 def on_machine(number, floor_us, library_us, noise=0.0, random=None):
     """Return an occasion whose systems lie between the probes, each off by a normal error of ln(time)."""
-    spans = {"sockets": 0.0, "http_aiohttp": 1.0} | PLACES
+    spans = {"sockets": 0.0, probes.LIBRARY: 1.0} | PLACES
     made = occasion(number, dict.fromkeys([name for name in spans if name != "sockets"], 1.0), machine=MACHINES[number])
     rows = []
     for row in made.rows:
@@ -51,7 +51,7 @@ def test_forecasts_of_a_new_machine_are_inside_as_often_as_they_say():
         found = probes.score(probes.forecasts(known, new), new)
         shares.append(found.inside / found.count)
         assert found.factor < 1.5
-    assert np.mean(shares) == pytest.approx(0.95, abs=0.03)
+    assert np.mean(shares) == pytest.approx(0.90, abs=0.03)
 
 
 def test_one_known_machine_forecasts_without_ends_and_without_probes_nothing_is_forecast():
@@ -59,7 +59,7 @@ def test_one_known_machine_forecasts_without_ends_and_without_probes_nothing_is_
     said = probes.forecasts([one], new)
     assert said and all(math.isinf(forecast.reach) for forecast in said) and probes.score(said, new).count == 0
     assert probes.left_out([one]).count == 0
-    blind = msgspec.structs.replace(new, rows=[row for row in new.rows if row.case["system"] != "http_aiohttp"])
+    blind = msgspec.structs.replace(new, rows=[row for row in new.rows if row.case["system"] != probes.LIBRARY])
     assert probes.forecasts([one], blind) == []
 
 

@@ -89,7 +89,7 @@ def test_a_machine_of_one_name_whose_sockets_take_another_time_is_another_machin
 @pytest.mark.parametrize("count", [3, 6])
 def test_a_new_machine_is_within_the_reach_that_held_out_machines_had(count):
     truths, inside = {f"s{number}": number / 5 for number in range(20)}, []
-    for seed in range(40):
+    for seed in range(20):
         *known, new = on_machines(truths, count + 1 if count < 6 else 6, between=0.25, each=1, seed=seed)
         inside.append(replication.score(known, new).coverage)
     assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
@@ -105,7 +105,7 @@ def test_fewer_machines_reach_farther():
 
 def test_another_occasion_of_a_machine_is_within_the_pooled_spread_of_occasions():
     truths, scores = {f"s{number}": number / 5 for number in range(20)}, []
-    for seed in range(40):
+    for seed in range(20):
         *known, new = on_machines(truths, 3, between=0.25, within=0.03, each=4, seed=seed)
         scores.append(replication.score(known, new))
     assert all(score.is_known for score in scores)

@@ -4,6 +4,7 @@ A real server, a real browser (Debian's chromium). Screenshots are kept in ``bui
 """
 
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import nbformat
 import psutil
@@ -28,7 +30,6 @@ CHROMIUM = shutil.which("chromium")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no browser; install it: apt-get install chromium"),
-    pytest.mark.timeout(300),
 ]
 
 PROJECTOR = {"width": 1280, "height": 720}
@@ -201,8 +202,8 @@ def status(page, text):
 
 
 RUN = "button.mod-primary"
-ENDED = "of 6 blocks.*-explore-"  # in a status after a count: how many blocks are in which run
-MEASURING = "of 6;"
+ENDED = r"of \d+ blocks.*-explore-"  # in a status after a count: how many blocks are in which run
+MEASURING = r"of \d+;"
 
 
 def ready(page):
@@ -281,12 +282,21 @@ def test_explore_measures_stops_saves_and_gives_a_command_that_works(page, jupyt
 
 def under_way(page, server):
     """Begin to measure; return the processes of a start, when the first is on disk."""
-    measure(page, "sockets", until=f"[1-5] {MEASURING}")
+    measure(page, "sockets", until=MEASURING)
     found = []
     assert wait_for(lambda: found.extend(children(server)) or found)
     return found
 
 
+@pytest.fixture
+def measures_long(folder):
+    """Let the notebook measure for longer than a busy machine takes to do what a test asks of it."""
+    with_parameters(folder / "notebooks" / "explore.ipynb", **SHORT | {"starts": "100"})
+    yield
+    with_parameters(folder / "notebooks" / "explore.ipynb", **SHORT)
+
+
+@pytest.mark.usefixtures("measures_long")
 def test_no_process_is_left_by_a_kernel_that_is_interrupted_restarted_or_killed(page, jupyterlab, own_runs):
     server, _ = jupyterlab
     opened(page, jupyterlab, "explore.ipynb")
@@ -294,7 +304,7 @@ def test_no_process_is_left_by_a_kernel_that_is_interrupted_restarted_or_killed(
     ready(page)
     under_way(page, server)
     command(page, "Interrupt Kernel")
-    status(page, f"[1-5] {ENDED}")
+    status(page, ENDED)
     assert children(server) == []
     left = under_way(page, server)
     command(page, "Restart Kernel and Run All Cells")
@@ -307,7 +317,7 @@ def test_no_process_is_left_by_a_kernel_that_is_interrupted_restarted_or_killed(
     for kernel in kernels(server):
         kernel.kill()
     assert wait_for(lambda: all(is_gone(pid) for pid in left), 20)
-    assert len(stored.all_runs()) == 3 and all(0 < len(folder.done()) < 6 for folder in stored.all_runs())
+    assert len(stored.all_runs()) == 3 and all(0 < len(folder.done()) < 100 for folder in stored.all_runs())
 
 
 def test_the_page_is_served_to_a_class_by_voila_without_a_network(page, own_runs):
@@ -319,10 +329,31 @@ def test_the_page_is_served_to_a_class_by_voila_without_a_network(page, own_runs
         page.on("request", lambda request: asked.append(request.url))
         page.goto(address)
         ready(page)
-        measure(page, "sockets", until="12 of 12 blocks.*-explore-")
+        measure(page, "sockets", until="1 of 12;")
+        button(page, "Stop").click()
+        status(page, "of 12 blocks.*-explore-")
         assert page.locator(".rt-error").all_inner_texts() == [] and errors(page) == []
         outside = [url for url in asked if not re.match(rf"{origin}|ws:|data:|blob:", url)]
         assert outside == []
+        refuses_strangers(origin, urlsplit(address).query)
     finally:
         ended(server)
-    assert len(Run(stored.find("latest")).ledger) == 12
+    assert 0 < len(Run(stored.find("latest")).ledger) < 12
+
+
+def refuses_strangers(origin, token):
+    """Assert that the page is for who has its URL, which holds a token, and under this machine's names."""
+
+    def answer(path, **headers):
+        where = urlsplit(origin)
+        connection = http.client.HTTPConnection(where.hostname, where.port, timeout=60)
+        with contextlib.closing(connection):
+            connection.request("GET", path, headers=headers)
+            found = connection.getresponse()
+            return found.status, found.getheader("Location", "")
+
+    assert answer("/")[0] == 302 and "/login" in answer("/")[1] and answer(f"/?token={'0' * 48}")[0] == 302
+    for path in ("/login", f"/?{token}"):
+        assert answer(path, Host="evil.example")[0] == 403
+        assert answer(path, Host=f"evil.example:{urlsplit(origin).port}")[0] == 403
+    assert answer("/login", Host="localhost")[0] == 200

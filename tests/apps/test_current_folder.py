@@ -40,7 +40,7 @@ def test_the_makefile_starts_installed_modules_with_a_safe_path():
     assert text.count("python -P -m bench") > 5 and "PYTHONSAFEPATH=1 JUPYTER_PATH" in text
 
 
-@pytest.mark.parametrize("words", [python("venv", "--help"), python("pip", "--version"), python("bench", "list")])
+@pytest.mark.parametrize("words", [python("venv", "--help"), python("pip", "--version"), python("bench", "runs")])
 def test_modules_that_are_started_are_the_installed_ones(hostile, words):
     ended = subprocess.run(words, cwd=hostile, capture_output=True, text=True)
     assert ended.returncode == 0 and "current folder" not in ended.stdout + ended.stderr

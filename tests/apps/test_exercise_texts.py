@@ -11,19 +11,19 @@ from bench.apps.teaching import copies
 from bench.grammar.experiment import exists, experiment
 
 NOTEBOOKS = copies.notebooks()
-COMMAND = re.compile(r"`(python -m bench [^`]+)`")
+COMMAND = re.compile(r"`(\.venv/bin/bench [^`]+)`")
 
 
 def commands(notebook):
     """Return the commands of a notebook's exercises, as lists of words."""
     return [
-        shlex.split(text.replace("$PWD/", ""))[3:]
+        shlex.split(text.replace("$PWD/", ""))[1:]
         for text in COMMAND.findall(copies.exercises(json.loads(notebook.read_text("utf-8"))))
     ]
 
 
 def asked(words):
-    """Return notebook and parameters of the words behind ``python -m bench``."""
+    """Return notebook and parameters of the words behind ``bench``."""
     name, *rest = words[1:]
     assert rest[::3] == ["-p"] * (len(rest) // 3) and len(rest) % 3 == 0, words
     return name, dict(zip(rest[1::3], rest[2::3], strict=True))

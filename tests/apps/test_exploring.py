@@ -10,6 +10,7 @@ import ipywidgets as widgets
 import numpy as np
 import pytest
 from conftest import descendants, wait_for
+from handmade import handmade, in_turns
 from papermill.cli import _resolve_type
 
 from bench import systems
@@ -23,11 +24,9 @@ from bench.errors import UsageError
 from bench.experiments.explore import Row, ratio_of, rows, to_shortest
 from bench.grammar import figure as panels
 from bench.grammar.experiment import experiment
-from bench.measurement import runner
 from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import stored
-from bench.run.frames import Run
 from bench.stats.intervals import Interval
 
 pytestmark = pytest.mark.slow
@@ -37,10 +36,6 @@ NOTHING = {"profile": "class", "starts": None, "window_s": None, "seed": 1}
 
 def plan(*cases, starts=2, window_s=0.05):
     return experiment("explore").plan(cases=list(cases), starts=starts, window_s=window_s)
-
-
-def measured(*cases, **amount):
-    return Run(runner.run(plan(*cases, **amount)))
 
 
 @pytest.mark.parametrize("name", systems.names())
@@ -193,9 +188,10 @@ def test_a_measurement_that_fails_is_one_line(with_systems):
     assert measurement.run is None and not measurement.is_stopped
 
 
-def test_collected_results_are_a_run_that_draws_the_same(tmp_path):
-    one = measured({"system": "sockets"}, {"system": "sockets", "payload_bytes": 10})
-    two = measured({"system": "zeromq", "rate": 400, "clients": 2}, starts=3, window_s=0.2)
+def test_collected_results_are_a_run_that_draws_the_same():
+    one = handmade([Case("sockets", "ipc"), Case("sockets", "ipc", 10)], [20, 15], starts=2, notebook="explore")
+    paced = Case("zeromq", "ipc", load="open", offered_per_s=400.0, clients=2)
+    two = handmade([paced], [30], starts=3, scheduled=5000, notebook="explore")
     run = collect([Result(two, 0), Result(one, 1)])
     assert [case.system for case in run.plan.cases] == ["zeromq", "sockets"] and len(run.ledger) == 5
     assert run.manifest["collected"] == [two.id, one.id] and stored.find("latest").path == run.folder.path
@@ -208,8 +204,10 @@ def test_collected_results_are_a_run_that_draws_the_same(tmp_path):
     assert panels.provenance(run)["Description"].startswith(f"run={run.id} ")
 
 
-def test_results_of_one_run_that_took_turns_keep_their_ratio_when_one_is_taken_away():
-    run = measured(*SOCKETS, {"system": "zeromq"}, starts=6, window_s=0.05)
+def test_a_whole_run_needs_no_copy_and_results_that_took_turns_keep_their_ratio_when_one_is_taken_away():
+    cases = [Case("sockets", "ipc"), Case("sockets", "tcp"), Case("zeromq", "ipc")]
+    run = in_turns([10, 15, 20], cases=cases, rounds=2, calls=40, notebook="explore")
+    assert collect([Result(run, case) for case in range(3)]) is run
     part = collect([Result(run, 2), Result(run, 1)])
     before, after = ratio_of(run, 2, 1), ratio_of(part, 0, 1)
     assert part is not run and after == before and after.has_ends
@@ -219,12 +217,6 @@ def test_cases_take_turns_if_all_of_them_can():
     paced = {"system": "sockets", "rate": 300, "clients": 2}
     assert experiment("explore").plan(cases=SOCKETS).slice_s and not experiment("explore").plan(cases=[paced]).slice_s
     assert not experiment("explore").plan(cases=[*SOCKETS, paced]).slice_s
-
-
-def test_a_whole_run_needs_no_copy():
-    run = measured({"system": "sockets"}, {"system": "loopback", "transport": "inproc"})
-    assert collect([Result(run, 0), Result(run, 1)]) is run
-    assert collect([Result(run, 1)]) is not run
 
 
 def result(name, *medians, over=""):
@@ -294,7 +286,7 @@ def test_a_measurement_can_be_left_to_end_when_its_ratios_are_precise(page):
     page._choice.system.value = "sockets"
     page._until.value = "2%"
     assert page._plan().until_width == 0  # of one case there is no ratio
-    page._entries, page._is_example = [showing.entry(Result(measured({"system": "zeromq"}), 0))], False
+    page._entries, page._is_example = [showing.entry(Result(handmade([Case("zeromq", "ipc")], [20]), 0))], False
     assert (page._plan().until_width, len(page._plan().cases)) == (0.02, 2)
     page._on_choice()
     assert "until_width 2%" not in page._commands.value  # of the one result that there is
@@ -303,7 +295,7 @@ def test_a_measurement_can_be_left_to_end_when_its_ratios_are_precise(page):
 
 
 def test_a_ninth_result_is_refused(page):
-    run = measured(*SOCKETS)
+    run = in_turns([10, 15], rounds=2, calls=40)
     page._entries, page._is_example = 4 * [showing.entry(Result(run, case)) for case in (0, 1)], False
     page._choice.system.value = "sockets"
     assert "at most 8" in page._error.value

@@ -5,7 +5,7 @@ import re
 import sys
 import termios
 
-from handmade import handmade, in_turns
+from handmade import file_by_file, handmade, in_turns
 
 from bench.analysis.converging import Converging
 from bench.apps import growing
@@ -21,7 +21,7 @@ def after(run, starts):
 
 
 def test_the_line_has_the_block_the_ratio_with_its_interval_and_the_time_that_is_left():
-    run = in_turns([20.0, 30.0], drift=0.01)
+    run = in_turns([20.0, 30.0], drift=0.01, write=file_by_file)
     assert re.fullmatch(r"block 1 of 8: \S.*/\S.* \d\.\d+ \(95 % CI from block 6 on\); 31 s left", after(run, 2))
     assert re.fullmatch(r"block 8 of 8: \S.*/\S.* \d\.\d+ \[\d\.\d+, \d\.\d+\]; 31 s left", after(run, 16))
 

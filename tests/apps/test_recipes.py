@@ -155,7 +155,6 @@ def checkout(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_the_action_refuses_a_slower_service(checkout, tmp_path):
     git(checkout, "checkout", "-qb", "change")
     write(checkout, SLOWER_S, note="# changed\n")

@@ -5,6 +5,7 @@ import shlex
 import own_system
 import pytest
 from conftest import REFERENCE
+from handmade import handmade
 
 from bench import systems
 from bench.apps import code, listing, notebook, repeat
@@ -20,11 +21,14 @@ pytestmark = pytest.mark.slow
 SMALL = {"starts": 2, "window_s": 0.05}
 
 
-def test_the_command_holds_what_differs_from_the_notebooks_defaults():
+def test_the_command_holds_what_differs_from_the_notebooks_defaults_and_is_printed(command):
     asked = {"system": "sockets", "transport": "ipc", "payload_bytes": [100, 200], "options": "{writes: 2}"}
     usual = {"target": "", "engine": "library", "placement": "default", "profile": "class", "seed": 1}
     run = notebook.measure("latency", **asked, **usual, **SMALL)
-    words = shlex.split(repeat.command(run.folder))
+    said = repeat.command(run.folder)
+    assert f"measure   {said}" in command("show", "latest").stdout.splitlines()
+    assert f"measure   {said}" in command("explain", str(panels.save(run)[1])).stdout.splitlines()
+    words = shlex.split(said)
     assert words[:5] == ["python", "-m", "bench", "run", "latency"] and set(words[5::3]) == {"-p"}
     given = {words[place + 1]: words[place + 2] for place in range(5, len(words), 3)}
     assert given == {
@@ -41,14 +45,6 @@ def test_parameters_of_a_stored_run_that_differ_from_those_shown_are_named(capsy
     assert "It was measured with two_clients=True\n" in capsys.readouterr().out
     notebook.measure("overview", source="reference", **shown | {"two_clients": "true"})
     assert "It was measured with" not in capsys.readouterr().out
-
-
-def test_explain_and_show_print_it(command):
-    run = notebook.measure("latency", system="sockets", transport="ipc", **SMALL)
-    wanted = "measure   python -m bench run latency -p system sockets -p transport ipc -p starts 2 -p window_s 0.05"
-    (_, figure) = panels.save(run)
-    assert wanted in command("explain", str(figure)).stdout.splitlines()
-    assert wanted in command("show", "latest").stdout.splitlines()
 
 
 def test_a_run_that_recorded_no_parameters_says_so():
@@ -76,7 +72,7 @@ def gone(tmp_path, with_systems):
     file = tmp_path / "gone.py"
     file.write_text(own_system.text('GROUP = "broker"', "loud: bool = False"))
     with_systems(tmp_path)
-    run = notebook.measure("latency", system="gone", transport="all", **SMALL)
+    run = handmade([Case("gone", "ipc"), Case("gone", "tcp"), Case("loopback", "inproc")], [20, 30, 0.1], calls=500)
     file.unlink()
     return run
 

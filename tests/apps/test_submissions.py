@@ -11,12 +11,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import classes
 import numpy as np
 import pytest
 from conftest import ROOT
-from handmade import handmade, reference
+from handmade import handmade, in_turns, reference
 
 from bench.analysis import comparison
 from bench.analysis.comparison import QUANTITIES
@@ -72,12 +73,14 @@ def test_the_digest_of_a_run_is_handed_in_shown_and_printed_where_the_run_is(tmp
 
 
 def test_a_case_that_took_turns_in_several_groups_of_a_block_is_submitted_as_one_start_of_it():
-    (run,) = submitting.submission(["reference/overview"]).content["runs"]
-    starts = [(start["case"], start["block"]) for start in run["starts"]]
-    assert len(starts) == len(set(starts)) < len(reference("overview").starts)
-    base = reference("overview").first(system="sockets", transport="ipc")
-    told = {start["block"]: start[column(0.5)] for start in run["starts"] if start["case"] == base}
-    assert told == comparison.values(reference("overview"), base, column(0.5)).to_dict()
+    cases = [Case("sockets", "ipc"), Case("zeromq", "ipc"), Case("zeromq", "tcp")]
+    run = in_turns([10, 20, 30], rounds=2, calls=40, cases=cases, groups=((0, 1), (0, 2)))
+    run.folder.update(machine=run.manifest["machine"] | {"machine_id": "0" * 8})
+    (submitted,) = submitting.submission([run.id]).content["runs"]
+    starts = [(start["case"], start["block"]) for start in submitted["starts"]]
+    assert len(starts) == len(set(starts)) == 3 * 8 < len(run.starts)
+    told = {start["block"]: start[column(0.5)] for start in submitted["starts"] if start["case"] == 0}
+    assert told == comparison.values(run, 0, column(0.5)).to_dict()
 
 
 def test_nothing_private_is_submitted():
@@ -127,13 +130,17 @@ def test_an_invalid_run_is_refused(kept):
         submitting.submission([str(kept.path)])
 
 
-def test_it_is_described_first_and_written_only_if_agreed(tmp_path):
-    """In a terminal of its own, as a person would use it: once refused, once agreed."""
-    for answer, status in (("n", 1), ("y", 0)):
-        shown, ended = in_a_terminal(answer, "submit", "reference/latency", "-o", str(tmp_path / "mine.json"))
-        assert ended == status and (tmp_path / "mine.json").exists() == (answer == "y")
-        assert 0 < shown.index("machine_id") < shown.index("mine.json")
-    assert len(reading.read((tmp_path / "mine.json").read_bytes())) == 1
+def test_it_is_described_first_and_written_only_if_agreed(tmp_path, command, monkeypatch):
+    """In a terminal of its own, as a person would use it, who agrees; and refused."""
+    file = tmp_path / "mine.json"
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+        patch.setattr("click.confirm", lambda question: "mine.json" not in question)
+        refused = command("submit", "reference/latency", "-o", str(file))
+    assert refused.returncode == 1 and "machine_id" in refused.stdout and not file.exists()
+    shown, ended = in_a_terminal("y", "submit", "reference/latency", "-o", str(file))
+    assert ended == 0 and 0 < shown.index("machine_id") < shown.index("mine.json")
+    assert len(reading.read(file.read_bytes())) == 1
 
 
 def in_a_terminal(answer: str, *words: str) -> tuple[str, int]:
@@ -147,9 +154,9 @@ def in_a_terminal(answer: str, *words: str) -> tuple[str, int]:
     return shown, process.returncode
 
 
-def test_without_a_terminal_it_asks_for_yes(command, process, tmp_path):
+def test_without_a_terminal_it_asks_for_yes(command, tmp_path):
     file = tmp_path / "mine.json"
-    finished = process("submit", "reference/latency", "-o", str(file), stdin=subprocess.DEVNULL)
+    finished = command("submit", "reference/latency", "-o", str(file))
     assert finished.returncode == 2 and "--yes" in finished.stderr and not file.exists()
     assert "machine_id" in finished.stdout
     finished = command("submit", "reference/latency", "-o", str(file), "--yes")
@@ -178,10 +185,15 @@ def test_what_would_not_be_accepted_is_not_written(monkeypatch):
         submitting.submission(["reference/latency"])
 
 
-def test_a_file_that_cannot_be_written_to_its_end_leaves_nothing(process, tmp_path):
-    limited = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (4096, 4096))
-    ended = process("submit", "reference/latency", "--yes", "-o", str(tmp_path / "mine.json"), preexec_fn=limited)
-    assert ended.returncode == 1 and "mine.json" in ended.stderr and len(ended.stderr.splitlines()) == 1
+def test_a_file_that_cannot_be_written_to_its_end_leaves_nothing(tmp_path):
+    made = submitting.submission(["reference/latency"])
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(DataError, match=r"mine\.json.*-o"):
+            submitting.write(made, str(tmp_path / "mine.json"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -286,17 +298,14 @@ def test_every_quantity_that_is_compared_is_submitted():
     assert {ratio.quantity for ratio in ratios.ratios(run, QUANTITIES)[0]} == set(QUANTITIES)
 
 
-@pytest.mark.parametrize(
-    ("words", "fact"),
-    [
-        (("show", "{file}"), "into a folder for classroom.ipynb"),
-        (("keep", "{file}", "{folder}/kept"), "into a folder for classroom.ipynb"),
-        (("show", "{file}.gone"), "no run"),
-    ],
-)
-def test_a_submission_is_no_run_and_the_error_says_where_it_goes(words, fact, command, tmp_path):
-    file = tmp_path / "a.json"
+def test_a_submission_is_no_run_and_the_error_says_where_it_goes(command, tmp_path):
+    file, place = tmp_path / "a.json", "into a folder for classroom.ipynb"
     submitting.write(submitting.submission(["reference/latency"]), str(file))
-    finished = command(*(word.format(file=file, folder=tmp_path) for word in words))
-    assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (1, "", 1)
-    assert fact in finished.stderr
+    for words, fact in (
+        (("show", str(file)), place),
+        (("keep", str(file), str(tmp_path / "kept")), place),
+        (("show", f"{file}.gone"), "no run"),
+    ):
+        finished = command(*words)
+        assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (1, "", 1)
+        assert fact in finished.stderr

@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT
 
 from bench.apps.teaching import copies, mystery, slides
+from bench.errors import UsageError
 
 NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell, version 3
     "type": "object",
@@ -25,6 +26,8 @@ NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell
         "cell_type": {"enum": ["raw", "code", "markdown"]},
     },
 }
+
+OF_NBGRADER = jsonschema.Draft202012Validator(NBGRADER_V3)
 
 PROJECTS = list((ROOT / "docs" / "teaching" / "projects").glob("*.md"))
 
@@ -42,7 +45,7 @@ def graded(file):
     nbformat.validate(document)
     found = [cell for cell in document.cells if "nbgrader" in cell.metadata]
     for cell in found:
-        jsonschema.validate(cell.metadata["nbgrader"], NBGRADER_V3)
+        OF_NBGRADER.validate(cell.metadata["nbgrader"])
         assert ("points" in cell.metadata["nbgrader"]) == cell.metadata["nbgrader"]["grade"]
         assert cell.metadata["nbgrader"]["cell_type"] == cell.cell_type
     known = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in found}
@@ -84,18 +87,31 @@ def test_nbgraders_source_keeps_the_answers_between_its_markers(notebook, writte
         assert copies.PLACEHOLDER not in inside
 
 
-def test_a_copy_can_require_predictions(tmp_path):
-    copies.write(tmp_path, required=True)
+def test_a_copy_requires_predictions_where_its_notebook_asks_for_some():
     for name, lines in (("latency", 1), ("noise", 0)):
-        text = (tmp_path / "student" / f"{name}.ipynb").read_text("utf-8")
-        assert text.count('predictions: str = \\"required\\"') == lines and 'predictions: str = \\"off' not in text
+        document = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8"))
+        text = "\n".join(map(copies.source, copies.student(document)["cells"]))
+        assert text.count('predictions: str = "required"') == lines and 'predictions: str = "off' not in text
 
 
 def test_the_rest_of_a_copy_is_the_notebook(written):
     for notebook in copies.notebooks():
         ours, theirs = (nbformat.read(file, 4).cells for file in (notebook, written / "student" / notebook.name))
         kept = [cell for cell in theirs if "nbgrader" not in cell.metadata]
+        for cell in kept:
+            cell.source = cell.source.removesuffix(f"\n{copies.REQUIRED}")
         assert kept == [cell for cell in ours if "answer" not in cell.metadata.get("tags", [])]
+
+
+def test_copies_are_made_again_unless_one_was_changed(tmp_path):
+    copies.write(tmp_path)
+    copies.write(tmp_path)
+    changed = tmp_path / "student" / "nodelay.ipynb"
+    written = changed.read_text("utf-8").replace("# your answer", "# because")
+    changed.write_text(written, "utf-8")
+    with pytest.raises(UsageError, match=f"{changed} .*answers"):
+        copies.write(tmp_path)
+    assert changed.read_text("utf-8") == written
 
 
 def test_a_copy_runs_up_to_the_first_open_check_and_says_why(written):
@@ -172,7 +188,7 @@ def test_the_documents_that_a_copy_links_to_lie_beside_it_without_the_model_answ
             linked |= set(re.findall(r"\]\((\.\./docs/[\w-]+\.md)", file.read_text("utf-8")))
         assert len(linked) >= 2 and all((written / place / link).is_file() for link in linked)
         there = {file.name for file in (written / place).parent.joinpath("docs", "teaching").rglob("*.md")}
-        assert there == {"handout.md", "cautions.md", "laptops.md", "reading.md", *(file.name for file in PROJECTS)}
+        assert there == {"handout.md", "help.md", *(file.name for file in PROJECTS)}
 
 
 def test_the_plan_of_a_class_names_notebooks_that_there_are():

@@ -1,7 +1,6 @@
 """Notebooks run unattended: what is said, and what is made when."""
 
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import descendants, is_gone, slow_but, wait_for
+from conftest import descendants, is_gone, wait_for
 
 from bench import systems
 from bench.apps import unattended
@@ -99,27 +98,6 @@ def test_a_notebook_ends_with_what_it_concludes(tmp_path):
 def test_every_notebook_has_a_cell_that_shows_what_it_concludes(stem):
     cells = nbformat.read(paths.notebooks() / f"{stem}.ipynb", 4).cells
     assert any(unattended.CONCLUDES.search(cell.source) for cell in cells if cell.cell_type == "code")
-
-
-HOLDING = """
-import time
-from bench.apps import unattended
-with unattended._private_temporary() as folder:
-    print(folder, flush=True)
-    time.sleep(60)
-"""
-
-
-@pytest.mark.parametrize("how", slow_but([signal.SIGKILL, signal.SIGINT], signal.SIGKILL))
-def test_the_folder_of_a_kernels_sockets_goes_with_a_process_that_is_killed(how):
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDING], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
-        folder = Path(process.stdout.readline().decode().strip())
-        assert folder.is_dir()
-        (folder / "kernel-1").touch()
-        process.send_signal(how)
-    assert wait_for(lambda: not folder.exists())
 
 
 def test_libraries_put_their_temporary_files_there_and_nothing_is_left():

@@ -103,7 +103,10 @@ def test_a_notebook_measures_and_writes_into_the_current_folder(bench, installed
     before = _files(installed)
     words = ("run", "latency", "-p", "profile", "smoke", "-p", "system", "sockets", "-p", "transport", "ipc")
     done = bench(*words, program=NAME)  # as `uvx NAME run latency` and `pipx run NAME run latency` do
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "") and not {"\r", "\x1b"} & set(done.stdout)  # no progress bar
+    lines = done.stdout.splitlines()
+    assert [line.rpartition("/")[2] for line in lines[-2:]] == ["latency.png", "latency.svg"]
+    assert lines[-4].startswith("No conclusion from ")
     written = _files(bench.where)
     assert {"data/executed/latency.ipynb", "figures/latency.svg", "figures/latency.png"} <= written
     assert all(name in done.stdout for name in ("data/executed/latency.ipynb", "figures/latency.svg"))
@@ -116,10 +119,10 @@ def _files(folder: Path) -> set[str]:
 
 
 def test_another_reference_run_is_found_in_a_checkout(bench):
-    words = ("show", "reference/calibration")
+    words = ("keep", "reference/calibration", "kept")
     refused = bench(*words)
     assert refused.returncode == 1 and refused.stderr.count("\n") == 1
     assert "reference/calibration" in refused.stderr and "ROUNDTRIP_HOME" in refused.stderr
     (bench.where / "checkout").symlink_to(ROOT)
     done = bench(*words, ROUNDTRIP_HOME="checkout")
-    assert (done.returncode, done.stderr) == (0, "") and "calibration" in done.stdout
+    assert (done.returncode, done.stderr) == (0, "") and (bench.where / "kept" / "manifest.json").is_file()

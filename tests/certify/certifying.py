@@ -6,10 +6,15 @@ from unittest import mock
 from certify import certificate, path_times
 
 
+def fewer():
+    """Let the way to the front be measured with fewer requests."""
+    measured = functools.partial(path_times.measure, requests=path_times.REQUESTS)
+    return mock.patch.object(path_times, "measure", measured)
+
+
 def sections(generator, *scenarios):
     """Return what the certificate of a generator has of each scenario."""
-    fewer = functools.partial(path_times.measure, requests=path_times.REQUESTS)
-    with mock.patch.object(path_times, "measure", fewer):
+    with fewer():
         found = certificate.certify(generator, scenarios, lambda line: None).sections
     for section in found:
         print(*section.checks, sep="\n")  # pytest shows it if the test fails

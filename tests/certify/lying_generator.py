@@ -14,28 +14,19 @@ import subprocess
 import sys
 import time
 from collections import deque
-from itertools import groupby
 from urllib.parse import urlsplit
 
 LIES = (
     "drops-slow",  # leaves the slowest tenth out of its times
-    "averages-parts",  # reports the mean of the quantiles of each tenth of a second
-    "late-clock",  # loads for a fifth of its duration before it counts
     "closes-loop",  # waits for each reply before it sends the next request of an open load
-    "whole-ms",  # rounds its times to milliseconds
-    "one-connection",  # opens one connection, however many are asked for
     "planned-rate",  # reports the rate that was asked for, and the requests that this makes
 )
 FAULTS = (
     "hangs",  # writes its report and does not end, nor does a process that it started
-    "other-format",  # reports as a table
     "fails-with-0",  # sends nothing, says so, and ends with status 0
-    "sends-fewer",  # leaves out every second request of its schedule
-    "stops-early",  # sends nothing in the second half of its duration
 )
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 DRAIN_S = 2.0  # for the last replies
-PART_S = 0.1
 
 
 class Connection:
@@ -80,8 +71,7 @@ class Load:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
-        count = 1 if options.lie == "one-connection" else options.connections
-        self._free = deque(Connection(options.url) for _ in range(count))
+        self._free = deque(Connection(options.url) for _ in range(options.connections))
         self._busy: dict[socket.socket, Connection] = {}
         self.replies: list[tuple[float, float, bool]] = []
         self.begin = self.last = time.perf_counter()
@@ -89,7 +79,7 @@ class Load:
 
     def run(self) -> None:
         """Send for the duration, then wait for the last replies."""
-        end = self.begin + self._options.duration * (0.5 if self._options.lie == "stops-early" else 1.0)
+        end = self.begin + self._options.duration
         while (now := time.perf_counter()) < end:
             self._send(now)
             self._receive(min(end, self._due() if self._free else end) - time.perf_counter())
@@ -98,10 +88,7 @@ class Load:
 
     def _due(self) -> float:
         """Return when the next request is due; of a closed load, always."""
-        if not self._options.rate:
-            return 0.0
-        rate = self._options.rate / (2.0 if self._options.lie == "sends-fewer" else 1.0)
-        return self.begin + self._next / rate
+        return self.begin + self._next / self._options.rate if self._options.rate else 0.0
 
     def _send(self, now: float) -> None:
         closes = self._options.lie == "closes-loop"
@@ -121,37 +108,18 @@ class Load:
                 self._free.append(connection)
 
 
-def quantiles(times: list[float]) -> dict[str, float]:
-    """Return the quantiles of times, in ms."""
-    rising = sorted(times)
-    return {name: 1e3 * rising[math.ceil(p * len(rising)) - 1] for name, p in QUANTILES.items()}
-
-
 def report(load: Load, options: argparse.Namespace) -> dict[str, object]:
     """Return what is reported of a load, with the lie."""
-    lie, begin = options.lie, load.begin
-    if lie == "late-clock":
-        begin += 0.2 * options.duration
-    counted = [reply for reply in load.replies if reply[0] >= begin]
-    times = [came - due for due, came, _ in counted]
+    lie, times = options.lie, sorted(came - due for due, came, _ in load.replies)
     if lie == "drops-slow":
-        times = sorted(times)[: len(times) * 9 // 10]
-    shown = quantiles(times)
-    if lie == "averages-parts":
-        replies = sorted(counted)
-        parts = [
-            quantiles([came - due for due, came, _ in part])
-            for _, part in groupby(replies, lambda reply: int((reply[0] - begin) / PART_S))
-        ]
-        shown = {name: sum(part[name] for part in parts) / len(parts) for name in QUANTILES}
-    if lie == "whole-ms":
-        shown = {name: round(value) for name, value in shown.items()}
-    window_s = load.last - begin
-    found = {"requests": len(counted), "rate": len(counted) / window_s}
+        times = times[: len(times) * 9 // 10]
+    shown = {name: 1e3 * times[math.ceil(p * len(times)) - 1] for name, p in QUANTILES.items()}
+    window_s, count = load.last - load.begin, len(load.replies)
+    found = {"requests": count, "rate": count / window_s}
     if lie == "planned-rate" and options.rate:
         found = {"requests": options.rate * options.duration, "rate": options.rate}
-    errors = sum(not success for _, _, success in counted)
-    return found | {"duration": window_s, "errors": errors, "max": 1e3 * max(times), "times": shown}
+    errors = sum(not success for _, _, success in load.replies)
+    return found | {"duration": window_s, "errors": errors, "max": 1e3 * times[-1], "times": shown}
 
 
 def main() -> int:
@@ -168,11 +136,7 @@ def main() -> int:
         return 0
     load = Load(options)
     load.run()
-    found = report(load, options)
-    if options.lie == "other-format":
-        print(*(f"{name:>10} | {value}" for name, value in found.items()), sep="\n")
-    else:
-        print(json.dumps(found), flush=True)
+    print(json.dumps(report(load, options)), flush=True)
     if options.lie == "hangs":
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         print(child.pid, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""A client of model servers that is honest unless its lie is named, for tests of certificates of streams.
+"""A client of model servers that is honest unless its lie is "adds", for tests of certificates of streams.
 
 URL, connections, duration in s, lie: a thread for each connection, which makes a request and reads its events.
 """
@@ -10,30 +10,18 @@ import threading
 import time
 from urllib.parse import urlsplit
 
-LIES = (
-    "adds",  # reports 40 ms more to the first token than it took
-    "reads-late",  # reads the first token 40 ms after it came, and takes the time then
-    "whole",  # reports the time to the end of the stream as that to the first token
-    "leaves",  # closes the connection at the first token
-)
-LATE_S = 0.04
+LATE_S = 0.04  # what the lie "adds" reports more to the first token than it took
 END = b"\r\n0\r\n\r\n"
 
 
-def stream(where: tuple[str, int], connection: socket.socket, lie: str) -> tuple[list[float], socket.socket]:
-    """Make a request; return when it was sent and when its events came, in s, and the connection for the next one."""
+def stream(connection: socket.socket) -> list[float]:
+    """Make a request; return when it was sent and when its events came, in s."""
     times, have = [time.perf_counter()], b""
     connection.sendall(b"GET /v1/chat/completions HTTP/1.1\r\nHost: oracle\r\n\r\n")
     while not have.endswith(END):
-        if lie == "reads-late" and len(times) == 1:
-            connection.recv(1, socket.MSG_PEEK)
-            time.sleep(LATE_S)
         have += connection.recv(65536)
         times += [time.perf_counter()] * (have.count(b"data: {") - len(times) + 1)
-        if lie == "leaves":
-            connection.close()
-            return times, socket.create_connection(where)
-    return times, connection
+    return times
 
 
 def main() -> None:
@@ -45,15 +33,14 @@ def main() -> None:
     def run() -> None:
         connection = socket.create_connection(where)
         while time.perf_counter() < end:
-            times, connection = stream(where, connection, lie)
-            streams.append(times)
+            streams.append(stream(connection))
 
     threads = [threading.Thread(target=run) for _ in range(connections)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    ttft = sorted(times[-1 if lie == "whole" else 1] - times[0] + LATE_S * (lie == "adds") for times in streams)
+    ttft = sorted(times[1] - times[0] + LATE_S * (lie == "adds") for times in streams)
     gaps = sorted((times[-1] - times[1]) / max(1, len(times) - 2) for times in streams)
     middle = len(streams) // 2
     print(json.dumps({"requests": len(streams), "ttft": 1e3 * ttft[middle], "gap": 1e3 * gaps[middle]}))

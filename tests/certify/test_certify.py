@@ -7,8 +7,8 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
+import certifying
 import lying_generator
 import numpy as np
 import psutil
@@ -143,20 +143,19 @@ def test_the_schema_of_generator_files(command):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("load", ["closed", "open"])
-def test_a_generator_is_run_and_certified_or_not(process, written, tmp_path, load):
-    program = Path(lying_generator.__file__)
-    file = written(load, f'{sys.executable}, "{program}"')
-    scenario = {"closed": "errors", "open": "overload"}[load]
-    words = ("--seconds", "10", "--scenario", scenario, "--json", tmp_path / "a.json", "--figure", tmp_path / "a.svg")
-    finished = process("certify", file, *map(str, words))
+def test_a_generator_is_run_and_certified_or_not(command, written, tmp_path):
+    file = written("closed, open", f'{sys.executable}, "{lying_generator.__file__}"')
+    words = ("--seconds", "10", "--scenario", "errors", "--scenario", "overload")
+    with certifying.fewer():
+        finished = command("certify", file, *words, "--json", f"{tmp_path}/a.json", "--figure", f"{tmp_path}/a.svg")
     found = json.loads((tmp_path / "a.json").read_text("utf-8"))
-    (section,) = found["scenarios"]
-    verdicts = {check["name"]: check["verdict"] for check in section["checks"]}
-    assert section["answered"] > 100 and found["version"].startswith("3.") and verdicts["requests"] == "held"
-    # its file does not say where errors are: those of the closed scenario are hidden
-    assert verdicts.get("errors", "held") == ("not held" if load == "closed" else "held")
-    assert finished.returncode == {"certified": 0, "not certified": 1, "not decided": 2}[found["verdict"]]
+    errors, overload = found["scenarios"]
+    for section in (errors, overload):
+        verdicts = {check["name"]: check["verdict"] for check in section["checks"]}
+        assert section["answered"] > 100 and verdicts["requests"] == "held"
+        # its file does not say where errors are: those of the first scenario are hidden
+        assert verdicts.get("errors", "held") == ("not held" if section is errors else "held")
+    assert (finished.returncode, found["verdict"]) == (1, "not certified") and found["version"].startswith("3.")
     assert (tmp_path / "a.svg").stat().st_size > 1000
 
 
@@ -225,7 +224,7 @@ def test_a_record_without_answers_has_a_document(written):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rate", "clients"), [(0, 1), (0, 2), (200, 2)])
+@pytest.mark.parametrize(("rate", "clients"), [(0, 1), (200, 2)])
 def test_a_url_is_loaded_and_reported(process, rate, clients):
     with Front(Service("exponential", 2000, workers=0, fault="status", every=10, spared=4)) as front:
         asked = {"rate": rate, "connections": 4, "duration": 1, "clients": clients}

@@ -1,4 +1,4 @@
-"""Each check of times in streams both ways, by hand; clients that lie are run and caught."""
+"""Each check of times in streams both ways, by hand; a client that lies is run and caught."""
 
 import sys
 from dataclasses import replace
@@ -131,19 +131,6 @@ percentiles: From the sending to the first token.
 """
 
 
-def slow(test):
-    """Mark a test that runs a client against the front."""
-    return pytest.mark.slow(pytest.mark.timeout(300)(pytest.mark.usefixtures("c_compiler")(test)))
-
-
-CAUGHT = {
-    "adds": {"ttft-p50"},
-    "reads-late": {"ttft-p50", "gap-p50"},
-    "whole": {"ttft-p50"},
-    "leaves": {"streams-read"},
-}
-
-
 def observed(folder, lie):
     file = folder / "lying.yaml"
     file.write_text(FILE.format(python=sys.executable, program=Path(lying_streams.__file__), lie=lie), "utf-8")
@@ -155,16 +142,11 @@ def not_held(observed):
     return {check.name for check in certificate.checks(observed) if check.verdict == NOT_HELD}
 
 
-@slow
-@pytest.mark.parametrize("lie", lying_streams.LIES)
-def test_a_client_that_lies_about_streams_is_caught(tmp_path, lie):
-    assert CAUGHT[lie] <= not_held(in_time(observed(tmp_path, lie)))
-
-
-@slow
-def test_no_check_that_names_a_lie_about_streams_names_the_honest_client(tmp_path):
-    names = set().union(*CAUGHT.values())
-    assert any(not names & not_held(observed(tmp_path, "honest")) for _ in range(3))  # a busy machine delays a client
+@pytest.mark.slow
+@pytest.mark.usefixtures("c_compiler")
+def test_a_client_that_adds_to_its_times_is_caught_and_an_honest_one_is_not(tmp_path):
+    assert "ttft-p50" in not_held(in_time(observed(tmp_path, "adds")))
+    assert any("ttft-p50" not in not_held(observed(tmp_path, "honest")) for _ in range(3))  # a busy machine delays it
 
 
 def in_time(seen):

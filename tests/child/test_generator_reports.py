@@ -2,7 +2,7 @@
 
 import generator_reports as texts
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bench.child.generators import h2load, wrk
@@ -95,6 +95,7 @@ def changed(draw, lines):
 REPORTS = [("wrk", texts.WRK), ("wrk", texts.WRK_SLOW), ("h2load", texts.H2LOAD), ("h2load", texts.H2LOAD_STATUS)]
 
 
+@settings(max_examples=40)
 @given(st.sampled_from(REPORTS), st.data())
 def test_a_mangled_report_gives_the_same_numbers_or_none(which, data):
     name, text = which

@@ -57,8 +57,9 @@ def test_a_window_is_rounded_to_what_the_program_can():
     assert h2load.command(3, 0.1, "u")[6] == "100ms"
 
 
-@pytest.mark.parametrize("resource", ["bytes", "json", "static"])
+@pytest.mark.parametrize(("engine", "resource"), [("wrk", "bytes"), ("wrk", "static"), ("h2load", "json")])
 def test_a_report_is_stored_and_told_as_reported(engine, resource):
+    need(engine)
     one = case(engine, options={"resource": resource})
     run = Run(runner.run(make_plan("latency", [one], starts=1, window_s=0.2)))
     row, told = run.starts.iloc[0], run.reports.set_index("name")
@@ -151,8 +152,13 @@ measure(Case("http_aiohttp", "tcp", 10, options={{"resource": "json"}}, engine="
 """
 
 
-@pytest.mark.parametrize("killed", ["the client", "all but the program", "the experiment"])
+KILLED = (("wrk", "the client"), ("wrk", "all but the program"), ("h2load", "the experiment"))
+
+
+@pytest.mark.parametrize(("engine", "killed"), KILLED)
 def test_nothing_goes_on_when_what_started_it_is_killed(engine, killed):
+    need(engine)
+
     def name_of(pid):
         try:
             return (ROOT / f"/proc/{pid}/comm").read_text().strip()

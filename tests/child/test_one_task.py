@@ -5,7 +5,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from specs import client_spec, library_load
+from specs import client_spec, library_load, reported
 
 from bench.errors import TransportError
 from bench.plan import replies
@@ -59,10 +59,5 @@ def test_a_client_is_closed_in_the_task_that_opened_it(given):
     kind = type("Counted", (Client,), {"closed": 0})
     system = SimpleNamespace(Client=kind, Multiplexed=kind, StreamClient=kind, __name__="counted")
     spec = client_spec(window_s=0.2, **given)
-    load = library_load(system, SimpleNamespace(), "", spec)
-    load.first()
-    now = time.perf_counter_ns()
-    load.load(now, now + 200_000_000)
-    assert load.report().calls > 0
-    load.close()
+    assert reported(library_load(system, SimpleNamespace(), "", spec), 200_000_000).calls > 0
     assert kind.closed >= spec.case.callers

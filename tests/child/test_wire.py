@@ -11,22 +11,19 @@ from socket import MSG_MORE, SHUT_WR, SO_LINGER, SOL_SOCKET, socketpair
 
 import numpy as np
 import pytest
-from specs import client_spec
-from wire_servers import byte_by_byte, echo, failures, framed, http, late, leaving, load_of, requests, served
+from specs import client_spec, reported
+from wire_servers import byte_by_byte, echo, framed, http, late, leaving, load_of, requests, served
 
 from bench import systems
 from bench.child import caller, open_files, polling, wire, wire_connection
-from bench.child.timed_loops import zeros
+from bench.child.timed_loops import spun_ns, zeros
 from bench.child.wire import ConnectionLoop
 from bench.child.wire_connection import Connection, Script
-from bench.contract import PACING
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.systems import _xmlrpc, sockets, xmlrpc_stdlib
-
-pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture(params=["epoll", "selectors"])
@@ -35,8 +32,7 @@ def poller(request, monkeypatch):
         monkeypatch.setattr(wire, "Poller", polling.Selector)
 
 
-@pytest.mark.parametrize("behave", [echo, byte_by_byte, late])
-@pytest.mark.parametrize("callers", [1, 3])
+@pytest.mark.parametrize(("behave", "callers"), [(echo, 1), (byte_by_byte, 3), (late, 3)])
 def test_every_call_is_made_and_timed(poller, behave, callers):
     with served(behave) as address:
         load, report, blobs = load_of(address, callers=callers)
@@ -176,21 +172,21 @@ def test_a_first_call_that_fails_ends_the_load(spoil, text):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("after", [5, 18])
 @pytest.mark.parametrize(("spoil", "text"), WRONG)
-def test_a_wrong_answer_ends_the_load(spoil, text, after):
-    with served(spoilt(spoil, after)) as address, pytest.raises(SystemFailedError, match=text):
+def test_a_wrong_answer_ends_the_load(spoil, text):
+    with served(spoilt(spoil, 18)) as address, pytest.raises(SystemFailedError, match=text):
         load_of(address, callers=2)
 
 
-@pytest.mark.parametrize(("spoil", "text", "kind"), BROKEN)
-@pytest.mark.parametrize("load", ["closed", "open"])
-def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(spoil, text, kind, load):
-    paced = {"load": "open", "offered_per_s": 40, "window_s": 1.0} if load == "open" else {}
+@pytest.mark.parametrize(
+    ("load", "spoil", "kind"), [*(("closed", how, of) for how, _, of in BROKEN), ("open", reset, "read")]
+)
+def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(load, spoil, kind):
+    paced = {"load": "open", "offered_per_s": 100, "window_s": 0.4} if load == "open" else {}
     with served(spoilt(spoil, 5)) as address:
         made, report, blobs = load_of(address, callers=2, **paced)
     failed = sum(one.failures.kinds.total() for one in made.connections)
-    assert report.errors == failed >= 2 and failures(report) == [(f"error_{kind}", failed, "1")]
+    assert report.errors == failed >= 2 and report.numbers == [(f"error_{kind}", failed, "1")]
     assert report.calls + failed == 40
     width = 3 if load == "open" else 2
     assert sum(map(len, blobs)) == width * report.calls and all(min(blob) > 0 for blob in blobs if len(blob))
@@ -248,13 +244,15 @@ def test_responses_whose_header_changes_are_read_again():
 # Open loads
 
 
-def test_requests_leave_when_due_by_the_connection_that_is_free():
+def test_requests_leave_when_due_by_the_connection_that_is_free_and_spinning_until_then_is_counted():
+    before_ns = spun_ns()
     with served(echo) as address:
-        _, report, blobs = load_of(address, load="open", offered_per_s=40, window_s=1.0, callers=4)
+        _, report, blobs = load_of(address, load="open", offered_per_s=100, window_s=0.4, callers=4)
+    assert 0 < spun_ns() - before_ns < 500_000_000
     assert (report.calls, report.errors, report.scheduled) == (40, 0, 40) and len(blobs) == 12
     sent, received, due = (np.concatenate([blobs[place] for place in range(which, 12, 3)]) for which in range(3))
     assert np.all(sent >= due) and np.all(received > sent) and len(set(due.tolist())) == 40
-    assert np.all(np.diff(np.sort(due)) == 25_000_000)
+    assert np.all(np.diff(np.sort(due)) == 10_000_000)
     assert min(len(blob) for blob in blobs) > 0
 
 
@@ -288,14 +286,6 @@ def test_replies_are_looked_for_also_while_all_requests_are_late():
     idle = deque(range(1000))
     senders = wire.pace(Talks(), idle, array("q", [0]) * 900, [None] * 900, wire.NEVER_NS)
     assert senders == list(range(900)) and max(Talks.unread) == wire.MOST_UNREAD < 20
-
-
-def test_spinning_until_requests_are_due_is_counted():
-    with served(echo) as address:
-        _, report, _ = load_of(address, load="open", offered_per_s=100, window_s=0.5)
-        _, closed, _ = load_of(address, window_s=0.1)
-    (spun_us,) = [value for name, value, _ in report.numbers if name == PACING]
-    assert 0 < spun_us < 600_000 and closed.numbers == []
 
 
 def test_more_connections_than_requests_are_no_hindrance():
@@ -333,7 +323,7 @@ def test_a_call_that_is_never_answered_fails_and_the_others_go_on(limited, load)
     with served(silent_once(itertools.count())) as address:
         made, report, _ = load_of(address, callers=2, **paced)
     failed = report.errors  # on a busy machine more than that one
-    assert failures(report) == [("error_timeout", failed, "1")] and failed >= 1
+    assert report.numbers == [("error_timeout", failed, "1")] and failed >= 1
     assert report.calls + failed == (30 if load == "open" else 40)
     assert sum(one.reopened for one in made.connections) == failed
 
@@ -343,12 +333,7 @@ def test_calls_that_wait_behind_one_that_is_never_answered_fail_with_it(limited)
 
     numbers = itertools.count()
     with served(silent_once(numbers)) as address:
-        load = WireOutstanding(sockets, sockets.Options(), address, client_spec(callers=2, outstanding=3))
-        load.first()
-        now = time.perf_counter_ns()
-        load.load(now, now + 60_000_000_000)
-        report = load.report()
-        load.close()
+        report = reported(WireOutstanding(sockets, sockets.Options(), address, client_spec(callers=2, outstanding=3)))
     assert report.numbers == [("error_timeout", report.errors, "1")] and report.errors >= 1 and report.calls == 120
 
 

@@ -7,11 +7,13 @@ from bench.analysis.anatomy import ROWS
 from bench.apps import perfetto, tracing
 from bench.errors import UsageError
 from bench.experiments import anatomy as experiment
+from bench.grammar.choose import chosen
 from bench.grammar.experiment import experiment as named
 from bench.measurement import trace
 from bench.plan.case import Case
+from bench.run import stored
 from bench.run.frames import Run
-from tests.handmade import reference
+from tests.handmade import handmade, reference
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +59,15 @@ def test_the_time_in_system_calls_is_the_kernels_row(run: Run) -> None:
         usual = anatomy.typical(run, case)
         of_kernel = sum(usual[row].mean() / 1e3 for row in ROWS if row[1] == "kernel")
         assert sum(anatomy.kernel_us(run, case).values()) == pytest.approx(of_kernel, rel=0.05)
+
+
+def test_a_start_with_a_single_traced_call_has_no_typical_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(stored.find("reference/anatomy"))
+    case = traced(run)[0]
+    every = anatomy.calls(run, case)
+    last = every[-1].start
+    monkeypatch.setattr(anatomy, "calls", lambda *_: [every[-1], *(call for call in every if call.start != last)])
+    assert last not in set(anatomy.typical(run, case)["start"]) and anatomy.kernel_us(run, case)
 
 
 def test_what_a_library_adds_is_the_difference_of_two_breakdowns(run: Run) -> None:
@@ -105,6 +116,25 @@ def test_a_run_without_such_cases_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         tracing.text("reference/retries", (), print)
     with pytest.raises(UsageError, match="has nothing in its name"):
         tracing.text("reference/placement", ("nothing",), print)
+
+
+def test_cases_that_differ_in_an_option_only_are_compared_with_themselves() -> None:
+    boxes = [Case("mystery", "tcp", 100, {"box": box}, traced=traced) for box in "ab" for traced in (False, True)]
+    run = handmade(boxes, [100, 110, 1000, 1200], notebook="anatomy")
+    assert [round(of.interval.middle, 2) for of in experiment.probe_effect.ratios(run)] == [1.1, 1.2]
+    assert [experiment.name_of(run, case) for case in traced(run)] == ["mystery tcp a", "mystery tcp b"]
+    assert not chosen(run, experiment.LIBRARIES)  # of an instrument nothing is claimed
+
+
+def test_slices_are_longer_where_calls_are_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tracing.slice_for([30e-6]) == tracing.SLICE_S
+    assert tracing.slice_for([30e-6, 0.041]) == pytest.approx(0.164)
+    assert tracing.slice_for([5.0]) == tracing.LONGEST_S
+    boxes = reference("mystery")
+    assert max(tracing.slowest_s(boxes, label) for label in boxes.labels) > 0.04  # one box waits for delayed ACKs
+    unmeasured = handmade([Case("sockets", "tcp", 100)], [100], notebook="latency")
+    monkeypatch.setattr(Run, "ledger_of", lambda run, _: run.ledger.iloc[:0])
+    assert tracing.slowest_s(unmeasured, unmeasured.labels[0]) == 0  # an interrupted run
 
 
 def test_traces_for_a_viewer_have_spans_of_every_role_and_arrows_in_pairs(run: Run) -> None:

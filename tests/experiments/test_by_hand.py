@@ -15,6 +15,7 @@ from bench.analysis.comparison import effect
 from bench.experiments import clients
 from bench.experiments.compare import A, B
 from bench.grammar import RATE, Contrast, tables
+from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.run.frames import Run, column
 
@@ -34,6 +35,7 @@ def test_the_reader_s_number_agrees_with_the_one_shown(notebook, capsys):
     # some notebooks count the calls of each start in a cell of its own, first
     places = (f"{notebook}-by-hand-rates", f"{notebook}-by-hand-code")
     inside = {"run": reference(notebook), "bench": bench}
+    experiment(notebook)  # loads what a cell may name, as measuring does
     for source in [cell.source for cell in cells(notebook) if cell.id in places]:
         exec(source, inside)
     rows = (".samples", ".sessions", ".streams", ".attempts", "codec_us")  # calls and codecs, no rates

@@ -70,6 +70,7 @@ def test_systems_are_compared_with_raw_sockets_over_the_same_transport():
     cases = [Case("sockets", "ipc"), Case("xmlrpc_stdlib", "tcp"), Case("sockets", "tcp"), Case("zeromq", "ipc")]
     run = handmade(cases, [10, 200, 20, 40], notebook="overview")
     found = {of.other: of for of in overview.over_sockets.ratios(run)}
+    assert overview.above(run, 3).startswith("  × 4.00 [")
     assert found[1].base == 2 and found[1].value == pytest.approx(10, rel=0.01)
     assert found[3].base == 0 and found[3].value == pytest.approx(4, rel=0.01)
     without = handmade(cases[:2], [10, 200], notebook="overview")

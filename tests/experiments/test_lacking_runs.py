@@ -7,6 +7,7 @@ import pytest
 from drawings import RUNS
 from handmade import reference
 
+from bench.analysis.anatomy import breakdown
 from bench.apps import numbers
 from bench.grammar import figure as panels
 from bench.grammar import tables
@@ -14,6 +15,7 @@ from bench.grammar.experiment import experiment, of_run
 from bench.run.calls import AllCalls
 from bench.run.frames import Run
 
+LEAST_BLOCKS = 6  # without them no ratio has an interval
 TABLES = ("marks", "sessions", "replies", "reports", "attempts", "streams", "stored_slices", "load", "hosts", "events")
 
 
@@ -37,17 +39,22 @@ def of_starts(run, ledger, kept, emptied=()):
     return made
 
 
+def first_blocks(run, count):
+    """Return the ledger of a run's first blocks: what is drawn and said of the others is the same."""
+    return run.stored_ledger[run.stored_ledger["block"] < count].copy()
+
+
 def all_failed(run):
     """Return a run in which every request was refused."""
-    ledger = run.stored_ledger.copy()
+    ledger = first_blocks(run, 2)
     ledger["errors"] = ledger["scheduled"].fillna(ledger["calls"])
     ledger["calls"], ledger["server_calls"] = 0, 0
     return of_starts(run, ledger, list(ledger.index), emptied={"calls", *TABLES} - {"load", "hosts"})
 
 
 def first_failed(run):
-    """Return a run in which every request of the first case was refused."""
-    ledger = run.stored_ledger.copy()
+    """Return a run in which every request of the first case was refused; of the others there are intervals."""
+    ledger = first_blocks(run, LEAST_BLOCKS)
     gone = ledger["case"] == ledger["case"].iloc[0]
     ledger.loc[gone, "errors"], ledger.loc[gone, ["calls", "server_calls"]] = ledger.loc[gone, "calls"], 0
     return of_starts(run, ledger, list(ledger.index[~gone]))
@@ -58,8 +65,15 @@ def one_start(run):
     return of_starts(run, run.stored_ledger.iloc[:1], list(run.stored_ledger.index[:1]))
 
 
-PARTLY = ("anatomy", "capacity", "latency", "marginal", "overview", "retries", "streaming", "tls")
+def untraced(run):
+    """Return a run whose traced slices hold no whole call, as on a machine that is too busy."""
+    ledger = first_blocks(run, LEAST_BLOCKS)
+    return of_starts(run, ledger, list(ledger.index), emptied={"events"})
+
+
+PARTLY = ("anatomy", "capacity", "latency", "marginal", "overview", "retries", "streaming", "tls", "whatif")
 LACKING = [(name, all_failed) for name in RUNS] + [(name, of) for name in PARTLY for of in (first_failed, one_start)]
+LACKING += [(name, untraced) for name in ("anatomy", "whatif")]
 
 
 @pytest.mark.slow
@@ -71,9 +85,12 @@ def test_whatever_a_run_lacks_is_drawn_or_said(notebook, lacking):
         figure.draw_without_rendering()
         of_run(run).answer(run)
         tables.results(run)
+        tables.limits(run)
         for name in experiment(notebook).tables:
             experiment(notebook).table(run, name)
         document = numbers.document(run)
+    if lacking is untraced:
+        assert (breakdown(run, run.numbers[0]).dtypes == "int64").all()  # so that a reader can plot them
     if lacking is all_failed:
         words = [text.get_text() for axes in figure.findobj(lambda of: hasattr(of, "texts")) for text in axes.texts]
         assert sum("no request of" in text.replace("\n", " ") for text in words) == 4

@@ -48,7 +48,6 @@ def test_shares_are_ratios_to_both_sides_in_python():
     ratios = [contrast.ratios(run)[0] for contrast in contrasts]
     assert [(of.base, of.other) for of in ratios] == [(0, 3), (0, 1), (0, 2), (0, 2)]
     assert [of.value for of in ratios] == pytest.approx([0.5, 0.75, 0.85, 1], rel=1e-3)
-    assert languages.compared(run) == ratios[0]
 
 
 def test_a_side_that_changes_nothing_or_makes_it_slower_is_not_called_a_gain():
@@ -128,13 +127,11 @@ def test_servers_are_compared_with_the_first_one_of_as_many_callers():
     )
     (fastest,) = languages.fastest.ratios(run)
     assert (fastest.base, fastest.other) == (1, 3) and fastest.value == pytest.approx(8, rel=0.01)
-    pair = languages.compared(run)
-    assert (pair.base, pair.other) == (0, 2) and pair.value == pytest.approx(0.25, rel=1e-3)
     table = languages.tables["servers"](run)
     assert list(table.index) == ["grpc_sync, 32 connections", "http_asgi, 32 connections"]
     assert str(fastest.words) in table.iloc[1, 1] and table.iloc[0, 4].startswith("5.00 MB")
-    assert experiment("languages").title(run) == languages.TITLE_OF_SERVERS
-    assert experiment("languages").title(handmade(cases(), [200] * 4, notebook="languages")) == languages.TITLE
+    assert experiment("languages").title_of(run) == languages.TITLE_OF_SERVERS
+    assert experiment("languages").title_of(handmade(cases(), [200] * 4, notebook="languages")) == languages.TITLE
     drawn = figure.whole(run).axes
     assert {label.get_text() for axes in drawn for label in axes.get_yticklabels()} == {"grpc_sync", "http_asgi"}
 

@@ -7,13 +7,14 @@ import nbformat
 import pytest
 from click.testing import CliRunner
 from conftest import ROOT, serving, slow_but
+from handmade import reference
 from papermill.cli import papermill as papermill_command
 from papermilling import outputs, papermill, papermill_here
 
 import bench
 from bench.errors import UsageError
 from bench.grammar import figure as panels
-from bench.grammar.experiment import experiment
+from bench.grammar.experiment import experiment, of_run
 from bench.plan import paths
 from bench.plan.parameters import literal
 from bench.run import stored
@@ -29,17 +30,21 @@ QUICKLY_DRAWN = (
 )
 WAYS = {  # of measuring, each by one notebook; with fewer cases than it has: what is left out other tests measure
     "anatomy": [],
-    "capacity": ["-p", "first", "4000", "-p", "objective", "p50<5ms"],
+    "capacity": ["-p", "first", "4000", "-p", "objective", "p50<5ms", "-p", "clients", "1"],
     "fanin": ["-p", "system", "[sockets, redis]", "-p", "clients", "[1, 4]"],
     "marginal": ["-p", "system", "[sockets, xmlrpc_pstream]", "-p", "calls", "[1, 20, 50]"],
     "network": [
         *("-p", "system", "[sockets, zeromq]", "-p", "sizes", "[1000, 20000]", "-p", "rates_mbit", "[100]"),
         *("-p", "stall_sizes", "[1500]", "-p", "large_bytes", "20000"),
     ],
-    "overview": ["-p", "system", "[sockets, wamp_crossbar]"],
+    "overview": ["-p", "system", "[sockets, zeromq]"],
     "retries": [],
     "streaming": ["-p", "system", "[sockets, zeromq]", "-p", "streams", "[1, 3]", "-p", "origin_streams", "2"],
-    "tls": ["-p", "system", "[sockets, zeromq]", "-p", "connections", "5", "-p", "calls", "10"],
+    "tls": [
+        *("-p", "system", "[sockets, zeromq]", "-p", "connections", "5", "-p", "calls", "10"),
+        *("-p", "payload_bytes", "[100, 64000]"),
+    ],
+    "whatif": ["-p", "system", "http_asgi"],
 }
 
 
@@ -64,6 +69,11 @@ def test_every_notebook_draws_its_reference_run(notebook, drawn):
     assert "Nothing is measured" in text and f"{notebook}.svg and " in text and not (folder / "runs").exists()
     assert "No conclusion" not in text and found(text) == []
     assert (folder / "figures" / f"{notebook}.png").stat().st_size > 50_000
+    run = reference(notebook)
+    answer, spoken = of_run(run).answer(run), panels.alt_text(run)  # what those hear who cannot see the figure
+    finding = panels.first_sentence(answer)
+    assert spoken.endswith(finding) and not re.search(r"[*`]", finding)
+    assert re.sub(r"\W", "", finding) in re.sub(r"\W", "", answer)
 
 
 @pytest.mark.parametrize("notebook", MEASURING, ids=lambda file: file.stem)

@@ -110,14 +110,6 @@ def test_the_figure_of_few_systems_is_as_large_as_others(run):
     assert overview.height(few) == 0 and overview.height(run) > 4
 
 
-def test_thirteen_colours_can_be_distinguished_and_no_place_is_without():
-    colours = [house.look(place).colour for place in range(13)]
-    values = np.array([[int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)] for colour in colours])
-    apart = [np.abs(one - other).sum() for n, one in enumerate(values) for other in values[:n]]
-    assert len(set(colours)) == 13 and min(apart) > 0.24
-    assert len({house.look(place) for place in range(52)}) == 52
-
-
 def test_what_is_missing_is_named_with_one_line_that_installs_it():
     reasons = {
         "nats": "system 'nats' cannot be imported (No module named 'nats'); install it: python -m pip install nats-py",

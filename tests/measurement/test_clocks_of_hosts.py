@@ -31,7 +31,7 @@ def assignment(monkeypatch):
         yield made, found
 
 
-def test_the_hosts_clocks_are_known_and_their_clients_go_at_one_instant(assignment):
+def test_clocks_are_known_clients_go_at_one_instant_and_a_run_resumes_after_a_step(assignment, monkeypatch):
     made, found = assignment
     for host, conducted in zip(made.hosts, found.all(), strict=True):
         assert conducted.name == host.name
@@ -43,10 +43,6 @@ def test_the_hosts_clocks_are_known_and_their_clients_go_at_one_instant(assignme
     for send_ns, received_ns in record.calls:  # since go, by the host's own clock: 10 s off would be far outside
         assert send_ns[0] >= 0 and (received_ns > send_ns).all()
         assert (received_ns[:-1] < 1e9 * WINDOW_S).all()  # after the first reply that comes later, nothing is sent
-
-
-def test_a_run_keeps_the_readings_and_resumes_after_a_step_without_measuring_a_start_twice(assignment, monkeypatch):
-    made, found = assignment
     plan = make_plan("latency", [Case("sockets", "tcp", placement="free")], starts=3, window_s=WINDOW_S)
     (loading,), read, number = found.load, found.load[0].clock, itertools.count()
 

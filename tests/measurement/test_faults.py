@@ -30,11 +30,20 @@ from bench.systems import _connections
 pytestmark = pytest.mark.slow
 
 EXPERIMENT = """
-from bench.grammar.experiment import experiment
+import sys
 from bench.measurement import runner
-plan = experiment("latency").plan(transport="ipc", starts=50, window_s=0.3)
-runner.run(plan, progress=lambda case: print("done", flush=True))
+from bench.measurement.validation.profiles import make_plan
+from bench.plan.case import Case
+cases = [Case("sockets", "ipc"), Case("sockets", "tcp")]
+plan = make_plan("latency", cases, starts=int(sys.argv[1]), window_s=0.1)
+print(runner.run(plan, progress=lambda case: print("done", flush=True)).id)
 """
+
+
+def experiment_of(starts):
+    """Start a process that measures so many starts of each case."""
+    words = [sys.executable, "-c", EXPERIMENT, str(starts)]
+    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
 def faulty(fault, transport="tcp"):
@@ -107,35 +116,26 @@ def test_resume_measures_only_what_is_missing():
     assert runner.run(plan, stored.unfinished(plan)).path != folder.path  # a finished run is not gone on with
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(private_parent, how):
-    with subprocess.Popen(
-        [sys.executable, "-c", EXPERIMENT], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
+def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(private_parent):
+    with experiment_of(starts=100) as process:  # killed, it is in the campaign
         for _ in range(4):
             assert process.stdout.readline() == "done\n"
         assert wait_for(lambda: descendants(process.pid) and list(private_parent.glob("roundtrip-*")))
         children = descendants(process.pid)
-        process.send_signal(how)
+        process.send_signal(signal.SIGINT)
         process.wait(10)
     assert wait_for(lambda: all(is_gone(child) for child in children)), "orphans"
     assert wait_for(lambda: not list(private_parent.glob("roundtrip-*")))
     (folder,) = stored.all_runs()
     assert len(folder.done()) >= 4
     assert len(folder.read("samples")) > 100
-    assert not list(folder.path.rglob(".*")) or how == signal.SIGKILL
+    assert not list(folder.path.rglob(".*"))
 
 
 def test_two_experiments_at_once_do_not_clash():
-    plan = "experiment('latency').plan(transport='[ipc, tcp]', profile='smoke')"
-    imports = "from bench.grammar.experiment import experiment; from bench.measurement import runner"
-    code = f"{imports}; print(runner.run({plan}).id)"
-    both = [
-        subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)
-    ]
-    ids = {process.communicate(timeout=110)[0].strip() for process in both}
-    assert all(process.returncode == 0 for process in both)
-    assert len(ids) == 3 and "" not in ids
+    both = [experiment_of(starts=3) for _ in range(2)]
+    ids = {process.communicate(timeout=110)[0].split()[-1] for process in both}
+    assert len(ids) == 2 and all(process.returncode == 0 for process in both)
     assert all(folder.manifest()["finished"] for folder in stored.all_runs())
 
 
@@ -172,13 +172,12 @@ def test_a_target_that_does_not_answer(monkeypatch):
     monkeypatch.setattr(start, "READY_S", 1.0)
     with pytest.raises(SystemFailedError, match=os.strerror(errno.ECONNREFUSED)):
         measure(Case("sockets", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
-    monkeypatch.setattr(start, "TARGET_S", 0.8)
     with pytest.raises(SystemFailedError, match="python -m bench serve zeromq tcp"):
         measure(Case("zeromq", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
 
 
 def test_a_target_of_another_protocol_is_an_error_with_a_remedy(monkeypatch):
-    monkeypatch.setattr(start, "TARGET_S", 0.8)
+    monkeypatch.setattr(start, "READY_S", 0.8)
     for system, asked in (("zeromq", "sockets"), ("sockets", "zeromq")):
         with serving(system) as served, pytest.raises(SystemFailedError, match=f"python -m bench serve {asked} tcp"):
             measure(Case(asked, "tcp", target=served.target), 0.1, seed=1)
@@ -197,28 +196,26 @@ def test_a_served_target_is_measured_without_its_cpu_and_leaves_on_request(tmp_p
     assert not (tmp_path / "served.sock").exists()
 
 
-@pytest.mark.parametrize("system", ["zeromq", "sockets", "grpc_sync", "http_aiohttp"])
-def test_a_served_socket_file_is_for_its_user_alone_unless_asked_otherwise(tmp_path, system):
-    for words, mode in (([], 0o600), (["--mode", "666"], 0o666)):
+def test_a_served_socket_file_is_for_its_user_alone_unless_asked_otherwise(tmp_path):
+    for system, words, mode in (("zeromq", [], 0o600), ("grpc_sync", ["--mode", "666"], 0o666)):
         path = tmp_path / f"{mode}.sock"
         with serving(system, f"ipc://{path}", *words):
             assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-@pytest.mark.parametrize("system", ["zeromq", "sockets", "wamp_crossbar"])
-def test_serving_never_replaces_what_is_there(command, tmp_path, system):
+def test_serving_never_replaces_what_is_there(command, tmp_path):
     file, folder = tmp_path / "letter", tmp_path / "folder"
     file.write_text("dear")
     folder.mkdir()
     for path in (file, folder):
-        finished = command("serve", system, f"ipc://{path}")
+        finished = command("serve", "wamp_crossbar", f"ipc://{path}")
         assert finished.returncode == 2 and str(path) in finished.stderr
         assert finished.stderr.count("\n") == 1
     assert file.read_text() == "dear" and folder.is_dir()
     busy = _connections.listen(parse_address(f"ipc://{tmp_path}/busy"))
-    assert f"{tmp_path}/busy" in command("serve", system, f"ipc://{tmp_path}/busy").stderr
+    assert f"{tmp_path}/busy" in command("serve", "zeromq", f"ipc://{tmp_path}/busy").stderr
     busy.close()
-    assert command("serve", system, f"ipc://{tmp_path}/x", "--mode", "rw").returncode == 2
+    assert command("serve", "zeromq", f"ipc://{tmp_path}/x", "--mode", "rw").returncode == 2
 
 
 def test_a_socket_that_a_server_left_is_used_again(tmp_path):

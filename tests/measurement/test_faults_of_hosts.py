@@ -16,13 +16,6 @@ from bench.plan.case import Case
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def made(private_parent):
-    """Return two hosts on a bridge and the address of their scheduler; the first serves, the second loads."""
-    with bed(0.05, 10) as hosts, registered(hosts) as scheduler:
-        yield hosts, scheduler
-
-
 def case(scheduler: str, **more) -> Case:
     return Case("sockets", "tcp", 100, placement="free", hosts={"scheduler": scheduler}, **more)
 
@@ -40,31 +33,28 @@ def _words(pid: int) -> list[str]:
         return []
 
 
-def test_a_cable_that_is_out_for_two_seconds_only_delays_calls(made):
-    hosts, scheduler = made
+def test_a_cable_that_is_out_for_two_seconds_only_delays_calls_and_a_firewall_is_suspected(private_parent, monkeypatch):
+    with bed(0.05, 10) as hosts, registered(hosts) as scheduler:  # on a bridge
+        serving, loading = hosts.hosts
 
-    def pull() -> None:  # once a server, a client and two clocks run, and have had time to begin
-        wait_for(lambda: len(children(hosts)) >= 4, 30)
-        time.sleep(1.5)
-        hosts.hosts[1].plug(False)
-        time.sleep(2)
-        hosts.hosts[1].plug(True)
+        def pull() -> None:  # once a server, a client and two clocks run, and have had time to begin
+            wait_for(lambda: len(children(hosts)) >= 4, 30)
+            time.sleep(1.5)
+            loading.plug(False)
+            time.sleep(2)
+            loading.plug(True)
 
-    pulling = threading.Thread(target=pull)
-    pulling.start()
-    record = measure(case(scheduler), 5.0, 1)
-    pulling.join()
-    ((sent, received),) = record.calls
-    assert record.ledger["calls"] == record.ledger["server_calls"] and (received - sent).max() > 1e9
-    assert wait_for(lambda: not children(hosts))
+        pulling = threading.Thread(target=pull)
+        pulling.start()
+        record = measure(case(scheduler), 5.0, 1)
+        pulling.join()
+        ((sent, received),) = record.calls
+        assert record.ledger["calls"] == record.ledger["server_calls"] and (received - sent).max() > 1e9
+        assert wait_for(lambda: not children(hosts))
 
-
-def test_a_firewall_between_load_host_and_server_is_suspected(made, monkeypatch):
-    monkeypatch.setattr(start, "READY_S", 2.0)
-    hosts, scheduler = made
-    serving, loading = hosts.hosts
-    serving.ip(f"route add blackhole {loading.address}/32")  # answers to it are dropped
-    with pytest.raises(SystemFailedError, match=r"host2.*firewall") as caught:
-        measure(case(scheduler), 0.2, 1)
-    assert f"tcp://{serving.address}:" in str(caught.value) and "\n" not in str(caught.value)
-    assert wait_for(lambda: not children(hosts))
+        monkeypatch.setattr(start, "READY_S", 2.0)
+        serving.ip(f"route add blackhole {loading.address}/32")  # answers to it are dropped
+        with pytest.raises(SystemFailedError, match=r"host2.*firewall") as caught:
+            measure(case(scheduler), 0.2, 1)
+        assert f"tcp://{serving.address}:" in str(caught.value) and "\n" not in str(caught.value)
+        assert wait_for(lambda: not children(hosts))

@@ -16,6 +16,7 @@ from bench import stats
 from bench.analysis import checks, open_load, overload
 from bench.apps.teaching import questions
 from bench.child import timed_loops
+from bench.contract import PACING
 from bench.experiments import openload
 from bench.grammar import figure, tables
 from bench.grammar.experiment import experiment
@@ -91,6 +92,7 @@ def test_an_open_load_is_measured_and_every_request_counted():
     dues = np.sort(np.concatenate([times[2] for times in measured.calls]))
     assert dues.tolist() == timed_loops.schedule(400, 0.5, "poisson", 1)
     assert all(np.all(times[0] >= times[2]) and np.all(times[1] - times[0] >= 200_000) for times in measured.calls)
+    assert [row["value"] > 0 for row in measured.tables["reports"] if row["name"] == PACING] == [True, True]
 
 
 def test_an_awaited_client_is_paced_too():
@@ -104,6 +106,9 @@ def test_the_oracle_keeps_its_law(law, scv):
     times = np.array(list(itertools.islice(oracle.service_times(oracle.Options(law=law, mean_us=500)), 100_000)))
     assert times.mean() == pytest.approx(500, rel=0.02)
     assert times.var() / times.mean() ** 2 == pytest.approx(scv, abs=0.06)
+
+
+def test_a_freeze_of_the_oracle_is_in_the_service_time_of_one_request():
     frozen = list(itertools.islice(oracle.service_times(oracle.Options(freeze_after=3, freeze_ms=7)), 4))
     assert frozen == [1000, 1000, 8000, 1000]
 
@@ -216,9 +221,8 @@ def test_what_is_answered_is_of_rates_whose_windows_are_long_enough_for_steady_s
 
 @pytest.mark.parametrize(
     ("rates", "least_share", "has_capacity"),
-    [([100, 300, 950], 0.8, True), ([10, 20, 50], 0.7, False), ([10, 900], 0.6, True), ([900, 950, 980], 0.3, True),
-     ([100], 0, False), ([950], 0, True)],
-)  # fmt: skip
+    [([10, 20, 50], 0.7, False), ([900, 950, 980], 0.3, True), ([950], 0, True)],
+)
 def test_the_axis_of_rates_gives_most_of_its_room_to_them(rates, least_share, has_capacity):
     run = swept(rates, [2000] * len(rates), calls=10, scheduled=10)
     for name in ("means", "against_load", "pacing"):

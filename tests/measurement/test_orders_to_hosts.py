@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bench.errors import SystemFailedError, UsageError
+from bench.errors import SystemFailedError
 from bench.measurement.hosts.agent import Agent
 from bench.measurement.hosts.remote import RemoteHost
 
@@ -18,15 +18,15 @@ class Actor:
         self.calls, self.may_answer, self.agent = [], threading.Event(), Agent()
         self.error = None
 
-    async def call(self, number, words):
+    async def call(self, words):
         orders = pickle.loads(words)
         self.calls.append([name for name, _ in orders])
         await asyncio.to_thread(self.may_answer.wait, 10)
         if self.error:
             raise self.error
-        return pickle.dumps(self.agent.call(number, orders))
+        return pickle.dumps(self.agent.call(orders))
 
-    async def reports(self, words):
+    async def reports(self, seconds):
         await asyncio.sleep(0.05)
         return pickle.dumps([])
 
@@ -51,12 +51,12 @@ def test_what_is_asked_while_the_host_answers_goes_there_in_one_call_and_each_ha
     answers = [host.ask("child", 1, "log_tail")]
     while not actor.calls:
         pass
-    answers += [host.ask("now"), host.ask("_watch"), host.ask("child", 1, "cpu_s")]
+    answers += [host.ask("now"), host.ask("samples", 7), host.ask("child", 1, "cpu_s")]
     actor.may_answer.set()
     assert host.wait(answers[0]) == "" and host.wait(answers[1]) > 0 and host.wait(answers[3]) == 0
-    with pytest.raises(UsageError, match=r"host alpha: .*'_watch'"):
+    with pytest.raises(SystemFailedError, match=r"host alpha: .*samples"):
         host.wait(answers[2])
-    assert actor.calls == [["child"], ["now", "_watch", "child"]]
+    assert actor.calls == [["child"], ["now", "samples", "child"]]
     assert host.call("child", 1, "log_tail") == "" and actor.calls[2:] == [["child"]]
 
 

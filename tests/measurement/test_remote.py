@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from conftest import CALM, descendants, is_gone, wait_for
@@ -16,7 +17,7 @@ from host_processes import Hosts, Started, intruded
 
 from bench.apps import listing, notebook
 from bench.errors import SystemFailedError, UsageError
-from bench.measurement import revision, runner, start
+from bench.measurement import certificates, revision, runner, start
 from bench.measurement.hosts import commands, dask_engine, remote
 from bench.measurement.hosts.remote import connected
 from bench.measurement.routers import Routers
@@ -69,28 +70,28 @@ def test_a_start_runs_on_hosts_and_leaves_nothing(two):
     assert nothing_is_left(*two.hosts.values())
 
 
-@pytest.mark.parametrize(
-    ("system", "more"),
-    [
-        ("sockets", {"load": "open", "offered_per_s": 200.0}),
-        ("sockets", {"engine": "wire"}),
-        ("grpc_aio", {"callers": 2}),
-        ("sockets", {"options": {"tls": True}}),
-    ],
-    ids=["open", "wire", "callers", "tls"],
-)
-def test_loads_run_there_too(two, system, more):
-    ledger = measure(case(two, system, **more), 0.3, 1).ledger
-    assert ledger["calls"] == ledger["server_calls"] > 10
+def test_loads_run_there_too(two):
+    with Routers() as routers:
+        for system, more in (
+            ("sockets", {"load": "open", "offered_per_s": 200.0}),
+            ("sockets", {"engine": "wire"}),
+            ("grpc_aio", {"callers": 2}),
+            ("sockets", {"options": {"tls": True}}),
+        ):
+            ledger = measure(case(two, system, **more), 0.3, 1, routers).ledger
+            assert ledger["calls"] == ledger["server_calls"] > 10
 
 
-def test_one_host_serves_and_this_machine_loads():
+def test_one_host_serves_and_this_machine_loads_and_it_ends_cleanly_as_its_scheduler_does():
     hosts = Hosts("only")
     try:
         with connected(hosts.asked) as assignment:
             assert assignment.server.name == "only" and [host.name for host in assignment.load] == ["here"]
         ledger = measure(case(hosts), 0.2, 1).ledger
         assert ledger["calls"] == ledger["server_calls"] > 1
+        host = hosts.hosts["only"]
+        assert host.end(signal.SIGINT) == 0 and hosts.scheduler.end(signal.SIGTERM) == 0
+        assert "Traceback" not in host.said + hosts.scheduler.said and "ERROR" not in host.said
     finally:
         hosts.close()
 
@@ -106,12 +107,13 @@ def test_roles_clocks_and_records(two):
             assert host.private_directory() != host.private_directory()
 
 
-@pytest.mark.parametrize("load", [{}, {"load": "open", "offered_per_s": 500.0}])
-def test_an_order_to_go_that_comes_too_late_is_given_anew_with_more_time(two, monkeypatch, load):
+def test_an_order_to_go_that_comes_too_late_is_given_anew_with_more_time(two, monkeypatch):
     monkeypatch.setattr(start, "FAR_AHEAD_NS", (-20_000_000_000, 1_000_000_000))
-    record = measure(case(two, **load), 0.2, 1)
-    send_ns = record.calls[0][0]
-    assert send_ns[0] >= 0 and record.ledger["calls"] == record.ledger["server_calls"] == len(send_ns)
+    with Routers() as routers:
+        for load in ({}, {"load": "open", "offered_per_s": 500.0}):
+            record = measure(case(two, **load), 0.2, 1, routers)
+            send_ns = record.calls[0][0]
+            assert send_ns[0] >= 0 and record.ledger["calls"] == record.ledger["server_calls"] == len(send_ns)
 
 
 def test_a_host_that_gets_its_order_too_late_twice_is_named(two, monkeypatch):
@@ -125,7 +127,7 @@ def test_a_host_that_gets_its_order_too_late_twice_is_named(two, monkeypatch):
 
 def test_a_router_runs_on_the_servers_host(two):
     with Routers() as routers:
-        asked = case(two, "wamp_crossbar")
+        asked = case(two, "redis")
         router = routers.of(asked)
         assert router.child.name.endswith("alpha")
         assert routers.of(asked) is router
@@ -133,20 +135,6 @@ def test_a_router_runs_on_the_servers_host(two):
         ledger = measure(asked, 0.2, 1, routers).ledger
         assert ledger["calls"] == ledger["server_calls"] > 1 and ledger["router_cpu_ns"] > 0
     assert nothing_is_left(*two.hosts.values())
-
-
-@pytest.mark.parametrize(("who", "number"), [("alpha", signal.SIGKILL), ("beta", signal.SIGTERM)])
-def test_a_host_that_ends_in_a_window_is_named_and_the_run_can_be_resumed(own, impatient, who, number):
-    plan = make_plan("latency", [case(own, **CALM)], starts=2, window_s=2)
-    threading.Thread(target=_in_window, args=(own, lambda: own.hosts[who].end(number))).start()
-    with pytest.raises(SystemFailedError, match=f"host {who}") as caught:
-        runner.run(plan)
-    assert "\n" not in str(caught.value) and "0 starts" in str(caught.value)
-    assert nothing_is_left(*own.hosts.values())
-    own.start(who).wait_for("registered")
-    (unfinished,) = stored.all_runs()
-    folder = runner.run(plan, unfinished)
-    assert folder.done() == {0, 1}
 
 
 def _in_window(hosts, act):
@@ -161,29 +149,26 @@ def _is_busy(host) -> bool:
     return len(descendants(host.pid)) >= 2
 
 
-def test_a_host_that_hangs_is_named_and_its_children_end_once_it_goes_on(own, impatient):
-    hung = own.hosts["beta"]
-    threading.Thread(target=_in_window, args=(own, lambda: os.kill(hung.pid, signal.SIGSTOP))).start()
-    with pytest.raises(SystemFailedError, match="host beta"):
-        measure(case(own, **CALM), 2.0, 1)
-    left = children(hung)
-    os.kill(hung.pid, signal.SIGCONT)
-    assert wait_for(lambda: all(is_gone(pid) for pid in left), 30)
-    assert nothing_is_left(own.hosts["alpha"])
+def test_a_run_is_not_resumed_by_other_hosts_but_after_a_host_ended_in_a_window_which_is_named(own, impatient):
+    plan = make_plan("latency", [case(own, **CALM)], starts=2, window_s=2)
+    with pytest.raises(ZeroDivisionError):
+        runner.run(plan, progress=lambda case: 1 / 0)
+    (folder,) = stored.all_runs()
+    own.start("aaron").wait_for("registered")  # by name the first, which serves
+    with pytest.raises(UsageError, match=r"alpha.*aaron"):
+        runner.run(plan, folder)
+    own.hosts.pop("aaron").close()
+    for who, number in (("alpha", signal.SIGKILL), ("beta", signal.SIGTERM)):
+        threading.Thread(target=_in_window, args=(own, lambda: own.hosts[who].end(number))).start()  # noqa: B023
+        with pytest.raises(SystemFailedError, match=f"host {who}") as caught:
+            runner.run(plan, folder)
+        assert "\n" not in str(caught.value) and "1 starts" in str(caught.value)
+        assert nothing_is_left(*own.hosts.values())
+        own.start(who).wait_for("registered")
+    assert runner.run(plan, folder).done() == {0, 1}
 
 
-def test_without_its_scheduler_a_run_ends_and_hosts_come_back_to_a_new_one(own, impatient):
-    threading.Thread(target=_in_window, args=(own, lambda: own.scheduler.end(signal.SIGKILL))).start()
-    with pytest.raises(SystemFailedError, match=r"host (alpha|beta)"):
-        measure(case(own, **CALM), 3.0, 1)
-    assert nothing_is_left(*own.hosts.values())
-    own.scheduler = Started("scheduler", "--listen", own.address)
-    for host in own.hosts.values():
-        host.wait_for("registered", times=2)
-    assert measure(case(own), 0.2, 1).ledger["calls"] > 1
-
-
-def test_a_conductor_that_dies_leaves_nothing(own):
+def test_a_conductor_a_host_or_the_scheduler_that_is_gone_leaves_nothing_and_hosts_go_on(own, impatient):
     code = (
         "from bench.measurement.start import measure; from bench.plan.case import Case; "
         f"measure(Case('sockets', 'tcp', placement='free', hosts={own.asked}), 30.0, 1)"
@@ -194,6 +179,27 @@ def test_a_conductor_that_dies_leaves_nothing(own):
     finally:
         conductor.close()
     assert nothing_is_left(*own.hosts.values())
+    hung = own.hosts["beta"]
+    threading.Thread(target=_in_window, args=(own, lambda: os.kill(hung.pid, signal.SIGSTOP))).start()
+    with pytest.raises(SystemFailedError, match="host beta"):
+        measure(case(own, **CALM), 2.0, 1)
+    left = children(hung)
+    os.kill(hung.pid, signal.SIGCONT)
+    assert wait_for(lambda: all(is_gone(pid) for pid in left), 30)
+    assert nothing_is_left(own.hosts["alpha"])
+    threading.Thread(target=_in_window, args=(own, lambda: own.scheduler.end(signal.SIGKILL))).start()
+    with pytest.raises(SystemFailedError, match=r"host (alpha|beta)"):
+        measure(case(own, **CALM), 3.0, 1)
+    assert nothing_is_left(*own.hosts.values())
+    own.scheduler = Started("scheduler", "--listen", own.address)
+    for host in own.hosts.values():
+        host.wait_for("registered", times=2)
+    assert measure(case(own), 0.2, 1).ledger["calls"] > 1
+    if hasattr(resource, "prlimit"):  # the limit of another process
+        resource.prlimit(own.hosts["alpha"].pid, resource.RLIMIT_FSIZE, (0, 0))
+        with pytest.raises(SystemFailedError, match=f"alpha .*{os.strerror(errno.EFBIG)}") as caught:
+            measure(case(own, options={"tls": True}), 0.2, 1)
+        assert "\n" not in str(caught.value)
 
 
 def test_a_second_conductor_is_refused_while_the_first_measures(two, monkeypatch):
@@ -210,39 +216,28 @@ def test_a_second_conductor_is_refused_while_the_first_measures(two, monkeypatch
 
 def test_cases_of_one_run_give_hosts_different_roles(two):
     with Routers() as routers:
+
+        def roles_of(asked, window_s=0.2, **more):
+            record = measure(replace(asked, hosts={**two.asked, **more}), window_s, 1, routers)
+            return [(row["role"], row["host"], row["clients"]) for row in record.tables["hosts"]], record
+
         for server, load in (("alpha", "beta"), ("beta", "alpha")):
-            asked = replace(case(two), hosts={**two.asked, "server": server, "load": [load]})
-            assert {row["role"]: row["host"] for row in measure(asked, 0.2, 1, routers).tables["hosts"]} == {
-                "server": server,
-                "load": load,
-            }
-
-
-def test_the_client_for_latency_is_alone_on_its_host_and_the_last(two):
-    asked = replace(case(two, clients=2), hosts={**two.asked, "server": "alpha", "load": ["here"], "latency": "beta"})
-    record = measure(asked, 0.2, 1)
-    (latency,) = [row for row in record.tables["hosts"] if row["role"] == "latency"]
-    assert (latency["host"], latency["first_client"], latency["clients"]) == ("beta", 2, 1) and len(record.calls) == 3
-
-
-def test_a_target_is_loaded_by_all_hosts(two):
-    served = Started("serve", "sockets", "tcp://127.0.0.1:0")
-    try:
-        target = served.wait_for("listens at ").split("listens at ")[1].split(";")[0]
-        record = measure(case(two, clients=2, target=target), 0.2, 1)
-        assert [(row["host"], row["role"], row["clients"]) for row in record.tables["hosts"]] == [
-            ("alpha", "load", 1),
-            ("beta", "load", 1),
-        ]
-        assert record.ledger["calls"] > 1 and record.ledger.get("server_cpu_ns") is None
-    finally:
-        served.close()
-
-
-def test_the_instrument_itself_runs_on_a_load_host(two):
-    asked = Case("loopback", "inproc", placement="free", hosts=two.asked, max_calls=1000)
-    record = measure(asked, 1.0, 1)
-    assert record.ledger["calls"] == 1000 and [row["host"] for row in record.tables["hosts"]] == ["beta"]
+            found, _ = roles_of(case(two), server=server, load=[load])
+            assert found == [("server", server, 0), ("load", load, 1)]
+        found, record = roles_of(case(two, clients=2), server="alpha", load=["here"], latency="beta")
+        assert found == [("server", "alpha", 0), ("load", "here", 2), ("latency", "beta", 1)]  # alone, and the last
+        assert record.tables["hosts"][2]["first_client"] == 2 and len(record.calls) == 3
+        instrument = Case("loopback", "inproc", placement="free", max_calls=1000)
+        found, record = roles_of(instrument, 1.0)
+        assert record.ledger["calls"] == 1000 and [host for _, host, _ in found] == ["beta"]
+        served = Started("serve", "sockets", "tcp://127.0.0.1:0")
+        try:
+            target = served.wait_for("listens at ").split("listens at ")[1].split(";")[0]
+            found, record = roles_of(case(two, clients=2, target=target))
+            assert found == [("load", "alpha", 1), ("load", "beta", 1)]  # a target is loaded by all hosts
+            assert record.ledger["calls"] > 1 and record.ledger.get("server_cpu_ns") is None
+        finally:
+            served.close()
 
 
 def test_another_revision_and_another_python_are_refused(two, monkeypatch):
@@ -255,30 +250,13 @@ def test_another_revision_and_another_python_are_refused(two, monkeypatch):
         measure(case(two), 0.2, 1)
 
 
-def test_a_worker_that_is_no_host_is_refused(own):
-    import distributed
-
-    security = dask_engine.security("tls", is_plain_wanted=False)
-    with distributed.Client(own.address, security=security, set_as_default=False) as found:
-        workers = found.scheduler_info(n_workers=-1)["workers"]
-        for one in workers.values():
-            one.pop(remote.KEY)
-
-        class Other:
-            def scheduler_info(self, n_workers):
-                return {"workers": workers}
-
-        with pytest.raises(UsageError, match=r"alpha and beta.*python -m bench host"):
-            remote.registered(Other(), own.address)
-
-
-def test_a_host_whose_files_cannot_be_written_is_named(own, impatient):
-    if not hasattr(resource, "prlimit"):
-        pytest.skip("a limit of another process can be set on Linux only")
-    resource.prlimit(own.hosts["alpha"].pid, resource.RLIMIT_FSIZE, (0, 0))
-    with pytest.raises(SystemFailedError, match=f"alpha .*{os.strerror(errno.EFBIG)}") as caught:
-        measure(case(own, options={"tls": True}), 0.2, 1)
-    assert "\n" not in str(caught.value)
+def test_a_worker_that_is_no_host_is_refused():
+    workers = {"tls://10.0.0.1:1": {"name": "alpha", remote.KEY: {}}, "tls://10.0.0.2:1": {"name": "beta"}}
+    found = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
+    with pytest.raises(UsageError, match=r"beta at .*python -m bench host"):
+        remote.registered(found, "tls://10.0.0.3:8786")
+    del workers["tls://10.0.0.2:1"]
+    assert remote.registered(found, "tls://10.0.0.3:8786") == workers
 
 
 def test_no_scheduler_and_no_host(monkeypatch):
@@ -296,29 +274,13 @@ def test_no_scheduler_and_no_host(monkeypatch):
         alone.close()
 
 
-def test_mutual_tls_lets_in_whoever_has_the_folder_and_nobody_else(tmp_path, monkeypatch):
-    from bench.measurement import certificates
-
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    for folder in (ours, theirs):
-        certificates.make_folder(folder, ["127.0.0.1"])
-    hosts = Hosts("alpha", "beta", variables={"ROUNDTRIP_CREDENTIALS": str(ours)})
-    try:
-        assert hosts.address.startswith("tls://")
-        monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(ours))
-        assert measure(case(hosts), 0.2, 1).ledger["calls"] > 1
-        monkeypatch.setattr(remote, "CONNECT_S", 2.0)
-        monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(theirs))
-        with (
-            pytest.raises(SystemFailedError, match=hosts.address),
-            connected(hosts.asked),
-        ):
+def test_mutual_tls_lets_in_nobody_with_another_folder_or_none(two, tmp_path, monkeypatch):
+    certificates.make_folder(tmp_path / "theirs", ["127.0.0.1"])
+    monkeypatch.setattr(remote, "CONNECT_S", 2.0)
+    for folder, error, text in (("theirs", SystemFailedError, two.address), ("none", UsageError, "none")):
+        monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(tmp_path / folder))
+        with pytest.raises(error, match=text), connected(two.asked):
             pass
-        monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(tmp_path / "none"))
-        with pytest.raises(UsageError, match="none"), connected(hosts.asked):
-            pass
-    finally:
-        hosts.close()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
@@ -352,29 +314,6 @@ def test_a_host_takes_over_the_entry_that_its_own_process_left(two, tmp_path):
     asyncio.run(come_back())
 
 
-def test_a_run_is_not_resumed_by_other_hosts(own):
-    plan = make_plan("latency", [case(own, **CALM)], starts=2, window_s=0.2)
-    with pytest.raises(ZeroDivisionError):
-        runner.run(plan, progress=lambda case: 1 / 0)
-    (folder,) = stored.all_runs()
-    own.start("aaron").wait_for("registered")  # by name the first, which serves
-    with pytest.raises(UsageError, match=r"alpha.*aaron"):
-        runner.run(plan, folder)
-    own.hosts["aaron"].end()
-    assert runner.run(plan, folder).done() == {0, 1}
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_hosts_and_scheduler_end_cleanly(number):
-    hosts = Hosts("alpha")
-    try:
-        host = hosts.hosts["alpha"]
-        assert host.end(number) == 0 and hosts.scheduler.end(number) == 0
-        assert "Traceback" not in host.said + hosts.scheduler.said and "ERROR" not in host.said
-    finally:
-        hosts.close()
-
-
 def test_a_name_that_is_taken_is_said(two):
     second = Started("host", two.address, "--name", "alpha")
     try:
@@ -394,7 +333,7 @@ def test_hosts_are_listed_with_clock_revision_and_role(two, command):
 def test_a_notebook_shows_the_hosts_before_anything_is_measured(two, monkeypatch):
     shown = []
     monkeypatch.setattr(notebook, "show_frame", lambda frame, **look: shown.append(frame))
-    monkeypatch.setattr(runner, "_one", lambda folder, *rest: shown.append("measured") or 1 / 0)
+    monkeypatch.setattr(runner, "_measure", lambda folder, *rest: shown.append("measured") or 1 / 0)
     given = {"system": "sockets", "profile": "smoke", "hosts": two.address}
     with pytest.raises(ZeroDivisionError):
         notebook.measure("latency", **given)

@@ -36,9 +36,8 @@ def readings(*offsets_ns):
     return [ClockReading(offset_ns, 1000, number * SECOND) for number, offset_ns in enumerate(offsets_ns)]
 
 
-@pytest.mark.parametrize("after_ns", [SECOND, -SECOND, 1_100_000])
-def test_a_clock_that_was_set_is_named_and_the_start_is_not_kept(monkeypatch, after_ns):
-    loads_on(Read(readings(0, after_ns)), monkeypatch)
+def test_a_clock_that_was_set_is_named_and_the_start_is_not_kept(monkeypatch):
+    loads_on(Read(readings(0, 1_100_000)), monkeypatch)
     with pytest.raises(SystemFailedError, match="host far") as failed:
         measure(CASE, 0.05, 1)
     assert "\n" not in str(failed.value) and "-p resume true" in str(failed.value)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from handmade import PAIR, in_order, usual
+from handmade import FACTS, PAIR, in_order, usual
 
 from bench.analysis import comparison
 from bench.errors import UsageError
@@ -37,7 +37,8 @@ def varying(monkeypatch):
             record = StartRecord(usual(200, float(rtt_ns.sum()) / 1e9), [in_order(rtt_ns)])
             folder.append(start, start_record.tables(start, block, index, plan.cases[index], record))
 
-        monkeypatch.setattr(runner, "_one", one)
+        monkeypatch.setattr(runner, "_measure", one)
+        monkeypatch.setattr(runner, "facts", lambda plan: FACTS)
         return made
 
     return use
@@ -64,30 +65,24 @@ def test_a_run_stops_at_the_first_look_at_which_every_ratio_is_known(varying):
     assert stored.unfinished(plan) is None
 
 
-def test_a_run_that_never_knows_its_ratios_ends_after_all_blocks_and_says_what_it_reached(varying):
-    varying(0.5)
+def test_a_run_that_never_knows_its_ratios_ends_after_all_blocks_and_resumed_looks_at_nothing_measured_before(varying):
+    made = varying(0.5)
     plan = planned(0.02)
     run = measured(plan)
     assert run.manifest["look"]["blocks"] == run.plan.starts == MOST
     assert run.confidence == looks.confidences(MOST)[-1]
     assert f"Ended after {MOST} of at most {MOST} blocks" in precision.reached(run, plan)
+    run.folder.update(finished=False)
+    for start in (34, 35):
+        (run.folder.path / "ledger" / f"{start:05}.parquet").unlink()
+    made.clear()
+    assert Run(runner.run(plan, run.folder, width=lambda _: 0.0)).plan.starts == MOST and made == [34, 35]
 
 
 def test_a_run_without_a_width_looks_only_at_the_end(varying):
     varying(0.001)
     run = measured(planned(0.0))
     assert "look" not in run.manifest and run.confidence == CONFIDENCE and run.ledger["block"].nunique() == MOST
-
-
-def test_a_resumed_run_looks_at_nothing_that_it_has_not_measured_since(varying):
-    made = varying(0.5)
-    plan = planned(0.02)
-    folder = measured(plan).folder
-    folder.update(finished=False)
-    for start in (34, 35):
-        (folder.path / "ledger" / f"{start:05}.parquet").unlink()
-    made.clear()
-    assert Run(runner.run(plan, folder, width=lambda _: 0.0)).plan.starts == MOST and made == [34, 35]
 
 
 def test_the_width_is_a_percentage():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from handmade import handmade
-from wire_servers import WIRED, answering, echo, grpc_echo, served
+from wire_servers import answering, echo, grpc_echo, served
 
 from bench.child import timed_loops
 from bench.errors import SystemFailedError, UsageError
@@ -11,11 +11,9 @@ from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 
-ALL = (*WIRED, "http_aiohttp", "grpc_sync", "grpc_aio")
-
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ["sockets", "http_aiohttp", "grpc_aio"])
 def test_an_open_load_is_dealt_to_processes_and_connections(name):
     case = Case(
         name, "ipc", 100, engine="wire", load="open", offered_per_s=40, arrivals="poisson", clients=2, callers=3

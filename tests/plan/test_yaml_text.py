@@ -33,7 +33,7 @@ def test_what_is_wrong_is_refused_in_a_short_sentence(text):
     assert len(str(refused.value)) <= LONGEST and "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("content", ["[" * 1000, "a: 1\na: 2\n", "# " + "x" * 200_000])
+@pytest.mark.parametrize("content", ["a: 1\na: 2\n", "# " + "x" * 200_000])
 def test_files_of_hosts_and_scenarios_are_read_in_the_same_way(content, tmp_path):
     file = tmp_path / "latency.mine.yaml"
     file.write_text(content)

@@ -1,6 +1,7 @@
 """Runs on disk: whole or absent, documented, and readable for ever."""
 
 import json
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import bench
 from bench.errors import DataError, SystemFailedError, UsageError
 from bench.measurement import runner, start
 from bench.measurement.validation.profiles import make_plan
+from bench.plan import paths
 from bench.plan.case import Case
 from bench.run import schema
 from bench.run.folder import Folder
@@ -23,9 +25,18 @@ def small_plan(**changes):
     return make_plan("latency", cases, **{"starts": 2, "window_s": 5.0} | changes)
 
 
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Return the folder of a run that was measured, which no test changes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROUNDTRIP_RUNS", str(tmp_path_factory.mktemp("runs")))
+        return runner.run(small_plan())
+
+
 @pytest.fixture
-def folder():
-    return runner.run(small_plan())
+def folder(measured):
+    """Return a copy of that folder, among the runs of the test."""
+    return Folder(shutil.copytree(measured.path, paths.runs() / measured.id))
 
 
 def test_a_run_holds_its_plan_machine_and_versions_but_no_names(folder):

@@ -15,6 +15,7 @@ import bench
 from bench.apps import listing, notebook
 from bench.apps.classroom import submitting
 from bench.errors import DataError
+from bench.plan import paths
 from bench.plan.case import Case
 from bench.run import schema, stored
 from bench.run.files import table_bytes
@@ -25,9 +26,18 @@ from bench.run.manifest import signature
 CASES = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a run as it was measured, which no test changes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROUNDTRIP_RUNS", str(tmp_path_factory.mktemp("runs")))
+        return handmade(CASES, [100, 50], calls=300, write=file_by_file)
+
+
 @pytest.fixture
-def run():
-    return handmade(CASES, [100, 50], calls=300, write=file_by_file)
+def run(made):
+    """Return a copy of that run, among the runs of the test."""
+    return Run(Folder(shutil.copytree(made.folder.path, paths.runs() / made.id)))
 
 
 def whole(path):
@@ -45,10 +55,6 @@ def with_column(table, name, value):
     place = table.schema.get_field_index(name)
     values = pa.array([value] * len(table), table.schema.field(name).type)
     return table.set_column(place, table.schema.field(name), values)
-
-
-def of_another_case(table):
-    return with_column(table, "case", 1 - table["case"][0].as_py())
 
 
 def in_manifest(path, change):
@@ -72,14 +78,11 @@ def exchanged(path):
 FIRST = "00000.parquet"
 DATA = r": a table was altered"
 ALTERED = {  # what is done to a run's folder, and what the sentence says
-    "rows halved": (lambda p: edited(p / "samples" / FIRST, lambda t: t[: len(t) // 2]), DATA),
     "one value": (lambda p: edited(p / "ledger" / FIRST, lambda t: with_column(t, "calls", 299)), DATA),
-    "times": (lambda p: edited(p / "samples" / FIRST, lambda t: with_column(t, "rtt_ns", 2**62)), DATA),
     "CPU below zero": (
         lambda p: edited(p / "ledger" / FIRST, lambda t: with_column(t, "server_cpu_ns", -1)),
         "ledger/00000",
     ),
-    "another case": (lambda p: edited(p / "ledger" / FIRST, of_another_case), DATA),
     "starts exchanged": (exchanged, "samples/0000[01]"),
     "truncated": (lambda p: os.truncate(p / "samples" / FIRST, 1000), "samples/00000"),
     "an option": (
@@ -213,9 +216,7 @@ def test_a_run_that_has_any_digest_is_verified_whatever_its_version_says(run, dr
 
 LOST = {
     "samples": ["samples/00000", "samples/00001", "samples/00005"],
-    "a ledger row": ["ledger/00003"],
     "a start": ["ledger/00003", "samples/00003"],
-    "all samples": [f"samples/{start:05d}" for start in range(12)],
     "everything": [f"{name}/{start:05d}" for name in ("samples", "ledger") for start in range(12)],
 }
 

@@ -48,7 +48,7 @@ def test_equal_call_times_give_the_exact_rate(window, in_step):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("in_step", [True, False])
-@pytest.mark.parametrize(("window", "starts"), [(2.5, 4000), (10, 1500), (1000, 40)])
+@pytest.mark.parametrize(("window", "starts"), [(2.5, 1500), (10, 800), (1000, 10)])
 def test_call_times_that_vary_give_the_true_rate_in_the_mean(window, starts, in_step):
     shares = rates("exponential", window, in_step, starts)
     if window == 2.5 and in_step:

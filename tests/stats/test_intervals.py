@@ -15,7 +15,7 @@ from bench.stats.intervals import (
     false_discovery,
     paired_shift,
     quantile_interval,
-    shift,
+    unpaired,
 )
 
 RNG = np.random.default_rng
@@ -130,17 +130,17 @@ def test_paired_shifts_know_no_order_and_turn_with_the_sign(values, random):
 
 def test_effects_by_hand():
     assert paired_shift([1, 2, 3, 4, 5, 6]) == intervals.Interval(3.5, 1, 6, 1 - 2 / 64)
-    assert shift(np.arange(6) + 10, np.arange(6)).middle == 10
+    assert unpaired(np.arange(6) + 10, np.arange(6)).interval().middle == 10
     few = paired_shift([1, 2, 3, 4, 5])
     assert few.middle == 3 and not few.has_ends and not few.excludes(0)
-    assert math.isnan(paired_shift([]).middle) and math.isnan(shift([], [1, 2]).middle)
-    assert shift([1, 2], [1, 2]).middle == 0 and not shift([1, 2], [1, 2]).has_ends
+    assert math.isnan(paired_shift([]).middle) and math.isnan(unpaired([], [1, 2]).interval().middle)
+    assert unpaired([1, 2], [1, 2]).interval().middle == 0 and not unpaired([1, 2], [1, 2]).interval().has_ends
 
 
 def test_effects_cover_and_a_case_against_itself_seldom_differs():
     random = RNG(3)
     paired = [paired_shift(random.normal(size=7)) for _ in range(1000)]
-    apart = [shift(random.normal(size=6), random.normal(size=6)) for _ in range(1000)]
+    apart = [unpaired(random.normal(size=6), random.normal(size=6)).interval() for _ in range(1000)]
     for found in (paired, apart):
         assert np.mean([one.low <= 0 <= one.high for one in found]) >= 0.94
 
@@ -158,8 +158,8 @@ def test_an_interval_of_several_excludes_no_difference_where_the_textbook_says_s
 
 def test_many_equal_cases_seldom_have_one_that_differs():
     random = RNG(10)
-    tries = [[intervals.paired(random.normal(size=20)) for _ in range(20)] for _ in range(200)]
-    alarms = [any(one.excludes(0) for one in intervals.together(of, [0.95] * 20)) for of in tries]
+    tries = [[intervals.paired(random.normal(size=20)) for _ in range(10)] for _ in range(200)]
+    alarms = [any(one.excludes(0) for one in intervals.together(of, [0.95] * 10)) for of in tries]
     assert np.mean(alarms) <= 0.07
 
 

@@ -8,7 +8,7 @@ import scipy  # its parts are imported when they are used
 from conftest import slow_but
 
 from bench.stats import power
-from bench.stats.intervals import paired_shift, shift
+from bench.stats.intervals import paired, unpaired
 from selfcheck.verdicts import NOISE
 
 RNG = np.random.default_rng
@@ -36,9 +36,9 @@ def test_what_is_detectable_is_found_in_about_four_of_five_tries_whatever_the_no
         (lambda: (draw() - draw(),), lambda d: power.spread_of_pairs(d)),
         (lambda: (draw(), draw()), lambda *groups: power.spread_of_groups(*groups)),
     ):
-        effects = [math.log1p(power.detectable(spread(*of()), starts)) for _ in range(20)]
-        test = shift if len(of()) > 1 else paired_shift
-        lows = np.array([test(*of()).low for _ in range(300)])
+        effects = [math.log1p(power.detectable(spread(*of()), starts)) for _ in range(16)]
+        test = unpaired if len(of()) > 1 else paired
+        lows = np.array([test(*of()).interval().low for _ in range(200)])
         assert 0.7 <= np.mean([np.mean(lows + effect > 0) for effect in effects]) <= 0.9
 
 

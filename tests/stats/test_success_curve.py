@@ -21,7 +21,7 @@ def test_shares_are_those_of_the_textbook(count, tries):
 def test_the_interval_covers_where_a_search_chose_the_rates(width):
     random, covered, wide = np.random.default_rng(1), [], []
     truth = 10_000 * math.exp(-width * math.log(19))
-    for _ in range(150):
+    for _ in range(60):
         found = rate_of_success(*searched(random, 10_000, width), 0.95)
         covered.append(found.low <= truth <= found.high)
         wide.append(found.high / found.low)

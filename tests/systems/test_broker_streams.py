@@ -8,13 +8,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_contract import check_stream, installed
 
 from bench import systems
 from bench.child.caller import translating
 from bench.contract import Binding, parse_address
 from bench.errors import TransportError
-from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.plan.replies import END
 from bench.systems import _broker, _broker_ends
@@ -54,13 +52,6 @@ async def connected(module, options, binding):
     finally:
         await sender.close()
         await receiver.close()
-
-
-@pytest.mark.parametrize(("name", "options"), installed(CAREFUL))
-def test_messages_that_are_acknowledged_arrive_whole(name, options, routers):
-    measured = measure(Case(name, "tcp", 1000, options, load="stream"), 0.05, 1, routers)
-    check_stream(measured)
-    assert measured.ledger["router_cpu_ns"] > 0
 
 
 @pytest.mark.parametrize("binding", ENDS, indirect=True, ids=str)

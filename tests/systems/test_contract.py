@@ -5,7 +5,6 @@ import dataclasses
 import queue
 import socket
 import sys
-import tempfile
 import threading
 from types import SimpleNamespace
 
@@ -13,6 +12,7 @@ import numpy as np
 import own_system
 import psutil
 import pytest
+from conftest import answered
 from specs import server_spec
 
 from bench import systems
@@ -24,7 +24,7 @@ from bench.measurement.validation.support import choices, encrypted_transports, 
 from bench.plan import credentials
 from bench.plan.case import Case
 from bench.process import meters
-from bench.process.channel import Count, Counted, Listening
+from bench.process.channel import Listening
 from bench.process.child_process import Child, collect, stop_all
 from bench.systems import _connections, sockets
 
@@ -41,25 +41,34 @@ def installed(rows):
 
 
 def variants(name):
-    """Return the defaults of a system's options, then with each boolean turned and with each value of a Literal.
+    """Return sets of options, as few as have each other value of each boolean and each Literal once.
 
-    A value that needs another option, such as tls, comes with the boolean that makes it possible turned as well.
+    Never are both sides of a native system in Python: then nothing native would be tried.
     """
     if name in MISSING:
-        return [{}]
-    kind = systems.load(name).Options
+        return []
+    kind, rows = systems.load(name).Options, []
     defaults = options_of(kind, {}, name)
     turned = [{f.name: not f.default} for f in dataclasses.fields(kind) if isinstance(f.default, bool)]
     chosen = [{one: value} for one, values in choices(kind).items() for value in values if value != defaults[one]]
-    return [defaults, *(defaults | one for one in turned), *(possible(kind, one, turned, name) for one in chosen)]
+    for one in (one for one in turned + chosen if not one.keys() & TRIED_ELSEWHERE.get(name, set())):
+        row = next((row for row in rows if fit(name, kind, row, one)), None)
+        rows += [one] if row is None else []
+        (row or {}).update(one)
+    return rows
 
 
-def possible(kind, one, turned, name):
-    """Return all options with one changed, and another one turned if only that makes it possible."""
-    for also in ({}, *turned):
-        with contextlib.suppress(UsageError, NotInstalledError):
-            return options_of(kind, also | one, name)
-    return options_of(kind, {}, name) | one  # its package is not installed: skipped with the reason
+TRIED_ELSEWHERE = {"http_crossbar": {"resource"}}  # by its own tests, at one node: it takes long to start
+
+
+def fit(name, kind, row, one):
+    """Return whether a system takes further options beside others."""
+    sides = {"client", "server"} if systems.group(name) == "native" else set()
+    if one.keys() & row.keys() or (one.keys() | row.keys()) >= sides > set():
+        return False
+    with contextlib.suppress(UsageError, NotInstalledError):
+        return bool(options_of(kind, row | one, name))
+    return False
 
 
 def varied_over(name, options):
@@ -68,18 +77,11 @@ def varied_over(name, options):
     return transports[-1]
 
 
-FIRST = [(name, systems.constant(name, "TRANSPORTS")[0], variants(name)[0]) for name in systems.names()]
-OTHERS = [row for name, transport in PAIRS if (row := (name, transport, variants(name)[0])) not in FIRST]
-VARIED = [(name, varied_over(name, options), options) for name in systems.names() for options in variants(name)[1:]]
-
-
-OF_THE_CLIENT = {"http_crossbar": {"resource"}, "mcp": {"protocol"}}  # these take long to start, and serve all
-
-
-def changed(name, options):
-    """Return the names of the options that differ from the defaults."""
-    defaults = {} if name in MISSING else options_of(systems.load(name).Options, {}, name)
-    return {one for one in options if options[one] != defaults[one]}
+FIRST = [(name, systems.constant(name, "TRANSPORTS")[0], {}) for name in systems.names()]
+BY_FILE = [  # of systems whose first transport is inproc
+    (*pair, {}) for pair in PAIRS if pair[1] == "ipc" and (*pair, {}) not in FIRST
+]
+VARIED = [(name, varied_over(name, options), options) for name in systems.names() for options in variants(name)]
 
 
 def slow(rows):
@@ -96,17 +98,10 @@ def check_calls(measured):
     assert ledger["client_cpu_ns"] > 0
 
 
-@pytest.mark.parametrize(("name", "transport", "options"), [*installed(FIRST), *slow(OTHERS + VARIED)])
-def test_calls_are_answered_and_counted(name, transport, options, routing, server):
+@pytest.mark.parametrize(("name", "transport", "options"), [*installed(FIRST), *slow(BY_FILE + VARIED)])
+def test_calls_are_answered_and_counted(name, transport, options, routing):
     options_of(systems.load(name).Options, options, name)
-    case = Case(name, transport, 100, options=options, max_calls=5)
-    if (others := changed(name, options)) and others <= OF_THE_CLIENT.get(name, set()):
-        child, address = server(name, transport)
-        before = answered(child)
-        check_calls(measure(dataclasses.replace(case, target=address), 20.0, 1))
-        assert answered(child) == before + 6  # the client's first call is made before the window
-        return
-    measured = measure(case, 20.0, 1, routing)
+    measured = measure(Case(name, transport, 100, options=options, max_calls=5), 20.0, 1, routing)
     check_calls(measured)
     ledger = measured.ledger
     if name not in ("loopback", "pause"):  # these have no server
@@ -114,18 +109,27 @@ def test_calls_are_answered_and_counted(name, transport, options, routing, serve
         assert ledger["server_cpu_ns"] > 0
 
 
-ENCRYPTED_STREAMS = [(name, transport, True) for name, transport in STREAMS if transport in encrypted_transports(name)]
+def encrypted(name):
+    """Return the options by which a system encrypts; none of one that does not."""
+    return {one: True for one in credentials.OPTIONS if hasattr(systems.load(name).Options, one)}
 
 
-@pytest.mark.parametrize(
-    ("name", "transport", "is_encrypted"), [*((*pair, False) for pair in STREAMS), *ENCRYPTED_STREAMS]
-)
-@pytest.mark.parametrize("size", [1, 300_000])
+BOTH_SIZES = [pair for pair in STREAMS if pair[1] == systems.constant(pair[0], "TRANSPORTS")[0]]
+BY_CHOICE = [pair for pair in STREAMS if systems.constant(pair[0], "ROUTER_OPTION", None)]
+STREAMED = [
+    *((*pair, 1, {}) for pair in BOTH_SIZES),
+    *((*pair, 300_000, {}) for pair in STREAMS),
+    *((*pair, 300_000, encrypted(pair[0])) for pair in STREAMS if pair[1] in encrypted_transports(pair[0])),
+    *((*pair, 1000, {systems.constant(pair[0], "ROUTER_OPTION"): True}) for pair in BY_CHOICE),
+]
+
+
+@pytest.mark.parametrize(("name", "transport", "size", "options"), STREAMED)
 @pytest.mark.slow
-def test_streams_arrive_whole(name, transport, size, is_encrypted, routers):
-    kind = systems.load(name).Options
-    options = {one: True for one in credentials.OPTIONS if is_encrypted and hasattr(kind, one)}
-    check_stream(measure(Case(name, transport, size, options, load="stream"), 0.05, 1, routers))
+def test_streams_arrive_whole(name, transport, size, options, routers):
+    measured = measure(Case(name, transport, size, options, load="stream"), 0.05, 1, routers)
+    check_stream(measured)
+    assert (measured.ledger.get("router_cpu_ns", 0) > 0) is systems.is_routed(name, options)
 
 
 def check_stream(measured):
@@ -135,103 +139,54 @@ def check_stream(measured):
     assert measured.ledger["server_cpu_ns"] > 0 and measured.ledger["client_cpu_ns"] > 0
 
 
-BY_CHOICE = [pair for pair in STREAMS if systems.constant(pair[0], "ROUTER_OPTION", None)]
-
-
-@pytest.mark.parametrize(("name", "transport"), BY_CHOICE)
-@pytest.mark.slow
-def test_streams_arrive_whole_through_a_router_that_an_option_asks_for(name, transport, routers):
-    for value in (False, True):
-        options = {systems.constant(name, "ROUTER_OPTION"): value}
-        case = Case(name, transport, 1000, options, load="stream")
-        measured = measure(case, window_s=0.05, seed=1, routers=routers)
-        check_stream(measured)
-        assert (measured.ledger.get("router_cpu_ns", 0) > 0) is systems.is_routed(name, options) is value
-
-
-@pytest.fixture(scope="module")
-def server():
-    """Return a function that starts a system's server, once for all tests here, and returns it and its address."""
-    started = {}
-    with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder:
-
-        def start(name, transport):
-            if (name, transport) not in started:
-                systems.prepare(name)
-                private = {"directory": f"{folder}/{name}-{transport}", "environment": systems.environment(name)}
-                child = Child(f"{name} server", "bench.child.server", server_spec(name, transport, **private))
-                started[name, transport] = child, collect(Listening, [child], 60)[0].address
-            return started[name, transport]
-
-        yield start
-        for child, _ in started.values():
-            child.stop()
-
-
 HOST = "127.0.0.2"  # an interface of this machine that is not the default one: Linux has all of 127.0.0.0/8
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have 127.0.0.1 alone")
-@pytest.mark.parametrize("name", installed((name,) for name, transport in PAIRS if transport == "tcp"))
-@pytest.mark.slow
-def test_servers_and_routers_listen_at_the_host_that_is_named_and_pick_the_port(name, private_parent):
-    bind = f"tcp://{HOST}:0"
-    systems.prepare(name)
-    router = routers_of.start(Case(name, "tcp"), bind) if systems.is_routed(name, {}) else None
-    private = {"directory": str(private_parent / name), "environment": systems.environment(name)}
-    given = {"bind": bind, "router": dict(router.addresses) if router else {}} | private
-    children = [router.child] if router else []
-    try:
-        children.append(Child(f"{name} server", "bench.child.server", server_spec(name, "tcp", **given)))
-        address = collect(Listening, children[-1:], 60)[0].address
-        where, is_own_name = parse_address(address), "#" in address
-        assert (where.host, is_own_name) == (HOST, router is not None) and where.port
-        measured = measure(Case(name, "tcp", 100, target=address, max_calls=5), 20.0, 1)
-        assert measured.ledger["calls"] == 5 and answered(children[-1]) == 6
-        ours = {pid for child in children for pid in meters.family(child.pid)}
-        found = (one for one in psutil.net_connections("tcp") if one.pid in ours and one.status == psutil.CONN_LISTEN)
-        listening = {one.laddr.ip.removeprefix("::ffff:") for one in found}
-        assert HOST in listening <= {HOST, "127.0.0.1", "::1"}  # the others for what a router's processes use alone
-    finally:
-        stop_all(children)
-
-
-def answered(child) -> int:
-    """Return how many requests a server has answered so far."""
-    child.send(Count())
-    return collect(Counted, [child], 10)[0].count
+NAMED = f"tcp://{HOST}:0" if sys.platform == "linux" else None
 
 
 @pytest.mark.parametrize(("name", "transport"), installed(pair for pair in PAIRS if pair[1] != "inproc"))
 @pytest.mark.slow
-def test_large_payloads_of_parallel_clients_are_all_counted_by_a_server_on_loopback_alone(
-    name, transport, routing, server
+def test_a_server_listens_where_it_is_told_alone_and_counts_the_large_calls_of_parallel_callers(
+    name, transport, private_parent, request
 ):
-    size = min(2_000_000, systems.constant(name, "LARGEST_BYTES", 2_000_000))  # no read takes it whole
-    case = Case(name, transport, size, clients=2, callers=2)
-    if systems.is_routed(name, {}):  # its servers are reached by way of a router that measures start
-        measured = measure(case, 0.2, 1, routing)
-        count = measured.ledger["server_calls"]
-    else:
-        child, address = server(name, transport)
-        before = answered(child)
-        measured = measure(dataclasses.replace(case, target=address), 0.2, 1)
-        count = answered(child) - before - 4  # of each caller the first call is made before the window
-        check_listening(child, transport)
-    assert len(measured.calls) == 4
-    assert sum(times.shape[1] for times in measured.calls) == count >= 1
-    assert all(times[0, 0] >= 0 for times in measured.calls if times.size)
+    """The router of rabbitmq_pika is that of rabbitmq, which takes long to start: the one of all tests is used."""
+    systems.prepare(name)
+    bind, router, children = NAMED if transport == "tcp" and name != "rabbitmq_pika" else None, None, []
+    try:
+        if systems.is_routed(name, {}) and bind:
+            router = routers_of.start(Case(name, transport), bind)
+            children.append(router.child)
+        elif systems.is_routed(name, {}):
+            router = request.getfixturevalue("routers").of(Case(name, transport))
+        private = {"directory": str(private_parent / name), "environment": systems.environment(name)}
+        given = {"bind": bind, "router": dict(router.addresses) if router else {}} | private
+        server = Child(f"{name} server", "bench.child.server", server_spec(name, transport, **given))
+        children.append(server)
+        address = collect(Listening, [server], 60)[0].address
+        if transport == "tcp":
+            assert ("#" in address) is (router is not None)  # a name of its own, because the router outlives servers
+        size = min(2_000_000, systems.constant(name, "LARGEST_BYTES", 2_000_000))  # no read takes it whole
+        measured = measure(Case(name, transport, size, target=address, callers=3, max_calls=6), 20.0, 1)
+        assert [times.shape for times in measured.calls] == [(2, 2)] * 3
+        assert answered(server) == 6 + 3  # the first of each caller is made before the window
+        where = parse_address(address)
+        listens = transport == "tcp" and (router is None or bind is not None)
+        others = {"127.0.0.1", "::1"}  # what a router's processes use alone
+        assert bool(found := listening(children)) is listens and found <= {where.host, *others}, found
+        assert where.port if transport == "tcp" else where.path
+        assert not bind or where.host == HOST in found
+    finally:
+        stop_all(children)
 
 
-def check_listening(child, transport):
-    everybody = [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)]
-    found = [one for process in everybody for one in process.net_connections("inet")]
-    listening = [
+def listening(children):
+    """Return the addresses at which processes and those that they started wait for connections or datagrams."""
+    ours = {pid for child in children for pid in meters.family(child.pid)}
+    found = (one for one in psutil.net_connections("inet") if one.pid in ours)
+    return {
         one.laddr.ip.removeprefix("::ffff:")
         for one in found
         if one.type == socket.SOCK_DGRAM or one.status == psutil.CONN_LISTEN
-    ]
-    assert set(listening) <= {"127.0.0.1", "::1"} and bool(listening) is (transport == "tcp")
+    }
 
 
 @pytest.mark.parametrize("placement", ["split", "same", "free"])

@@ -1,8 +1,11 @@
 """Encryption: what is on the wire, what each fault says, and that no credentials are left behind."""
 
+import base64
 import contextlib
 import dataclasses
+import os
 import queue
+import re
 import socket
 import ssl
 import stat
@@ -11,19 +14,20 @@ from datetime import UTC, datetime
 
 import pytest
 from conftest import serving as of_user
-from specs import server_spec
+from specs import calling, server_spec
 from test_contract import MISSING
+from wire_servers import load_of
 
 from bench import systems
-from bench.errors import SystemFailedError, UsageError
+from bench.contract import parse_address
+from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement import certificates
-from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.measurement.validation.support import checked, encrypted_transports
 from bench.plan import credentials
 from bench.plan.case import Case
 from bench.process.channel import Listening
-from bench.process.child_process import Child, collect
+from bench.process.child_process import Child, collect, private_directory
 
 pytestmark = pytest.mark.slow
 
@@ -44,30 +48,6 @@ PAIRS = [(name, transport) for name in DIRECT for transport in encrypted_transpo
 
 def on(name):
     return {option_of(name): True}
-
-
-@pytest.fixture
-def trusting(monkeypatch, tmp_path):
-    """Return a function that lets clients of a target use credentials."""
-
-    def trust(texts):
-        folder = tmp_path / f"credentials-{len(list(tmp_path.iterdir()))}"
-        folder.mkdir(mode=0o700)
-        credentials.write(str(folder), texts)
-        monkeypatch.setenv(credentials.FOLDER, str(folder))
-
-    return trust
-
-
-@contextlib.contextmanager
-def serving(name, transport, options, texts, folder):
-    """Yield the address of a server of its own."""
-    spec = server_spec(name, transport, options, credentials=texts, directory=f"{folder}/server")
-    server = Child(f"{name} server", "bench.child.server", spec)
-    try:
-        yield collect(Listening, [server], 30)[0].address
-    finally:
-        server.stop()
 
 
 class Tap(threading.Thread):
@@ -101,130 +81,143 @@ class Tap(threading.Thread):
         return b"".join(self.seen.get() for _ in range(self.seen.qsize()))
 
 
-@pytest.mark.parametrize("is_encrypted", [False, True])
-@pytest.mark.parametrize(("name", "transport"), PAIRS)
+TAPPED = [(*pair, is_encrypted) for pair in PAIRS for is_encrypted in {True, pair[1] != "tcp"}]
+
+
+@pytest.mark.parametrize(("name", "transport", "is_encrypted"), TAPPED)
 def test_the_payload_is_on_the_wire_only_without_encryption(
-    name, transport, is_encrypted, private_parent, trusting, monkeypatch
+    name, transport, is_encrypted, private_parent, trusting, child_server
 ):
-    texts = certificates.make()
+    texts, options = certificates.make(), {option_of(name): is_encrypted}
     trusting(texts)
-    options = {option_of(name): is_encrypted}
-    with serving(name, transport, options, texts, private_parent) as address:
-        place = address.partition("://")[2]
-        path = private_parent / "tap" if transport == "ipc" else None
-        host, _, port = place.partition(":")
-        tap = Tap(place if path else (host, int(port)), path)
-        tap.start()
-        target = f"ipc://{path}" if path else f"tcp://127.0.0.1:{tap.port}"
-        case = Case(name, transport, 300, options, target=target, max_calls=8)
-        assert measure(case, 5.0, 1).ledger["calls"] == 8
-    import base64
-
-    from bench.child.timed_loops import make_payloads
-
-    payload, seen = make_payloads(300, 1000)[0], tap.bytes()
+    where = parse_address(child_server(name, transport, options, credentials=texts)[1])
+    path = private_parent / "tap" if transport == "ipc" else None
+    tap = Tap(where.path if path else (where.host, where.port), path)
+    tap.start()
+    payload = os.urandom(300)
+    with calling(name, f"ipc://{path}" if path else f"tcp://127.0.0.1:{tap.port}", **options) as call:
+        assert [call(payload) for _ in range(8)] == [payload] * 8
+    seen = tap.bytes()
     found = any(part in seen for part in (payload[60:120], base64.b64encode(payload)[80:140]))
     assert len(seen) > 8 * 2 * 300 and found is not is_encrypted
+    if is_encrypted and transport == "tcp" and option_of(name) == "tls":
+        check_version(where, texts)
 
 
-FAULTS = {
-    "another authority": "authority.*ROUNDTRIP_CREDENTIALS",
-    "expired": "expired",
-    "another name": "name",
-    "a server without": "option tls",
-    "a client without": "option tls",
-}
-
-
-def of_fault(fault):
-    """Return the credentials of a server, and those of its client."""
-    if fault == "expired":
-        made = certificates.make(not_after=datetime(2020, 1, 1, tzinfo=UTC))
-    elif fault == "another name":
-        made = certificates.make(names=("elsewhere.example",))
-    else:
-        made = certificates.make()
-    return made, certificates.make() if fault == "another authority" else made
-
-
-ENGINES = [*((name, "library") for name in WITH_CERTIFICATES), *((name, "wire") for name in BY_WIRE)]
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize(("name", "engine"), ENGINES)
-def test_each_fault_of_tls_says_what_to_do(name, engine, fault, private_parent, trusting):
-    server, client = of_fault(fault)
-    trusting(client)
-    served = {"tls": fault != "a server without"}
-    with serving(name, "tcp", served, server if served["tls"] else {}, private_parent) as address:
-        options = {"tls": fault != "a client without"}
-        case = Case(name, "tcp", 100, options, target=address, max_calls=3, engine=engine)
-        with pytest.raises(SystemFailedError, match=FAULTS[fault]) as error:
-            measure(case, 1.0, 1)
-    assert "Traceback" not in str(error.value) and "hangs" not in str(error.value)
-
-
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ("a server without", "a client without")])
-def test_a_wamp_session_verifies_the_certificate(fault, private_parent, trusting):
-    """The handshake precedes the greeting: whatever listens there shows the certificate."""
-    server, client = of_fault(fault)
-    trusting(client)
+def check_version(where, texts):
+    """Make a handshake with a server as anybody would, and look at what is agreed on."""
+    context = ssl.create_default_context(cadata=texts[credentials.AUTHORITY])
+    context.set_alpn_protocols(["h2", "http/1.1"])
     with (
-        serving("sockets", "tcp", {"tls": True}, server, private_parent) as address,
-        pytest.raises(SystemFailedError, match=FAULTS[fault]),
+        socket.create_connection((where.host, where.port), 5) as connection,
+        context.wrap_socket(connection, server_hostname="localhost") as encrypted,
     ):
-        measure(Case(ROUTED, "tcp", 100, {"tls": True}, target=address, max_calls=3), 1.0, 1)
+        assert encrypted.version() == "TLSv1.3" and encrypted.cipher()[2] >= 128
 
 
-def test_a_router_has_endpoints_of_both_kinds(trusting):
-    """The fixture of all tests is not used: its credentials are not known here."""
-    with Routers() as routers:
-        for framing in ("rawsocket", "websocket"):
-            options = {"framing": framing, "tls": True, "serializer": "cbor"}
-            case = Case(ROUTED, "tcp", 100, options, max_calls=5)
-            measured = measure(case, 5.0, 1, routers)
-            assert measured.ledger["calls"] == measured.ledger["server_calls"] == 5
-            trusting(routers.credentials(case))
-            addresses = routers.of(case).addresses
-            mixed = ((addresses[f"tcp {framing}"], True), (addresses[f"tcp {framing} tls"], False))
-            for address, is_encrypted in mixed:
-                other = dataclasses.replace(case, target=address, options=options | {"tls": is_encrypted})
-                with pytest.raises(SystemFailedError, match="option tls"):
-                    measure(other, 1.0, 1)
+def refusal(name, address, engine="library", **options):
+    """Return what a client says that cannot make a call, before the deadlines of measurements."""
+
+    def call():
+        with pytest.raises(TransportError) as error:
+            if engine == "wire":
+                module = systems.load(name)
+                load_of(address, module, options=module.Options(**options))
+            else:
+                with calling(name, address, **options) as made:
+                    made(b"hello")
+        said.put(str(error.value))
+
+    said = queue.SimpleQueue()
+    threading.Thread(target=call, daemon=True).start()
+    text = said.get(timeout=60)  # all have ended long before, or hang
+    assert "Traceback" not in text and "\n" not in text
+    return text
 
 
-@pytest.mark.parametrize(
-    ("fault", "why"),
-    [
-        ("another key", r"curve\.public"),
-        ("a server without", "option curve"),
-        ("a client without", "option curve"),
-        ("no key", r"curve\.public"),
-        ("nobody answers", "CURVE"),
-    ],
-)
-def test_each_fault_of_curve_says_what_to_do(fault, why, private_parent, trusting):
-    made = certificates.make()
-    client = certificates.make() if fault == "another key" else made
-    trusting(client | ({"curve.public": "nothing"} if fault == "no key" else {}))
-    served = {"curve": fault != "a server without"}
-    with serving("zeromq", "tcp", served, made if served["curve"] else {}, private_parent) as address:
-        target = "tcp://127.0.0.1:1" if fault == "nobody answers" else address
-        case = Case("zeromq", "tcp", 100, {"curve": fault != "a client without"}, target=target, max_calls=3)
-        with pytest.raises(SystemFailedError, match=why):
+@pytest.fixture(scope="module")
+def made():
+    """Return credentials: right ones, of another authority, and of servers whose certificate is not accepted."""
+    return {
+        "right": certificates.make(),
+        "others": certificates.make(),
+        "expired": certificates.make(not_after=datetime(2020, 1, 1, tzinfo=UTC)),
+        "elsewhere": certificates.make(names=("elsewhere.example",)),
+        "": {},
+    }
+
+
+FAULTS = [  # which credentials a server has; what its client trusts, "" without TLS, and says
+    ("right", [("others", "authority.*ROUNDTRIP_CREDENTIALS"), ("", "option tls")]),
+    ("expired", [("expired", "expired")]),
+    ("elsewhere", [("elsewhere", "name")]),
+    ("", [("right", "option tls")]),
+]
+
+
+@pytest.mark.parametrize("name", WITH_CERTIFICATES)
+def test_each_fault_of_tls_says_what_to_do(name, made, trusting, child_server):
+    """Before a WAMP session there is a handshake, too: whatever listens there shows the certificate."""
+    for served, faults in FAULTS:
+        _, address = child_server(name, options={"tls": bool(served)}, credentials=made[served])
+        for trusted, said in faults:
+            trusting(made[trusted])
+            options = {"tls": bool(trusted)}
+            assert re.search(said, refusal(name, address, **options))
+            if name in BY_WIRE:
+                assert re.search(said, refusal(name, address, "wire", **options))
+            if name == "sockets" and served and trusted and ROUTED not in MISSING:
+                assert re.search(said, refusal(ROUTED, address, **options))
+
+
+def test_a_fault_of_tls_ends_a_measurement_in_one_sentence(made, child_server, tmp_path, monkeypatch):
+    credentials.write(str(tmp_path), made["others"])
+    monkeypatch.setenv(credentials.FOLDER, str(tmp_path))
+    _, address = child_server("sockets", options={"tls": True}, credentials=made["right"])
+    for engine in ("library", "wire"):
+        case = Case("sockets", "tcp", 100, {"tls": True}, target=address, max_calls=3, engine=engine)
+        with pytest.raises(SystemFailedError, match=r"authority.*ROUNDTRIP_CREDENTIALS") as error:
             measure(case, 1.0, 1)
+        assert "Traceback" not in str(error.value) and "hangs" not in str(error.value)
 
 
-def test_keys_are_private_and_go_with_their_server(private_parent):
-    texts = certificates.make()
+def test_a_router_has_endpoints_of_both_kinds(trusting, routers):
+    case = Case(ROUTED, "tcp", 100, {"tls": True}, max_calls=5)
+    measured = measure(case, 5.0, 1, routers)
+    assert measured.ledger["calls"] == measured.ledger["server_calls"] == 5
+    trusting(routers.credentials(case))
+    addresses = routers.of(case).addresses
+    for framing in ("rawsocket", "websocket"):
+        mixed = ((addresses[f"tcp {framing}"], True), (addresses[f"tcp {framing} tls"], False))
+        for address, is_encrypted in mixed:
+            assert "option tls" in refusal(ROUTED, address, framing=framing, tls=is_encrypted)
+
+
+def test_each_fault_of_curve_says_what_to_do(made, trusting, child_server):
+    _, encrypted = child_server("zeromq", options={"curve": True}, credentials=made["right"])
+    _, plain = child_server("zeromq")
+    for address, trusted, is_encrypted, said in (
+        (encrypted, made["others"], True, r"curve\.public"),
+        (encrypted, made["right"] | {"curve.public": "nothing"}, True, r"curve\.public"),
+        (encrypted, {}, False, "option curve"),
+        (plain, made["right"], True, "option curve"),
+        ("tcp://127.0.0.1:1", made["right"], True, "CURVE"),
+    ):
+        trusting(trusted)
+        assert re.search(said, refusal("zeromq", address, curve=is_encrypted))
+
+
+def test_keys_are_private_and_go_with_their_server(private_parent, made):
+    texts = made["right"]
     assert not any("PRIVATE" in text for text in credentials.public(texts).values())
     assert set(texts) - set(credentials.public(texts)) == {"server.key", "curve.secret"}
-    with serving("sockets", "tcp", {"tls": True}, texts, private_parent):
-        (folder,) = private_parent.iterdir()
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == dict.fromkeys(
-            texts, 0o600
-        )
+    spec = server_spec("sockets", options={"tls": True}, credentials=texts, directory=private_directory())
+    server = Child("server", "bench.child.server", spec)
+    collect(Listening, [server], 60)
+    (folder,) = private_parent.iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == dict.fromkeys(texts, 0o600)
+    server.stop()
     assert not any(private_parent.iterdir())
 
 
@@ -280,17 +273,3 @@ def test_a_server_that_the_user_starts_is_measured_with_credentials_that_the_use
         monkeypatch.setenv(credentials.FOLDER, str(folder))
         measured = measure(checked(Case(name, "tcp", 100, on(name), target=served.target, max_calls=9)), 5.0, 1)
     assert measured.ledger["calls"] == 9 and served.process.returncode == 0 and " 10 " in served.said
-
-
-@pytest.mark.parametrize("name", WITH_CERTIFICATES)
-def test_servers_speak_tls_1_3(name, private_parent):
-    texts = certificates.make()
-    context = ssl.create_default_context(cadata=texts[credentials.AUTHORITY])
-    context.set_alpn_protocols(["h2", "http/1.1"])
-    with serving(name, "tcp", {"tls": True}, texts, private_parent) as address:
-        host, _, port = address.removeprefix("tcp://").partition(":")
-        with (
-            socket.create_connection((host, int(port)), 5) as connection,
-            context.wrap_socket(connection, server_hostname="localhost") as encrypted,
-        ):
-            assert encrypted.version() == "TLSv1.3" and encrypted.cipher()[2] >= 128

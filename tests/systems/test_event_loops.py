@@ -49,14 +49,13 @@ Multiplexed = Client
 '''
 
 
-@pytest.mark.parametrize("event_loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("given", [{"max_calls": 3}, {"max_calls": 3, "callers": 2}, {"outstanding": 2}])
 @pytest.mark.slow
-def test_the_loop_that_is_asked_for_runs_in_server_and_client(event_loop, given, tmp_path, with_systems):
-    pytest.importorskip(event_loop)
+def test_the_loop_that_is_asked_for_runs_in_server_and_client(given, tmp_path, with_systems):
+    pytest.importorskip("uvloop")
     (tmp_path / "checked.py").write_text(textwrap.dedent(CHECKED))
     with_systems(tmp_path)
-    measured = measure(Case("checked", "ipc", 100, {"event_loop": event_loop}, **given), window_s=0.1, seed=1)
+    measured = measure(Case("checked", "ipc", 100, {"event_loop": "uvloop"}, **given), window_s=0.1, seed=1)
     assert measured.ledger["calls"] == measured.ledger["server_calls"] > 0
 
 

@@ -12,7 +12,6 @@ from bench.errors import UsageError
 from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.process.child_process import private_directory
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +80,7 @@ def test_other_codecs_make_bytes_that_both_frameworks_carry():
 
 def test_thrifts_server_goes_on_after_requests_that_are_no_structures(child_server):
     case, chance = case_of("thrift", "tcp", 500, message="items", max_calls=3), random.Random(5)
-    _, address = child_server("thrift", "tcp", dict(case.options), directory=private_directory(), message="items")
+    _, address = child_server("thrift", "tcp", dict(case.options), message="items")
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     for _ in range(10):
         with socket.create_connection((host, int(port)), timeout=10) as hostile:

@@ -21,12 +21,12 @@ from bench.contract import Binding, parse_address
 from bench.errors import SystemFailedError, TransportError
 from bench.measurement.start import measure
 from bench.plan.case import Case
-from bench.process.child_process import collect, private_directory
+from bench.process.child_process import collect
 from bench.process.spec import Closed
 from bench.run import schema, start_record
 from bench.systems import _http, _workers, http_aiohttp
 
-GETS = ("bytes", "json", "static")
+NAME = "http_aiohttp"
 
 
 def begin(binding, **options):
@@ -169,16 +169,6 @@ def test_what_cannot_be_reached_or_bound_is_said(private_parent):
 # ---- workers
 
 
-@pytest.fixture
-def serve(child_server):
-    """Return a function that starts a server as a child and returns it and its address."""
-
-    def start(transport="tcp", bind=None, cpus=None, **options):
-        return child_server("http_aiohttp", transport, options, bind=bind, cpus=cpus, directory=private_directory())
-
-    return start
-
-
 def workers_of(child):
     """Return the process ids of a server's workers, in the order of their start."""
     return sorted(worker.pid for worker in psutil.Process(child.pid).children())
@@ -199,19 +189,19 @@ def test_workers_share_the_calls_and_each_is_counted():
 
 
 @pytest.mark.slow
-def test_each_worker_is_pinned_to_a_cpu_of_its_own_in_turn(serve):
+def test_each_worker_is_pinned_to_a_cpu_of_its_own_in_turn(child_server):
     allowed = sorted(os.sched_getaffinity(0))
-    child, _ = serve(workers=3, pin=True)
+    child, _ = child_server(NAME, options={"workers": 3, "pin": True})
     assert [os.sched_getaffinity(pid) for pid in workers_of(child)] == [{allowed[n % len(allowed)]} for n in range(3)]
-    child, _ = serve(workers=2, pin=True, cpus=allowed[-1:])
+    child, _ = child_server(NAME, options={"workers": 2, "pin": True}, cpus=allowed[-1:])
     assert [os.sched_getaffinity(pid) for pid in workers_of(child)] == [{allowed[-1]}] * 2
-    child, _ = serve(transport="ipc", pin=True)
+    child, _ = child_server(NAME, "ipc", {"pin": True})
     assert workers_of(child) == [] and os.sched_getaffinity(child.pid) == {allowed[0]}
 
 
 @pytest.mark.slow
-def test_workers_end_when_the_server_is_killed(serve):
-    child, address = serve(workers=3)
+def test_workers_end_when_the_server_is_killed(child_server):
+    child, address = child_server(NAME, options={"workers": 3})
     pids = workers_of(child)
     assert ask(address, b"x") == [b"x"] and len(pids) == 3
     os.kill(child.pid, 9)
@@ -219,8 +209,8 @@ def test_workers_end_when_the_server_is_killed(serve):
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_ends_the_server_and_is_named(serve):
-    child, _ = serve(workers=3)
+def test_a_worker_that_dies_ends_the_server_and_is_named(child_server):
+    child, _ = child_server(NAME, options={"workers": 3})
     pids = workers_of(child)
     os.kill(pids[1], 9)
     with pytest.raises(SystemFailedError, match=r"worker 2 of 3 .*-9"):
@@ -229,10 +219,10 @@ def test_a_worker_that_dies_ends_the_server_and_is_named(serve):
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_not_shared_with_a_stranger(serve):
-    _, address = serve(workers=2)
+def test_a_port_that_is_taken_is_not_shared_with_a_stranger(child_server):
+    _, address = child_server(NAME, options={"workers": 2})
     with pytest.raises(SystemFailedError, match=f"{address}: Address already in use"):
-        serve(workers=2, bind=address)
+        child_server(NAME, options={"workers": 2}, bind=address)
     assert ask(address, b"x") == [b"x"]
 
 

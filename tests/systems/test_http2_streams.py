@@ -19,7 +19,6 @@ from bench.systems._http2 import (
     GOAWAY,
     HEADERS,
     PING,
-    RST_STREAM,
     SETTINGS,
     WINDOW_UPDATE,
     frame,
@@ -89,27 +88,6 @@ def test_nothing_that_is_under_way_is_recognized_after_the_table_has_changed():
     ((number, response, known),) = talk.receive_all(grpc_response(encoder, 7, b"one"))
     assert changed[0][0] == 1 and changed[0][2] is None
     assert number == 0 and response is not True and response.body == grpc_message(b"one")
-
-
-WRONG = {  # what comes, and what the error names of it
-    "interrupted by another frame": (frame(HEADERS, 0, 1, b"\x88") + frame(DATA, 0, 3, b"x"), ""),
-    "a frame came on stream 5, on which nothing is awaited": (frame(DATA, 0, 5, b"x"), "stream 5"),
-    "a body came before the header fields": (frame(DATA, 0, 3, b"x"), ""),
-    "RST_STREAM REFUSED_STREAM": (frame(RST_STREAM, 0, 1, struct.pack("!I", 7)), "RST_STREAM REFUSED_STREAM"),
-    "a frame after the response": (grpc_response(hpack.Encoder(), 1, b"x") * 2, "stream 1"),
-}
-
-
-@pytest.mark.parametrize("what", WRONG)
-def test_what_must_not_come_is_an_error(what):
-    stream, fact = WRONG[what]
-    for cuts in ((), range(0, 1000, 7)):
-        talk = conversation()
-        talk.begin(0, b"abc", 0)
-        talk.begin(1, b"abc", 1)
-        with pytest.raises(TransportError) as caught:
-            fed(talk, stream, cuts)
-        assert fact in str(caught.value)
 
 
 def test_after_goaway_what_is_under_way_is_answered_and_nothing_else_begins():

@@ -5,7 +5,6 @@ import os
 import shutil
 import socket
 import struct
-import subprocess
 import threading
 import time
 
@@ -41,17 +40,6 @@ twins = modules(TWINS)
 only_sockets = modules(["sockets_c"])
 
 
-@pytest.fixture
-def serve(tmp_path, child_server):
-    """Return a function that starts a server as a child and returns it and its address."""
-
-    def start(name, transport="tcp", **options):
-        systems.prepare(name)
-        return child_server(name, transport, options=options, directory=str(tmp_path / "private"))
-
-    return start
-
-
 def load_of(name, address, payload=b"hello", callers=1, calls=50):
     """Return a started load of the native client, with two payloads."""
     library = systems.load(name)
@@ -69,15 +57,6 @@ def client_of(name, address):
 
 
 @twins
-def test_both_sides_are_in_python(name):
-    case = checked(Case(name, "ipc", 300, {"client": "python", "server": "python"}, clients=2, callers=2))
-    measured = measure(case, 0.1, seed=1)
-    assert measured.ledger["calls"] == measured.ledger["server_calls"] >= 4
-    assert len(measured.calls) == 4 and all(times[0, 0] >= 0 for times in measured.calls)
-    assert measured.ledger["client_cpu_ns"] > 0 and measured.ledger["server_cpu_ns"] > 0
-
-
-@twins
 def test_the_native_client_makes_closed_loads_only(name):
     case = Case(name, "ipc", load="open", offered_per_s=200)
     with pytest.raises(UsageError, match=f"{name} .*closed .*option client"):
@@ -88,15 +67,15 @@ def test_the_native_client_makes_closed_loads_only(name):
 
 
 @twins
-def test_the_program_ends_with_the_server_that_started_it(serve, name):
-    child, _ = serve(name)
+def test_the_program_ends_with_the_server_that_started_it(child_server, name):
+    child, _ = child_server(name)
     (program,) = psutil.Process(child.pid).children()
     os.kill(child.pid, 9)
     assert wait_for(lambda: is_gone(program.pid))
 
 
 @twins
-def test_a_server_that_does_not_echo_is_found_out(name, serve):
+def test_a_server_that_does_not_echo_is_found_out(name):
     from test_xmlrpc import begin
 
     from bench.contract import Binding
@@ -111,8 +90,8 @@ def test_a_server_that_does_not_echo_is_found_out(name, serve):
 
 
 @only_sockets
-def test_requests_that_come_before_their_replies_are_answered_in_order(serve, name):
-    _, address = serve(name)
+def test_requests_that_come_before_their_replies_are_answered_in_order(child_server, name):
+    _, address = child_server(name)
     where = parse_address(address)
     payloads = [os.urandom(size) for size in (0, 1, 70_000, 5, 65_532)]
     with socket.create_connection((where.host, where.port)) as connection:
@@ -124,8 +103,8 @@ def test_requests_that_come_before_their_replies_are_answered_in_order(serve, na
 
 
 @only_sockets
-def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(serve, name):
-    _, address = serve(name)
+def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(child_server, name):
+    _, address = child_server(name)
     where = parse_address(address)
     with socket.create_connection((where.host, where.port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
@@ -136,27 +115,6 @@ def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(s
 
 
 # ---- the programs
-
-
-def needs(*names, packages):
-    """Skip a test with the command that installs what it runs."""
-    missing = [name for name in names if not shutil.which(name)]
-    return pytest.mark.skipif(bool(missing), reason=f"there is no {', '.join(missing)}: apt-get install {packages}")
-
-
-needs_compiler = needs(programs.COMPILER, packages="g++")
-
-
-@needs_compiler
-def test_a_program_is_made_anew_when_a_header_differs(programs_folder, tmp_path):
-    source, header = tmp_path / "small.cpp", tmp_path / "small.hpp"
-    source.write_text('#include "small.hpp"\nint main() { return STATUS; }')
-    made = []
-    for status in (3, 4):
-        header.write_text(f"enum {{ STATUS = {status} }};")
-        programs.ensure.cache_clear()
-        made.append(programs.ensure(source, (), lambda line: None, headers=(header,)))
-    assert [subprocess.run([program]).returncode for program in made] == [3, 4] and made[0] != made[1]
 
 
 def test_what_is_missing_is_named_with_the_packages(monkeypatch):

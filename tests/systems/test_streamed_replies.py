@@ -4,13 +4,12 @@ import asyncio
 import inspect
 import itertools
 import subprocess
-import tempfile
 import time
 
 import numpy as np
 import pytest
-from conftest import HERE, is_open, wait_for
-from specs import choices, server_spec
+from conftest import answered, is_open, wait_for
+from specs import choices
 
 from bench import systems
 from bench.child.caller import resolve
@@ -21,8 +20,6 @@ from bench.measurement.validation.support import checked
 from bench.plan import replies
 from bench.plan.case import Case
 from bench.plan.replies import Ask
-from bench.process.channel import Count, Counted, Listening
-from bench.process.child_process import Child, collect
 from bench.systems import _ports, _tokens, oracle
 
 pytestmark = pytest.mark.slow
@@ -54,7 +51,7 @@ WAYS = [
 ]
 
 
-WITHOUT_GAPS = {way[0]: way for way in reversed(WAYS) if way[1] == "tcp"}.values()  # the first of each system
+WITHOUT_GAPS = [*{way[0]: way for way in reversed(WAYS) if way[1] == "tcp"}.values()]  # the first of each system
 
 
 def case_of(name, transport, options, **more):
@@ -74,10 +71,9 @@ def streamed(case, routing=None):
     return measured
 
 
-@pytest.mark.parametrize(
-    ("name", "transport", "options", "gap_us"), [*((*way, 2000) for way in WAYS), *((*way, 0) for way in WITHOUT_GAPS)]
-)
-def test_streams_arrive_whole_and_are_counted(name, transport, options, gap_us, routing):
+@pytest.mark.parametrize(("name", "transport", "options"), WAYS)
+def test_streams_arrive_whole_and_are_counted(name, transport, options, routing):
+    gap_us = 0 if (name, transport, options) in WITHOUT_GAPS else 2000
     measured = streamed(case_of(name, transport, options, gap_us=gap_us), routing)
     ledger, streams, kept = measured.ledger, measured.tables["streams"], measured.tables["replies"]
     assert ledger["calls"] == ledger["server_calls"] == sum(streams["replies"]) > 0
@@ -91,8 +87,9 @@ def test_streams_arrive_whole_and_are_counted(name, transport, options, gap_us, 
     assert ledger["client_cpu_ns"] > 0 and ledger["server_cpu_ns"] > 0
 
 
-@pytest.mark.parametrize(("transport", "tls"), [("ipc", False), ("tcp", False), ("tcp", True)])
-@pytest.mark.parametrize("gap_us", [0, 2000])
+@pytest.mark.parametrize(
+    ("transport", "tls", "gap_us"), [("ipc", False, 0), ("tcp", False, 2000), ("tcp", True, 0), ("tcp", True, 2000)]
+)
 def test_streams_by_bare_connections_are_whole_and_counted(transport, tls, gap_us):
     measured = streamed(case_of("sockets", transport, {"tls": tls}, gap_us=gap_us, engine="wire", callers=20))
     ledger, streams = measured.ledger, measured.tables["streams"]
@@ -119,42 +116,34 @@ MANY, FEWER = Ask(2000, 100_000, 0), Ask(400, 100_000, 0)
 
 
 @pytest.mark.parametrize(("name", "options"), SLOW)
-def test_a_client_that_stops_reading_is_waited_for(name, options, routing):
-    case = case_of(name, "ipc", options)
-    made, came = _stopped(case, routing.of(case).addresses if routing else {}, then=2)
+def test_a_client_that_stops_reading_is_waited_for(name, options, routing, child_server):
+    server, address = child_server(name, "ipc", options, routing, load="reply_stream")
+    made, came = asyncio.run(_read_three(systems.load(name), options, address, server, 2, MANY))
     assert 3 <= made < MANY.replies / 2 and came == [0, 1, 2, 3, 4]
 
 
-def test_a_nats_server_ends_the_connection_of_a_client_that_stops_reading(tmp_path):
+def test_a_nats_server_ends_the_connection_of_a_client_that_stops_reading(tmp_path, child_server):
     """What waits for it is bounded there, and the stream fails: that is counted."""
-    case, port = case_of("nats", "tcp", {}), _ports.free()
+    nats, port = systems.load("nats"), _ports.free()
     lines = ['host: "127.0.0.1"', f"port: {port}", "max_pending: 2097152", 'write_deadline: "20ms"']
     (tmp_path / "nats.conf").write_text("\n".join(lines))
-    words = [systems.load("nats").SERVER.path(), "--config", str(tmp_path / "nats.conf")]
+    words = [nats.SERVER.path(), "--config", str(tmp_path / "nats.conf")]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as broker:
         try:
             assert wait_for(lambda: is_open(port))
+            server, address = child_server("nats", router={"tcp": f"tcp://127.0.0.1:{port}"}, load="reply_stream")
             with pytest.raises(TransportError) as caught:
-                _stopped(case, {"tcp": f"tcp://127.0.0.1:{port}"}, then=FEWER.replies, ask=FEWER)
+                asyncio.run(_read_three(nats, {}, address, server, FEWER.replies, FEWER))
             assert caught.value.kind == "read"
         finally:
             broker.terminate()
 
 
-def _stopped(case, router, then, ask=MANY):
-    """Read three replies, then none, then more; return how many the server made meanwhile, and the numbers read."""
-    name, options = case.system, dict(case.options)
-    shared = {"load": "reply_stream", "router": dict(router), "directory": tempfile.mktemp(prefix="rt")}
-    server = Child("server", "bench.child.server", server_spec(name, case.transport, options=options, **shared))
-    try:
-        (listening,) = collect(Listening, [server], 15)
-        return asyncio.run(_read_three(systems.load(name), options, listening.address, server, then, ask))
-    finally:
-        server.stop()
-
-
 async def _read_three(system, options, address, server, then, ask):
-    """Read three replies of many, then none until the server makes no more, then some; see ``_stopped``."""
+    """Read three replies of many, then none until the server makes no more, then some.
+
+    Return how many it made meanwhile, and the numbers of those that were read.
+    """
     client = system.StreamClient(address, system.Options(**options))
     await resolve(client.open())
     stream, came = client.stream(replies.request(ask, bytes(100))), []
@@ -169,8 +158,7 @@ async def _read_three(system, options, address, server, then, ask):
     counts = [0]
     while len(counts) < 50 and (len(counts) < 4 or counts[-1] != counts[-3]):
         time.sleep(0.1)  # not asyncio's: nothing of this process reads meanwhile
-        server.send(Count())
-        counts.append(collect(Counted, [server], 10)[0].count)
+        counts.append(answered(server))
     await read(then)
     return counts[-1], came
 
@@ -184,10 +172,9 @@ def test_tokens_come_back_as_they_were(name):
 
 
 @pytest.fixture
-def faults(monkeypatch):
+def faults(with_systems):
     """Let the tests' own systems be found."""
-    monkeypatch.setenv("ROUNDTRIP_SYSTEMS", str(HERE / "extra_systems"))
-    monkeypatch.setattr(systems, "__path__", [*systems.__path__, str(HERE / "extra_systems")])
+    with_systems()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from bench.measurement.start import measure
 from bench.measurement.validation.message_support import carriers
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.process.child_process import private_directory
 
 pytestmark = pytest.mark.slow
 
@@ -51,10 +50,9 @@ def test_the_carriers_are_known():
     assert [name for name in carriers() if name != "oracle"] == [name for name in CARRIERS if name in importable]
 
 
-CARRIED = [  # items over a system's first transport, a tree over its last
-    (name, systems.constant(name, "TRANSPORTS")[at], kind)
-    for name in CARRIERS
-    for at, kind in ((0, "items"), (-1, "tree"))
+CARRIED = [
+    *((name, systems.constant(name, "TRANSPORTS")[0], "items") for name in CARRIERS),
+    *((name, "tcp", "tree") for name in CARRIERS if systems.defines(name, "coder")),  # which encode it themselves
 ]
 
 
@@ -96,7 +94,7 @@ def test_a_server_without_the_application_is_found_out(child_server):
     """The request that comes back as it was sent has no totals: that server did not decode it."""
     case = checked(Case("sockets", "ipc", 500, message="items"))
     echo = dataclasses.replace(case, message="bytes", options={})
-    _, address = child_server("sockets", "ipc", directory=private_directory())
+    _, address = child_server("sockets", "ipc")
     assert measure(dataclasses.replace(echo, target=address, max_calls=2), 1.0, 1).ledger["calls"] == 2
     with pytest.raises(SystemFailedError, match=r"request 0 "):
         measure(dataclasses.replace(case, target=address), 1.0, 1)

@@ -5,11 +5,11 @@ import struct
 import hiredis
 import msgpack
 import pytest
+from conftest import answered
 from wire_servers import load_of, served
 
 from bench import systems
 from bench.errors import SystemFailedError, TransportError, UsageError
-from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.systems import (
@@ -29,8 +29,6 @@ from bench.systems import (
     websockets,
     zeromq,
 )
-
-pytestmark = pytest.mark.timeout(60)
 
 
 def redis_answer(key, payload):
@@ -307,7 +305,6 @@ def test_options_that_the_wire_cannot_carry_out_are_refused(name, options, inste
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)  # a node of RabbitMQ takes ten seconds to start, and more on a busy machine
 @pytest.mark.parametrize(
     ("name", "transport", "options"),
     [
@@ -334,15 +331,17 @@ def test_options_that_the_wire_cannot_carry_out_are_refused(name, options, inste
         ("arrow_flight", "tcp", {"tls": True}),
     ],
 )
-def test_real_servers_count_what_the_wire_counts(name, transport, options, routing):
-    if missing := systems.missing(name):
-        pytest.skip(str(missing))
-    for shape in ({"payload_bytes": 300_000, "max_calls": 20}, {"max_calls": 400, "calls_per_connection": 10}):
-        case = Case(name, transport, options=options, engine="wire", callers=4, **shape)
-        measured = measure(checked(case), 30, 1, routing)
-        ledger, each = measured.ledger, shape["max_calls"] // 4
-        assert ledger["calls"] == ledger["server_calls"] == 4 * each and ledger["errors"] == 0
-        assert [times.shape[1] for times in measured.calls] == [each] * 4
+def test_real_servers_count_what_the_wire_counts(name, transport, options, routers, child_server, trusting):
+    module = systems.load(name)
+    trusting(routers.credentials(Case(name, transport, options=options)))
+    server, address = child_server(name, transport, options, routers)
+    for shape in ({"payload_bytes": 300_000, "max_calls": 5}, {"max_calls": 40, "calls_per_connection": 10}):
+        before = answered(server)
+        load, report, times = load_of(address, module, options=module.Options(**options), callers=4, **shape)
+        assert (report.calls, report.errors) == (4 * shape["max_calls"], 0)
+        assert answered(server) - before == report.calls + 4  # the first of each caller is made before the window
+        assert {len(one) for one in times} == {shape["max_calls"]}
+        assert all(one.reopened for one in load.connections) is ("calls_per_connection" in shape)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ protocols = pytest.mark.parametrize("protocol", PYTHON)
 @pytest.fixture
 def serve(child_server):
     """Return a function that starts the library's server as a child and returns it and its address."""
-    systems.prepare("xmlrpc_c")
     return lambda protocol: child_server("xmlrpc_c", options={"protocol": protocol})
 
 
@@ -48,14 +47,14 @@ def test_both_sides_are_in_python(protocol):
 
 @pytest.mark.slow
 @protocols
-@pytest.mark.parametrize("size", [1, 1000, 700_000])
-def test_a_client_in_python_is_answered_by_the_library(serve, protocol, size):
+def test_a_client_in_python_is_answered_by_the_library(serve, protocol):
     _, address = serve(protocol)
     for module in (PYTHON[protocol], library):
         options = {"protocol": protocol} if module is library else {}
         client = client_of(module, address, **options)
-        for payload in (os.urandom(size), bytes(size)):
-            assert client.call(payload) == payload
+        for size in (1, 1000, 700_000):
+            for payload in (os.urandom(size), bytes(size)):
+                assert client.call(payload) == payload
         client.close()
 
 
@@ -88,24 +87,28 @@ def test_entities_do_no_harm_to_the_library(serve):
 # ---- the program
 
 
-def small(tmp_path, text="int main() {}"):
-    """Return the source of a small program."""
-    (tmp_path / "small.cpp").write_text(text)
-    return tmp_path / "small.cpp"
-
-
-def test_a_program_is_compiled_once_and_again_when_its_source_differs(programs_folder, tmp_path):
+def small(tmp_path, text="int main() {}", header=""):
+    """Return a program made of a small source and its header, and what was said meanwhile."""
     said = []
-    first = programs.ensure(small(tmp_path), (), said.append)
+    (tmp_path / "small.cpp").write_text(f'#include "small.hpp"\n{text}')
+    (tmp_path / "small.hpp").write_text(header)
     programs.ensure.cache_clear()
-    assert programs.ensure(small(tmp_path), (), said.append) == first and len(said) == 1
-    assert subprocess.run([first]).returncode == 0
-    programs.ensure.cache_clear()
-    assert programs.ensure(small(tmp_path, "int main() { return 3; }"), (), said.append) != first and len(said) == 2
+    made = programs.ensure(tmp_path / "small.cpp", (), said.append, headers=(tmp_path / "small.hpp",))
+    return made, said
+
+
+def test_a_program_is_compiled_once_and_again_when_its_source_or_its_header_differs(programs_folder, tmp_path):
+    first, said = small(tmp_path)
+    assert len(said) == 1 and subprocess.run([first]).returncode == 0
+    assert small(tmp_path) == (first, [])
+    second, _ = small(tmp_path, "int main() { return STATUS; }", "enum { STATUS = 3 };")
+    third, _ = small(tmp_path, "int main() { return STATUS; }", "enum { STATUS = 4 };")
+    assert len({first, second, third}) == 3
+    assert [subprocess.run([made]).returncode for made in (second, third)] == [3, 4]
 
 
 def test_a_compiler_that_fails_is_quoted_and_nothing_counts_as_made(programs_folder, tmp_path):
     for _ in range(2):
         with pytest.raises(NotInstalledError, match=r"small\.cpp .*nothing_of_this_name.*g\+\+ "):
-            programs.ensure(small(tmp_path, "int main() { return nothing_of_this_name; }"), ())
+            small(tmp_path, "int main() { return nothing_of_this_name; }")
     assert not list(programs_folder.glob("*/*"))

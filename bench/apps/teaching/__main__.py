@@ -15,12 +15,11 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("folder", default="build", type=click.Path(path_type=Path))
-@click.option("--required", is_flag=True, help="Let the copies measure nothing before it is predicted.")
-def student(folder: Path, required: bool) -> None:
+def student(folder: Path) -> None:
     """Write copies without answers into FOLDER/student, and sources for nbgrader into FOLDER/nbgrader."""
     from bench.apps.teaching import copies
 
-    click.echo(f"{len(copies.write(folder, required))} notebooks in {folder / 'student'} and {folder / 'nbgrader'}")
+    click.echo(f"{len(copies.write(folder))} notebooks in {folder / 'student'} and {folder / 'nbgrader'}")
 
 
 @cli.command()

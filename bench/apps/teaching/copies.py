@@ -15,6 +15,7 @@ from typing import Any
 import nbformat
 
 from bench.apps import scenarios
+from bench.errors import UsageError
 from bench.plan import paths
 from bench.run.files import writing
 
@@ -67,12 +68,12 @@ def model_answers(notebook: str) -> dict[int, str]:
     return {int(number): answer for number, answer in NUMBERED.findall(section)}
 
 
-def student(document: Notebook, required: bool = False) -> Notebook:
-    """Return a student's copy: no answers, and a locked check behind each; predictions ``required`` if so asked."""
+def student(document: Notebook) -> Notebook:
+    """Return a student's copy: no answers, a locked check behind each; nothing is measured before it is predicted."""
     made = _derived(document, lambda text: LINE.sub(OPEN, text), lambda number: PLACEHOLDER)
     asks = any("bench.predict(" in source(cell) for cell in made["cells"])
     for cell in made["cells"]:
-        if required and asks and tagged(cell, "parameters"):
+        if asks and tagged(cell, "parameters"):
             cell["source"] = f"{source(cell)}\n{REQUIRED}"
     return made
 
@@ -133,13 +134,14 @@ def _graded(identity: str, solution: bool = False, points: int | None = None, ki
 
 
 ANSWERS = "model-answers.md"
-FOR_STUDENTS = ("handout.md", "cautions.md", "laptops.md", "reading.md", "projects/*.md")  # of the lecturer's pack
+FOR_STUDENTS = ("handout.md", "help.md", "projects/*.md")  # of the lecturer's pack
 PLACES = ("student", "nbgrader/source/roundtrip")
 NOT_FOR_STUDENTS = "gallery.md"  # nothing but results
 RESULTS = re.compile(  # made blocks, pictures, and lines that a command printed
     r"<!-- generated: (?!end)[^>]*-->.*?<!-- generated: end -->|^!\[[^\]]*\]\([^)]*\)$|^[^\n]*\(95 % CI \d[^\n]*$",
     re.S | re.M,
 )
+README = "# Roundtrip\n\nBegin with the [handout](docs/teaching/handout.md).\n"
 LEFT_OUT = "*The results of the reference runs are left out of this copy: measure your own.*"
 
 
@@ -151,27 +153,40 @@ def documents() -> list[Path]:
     return sorted(file.relative_to(folder) for file in found)
 
 
-def write(folder: Path, required: bool = False) -> list[Path]:
+def write(folder: Path) -> list[Path]:
     """Write students' copies into ``folder``/student, sources for nbgrader into ``folder``/nbgrader; return them.
 
-    README.md and the documents that notebooks link to are copied beside them, without the tables and pictures of the
-    reference runs: they would answer the questions that students predict.
+    The documents that notebooks link to are copied beside them, without the tables and pictures of the reference runs:
+    they would answer the questions that students predict. UsageError if a copy that is there has been changed: it may
+    hold a student's answers.
     """
-    written = []
+    sources = {notebook: nbformat.read(notebook, 4) for notebook in notebooks()}
+    copied = {folder / PLACES[0] / notebook.name: student(document) for notebook, document in sources.items()}
+    if changed := [file for file, copy_of in copied.items() if file.exists() and _read(file) != copy_of]:
+        raise UsageError(
+            f"{changed[0]} is not as it was written: it may hold answers; move {folder / PLACES[0]} away, and ask again"
+        )
     home = paths.home()
-    texts = [*home.glob("README.md"), *(home / "docs" / document for document in documents())]
-    for place in PLACES:
-        for document in texts:
-            target = (folder / place).parent / document.relative_to(home)
+    texts = {Path("docs", name): (home / "docs" / name).read_text("utf-8") for name in documents()}
+    texts = {name: RESULTS.sub(LEFT_OUT, text) for name, text in texts.items()} | {Path("README.md"): README}
+    for name, text in texts.items():
+        for place in PLACES:
+            target = (folder / place).parent / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(RESULTS.sub(LEFT_OUT, document.read_text("utf-8")), "utf-8")
-    for notebook in notebooks():
-        document = nbformat.read(notebook, 4)
-        made = (student(document, required), assignment(document, model_answers(notebook.stem)))
-        written += [
-            _write(folder / place / notebook.name, version) for place, version in zip(PLACES, made, strict=True)
-        ]
-    return written
+            target.write_text(text, "utf-8")
+    graded = {
+        folder / PLACES[1] / notebook.name: assignment(document, model_answers(notebook.stem))
+        for notebook, document in sources.items()
+    }
+    return [_write(target, document) for target, document in (copied | graded).items()]
+
+
+def _read(file: Path) -> Notebook | None:
+    """Return a notebook that is there; None if it is none."""
+    try:
+        return dict(nbformat.read(file, 4))
+    except (OSError, ValueError):
+        return None
 
 
 def _write(target: Path, document: Notebook) -> Path:

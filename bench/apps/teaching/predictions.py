@@ -76,8 +76,7 @@ def require(notebook: str, predictions: object = "off") -> None:
         names = listed(asked.name for asked in missing)
         raise UsageError(
             f"nothing is measured before it is predicted: {names} {'have' if len(missing) > 1 else 'has'} no "
-            "prediction; fill in low, high and why above and run that cell, or measure without: predictions = "
-            '"off"'
+            "prediction; fill in low, high and why above and run that cell"
         )
 
 
@@ -115,7 +114,9 @@ def _checked(asked: Question, low: object, high: object, why: str) -> Prediction
     if ends[0] > ends[1]:
         raise UsageError(f"low is {ends[0]:g} and high {ends[1]:g} {asked.unit}: give the smaller number first")
     if len(str(why).split()) < FEWEST_WORDS:
-        raise UsageError("say why: a number without a reason teaches nothing when it is wrong")
+        raise UsageError(
+            f"say why in at least {FEWEST_WORDS} words: a number without a reason teaches nothing when it is wrong"
+        )
     return Prediction(ends[0], ends[1], " ".join(str(why).split()), datetime.now(UTC).isoformat(timespec="seconds"))
 
 

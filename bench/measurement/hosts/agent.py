@@ -1,8 +1,7 @@
 """Agent: one machine's child processes behind plain calls with bytes, for a conductor on another machine.
 
 Nothing of the engine that carries the calls is in here, and nothing timed goes through it: samples are taken by the
-children. The conductor numbers its calls and its polls: one that is repeated, because its answer was lost, is not done
-twice. When nobody has polled for ``LEASE_S``, the conductor has died, and all children are ended.
+children. When nobody has polled for ``LEASE_S``, the conductor has died, and all children are ended.
 """
 
 import contextlib
@@ -16,20 +15,18 @@ from typing import Any, ClassVar
 from bench.errors import BenchError, SystemFailedError, UsageError
 from bench.measurement import machine, revision
 from bench.measurement.held_samples import pack
-from bench.measurement.hosts.host import HERE, WindowMeter
+from bench.measurement.hosts.host import HERE, Metered, WindowMeter
 from bench.plan import paths
 from bench.process.channel import ControlMessage, Reader, encode
 from bench.process.child_process import TICK_S, Child, stop_all
-from bench.process.meters import LoadRow
 from bench.process.spec import ClientSpec, Done
 from bench.text import one_line
 
 LEASE_S = 15.0  # without a poll for so long, there is no conductor any more
 LONGEST_POLL_S = 5.0
 PIECE = 1 << 20  # bytes of what a child sends, read at once
-MODULES = "bench.child."  # only these are started
 
-Output = tuple[int, bytes, bool]  # a child's number, what it sent, and whether that was all
+Output = tuple[int, bytes]  # a child's number, and what it sent: b"" at the end
 Order = tuple[str, tuple[Any, ...]]  # a method's name, and what it is called with
 Answer = tuple[Any, BenchError | None]  # what it returned, and the error that it raised instead
 
@@ -46,12 +43,11 @@ class _Ticking:
         while not self._is_over.wait(TICK_S):
             self._meter.tick()
 
-    def stop(self) -> tuple[dict[str, int], list[LoadRow]]:
+    def stop(self) -> Metered:
         """Return what was used in the window, and the load."""
         self._is_over.set()
         self._thread.join()
-        metered = self._meter.stop()
-        return dict(metered.used), list(metered.rows)
+        return self._meter.stop()
 
 
 class _Samples:
@@ -92,8 +88,6 @@ class Agent:
         self._changed = threading.Condition()
         self._children: dict[int, Child] = {}
         self._arrived: list[Output] = []
-        self._polled: tuple[int, list[Output]] = (-1, [])
-        self._answered: tuple[int, list[Answer]] = (-1, [])
         self._meters: dict[int, _Ticking] = {}
         self._samples: dict[int, _Samples | None] = {}
         self._is_closed, self._why = False, ""
@@ -102,42 +96,29 @@ class Agent:
 
     # What a conductor calls -------------------------------------------------------------------------------------
 
-    def call(self, number: int, orders: Sequence[Order]) -> list[Answer]:
-        """Call one method after the other; return what each returned, or the error that it raised.
-
-        A call of the same number as the last is not done again.
-        """
-        if number != self._answered[0]:
-            self._answered = number, [self._answer(name, words) for name, words in orders]
-        return self._answered[1]
+    def call(self, orders: Sequence[Order]) -> list[Answer]:
+        """Call one method after the other; return what each returned, or the error that it raised."""
+        return [self._answer(name, words) for name, words in orders]
 
     def _answer(self, name: str, words: tuple[Any, ...]) -> Answer:
         try:
-            if name not in CALLS:
-                raise UsageError(f"a host is not asked for {name!r}")
             return getattr(HERE if name in OF_MACHINE else self, name)(*words), None
         except BenchError as error:
             return None, error
 
-    def poll(self, number: int, seconds: float) -> list[Output]:
+    def poll(self, seconds: float) -> list[Output]:
         """Return what children have sent since the poll before, after at most so many seconds.
 
-        A poll of the same number as the last returns the same again. SystemFailedError if something else than the
-        conductor has ended all children.
+        SystemFailedError if something else than the conductor has ended all children.
         """
         with self._changed:
             self._seen_s = time.monotonic()
-
-            def is_over() -> bool:
-                return bool(self._arrived) or self._is_closed or number == self._polled[0]
-
-            self._changed.wait_for(is_over, min(seconds, LONGEST_POLL_S))
+            self._changed.wait_for(lambda: self._arrived or self._is_closed, min(seconds, LONGEST_POLL_S))
             if self._why:
                 raise SystemFailedError(self._why)
-            if number != self._polled[0]:
-                self._polled, self._arrived = (number, self._arrived), []
+            arrived, self._arrived = self._arrived, []
             self._seen_s = time.monotonic()
-            return self._polled[1]
+            return arrived
 
     def claim(self, conductor: str) -> None:
         """Take this machine for one conductor; UsageError while another one has it: both would disturb each other."""
@@ -157,8 +138,6 @@ class Agent:
 
     def spawn(self, number: int, name: str, module: str, spec: bytes) -> int:
         """Start ``python -m MODULE`` with an encoded specification; return its process id."""
-        if not module.startswith(MODULES):
-            raise UsageError(f"a host does not start {module}")
         (message,) = Reader().feed(spec)
         try:
             child = Child(name, module, message)
@@ -177,8 +156,6 @@ class Agent:
 
     def child(self, number: int, name: str, *words: Any) -> Any:
         """Call a child's method, one of ``OF_CHILD``; return its answer, or the one given there without a child."""
-        if name not in OF_CHILD:
-            raise UsageError(f"a child is not asked for {name!r}")
         child = self._children.get(number)
         return getattr(child, name)(*words) if child else OF_CHILD[name]
 
@@ -202,7 +179,7 @@ class Agent:
         """Begin to meter a window; ``pids``: process ids by role."""
         self._meters[number] = _Ticking(HERE.meter(pids))
 
-    def meter_stop(self, number: int) -> tuple[dict[str, int], list[LoadRow]]:
+    def meter_stop(self, number: int) -> Metered:
         """Return what was used in the window, and the load over time."""
         return self._meters.pop(number).stop()
 
@@ -236,16 +213,13 @@ class Agent:
                 data = os.read(source, PIECE)
                 if not data and number not in self._children:
                     return  # it was stopped: nobody asks
-                if shown := samples.without(data) if samples and data else data:
-                    self._forward(number, shown, False)
+                shown = samples.without(data) if samples and data else data
+                if shown or not data:
+                    with self._changed:
+                        self._arrived.append((number, shown))
+                        self._changed.notify_all()
                 if not data:
-                    self._forward(number, data, True)
                     return
-
-    def _forward(self, number: int, data: bytes, is_over: bool) -> None:
-        with self._changed:
-            self._arrived.append((number, data, is_over))
-            self._changed.notify_all()
 
     def _watch(self) -> None:
         """End all children once no conductor asks any more."""
@@ -258,10 +232,7 @@ class Agent:
 
 
 OF_CHILD = {"write": None, "ask_to_leave": None, "log_tail": "", "exit_report": "", "cpu_s": 0.0}  # and without a child
-OF_MACHINE = frozenset({"prepare", "family", "has_ended", "move"})  # methods of ``HERE``
-CALLS = OF_MACHINE | frozenset(
-    {"claim", "describe", "now", "spawn", "child", "stop", "samples", "meter_start", "meter_stop", "close"}
-)
+OF_MACHINE = frozenset({"prepare", "family", "has_ended"})  # methods of ``HERE``; others are the agent's
 
 
 def _remedy(reason: OSError) -> str:

@@ -17,13 +17,13 @@ class AgentActor:
     def __init__(self) -> None:
         self._agent = Agent()
 
-    def call(self, number: int, orders: bytes) -> bytes:
+    def call(self, orders: bytes) -> bytes:
         """Call the agent's methods one after the other; return what each returned or raised."""
-        return pickle.dumps(self._agent.call(number, pickle.loads(orders)))
+        return pickle.dumps(self._agent.call(pickle.loads(orders)))
 
-    async def reports(self, words: bytes) -> bytes:
+    async def reports(self, seconds: float) -> bytes:
         """Return what children have sent, without keeping the event loop or other calls from running."""
-        return pickle.dumps(await asyncio.to_thread(self._agent.poll, *pickle.loads(words)))
+        return pickle.dumps(await asyncio.to_thread(self._agent.poll, seconds))
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # while the interpreter ends, so do the children

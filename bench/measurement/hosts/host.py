@@ -5,7 +5,7 @@ timed goes through this boundary: samples are taken by the children, each by the
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any
 
 from bench import systems
 from bench.measurement import kernel_counters
-from bench.plan import placement
 from bench.process import cpu_clocks, meters
 from bench.process.channel import ControlMessage
 from bench.process.child_process import Child, ChildHandle, private_directory
@@ -108,14 +107,6 @@ class Host:
     def private_directory(self) -> str:
         """Return the name of a directory that does not exist yet, short enough for a socket file's path."""
         return private_directory()
-
-    def place(self, where: str, clients: int, router: bool, server: bool = True) -> placement.Placement:
-        """Return the CPUs for one server, some clients and perhaps a router."""
-        return placement.assign(where, clients, router)
-
-    def move(self, pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
-        """Pin running processes to CPUs; None: all."""
-        meters.pin_processes(pids, cpus)
 
     def family(self, pid: int) -> list[int]:
         """Return a process and all its descendants."""

@@ -1,8 +1,8 @@
 """Hosts on other machines: their agents, called and polled on one event loop beside the conductor.
 
-Orders to one host are carried out in order, those to several hosts side by side. What children send arrives in a socket
-pair, so that it is collected like a local child's. A host that does not answer any more is lost, for good: whatever
-waits for it raises SystemFailedError with its name.
+Orders to one host are carried out in order, those to several hosts side by side. A byte in a socket pair announces each
+piece of what a child sends, so that it is collected like a local child's. A host that does not answer any more is lost,
+for good: whatever waits for it raises SystemFailedError with its name.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import pickle
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,6 @@ from bench.measurement import certificates, revision
 from bench.measurement.hosts import clock_exchange, dask_engine, roles
 from bench.measurement.hosts.agent_actor import AgentActor
 from bench.measurement.hosts.host import MOST, Assignment, ClockReading, Host, Metered, WindowMeter
-from bench.plan import placement
 from bench.plan.hosts import address_of
 from bench.process.channel import ControlMessage, Listening, encode
 from bench.process.child_process import ChildHandle, collect, stopped
@@ -34,34 +33,48 @@ ANSWER_S = 12.0  # after a poll's own time: a host that answers later is lost
 CONNECT_S = 15.0
 KEY = "roundtrip"  # of what a host says of itself when it registers
 LOOK_S = 0.2
+ANNOUNCED = 1 << 16  # bytes that announce pieces, more than a socket pair holds
 CONDUCTOR = secrets.token_hex(8)  # this process
 
 
 class RemoteChild(ChildHandle):
     """A child process on another machine."""
 
+    started: "concurrent.futures.Future[int]"  # its number there; that there is none is noticed by who reads from it
+
     def __init__(self, host: "RemoteHost", number: int, name: str) -> None:
         super().__init__(f"{name} on {host.name}")
         self.host, self.number = host, number
-        self._socket, self.far_end = socket.socketpair()
-        self._started: concurrent.futures.Future[int] | None = None
+        self._pieces, self._taking = bytearray(), threading.Lock()
+        self._heard, self._announcing = socket.socketpair()
+        self._announcing.setblocking(False)
         self._stopping: concurrent.futures.Future[None] | None = None
-
-    def start(self, name: str, module: str, spec: ControlMessage) -> None:
-        """Ask for the process; that it cannot be started is noticed by who reads from it."""
-        words = (self.number, name, module, b"".join(encode(spec)))
-        self._started = self.host.ask("spawn", *words, first=self.host.adopt(self.number, self.far_end))
-        self._started.add_done_callback(lambda done: self.host.hang_up(self.number) if _error_of(done) else None)
 
     @property
     def pid(self) -> int:  # type: ignore[override]
         """Its number on its machine."""
-        assert self._started
-        return self.host.wait(self._started)
+        return self.host.wait(self.started)
 
     def fileno(self) -> int:
-        """Return the descriptor on which its reports arrive."""
-        return self._socket.fileno()
+        """Return the descriptor on which the pieces of its reports are announced."""
+        return self._heard.fileno()
+
+    def deliver(self, data: bytes) -> None:
+        """Let a piece of its reports be read, b"" for their end; what comes once it was stopped is dropped."""
+        with self._taking, contextlib.suppress(OSError):
+            if not data:
+                self._announcing.close()
+                return
+            self._pieces += data
+            self._announcing.send(b"x")  # if so many pieces wait that it does not fit, they are announced
+
+    def receive(self) -> bytes:
+        """Wait for its reports; return what has arrived, b"" at their end."""
+        self._heard.recv(1, socket.MSG_PEEK)
+        with self._taking:
+            self._heard.recv(ANNOUNCED)
+            arrived, self._pieces = bytes(self._pieces), bytearray()
+            return arrived
 
     def send(self, message: ControlMessage) -> None:
         """Send it one message; that it has died is noticed by who reads from it."""
@@ -80,7 +93,7 @@ class RemoteChild(ChildHandle):
 
     def exit_report(self, patience_s: float) -> str:
         """Return how it ended and the end of its log, or nothing if it still runs."""
-        error = _error_of(self._started) if self._started and self._started.done() else None
+        error = _error_of(self.started) if self.started.done() else None
         if error is not None:
             return str(error)
         return self._said("exit_report", patience_s).replace(self.name.partition(" on ")[0], self.name, 1)
@@ -111,7 +124,8 @@ class RemoteChild(ChildHandle):
         with contextlib.suppress(SystemFailedError):  # with its host, it has ended
             self.host.wait(self._stopping)
         self.host.forget(self.number)
-        self._socket.close()
+        self._heard.close()
+        self._announcing.close()
 
 
 def _error_of(done: "concurrent.futures.Future[Any]") -> BaseException | None:
@@ -119,21 +133,11 @@ def _error_of(done: "concurrent.futures.Future[Any]") -> BaseException | None:
 
 
 class _Order:
-    """What an agent is asked for, and its answer to come; ``first`` is done on the loop before."""
+    """What an agent is asked for, and its answer to come."""
 
-    def __init__(self, name: str, words: tuple[Any, ...], first: Coroutine[Any, Any, None] | None) -> None:
-        self.name, self.words, self._first = name, words, first
+    def __init__(self, name: str, words: tuple[Any, ...]) -> None:
+        self.name, self.words = name, words
         self.answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
-
-    async def is_ready(self) -> bool:
-        """Do what comes first; return whether that could be done."""
-        try:
-            if self._first is not None:
-                await self._first
-        except OSError as error:
-            self.end(None, SystemFailedError(f"{self.name}: {error.strerror or error}"))
-            return False
-        return True
 
     def end(self, result: Any, error: BaseException | None) -> None:
         """Give the answer."""
@@ -160,7 +164,8 @@ class RemoteMeter(WindowMeter):
 
     def stop(self) -> Metered:
         """Return what was used in the window, and the load."""
-        return Metered(*self._host.wait(self._read))
+        metered: Metered = self._host.wait(self._read)
+        return metered
 
 
 class RemoteHost(Host):
@@ -172,11 +177,9 @@ class RemoteHost(Host):
         self.name, self.address = name, address
         self._actor, self._on_loop = actor, on_loop
         self._numbers = itertools.count(1)
-        self._calls = itertools.count(1)
         self._orders: list[_Order] = []  # that wait for those under way
         self._ordering, self._is_carrying = threading.Lock(), False
-        self._outputs: dict[int, asyncio.Transport] = {}
-        self._sockets: dict[int, socket.socket] = {}
+        self._children: dict[int, RemoteChild] = {}
         self._is_closed = False
         self._why = ""
         self.facts: dict[str, Any] = {}
@@ -191,14 +194,12 @@ class RemoteHost(Host):
 
     # Calls ------------------------------------------------------------------------------------------------------
 
-    def ask(
-        self, name: str, *words: Any, first: Coroutine[Any, Any, None] | None = None
-    ) -> "concurrent.futures.Future[Any]":
+    def ask(self, name: str, *words: Any) -> "concurrent.futures.Future[Any]":
         """Let the agent do something after all that it was asked before; return its answer to come.
 
-        first: what is done on the loop before it is asked. What is asked while the host answers goes there in one call.
+        What is asked while the host answers goes there in one call.
         """
-        order = _Order(name, words, first)
+        order = _Order(name, words)
         with self._ordering:
             self._orders.append(order)
             if self._is_carrying:
@@ -232,14 +233,14 @@ class RemoteHost(Host):
                 if not orders:
                     self._is_carrying = False
                     return
-            await self._call([order for order in orders if await order.is_ready()])
+            await self._call(orders)
 
     async def _call(self, orders: "list[_Order]") -> None:
         """Let the agent carry out orders in one call, and take in its answers."""
         try:
-            if orders and not self._lost.done():
+            if not self._lost.done():
                 words = pickle.dumps([(order.name, order.words) for order in orders])
-                answer = asyncio.ensure_future(_of(self._actor, "call", next(self._calls), words))
+                answer = asyncio.ensure_future(_of(self._actor, "call", words))
                 await asyncio.wait({answer, self._lost}, return_when=asyncio.FIRST_COMPLETED)
                 if not answer.done():
                     answer.cancel()
@@ -255,10 +256,9 @@ class RemoteHost(Host):
 
     async def _poll(self) -> None:
         """Take in what children have sent, until the host is lost or closed."""
-        for number in itertools.count(1):
+        while True:
             try:
-                words = pickle.dumps((number, POLL_S))
-                batch = await asyncio.wait_for(_of(self._actor, "reports", words), POLL_S + ANSWER_S)
+                batch = await asyncio.wait_for(_of(self._actor, "reports", POLL_S), POLL_S + ANSWER_S)
             except TimeoutError:
                 self._lose(f"has not answered for {POLL_S + ANSWER_S:.0f} s: it hangs, or the network to it is down")
                 return
@@ -268,51 +268,31 @@ class RemoteHost(Host):
             except Exception as error:
                 self._lose(_why(error))
                 return
-            for child, data, is_over in pickle.loads(batch):
-                if output := self._outputs.get(child):
-                    output.write(data)
-                    if is_over:
-                        self._end_output(child)
+            for number, data in pickle.loads(batch):
+                if child := self._children.get(number):
+                    child.deliver(data)
 
     def _lose(self, why: str) -> None:
         if self._lost.done():
             return
         self._why = f"the host {self.name} {why}; look at the output of bench host there and start it again"
         self._lost.set_result(None)
-        for child in list(self._outputs):
-            self._end_output(child)
+        for child in list(self._children.values()):
+            child.deliver(b"")
 
     # Children ---------------------------------------------------------------------------------------------------
 
     def spawn(self, name: str, module: str, spec: ControlMessage) -> RemoteChild:
         """Start a child process there; its process id is known a little later."""
-        child = RemoteChild(self, next(self._numbers), name)
-        child.start(name, module, spec)
+        number = next(self._numbers)
+        child = self._children[number] = RemoteChild(self, number, name)
+        child.started = self.ask("spawn", number, name, module, b"".join(encode(spec)))
+        child.started.add_done_callback(lambda done: child.deliver(b"") if _error_of(done) else None)
         return child
-
-    async def adopt(self, number: int, far_end: socket.socket) -> None:
-        """Take the end of a socket pair to which a child's output is written."""
-        far_end.setblocking(False)
-        loop = asyncio.get_running_loop()
-        self._outputs[number], _ = await loop.create_unix_connection(asyncio.Protocol, sock=far_end)
-        if self._lost.done():
-            self._end_output(number)
-
-    def _end_output(self, number: int) -> None:
-        if output := self._outputs.pop(number, None):
-            output.close()  # after what it still has to write
-
-    def hang_up(self, number: int) -> None:
-        """End what a child's reader reads: there is no child."""
-        self._on_loop(self._drop(number))
 
     def forget(self, number: int) -> None:
         """Drop what a child that has ended may still have sent."""
-        self._on_loop(self._drop(number, is_at_once=True))
-
-    async def _drop(self, number: int, is_at_once: bool = False) -> None:
-        if output := self._outputs.pop(number, None):
-            output.abort() if is_at_once else output.close()
+        self._children.pop(number, None)
 
     # What a start asks of a host --------------------------------------------------------------------------------
 
@@ -325,14 +305,6 @@ class RemoteHost(Host):
     def private_directory(self) -> str:
         """Return the name of a directory that does not exist there yet."""
         return f"{self.facts['sockets']}/roundtrip-{self.facts['pid']}-{secrets.token_hex(4)}"
-
-    def place(self, where: str, clients: int, router: bool, server: bool = True) -> placement.Placement:
-        """Return no CPUs: the kernel of the host chooses."""
-        return placement.Placement(None, (None,) * clients)
-
-    def move(self, pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
-        """Pin running processes to CPUs; None: all."""
-        self.call("move", list(pids), cpus)
 
     def family(self, pid: int) -> list[int]:
         """Return a process and all its descendants."""
@@ -392,8 +364,6 @@ class RemoteHost(Host):
     async def _end(self) -> None:
         self._polling.cancel()
         self._lose("is not used any more")
-        for child in list(self._outputs):
-            self._end_output(child)
 
 
 async def _of(actor: Any, method: str, *words: Any) -> Any:

@@ -13,7 +13,6 @@ from bench.plan import parameters, placement
 from bench.plan.case import MOST_PER_S, Case
 from bench.process import environments
 
-FLOOR = "sockets"  # the baseline: the system that others are compared with
 INSTRUMENT = "loopback"  # no server: the rest is the instrument overhead
 SELF_TEST_SYSTEMS = (INSTRUMENT, "oracle", "pause", "mystery")  # systems that test the laboratory
 SLOW_S = 1.0  # a system that takes longer to start is measured only if it is named

@@ -17,6 +17,7 @@ FAR_S = 0.4  # of a start in addition, where other machines take part: orders, a
 START_S = 0.065  # time of each process of a start in addition to the window: interpreter, connecting, writing
 ROUTER_S = 7.0
 SWITCH_S = 0.0025  # between two slices: clocks, counters, orders, the last call
+TRACED_S = 0.06  # for each slice that is traced: its events are read and decoded
 BLOCK_S = 0.15  # of a block of slices in addition
 AT_ONCE = 2  # so many times faster than one after another processes start that start together, on one CPU
 LEAST_BLOCKS, MOST_BLOCKS = 12, 200
@@ -59,7 +60,8 @@ def _part_s(plan: Plan, cases: list[Case]) -> float:
     slices = (slicing.WARM_UPS + plan.rounds) * len(cases) + slicing.STRETCH / slicing.blocks_per_stretch(len(cases))
     processes_s = sum(_process_s(case) * (1 + case.processes) for case in cases)
     processes_s /= AT_ONCE * min(2, os.cpu_count() or 1)
-    return slices * (plan.slice_s + SWITCH_S) + processes_s + max(map(_warm_up_s, cases)) + BLOCK_S
+    traced_s = TRACED_S * slices / len(cases) * sum(case.traced for case in cases)
+    return slices * (plan.slice_s + SWITCH_S) + processes_s + traced_s + max(map(_warm_up_s, cases)) + BLOCK_S
 
 
 def _start_s(case: Case, window_s: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 from bench import codecs, systems
 from bench.child.structured_messages import carried
 from bench.codecs import message_types
-from bench.errors import UsageError, unknown
+from bench.errors import UsageError, reason_of, unknown
 from bench.plan import documents
 from bench.plan.case import Case
 from bench.text import quoted
@@ -61,7 +61,7 @@ def _with_content(case: Case) -> Case:
     try:
         text = documents.read(file, 10 * message_types.MOST_OWN_BYTES)  # with spaces, which are not sent
     except (OSError, ValueError) as reason:  # a name with a zero byte is no name
-        why = getattr(reason, "strerror", None) or reason
+        why = reason_of(reason)
         raise UsageError(f"the message {quoted(case.message)} cannot be read: {why}") from reason
     content = message_types.read_own(text, file.name)
     return replace(case, message=file.name, content=content, payload_bytes=len(content.encode()))
