@@ -98,6 +98,18 @@ def occasions_table(published: Published) -> pd.DataFrame:
     return pd.DataFrame(made).set_index("begun (UTC)")
 
 
+CAUTIONS = {  # of the trust card, in words for those who do not know it
+    "order": "some systems change places between one CPU and a CPU each",
+    "settled": "some starts changed their level",
+}
+
+
+def cautions(published: Published) -> str:
+    """Return in one sentence the cautions that the trust cards of all occasions have; "" if there are none."""
+    said = [why for name, why in CAUTIONS.items() if all(name in of.checks for of in published.occasions)]
+    return f"In each of them {listed(said)} (CAUTION in its trust card)." if said else ""
+
+
 def levels_us(published: Published, transport: str, placement: str) -> list[float]:
     """Return the median RTT of raw sockets in us on each machine that has it: the median over its occasions."""
     found: dict[int, list[float]] = {}

@@ -120,7 +120,8 @@ def _payload(found: Published) -> str:
 def how_far(found: Published) -> str:
     """Return how far the numbers hold: occasions, machines, other machines, and how forecasts did."""
     levels = f"Median RTT of raw sockets on these machines: {published_tables.levels_text(found)}."
-    parts = [of_occasions.described(found), of_occasions.reach_text(found), of_occasions.scores_text(found), levels]
+    occasions = f"{of_occasions.described(found)} {published_tables.cautions(found)}"
+    parts = [occasions.strip(), of_occasions.reach_text(found), of_occasions.scores_text(found), levels]
     return "\n".join(f"- {part}" for part in [*parts, _on_fewer(found)] if part)
 
 
@@ -155,8 +156,9 @@ def summary() -> str:
     found = published()
     shown = f"![{FRONT_ALT}]({FRONT_PICTURE})"
     table = markdown(published_tables.well_known(found))
-    runs = f"[The runs and their cautions](docs/results.md#the-occasions): {of_occasions.described(found)}"
-    below = " ".join([published_tables.holds(found), published_tables.predicted(found), runs])
+    runs = f"[The runs](docs/results.md#the-occasions): {of_occasions.described(found)}"
+    parts = [published_tables.holds(found), published_tables.predicted(found), runs, published_tables.cautions(found)]
+    below = " ".join(part for part in parts if part)
     return paragraphs(well_known_lead(found), shown, table, below)
 
 

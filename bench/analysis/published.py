@@ -114,17 +114,13 @@ def scores_text(published: Published) -> str:
 
 
 def described(published: Published) -> str:
-    """Return when and where the occasions were, and how many passed all checks."""
+    """Return when and where the occasions were."""
     occasions = published.occasions
     days = list(dict.fromkeys(f"{occasion.began:%Y-%m-%d}" for occasion in occasions))
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    passed = sum("not:" not in occasion.checks for occasion in occasions)
     kinds = len({machine.name for machine in published.machines.values()})
     of_kinds = f" of {counted(kinds, 'kind')}" if kinds < len(published.machines) else ""
-    return (
-        f"{counted(len(occasions), 'occasion')} on {counted(len(published.machines), 'machine')}{of_kinds}, {when}; "
-        f"{passed or 'none'} of them passed all checks of their trust cards."
-    )
+    return f"{counted(len(occasions), 'occasion')} on {counted(len(published.machines), 'machine')}{of_kinds}, {when}."
 
 
 def table(published: Published) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import base64
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +42,15 @@ def make(
         )
     if host:
         os.environ[service_file.MAY_LOAD] = host
-    runs = measure(file, objective, clients, profile, engine, say)
-    say(f"\n{text(*runs)}\n")
+    runs = []
+    for run in measure(file, objective, clients, profile, engine, say):
+        say(f"\n{unmarked(of_run(run).conclusion(run))}\n")
+        runs.append(run)
     say("Page and numbers: " + ", ".join(paths.shown(file) for file in write(*runs, folder=out or paths.figures())))
 
 
-def measure(file: str, objective: str, clients: int, profile: str, engine: str, say: Say) -> tuple[Run, ...]:
-    """Measure the round trips and the capacity of a service, or its streams, by a load generator; return the runs.
+def measure(file: str, objective: str, clients: int, profile: str, engine: str, say: Say) -> Iterator[Run]:
+    """Measure the round trips and the capacity of a service, or its streams, by a load generator; yield each run.
 
     UsageError for a file that is none.
     """
@@ -58,9 +60,10 @@ def measure(file: str, objective: str, clients: int, profile: str, engine: str, 
     say(described(service))
     shared: dict[str, Any] = {"system": name, "transport": service.transport, "profile": profile, "engine": engine}
     if systems.has_streams(name):
-        return (notebook.measure("streaming", **shared),)
-    latency = notebook.measure("latency", **shared)
-    return latency, notebook.search(**shared, objective=objective, clients=clients)
+        yield notebook.measure("streaming", **shared)
+        return
+    yield notebook.measure("latency", **shared)
+    yield notebook.search(**shared, objective=objective, clients=clients)
 
 
 def described(service: service_file.Service) -> str:
@@ -91,11 +94,6 @@ def headline(first: Run, *others: Run) -> dict[str, Any]:
     if others:
         said |= {"round_trip": numbers.values(first, case), "capacity": numbers.capacity(others[0])}
     return said | {"runs": {run.plan.notebook: numbers.document(run) for run in (first, *others)}}
-
-
-def text(*runs: Run) -> str:
-    """Return what the page says first, as plain text."""
-    return "\n\n".join(unmarked(of_run(run).conclusion(run)) for run in runs)
 
 
 def write(*runs: Run, folder: Path) -> tuple[Path, Path]:

@@ -157,7 +157,7 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     longest = max(sum(us.values()) for us in of_cases.values())
     for y, (case, us) in enumerate(of_cases.items()):
         draw_bar(axes, y, us, None if as_share else longest)
-        rtt = over_starts(run, case, TYPICAL_RTT).values(duration)
+        rtt = over_starts(run, case, TYPICAL_RTT).words(duration)
         write_beside(axes, y, f"RTT {rtt}")
     name_rows(axes, [name_of(run, case) for case in cases])
     axes.set_xlim(0, 100 if as_share else 1.02 * longest)
@@ -251,7 +251,7 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
                 name_of(run, case): duration(us) if us else "" for case, us in values.items()
             }
     yield {"row": "RTT of the same calls"} | {
-        name_of(run, case): over_starts(run, case, TYPICAL_RTT).values(duration) for case in cases
+        name_of(run, case): over_starts(run, case, TYPICAL_RTT).words(duration) for case in cases
     }
     yield {"row": "explained"} | {
         name_of(run, case): f"{100 * anatomy.explained_share(run, case):.1f} %" for case in cases

@@ -83,7 +83,7 @@ def medians(run: Run, axes: Axes) -> None:
     if has_sizes(run):
         return Lines("Median RTT by payload", P50, "payload_bytes")(run, axes)
     Rows("Median RTT of each start", P50)(run, axes)
-    own = [over_starts(run, case, P50).values(duration) for case in run.find(system=INSTRUMENT)]
+    own = [over_starts(run, case, P50).words(duration) for case in run.find(system=INSTRUMENT)]
     axes.set_xlabel("\n".join([axes.get_xlabel(), *(f"instrument overhead (loopback): {text}" for text in own)]))
 
 

@@ -135,7 +135,7 @@ def one_call(run: Run, axes: Axes) -> None:
         stacked_bar(axes, y, parts)
         axes.hlines(y, wall.low, wall.high, color="black", lw=1.4)
         words = f"\n(CPU: {duration(client + server)})" if client + server > 1.05 * wall.middle else ""
-        write_beside(axes, y, f"{wall.values(duration)}{words}")
+        write_beside(axes, y, f"{wall.words(duration)}{words}")
     name_rows(axes, [run.labels[case] for case in run.numbers])
     axes.set_xlabel("time per additional call [µs]; line: range over starts")
     axes.set_title("Cost of one more call")

@@ -190,8 +190,8 @@ def calls(run: Run, axes: Axes) -> None:
     for y, case in enumerate(cases):
         rtt = over_starts(run, case, P50)
         _stack(run, axes, y, case, 100 / rtt.middle)
-        beside = f"\nbytes: {over_starts(run, opaque[case], P50).values(duration)}" if case in opaque else ""
-        write_beside(axes, y, f"{rtt.values(duration)}{beside}")
+        beside = f"\nbytes: {over_starts(run, opaque[case], P50).words(duration)}" if case in opaque else ""
+        write_beside(axes, y, f"{rtt.words(duration)}{beside}")
     name_rows(axes, [f"{run.case(case).system}\n{codec(run.case(case))}" for case in cases])
     axes.set_xlim(0, 100)
     axes.set_xlabel("share of the median RTT [%], each part by its own median; beside it: the median RTT")
@@ -208,7 +208,7 @@ def by_codec_rows(run: Run, axes: Axes) -> None:
         _stack(run, axes, y, case, 1)
         axes.hlines(y, rtt.low, rtt.high, color="black", lw=1.4)
         there, back = (quantity(encoded, "B") for encoded in encoded_bytes(run, case))
-        write_beside(axes, y, f"{rtt.values(duration)}, codec {share.middle:.0f}%\n{there} + {back}")
+        write_beside(axes, y, f"{rtt.words(duration)}, codec {share.middle:.0f}%\n{there} + {back}")
     axes.set_xlim(0)
     axes.set_xlabel("median RTT [µs]; line: range over starts; beside it: encoded sizes")
     name_rows(axes, [codec(run.case(case)) for case in cases])

@@ -168,7 +168,7 @@ def draw_acks(run: Run, axes: Axes, cases: Sequence[int], name: Callable[[Case],
     for y, case in enumerate(counted):
         values = across_starts(acks_per_call(run, case))
         axes.plot(stalls(run.case(case)), y, "|", ms=17, mew=7, color=GREY, alpha=0.4, label="predicted stalls")
-        interval_row(axes, y, values, drawn[case], values.values(two_decimals))
+        interval_row(axes, y, values, drawn[case], values.words(two_decimals))
     name_rows(axes, [name(run.case(case)) for case in counted])
     axes.set_xlabel("delayed ACKs per call; marker: median, bar: range over starts")
 

@@ -332,7 +332,7 @@ def mean_predicted(run: Run, case: int) -> str:
 
 def mean_measured(run: Run, case: int) -> str:
     """Return the median over the starts of their mean response times, or why it is not reported."""
-    return without_times(run).get(case) or stats.across_starts(mean_response_us(run, case)).values(duration)
+    return without_times(run).get(case) or stats.across_starts(mean_response_us(run, case)).words(duration)
 
 
 def settling(run: Run, case: int) -> str:

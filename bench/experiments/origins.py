@@ -209,7 +209,7 @@ def both(unit: str, text: Text, title: str, words: str) -> Callable[[Run, Axes],
             axes.plot(of.theirs, y - APART, "s", ms=6, mfc="white", mec=GREY, mew=1.6)
             with hollow(axes, is_borrowed):
                 interval_row(axes, y + APART, of.here, LOOKS[of.number.origin])
-                write_beside(axes, y, of.here.values(text))
+                write_beside(axes, y, of.here.words(text))
         name_rows(axes, [marked(of.number.name, is_borrowed) for of, is_borrowed in rows])
         key(axes, [is_borrowed for _, is_borrowed in rows], "here: median and range over starts")
         log_axis(axes.xaxis, text)

@@ -299,7 +299,7 @@ def two_clients(run: Run, axes: Axes) -> None:
             axes.plot(two.middle, y + APART, marker, ms=6, color=colour)
         with hollow(axes):
             axes.plot(one.middle, y - APART, marker, ms=6, color=colour)
-        write_beside(axes, y, f"{two.values(quantity)}  {ratio_text(of.interval)}")
+        write_beside(axes, y, f"{two.words(quantity)}  {ratio_text(of.interval)}")
     if ratios:
         axes.plot([], [], "o", ms=6, color=GREY, mfc="white", mew=1.6, label="one client (above)")
         axes.plot([], [], "o", ms=6, color=GREY, label="two clients (below)")

@@ -100,7 +100,7 @@ def recoveries(run: Run, is_meant: Callable[[float], bool] = lambda load: True) 
     """
     meant = [of for of in outcomes(run) if of.frozen and is_meant(utilization(run, of.most_attempts))]
     return [
-        Estimate(of.name, of_starts, of_starts.values(seconds), f"recovered: {of.recovered} of {of.frozen} starts")
+        Estimate(of.name, of_starts, of_starts.words(seconds), f"recovered: {of.recovered} of {of.frozen} starts")
         for of, of_starts in ((of, across_starts(of.recovery_s)) for of in meant)
     ]
 
@@ -177,7 +177,7 @@ def fates(run: Run, axes: Axes) -> None:
             ("no reply before the end", (len(rows) - answered) / count, "#d9d9d9", ".."),
         ]
         stacked_bar(axes, y, parts)
-        write_beside(axes, y, across_starts(of.attempts_per_request).values(hundredths))
+        write_beside(axes, y, across_starts(of.attempts_per_request).words(hundredths))
     name_rows(axes, [of.name for of in outcomes(run)])
     axes.set_xlabel("attempts per request, all starts together; right: median over starts")
     axes.set_title("Amplification, and what became of the attempts")
@@ -191,9 +191,9 @@ def deadlines(run: Run, axes: Axes) -> None:
     rows, names = [], []
     for place, of in enumerate(outcomes(run)):
         of_starts = across_starts(of.recovery_s)
-        recovery = f", {'after ' * math.isfinite(of_starts.middle)}{of_starts.values(seconds)}"
+        recovery = f", {'after ' * math.isfinite(of_starts.middle)}{of_starts.words(seconds)}"
         for values, name, more in ((of.met, "deadline", ""), (of.awaited, "not abandoned", recovery)):
-            beside = f"{across_starts(values).values(percent)}{more}"
+            beside = f"{across_starts(values).words(percent)}{more}"
             rows.append(RangeRow(100 * values, look(place).colour, marker=look(place).marker, words=beside))
             names.append(f"{of.name}: {name}")
     range_rows(axes, rows)

@@ -324,7 +324,7 @@ def range_row(axes: Axes, y: float, row: RangeRow, text: Callable[[float], str] 
         axes.plot([of.low, of.high], [y, y], color=row.colour, lw=7, alpha=0.3, solid_capstyle="round")
         axes.plot(row.values, [y] * len(row.values), row.marker, ms=5.5, mec="white", mew=0.6, color=row.colour)
         axes.plot(lines, [y] * len(lines), "|", ms=13, mew=2, color="black")
-        write_beside(axes, y, (row.words or of.values(text)) + row.more)
+        write_beside(axes, y, (row.words or of.words(text)) + row.more)
 
 
 def interval_row(
@@ -460,7 +460,7 @@ def quantile_row(axes: Axes, y: float, quantiles: dict[float, Quantile], colour:
         _quantile_mark(axes, p, medians, [y] * len(medians), color=colour)
     few = [f"p{100 * p:g}" for p in MARKS if p not in known]
     of_calls = "*" * sum(of.over == CALLS for of in known.values())
-    words = f"too few calls for {listed(few)}" if few else f"p99 {quantiles[0.99].spread.values(duration)}{of_calls}"
+    words = f"too few calls for {listed(few)}" if few else f"p99 {quantiles[0.99].spread.words(duration)}{of_calls}"
     write_beside(axes, y, words + more + crossed((p, quantiles[p]) for p in MARKS))
 
 
@@ -551,7 +551,7 @@ def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = ()) 
             stacked_bar(axes, y, ((role, us if us > least else 0.0, ROLE_COLOURS[role], ROLE_HATCHES[role])
                                   for role, us in spent.items()))  # fmt: skip
         axes.hlines(y, of_starts.min(), of_starts.max(), color="black", lw=1.4)
-        words = cpu_over_starts(run, case).values(duration) + ("\n(server: not known)" if row["target"] else "")
+        words = cpu_over_starts(run, case).words(duration) + ("\n(server: not known)" if row["target"] else "")
         write_beside(axes, y, words)
     if is_log:
         axes.plot([], [], "|", ls="", ms=12, mew=2, color="black", label="all roles")

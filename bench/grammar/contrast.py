@@ -111,7 +111,7 @@ def sentence(run: Run, of: Ratio) -> str:
     """Return a ratio of two cases in a sentence, with the median of each."""
     quantity = quantity_of(of.name)
     other, base = (
-        f"{run.labels[case]} ({over_starts(run, case, of.name).values(quantity.text)})" for case in (of.other, of.base)
+        f"{run.labels[case]} ({over_starts(run, case, of.name).words(quantity.text)})" for case in (of.other, of.base)
     )
     return f"{capitalized(quantity.words)} of {other} divided by that of {base}: **{of.words}** ({of.range}){of.doubt}."
 

@@ -34,5 +34,5 @@ def of_interval(subject: str, interval: Interval, text: Text, cases: tuple[int, 
 def of_spread(subject: str, spread: Spread, text: Text, cases: tuple[int, ...] = ()) -> Estimate:
     """Return a median over starts, or both of its levels, with the range of the starts."""
     return Estimate(
-        subject, spread, spread.values(text), "range over starts {} to {}".format(*spread.ends(text)), cases=cases
+        subject, spread, spread.words(text), "range over starts {} to {}".format(*spread.ends(text)), cases=cases
     )

@@ -64,7 +64,7 @@ class Spread(NamedTuple):
         """The median alone, or both levels: what is shown in its place."""
         return self.levels or (self.middle,)
 
-    def values(self, text: Callable[[float], str]) -> str:
+    def words(self, text: Callable[[float], str]) -> str:
         """Return the median in words, or both levels: "24.4 or 35.8 µs"."""
         first, *second = dict.fromkeys(map(text, self.medians))
         if not second:
@@ -75,15 +75,6 @@ class Spread(NamedTuple):
     def ends(self, text: Text) -> tuple[str, str]:
         """Return the smallest and the largest in words, in the unit of the median."""
         return text(self.low, like=self.medians[-1]), text(self.high, like=self.medians[-1])
-
-    def words(self, text: Callable[[float], str], *notes: str) -> str:
-        """Return the median in words, or both levels with what they are: "24.4 or 35.8 µs (the two middle starts)".
-
-        notes: what is said of the value in the same brackets.
-        """
-        value = self.values(text)
-        said = [*(["the two middle starts"] if " or " in value else []), *notes]
-        return f"{value} ({'; '.join(said)})" if said else value
 
     def times(self, factor: float) -> "Spread":
         """Return the spread of what is ``factor`` times as much, in another unit for example."""

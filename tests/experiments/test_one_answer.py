@@ -52,7 +52,7 @@ def test_openloads_mean_response_time_is_one_number_in_score_and_table():
     run = reference("openload")
     measured = openload.tables["utilization"](run)["measured"].to_list()
     for question in ("openload q1", "openload q2"):
-        assert questions.measured(run, questions.find(question)).times(1e3).values(duration) in measured
+        assert questions.measured(run, questions.find(question)).times(1e3).words(duration) in measured
 
 
 def test_calibration_measured_the_server_in_c():

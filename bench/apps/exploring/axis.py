@@ -46,7 +46,7 @@ class Shown:
     @property
     def time(self) -> str:
         """Return its median in words; nothing without one."""
-        return "" if self.over or not len(self.medians) else stats.across_starts(self.medians).values(duration)
+        return "" if self.over or not len(self.medians) else stats.across_starts(self.medians).words(duration)
 
     def interval(self, is_of_ratios: bool) -> str:
         """Return the interval of its median or, on an axis of ratios, its ratio; or why there is none."""
