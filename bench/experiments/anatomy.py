@@ -13,7 +13,7 @@ from bench.analysis import anatomy
 from bench.analysis.anatomy import ROWS, Count, Row, row_words
 from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part
 from bench.errors import UsageError
-from bench.grammar import P50, Claim, Contrast, Level, Quantity, over_starts
+from bench.grammar import P50, Claim, Contrast, Level, Quantity
 from bench.grammar.axes import SMALL, name_rows, say_why_empty, stacked_bar, write_beside
 from bench.grammar.choose import chosen
 from bench.grammar.sweep import Bytes, Options, Systems, as_sweep
@@ -83,6 +83,7 @@ def _share_of(run: Run, case: int, what: str) -> "pd.Series[float]":
     return 100 * total / anatomy.typical_us(run, case)
 
 
+TIME = "time [µs], mean of the middle half of the calls and starts"
 TYPICAL_RTT = of_row(None, "mean RTT of the typical calls")
 USER_CODE = Quantity("share of user code in the RTT", per_cent, "", partial(_share_of, what=USER))
 
@@ -157,17 +158,33 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     longest = max(sum(us.values()) for us in of_cases.values())
     for y, (case, us) in enumerate(of_cases.items()):
         draw_bar(axes, y, us, None if as_share else longest)
-        rtt = over_starts(run, case, TYPICAL_RTT).words(duration)
-        write_beside(axes, y, f"RTT {rtt}")
+        write_beside(axes, y, f"RTT {duration(rtt_us(run, case))}")
     name_rows(axes, [name_of(run, case) for case in cases])
     axes.set_xlim(0, 100 if as_share else 1.02 * longest)
-    axes.set_xlabel("share of the RTT [%]" if as_share else "time [µs], mean of the middle half of the traced calls")
+    axes.set_xlabel(
+        "share of the RTT [%]" if as_share else "time [µs], mean of the middle half of the calls and starts"
+    )
     axes.set_title("The same, as shares of each RTT" if as_share else "Where the time of one call goes")
 
 
 def rows_us(run: Run, case: int) -> dict[Row, float]:
-    """Return each row of a traced case's breakdown, typical calls, in us."""
-    return {row: _middle(run, case, row) for row in ROWS}
+    """Return each row of a traced case's breakdown, typical calls of typical starts, in us."""
+    return middle_half({row: anatomy.typical_us(run, case, row) for row in ROWS})
+
+
+def rtt_us(run: Run, case: int) -> float:
+    """Return the mean RTT of the same calls, in us: the sum of the rows."""
+    return sum(rows_us(run, case).values())
+
+
+def middle_half(rows: Mapping[Row, "pd.Series[float]"]) -> dict[Row, float]:
+    """Return the mean of each row over the middle half of the starts, by the sum of their rows.
+
+    Medians of rows would not add up to a median of sums; these means add up to the mean of the sums.
+    """
+    sums = pd.concat(list(rows.values()), axis=1).sum(axis=1)
+    is_typical = sums.between(*sums.quantile([0.25, 0.75]))
+    return {row: float(us[is_typical].mean()) for row, us in rows.items()}
 
 
 def breakdowns_us(run: Run, cases: Sequence[int]) -> dict[int, dict[Row, float]]:
@@ -244,15 +261,14 @@ def height(run: Run) -> float:
 def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield each row of the breakdowns with its time in every traced case, then their sums and the RTT."""
     cases = chosen(run, shown)
+    of_cases = {case: rows_us(run, case) for case in cases}
     for row in ROWS:
-        values = {case: _middle(run, case, row) for case in cases}
+        values = {case: us[row] for case, us in of_cases.items()}
         if any(values.values()):
             yield {"row": row_words(row)} | {
                 name_of(run, case): duration(us) if us else "" for case, us in values.items()
             }
-    yield {"row": "RTT of the same calls"} | {
-        name_of(run, case): over_starts(run, case, TYPICAL_RTT).words(duration) for case in cases
-    }
+    yield {"row": "RTT of the same calls"} | {name_of(run, case): duration(rtt_us(run, case)) for case in cases}
     yield {"row": "explained"} | {
         name_of(run, case): f"{100 * anatomy.explained_share(run, case):.1f} %" for case in cases
     }
@@ -266,9 +282,11 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
 def added_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield by how much each row of a library is longer than that of raw sockets over the same transport."""
     cases = {case: floor for case in chosen(run, NOT_FLOOR) if (floor := _floor_of(run, case)) is not None}
+    of_cases = {case: rows_us(run, case) for case in {*cases, *cases.values()}}
     for row in (*ROWS, None):
-        more = {case: _middle(run, case, row) - _middle(run, floor, row) for case, floor in cases.items()}
-        whole = {case: _middle(run, case) - _middle(run, floor) for case, floor in cases.items()}
+        rows = ROWS if row is None else (row,)
+        more = {case: sum(of_cases[case][of] - of_cases[floor][of] for of in rows) for case, floor in cases.items()}
+        whole = {case: rtt_us(run, case) - rtt_us(run, floor) for case, floor in cases.items()}
         if any(abs(more[case]) > LEAST_SHOWN * whole[case] for case in cases):
             yield {"row": row_words(row) if row else "RTT"} | {
                 name_of(run, case): f"{plus(more[case])} ({100 * more[case] / whole[case]:.0f} %)" if more[case] else ""
@@ -280,10 +298,6 @@ def _floor_of(run: Run, case: int) -> int | None:
     """Return the traced case of raw sockets that a case is compared with, None if there is none."""
     alike = {name: run.case(case).factor(name) for name in WAY[1:]}
     return run.first(**alike, system=BASELINE, traced=True)
-
-
-def _middle(run: Run, case: int, row: Row | None = None) -> float:
-    return over_starts(run, case, of_row(row, "")).middle
 
 
 def plus(us: float) -> str:
@@ -333,7 +347,7 @@ def kernel_table(run: Run) -> Iterator[Mapping[str, object]]:
     names = sorted({name for of in of_cases.values() for name in of})
     for role, name in names:
         values = {case: of.get((role, name), 0.0) for case, of in of_cases.items()}
-        if any(us > LEAST_SHOWN * _middle(run, case) for case, us in values.items()):
+        if any(us > LEAST_SHOWN * rtt_us(run, case) for case, us in values.items()):
             yield {"system call": f"{role}, {name}"} | {
                 name_of(run, case): duration(us) if us else "" for case, us in values.items()
             }

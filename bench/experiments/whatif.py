@@ -18,7 +18,7 @@ from bench.analysis.anatomy import ROWS, Row, typical_us
 from bench.analysis.call_path import KERNEL, USER, WAKING
 from bench.analysis.comparison import ratio_of
 from bench.errors import UsageError
-from bench.experiments.anatomy import TYPICAL_RTT, draw_bar, of_row, rows_us, shown, why_not
+from bench.experiments.anatomy import TIME, TYPICAL_RTT, draw_bar, middle_half, of_row, rows_us, shown, why_not
 from bench.grammar import (
     Absent,
     Claim,
@@ -241,9 +241,7 @@ def parts(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, "no call was traced")
     bars = {sides_of(run, end): rows_us(run, end) for end in known(run, cases[0]) or ()}
     for case in cases:
-        bars[f"predicted: {sides_of(run, case)}"] = {
-            row: float(of.median()) for row, of in predicted_parts(run, case).items()
-        }
+        bars[f"predicted: {sides_of(run, case)}"] = middle_half(predicted_parts(run, case))
         bars[f"measured: {sides_of(run, case)}"] = rows_us(run, case)
     longest = max(sum(of.values()) for of in bars.values())
     rows = [row for row in ROWS if any(of[row] > LEAST_SHOWN * longest for of in bars.values())]
@@ -251,7 +249,7 @@ def parts(run: Run, axes: Axes) -> None:
         draw_bar(axes, y, {row: of[row] for row in rows}, longest)
     name_rows(axes, bars)
     axes.set_xlim(0, 1.02 * longest)
-    axes.set_xlabel("time [µs], mean of the middle half of the traced calls")
+    axes.set_xlabel(TIME)
     axes.set_title(f"{run.case(cases[0]).system}: parts exchanged (client / server)")
 
 

@@ -115,7 +115,8 @@ class Rows(Panel):
                 range_row(axes, y, RangeRow(starts, colour, marker=marker, is_hollow=of.is_hollow), text.text)
         self._name(axes, cases)
         for name, (colour, marker) in of_hue.items():
-            axes.plot([], [], marker, ms=7, color=colour, label=name if name.isalpha() else f"{self.hue} {name}")
+            label = f"{self.hue} {name}" if isinstance(self.hue, str) and not name.isalpha() else name
+            axes.plot([], [], marker, ms=7, color=colour, label=label)
         _from_zero_or_log(axes.xaxis, [value for starts in values for value in starts], text.text)
         axes.set_xlabel(f"{text.words}, each start; bar: range, line: median")
 
