@@ -7,7 +7,7 @@ from matplotlib.ticker import PercentFormatter
 from bench.analysis import replication
 from bench.analysis.published import Published
 from bench.analysis.replication import CONFIDENCE, Score
-from bench.grammar.axes import GREY, log_axis, look, style, write_beside
+from bench.grammar.axes import GREY, legend_entries, log_axis, look, style, write_beside
 from bench.grammar.figure import framed
 from bench.text import quantity
 from docs.published_tables import machine_name
@@ -23,7 +23,8 @@ def draw(published: Published, caption: str) -> Figure:
     tested = [(of, score) for of, score in replication.each_score(occasions) if score.count]
     with style():
         figure = Figure(figsize=(11, 1.6 + 0.34 * len(tested)), layout="constrained")
-        inside, reach = figure.subplots(1, 2, sharey=True)
+        body = figure.subfigures()
+        inside, reach = body.subplots(1, 2, sharey=True)
         for y, (occasion, score) in enumerate(tested):
             for axes, value in ((inside, score.coverage), (reach, score.factor)):
                 _point(axes, y, value, score, numbers[occasion.run])
@@ -38,7 +39,8 @@ def draw(published: Published, caption: str) -> Figure:
         reach.set_xlabel("factor from forecast to end of interval, median")
         for is_known, words in ((True, "from earlier occasions of this machine"), (False, "from other machines")):
             inside.plot([], [], "o", color=_colour(is_known), label=words)
-        inside.legend(loc="upper left")
+        entries = legend_entries(inside)
+        body.legend(entries.values(), entries, loc="outside lower left", ncols=len(entries))
     return framed(figure, TITLE, caption)
 
 

@@ -26,8 +26,10 @@ def draw(published: Published, traced: Run) -> Figure:
             axes.set_ylim(len(names) - 0.5, -0.5)
             axes.grid(axis="y", visible=False)
         right.tick_params("y", labelleft=False)
-        entries = legend_entries(right)
-        figure.legend(entries.values(), entries, loc="outside lower right", ncols=4, fontsize=9.5, frameon=False)
+        for axes, place, columns in ((left, "left", 3), (right, "right", 4)):
+            entries = legend_entries(axes)
+            where = f"outside lower {place}"
+            figure.legend(entries.values(), entries, loc=where, ncols=columns, fontsize=9.5, frameon=False)
     return figure
 
 
@@ -38,7 +40,6 @@ def _ratios(published: Published, axes: Axes) -> None:
     ratios_picture.name_machines(published, axes, look(0).colour)
     axes.axvline(1, color=GREY, lw=1, ls="--")
     log_axis(axes.xaxis, quantity)
-    axes.legend(loc="upper right", title="machine", fontsize=9.5)
     axes.set_xlabel("median RTT divided by that of a raw socket")
     axes.set_title("How much longer than a raw socket?")
 

@@ -35,7 +35,7 @@ GROUPS = {
 }
 ORDER = [stem for stems in GROUPS.values() for stem in stems]
 PIXELS, SMALL_PIXELS = 1400, 480  # how wide pictures are
-COLOURS = 96
+COLOURS = 256
 LEAD = """# The notebooks, with what their stored runs found
 
 Each notebook asks one question. Click a picture to see the answer, the figure, the tables, and how far to trust them.

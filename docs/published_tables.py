@@ -149,15 +149,12 @@ def fewer(published: Published) -> list[tuple[int, list[str]]]:
 
 
 def holds(published: Published) -> str:
-    """Return in two sentences how far the ratios with a CPU each hold on another day, and on another machine."""
-    own, other = published.reach(APART) or (math.inf, None)
-    if math.isinf(own) or other is None or not other.most:
+    """Return in one sentence how far the ratios with a CPU each hold on another machine."""
+    _, other = published.reach(APART) or (math.inf, None)
+    if other is None or not other.most:
         return ""
-    return (
-        "Measured again on one of these machines, 95 % of the ratios change by a factor of at most "
-        f"{math.exp(own):.2f}. On another machine expect a ratio within a factor of "
-        f"{math.exp(other.reach(other.most)):.2g} of their mean."
-    )
+    times = f"{math.exp(other.reach(other.most)):.2g}"
+    return f"On another machine a ratio may be up to {times} times as large or as small as the mean of these machines."
 
 
 def predicted(published: Published) -> str:
@@ -166,7 +163,7 @@ def predicted(published: Published) -> str:
     if not found.count:
         return ""
     return (
-        "`.venv/bin/bench predict` measures two systems on that machine and forecasts the times of all others: "
-        f"{found.coverage:.0%} of the times were inside its intervals, which reach a factor of {found.factor:.2f} in "
-        "the median."
+        "`.venv/bin/bench predict` measures two systems there and forecasts the times of all others: "
+        f"{found.coverage:.0%} of the times were inside its intervals, half of which reach a factor of "
+        f"{found.factor:.2f} or less."
     )

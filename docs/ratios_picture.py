@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from bench.analysis.occasions import RTT_RATIO
 from bench.analysis.published import Published, rank_text, ratio_text
 from bench.analysis.replication import APART, SHARED, Order, Row
-from bench.grammar.axes import GREY, SMALL, log_axis, look, style, write_beside
+from bench.grammar.axes import GREY, SMALL, legend_entries, log_axis, look, style, write_beside
 from bench.grammar.figure import framed
 from bench.text import quantity
 from docs.published_tables import machine_name
@@ -24,12 +24,14 @@ def draw(published: Published, title: str, caption: str) -> Figure:
     counts = [len(order.rows) for order in published.orders.values()]
     with style():
         figure = Figure(figsize=(11, 2.4 + EACH * sum(counts)), layout="constrained")
-        axes = figure.subplots(len(counts), 1, height_ratios=counts, sharex=True, squeeze=False)[:, 0]
+        body = figure.subfigures()
+        axes = body.subplots(len(counts), 1, height_ratios=counts, sharex=True, squeeze=False)[:, 0]
         for part, (transport, order) in zip(axes, published.orders.items(), strict=True):
             _panel(published, part, order)
             part.set_title(f"{transport}: median RTT divided by that of raw sockets")
         axes[-1].set_xlabel("× raw sockets")
-        axes[0].legend(loc="upper right", ncols=2)
+        entries = legend_entries(axes[0])
+        body.legend(entries.values(), entries, loc="outside lower left", ncols=4)
     return framed(figure, title, caption)
 
 
@@ -41,7 +43,7 @@ def mark(number: int) -> str:
 def name_machines(published: Published, axes: Axes, colour: str) -> None:
     """Put the machines with their marks into a legend."""
     for number in published.machines:
-        axes.plot([], [], mark(number), ms=5, color=colour, label=machine_name(number))
+        axes.plot([], [], mark(number), ms=5, color=colour, label=f"machine {machine_name(number)}")
 
 
 def _panel(published: Published, axes: Axes, order: Order) -> None:

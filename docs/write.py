@@ -107,8 +107,8 @@ def heading(found: Published) -> str:
 
 
 RANKS = (
-    "Each system has a best and a worst rank. A system ranks before another if the ratio of their median RTTs is "
-    "farther from 1 than 95 % of the changes of such ratios from the mean of some machines to one more machine."
+    "Each system has a best and a worst rank. A ranks before B only if their ratio is larger than 95 % of the "
+    "changes of such ratios that were seen on a new machine."
 )
 
 
@@ -156,8 +156,9 @@ def summary() -> str:
     found = published()
     shown = f"![{FRONT_ALT}]({FRONT_PICTURE})"
     table = markdown(published_tables.well_known(found))
-    runs = f"[The runs](docs/results.md#the-occasions): {of_occasions.described(found)}"
-    parts = [published_tables.holds(found), published_tables.predicted(found), runs, published_tables.cautions(found)]
+    count = counted(len(published_tables.systems(found)), "system")
+    runs = f"[All {count}, the runs and their cautions](docs/results.md)."
+    parts = [published_tables.holds(found), published_tables.predicted(found), runs]
     below = " ".join(part for part in parts if part)
     return paragraphs(well_known_lead(found), shown, table, below)
 

@@ -413,7 +413,7 @@ def settled(run: Run) -> Check:
         others = " and others" if len(unsteady) > 3 else ""
         finding += f", among them most starts of {listed(unsteady[:3])}{others}: these did not reach steady state"
     elif share:
-        finding += ", in no case more of them than chance explains: the range over starts includes these changes"
+        finding += ", in no case more than by chance; the range over starts includes these changes"
     advice = "use longer windows (window_s); look at every call in order for steps of the machine"
     return outcome("settled", stationarity.are_steady(levels), finding, advice)
 

@@ -78,8 +78,8 @@ def reach_text(published: Published) -> str:
     said = []
     if own and not any(map(math.isinf, own)):
         said.append(
-            "When one of these machines is measured again, 95 % of its RTT ratios are expected to change by a factor "
-            f"of {math.exp(max(own)):.2f} at most."
+            "When one of these machines is measured again, 95 % of its RTT ratios are expected to change by at most "
+            f"{100 * math.expm1(max(own)):.0f} %."
         )
     if all(of.most for of in other.values()):
         each = [

@@ -35,6 +35,7 @@ from bench.text import counted, unmarked
 
 PRIVATE = "roundtrip-notebook-"  # begins the name of a folder that a notebook's kernel has for itself
 REST_S = 8.0  # time of a notebook in addition to measuring: kernel, imports, figures
+TRUSTS = re.compile(r"^bench\.trust\(run\)$")
 CONCLUDES = re.compile(r"bench\.(answer\(|tell\(run\))")  # of a cell: it shows what the notebook concludes
 MOST_LINES = 8  # of a conclusion that is printed
 
@@ -71,24 +72,31 @@ def execute(
 
 
 def concluded(executed: Path, in_one_line: bool) -> list[str]:
-    """Return what an executed notebook concludes, as lines of plain text, the first ones; or the answer alone.
+    """Return what an executed notebook concludes, the first lines, and its trust card in one; or the answer alone.
 
     Nothing of a notebook that shows neither (explore, classroom).
     """
-    cells = json.loads(executed.read_text("utf-8"))["cells"]
     shown = [
-        [line for line in unmarked("".join(output["data"]["text/markdown"])).splitlines() if line]
-        for cell in cells
-        if CONCLUDES.search("".join(cell["source"]))
-        for output in cell.get("outputs", ())
-        if "text/markdown" in output.get("data", {})
+        [line for line in unmarked(text).splitlines() if line] for text in _shown(executed, CONCLUDES, "text/markdown")
     ]
     if not shown:
         return []
     if in_one_line:
         return shown[0][-1:]  # what the run contradicts is above the answer
     lines = shown[-1]
-    return lines[:MOST_LINES] + ["... the other lines are in the notebook"] * (len(lines) > MOST_LINES)
+    more = ["... the other lines are in the notebook"] * (len(lines) > MOST_LINES)
+    return [*lines[:MOST_LINES], *more, *_shown(executed, TRUSTS, "text/plain")]
+
+
+def _shown(executed: Path, cells: re.Pattern[str], kind: str) -> list[str]:
+    """Return what some cells of an executed notebook show, in one kind of text."""
+    return [
+        "".join(output["data"][kind])
+        for cell in json.loads(executed.read_text("utf-8"))["cells"]
+        if cells.search("".join(cell["source"]))
+        for output in cell.get("outputs", ())
+        if kind in output.get("data", {})
+    ]
 
 
 def _checked(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -240,7 +240,9 @@ def in_time(run: Run, axes: Axes, *, share: float, title: str) -> None:
     names = [*roles, "others"] if any(not part.role for part in call.parts) else roles
     name_rows(axes, names)
     axes.set_xlim(0, call.rtt_ns / 1e3)
-    axes.set_xlabel(f"time since sending [µs]; RTT {duration(call.rtt_ns / 1e3)}; arrow: the path goes on there")
+    axes.set_xlabel(
+        f"time since sending [µs]; RTT {duration(call.rtt_ns / 1e3)}; arrow: next step; thin bars: work beside it"
+    )
     axes.set_title(f"{title}: {name_of(run, case)}")
 
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from bench.contract import GROUPS, GUARANTEES, System
+from bench.contract import GROUPS, GUARANTEES, TRANSPORTS, System
 from bench.errors import NotInstalledError, SystemFileError, UsageError, unknown
 from bench.plan import documents
 from bench.process import sources
@@ -193,11 +193,17 @@ def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
     for node in tree_of(name).body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if any(isinstance(target, ast.Name) and target.id == variable for target in targets):
+            at = f"{file_of(name)}, line {node.lineno}"
             try:
-                return ast.literal_eval(getattr(node, "value", None) or "")
+                value = ast.literal_eval(getattr(node, "value", None) or "")
             except (ValueError, TypeError, SyntaxError):
-                at = f"{file_of(name)}, line {node.lineno}"
                 raise SystemFileError(f"{at}: write {variable} as a literal, which is read without an import") from None
+            if variable == "TRANSPORTS" and (unknown := [by for by in value if by not in TRANSPORTS]):
+                known = f"TRANSPORTS are some of {', '.join(TRANSPORTS)}"
+                raise SystemFileError(
+                    f"{at}: {known}, not {unknown[0]!r}: a server at a host and a port, also UDP's, has tcp"
+                )
+            return value
     if default is not _NEEDED:
         return default
     raise SystemFileError(f"{file_of(name)} defines no {variable}: bench/contract.py lists what a file must define")

@@ -20,7 +20,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_each_system_says_what_it_guarantees_with_its_source_for_options_that_it_has(name):
     said, kind = systems.guarantees(name), systems.load(name).Options
-    assert "" in said
+    assert "" in said, f"{name} has no entry in bench/systems/guarantees.yaml"
     for text, fields in said.items():
         assert fields.keys() == GUARANTEES.keys() and all(fields.values())
         assert all(url.startswith("https://") for url in fields["source"].split())
