@@ -153,8 +153,9 @@ def holds(published: Published) -> str:
     _, other = published.reach(APART) or (math.inf, None)
     if other is None or not other.most:
         return ""
-    times = f"{math.exp(other.reach(other.most)):.2g}"
-    return f"On another machine a ratio may be up to {times} times as large or as small as the mean of these machines."
+    reach = other.reach(other.most)
+    between = f"between {math.exp(-reach):.2g} and {math.exp(reach):.2g} times"
+    return f"On another machine expect {between} the mean of these machines."
 
 
 def predicted(published: Published) -> str:

@@ -156,8 +156,7 @@ def summary() -> str:
     found = published()
     shown = f"![{FRONT_ALT}]({FRONT_PICTURE})"
     table = markdown(published_tables.well_known(found))
-    count = counted(len(published_tables.systems(found)), "system")
-    runs = f"[All {count}, the runs and their cautions](docs/results.md)."
+    runs = "[All systems, the runs and their cautions](docs/results.md)."
     parts = [published_tables.holds(found), published_tables.predicted(found), runs]
     below = " ".join(part for part in parts if part)
     return paragraphs(well_known_lead(found), shown, table, below)

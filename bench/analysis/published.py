@@ -82,11 +82,7 @@ def reach_text(published: Published) -> str:
             f"{100 * math.expm1(max(own)):.0f} %."
         )
     if all(of.most for of in other.values()):
-        each = [
-            f"{math.exp(of.reach(of.most)):.2g} {PLACES[placement]} ({math.exp(of.reach(1)):.2g} where a system was "
-            "measured on one machine)"
-            for placement, of in other.items()
-        ]
+        each = [f"{math.exp(of.reach(of.most)):.2g} {PLACES[placement]}" for placement, of in other.items()]
         said.append(
             f"On another machine a ratio may differ from the mean of these machines by a factor of {listed(each)}."
         )

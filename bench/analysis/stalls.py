@@ -25,6 +25,20 @@ def rate_per_s(case: Case) -> float:
     return 1 / (stalls(case) * DELAY_S) if stalls(case) else float("inf")
 
 
+def held_back(run: Run) -> str:
+    """Return which cases wait for delayed ACKs in most of their calls, and the remedies; "" for none."""
+    found = {case: acks_per_call(run, case).median() for case in run.numbers}
+    said = [f"{run.labels[case]}: {acks:.2g} delayed ACKs per call." for case, acks in found.items() if acks > OFTEN]
+    return f"{' '.join(said)} {REMEDY}" if said else ""
+
+
+OFTEN = 0.5  # per call
+REMEDY = (
+    "So one side sends a message by two writes, and the second waits about 40 ms for the acknowledgement of the first: "
+    "send the message by one write, or set TCP_NODELAY (see the notebook nodelay)."
+)
+
+
 def acks_per_call(run: Run, case: int) -> "pd.Series[float]":
     """Return the delayed ACKs per call that the kernel counted in each start, where it did; index: start."""
     starts = run.starts_of(case)

@@ -71,6 +71,13 @@ class Tally:
         """Return "7 of 9 checks passed, 3 had nothing to check", with the names of those that did not pass."""
         return f"{self.passed} of {self.judged} checks passed{self._rest}"
 
+    @property
+    def line(self) -> str:
+        """Return "Trust card: 7 of 9 checks PASS; noise CAUTION; 3 had nothing to check"."""
+        parts = [f"Trust card: {self.passed} of {self.judged} checks PASS"]
+        parts += [f"{name} {self.verdicts[name]}" for name in self.others]
+        return "; ".join(parts + [f"{self.idle} had nothing to check"] * bool(self.idle))
+
     def __str__(self) -> str:
         return f"{self.passed}/{self.judged}{self._rest}"
 

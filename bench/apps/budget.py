@@ -62,8 +62,6 @@ def _next_step(plan: Plan, starts: int, quantity: str, margin: float) -> str:
     aim = f"To detect {margin:.0%} in {quantity}"
     seconds = math.ceil(expected_s(replace(plan, starts=starts)) / 10) * 10
     if not any(case.load == "closed" for case in plan.cases) or seconds > MOST_BUDGET_S:
-        return (
-            f"{aim}, about {starts:,} starts of each case are needed, "
-            f"{seconds / 60:,.0f} minutes: use a quieter machine or another placement first."
-        )
+        minutes = f"{seconds / 60:,.0f} minutes"
+        return f"{aim}, about {starts:,} starts of each case are needed, {minutes}: use a quieter machine."
     return f"{aim}, measure with -p budget_s {seconds} (about {starts} starts of each)."

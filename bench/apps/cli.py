@@ -128,7 +128,7 @@ def show(run: str, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("system")
-@click.argument("transport", default="ipc")
+@click.argument("transport", default="auto")
 @click.option("--objective", default="p99<=5ms", help="The SLO: a quantile of the response time and its bound.")
 @CALLERS
 @OPTIONS
@@ -182,7 +182,7 @@ def service(url: str | None, schema: bool, **asked: Any) -> None:
     "at_most",
     metavar="SHARE",
     help="Exit with 3 if a slow-down of more than this is shown, for example 2%: the whole interval is beyond it. "
-    "Choose it smaller than the smallest slow-down that must be found.",
+    "To find 5 %, give 2 %.",
 )
 @click.option("--quantity", "quantities", default="all", help="What to compare: p50,p99,rate,cpu.")
 @flag(

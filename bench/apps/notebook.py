@@ -204,12 +204,8 @@ def trust(run: Run) -> None:
     Below the checks: whether the last comparable run said the same, if there is one; it does not count among them.
     """
     outcomes = checks.check(run)
-    tally = trust_card.tally(outcomes)
-    line = [f"Trust card: {tally.passed} of {tally.judged} checks PASS"]
-    line += [f"{name} {tally.verdicts[name]}" for name in tally.others]
-    line += [f"{tally.idle} had nothing to check"] if tally.idle else []
     again = [found for found in [earlier.replication(run)] if found and found.verdict != trust_card.NOTHING]
-    display(Folded("; ".join(line), _html(tables.card([*outcomes, *again]), wrap=True)))
+    display(Folded(trust_card.tally(outcomes).line, _html(tables.card([*outcomes, *again]), wrap=True)))
 
 
 def method(run: Run, system: str = "") -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import systems
-from bench.analysis import checks
+from bench.analysis import checks, stalls, trust_card
 from bench.apps import notebook, numbers
 from bench.apps.markup import as_html, png, table, template
 from bench.errors import UsageError
@@ -20,7 +20,8 @@ from bench.plan import paths, service_file
 from bench.plan.objective import objective as read_objective
 from bench.run.files import write_bytes
 from bench.run.frames import Run
-from bench.text import unmarked
+from bench.systems import FOLDERS
+from bench.text import paragraphs, quoted, unmarked
 
 Say = Callable[[str], None]
 
@@ -44,9 +45,18 @@ def make(
         os.environ[service_file.MAY_LOAD] = host
     runs = []
     for run in measure(file, objective, clients, profile, engine, say):
-        say(f"\n{unmarked(of_run(run).conclusion(run))}\n")
+        tally = trust_card.tally(checks.check(run))
+        say(f"\n{unmarked(paragraphs(conclusion(run), tally.line))}\n")
         runs.append(run)
     say("Page and numbers: " + ", ".join(paths.shown(file) for file in write(*runs, folder=out or paths.figures())))
+    if runs[0].plan.notebook == "latency":
+        folder = quoted(os.path.dirname(os.path.abspath(file)))  # noqa: PTH100, PTH120
+        say(f"Where the time goes: {FOLDERS}={folder} python -m bench trace {runs[0].id}")
+
+
+def conclusion(run: Run) -> str:
+    """Return what the run of a service says, as Markdown; also of writes that waited for delayed ACKs."""
+    return paragraphs(of_run(run).answer(run), stalls.held_back(run))
 
 
 def measure(file: str, objective: str, clients: int, profile: str, engine: str, say: Say) -> Iterator[Run]:
@@ -110,7 +120,7 @@ def _html(name: str, *runs: Run) -> str:
     parts = [
         {
             "title": of_run(run).question,
-            "conclusion": as_html(of_run(run).conclusion(run)),
+            "conclusion": as_html(conclusion(run)),
             "alt": panels.alt_text(run),
             "png": base64.b64encode(png(panels.whole(run), 100)).decode(),
             "card": table(tables.card(checks.check(run)), border=0),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from bench.analysis import stalls
 from bench.errors import UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement import runner, trace
@@ -12,7 +13,7 @@ from bench.plan import slicing
 from bench.plan.case import Case
 from bench.run import stored
 from bench.run.frames import Run, number_of
-from bench.text import few, listed, unmarked
+from bench.text import few, listed, paragraphs, unmarked
 
 NOTEBOOK = "anatomy"
 MOST = slicing.MOST // 2  # cases: each is measured twice, traced and not
@@ -51,7 +52,8 @@ def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     plan = in_slices(make_plan(NOTEBOOK, pairs, starts=BLOCKS), slice_s, starts=BLOCKS)
     say(f"{len(plan.cases)} cases x {plan.starts} blocks of {plan.slices}")
     run = Run(runner.run(plan))
-    return "\n\n".join([*_tables(run), unmarked(experiment(NOTEBOOK).conclusion(run)), _where(run)])
+    answer = paragraphs(experiment(NOTEBOOK).answer(run), stalls.held_back(run))
+    return "\n\n".join([*_tables(run), unmarked(answer), _where(run)])
 
 
 def slowest_s(run: Run, label: str) -> float:

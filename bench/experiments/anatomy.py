@@ -1,6 +1,7 @@
 """anatomy.ipynb: where the time of one call goes, from traces of the kernel's scheduler and of system calls."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -149,11 +150,21 @@ def name_of(run: Run, case: int) -> str:
     return labels(tuple(map(run.case, traced)))[traced.index(case)]
 
 
+def why_empty(run: Run) -> str:
+    """Return why no call of a run can be drawn: none was traced, or calls take longer than their slices."""
+    longest_s = run.cases["p50_rtt_us"].max() / 1e6
+    if not longest_s > run.plan.slice_s / 4:
+        return "no call was traced"
+    enough_ms = math.ceil(8000 * longest_s)
+    slices = f"into slices of {1000 * run.plan.slice_s:g} ms"
+    return f"calls of {duration(1e6 * longest_s)} do not fit\n{slices}: give slice_ms {enough_ms}"
+
+
 def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     """Draw a bar for each traced case, made of the rows of its breakdown, in us or in per cent of the RTT."""
     cases = chosen(run, shown)
     if not cases:
-        return say_why_empty(axes, "no call was traced")
+        return say_why_empty(axes, why_empty(run))
     of_cases = breakdowns_us(run, cases)
     longest = max(sum(us.values()) for us in of_cases.values())
     for y, (case, us) in enumerate(of_cases.items()):
@@ -219,7 +230,7 @@ def in_time(run: Run, axes: Axes, *, share: float, title: str) -> None:
     case = first_library(run)
     call = anatomy.call_nearest(run, case, share) if case is not None else None
     if case is None or call is None or call.parts is None:
-        return say_why_empty(axes, "no call was traced")
+        return say_why_empty(axes, why_empty(run))
     roles = anatomy.roles_of(run, case)
     lanes = {role: y for y, role in enumerate(roles)} | {"": len(roles)}
     for part in anatomy.running(run, call):

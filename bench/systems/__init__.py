@@ -109,8 +109,8 @@ def file_of(name: str) -> str:
     named = (place for place in OWN if os.path.basename(place) == name + SERVICE)  # noqa: PTH119
     if own := next(filter(is_service, named), None):  # one that is gone stands in the way of none
         return own
-    error = unknown("system", name, names())
-    raise UsageError("; ".join(filter(None, [str(error), absent_folders()])))
+    own = f"for a service of yours give the path of its file, or name the file's folder in {FOLDERS}"
+    raise UsageError("; ".join(filter(None, [str(unknown("system", name, names())), own, absent_folders()])))
 
 
 def tree_of(name: str) -> ast.Module:

@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import own_system
 import pytest
+from handmade import in_turns
 
 from bench.apps import comparing
 from bench.experiments.compare import AGAIN
@@ -38,6 +39,11 @@ def states(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "tiny.py").write_text(text)
     return {name: str(tmp_path / name) for name in ("base", "more")}
+
+
+def test_slices_that_calls_outlast_are_named_with_those_that_suffice():
+    assert comparing.outlasted(in_turns([1000, 2000])) == []
+    assert "give -p slice_ms 321" in comparing.outlasted(in_turns([1000, 40_000], calls=2))[0]
 
 
 def test_where_calls_cannot_be_traced_one_line_says_what_to_do(command, states, monkeypatch):

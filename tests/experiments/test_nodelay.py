@@ -8,7 +8,7 @@ import pytest
 from handmade import handmade, reference
 from wire_servers import posted, served
 
-from bench.analysis.stalls import rate_per_s, stalls
+from bench.analysis.stalls import held_back, rate_per_s, stalls
 from bench.apps.teaching import questions
 from bench.child.caller import translating
 from bench.errors import TransportError, UsageError
@@ -69,6 +69,11 @@ def test_the_kernels_count_decides_on_the_prediction(acks, few, many):
     run = known(acks)
     assert (at_least.verdict(run), at_most.verdict(run), slower.verdict(run)) == (few, many, HOLDS)
     assert [of.limit for of in at_least.verdicts(run)] == [0.9] * 3
+
+
+def test_delayed_acks_in_most_calls_are_named_with_their_remedies():
+    said = held_back(known(1))
+    assert "1 delayed ACKs per call" in said and "TCP_NODELAY" in said and held_back(known(0)) == ""
 
 
 @pytest.mark.parametrize("system", ABLE)

@@ -111,6 +111,11 @@ def test_groups_are_declared(declaring):
         systems.group(declaring("grouped", 'GROUP = "others"'))
 
 
+def test_transports_are_those_that_there_are(declaring):
+    with pytest.raises(SystemFileError, match=r"some of inproc, ipc, tcp, not 'udp'"):
+        systems.constant(declaring("datagrams", 'TRANSPORTS = ("tcp", "udp")'), "TRANSPORTS")
+
+
 def test_a_router_is_needed_always_or_where_an_option_says_so(declaring):
     route = "def route(binding, options, service): pass\n"
     always = declaring("always", f"ROUTER_S = 3\n{route}")
