@@ -1,5 +1,6 @@
 """anatomy: what its stored run shows, what it refuses, and its traces for other programs."""
 
+import pandas as pd
 import pytest
 
 from bench.analysis import anatomy
@@ -73,6 +74,16 @@ def test_a_start_with_a_single_traced_call_has_no_typical_call(monkeypatch: pyte
 def test_what_a_library_adds_is_the_difference_of_two_breakdowns(run: Run) -> None:
     table = named("anatomy").table(run, "added")
     assert "RTT" in table.index and list(table.columns) == ["zeromq tcp", "grpc_sync tcp"]
+
+
+@pytest.mark.parametrize("starts", [1, 2, 7, 8])
+def test_rows_add_up_to_the_mean_of_the_middle_starts(starts: int) -> None:
+    levels = [100.0, 1.0, 50.0, 2.0, 60.0, 70.0, 3.0, 80.0][:starts]
+    first, second = pd.Series(levels), 2 * pd.Series(levels[::-1])
+    found = experiment.middle_half({ROWS[0]: first, ROWS[1]: second})
+    whole = sorted(first + second)
+    middle = whole if starts < 3 else whole[2:5] if starts == 7 else whole[2:6]
+    assert sum(found.values()) == pytest.approx(sum(middle) / len(middle))
 
 
 def test_each_case_is_measured_with_and_without_tracing() -> None:

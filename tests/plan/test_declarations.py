@@ -111,9 +111,11 @@ def test_groups_are_declared(declaring):
         systems.group(declaring("grouped", 'GROUP = "others"'))
 
 
-def test_transports_are_those_that_there_are(declaring):
+def test_transports_are_those_that_there_are(tmp_path, with_systems):
+    with_systems(tmp_path)
+    (tmp_path / "datagrams.py").write_text('"""Datagrams."""\n\nTRANSPORTS = ("tcp", "udp")\n')
     with pytest.raises(SystemFileError, match=r"some of inproc, ipc, tcp, not 'udp'"):
-        systems.constant(declaring("datagrams", 'TRANSPORTS = ("tcp", "udp")'), "TRANSPORTS")
+        systems.constant("datagrams", "TRANSPORTS")
 
 
 def test_a_router_is_needed_always_or_where_an_option_says_so(declaring):
