@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,12 +45,15 @@ def execute(
 ) -> None:
     """Execute notebooks, or scenarios of them, into ``data/executed``; raise BenchError at the first that fails.
 
-    ``parameters`` override those of a scenario. A plan of more than an hour has to be agreed to. ``say`` gets a line
-    when a notebook begins, those of its conclusion when it ends (one, of several notebooks), and one for each file.
+    ``parameters`` override those of a scenario; of every notebook those that it has. A plan of more than an hour has
+    to be agreed to. ``say`` gets a line when a notebook begins, those of its conclusion when it ends (one, of several
+    notebooks), and one for each file.
     """
     paths.make_absolute()
     parameters = {name: systems.adopted(value) for name, value in parameters.items()}  # kernels have another folder
-    subjects = [replace(chosen, parameters=chosen.parameters | parameters) for chosen in _chosen(names, every)]
+    subjects = _chosen(names, every)
+    of_each = _shares(subjects, parameters) if every else [parameters] * len(subjects)
+    subjects = [replace(of, parameters=of.parameters | own) for of, own in zip(subjects, of_each, strict=True)]
     subjects = [replace(subject, parameters=_checked(subject.parameters)) for subject in subjects]
     if is_agreed:
         os.environ[estimate.AGREED] = "1"  # the kernels see it
@@ -125,6 +128,20 @@ def _chosen(names: list[str], every: bool) -> list[Chosen]:
     return [scenarios.chosen(name) for name in names]
 
 
+def _shares(subjects: list[Chosen], parameters: dict[str, str]) -> list[dict[str, str]]:
+    """Return which of some parameters each notebook has; UsageError for one that none has."""
+    known = [_parameters(subject.notebook) for subject in subjects]
+    refuse_unknown("every", parameters, {name for names in known for name in names})
+    return [{name: value for name, value in parameters.items() if name in names} for names in known]
+
+
+def _parameters(notebook: Path) -> Iterable[str]:
+    """Return the names of a notebook's parameters, also of those that its cell does not show."""
+    import papermill
+
+    return experiment(notebook.stem).parameters if exists(notebook.stem) else papermill.inspect_notebook(str(notebook))
+
+
 def expected_s(notebook: Path, parameters: dict[str, Any]) -> float:
     """Return how long a notebook will take, in seconds, if all systems are present; nothing is made.
 
@@ -151,7 +168,7 @@ def _planned(notebook: Path, parameters: dict[str, Any]) -> tuple[Plan | None, o
 
     cell = papermill.inspect_notebook(str(notebook))
     is_planned = exists(notebook.stem)
-    refuse_unknown(notebook.stem, parameters, experiment(notebook.stem).parameters if is_planned else cell)
+    refuse_unknown(notebook.stem, parameters, _parameters(notebook))
     values: dict[str, Any] = {name: ast.literal_eval(entry["default"]) for name, entry in cell.items()} | parameters
     source = values.pop("source", "measure" if is_planned else None)
     if source == "reference":

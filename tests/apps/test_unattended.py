@@ -12,6 +12,7 @@ from conftest import descendants, is_gone, wait_for
 
 from bench import systems
 from bench.apps import unattended
+from bench.errors import UsageError
 from bench.plan import paths
 from bench.process import environments
 
@@ -57,6 +58,20 @@ def test_nothing_is_made_while_a_notebook_runs(events):
     execute(events, "latency", "wamp", "calibration")
     kinds = [event for event in events if event.startswith(("run ", "make "))]
     assert kinds == ["run latency", "make crossbar", "run wamp", "run calibration"]
+
+
+def test_of_all_notebooks_each_gets_the_parameters_that_it_has(events, monkeypatch):
+    wanted = {"profile": "smoke", "folder": "hand-ins"}
+    given = {}
+    monkeypatch.setattr(
+        unattended, "_execute_one", lambda subject, show: given.update({subject.name: subject.parameters})
+    )
+    monkeypatch.setattr(unattended, "concluded", lambda executed, in_one_line: [])
+    monkeypatch.setattr(paths, "shown", str)
+    unattended.execute([], True, wanted, events.append)
+    assert given["classroom"] == {"folder": "hand-ins"} and given["compare"] == {"profile": "smoke"}
+    with pytest.raises(UsageError, match=r"'profil'.*did you mean profile"):
+        unattended.execute([], True, {"profil": "smoke"}, events.append)
 
 
 def test_each_notebook_is_announced_and_ended_and_its_figure_named(events):
@@ -109,6 +124,7 @@ def test_libraries_put_their_temporary_files_there_and_nothing_is_left():
 KERNEL = """
 import os, subprocess, sys, time
 from bench.apps import unattended
+from bench.errors import UsageError
 with unattended._private_temporary() as folder:
     kernel = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", f"{folder}/connection.json"])
     print(kernel.pid, folder, flush=True)
