@@ -10,8 +10,10 @@ from bench.plan import slicing
 from bench.run.frames import Run, column, number_of, once
 from bench.stats import Array, intervals
 from bench.stats.intervals import Interval
+from bench.text import duration
 
 MOST_INTERFERENCE = 0.02  # of a level, above which it is a caution
+LEAST_CALLS = 8  # of the case with the longest ones, for which a slice has to have time
 MOST_AWAKE = 0.01  # of a CPU that the processes of a sleeping case may use
 
 
@@ -77,3 +79,15 @@ def halves(run: Run, case: int) -> Array:
     turns = run.slices[(run.slices["case"] == case) & (run.slices["round"] > slicing.WARM_UP)]
     level = np.log(turns[column(0.5)]).groupby([turns["block"], turns["round"] % 2 == 1]).median().unstack()
     return (level[True] - level[False]).dropna().to_numpy() if level.shape[1] == 2 else np.array([])
+
+
+def outlasted(run: Run) -> str:
+    """Return which slices would have time for the calls of a run, if its own have not; "" if they have."""
+    longest_s, slice_s = run.cases[column(0.5)].max() / 1e6, run.plan.slice_s
+    if not slice_s or not LEAST_CALLS * longest_s >= slice_s:  # or no call was answered
+        return ""
+    enough_ms = min(slicing.MOST_SLICE_MS, math.ceil(1000 * LEAST_CALLS * longest_s))
+    return (
+        f"A slice of {1000 * slice_s:g} ms has time for few calls of {duration(1e6 * longest_s)}, so their times are "
+        f"not judged well: give -p slice_ms {enough_ms}"
+    )

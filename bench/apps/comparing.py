@@ -1,6 +1,5 @@
 """``bench compare BASE HEAD`` of two states of somebody's files: both measured now, taking turns in slices."""
 
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +9,7 @@ from typing import Any
 from bench.analysis import checks, count_changes, trust_card, verdicts
 from bench.analysis.comparison import Comparison, compare_cases, evidence, judged
 from bench.analysis.count_changes import FELL, ROSE, UNCHANGED, UNJUDGED, Change
+from bench.analysis.turns import outlasted
 from bench.apps import budget, growing, listing, revisions
 from bench.apps.outcome import Outcome
 from bench.errors import UsageError
@@ -19,7 +19,6 @@ from bench.grammar.experiment import experiment
 from bench.grammar.method import turns
 from bench.measurement import runner, trace
 from bench.measurement.validation import estimate
-from bench.measurement.validation.amount import MOST_SLICE_MS
 from bench.measurement.validation.cases import COMPARED
 from bench.measurement.validation.sources import taking_part
 from bench.plan import parameters as params
@@ -27,8 +26,8 @@ from bench.plan import paths
 from bench.plan.plan import Plan
 from bench.process.sources import Source
 from bench.run import stored
-from bench.run.frames import Run, column
-from bench.text import duration, listed
+from bench.run.frames import Run
+from bench.text import listed
 
 COMPARED_CASES = (A, B)
 OF_COUNTS = {"starts": "5", "slice_ms": "50"}  # a few seconds: counts vary little
@@ -199,27 +198,12 @@ def _states(run: Run) -> list[str]:
     return [f"{name}  {run.labels[case]}" for name, case in (("A", A), ("B", B))]
 
 
-LEAST_CALLS = 8  # of the longer ones, for which a slice has to have time
-
-
-def outlasted(run: Run) -> list[str]:
-    """Return which slices would have time for the calls of a run, if its own have not."""
-    longest_s = run.cases[column(0.5)].max() / 1e6
-    if not run.plan.slice_s or LEAST_CALLS * longest_s < run.plan.slice_s:
-        return []
-    slice_ms, enough_ms = 1000 * run.plan.slice_s, min(MOST_SLICE_MS, math.ceil(1000 * LEAST_CALLS * longest_s))
-    return [
-        f"A slice of {slice_ms:g} ms has time for few calls of {duration(1e6 * longest_s)}, so their times are not "
-        f"judged well: give -p slice_ms {enough_ms}"
-    ]
-
-
 def _lines(run: Run, found: Sequence[Comparison], at_most: str | None) -> list[str]:
     """Return the sources, the verdicts with the A/A ratio, how much they rest on, and what can be found."""
     tally = trust_card.tally(checks.check(run))
     lines = [*_states(run), *map(str, found)]
     lines += verdicts.left_out(run, COMPARED_CASES)
-    lines += [f"{turns(run)} {tally.line}.", *outlasted(run)]
+    lines += [f"{turns(run)} {tally.line}.", *filter(None, [outlasted(run)])]
     if at_most is not None:
         able = ", ".join(f"{verdicts.findable(one, at_most):.1%} in {one.quantity}" for one in found)
         lines += [f"Smallest slow-down that such a run shows to exceed {at_most} in four of five tries: {able}"]

@@ -50,7 +50,7 @@ def make(
         runs.append(run)
     say("Page and numbers: " + ", ".join(paths.shown(file) for file in write(*runs, folder=out or paths.figures())))
     if runs[0].plan.notebook == "latency":
-        folder = quoted(os.path.dirname(os.path.abspath(file)))  # noqa: PTH100, PTH120
+        folder = quoted(str(Path(file).absolute().parent))
         say(f"Where the time goes: {FOLDERS}={folder} python -m bench trace {runs[0].id}")
 
 

@@ -79,8 +79,9 @@ def concluded(executed: Path, in_one_line: bool) -> list[str]:
 
     Nothing of a notebook that shows neither (explore, classroom).
     """
+    cells = json.loads(executed.read_text("utf-8"))["cells"]
     shown = [
-        [line for line in unmarked(text).splitlines() if line] for text in _shown(executed, CONCLUDES, "text/markdown")
+        [line for line in unmarked(text).splitlines() if line] for text in _shown(cells, CONCLUDES, "text/markdown")
     ]
     if not shown:
         return []
@@ -88,15 +89,15 @@ def concluded(executed: Path, in_one_line: bool) -> list[str]:
         return shown[0][-1:]  # what the run contradicts is above the answer
     lines = shown[-1]
     more = ["... the other lines are in the notebook"] * (len(lines) > MOST_LINES)
-    return [*lines[:MOST_LINES], *more, *_shown(executed, TRUSTS, "text/plain")]
+    return [*lines[:MOST_LINES], *more, *_shown(cells, TRUSTS, "text/plain")]
 
 
-def _shown(executed: Path, cells: re.Pattern[str], kind: str) -> list[str]:
-    """Return what some cells of an executed notebook show, in one kind of text."""
+def _shown(cells: list[dict[str, Any]], which: re.Pattern[str], kind: str) -> list[str]:
+    """Return what those cells of an executed notebook show whose code matches, in one kind of text."""
     return [
         "".join(output["data"][kind])
-        for cell in json.loads(executed.read_text("utf-8"))["cells"]
-        if cells.search("".join(cell["source"]))
+        for cell in cells
+        if which.search("".join(cell["source"]))
         for output in cell.get("outputs", ())
         if kind in output.get("data", {})
     ]

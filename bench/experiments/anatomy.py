@@ -1,7 +1,6 @@
 """anatomy.ipynb: where the time of one call goes, from traces of the kernel's scheduler and of system calls."""
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from bench import systems
 from bench.analysis import anatomy
 from bench.analysis.anatomy import ROWS, Count, Row, row_words
 from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part
+from bench.analysis.turns import outlasted
 from bench.errors import UsageError
 from bench.grammar import P50, Claim, Contrast, Level, Quantity
 from bench.grammar.axes import SMALL, name_rows, say_why_empty, stacked_bar, write_beside
@@ -24,7 +24,7 @@ from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import transports
 from bench.plan.case import BASELINE, Case
 from bench.plan.labels import labels
-from bench.run.frames import Run
+from bench.run.frames import Run, once
 from bench.text import duration, quantity
 
 TITLE = "Where does the time of one call go?"
@@ -150,21 +150,11 @@ def name_of(run: Run, case: int) -> str:
     return labels(tuple(map(run.case, traced)))[traced.index(case)]
 
 
-def why_empty(run: Run) -> str:
-    """Return why no call of a run can be drawn: none was traced, or calls take longer than their slices."""
-    longest_s = run.cases["p50_rtt_us"].max() / 1e6
-    if not longest_s > run.plan.slice_s / 4:
-        return "no call was traced"
-    enough_ms = math.ceil(8000 * longest_s)
-    slices = f"into slices of {1000 * run.plan.slice_s:g} ms"
-    return f"calls of {duration(1e6 * longest_s)} do not fit\n{slices}: give slice_ms {enough_ms}"
-
-
 def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     """Draw a bar for each traced case, made of the rows of its breakdown, in us or in per cent of the RTT."""
     cases = chosen(run, shown)
     if not cases:
-        return say_why_empty(axes, why_empty(run))
+        return say_why_empty(axes, outlasted(run) or "no call was traced")
     of_cases = breakdowns_us(run, cases)
     longest = max(sum(us.values()) for us in of_cases.values())
     for y, (case, us) in enumerate(of_cases.items()):
@@ -172,12 +162,11 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
         write_beside(axes, y, f"RTT {duration(rtt_us(run, case))}")
     name_rows(axes, [name_of(run, case) for case in cases])
     axes.set_xlim(0, 100 if as_share else 1.02 * longest)
-    axes.set_xlabel(
-        "share of the RTT [%]" if as_share else "time [µs], mean of the middle half of the calls and starts"
-    )
+    axes.set_xlabel("share of the RTT [%]" if as_share else TIME)
     axes.set_title("The same, as shares of each RTT" if as_share else "Where the time of one call goes")
 
 
+@once
 def rows_us(run: Run, case: int) -> dict[Row, float]:
     """Return each row of a traced case's breakdown, typical calls of typical starts, in us."""
     return middle_half({row: anatomy.typical_us(run, case, row) for row in ROWS})
@@ -231,7 +220,7 @@ def in_time(run: Run, axes: Axes, *, share: float, title: str) -> None:
     case = first_library(run)
     call = anatomy.call_nearest(run, case, share) if case is not None else None
     if case is None or call is None or call.parts is None:
-        return say_why_empty(axes, why_empty(run))
+        return say_why_empty(axes, outlasted(run) or "no call was traced")
     roles = anatomy.roles_of(run, case)
     lanes = {role: y for y, role in enumerate(roles)} | {"": len(roles)}
     for part in anatomy.running(run, call):
@@ -297,10 +286,10 @@ def added_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield by how much each row of a library is longer than that of raw sockets over the same transport."""
     cases = {case: floor for case in chosen(run, NOT_FLOOR) if (floor := _floor_of(run, case)) is not None}
     of_cases = {case: rows_us(run, case) for case in {*cases, *cases.values()}}
+    whole = {case: rtt_us(run, case) - rtt_us(run, floor) for case, floor in cases.items()}
     for row in (*ROWS, None):
         rows = ROWS if row is None else (row,)
         more = {case: sum(of_cases[case][of] - of_cases[floor][of] for of in rows) for case, floor in cases.items()}
-        whole = {case: rtt_us(run, case) - rtt_us(run, floor) for case, floor in cases.items()}
         if any(abs(more[case]) > LEAST_SHOWN * whole[case] for case in cases):
             yield {"row": row_words(row) if row else "RTT"} | {
                 name_of(run, case): f"{plus(more[case])} ({100 * more[case] / whole[case]:.0f} %)" if more[case] else ""

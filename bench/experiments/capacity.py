@@ -186,19 +186,13 @@ def why_bracket(run: Run) -> list[str]:
         used = f"used up to {percent_beside(share, BUSY)} of their CPUs"
         used = used if share > BUSY else "shared a saturated CPU with the server"
         reasons.append(f"the clients {used}, so the server's capacity may be higher")
-    elif math.isfinite(share := _server_percent(run)) and share < HALF_IDLE:
+    elif (server := utilization(run)) and server[0].interval.middle < HALF_IDLE:
         more = "pauses of the machine or the client may be the limit: measure again, or with another engine"
-        reasons.append(f"the server used {share:.0f} % of its CPU, so {more}")
+        reasons.append(f"the server used {server[0].words} of its CPU, so {more}")
     return reasons + why_violated(run, high)
 
 
 HALF_IDLE = 50  # per cent of its CPU: a server that uses less is hardly the limit
-
-
-def _server_percent(run: Run) -> float:
-    """Return the server's CPU utilization at the highest rate that meets the SLO, in per cent; NaN if not known."""
-    case = case_at(run, bracket(run)[0])
-    return math.nan if case is None else run.over_starts(case, "server_cpu_percent").middle
 
 
 def why_violated(run: Run, rate: float) -> list[str]:

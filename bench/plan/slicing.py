@@ -10,6 +10,7 @@ from bench.plan.case import BASELINE, MOST_CLIENTS, Case
 WARM_UP = 0  # the number of rounds that warm up
 WARM_UPS = 2  # such rounds: in their first slice or two fresh processes are up to 5 % faster than later
 MOST = 8  # cases whose processes live at once
+MOST_SLICE_MS = 1000
 STRETCH = 3  # slices in a row of the case that is measured alone; the last one counts
 ALIKE = ("transport", "payload_bytes", "placement")  # of cases that are compared with each other
 

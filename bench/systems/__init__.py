@@ -193,15 +193,15 @@ def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
     for node in tree_of(name).body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if any(isinstance(target, ast.Name) and target.id == variable for target in targets):
-            at = f"{file_of(name)}, line {node.lineno}"
             try:
                 value = ast.literal_eval(getattr(node, "value", None) or "")
             except (ValueError, TypeError, SyntaxError):
+                at = f"{file_of(name)}, line {node.lineno}"
                 raise SystemFileError(f"{at}: write {variable} as a literal, which is read without an import") from None
-            if variable == "TRANSPORTS" and (unknown := [by for by in value if by not in TRANSPORTS]):
-                known = f"TRANSPORTS are some of {', '.join(TRANSPORTS)}"
+            if variable == "TRANSPORTS" and (others := [by for by in value if by not in TRANSPORTS]):
+                at, known = f"{file_of(name)}, line {node.lineno}", f"TRANSPORTS are some of {', '.join(TRANSPORTS)}"
                 raise SystemFileError(
-                    f"{at}: {known}, not {unknown[0]!r}: a server at a host and a port, also UDP's, has tcp"
+                    f"{at}: {known}, not {others[0]!r}: a server at a host and a port, also UDP's, has tcp"
                 )
             return value
     if default is not _NEEDED:

@@ -7,6 +7,7 @@ import own_system
 import pytest
 from handmade import in_turns
 
+from bench.analysis import turns
 from bench.apps import comparing
 from bench.experiments.compare import AGAIN
 from bench.measurement import trace
@@ -42,8 +43,8 @@ def states(tmp_path):
 
 
 def test_slices_that_calls_outlast_are_named_with_those_that_suffice():
-    assert comparing.outlasted(in_turns([1000, 2000])) == []
-    assert "give -p slice_ms 320" in comparing.outlasted(in_turns([1000, 40_000], calls=2))[0]
+    assert turns.outlasted(in_turns([1000, 2000])) == ""
+    assert "give -p slice_ms 320" in turns.outlasted(in_turns([1000, 40_000], calls=2))
 
 
 def test_where_calls_cannot_be_traced_one_line_says_what_to_do(command, states, monkeypatch):

@@ -15,9 +15,7 @@ from bench.measurement.validation.profiles import BLOCKS_S, in_slices, make_plan
 from bench.plan import hosts, parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.plan.slicing import ALIKE
-
-MOST_SLICE_MS = 1000
+from bench.plan.slicing import ALIKE, MOST_SLICE_MS
 
 
 @dataclass(frozen=True)
