@@ -17,6 +17,7 @@ figures: $(READY)
 	@$(BIN)/python -P -m bench run --all
 
 setup: $(READY)
+	@echo 'Ready. Next: .venv/bin/bench run compare'
 
 # Without the marker `slow`: arithmetic, plans, stored runs, checks, each system once, ten notebooks from their reference runs;
 # TESTS="FILE ..." for these files only.

@@ -17,6 +17,8 @@ from collections.abc import Iterable
 
 from bench.text import quoted
 
+BENCH = ".venv/bin/bench" if sys.prefix.endswith(".venv") else "bench"  # the command, as it is typed in a clone
+
 
 class BenchError(Exception):
     """Base of all errors raised on purpose by this package."""

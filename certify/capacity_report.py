@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from bench.errors import DataError
+from bench.errors import BENCH, DataError
 from bench.plan import documents
 from bench.text import all_harmless, counted, duration, quantity
 from certify.capacity import FORMAT, Capacity, Point
@@ -91,8 +91,7 @@ def read(file: Path) -> Capacity:
         found = msgspec.convert(content, Capacity)
     except (OSError, ValueError) as reason:
         raise DataError(
-            f"{file} holds no capacity of a load generator: write one with python -m bench certify NAME --capacity "
-            "--json FILE"
+            f"{file} holds no capacity of a load generator: write one with {BENCH} certify NAME --capacity --json FILE"
         ) from reason
     if found.format != FORMAT:
         raise DataError(f"{file} was written by another version: measure it again with this one")

@@ -9,7 +9,7 @@ from pathlib import Path
 from IPython.display import Markdown, display
 
 from bench.apps import notebook
-from bench.errors import DataError
+from bench.errors import BENCH, DataError
 from bench.grammar import figure as panels
 from bench.grammar.figure import first_sentence as finding
 from bench.measurement import machine
@@ -66,7 +66,7 @@ def capacities(certificates: str = REFERENCE) -> None:
     folder = _folder(certificates) / "capacity"
     found = [capacity_report.read(file) for file in sorted(folder.glob("*.json"))]
     if not found:
-        print(f"No capacity is stored in {paths.shown(folder)}: see python -m bench certify --help, --capacity")
+        print(f"No capacity is stored in {paths.shown(folder)}: see {BENCH} certify --help, --capacity")
         return
     said = capacity_comparison.conclusion(found)
     notebook.show_frame(capacity_comparison.table(found).set_index("generator"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench.errors import DataError
+from bench.errors import BENCH, DataError
 from bench.plan import documents
 from bench.text import all_harmless
 from certify import stream_checks
@@ -137,9 +137,7 @@ def read(file: Path) -> Row:
         row = Row(dict(all_harmless(found)))
         _ = _cells(row), row.made_on  # what is missing in it is found here
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as reason:
-        raise DataError(
-            f"{file} holds no certificate: write one with python -m bench certify NAME --json FILE"
-        ) from reason
+        raise DataError(f"{file} holds no certificate: write one with {BENCH} certify NAME --json FILE") from reason
     return row
 
 

@@ -21,7 +21,7 @@ from bench.grammar import figure, tables
 from bench.grammar.experiment import of_run
 from bench.plan import paths
 from bench.run.frames import Run
-from bench.text import paragraphs
+from bench.text import capitalized, paragraphs
 from docs.write import markdown, reference
 
 GROUPS = {
@@ -36,6 +36,7 @@ GROUPS = {
 ORDER = [stem for stems in GROUPS.values() for stem in stems]
 PIXELS, SMALL_PIXELS = 1400, 480  # how wide pictures are
 COLOURS = 256
+MOST_VALUES = 5  # of one estimand in an answer
 LEAD = """# The notebooks, with what their stored runs found
 
 Each notebook asks one question. Click a picture to see the answer, the figure, the tables, and how far to trust them.
@@ -125,9 +126,14 @@ def entries(folder: Path) -> Iterator[str]:
 
 
 def _answer(run: Run) -> str:
-    """Return one sentence of the answer in one cell of a table: the first ratio, else the first sentence."""
-    lines = of_run(run).answer(run).splitlines()
-    said = figure.first_sentence(next((line for line in lines if " divided by " in line), lines[0]))
+    """Return the answer in one cell of a table: the values of its first estimand, or a ratio, or its first sentence."""
+    shown = of_run(run)
+    first, lines = shown.estimands[0], shown.answer(run).splitlines()
+    values = [] if shown.why_no_conclusion(run) else first(run)
+    if 1 < len(values) <= MOST_VALUES and not any(of.base for of in values):
+        said = f"{capitalized(first.words)}: {'; '.join(f'{of.subject}: {of.words}' for of in values)}."
+    else:
+        said = figure.first_sentence(next((line for line in lines if " divided by " in line), lines[0]))
     return said.replace("|", "\\|")
 
 

@@ -32,7 +32,7 @@ def machine_name(number: int) -> str:
     return f"M{number + 1}"
 
 
-APART_RTT = "median RTT, a CPU each (`split`)"
+APART_RTT = "median RTT, two CPUs (`split`)"
 COLUMNS = {  # of a table: quantity and placement
     APART_RTT: (RTT_RATIO, APART),
     "median RTT, one CPU (`same`)": (RTT_RATIO, SHARED),
@@ -53,7 +53,7 @@ def by_system(published: Published, transport: str) -> pd.DataFrame:
 
 
 def well_known_rows(published: Published) -> list[Row]:
-    """Return the RTT with a CPU each of systems that many people know, over one transport, the shortest first."""
+    """Return the RTT on two CPUs of systems that many people know, over one transport, the shortest first."""
     order = published.orders.get(WELL_KNOWN_OVER)
     return [row for row in order.rows if row.system in WELL_KNOWN] if order else []
 
@@ -99,7 +99,7 @@ def occasions_table(published: Published) -> pd.DataFrame:
 
 
 CAUTIONS = {  # of the trust card, in words for those who do not know it
-    "order": "some systems change places between one CPU and a CPU each",
+    "order": "some systems change places between one CPU and two CPUs",
     "settled": "some starts changed their level",
 }
 
@@ -121,7 +121,7 @@ def levels_us(published: Published, transport: str, placement: str) -> list[floa
 
 
 def levels_text(published: Published) -> str:
-    """Return the median RTT of raw sockets on each machine, over each transport, with a CPU each and on one."""
+    """Return the median RTT of raw sockets on each machine, over each transport, on two CPUs and on one."""
     found = [
         (transport, words, levels_us(published, transport, placement))
         for transport in published.orders
@@ -149,7 +149,7 @@ def fewer(published: Published) -> list[tuple[int, list[str]]]:
 
 
 def holds(published: Published) -> str:
-    """Return in one sentence how far the ratios with a CPU each hold on another machine."""
+    """Return in one sentence how far the ratios on two CPUs hold on another machine."""
     _, other = published.reach(APART) or (math.inf, None)
     if other is None or not other.most:
         return ""

@@ -172,10 +172,12 @@ def well_known_lead(found: Published) -> str:
     """Return what the numbers of well-known systems are."""
     on = sorted({len(row.on) for row in published_tables.well_known_rows(found)})
     counts = " or ".join(map(str, on)) if len(on) < 3 else f"{on[0]} to {on[-1]}"
+    over = published_tables.WELL_KNOWN_OVER
+    times = [duration(us) for us in sorted(published_tables.levels_us(found, over, APART))]
     return (
-        f"One call of {_payload(found)} over a Unix domain socket (`{published_tables.WELL_KNOWN_OVER}`), client and "
-        "server on a CPU each: its median round-trip time divided by that of a raw socket, lowest and highest of "
-        f"{counts} machines."
+        f"One call of {_payload(found)} over a Unix domain socket (`{over}`), client and server on two CPUs. The "
+        f"numbers are its median round-trip time divided by that of a raw socket ({times[0]} to {times[-1]}): the "
+        f"lowest and the highest of {counts} machines."
     )
 
 
@@ -225,7 +227,7 @@ SAME = "as with the defaults"
 
 
 def _speeds() -> dict[str, str]:
-    """Return each system's ratio to raw sockets, a CPU each side, by transport."""
+    """Return each system's ratio to raw sockets, on two CPUs, by transport."""
     found, said = published(), dict[str, list[str]]()
     for transport in found.orders:
         for shown, ratio in published_tables.by_system(found, transport)[published_tables.APART_RTT].items():
@@ -248,7 +250,7 @@ def results() -> str:
     frames = {
         f"All systems over {transport}": published_tables.by_system(found, transport) for transport in found.orders
     }
-    frames["Two clients: calls/s over those of one, a CPU each side"] = published_tables.gains(found)
+    frames["Two clients: calls/s over those of one, on two CPUs"] = published_tables.gains(found)
     frames["The occasions"] = published_tables.occasions_table(found)
     made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
     picture = f"![{overview.TITLE} Ratios to raw sockets on each machine.]({Path(PICTURE).name})"
@@ -322,7 +324,7 @@ def with_work(run: Run, cases: Iterable[int]) -> str:
     names = ["the server only echoes", *(f"it works for {duration(1e3 * work)}" for work in WORK_MS[1:])]
     said = (
         "How long is one call if the server works on it? Median RTT of the stored run, plus that work: "
-        f"`{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, a CPU each, one machine."
+        f"`{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on two CPUs of one machine."
     )
     return paragraphs(said, markdown(pd.DataFrame.from_dict(rows, "index", columns=names).rename_axis("one call over")))
 
@@ -443,7 +445,7 @@ def campaign() -> str:
 
 
 def tested(runs: int = RUNS) -> str:
-    """Return the certificate as `python -m bench calibrate` prints it; takes minutes."""
+    """Return the certificate as `.venv/bin/bench calibrate` prints it; takes minutes."""
     lines = list(certificate(runs))
     printed = "\n".join([*map(str, lines), verdict(lines, runs)])
     return f"```text\n{printed}\n```"

@@ -51,12 +51,12 @@ class Added(NamedTuple):
 
 ALL = (
     Added("a loop of 50 µs in the server", {"server_us": ADDED_US}, ("server", USER), ADDED_US),
-    Added("the same, with a CPU each", {"server_us": ADDED_US}, ("server", USER), ADDED_US, "split"),
+    Added("the same, on two CPUs", {"server_us": ADDED_US}, ("server", USER), ADDED_US, "split"),
     Added("a loop of 50 µs in the client", {"client_us": ADDED_US}, ("client", USER), ADDED_US),
     Added("a pause of 50 µs in the server", {"sleep_us": ADDED_US}, ("", OUTSIDE)),
     Added("a write to /dev/null in the client", {"client_writes": 1}, ("client", KERNEL), count=("client", "write")),
     Added(
-        "another thread of the server, with a CPU each",
+        "another thread of the server, on two CPUs",
         {"has_second_thread": True},
         ("server", KERNEL),
         None,

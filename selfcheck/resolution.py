@@ -58,7 +58,7 @@ PAIRS = (
         0.02,
     ),
     Pair(
-        "sockets and zeromq, a CPU each",
+        "sockets and zeromq, on two CPUs",
         "{system: sockets, transport: ipc, placement: split}",
         "{system: zeromq, transport: ipc, placement: split}",
         0.04,

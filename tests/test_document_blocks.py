@@ -142,7 +142,7 @@ def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_
     assert (
         "## All systems over ipc" in results and "## One run in detail" in results and "| `other` | 1 to 5 |" in results
     )
-    assert "over ipc with a CPU each 10.0 µs; over ipc on one CPU 10.0 µs" in results
+    assert "over ipc on two CPUs 10.0 µs; over ipc on one CPU 10.0 µs" in results
     assert "5 occasions on 1 machine" in results and "overview.published --against reference" in results
     assert "about 8 minutes" in results
     monkeypatch.setattr(write.paths, "home", lambda: tmp_path)

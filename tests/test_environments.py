@@ -99,7 +99,7 @@ def test_two_at_once_make_it_once(home):
 def test_without_a_network_it_says_what_to_run_and_nothing_counts_as_made(home, by):
     lock = home / "requirements" / "small.txt"
     lock.write_text(f"no-such-package==1.0 --hash=sha256:{'0' * 64}\n")
-    with pytest.raises(NotInstalledError, match=r"no-such-package.*python -m bench prepare small") as caught:
+    with pytest.raises(NotInstalledError, match=r"no-such-package.*bench prepare small") as caught:
         environments.ensure("small", lambda line: None)
     assert ("ROUNDTRIP_INSTALLER=pip" in str(caught.value)) == (by == "uv") and not environments.is_ready("small")
 
@@ -107,7 +107,7 @@ def test_without_a_network_it_says_what_to_run_and_nothing_counts_as_made(home, 
 @pytest.mark.parametrize("given", [f" --hash=sha256:{'0' * 64}", ""])
 def test_a_package_of_another_hash_or_without_one_is_refused(home, by, given):
     (home / "requirements" / "small.txt").write_text(f"tiny==1.0{given}\n")
-    with pytest.raises(NotInstalledError, match=r"(?i)hash.*python -m bench prepare small"):
+    with pytest.raises(NotInstalledError, match=r"(?i)hash.*bench prepare small"):
         environments.ensure("small", lambda line: None)
 
 
@@ -168,7 +168,7 @@ def test_a_place_that_cannot_be_written_is_named(home, monkeypatch):
 
 def test_a_damaged_environment_is_explained(home, private_parent):
     (home / "requirements" / "small.txt").rename(home / "requirements" / "crossbar.txt")
-    with pytest.raises(Exception, match=r"bin/crossbar.*python -m bench prepare crossbar --anew"):
+    with pytest.raises(Exception, match=r"bin/crossbar.*bench prepare crossbar --anew"):
         start(Case("wamp_crossbar", "ipc"))
     assert not list(private_parent.glob("roundtrip-*"))
 

@@ -24,7 +24,7 @@ from bench.analysis.overload import MOST_FAILED, RESPONSE, overloaded, without_t
 from bench.analysis.pacing import lateness, latest, limit_us
 from bench.analysis.resources import LEAST_S, crowded, full, is_use_known, resources, stuck, used_by_all
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
-from bench.errors import DataError
+from bench.errors import BENCH, DataError
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.run import requests, start_values
 from bench.run.frames import Run, column, number_of, once
@@ -38,7 +38,7 @@ from bench.text import duration, listed, percent_beside, quantity
 
 APART = 0.1  # by which a rate may differ from the server's, beside the share of the window that the longest call takes
 COLLECTED = "garbage collections are part of the cost of the client's library, and can move the quantile"
-OTHERS = "end other work and measure again; see python -m bench doctor"
+OTHERS = f"end other work and measure again; see {BENCH} doctor"
 ALARM = 0.05  # chance of a false alarm of the checks that are tests
 MOST_AA = 0.02  # A/A ratio of a case in slices that is accepted, less 1
 HEADLINE = 0.99  # the highest quantile that every case must have enough calls for
@@ -741,7 +741,7 @@ def order(run: Run) -> Check:
         return Check("order", PASS, f"no two of {len(matched)} cases change their order with the placement, beyond 5 %")
     first = found[0]
     finding = f"{run.labels[first.other]} divided by {run.labels[first.base]} is {first.same:.2f} on the same CPU and "
-    finding += f"{first.split:.2f} with a CPU each"
+    finding += f"{first.split:.2f} on two CPUs"
     finding += f"; {len(found) - 1} more pairs of the {len(matched)} cases change their order" if len(found) > 1 else ""
     advice = "the ranking holds only for its placement: state the placement, and choose by the one you will use"
     return Check("order", CAUTION, finding, advice)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.errors import DataError, UsageError
+from bench.errors import BENCH, DataError, UsageError
 from bench.run.frames import Run, column, once
 from bench.run.start_values import cpu_us_per_call
 from bench.stats import intervals, power
@@ -180,7 +180,7 @@ def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -
     if machines(a) != machines(b):
         raise DataError(
             f"runs {a.id} and {b.id} are of different machines, so their times differ by what these are: compare their "
-            f"ratios, by python -m bench replicate {b.plan.notebook} --runs {b.id} --against FILE, where FILE holds "
+            f"ratios, by {BENCH} replicate {b.plan.notebook} --runs {b.id} --against FILE, where FILE holds "
             f"the occasions of the other machine (--runs {a.id} --keep FILE)"
         )
     pairs = _pairs(a, b)

@@ -9,7 +9,7 @@ from scipy import special
 
 from bench.analysis.comparison import MARGIN, key, ratios, values
 from bench.analysis.trust_card import NOTHING, Check, outcome
-from bench.errors import DataError
+from bench.errors import BENCH, DataError
 from bench.plan import paths
 from bench.run import stored
 from bench.run.frames import Run, column, once
@@ -83,5 +83,5 @@ def _compared(earlier: str, both: dict[tuple[str, str], tuple[Interval, Interval
         f"{len(both) - differing} of {len(both)} {what} agree with those of {earlier} within {MARGIN:.0%} and both "
     )
     finding += f"intervals; they differ by {np.median(apart):.1%} (median), at most {max(apart):.1%}"
-    advice = "an interval covers its own occasion: measure on several occasions, python -m bench replicate"
+    advice = f"an interval covers its own occasion: measure on several occasions, {BENCH} replicate"
     return outcome(NAME, not differing, finding, advice)

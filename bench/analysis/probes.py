@@ -1,7 +1,7 @@
 """What two probes say of a machine: the times of all systems there, from those on other machines.
 
 Machines differ in two speeds: what waking a process costs, most of a raw socket's round trip, and what running Python
-costs. (Of the variance between five machines two factors explain 93 % with a CPU each, 99 % on one CPU.) A system is
+costs. (Of the variance between five machines two factors explain 93 % on two CPUs, 99 % on one CPU.) A system is
 between the two probes, raw sockets and Python's own XML-RPC; how far between, on a log scale, changes little from
 machine to machine. So both probes are measured, and each system is put between them. How far such a forecast is off is
 counted on the machines that are known, each left out in turn.

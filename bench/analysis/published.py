@@ -36,7 +36,7 @@ class Published:
 
     @cached_property
     def orders(self) -> dict[str, Order]:
-        """The systems by RTT with a CPU each, by transport."""
+        """The systems by RTT on two CPUs, by transport."""
         transports = dict.fromkeys(row.place[0] for row in self.rows if row.place[1:] == (APART, 1))
         return {transport: Order(replication.ordered(self.rows, transport)) for transport in transports}
 
@@ -67,7 +67,7 @@ def rank_text(rank: tuple[int, int]) -> str:
     return " to ".join(dict.fromkeys(map(str, rank)))
 
 
-PLACES = {APART: "with a CPU each", SHARED: "on one CPU"}
+PLACES = {APART: "on two CPUs", SHARED: "on one CPU"}
 
 
 def reach_text(published: Published) -> str:

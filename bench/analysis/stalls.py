@@ -28,7 +28,7 @@ def rate_per_s(case: Case) -> float:
 def held_back(run: Run) -> str:
     """Return which cases wait for delayed ACKs in most of their calls, and the remedies; "" for none."""
     found = {case: acks_per_call(run, case).median() for case in run.numbers}
-    said = [f"{run.labels[case]}: {acks:.2g} delayed ACKs per call." for case, acks in found.items() if acks > OFTEN]
+    said = [f"{run.labels[case]}: delayed ACKs per call: {acks:.2g}." for case, acks in found.items() if acks > OFTEN]
     return f"{' '.join(said)} {REMEDY}" if said else ""
 
 

@@ -12,7 +12,7 @@ from bench.analysis.count_changes import FELL, ROSE, UNCHANGED, UNJUDGED, Change
 from bench.analysis.turns import outlasted
 from bench.apps import budget, growing, listing, revisions
 from bench.apps.outcome import Outcome
-from bench.errors import UsageError
+from bench.errors import BENCH, UsageError
 from bench.experiments.compare import AGAIN, A, B
 from bench.grammar import precision
 from bench.grammar.experiment import experiment
@@ -70,7 +70,7 @@ def outcome(
     given = (OF_COUNTS if counts else {}) | given
     for name in MADE_HERE:
         if name in given:
-            raise UsageError(f"-p {name} is not for two revisions or folders: python -m bench compare --help")
+            raise UsageError(f"-p {name} is not for two revisions or folders: {BENCH} compare --help")
     with revisions.opened(base, head, folders, say) as (first, second), taking_part(second, first):
         systems = revisions.systems_of(first, second, names, say)
         made = [_plan(name, transport, given, first, second) for name in systems]
@@ -125,7 +125,7 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
     run.folder.update(checks=[outcome.as_dict() for outcome in checks.check(run)])
     checks.refuse_invalid(run)
     say(f"It took {time.monotonic() - began:.0f} s. Stored in {paths.shown(run.folder.path)}")
-    say(f"Drawn by: python -m bench run compare -p source {run.id}")
+    say(f"Drawn by: {BENCH} run compare -p source {run.id}")
     return run
 
 

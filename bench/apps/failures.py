@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from bench.errors import BenchError, without_package
+from bench.errors import BENCH, BenchError, without_package
 from bench.text import one_line
 
 LONGEST = 1400  # characters of an error
@@ -28,7 +28,7 @@ def status_and_text(error: BaseException) -> tuple[int, str]:
         case BenchError():
             return error.exit_status, str(error)
         case click.UsageError():
-            return 2, f"{_cut(error.format_message())} (python -m bench --help shows the usage)"
+            return 2, f"{_cut(error.format_message())} ({BENCH} --help shows the usage)"
         case click.ClickException():
             return error.exit_code, _cut(error.format_message())
         case click.Abort() | KeyboardInterrupt():
@@ -50,7 +50,7 @@ def outside(error: BaseException) -> str:
             return f"{str(cause) or 'no memory is left'}: {REMEDIES[errno.EAGAIN]}"
         cause = cause.__cause__ or cause.__context__ or cause
     what = one_line(f"{type(error).__name__}: {error}", 200)
-    return f"unforeseen {what}; python -m bench --debug ... shows where: please report it"
+    return f"unforeseen {what}; {BENCH} --debug ... shows where: please report it"
 
 
 def _cut(text: str) -> str:

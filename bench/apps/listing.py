@@ -11,7 +11,7 @@ from bench import codecs, systems
 from bench.apps import repeat, scenarios
 from bench.apps.outcome import Outcome
 from bench.codecs import message_types
-from bench.errors import DataError, NotInstalledError, SystemFileError, reason_of
+from bench.errors import BENCH, DataError, NotInstalledError, SystemFileError, reason_of
 from bench.plan import documents, hosts, paths
 from bench.process import environments
 from bench.run import stored
@@ -92,7 +92,7 @@ def _tests_the_instrument(name: str) -> bool:
 def _messages_text() -> str:
     kinds = ", ".join((message_types.BYTES, *message_types.KINDS, "FILE.json (your own)"))
     described = [f"  {name:15} {codecs.describe(name)}" for name in codecs.names()]
-    closing = "scenarios of notebooks: python -m bench list --scenarios"
+    closing = f"scenarios of notebooks: {BENCH} list --scenarios"
     return "\n".join([f"messages: {kinds}", "codecs of structured messages (option codec):", *described, "", closing])
 
 
@@ -118,9 +118,7 @@ def _system_text(name: str) -> str:
     if largest := systems.constant(name, "LARGEST_BYTES", 0):
         lines.append(f"  payloads    up to {largest:,} B")
     if environment := systems.constant(name, "ENVIRONMENT", None):
-        made = (
-            "is ready" if environments.is_ready(environment) else "is made on first use, or by: python -m bench prepare"
-        )
+        made = "is ready" if environments.is_ready(environment) else f"is made on first use, or by: {BENCH} prepare"
         lines.append(f"  router      in an environment of its own, which {made}")
     return "\n".join(lines)
 
@@ -208,18 +206,18 @@ def figure_text(name: str) -> str:
     facts = provenance(Path(name))
     if facts["run"] == "submissions":  # of a class: the figure names them by their hash alone
         lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items())]
-        return "\n".join([*lines, f"redraw    python -m bench run {facts['notebook']} -p folder FOLDER"])
+        return "\n".join([*lines, f"redraw    {BENCH} run {facts['notebook']} -p folder FOLDER"])
     folder, stem = _data_of(facts), Path(name).stem
     named = stem if stem in scenarios.files() and stem.startswith(f"{facts['notebook']}.") else facts["notebook"]
     if folder is None:
         where = "its data is not stored here: only a new measurement can repeat it"
-        source = f"python -m bench run {named}"
+        source = f"{BENCH} run {named}"
     else:
         same = "the same data" if folder.data_hash() == facts["data"] else "CHANGED data: the figure is older than it"
         where = f"{paths.shown(folder.path)} contains {same}"
-        source = f"python -m bench run {named} -p source {_source(folder)}"
+        source = f"{BENCH} run {named} -p source {_source(folder)}"
     lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items()), f"found     {where}"]
-    measure = repeat.command(folder) if folder else f"python -m bench run {named}"
+    measure = repeat.command(folder) if folder else f"{BENCH} run {named}"
     lines += [f"hosts     {where}" for where in hosts.each(folder.plan())] if folder else []
     return "\n".join([*lines, f"redraw    {source}", f"measure   {measure}"])
 

@@ -21,7 +21,7 @@ from bench.apps import budget, code, growing, listing, repeat
 from bench.apps.markup import png
 from bench.apps.markup import table as table_html
 from bench.apps.teaching.predictions import require
-from bench.errors import UsageError
+from bench.errors import BENCH, UsageError
 from bench.grammar import claim, precision, tables
 from bench.grammar import figure as figures
 from bench.grammar.experiment import OF_A_RUN, experiment, of_run, refuse_unknown
@@ -214,7 +214,7 @@ def method(run: Run, system: str = "") -> None:
     display(Folded("Plan", _html(tables.plan(run))), Folded("Versions", _html(tables.versions(run))))
     pieces = code.of_run(run, system)
     if absent := code.absent(run, system):
-        print(f"{absent} cannot be imported here, so its call is not shown: python -m bench list")
+        print(f"{absent} cannot be imported here, so its call is not shown: {BENCH} list")
     elif not pieces:
         print("An external load generator timed these calls; its source is not part of this project.")
     for piece in pieces:

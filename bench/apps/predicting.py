@@ -14,6 +14,7 @@ from bench.analysis.probes import FLOOR, LIBRARY, QUANTITIES, SHARE, Forecast
 from bench.analysis.published import PLACES, inside_text
 from bench.analysis.replication import machine_numbers
 from bench.apps.replicating import REFERENCE, file_of, load
+from bench.errors import BENCH
 from bench.run import stored
 from bench.run.frames import Run
 from bench.text import counted, duration
@@ -51,7 +52,7 @@ def text(known: Sequence[Occasion], said: Sequence[Forecast]) -> str:
     if (found := probes.left_out(known)).count:
         tested = inside_text(found, "times")
         lines.append(f"Tested on each of these machines, forecast from the others and its own two probes: {tested}.")
-    lines.append(f"To test it here: python -m bench replicate {AGAIN} --against {REFERENCE}")
+    lines.append(f"To test it here: {BENCH} replicate {AGAIN} --against {REFERENCE}")
     return "\n".join([frame, "", *lines])
 
 

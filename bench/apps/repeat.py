@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from bench.errors import BenchError
+from bench.errors import BENCH, BenchError
 from bench.measurement.validation.profiles import PROFILES, usual_window_s
 from bench.plan.parameters import literal
 from bench.plan.plan import Plan
@@ -26,10 +26,10 @@ def command(folder: Folder) -> str:
     plan, asked = folder.plan(), folder.manifest().get("parameters")
     usual = experiment(plan.notebook).parameters if exists(plan.notebook) else {}
     if sources := dict.fromkeys(case.source for case in plan.cases if case.source):
-        return f"python -m bench compare BASE HEAD --system {plan.cases[0].system}  # of {listed(sources)}"
+        return f"{BENCH} compare BASE HEAD --system {plan.cases[0].system}  # of {listed(sources)}"
     words = [f" -p {name} {word(value)}" for name, value in others(folder, usual).items()]
     comment = "" if asked is not None else "  # other parameters were not recorded; see its plan"
-    return f"python -m bench run {plan.notebook}{''.join(words)}{comment}"
+    return f"{BENCH} run {plan.notebook}{''.join(words)}{comment}"
 
 
 def others(folder: Folder, shown: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.errors import DataError, UsageError, unknown
+from bench.errors import BENCH, DataError, UsageError, unknown
 from bench.plan import documents, paths, yaml_text
 from bench.text import one_line, quoted
 
-WHERE = "scenarios are listed by: python -m bench list --scenarios"
+WHERE = f"scenarios are listed by: {BENCH} list --scenarios"
 
 
 @dataclass(frozen=True)
@@ -97,4 +97,4 @@ def listed() -> str:
     """Return a block of lines for each scenario: its name, and the first line of its file, which says what it shows."""
     first = {name: file.read_text("utf-8", "replace").partition("\n")[0] for name, file in files().items()}
     blocks = [f"{name}\n  {one_line(line.removeprefix('#'))}" for name, line in first.items()]
-    return "\n".join([*blocks, "", "python -m bench run NAME runs one   (-p NAME VALUE changes a parameter of it)"])
+    return "\n".join([*blocks, "", f"{BENCH} run NAME runs one   (-p NAME VALUE changes a parameter of it)"])

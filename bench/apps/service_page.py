@@ -11,7 +11,7 @@ from bench import systems
 from bench.analysis import checks, stalls, trust_card
 from bench.apps import notebook, numbers
 from bench.apps.markup import as_html, png, table, template
-from bench.errors import UsageError
+from bench.errors import BENCH, UsageError
 from bench.grammar import figure as panels
 from bench.grammar import tables
 from bench.grammar.experiment import of_run
@@ -38,9 +38,7 @@ def make(
 ) -> None:
     """Measure a service and write its page; host: one beside this machine that may be loaded."""
     if not file:
-        raise UsageError(
-            "name a service file, as in python -m bench service prices.yaml: docs/services.md describes it"
-        )
+        raise UsageError(f"name a service file, as in {BENCH} service prices.yaml: docs/services.md describes it")
     if host:
         os.environ[service_file.MAY_LOAD] = host
     runs = []
@@ -51,7 +49,7 @@ def make(
     say("Page and numbers: " + ", ".join(paths.shown(file) for file in write(*runs, folder=out or paths.figures())))
     if runs[0].plan.notebook == "latency":
         folder = quoted(str(Path(file).absolute().parent))
-        say(f"Where the time goes: {FOLDERS}={folder} python -m bench trace {runs[0].id}")
+        say(f"Where the time goes: {FOLDERS}={folder} {BENCH} trace {runs[0].id}")
 
 
 def conclusion(run: Run) -> str:

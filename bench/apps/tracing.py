@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bench.analysis import stalls
-from bench.errors import UsageError
+from bench.errors import BENCH, UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement import runner, trace
 from bench.measurement.validation.cases import INSTRUMENT
@@ -34,9 +34,7 @@ def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     measured = Run(stored.find(name))
     asked = measured.folder.plan()
     if reason := trace.why_not():
-        raise UsageError(
-            f"{reason}; the notebook shows a stored one: python -m bench run {NOTEBOOK} -p source reference"
-        )
+        raise UsageError(f"{reason}; the notebook shows a stored one: {BENCH} run {NOTEBOOK} -p source reference")
     named = {label: case for label, case in zip(measured.labels, asked.cases, strict=True) if can_be_traced(case)}
     if not named:
         raise UsageError(
@@ -81,6 +79,6 @@ def _tables(run: Run) -> list[str]:
 
 def _where(run: Run) -> str:
     return (
-        f"Stored in {run.id}. In pictures: python -m bench run {NOTEBOOK} -p source {run.id}. "
-        f"For ui.perfetto.dev: python -m bench export {run.id} --format perfetto"
+        f"Stored in {run.id}. In pictures: {BENCH} run {NOTEBOOK} -p source {run.id}. "
+        f"For ui.perfetto.dev: {BENCH} export {run.id} --format perfetto"
     )

@@ -47,13 +47,13 @@ class Script:
     ) -> None:
         self.payloads, self.expected, self.decode = payloads, expected or payloads, decode
         self.requests = [wire.request(payload) for payload in payloads]
+        self.placed = list(enumerate(self.requests))  # shared: a copy for each connection would not fit into the cache
         self.verified: list[bytes | None] = [None] * len(payloads)
         self.most = [READ_BYTES] * len(payloads)  # to read at once: a verified response and, were it there, one byte
 
     def turns(self, count: int, first: int = 0, place: int = 0) -> Iterable[Turn]:
         """Return numbered requests from ``first`` up to ``count`` that rotate through the payloads from a place on."""
-        numbered = timed_loops.from_place(list(enumerate(self.requests)), first + place)
-        return zip(range(first, count), itertools.cycle(numbered))
+        return zip(range(first, count), itertools.cycle(timed_loops.from_place(self.placed, first + place)))
 
 
 class Connection:

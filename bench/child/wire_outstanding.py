@@ -34,7 +34,7 @@ class Slot:
     """One of the calls under way on a connection: its requests in turn, and the times of its calls."""
 
     def __init__(self, script: Script, number: int, size: int) -> None:
-        self.turns = itertools.cycle(timed_loops.from_place(list(enumerate(script.requests)), number))
+        self.turns = itertools.cycle(timed_loops.from_place(script.placed, number))
         self.place = -1  # of the payload of the call under way; -1: none is
         self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
         self.failures = Failures()

@@ -159,7 +159,7 @@ def with_bytes(run: Run, among: Sequence[int]) -> list[int]:
 
 IN_CLIENT = Quantity("codec's time in the client", duration, values=lambda run, case: codec_us(run, case, CLIENT))
 IN_SERVER = Quantity("codec's time in the server", duration, values=lambda run, case: codec_us(run, case, SERVER))
-SHARE = Quantity("codec's share of the call [%]", whole, values=share_percent)
+SHARE = Quantity("codec's time divided by the RTT [%]", whole, values=share_percent)
 message = Contrast(
     P50,
     of={"message": lambda kind: kind != message_types.BYTES},
@@ -223,10 +223,10 @@ def _stack(run: Run, axes: Axes, y: float, case: int, scale: float) -> None:
 
 
 def share(run: Run, axes: Axes) -> None:
-    """Draw the codec's share of the call against the size of the message, for each codec."""
+    """Draw the codec's time divided by the RTT against the size of the message, for each codec."""
     if not chosen(run, swept):
-        return say_why_empty(axes, "the share by size needs two sizes or more, and a message with sizes")
-    title = f"The codec's share of the call, {carrier(run)}"
+        return say_why_empty(axes, "this panel needs two sizes or more, and a message with sizes")
+    title = f"The codec's time divided by the RTT, {carrier(run)}"
     Lines(title, SHARE, "payload_bytes", (codec,), where=swept, label=lambda run, case: codec(run.case(case)))(
         run, axes
     )

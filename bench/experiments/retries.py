@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.retry_outcomes import Outcome, attempts, freezes_ns, outcomes, over_time, requests, utilization
+from bench.analysis.retry_outcomes import Outcome, attempts, freezes_ns, outcomes, over_time, utilization
 from bench.errors import UsageError
 from bench.grammar import Claim, Estimand, Estimate, of_spread
 from bench.grammar.axes import (
@@ -169,17 +169,18 @@ def goodput_over_time(run: Run, axes: Axes) -> None:
 def fates(run: Run, axes: Axes) -> None:
     """Draw the attempts per request of each policy, by what became of them; late replies are wasted work."""
     for y, of in enumerate(outcomes(run)):
-        rows, count = attempts(run, of.case), len(requests(run, of.case))
+        rows, of_starts = attempts(run, of.case), across_starts(of.attempts_per_request)
         awaited, answered = int(rows["is_awaited"].sum()), int(rows["rtt_ns"].notna().sum())
+        each = of_starts.middle / max(1, len(rows))
         parts = [
-            ("answered before it was abandoned", awaited / count, "#2f4858", ""),
-            ("answered after that", (answered - awaited) / count, "#d9a441", "//"),
-            ("no reply before the end", (len(rows) - answered) / count, "#d9d9d9", ".."),
+            ("answered before it was abandoned", each * awaited, "#2f4858", ""),
+            ("answered after that", each * (answered - awaited), "#d9a441", "//"),
+            ("no reply before the end", each * (len(rows) - answered), "#d9d9d9", ".."),
         ]
         stacked_bar(axes, y, parts)
-        write_beside(axes, y, across_starts(of.attempts_per_request).words(hundredths))
+        write_beside(axes, y, of_starts.words(hundredths))
     name_rows(axes, [of.name for of in outcomes(run)])
-    axes.set_xlabel("attempts per request, all starts together; right: median over starts")
+    axes.set_xlabel("attempts per request, median over starts; parts: shares of all attempts")
     axes.set_title("Amplification, and what became of the attempts")
 
 

@@ -33,6 +33,11 @@ class Level:
     quantity: str | Quantity
     of: Chooser = field(default_factory=dict)
 
+    @property
+    def words(self) -> str:
+        """The quantity in words."""
+        return quantity_of(self.quantity).words
+
     def __call__(self, run: Run) -> list[Estimate]:
         """Return the levels of a run as estimates."""
         text = quantity_of(self.quantity).text
@@ -41,7 +46,7 @@ class Level:
 
     def sentences(self, run: Run) -> list[str]:
         """Return a sentence for each level."""
-        return _sentences(quantity_of(self.quantity).words, self(run))
+        return _sentences(self.words, self(run))
 
 
 def _sentences(words: str, estimates: Sequence[Estimate]) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import systems
 from bench.contract import is_host
-from bench.errors import NotInstalledError, UsageError
+from bench.errors import BENCH, NotInstalledError, UsageError
 from bench.plan import credentials
 from bench.text import quoted
 
@@ -90,7 +90,7 @@ def of_hosts() -> dict[str, Path]:
     files = {name: folder / name for name in (credentials.AUTHORITY, credentials.CERTIFICATE, credentials.KEY)}
     if missing := [name for name, file in files.items() if not file.is_file()]:
         raise UsageError(
-            f"{folder} has no file {missing[0]}: python -m bench scheduler makes this folder on its machine; copy it "
+            f"{folder} has no file {missing[0]}: {BENCH} scheduler makes this folder on its machine; copy it "
             f"from there, or name another one in {credentials.FOLDER}"
         )
     if files[credentials.KEY].stat().st_mode & 0o077:
@@ -100,7 +100,7 @@ def of_hosts() -> dict[str, Path]:
     ends = _expiry(files[credentials.CERTIFICATE])
     if ends <= datetime.now(UTC):
         raise UsageError(
-            f"the certificate in {folder} expired on {ends:%Y-%m-%d}: move the folder away, start python -m bench "
+            f"the certificate in {folder} expired on {ends:%Y-%m-%d}: move the folder away, start {BENCH} "
             "scheduler, which makes a new one, and copy it to every host"
         )
     return files

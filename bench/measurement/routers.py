@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import systems
-from bench.errors import SystemFailedError
+from bench.errors import BENCH, SystemFailedError
 from bench.measurement import certificates
 from bench.measurement.hosts import namespaces, roles
 from bench.measurement.hosts.host import HERE, LOCAL, Assignment, Host, bound
@@ -61,7 +61,7 @@ def start(case: Case, bind: str | None = None, texts: Mapping[str, str] | None =
 def _remedy(bind: str | None, name: str | None) -> str:
     if bind:
         return f"; if {bind} is taken, choose another address or end what holds it"
-    return f"; if its environment is damaged, make it anew: python -m bench prepare {name} --anew" if name else ""
+    return f"; if its environment is damaged, make it anew: {BENCH} prepare {name} --anew" if name else ""
 
 
 def _roles(pid: int, announced: Mapping[str, int], host: Host) -> dict[str, list[int]]:

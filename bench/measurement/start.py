@@ -17,7 +17,7 @@ import psutil
 
 from bench import stats, systems
 from bench.child.reply_streams import AT_ONCE
-from bench.errors import SystemFailedError
+from bench.errors import BENCH, SystemFailedError
 from bench.measurement import speed
 from bench.measurement.held_samples import fetch
 from bench.measurement.hosts.host import LOCAL, Assignment, Host, HostWindow, WindowMeter, bound, clocks_of
@@ -121,7 +121,7 @@ def _remedy(case: Case) -> str:
         return ""
     if systems.service_of(case.system):
         return f"; does the service {case.system} run at {case.target}? Start it"
-    start_one = f"python -m bench serve {case.system} {case.target}"
+    start_one = f"{BENCH} serve {case.system} {case.target}"
     return f"; does a {case.system} server listen at {case.target}? Start one there: {start_one}"
 
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from bench.errors import UsageError
+from bench.errors import BENCH, UsageError
 
 AUTHORITY, CERTIFICATE, KEY = "authority.pem", "server.pem", "server.key"  # names of the files, PEM
 FOLDER = "ROUNDTRIP_CREDENTIALS"  # names the user's folder
@@ -47,7 +47,7 @@ def text(name: str) -> str:
 def missing(name: str, folder: str = "") -> UsageError:
     """Return the error for credentials that are not there."""
     where = f"{folder} has no file {name}" if folder else f"an encrypted connection needs {name}"
-    return UsageError(f"{where}: make a folder with python -m bench certificates FOLDER HOST, and name it in {FOLDER}")
+    return UsageError(f"{where}: make a folder with {BENCH} certificates FOLDER HOST, and name it in {FOLDER}")
 
 
 def public(texts: Mapping[str, str]) -> dict[str, str]:

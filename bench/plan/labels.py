@@ -37,6 +37,7 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
     if case.system == "loopback":
         return "loopback (no server)"
     is_streamed, renewed = case.load == "reply_stream", case.calls_per_connection
+    each = " each" * any(peer.clients > 1 for peer in peers)
     words = {
         "hosts": namespaces.described(case.hosts) or ("between hosts" if hosts.is_far(case.hosts) else ""),
         "offered_per_s": f"{case.offered_per_s:g}/s" if case.is_paced else "",
@@ -45,7 +46,7 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         "placement": case.placement,
         "clients": counted(case.clients, "client"),
         "max_calls": f"{case.max_calls // case.under_way} calls" if case.is_short else "",
-        "callers": counted(case.callers, "stream") if is_streamed else f"{counted(case.callers, 'caller')} each",
+        "callers": counted(case.callers, "stream") if is_streamed else f"{counted(case.callers, 'caller')}{each}",
         "gap_us": f"every {duration(case.gap_us)}" if case.gap_us else "unpaced" if case.replies else "",
         "reply_bytes": f"replies of {case.reply_bytes:,} B" if case.reply_bytes else "",
         "replies": f"{case.replies} replies" if case.replies else "",

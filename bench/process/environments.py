@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.errors import NotInstalledError
+from bench.errors import BENCH, NotInstalledError
 from bench.plan import paths
 from bench.process import installer
 from bench.process.installer import Say
@@ -110,7 +110,7 @@ def _make(folder: Path, lock: Path, report: Say) -> None:
         installer.run(python("venv", "--without-pip", str(folder)))
         installer.install(chosen, folder / "bin" / "python", [lock])
     except NotInstalledError as reason:
-        again = f"python -m bench prepare {folder.name}"
+        again = f"{BENCH} prepare {folder.name}"
         without = f", or without uv: {installer.VARIABLE}=pip {again}" if chosen == "uv" else ""
         raise NotInstalledError(
             f"the environment {folder.name} could not be made: {reason}; with a working network run: {again}{without}"

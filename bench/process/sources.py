@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bench.errors import UsageError
+from bench.errors import BENCH, UsageError
 
 SYSTEMS = "ROUNDTRIP_SOURCE"  # names to a child the folder of systems that goes before all others
 
@@ -37,7 +37,7 @@ def know(source: Source) -> None:
 def of(label: str) -> Source:
     """Return the source of a label; UsageError where this process does not know it."""
     if label not in _KNOWN:
-        raise UsageError(f"where the source {label} is, no run stores: measure with python -m bench compare BASE HEAD")
+        raise UsageError(f"where the source {label} is, no run stores: measure with {BENCH} compare BASE HEAD")
     return _KNOWN[label]
 
 

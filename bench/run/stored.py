@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.errors import DataError
+from bench.errors import BENCH, DataError
 from bench.plan import paths
 from bench.plan.plan import Plan
 from bench.run import schema
@@ -77,7 +77,7 @@ def find(name: str) -> Folder:
         with contextlib.suppress(OSError, ValueError):  # too long for a name, or with a zero byte
             is_file = Path(name).is_file()
         submitted = "; if `submit` wrote this file, put it into a folder for classroom.ipynb" if is_file else ""
-        raise DataError(f"no run {quoted(name)} in {where}; `python -m bench runs` lists those there are{submitted}")
+        raise DataError(f"no run {quoted(name)} in {where}; `{BENCH} runs` lists those there are{submitted}")
     return folders[-1]
 
 

@@ -180,7 +180,9 @@ def _ready_at(described: service_file.Service, process: "subprocess.Popen[bytes]
             why = str(reason)
         time.sleep(max(0.005, waited_s / 200))
     late = f"{described.name} was not ready at {address.place} within {described.says.ready_s:g} s: {why}"
-    raise TransportError(f"{late}; give it longer by ready_s, or correct start or ready")
+    is_far = address.transport == "tcp" and not address.host.startswith(("127.", "::1"))
+    there = f", and let it listen on {address.host} (0.0.0.0: everywhere)" if is_far else ""
+    raise TransportError(f"{late}; give it longer by ready_s, or correct start or ready{there}")
 
 
 def _status(described: service_file.Service, address: Address) -> int:

@@ -10,7 +10,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from bench.contract import Address
-from bench.errors import TransportError
+from bench.errors import BENCH, TransportError
 from bench.plan import credentials
 
 if TYPE_CHECKING:
@@ -207,11 +207,11 @@ def refused(code: int, words: str) -> TransportError:
     """Return the error for a certificate that was not accepted, by OpenSSL's number of the reason and its words."""
     folder = f"the folder that {credentials.FOLDER} names"
     if code == 10:
-        text = "the server's certificate has expired: give the server a new one (python -m bench certificates)"
+        text = f"the server's certificate has expired: give the server a new one ({BENCH} certificates)"
     elif code in (62, 64):
         text = (
             f"the server's certificate is for another name ({words.rstrip('.')}): make one for this host "
-            "(python -m bench certificates FOLDER HOST), or name the host that it is for"
+            f"({BENCH} certificates FOLDER HOST), or name the host that it is for"
         )
     elif code in (18, 19, 20, 21):
         text = (

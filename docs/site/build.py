@@ -35,7 +35,7 @@ SITE = Path(__file__).resolve().parent
 ROOT = SITE.parent.parent
 LINKED = ("bench", "docs", "papermill_params", "tests")  # folders whose files the documents link to
 
-EXECUTED = """This page shows ORIGIN.OWN_LOOP On your machine, `python -m bench run STEM` measures it and `make lab`
+EXECUTED = """This page shows ORIGIN.OWN_LOOP On your machine, `.venv/bin/bench run STEM` measures it and `make lab`
 opens it. Source: {download}`STEM.ipynb <../sources/STEM.ipynb>`."""
 
 OWN_LOOP = "Your own instrument first"

@@ -58,7 +58,7 @@ def test_a_run_predicts_from_its_one_client_starts():
 
 
 def test_the_capacity_at_a_load_follows_from_the_cpu_time_measured_there():
-    run = grown()  # client 10 us, server 20 us of CPU time per call, a CPU each
+    run = grown()  # client 10 us, server 20 us of CPU time per call, on two CPUs
     assert capacity_at(run, 0)[1] == pytest.approx(50_000)
     shared = grown(client_cpus="1")
     assert capacity_at(shared, 2)[1] == pytest.approx(1e6 / 30)

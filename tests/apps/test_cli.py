@@ -54,7 +54,7 @@ def test_doctor_marks_each_finding_and_names_a_remedy(command):
 @pytest.mark.parametrize(
     ("words", "status", "text"),
     [
-        (["show", "nosuch"], 1, "python -m bench runs"),
+        (["show", "nosuch"], 1, "bench runs"),
         (["nosuch"], 2, "nosuch"),
         (["run"], 2, "--all"),
         (["run", "latancy"], 2, "latency?"),

@@ -56,7 +56,7 @@ def test_a_run_that_recorded_no_parameters_says_so():
     again = experiment("latency").plan(system="sockets", transport="ipc", **given)
     assert given.keys() <= {"starts", "seed", "window_s"} and again == plan
     assert "  # " in said
-    assert repeat.command(Folder(REFERENCE / "latency")).startswith("python -m bench run latency")
+    assert repeat.command(Folder(REFERENCE / "latency")).startswith(".venv/bin/bench run latency")
 
 
 def test_what_a_foreign_manifest_holds_is_quoted():

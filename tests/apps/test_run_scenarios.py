@@ -49,7 +49,7 @@ def test_a_notebooks_own_name_has_no_scenarios_parameters(name):
     ("name", "said"),
     [
         ("explore.http_parser", r"scenario 'explore\.http_parser'.*explore\.http_parsers\?$"),
-        ("latncy", r"latency\?.*python -m bench list --scenarios"),
+        ("latncy", r"latency\?.*bench list --scenarios"),
         ("x" * 3000 + ".yaml", "notebook 'xxx"),
     ],
 )

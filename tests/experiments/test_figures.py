@@ -225,7 +225,7 @@ def test_a_saved_figure_is_large_enough_and_carries_its_origin(notebook, drawn, 
     for file in (svg, png):
         told = listing.figure_text(str(file))
         assert run.id in told
-        assert f"python -m bench run {notebook} -p source reference" in told
+        assert f"bench run {notebook} -p source reference" in told
     monkeypatch.setattr(type(run.folder), "data_hash", lambda folder: "0" * 64)
     assert listing.figure_text(str(png)) != told  # the data is not that of the figure any more
     caption = " ".join(panels.caption(run).split())

@@ -253,7 +253,7 @@ def test_another_revision_and_another_python_are_refused(two, monkeypatch):
 def test_a_worker_that_is_no_host_is_refused():
     workers = {"tls://10.0.0.1:1": {"name": "alpha", remote.KEY: {}}, "tls://10.0.0.2:1": {"name": "beta"}}
     found = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
-    with pytest.raises(UsageError, match=r"beta at .*python -m bench host"):
+    with pytest.raises(UsageError, match=r"beta at .*bench host"):
         remote.registered(found, "tls://10.0.0.3:8786")
     del workers["tls://10.0.0.2:1"]
     assert remote.registered(found, "tls://10.0.0.3:8786") == workers
@@ -262,7 +262,7 @@ def test_a_worker_that_is_no_host_is_refused():
 def test_no_scheduler_and_no_host(monkeypatch):
     monkeypatch.setattr(remote, "CONNECT_S", 1.0)
     with (
-        pytest.raises(SystemFailedError, match=r"tcp://127.0.0.1:9 .*python -m bench scheduler"),
+        pytest.raises(SystemFailedError, match=r"tcp://127.0.0.1:9 .*bench scheduler"),
         connected({"scheduler": "tcp://127.0.0.1:9", "plain": True}),
     ):
         pass

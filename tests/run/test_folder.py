@@ -143,7 +143,7 @@ def test_a_run_that_is_being_measured_is_left_alone(folder):
 def test_runs_are_found_by_id_part_path_and_latest(folder):
     assert find("latest").path == find(folder.id).path == find(str(folder.path)).path
     assert find(folder.id[:12]).path == folder.path
-    with pytest.raises(DataError, match="python -m bench runs"):
+    with pytest.raises(DataError, match="bench runs"):
         find("nosuch")
 
 

@@ -65,7 +65,7 @@ def test_a_server_is_built_and_answers_the_wire_and_its_processes_are_counted(na
     language = name.partition("_")[2]
     original = str(SERVICES / name / f"{name}.yaml")
     if language in TAKE_MINUTES and not is_built(original):
-        pytest.skip(f"it takes minutes to build: python -m bench prepare services/{name}/{name}.yaml")
+        pytest.skip(f"it takes minutes to build: bench prepare services/{name}/{name}.yaml")
     if absent := [program for program in PROGRAMS.get(language, []) if not pipes.program(program)]:
         pytest.skip(f"there is no {absent[0]}; install it: {service_file.read(original).says.install}")
     try:

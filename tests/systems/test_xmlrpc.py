@@ -96,7 +96,7 @@ def test_what_cannot_be_reached_or_bound_is_said(name, private_parent):
         client_of(module, f"ipc://{private_parent}/nobody")
     with pytest.raises(TransportError, match="ipc:///nowhere/at/all"):
         module.serve(Binding("ipc", "", "ipc:///nowhere/at/all"), module.Options(), None)
-    with pytest.raises(SystemFailedError, match=f"python -m bench serve {name} tcp"):
+    with pytest.raises(SystemFailedError, match=f"bench serve {name} tcp"):
         measure(Case(name, "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
 
 

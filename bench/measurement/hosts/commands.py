@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from bench.contract import is_host
-from bench.errors import SystemFailedError, UsageError
+from bench.errors import BENCH, SystemFailedError, UsageError
 from bench.measurement import certificates, machine, revision
 from bench.measurement.hosts import dask_engine
 from bench.measurement.hosts.agent import Agent
@@ -158,7 +158,7 @@ async def _scheduler(protocol: str, address: str, port: int, security: Any, say:
             "holds it"
         ) from error
     plain = " --plain" if security is None else ""
-    say(f"scheduler at {made.address}; on each machine: python -m bench host {made.address}{plain}; Ctrl-C ends it")
+    say(f"scheduler at {made.address}; on each machine: {BENCH} host {made.address}{plain}; Ctrl-C ends it")
     if security is None:
         say(f"{dask_engine.exposed(address, getpass.getuser())}, and on each host as the user who started it")
     await stop.wait()

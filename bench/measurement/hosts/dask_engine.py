@@ -9,7 +9,7 @@ import logging
 import socket
 from typing import Any
 
-from bench.errors import NotInstalledError, UsageError
+from bench.errors import BENCH, NotInstalledError, UsageError
 from bench.measurement import certificates
 from bench.plan import credentials
 
@@ -73,7 +73,7 @@ def security(protocol: str, is_plain_wanted: bool) -> Any:
         if not is_plain_wanted:
             raise UsageError(
                 "tcp:// lets every user of this machine, and everybody who reaches the address, run programs on all "
-                "hosts: use tls:// (python -m bench scheduler makes the certificates), or, if you trust all of them, "
+                f"hosts: use tls:// ({BENCH} scheduler makes the certificates), or, if you trust all of them, "
                 "--plain (for a notebook: plain: true in a YAML file of roles)"
             )
         return None

@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bench.errors import BenchError, SystemFailedError, UsageError
+from bench.errors import BENCH, BenchError, SystemFailedError, UsageError
 from bench.measurement import certificates, revision
 from bench.measurement.hosts import clock_exchange, dask_engine, roles
 from bench.measurement.hosts.agent_actor import AgentActor
@@ -400,7 +400,7 @@ def client(hosts: Mapping[str, Any]) -> Iterator[Any]:
         shared = f"; both sides need the same folder of credentials ({certificates.folder_of_hosts()})"
         raise SystemFailedError(
             f"no scheduler answers at {address} ({one_line(str(reason), 200)}): start one there: "
-            f"python -m bench scheduler --listen {address}{shared if protocol == 'tls' else ''}"
+            f"{BENCH} scheduler --listen {address}{shared if protocol == 'tls' else ''}"
         ) from reason
     try:
         yield connection
@@ -413,9 +413,7 @@ def registered(found: Any, scheduler: str) -> dict[str, dict[str, Any]]:
     """Return what each host said of itself when it registered, by its engine's address, in the order of names."""
     workers = found.scheduler_info(n_workers=-1)["workers"]
     if strangers := sorted(str(worker["name"]) for worker in workers.values() if KEY not in worker):
-        raise UsageError(
-            f"{listed(strangers)} at {scheduler} did not come from python -m bench host: start hosts by it alone"
-        )
+        raise UsageError(f"{listed(strangers)} at {scheduler} did not come from {BENCH} host: start hosts by it alone")
     return dict(sorted(workers.items(), key=lambda item: str(item[1]["name"])))
 
 
@@ -425,7 +423,8 @@ def check_revision(name: str, said: Mapping[str, str]) -> None:
     if ours != theirs:
         raise UsageError(
             f"the host {name} runs another revision of bench, {theirs}, than this conductor, {ours}: "
-            "install the same one on both and start bench host there again"
+            "install the same one on both, with the same files in the folders of ROUNDTRIP_SYSTEMS, and start "
+            "bench host there again"
         )
     if _minor(revision.python()) != _minor(said["python"]):
         raise UsageError(
@@ -444,7 +443,7 @@ def hosts_of(client: Any, scheduler: str) -> Iterator[list[RemoteHost]]:
     workers = registered(client, scheduler)
     if not workers:
         raise SystemFailedError(
-            f"no host is registered at {scheduler}: start one on each machine: python -m bench host {scheduler}"
+            f"no host is registered at {scheduler}: start one on each machine: {BENCH} host {scheduler}"
         )
     for worker in workers.values():
         check_revision(str(worker["name"]), worker[KEY])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.errors import UsageError
+from bench.errors import BENCH, UsageError
 from bench.measurement.hosts.host import HERE, Assignment, Host
 from bench.text import listed, quoted
 
@@ -32,7 +32,7 @@ def assigned(asked: Mapping[str, Any], hosts: Sequence[Host]) -> Assignment:
     elif free:
         server = free[0]
     else:
-        raise UsageError("no host is left for the server: start one more (python -m bench host), or name a server")
+        raise UsageError(f"no host is left for the server: start one more ({BENCH} host), or name a server")
     loads = loads or [host for host in free if host is not server] or [HERE]
     return Assignment(server, tuple(loads), latency)
 
