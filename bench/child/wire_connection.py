@@ -47,7 +47,7 @@ class Script:
     ) -> None:
         self.payloads, self.expected, self.decode = payloads, expected or payloads, decode
         self.requests = [wire.request(payload) for payload in payloads]
-        self.placed = list(enumerate(self.requests))  # shared: a copy for each connection would not fit into the cache
+        self.placed = list(enumerate(self.requests))  # each with its place among the payloads
         self.verified: list[bytes | None] = [None] * len(payloads)
         self.most = [READ_BYTES] * len(payloads)  # to read at once: a verified response and, were it there, one byte
 
