@@ -69,6 +69,6 @@ def test_the_table_says_times_with_their_ends_and_what_tested_them():
     known = [on_machine(number, *level, noise=0.02, random=random) for number, level in enumerate(levels)]
     said = probes.forecasts(known, on_machine(3, 12, 200))
     text = predicting.text(known, said)
-    assert "median RTT, two CPUs" in text and "s1 ipc" in text and "[" in text
+    assert "median RTT, on two CPUs" in text and "s1 ipc" in text and "[" in text
     assert "3 occasions on 3 machines" in text and f"of {3 * len(said)} times" in text
     assert text.index("s1 ipc") < text.index("s19 ipc")

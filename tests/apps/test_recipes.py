@@ -50,18 +50,18 @@ def of_github(inputs: dict[str, str], folder: Path, python: str = f'exec "{sys.e
     values = {name: one.get("default", "") for name, one in ACTION["inputs"].items()} | inputs
     _, compare = ACTION["runs"]["steps"]
     variables = {name: _filled(text, values) for name, text in compare["env"].items()}
-    interpreter(folder, python)
+    program(folder, "python", python)
     variables |= {name: str(folder / name.lower()) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
     variables |= {"GITHUB_ACTION_PATH": str(folder), "RUNNER_TEMP": str(folder)}
     return f"cd {_filled(compare['working-directory'], values)}\n{compare['run']}", variables
 
 
-def interpreter(folder: Path, lines: str) -> None:
-    """Write what is run as the interpreter that `make` installs in a folder."""
-    program = folder / ".venv" / "bin" / "python"
-    program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\n{lines}\n")
-    program.chmod(0o755)
+def program(folder: Path, name: str, lines: str) -> None:
+    """Write what is run as a program that `make` installs in a folder."""
+    file = folder / ".venv" / "bin" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(f"#!/bin/sh\n{lines}\n")
+    file.chmod(0o755)
 
 
 def _filled(text: str, inputs: dict[str, str]) -> str:
@@ -122,14 +122,14 @@ def test_the_action_passes_each_value_as_one_word_and_says_where_the_files_are(t
 
 def test_the_script_for_gitlab_compares_with_the_base_of_the_merge_request_and_fails_as_that_does(tmp_path):
     recipe = recipes()[1]["slower"]
-    interpreter(tmp_path / ".roundtrip", 'printf "%s\\n" "$@" > words; exit 3')
+    program(tmp_path / ".roundtrip", "bench", 'printf "%s\\n" "$@" > words; exit 3')
     (tmp_path / "benchmarks" / "rpc").mkdir(parents=True)
     script, base = "\n".join(recipe["script"][-2:]), "0" * 40
     variables = os.environ | {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base}
     assert subprocess.run(["bash", "-ec", script], cwd=tmp_path, env=variables).returncode == 3
     words = (tmp_path / "benchmarks" / "rpc" / "words").read_text().splitlines()
-    assert words[:6] == ["-m", "bench", "compare", base, ".", "--at-most"]
-    with cli.compare.make_context("compare", words[3:]) as taken:  # whose options it has
+    assert words[:4] == ["compare", base, ".", "--at-most"]
+    with cli.compare.make_context("compare", words[1:]) as taken:  # whose options it has
         written = Path("benchmarks/rpc") / taken.params["files"][0]
     assert str(written) == recipe["artifacts"]["reports"]["junit"]
 

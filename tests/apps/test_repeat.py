@@ -9,6 +9,7 @@ from handmade import handmade
 
 from bench import systems
 from bench.apps import code, listing, notebook, repeat
+from bench.errors import BENCH
 from bench.grammar import figure as panels
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
@@ -29,8 +30,8 @@ def test_the_command_holds_what_differs_from_the_notebooks_defaults_and_is_print
     assert f"measure   {said}" in command("show", "latest").stdout.splitlines()
     assert f"measure   {said}" in command("explain", str(panels.save(run)[1])).stdout.splitlines()
     words = shlex.split(said)
-    assert words[:5] == ["python", "-m", "bench", "run", "latency"] and set(words[5::3]) == {"-p"}
-    given = {words[place + 1]: words[place + 2] for place in range(5, len(words), 3)}
+    assert words[:3] == [BENCH, "run", "latency"] and set(words[3::3]) == {"-p"}
+    given = {words[place + 1]: words[place + 2] for place in range(3, len(words), 3)}
     assert given == {
         "system": "sockets", "transport": "ipc", "payload_bytes": "[100, 200]", "options": "{writes: 2}",
         "starts": "2", "window_s": "0.05",
@@ -52,17 +53,17 @@ def test_a_run_that_recorded_no_parameters_says_so():
     folder = runner.run(plan)
     said = repeat.command(folder)
     words = shlex.split(said, comments=True)
-    given = {words[place + 1]: words[place + 2] for place in range(5, len(words), 3)}
+    given = {words[place + 1]: words[place + 2] for place in range(3, len(words), 3)}
     again = experiment("latency").plan(system="sockets", transport="ipc", **given)
     assert given.keys() <= {"starts", "seed", "window_s"} and again == plan
     assert "  # " in said
-    assert repeat.command(Folder(REFERENCE / "latency")).startswith(".venv/bin/bench run latency")
+    assert repeat.command(Folder(REFERENCE / "latency")).startswith(f"{BENCH} run latency")
 
 
 def test_what_a_foreign_manifest_holds_is_quoted():
     folder = runner.run(make_plan("latency", [Case("sockets", "ipc")], **SMALL), parameters={"system": "$(rm x); 'y'"})
     folder.update(parameters={"system": "$(rm x); 'y'", "no such": "z", "transport": "ipc\ntcp"})
-    words = shlex.split(repeat.command(folder))[4:]
+    words = shlex.split(repeat.command(folder))[2:]
     assert words == ["latency", "-p", "system", "$(rm x); 'y'", "-p", "transport", "ipc\ntcp"]
 
 
