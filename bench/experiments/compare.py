@@ -208,7 +208,7 @@ def between(run: Run) -> dict[str, float]:
 
 def _share(groups: Sequence[Array]) -> float:
     """Return the share of the variance that is between groups; of groups of one value each it is not known, and 0."""
-    return variance.nested([of for of in groups if len(of) > 1] or [np.zeros(2)] * 2).share
+    return variance.share_between([of for of in groups if len(of) > 1] or [np.zeros(2)] * 2)
 
 
 tables = {"comparisons": comparisons, "resolution": resolution, "effort": effort}

@@ -199,13 +199,11 @@ def test_drift_is_a_share_of_the_median_over_the_window():
     assert steady_state.drift(100 * (1 + 0.1 * times / 1e9), times) == pytest.approx(0.095, abs=0.005)
 
 
-def test_nested_variance_finds_what_was_put_in():
+@pytest.mark.parametrize("deviation", [0, 0.5, 1, 10])
+def test_the_share_of_the_variance_between_starts_is_what_was_put_in(deviation):
     random = RNG(5)
-    starts = [10 * random.standard_normal() + random.normal(size=8) for _ in range(2000)]
-    found = variance.nested(starts)
-    assert found.parts == pytest.approx(1, rel=0.05) and found.starts == pytest.approx(100, rel=0.1)
-    assert found.share == pytest.approx(0.99, abs=0.01)
-    assert variance.nested([random.normal(size=50) for _ in range(200)]).share < 0.01
+    starts = [deviation * random.standard_normal() + random.normal(size=8) for _ in range(2000)]
+    assert variance.share_between(starts) == pytest.approx(deviation**2 / (deviation**2 + 1), abs=0.03)
 
 
 @pytest.mark.parametrize("n", [5, 25, 26, 60, 400])
