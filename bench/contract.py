@@ -369,10 +369,10 @@ class Conversation(Protocol):
     def last(self) -> bool:
         """Whether the server takes no more requests on this connection."""
 
-    def begin(self, place: int, request: bytes) -> bytes:
+    def begin(self, index: int, request: bytes) -> bytes:
         """Return what begins the next call, with what ``request`` returned; ``outgoing`` gets what has to wait.
 
-        ``place``: the number of the payload, by which a response that is ``known`` is recognized.
+        ``index``: the number of the payload, by which a response that is ``known`` is recognized.
         """
 
     def receive(self, data: bytes) -> Any:
@@ -382,7 +382,7 @@ class Conversation(Protocol):
         TransportError for what must not come; between two calls nothing but the protocol's own messages may.
         """
 
-    def known(self, place: int) -> None:
+    def known(self, index: int) -> None:
         """Recognize the response that came last, found right by the caller, when it comes again to that payload."""
 
 
@@ -419,7 +419,7 @@ class SeveralConversation(Protocol):
 
     outgoing: bytearray
 
-    def begin(self, place: int, request: bytes, number: int) -> bytes:
+    def begin(self, index: int, request: bytes, number: int) -> bytes:
         """Do what ``Conversation.begin`` does, for the call of this number, which is that of no other under way."""
 
     def receive_all(self, data: bytes) -> Sequence[tuple[int, Any, Any]]:
@@ -429,7 +429,7 @@ class SeveralConversation(Protocol):
         not come.
         """
 
-    def recognize(self, place: int, known: Any) -> None:
+    def recognize(self, index: int, known: Any) -> None:
         """Recognize a response, found right by the caller, when it comes again to that payload."""
 
 

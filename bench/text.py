@@ -88,10 +88,10 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def one_line(text: str, most: int = 600) -> str:
+def one_line(text: str, max_length: int = 600) -> str:
     """Return a text on one line, without control characters, cut where it is too long for a sentence."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-    return line if len(line) <= most else f"{line[:most]}..."
+    return line if len(line) <= max_length else f"{line[:max_length]}..."
 
 
 def quoted(value: object) -> str:

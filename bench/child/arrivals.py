@@ -43,9 +43,9 @@ class Arrivals:
     def __init__(self) -> None:
         self._offset_ns, self._until_ns = offset_ns(), time.perf_counter_ns() + EVERY_NS
 
-    def read(self, connection: Any, most: int) -> tuple[bytes, int]:
+    def read(self, connection: Any, max_bytes: int) -> tuple[bytes, int]:
         """Return what has come, and when the last of it arrived, in ns of ``time.perf_counter_ns``."""
-        data, messages, _, _ = connection.recvmsg(most, SPACE)
+        data, messages, _, _ = connection.recvmsg(max_bytes, SPACE)
         now = time.perf_counter_ns()
         if now > self._until_ns:
             self._offset_ns, self._until_ns = offset_ns(), now + EVERY_NS

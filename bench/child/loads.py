@@ -30,8 +30,8 @@ def _recording(system: str) -> Any:
 
 def put_after(due: "array[int]", at_ns: int) -> None:
     """Put a schedule's instants after *go*: before it comes, because this takes 0.1 us for each."""
-    for place in range(len(due)):
-        due[place] += at_ns
+    for index in range(len(due)):
+        due[index] += at_ns
 
 
 def limit_ns(at_ns: int, until_ns: int) -> int:

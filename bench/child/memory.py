@@ -31,10 +31,10 @@ def bound(spec: ClientSpec, pids: Sequence[int]) -> None:
     for pid in (os.getpid(), *pids):
         with contextlib.suppress(OSError):  # a program that has ended says so itself
             with open(f"/proc/{pid}/statm") as pages:  # noqa: PTH123 - pathlib is slow to import
-                most = int(pages.read().split()[5]) * resource.getpagesize() + room
+                allowed_bytes = int(pages.read().split()[5]) * resource.getpagesize() + room
             hard = resource.prlimit(pid, resource.RLIMIT_DATA)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.prlimit(pid, resource.RLIMIT_DATA, (most, hard))
+            allowed_bytes = allowed_bytes if hard == resource.RLIM_INFINITY else min(allowed_bytes, hard)
+            resource.prlimit(pid, resource.RLIMIT_DATA, (allowed_bytes, hard))
 
 
 def _room(spec: ClientSpec) -> int:
@@ -55,9 +55,9 @@ def refuse(error: BaseException) -> None:
         cause = cause.__cause__ or cause.__context__
     if cause is None:
         return
-    most, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    allowed_bytes, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))  # so that it can be reported: the reply may not be freed yet
-    limit = "" if most == resource.RLIM_INFINITY else f" (its limit is {most // 1_000_000} MB)"
+    limit = "" if allowed_bytes == resource.RLIM_INFINITY else f" (its limit is {allowed_bytes // 1_000_000} MB)"
     raise SystemFailedError(
         f"the client got no more memory{limit}: a reply is far larger than the one that was expected, or does not end; "
         "check that the right server listens there"

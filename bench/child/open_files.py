@@ -19,9 +19,9 @@ def allow_many_files() -> None:
 def allow_connections(count: int) -> None:
     """Raise this process's limit of open files for so many connections; SystemFailedError where it does not suffice."""
     allow_many_files()
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if most != resource.RLIM_INFINITY and most < count + OWN_FILES:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit != resource.RLIM_INFINITY and limit < count + OWN_FILES:
         raise SystemFailedError(
-            f"a process may open {most:,} files here, too few for {count:,} connections: raise the limit "
+            f"a process may open {limit:,} files here, too few for {count:,} connections: raise the limit "
             f"(ulimit -Hn {count + OWN_FILES}), or give fewer callers"
         )

@@ -96,9 +96,9 @@ class Awaited(SharedClients):
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
         super().__init__(system, options, address, spec, event_loops.factory(options))
-        depth, most = spec.case.outstanding, spec.case.calls_per_caller
+        depth, max_calls = spec.case.outstanding, spec.case.calls_per_caller
         self._slots = [
-            AwaitedSlot(self._connections[number // depth], payloads, most)
+            AwaitedSlot(self._connections[number // depth], payloads, max_calls)
             for number, payloads in enumerate(payloads_of_slots(spec, self._payloads.items))
         ]
 
@@ -238,8 +238,12 @@ class Pipelined:
     TIMED = (Pipeline._run,)
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        self._payloads, most, depth = Payloads(system, options, spec), spec.case.calls_per_caller, spec.case.outstanding
-        self._slots = [PipelinedSlot(payloads, most) for payloads in payloads_of_slots(spec, self._payloads.items)]
+        self._payloads, max_calls, depth = (
+            Payloads(system, options, spec),
+            spec.case.calls_per_caller,
+            spec.case.outstanding,
+        )
+        self._slots = [PipelinedSlot(payloads, max_calls) for payloads in payloads_of_slots(spec, self._payloads.items)]
 
         def make() -> Any:
             if hasattr(system, "Multiplexed"):
@@ -248,7 +252,7 @@ class Pipelined:
 
         make_carrier = self._payloads.around(make, ApartCarrier)
         self._connections = [
-            Pipeline(make_carrier, self._slots[place : place + depth]) for place in range(0, len(self._slots), depth)
+            Pipeline(make_carrier, self._slots[index : index + depth]) for index in range(0, len(self._slots), depth)
         ]
 
     def first(self) -> int:

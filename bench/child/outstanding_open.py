@@ -113,9 +113,9 @@ class OpenOutstanding(SharedClients):
         self._due = schedule(spec)
         self._sent, self._received = (timed_loops.zeros(max(1, len(self._due))) for _ in range(2))
         self._slots = [
-            OpenSlot(connection, timed_loops.from_place(self._payloads.items, place), self._sent, self._received)
+            OpenSlot(connection, timed_loops.from_place(self._payloads.items, index), self._sent, self._received)
             for connection in self._connections
-            for place in range(spec.case.outstanding)
+            for index in range(spec.case.outstanding)
         ]
 
     def first(self) -> int:

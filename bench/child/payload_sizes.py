@@ -27,5 +27,5 @@ def log_normal(median: int, p99: int) -> list[int]:
 
     normal = NormalDist()
     spread = math.log(p99 / median) / normal.inv_cdf(0.99)
-    levels = ((place + 0.5) / DRAWN for place in range(DRAWN))
+    levels = ((index + 0.5) / DRAWN for index in range(DRAWN))
     return [min(MOST_DRAWN, max(1, round(median * math.exp(spread * normal.inv_cdf(level))))) for level in levels]

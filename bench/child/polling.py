@@ -10,7 +10,7 @@ Events = list[tuple[int, int]]
 
 
 class Epoll:
-    """epoll (Linux): ``poll(timeout_s, most)`` returns (file descriptor, READ | ENDED | WRITE) of each ready one."""
+    """epoll (Linux): ``poll(timeout_s, max_events)`` returns (descriptor, READ | ENDED | WRITE) of each ready one."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
@@ -43,8 +43,8 @@ class Selector:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
 
-    def poll(self, timeout_s: float | None, most: int) -> Events:
-        """Return (file descriptor, READ | WRITE) of those that are ready; ``most`` limits nothing here."""
+    def poll(self, timeout_s: float | None, max_events: int) -> Events:
+        """Return (file descriptor, READ | WRITE) of those that are ready; ``max_events`` limits nothing here."""
         ready = self._selector.select(timeout_s)
         return [
             (key.fd, events & selectors.EVENT_READ | WRITE * (events > selectors.EVENT_READ)) for key, events in ready

@@ -26,8 +26,8 @@ class Reconnects:
         sizes = {payload_bytes for _, payload_bytes in self._plan}
         self._payloads = {size: timed_loops.make_payloads(size, spec.seed) for size in sizes}
         self._first = spec.case.payload_bytes, spec.seed
-        most = max(calls for calls, _ in self._plan)
-        self._times = timed_loops.zeros(most), timed_loops.zeros(most)
+        max_calls = max(calls for calls, _ in self._plan)
+        self._times = timed_loops.zeros(max_calls), timed_loops.zeros(max_calls)
         awaits = is_async(system.Client)
         self._loop: Any = timed_loops.closed_async if awaits else timed_loops.closed
         self._begin: Any = begin_async if awaits else _begin

@@ -188,15 +188,15 @@ class ReplyStreams:
     def first(self) -> int:
         """Connect every caller and let it receive a stream of one reply; return the time of the first in ns."""
         first_ns = int(self._streams[0].in_task(self._streams[0].first(*self._first)))
-        for place in range(1, len(self._streams), AT_ONCE):
-            streams = self._streams[place : place + AT_ONCE]
+        for index in range(1, len(self._streams), AT_ONCE):
+            streams = self._streams[index : index + AT_ONCE]
             self._side_by_side(streams, [stream.first(*self._first) for stream in streams])
         return first_ns
 
     def _side_by_side(self, streams: list[Streams], work: list[Coroutine[Any, Any, Any]]) -> None:
         """Run a coroutine of each stream, in its task of one event loop or in a thread."""
         if self._is_async:
-            self._run(_gather([stream.in_task.within(one) for stream, one in zip(streams, work, strict=True)]))
+            self._run(_gather([stream.in_task.within(task) for stream, task in zip(streams, work, strict=True)]))
             return
         from concurrent.futures import ThreadPoolExecutor
 
@@ -212,7 +212,7 @@ class ReplyStreams:
 
         if not self._is_async:
             threading.stack_size(STACK_BYTES)
-        begins_ns = (at_ns + place * self._stagger_ns for place in range(len(self._streams)))
+        begins_ns = (at_ns + index * self._stagger_ns for index in range(len(self._streams)))
         self._side_by_side(self._streams, list(map(run, self._streams, begins_ns)))
 
     def report(self) -> LoadReport:

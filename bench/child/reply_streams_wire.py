@@ -239,9 +239,9 @@ class WireStreams:
         """Connect, and receive one stream, of one reply where we ask for it, by each; return the time of the first."""
         for begin in (0, *range(1, len(self._flows), AT_ONCE)):
             places = range(begin, min(begin + AT_ONCE, len(self._flows)) if begin else 1)
-            for place in places:
-                self._flows[place].open()
-            self._waiting = [(0, place) for place in places]
+            for index in places:
+                self._flows[index].open()
+            self._waiting = [(0, index) for index in places]
             self._receive()
         times = [flow.record.received[0] - flow.record.sent[0] for flow in self._flows]
         for flow in self._flows:
@@ -250,7 +250,7 @@ class WireStreams:
 
     def load(self, at_ns: int, until_ns: int) -> None:
         """Run all streams; paced ones begin one after another, spread over the length of a stream."""
-        self._waiting = [(at_ns + place * self._stagger_ns, place) for place in range(len(self._flows))]
+        self._waiting = [(at_ns + index * self._stagger_ns, index) for index in range(len(self._flows))]
         self._until_ns = until_ns
         self._receive()
 
@@ -259,9 +259,9 @@ class WireStreams:
         waiting, under_way, clock = self._waiting, self._under_way, time.perf_counter_ns
         while True:
             while waiting and waiting[0][0] <= clock():
-                _, place = heapq.heappop(waiting)
+                _, index = heapq.heappop(waiting)
                 if self._until_ns is None or clock() < self._until_ns:
-                    self._step(place, None)
+                    self._step(index, None)
             if not waiting and not under_way:
                 return
             pause_s = (min(waiting[0][0] if waiting else math.inf, self._limit_of_first_ns()) - clock()) / 1e9
@@ -273,17 +273,17 @@ class WireStreams:
 
     def _limit_of_first_ns(self) -> float:
         """Return when the stream that began first has to have ended; never, if none is under way."""
-        place = next(iter(self._under_way.values()), None)
-        return math.inf if place is None else self._flows[place].sent_ns + self._limit_ns
+        index = next(iter(self._under_way.values()), None)
+        return math.inf if index is None else self._flows[index].sent_ns + self._limit_ns
 
-    def _step(self, place: int, event: int | None, is_again: bool = False) -> None:
+    def _step(self, index: int, event: int | None, is_again: bool = False) -> None:
         """Let a connection begin a stream, again if its request was not processed, or handle an event."""
-        flow = self._flows[place]
+        flow = self._flows[index]
         had_unsent, has_ended = event is not None and bool(flow.outgoing), False
         try:
             if event is None:
                 flow.begin(self._until_ns is None, is_again)
-                self._under_way[flow.fd] = place
+                self._under_way[flow.fd] = index
                 self._poller.add(flow.fd)
             elif event == WRITE:
                 flow.outgoing.send()
@@ -291,29 +291,29 @@ class WireStreams:
                 has_ended = flow.read()
         except UnprocessedError as error:
             if flow.is_again:
-                self._fail(place, error)
+                self._fail(index, error)
                 return
             self._rest(flow)
-            self._step(place, None, is_again=True)
+            self._step(index, None, is_again=True)
             return
         except TransportError as error:
-            self._fail(place, error)
+            self._fail(index, error)
             return
         if has_ended:
             self._rest(flow)
             if self._until_ns is not None:
-                heapq.heappush(self._waiting, (time.perf_counter_ns(), place))
+                heapq.heappush(self._waiting, (time.perf_counter_ns(), index))
         elif bool(flow.outgoing) != had_unsent:
             self._poller.also_write(flow.fd, not had_unsent)
 
-    def _fail(self, place: int, error: TransportError) -> None:
+    def _fail(self, index: int, error: TransportError) -> None:
         """Count a stream that broke, and let its connection begin another one; of a first one, raise the error."""
-        flow = self._flows[place]
+        flow = self._flows[index]
         self._rest(flow)
         if self._until_ns is None:
             raise error
         flow.broke(error)
-        heapq.heappush(self._waiting, (time.perf_counter_ns() + int(RETRY_S * 1e9), place))
+        heapq.heappush(self._waiting, (time.perf_counter_ns() + int(RETRY_S * 1e9), index))
 
     def _rest(self, flow: Flow) -> None:
         if self._under_way.pop(flow.fd, None) is not None:

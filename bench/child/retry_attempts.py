@@ -29,8 +29,8 @@ class Requests:
     def __init__(self, due: "array[int]", policy: RetryPolicy, seed: int) -> None:
         self._due, self._policy, self._chance = due, policy, random.Random(seed)
         self._timeout_ns, self._deadline_ns = int(policy.timeout_ms * 1e6), int(policy.deadline_ms * 1e6)
-        most = max(1, len(due) * (1 + policy.retries))
-        self.request, self.number, self.sent, self.replied = (zeros(most) for _ in range(4))
+        max_attempts = max(1, len(due) * (1 + policy.retries))
+        self.request, self.number, self.sent, self.replied = (zeros(max_attempts) for _ in range(4))
         self.attempts = 0
         self._begun = 0
         self._tokens = policy.burst

@@ -51,9 +51,9 @@ class RetryLoad:
             self._wait((until_ns if wake is None else wake) - clock())
             now = clock()
             while (attempt := requests.next_attempt(now)) is not None:
-                place = connection_of(requests.request[attempt], requests.number[attempt], len(self._connections))
+                index = connection_of(requests.request[attempt], requests.number[attempt], len(self._connections))
                 requests.was_sent(attempt, clock())
-                self._connections[place].send(attempt)
+                self._connections[index].send(attempt)
                 now = clock()
         self._took_s = (clock() - at_ns) / 1e9
 

@@ -171,8 +171,8 @@ def codec_times(coder: Coder, exchanges: list[message_types.Exchange], window_s:
         instants.append(clock())
         exchange != decoded  # noqa: B015 - what a timed loop does between two calls
         instants.append(clock())
-        for place, column in enumerate(times):
-            column.append(instants[place + 1] - instants[place])
+        for index, column in enumerate(times):
+            column.append(instants[index + 1] - instants[index])
         sizes.append((len(request), len(reply)))
         if number + 1 >= ROUNDS[0] and instants[-1] >= end:
             break

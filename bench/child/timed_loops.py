@@ -27,8 +27,8 @@ def make_payloads(size: int, seed: int) -> list[bytes]:
 
 def from_place(payloads: list[Any], number: int) -> list[Any]:
     """Return payloads in turn from another place on, so that calls under way together differ."""
-    place = number % len(payloads)
-    return payloads[place:] + payloads[:place]
+    index = number % len(payloads)
+    return payloads[index:] + payloads[:index]
 
 
 def zeros(count: int) -> "array[int]":
@@ -159,16 +159,16 @@ def schedule(rate_per_s: float, window_s: float, arrivals: str, seed: int) -> li
     return dues
 
 
-def replayed(gaps: Sequence[float], place: int, rate_per_s: float, window_s: float) -> list[int]:
-    """Return when recorded requests are due, in ns after *go*, all within the window, from the one at ``place`` on.
+def replayed(gaps: Sequence[float], index: int, rate_per_s: float, window_s: float) -> list[int]:
+    """Return when recorded requests are due, in ns after *go*, all within the window, from the one at ``index`` on.
 
     gaps: the time from each request to the next, in any unit; they are repeated, at a mean rate.
     """
     scale, due, dues = 1e9 * len(gaps) / sum(gaps) / rate_per_s, 0.0, []
     while due < window_s * 1e9:
         dues.append(int(due))
-        due += gaps[place % len(gaps)] * scale
-        place += 1
+        due += gaps[index % len(gaps)] * scale
+        index += 1
     return dues
 
 

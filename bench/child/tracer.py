@@ -63,13 +63,13 @@ class Instance:
 
     def formats(self) -> dict[str, dict[str, list[int]]]:
         """Return for each event where its fields are: offset and size by name; ``event``: its number, and 0."""
-        found = {}
+        offsets = {}
         for event in EVENTS:
             text = self.read(f"events/{event}/format")
             number = int(text.partition("ID: ")[2].split()[0])
-            found[event] = {name: [int(offset), int(size)] for name, offset, size in FIELD.findall(text)}
-            found[event]["event"] = [number, 0]
-        return found
+            offsets[event] = {name: [int(offset), int(size)] for name, offset, size in FIELD.findall(text)}
+            offsets[event]["event"] = [number, 0]
+        return offsets
 
     def begin(self, tids: Iterable[int]) -> None:
         """Record from now on what these threads do, and those that they start; what others do would fill the buffer.
@@ -125,7 +125,7 @@ def remove_abandoned(folder: str) -> None:
 
 def threads_of(pids: Iterable[int]) -> dict[str, list[int]]:
     """Return the threads of each process that has not ended, by its number as JSON has it."""
-    return {str(pid): found for pid in pids if (found := threads(pid))}
+    return {str(pid): tids for pid in pids if (tids := threads(pid))}
 
 
 def main(channel: Channel) -> None:

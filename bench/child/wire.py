@@ -98,11 +98,11 @@ class ConnectionLoop:
 
     def run(self) -> None:
         """Advance the talks until all have ended."""
-        steps, poll, most = self._steps, self.poller.poll, min(MOST_EVENTS, max(1, len(self._steps)))
+        steps, poll, max_events = self._steps, self.poller.poll, min(MOST_EVENTS, max(1, len(self._steps)))
         while len(steps) > self._own:
             try:
                 while True:
-                    for fd, event in poll(None, most):
+                    for fd, event in poll(None, max_events):
                         steps[fd](event)
             except StopIteration:  # the next poll reports what else has come
                 self._end(fd)
@@ -115,7 +115,11 @@ class ConnectionLoop:
         """Let the calls fail that have waited longer than the time limit."""
         assert self._timer
         latest_ns = self._timer.latest_ns()
-        late = [one for one in self._connections.values() if one.fd in self._steps and one.sent_ns < latest_ns]
+        late = [
+            connection
+            for connection in self._connections.values()
+            if connection.fd in self._steps and connection.sent_ns < latest_ns
+        ]
         for connection in late:
             connection.talking.close()  # it counts its call as begun
             self._again(connection, self._timer.late())
@@ -254,7 +258,10 @@ class WireLoad:
         put_after(self._due, at_ns)
         self._senders = [None] * len(self._due)
         turns = self._script.turns(len(self._due))
-        pairs = ((one, one.talk(turns, *self._times[0], NEVER_NS, self._idle)) for one in self.connections)
+        pairs = (
+            (connection, connection.talk(turns, *self._times[0], NEVER_NS, self._idle))
+            for connection in self.connections
+        )
         self._talks = ConnectionLoop(self._poller, pairs, timer=self._timer)
         self._talks.advance(0)  # connections that ended since the first call are opened again before anything is due
 
@@ -269,7 +276,7 @@ class WireLoad:
             connection.renew()
         return ConnectionLoop(
             self._poller,
-            ((a, a.talk(turns(len(b[0]), a.calls, place), *b, until_ns)) for place, (a, b) in enumerate(pairs)),
+            ((a, a.talk(turns(len(b[0]), a.calls, index), *b, until_ns)) for index, (a, b) in enumerate(pairs)),
             timer=self._timer,
         ).run()
 
@@ -291,7 +298,7 @@ class WireLoad:
     def _open_times(self, due: "array[int]") -> list[list[Any]]:
         columns = (*self._times[0], due)
         numbers: list[list[int]] = [[] for _ in self.connections]
-        owners = {step: place for place, connection in enumerate(self.connections) for step in connection.steps}
+        owners = {step: index for index, connection in enumerate(self.connections) for step in connection.steps}
         for number, step in enumerate(self._senders):
             if columns[1][number]:
                 numbers[owners[step]].append(number)

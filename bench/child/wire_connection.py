@@ -51,9 +51,9 @@ class Script:
         self.verified: list[bytes | None] = [None] * len(payloads)
         self.most = [READ_BYTES] * len(payloads)  # to read at once: a verified response and, were it there, one byte
 
-    def turns(self, count: int, first: int = 0, place: int = 0) -> Iterable[Turn]:
+    def turns(self, count: int, first: int = 0, index: int = 0) -> Iterable[Turn]:
         """Return numbered requests from ``first`` up to ``count`` that rotate through the payloads from a place on."""
-        return zip(range(first, count), itertools.cycle(timed_loops.from_place(self.placed, first + place)))
+        return zip(range(first, count), itertools.cycle(timed_loops.from_place(self.placed, first + index)))
 
 
 class Connection:
@@ -109,12 +109,12 @@ class Connection:
         """
         self._turns, self._limits = turns, (sent, received, until_ns, idle)
         clock, fd, read, write = time.perf_counter_ns, self.fd, os.read, os.write  # the socket's own cost 0.4 us more
-        verified, most = self._script.verified, self._script.most
+        verified, max_bytes = self._script.verified, self._script.most
         number = self.calls - 1
         if self.failures.kinds and clock() >= until_ns:
             return
         try:
-            for number, (place, request) in turns:
+            for number, (index, request) in turns:
                 if idle is not None:
                     yield from self._rest(idle)
                 self.sent_ns = t_send = clock()
@@ -125,12 +125,12 @@ class Connection:
                 early = b"" if gone == len(request) else (yield from self._push(request, gone))
                 event = READ if early else (yield)
                 try:
-                    data = early or read(fd, most[place])
+                    data = early or read(fd, max_bytes[index])
                 except OSError as reason:
                     raise broken(0, reason) from reason
                 t_recv = clock()
-                if data != verified[place]:
-                    t_recv, event = yield from self._finish(data, t_recv, event, place, number)
+                if data != verified[index]:
+                    t_recv, event = yield from self._finish(data, t_recv, event, index, number)
                 sent[number] = t_send
                 received[number] = t_recv
                 if t_recv >= until_ns:
@@ -228,7 +228,7 @@ class Connection:
         return data
 
     def _finish(
-        self, data: bytes, t_recv: int, event: int | None, place: int, number: int
+        self, data: bytes, t_recv: int, event: int | None, index: int, number: int
     ) -> Generator[None, int | None, tuple[int, int | None]]:
         """Receive and verify the rest of a response; return the time of its last byte and the last event.
 
@@ -244,25 +244,25 @@ class Connection:
         if size < len(buffer):
             raise TransportError(f"{len(buffer) - size} bytes came after a response, without a request")
         response, self._event = bytes(buffer), event
-        if response != self._script.verified[place]:
-            self._verify(response, place, number)
+        if response != self._script.verified[index]:
+            self._verify(response, index, number)
         return t_recv, 0 if wire.last else event
 
-    def _check(self, response: Any, place: int, number: int) -> None:
-        check(self._script, self._wire, response, place, number)
+    def _check(self, response: Any, index: int, number: int) -> None:
+        check(self._script, self._wire, response, index, number)
 
-    def _verify(self, response: bytes, place: int, number: int) -> None:
+    def _verify(self, response: bytes, index: int, number: int) -> None:
         """Check a response; remember the bytes to recognize equal ones."""
-        self._check(response, place, number)
+        self._check(response, index, number)
         if not self._wire.last:
-            self._script.verified[place] = response
-            self._script.most[place] = min(len(response) + 1, MORE_BYTES)  # a small buffer: 0.4 us less than READ_BYTES
+            self._script.verified[index] = response
+            self._script.most[index] = min(len(response) + 1, MORE_BYTES)  # a small buffer: 0.4 us less than READ_BYTES
 
 
-def check(script: Script, wire: Any, response: Any, place: int, number: int) -> None:
+def check(script: Script, wire: Any, response: Any, index: int, number: int) -> None:
     """Compare a response's payload with the expected one."""
     try:
-        body: Any = wire.body(response, script.payloads[place])
+        body: Any = wire.body(response, script.payloads[index])
     except TransportError as reason:
         raise WrongReplyError(str(reason), reason.kind) from reason
     if script.decode is not None:
@@ -270,8 +270,8 @@ def check(script: Script, wire: Any, response: Any, place: int, number: int) -> 
             body = script.decode(body)
         except Exception as reason:  # codecs raise what they like
             raise codecs.failed(reason) from reason
-    if script.expected[place] != body:
-        raise timed_loops.wrong_answer(script.expected[place], body, number)
+    if script.expected[index] != body:
+        raise timed_loops.wrong_answer(script.expected[index], body, number)
 
 
 def broken(had: int, reason: OSError | None = None) -> TransportError:

@@ -34,8 +34,8 @@ class Framed:
         """Whether the server ends the connection after the response that came last."""
         return self._wire.last
 
-    def begin(self, place: int, request: bytes) -> bytes:
-        self._verified = self._script.verified[place]
+    def begin(self, index: int, request: bytes) -> bytes:
+        self._verified = self._script.verified[index]
         self._buffer.clear()
         return request
 
@@ -51,7 +51,7 @@ class Framed:
             raise TransportError(f"{len(self._buffer) - size} bytes came after a response, without a request")
         return bytes(self._buffer)
 
-    def known(self, place: int) -> None:
+    def known(self, index: int) -> None:
         """Do nothing: the script's responses are those that are recognized."""
 
 
@@ -142,7 +142,7 @@ class WireConversation(Connection):
         if self.failures.kinds and clock() >= until_ns:
             return
         try:
-            for number, (place, request) in turns:
+            for number, (index, request) in turns:
                 if idle is not None:
                     yield from self._rest(idle)
                 self.sent_ns = began_ns = clock()
@@ -152,12 +152,12 @@ class WireConversation(Connection):
                 if self._tls is not None and not self._tls.is_ready:
                     yield from self._shake()
                 try:
-                    t_send, t_recv = yield from self._call(place, request, number)
+                    t_send, t_recv = yield from self._call(index, request, number)
                 except UnprocessedError:  # sent once more; its time goes on
                     t_send = self.sent_ns
                     self._open_again()
                     yield from self._shake()
-                    _, t_recv = yield from self._call(place, request, number)
+                    _, t_recv = yield from self._call(index, request, number)
                 sent[number] = t_send
                 received[number] = t_recv
                 if self.began is not None:
@@ -170,14 +170,14 @@ class WireConversation(Connection):
         finally:
             self.calls = number + 1
 
-    def _call(self, place: int, request: bytes, number: int) -> Generator[None, int | None, tuple[int, int]]:
+    def _call(self, index: int, request: bytes, number: int) -> Generator[None, int | None, tuple[int, int]]:
         """Make one call; return when it was sent, and when its response had come, which is then verified."""
         dialog, tls, clock = self._dialog, self._tls, time.perf_counter_ns
         self._had, response = 0, None
         if self._renewed is not None:
-            request = self._renewed(self._script.payloads[place])
+            request = self._renewed(self._script.payloads[index])
         t_send = clock()
-        content = dialog.begin(place, request)
+        content = dialog.begin(index, request)
         if dialog.outgoing:
             content = bytes(dialog.outgoing) + content
             dialog.outgoing = bytearray()
@@ -186,7 +186,7 @@ class WireConversation(Connection):
         try:
             gone = os.write(self.fd, content)
         except OSError as reason:
-            t_send, gone, content = yield from self._begin_again(place, request, reason, t_send, content)
+            t_send, gone, content = yield from self._begin_again(index, request, reason, t_send, content)
             dialog = self._dialog
         if gone < len(content):
             response = yield from self._push_on(content, gone)
@@ -197,13 +197,13 @@ class WireConversation(Connection):
                 self._event = yield
                 response = self._receive()
         t_recv = clock()
-        if response is not True and response != self._script.verified[place]:
-            self._check(response, place, number)
+        if response is not True and response != self._script.verified[index]:
+            self._check(response, index, number)
             if self._renewed is not None:
                 return t_send, t_recv
-            dialog.known(place)
+            dialog.known(index)
             if type(response) is bytes and not dialog.last:
-                self._script.verified[place] = response
+                self._script.verified[index] = response
         return t_send, t_recv
 
     def _failed(self, reason: OSError) -> TransportError:
@@ -247,7 +247,7 @@ class WireConversation(Connection):
         return None if gone == len(content) else (yield from self._push_on(content, gone))
 
     def _begin_again(
-        self, place: int, request: bytes, reason: OSError, t_send: int, content: bytes
+        self, index: int, request: bytes, reason: OSError, t_send: int, content: bytes
     ) -> Generator[None, int | None, tuple[int, int, bytes]]:
         """Return the send time of a request whose first send failed, its bytes sent, and all of its bytes.
 
@@ -260,7 +260,7 @@ class WireConversation(Connection):
         self._open_again()
         yield from self._shake()
         t_send = time.perf_counter_ns()
-        content = self._dialog.begin(place, request)
+        content = self._dialog.begin(index, request)
         if self._tls is not None:
             content = self._tls.encrypt(content)
         return t_send, send(self.fd, content, self._failed), content

@@ -52,8 +52,8 @@ class InOrder:
         self._rest = bytearray()
         self._under_way: deque[tuple[int, int]] = deque()  # numbers of calls and places of their payloads
 
-    def begin(self, place: int, request: bytes, number: int) -> bytes:
-        self._under_way.append((number, place))
+    def begin(self, index: int, request: bytes, number: int) -> bytes:
+        self._under_way.append((number, index))
         return request
 
     def receive_all(self, data: bytes) -> list[tuple[int, Any, Any]]:
@@ -62,8 +62,8 @@ class InOrder:
         buffer, at, verified, under_way = self._rest, 0, self._script.verified, self._under_way
         buffer += data
         while under_way and at < len(buffer):
-            number, place = under_way[0]
-            verified_response = verified[place]
+            number, index = under_way[0]
+            verified_response = verified[index]
             if verified_response is not None and buffer.startswith(verified_response, at):
                 response: Any = True
                 at += len(verified_response)
@@ -81,9 +81,9 @@ class InOrder:
             raise TransportError(f"{len(buffer)} bytes came after a response, without a request")
         return answered
 
-    def recognize(self, place: int, response: bytes) -> None:
+    def recognize(self, index: int, response: bytes) -> None:
         """Recognize a response, found right by the caller, when it comes again to this payload."""
-        self._script.verified[place] = response
+        self._script.verified[index] = response
 
 
 class Connection:
@@ -234,9 +234,9 @@ class WireOutstanding:
         active: dict[int, Connection] = {}
         for idle in self._connections:
             self._begin(idle, active, until_ns)
-        poll, most = self._poller.poll, max(1, len(self._connections))
+        poll, max_events = self._poller.poll, max(1, len(self._connections))
         while active:
-            for fd, event in poll(None, most):
+            for fd, event in poll(None, max_events):
                 if (connection := active.get(fd)) is None:
                     for late in self._late(active) if fd == self._timer.fd else ():
                         self._renew(late, self._timer.late(), active, until_ns)

@@ -20,9 +20,9 @@ WHOLE = ("session", "reconnect")  # loads of whole client processes, or of whole
 LEAST_ACHIEVED = 0.99  # share of an open load's requests that have to leave, or it was not that load
 
 
-def number(usual: int, most: int, least: int = 1) -> Any:
+def number(usual: int, maximum: int, least: int = 1) -> Any:
     """Return a field that holds a whole number between two limits, which all who read a case check it by."""
-    return field(default=usual, metadata={"least": least, "most": most})
+    return field(default=usual, metadata={"least": least, "most": maximum})
 
 
 @dataclass(frozen=True)
@@ -128,5 +128,7 @@ class Case:
 
 
 _PROPERTIES = {"is_short", "is_paced", "generator", "tls", "stream_s", "under_way", "processes"}
-LIMITS = {of.name: (of.metadata["least"], of.metadata["most"]) for of in fields(Case) if of.metadata}
+LIMITS = {
+    factor.name: (factor.metadata["least"], factor.metadata["most"]) for factor in fields(Case) if factor.metadata
+}
 _FACTORS = {factor.name for factor in fields(Case)} | _PROPERTIES

@@ -46,8 +46,8 @@ def text(name: str) -> str:
 
 def missing(name: str, folder: str = "") -> UsageError:
     """Return the error for credentials that are not there."""
-    where = f"{folder} has no file {name}" if folder else f"an encrypted connection needs {name}"
-    return UsageError(f"{where}: make a folder with {BENCH} certificates FOLDER HOST, and name it in {FOLDER}")
+    problem = f"{folder} has no file {name}" if folder else f"an encrypted connection needs {name}"
+    return UsageError(f"{problem}: make a folder with {BENCH} certificates FOLDER HOST, and name it in {FOLDER}")
 
 
 def public(texts: Mapping[str, str]) -> dict[str, str]:

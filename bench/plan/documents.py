@@ -36,16 +36,16 @@ def open_regular(file: "Path", flags: int = os.O_RDONLY) -> int:
     return descriptor
 
 
-def read(file: "Path", most: int = MOST_BYTES) -> bytes:
+def read(file: "Path", max_bytes: int = MOST_BYTES) -> bytes:
     """Return the bytes of a regular file, or of one that a link leads to.
 
     OSError says why it cannot be read: it is larger than ``most``, or a folder, a pipe or a device, where reading
     might wait or never end.
     """
     with os.fdopen(open_regular(file), "rb") as content:
-        data = content.read(most + 1)
-    if len(data) > most:
-        raise OSError(errno.EFBIG, f"it is larger than {most:,} B")
+        data = content.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} B")
     return data
 
 
@@ -63,12 +63,12 @@ def from_json(text: bytes | str) -> Any:
 
 
 def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the name {quoted(twice)} occurs twice in one object")
-    return found
+    return mapping
 
 
 def _refused(text: str) -> Any:

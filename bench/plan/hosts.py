@@ -81,11 +81,11 @@ def address_of(scheduler: str) -> tuple[str, str, int]:
     return protocol, host, PORT if port is None else port
 
 
-def _roles(given: object, what: str) -> dict[str, Any]:
+def _roles(mapping: object, what: str) -> dict[str, Any]:
     """Return the roles of a mapping, as ``Case.hosts`` holds them; UsageError says what is wrong with them."""
-    typed = given
-    if isinstance(given, Mapping):
-        typed = {role: _named(role, value) for role, value in given.items() if value is not None}
+    typed = mapping
+    if isinstance(mapping, Mapping):
+        typed = {role: _named(role, value) for role, value in mapping.items() if value is not None}
     try:
         roles: dict[str, Any] = msgspec.to_builtins(msgspec.convert(typed, Roles))
     except msgspec.ValidationError as reason:

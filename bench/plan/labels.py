@@ -13,7 +13,7 @@ def labels(cases: tuple[Case, ...]) -> list[str]:
     peers = [case for case in cases if case.system != "loopback"]
     paced = {peer.load for peer in peers} != {"open"}
     texts = [_label(case, [peer for peer in peers if peer.load == case.load], paced) for case in cases]
-    return [label + _again(texts[:place].count(label)) for place, label in enumerate(texts)]
+    return [label + _again(texts[:index].count(label)) for index, label in enumerate(texts)]
 
 
 def _again(times: int) -> str:

@@ -17,34 +17,34 @@ def hosts(rate_mbit: int = 0) -> dict[str, Any]:
     return {KEY: {RATE: rate_mbit}}
 
 
-def is_asked(given: Mapping[str, Any]) -> bool:
+def is_asked(asked_hosts: Mapping[str, Any]) -> bool:
     """Return whether ``Case.hosts`` asks for namespaces."""
-    return KEY in given
+    return KEY in asked_hosts
 
 
-def checked(given: Mapping[str, Any], transport: str) -> dict[str, Any]:
+def checked(asked_hosts: Mapping[str, Any], transport: str) -> dict[str, Any]:
     """Return ``Case.hosts`` with its link's rate; UsageError for what no link can be."""
-    if others := [name for name in given if name != KEY]:
+    if others := [name for name in asked_hosts if name != KEY]:
         raise UsageError(f"namespaces are on this machine, so {others[0]} cannot be given with them: leave one out")
     if transport != "tcp":
         raise UsageError(f"a server in another network namespace is reached over tcp, not {transport}: give tcp")
-    link = parameters.mapping(given[KEY], KEY)
+    link = parameters.mapping(asked_hosts[KEY], KEY)
     if strange := [name for name in link if name != RATE]:
         raise unknown(f"property of {KEY}", strange[0], (RATE,))
     rate = link.get(RATE, 0)
     return hosts(parameters.count(rate, RATE, MOST_MBIT) if rate else 0)
 
 
-def rate_mbit(given: Mapping[str, Any]) -> int:
+def rate_mbit(asked_hosts: Mapping[str, Any]) -> int:
     """Return the bandwidth of the link in Mbit/s, 0 without a limit."""
-    return int(given[KEY][RATE])
+    return int(asked_hosts[KEY][RATE])
 
 
-def described(given: Mapping[str, Any]) -> str:
+def described(asked_hosts: Mapping[str, Any]) -> str:
     """Return the link in words: "veth", "veth 100 Mbit/s"; "" without namespaces."""
-    if not is_asked(given):
+    if not is_asked(asked_hosts):
         return ""
-    return f"veth {bandwidth(rate)}" if (rate := rate_mbit(given)) else "veth"
+    return f"veth {bandwidth(rate)}" if (rate := rate_mbit(asked_hosts)) else "veth"
 
 
 def bandwidth(mbit: float) -> str:

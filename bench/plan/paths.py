@@ -31,8 +31,8 @@ def home() -> Path:
 
 def workplace() -> Path:
     """Return the folder to write into: the laboratory's; the current one if that is the wheel's."""
-    found = home()
-    return Path.cwd() if found == INSTALLED else found
+    top = home()
+    return Path.cwd() if top == INSTALLED else top
 
 
 def make_absolute() -> None:
@@ -67,8 +67,8 @@ def environments() -> Path:
     """
     if chosen := os.environ.get("ROUNDTRIP_ENVIRONMENTS"):
         return Path(chosen)
-    if (found := home()) != INSTALLED:
-        return found / ".environments"
+    if (top := home()) != INSTALLED:
+        return top / ".environments"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "roundtrip" / "environments"
 
 

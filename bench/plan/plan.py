@@ -94,7 +94,7 @@ class Plan:
     @property
     def windows_apart(self) -> list[int]:
         """The places of the cases that measure such a window in a plan whose other cases take turns."""
-        return [place for place in self.apart if self.slice_s and not self.cases[place].is_short]
+        return [index for index in self.apart if self.slice_s and not self.cases[index].is_short]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as JSON holds it."""

@@ -158,8 +158,8 @@ def _of_archive(data: bytes) -> tuple[list[Recorded], int]:
 
 
 def _recorded(entry: _Entry, at_s: float) -> Recorded:
-    asked, where = entry.request, urlsplit(entry.request.url)
-    target = (where.path or "/") + (f"?{where.query}" if where.query else "")
+    asked, url = entry.request, urlsplit(entry.request.url)
+    target = (url.path or "/") + (f"?{url.query}" if url.query else "")
     headers = _joined((field.name, field.value) for field in asked.headers)
     body = _posted(asked.post_data, target) if asked.post_data else b""
     return Recorded(at_s, asked.method, target, headers, body, entry.response.status)

@@ -35,10 +35,10 @@ class RetryPolicy:
             raise ValueError("backoff_ms, budget and burst must not be negative")
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
+    def of(cls, values: Mapping[str, Any]) -> Self:
         """Return the policy that a specification holds; ValueError for what is not one."""
         try:
-            return cls(**given)
+            return cls(**values)
         except TypeError as reason:
             raise ValueError(str(reason)) from reason
 

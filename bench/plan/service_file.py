@@ -223,16 +223,16 @@ class Service(Struct, frozen=True, dict=True):
     @property
     def target(self) -> str:
         """The address of one that runs already."""
-        where = self.connects_to
+        address = self.connects_to
         if self.transport == "ipc":
-            return f"ipc://{where.path}"
-        return str(Address("tcp", str(where.hostname), where.port or (443 if self.is_encrypted else 80), ""))
+            return f"ipc://{address.path}"
+        return str(Address("tcp", str(address.hostname), address.port or (443 if self.is_encrypted else 80), ""))
 
     @property
     def connects_to(self) -> SplitResult:
         """Where connections go, whose port is 1 if it is a free one."""
-        place = f"//{self.says.connect_to}" if self.says.connect_to else self.says.address
-        return urlsplit(place.replace("{port}", "1"))
+        authority = f"//{self.says.connect_to}" if self.says.connect_to else self.says.address
+        return urlsplit(authority.replace("{port}", "1"))
 
     @property
     def transport(self) -> str:
@@ -249,10 +249,10 @@ class Service(Struct, frozen=True, dict=True):
         """The name that its certificate has to hold, and that requests are sent to."""
         return urlsplit(self.says.address.replace("{port}", "1")).hostname or "localhost"
 
-    def called(self, where: Address) -> str:
+    def called(self, address: Address) -> str:
         """Return the host of ``address``, with its port, as requests name them to a service that listens there."""
-        named = urlsplit(self.says.address.replace("{port}", str(where.port))).netloc
-        return "localhost" if where.transport == "ipc" else named.rpartition("@")[2]
+        named = urlsplit(self.says.address.replace("{port}", str(address.port))).netloc
+        return "localhost" if address.transport == "ipc" else named.rpartition("@")[2]
 
     def interface(self, proto: str) -> tuple[str, ...]:
         """Return the path of a .proto file, then the folders that it imports from; nothing where it is not there."""
@@ -414,21 +414,21 @@ def too_late(service: Service, request: Prepared) -> TransportError:
     return TransportError(f"{request.name} had no whole answer within {service.says.timeout_s:g} s", "timeout")
 
 
-def differs(wanted: Any, value: Any, where: str) -> str:
+def differs(wanted: Any, value: Any, path: str) -> str:
     """Return where a JSON value differs from the wanted one; members that are not wanted may be there."""
     if isinstance(wanted, dict) and isinstance(value, dict):
         faults = (
-            differs(part, value[name], f"{where}.{name}") if name in value else f"{where}.{name} is missing"
+            differs(part, value[name], f"{path}.{name}") if name in value else f"{path}.{name} is missing"
             for name, part in wanted.items()
         )
         return next(filter(None, faults), "")
     if isinstance(wanted, list) and isinstance(value, list) and len(wanted) == len(value):
         pairs = enumerate(zip(wanted, value, strict=True))
-        return next(filter(None, (differs(*pair, f"{where}[{place}]") for place, pair in pairs)), "")
+        return next(filter(None, (differs(*pair, f"{path}[{index}]") for index, pair in pairs)), "")
     if wanted == value:
         return ""
-    found, right = (redacted(json.dumps(each))[:60] for each in (value, wanted))
-    return f"{where} is {found}, not {right}"
+    got, right = (redacted(json.dumps(each))[:60] for each in (value, wanted))
+    return f"{path} is {got}, not {right}"
 
 
 def read(file: str) -> Service:
@@ -454,14 +454,14 @@ def _read(file: str, changed_ns: int) -> Service:
 
 def sources_of(service: Service) -> list[str]:
     """Return the paths of its sources; SystemFileError for a pattern that no file has."""
-    found: dict[str, None] = {}
+    sources: dict[str, None] = {}
     for pattern in service.says.sources:
         paths = sorted(glob.glob(os.path.join(glob.escape(service.folder), pattern), recursive=True))  # noqa: PTH118, PTH207
         files = [os.path.normpath(path) for path in paths if os.path.isfile(path)]  # noqa: PTH113
         if not files:
             raise SystemFileError(f"{service.file}: there is no {pattern} beside it: correct sources")
-        found |= dict.fromkeys(files)
-    return list(found)
+        sources |= dict.fromkeys(files)
+    return list(sources)
 
 
 def sources_hash(service: Service) -> str:
@@ -543,7 +543,9 @@ def _check_order(service: Service, file: str, saved: set[str]) -> None:
     in_turn = service.says.in_turn
     if not service.mix and service.once:
         raise SystemFileError(f"{file}: all requests are made once: leave once out of those that are measured")
-    if unused := next((one.name for one in service.says.requests if one.weight != 1 and (one.once or in_turn)), ""):
+    if unused := next(
+        (weighted.name for weighted in service.says.requests if weighted.weight != 1 and (weighted.once or in_turn)), ""
+    ):
         raise SystemFileError(f"{file}: the weight of {unused} has no effect with once or in_turn: leave it out")
     known, left = set[str](), [*service.once, *service.mix]
     while left:
@@ -588,22 +590,24 @@ def _check_address(service: Service, file: str) -> None:
     """Refuse an address that is none, that does not fit to ``start``, or that of another machine without consent."""
     says = service.says
     try:
-        where = urlsplit(says.address.replace("{port}", "1").replace("{socket}", "/socket"))
-        is_tcp = where.scheme in ("http", "https") and bool(where.hostname) and where.port != 0
+        url = urlsplit(says.address.replace("{port}", "1").replace("{socket}", "/socket"))
+        is_tcp = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
     except ValueError:
         is_tcp = False
-    is_socket = not is_tcp and where.scheme == "unix" and not where.netloc and len(where.path) > 1
+    is_socket = not is_tcp and url.scheme == "unix" and not url.netloc and len(url.path) > 1
     if not (is_tcp or is_socket):
         wanted = "http://HOST:PORT, https://HOST:PORT or unix:///PATH"
         raise SystemFileError(f"{file}: address must be {wanted}, not {says.address!r}: correct the file")
     if says.connect_to and (is_socket or not PLACE.fullmatch(says.connect_to)):
         wanted = "HOST:PORT, for an address that begins with http"
         raise SystemFileError(f"{file}: connect_to must be {wanted}, not {says.connect_to!r}: correct the file")
-    place, what = ("{socket}", "path of a socket") if is_socket else ("{port}", "port")
+    placeholder, what = ("{socket}", "path of a socket") if is_socket else ("{port}", "port")
     key, reached = ("connect_to", says.connect_to) if says.connect_to else ("address", says.address)
-    if says.start and place not in reached:
-        raise SystemFileError(f"{file}: a service that is started listens at a new {what}: write {place} in {key}")
-    if not says.start and place in says.address + reached:
+    if says.start and placeholder not in reached:
+        raise SystemFileError(
+            f"{file}: a service that is started listens at a new {what}: write {placeholder} in {key}"
+        )
+    if not says.start and placeholder in says.address + reached:
         raise SystemFileError(f"{file}: write start, the words that start it, or the {what} it listens at in {key}")
     host = str(service.connects_to.hostname)
     if is_tcp and not is_here(host) and os.environ.get(MAY_LOAD) != host:
@@ -674,15 +678,15 @@ def _again(service: Service, recorded: recording.Recorded) -> Prepared:
     def value_of(name: str) -> Any:
         return _variable(name[4:]) if name.startswith("env:") else f"{{{name}}}"
 
-    given = http_parts.merged(recorded.headers, service.says.headers)
-    headers = _headers(given, value_of)
+    templates = http_parts.merged(recorded.headers, service.says.headers)
+    headers = _headers(templates, value_of)
     expect = Expect(recorded.status)
     return Prepared(recorded.name, recorded.method, values.quoted(recorded.target), headers, recorded.body, expect)
 
 
-def _headers(given: dict[str, str], value_of: values.Values) -> dict[str, str]:
+def _headers(templates: dict[str, str], value_of: values.Values) -> dict[str, str]:
     """Return headers with their names and values filled in; SystemFileError for one that is none (RFC 9110, 5.5)."""
-    headers = {values.text(name, value_of): values.text(text, value_of) for name, text in given.items()}
+    headers = {values.text(name, value_of): values.text(text, value_of) for name, text in templates.items()}
     for name, text in headers.items():
         if set("\r\n\0") & set(name + text):
             raise SystemFileError(f"the header {name!r} would have more than one line: correct its value")

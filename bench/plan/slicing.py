@@ -31,10 +31,10 @@ def turns(cases: int, rounds: int, block: int, seed: int) -> list[Turn]:
     """
     chance, order = Random(f"{seed} {block}"), list(range(cases))
     first = chance.sample(order, cases)
-    made = [Turn(WARM_UP, place) for place in (*first, *first[::-1])]
+    made = [Turn(WARM_UP, index) for index in (*first, *first[::-1])]
     for number in range(1, rounds + 1):
         order = order[::-1] if number % 2 == 0 else chance.sample(order, cases)
-        made += [Turn(number, place) for place in order]
+        made += [Turn(number, index) for index in order]
     number, is_another = divmod(block, blocks_per_stretch(cases))
     return made if is_another else made + [Turn(None, number % cases)] * STRETCH
 
@@ -62,15 +62,15 @@ def groups(cases: Sequence[Case], alike: Sequence[str] = ALIKE, apart: Container
     of raw sockets if they are there, is in each of its groups: the others are compared with it. Cases of one system
     stay together, where they fit. apart: the places of cases that take no turns although they could.
     """
-    together = [place for place, case in enumerate(cases) if can_take_turns(case) and place not in apart]
+    together = [index for index, case in enumerate(cases) if can_take_turns(case) and index not in apart]
     if len(together) <= MOST:
         return [together] if len(together) > 1 else []
     families: dict[object, list[int]] = {}
-    for place in together:
-        families.setdefault(tuple(cases[place].factor(name) for name in alike), []).append(place)
+    for index in together:
+        families.setdefault(tuple(cases[index].factor(name) for name in alike), []).append(index)
     made: list[list[int]] = []
     for family in sorted(families.values(), key=len, reverse=True):
-        base, *others = sorted(family, key=lambda place: (cases[place].system != BASELINE, place))
+        base, *others = sorted(family, key=lambda index: (cases[index].system != BASELINE, index))
         for part in _divided(cases, others):
             _join(made, [base, *part])
     return [group for group in made if len(group) > 1]
@@ -79,7 +79,7 @@ def groups(cases: Sequence[Case], alike: Sequence[str] = ALIKE, apart: Container
 def _divided(cases: Sequence[Case], others: Sequence[int]) -> list[list[int]]:
     """Return the cases of a family without its first one in parts for one group each, at least one part."""
     parts: list[list[int]] = [[]]
-    for _, of_system in groupby(others, key=lambda place: cases[place].system):
+    for _, of_system in groupby(others, key=lambda index: cases[index].system):
         rest = list(of_system)
         if len(rest) + len(parts[-1]) > MOST - 1 >= len(rest):
             parts.append([])

@@ -91,10 +91,10 @@ class Draws:
     def __call__(self, name: str) -> Any:
         """Return the value of a name; KeyError for one without values."""
         if name not in self.drawn:
-            of, values = self._sources[name]
-            if of not in self._rows:
-                self._rows[of] = self._chance.randrange(len(values))
-            self.drawn[name] = values[self._rows[of]]
+            source, values = self._sources[name]
+            if source not in self._rows:
+                self._rows[source] = self._chance.randrange(len(values))
+            self.drawn[name] = values[self._rows[source]]
         return self.drawn[name]
 
 
@@ -103,21 +103,21 @@ def sources_of(values: "dict[str, list[Any] | Source | str]", folder: str) -> "d
 
     SystemFileError for values that are none.
     """
-    found: dict[str, tuple[str, Sequence[Any]]] = {}
+    sources: dict[str, tuple[str, Sequence[Any]]] = {}
     for name, source in values.items():
         if isinstance(source, list):
-            found[name] = name, source
+            sources[name] = name, source
         elif isinstance(source, Source) and source.uniform:
             low, high = source.uniform
-            found[name] = name, range(low, high + 1)
+            sources[name] = name, range(low, high + 1)
         elif file := source if isinstance(source, str) else source.numbers:
             path = os.path.join(folder, file)  # noqa: PTH118
-            found[name] = path, (_column if isinstance(source, str) else _numbers_of)(path, name)
+            sources[name] = path, (_column if isinstance(source, str) else _numbers_of)(path, name)
         else:
             continue
-        if not found[name][1]:
+        if not sources[name][1]:
             raise SystemFileError(f"values of {name} are empty: give at least one; in uniform, the lower limit first")
-    return found
+    return sources
 
 
 @functools.cache
@@ -143,8 +143,8 @@ def _column(file: str, name: str) -> list[str]:
     if names.count(name) != 1:
         has = f"{names.count(name)} columns {name}" if name in names else f"no column {name}"
         raise SystemFileError(f"{file} has {has}: the header has, separated by commas, {', '.join(names)}")
-    place = names.index(name)
-    return [row[place] for row in rows]
+    index = names.index(name)
+    return [row[index] for row in rows]
 
 
 @functools.cache
@@ -166,7 +166,7 @@ def names_in(part: Any) -> set[str]:
         return set().union(*(names_in(name) | names_in(value) for name, value in part.items()))
     if isinstance(part, list):
         return set().union(*map(names_in, part))
-    return {found[2] for found in PLACE.finditer(part) if not found[1]} if isinstance(part, str) else set()
+    return {match[2] for match in PLACE.finditer(part) if not match[1]} if isinstance(part, str) else set()
 
 
 def fill(part: Any, value_of: Values) -> Any:
@@ -185,7 +185,7 @@ def fill(part: Any, value_of: Values) -> Any:
 
 def text(template: str, value_of: Values) -> str:
     """Return a text with its names filled in; other values than texts as JSON writes them."""
-    return PLACE.sub(lambda found: f"{{{found[2]}}}" if found[1] else as_text(value_of(found[2])), template)
+    return PLACE.sub(lambda match: f"{{{match[2]}}}" if match[1] else as_text(value_of(match[2])), template)
 
 
 def as_text(value: Any) -> str:
@@ -211,9 +211,9 @@ def quoted(target: str) -> str:
 
 def member(path: str, value: Any) -> Any:
     """Return the member of a value of JSON at a path as ``$.items[0].id``; KeyError where it is not there."""
-    for name, place, quoted_name in STEP.findall(path):
+    for name, index, quoted_name in STEP.findall(path):
         try:
-            value = value[int(place) if place else name or quoted_name]
+            value = value[int(index) if index else name or quoted_name]
         except (LookupError, TypeError) as reason:
             raise KeyError(path) from reason
     return value

@@ -30,12 +30,12 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping; ValueError if a name stands in it twice."""
-        found = super().construct_mapping(node, deep)
-        if len(found) < len(node.value):
+        mapping = super().construct_mapping(node, deep)
+        if len(mapping) < len(node.value):
             names = [name.value for name, _ in node.value]
             twice = next((name for name in names if names.count(name) > 1), "of a number")
             raise ValueError(f"the name {quoted(str(twice))} occurs twice in one mapping")
-        return found
+        return mapping
 
     def construct_number(self, node: Any) -> int | float:
         """Return a finite number that a float can hold, too."""

@@ -240,13 +240,13 @@ def described(error: BaseException) -> str:
     """Return the type and the text of an error, or of each one in a group, with the last line of a system's file."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(dict.fromkeys(map(described, error.exceptions)))
-    where, trace = "", error.__traceback__
+    location, trace = "", error.__traceback__
     while trace:
         code = trace.tb_frame.f_code
         if trace.tb_frame.f_globals.get("__name__", "").startswith("bench.systems."):
-            where = f" ({code.co_filename}, line {trace.tb_lineno})"
+            location = f" ({code.co_filename}, line {trace.tb_lineno})"
         trace = trace.tb_next
-    return f"{type(error).__name__}: {error}{where}"
+    return f"{type(error).__name__}: {error}{location}"
 
 
 def run_child(work: Callable[[Channel], None]) -> NoReturn:

@@ -60,8 +60,8 @@ def is_ready(name: str) -> bool:
 def locked(name: str, package: str) -> str:
     """Return the version of a package in an environment's lock; "" if there is no such lock or package."""
     lock = _lock(name)
-    found = re.search(rf"^{re.escape(package)}==([\w.+!-]+)", lock.read_text("utf-8"), re.M) if lock.is_file() else None
-    return found[1] if found else ""
+    match = re.search(rf"^{re.escape(package)}==([\w.+!-]+)", lock.read_text("utf-8"), re.M) if lock.is_file() else None
+    return match[1] if match else ""
 
 
 def _lock(name: str) -> Path:
@@ -87,9 +87,9 @@ def exclusive(folder: Path, report: Say) -> Iterator[None]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         file = folder.with_suffix(".lock").open("w")
     except OSError as reason:
-        where = paths.shown(folder.parent)
+        shown = paths.shown(folder.parent)
         raise NotInstalledError(
-            f"cannot write {where}: {reason.strerror}; name another folder in ROUNDTRIP_ENVIRONMENTS"
+            f"cannot write {shown}: {reason.strerror}; name another folder in ROUNDTRIP_ENVIRONMENTS"
         ) from reason
     with file:
         try:

@@ -62,8 +62,8 @@ def _settings() -> dict[str, str]:
 
     By default uv trusts only those that it brings along, and fails behind a proxy with a certificate of its own.
     """
-    where = ssl.get_default_verify_paths()
-    has_certificates = where.cafile or (where.capath and any(Path(where.capath).iterdir()))
+    paths = ssl.get_default_verify_paths()
+    has_certificates = paths.cafile or (paths.capath and any(Path(paths.capath).iterdir()))
     return ({"UV_SYSTEM_CERTS": "1"} if has_certificates else {}) | dict(os.environ)
 
 

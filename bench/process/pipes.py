@@ -100,8 +100,8 @@ class Process:
 
     def communicate(self, data: bytes = b"") -> tuple[bytes, bytes]:
         """Write, end its input, and return all that it then puts out, and its errors if these are piped."""
-        said, complained = self._process.communicate(data)
-        return said or b"", complained or b""
+        output, complained = self._process.communicate(data)
+        return output or b"", complained or b""
 
     def kill(self) -> None:
         """End it by force."""

@@ -66,28 +66,28 @@ class AllCalls:
 
     def by_start(self) -> Iterator[tuple[int, Calls]]:
         """Yield each start that has any calls with a view of them."""
-        return ((start, self.calls.where(place)) for start, place in self.places.items())
+        return ((start, self.calls.where(rows)) for start, rows in self.places.items())
 
 
 def gathered(parts: Iterable[pa.Table]) -> AllCalls:
     """Return the calls of parts of a table ``samples``; each is read when the one before it has been taken over."""
-    columns, found = {name: _Column() for name in COLUMNS}, list[tuple[int, slice]]()
+    columns, slices = {name: _Column() for name in COLUMNS}, list[tuple[int, slice]]()
     for part in parts:
         starts, begin = part["start"].to_numpy(), columns["rtt_ns"].count
         edges = [0, *(np.flatnonzero(starts[1:] != starts[:-1]) + 1).tolist(), len(starts)]
-        found += [(int(starts[at]), slice(begin + at, begin + end)) for at, end in itertools.pairwise(edges) if end]
+        slices += [(int(starts[at]), slice(begin + at, begin + end)) for at, end in itertools.pairwise(edges) if end]
         for name, column in columns.items():
             column.add(part[name].to_numpy())
-    calls, in_order = Calls(*(column.taken() for column in columns.values())), sorted(found, key=lambda one: one[0])
-    if found != in_order:
-        calls = calls.where(np.concatenate([np.arange(place.start, place.stop) for _, place in in_order]))
+    calls, in_order = Calls(*(column.taken() for column in columns.values())), sorted(slices, key=lambda pair: pair[0])
+    if slices != in_order:
+        calls = calls.where(np.concatenate([np.arange(rows.start, rows.stop) for _, rows in in_order]))
     places: dict[Any, slice] = {}
     end = 0
-    for start, place in in_order:
-        begin, end = end, end + place.stop - place.start
+    for start, rows in in_order:
+        begin, end = end, end + rows.stop - rows.start
         places[start] = slice(places[start].start if start in places else begin, end)
-    for place in places.values():
-        _put_in_order(calls, place)
+    for rows in places.values():
+        _put_in_order(calls, rows)
     return AllCalls(calls, places)
 
 
@@ -123,14 +123,14 @@ class _Column:
         return self._values
 
 
-def _put_in_order(calls: Calls, place: slice) -> None:
+def _put_in_order(calls: Calls, rows: slice) -> None:
     """Sort the calls of one start by the time of sending, where they are of several callers."""
-    sent = calls.t_send_ns[place]
+    sent = calls.t_send_ns[rows]
     if (sent[1:] < sent[:-1]).any():
         order = np.argsort(sent, kind="stable")
         for column in (getattr(calls, name) for name in COLUMNS):
             if not is_constant(column):
-                column[place] = column[place][order]
+                column[rows] = column[rows][order]
 
 
 def compact(values: Array) -> Array:
@@ -160,5 +160,5 @@ def joined(arrays: Sequence[Array]) -> Array:
     return np.concatenate(filled)
 
 
-def _same(one: Any, other: Any) -> bool:
-    return bool(one == other or (one != one and other != other))
+def _same(first: Any, other: Any) -> bool:
+    return bool(first == other or (first != first and other != other))

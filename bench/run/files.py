@@ -29,8 +29,8 @@ def make_folder(folder: Path, variable: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as reason:
-        where = paths.shown(folder)
-        raise DataError(f"cannot make {where}: {reason.strerror}; name another folder in {variable}") from reason
+        shown = paths.shown(folder)
+        raise DataError(f"cannot make {shown}: {reason.strerror}; name another folder in {variable}") from reason
 
 
 @contextmanager
@@ -78,10 +78,10 @@ def table_bytes(table: pa.Table) -> bytes:
     return bytes(buffer.getvalue())
 
 
-def read_bytes(file: Path, most: int = -1) -> bytes:
+def read_bytes(file: Path, max_bytes: int = -1) -> bytes:
     """Return a regular file's bytes, at most so many; OSError for a link, a folder, a pipe or a device."""
     with os.fdopen(descriptor_of(file), "rb") as content:
-        return content.read(most)
+        return content.read(max_bytes)
 
 
 def descriptor_of(file: Path, flags: int = os.O_RDONLY) -> int:

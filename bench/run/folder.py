@@ -92,9 +92,9 @@ class Folder:
 
     def files(self, table: str) -> list[Path]:
         """Return a table's files in order: those named after a start, or the only one of a kept run."""
-        found = sorted((self.path / table).glob("*.parquet"))
-        kept = [file for file in found if file.stem == KEPT]
-        return kept or [file for file in found if _STEM.fullmatch(file.stem)]
+        files = sorted((self.path / table).glob("*.parquet"))
+        kept = [file for file in files if file.stem == KEPT]
+        return kept or [file for file in files if _STEM.fullmatch(file.stem)]
 
     def files_of(self, table: str, starts: set[int]) -> list[Path]:
         """Return those of a table's files that hold rows of these starts; of a kept run the only one."""

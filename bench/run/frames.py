@@ -30,8 +30,8 @@ from bench.stats.intervals import CONFIDENCE
 Columns = dict[str, Any]  # arrays of one length by name, that of the hosts' names a categorical one
 ALL, NO_START = slice(None), -1
 ORDER = ("start", *OF_CALLS, "case", "warm", "slice", "opens", "large", "host")  # of the columns of ``Run.samples``
-Given = ParamSpec("Given")
-Found = TypeVar("Found")
+Inputs = ParamSpec("Inputs")
+Answer = TypeVar("Answer")
 
 
 class Run(Tables):
@@ -138,10 +138,10 @@ class Run(Tables):
 
     def _chosen(self, start: int, flags: Sequence[Array]) -> "slice | Array":
         """Return which calls of a start have all flags: a slice where they are its last ones, as after a warm-up."""
-        place = self.calls.place_of(start)
-        if not flags or place.start is None:
+        part = self.calls.place_of(start)
+        if not flags or part.start is None:
             return ALL
-        chosen = functools.reduce(np.logical_and, [flag[place] for flag in flags])
+        chosen = functools.reduce(np.logical_and, [flag[part] for flag in flags])
         first = int(chosen.argmax())
         return slice(first, None) if chosen[first:].all() else chosen
 
@@ -165,8 +165,8 @@ class Run(Tables):
 
     def _columns(self, start: int, chosen: "slice | Array" = ALL) -> Columns:
         """Return the columns of ``samples`` of some calls of a start."""
-        place = self.calls.place_of(start)
-        columns = {name: values[place][chosen] for name, values in self._columns_of_all().items()}
+        part = self.calls.place_of(start)
+        columns = {name: values[part][chosen] for name, values in self._columns_of_all().items()}
         count = len(columns["rtt_ns"])
         columns["start"] = constant(np.int32(start), count)
         columns["case"] = constant(np.int32(self.ledger["case"].get(start, NO_START)), count)
@@ -244,8 +244,8 @@ class Run(Tables):
         """
         if not len(self.stored_slices) or name not in self.slices or not {base, other} <= set(self.slices["case"]):
             return None
-        found = slices.contrasts(_logarithms(self, name), base, other)
-        return found if len(found) else None
+        contrasts = slices.contrasts(_logarithms(self, name), base, other)
+        return contrasts if len(contrasts) else None
 
     @cached_property
     def merged(self) -> dict[int, merging.Merged]:
@@ -264,8 +264,8 @@ class Run(Tables):
         is_headline = np.ones(self.calls.calls.size, bool)
         for case, merged in self.merged.items():
             for start in self.ledger_of(case).index if merged.host else ():
-                place = self.calls.place_of(start)
-                is_headline[place] = self._hosts_of_calls[place] == merged.host
+                part = self.calls.place_of(start)
+                is_headline[part] = self._hosts_of_calls[part] == merged.host
         return is_headline
 
     @cached_property
@@ -279,8 +279,8 @@ class Run(Tables):
         is_alike = self.is_warm & ~self._large
         for start, case in self.ledger["case"].items():
             if self.case(case).calls_per_connection != 1:
-                place = self.calls.place_of(start)
-                is_alike[place] &= ~self._opens[place]
+                part = self.calls.place_of(start)
+                is_alike[part] &= ~self._opens[part]
         return is_alike
 
     def _described(self) -> list[Array]:
@@ -308,8 +308,8 @@ class Run(Tables):
         """
         flags = self._flags(warm=True, headline=True)
         for start in map(number_of, self.ledger_of(case).index):
-            calls, place = self.calls.of(start), self.calls.place_of(start)
-            idle = functools.reduce(np.logical_and, [flag[place] for flag in flags], ~start_values.was_waiting(calls))
+            calls, part = self.calls.of(start), self.calls.place_of(start)
+            idle = functools.reduce(np.logical_and, [flag[part] for flag in flags], ~start_values.was_waiting(calls))
             if idle.any():
                 yield start, calls.where(idle)
 
@@ -376,7 +376,9 @@ class Run(Tables):
         frame = self.stored_ledger.copy()
         frame["metered_ns"] = frame["metered_ns"].fillna(1e9 * frame["window_s"])  # of an older version
         cases = frame["case"].map(self.case)
-        cuts_ns = {start: int(self.calls.of(start).t_send_ns[of.cut]) for start, of in self.settlings.items()}
+        cuts_ns = {
+            start: int(self.calls.of(start).t_send_ns[settling.cut]) for start, settling in self.settlings.items()
+        }
         frame["warm_up_ns"] = start_values.warm_up_ns(frame, cases, cuts_ns, self.settlings)
         rounds = self.stored_slices[self.stored_slices["round"] > slicing.WARM_UP]
         begun = rounds.groupby("start")["begin_ns"].min()
@@ -394,9 +396,9 @@ class Run(Tables):
         Spinning until a request is due is not in it, as in ``start_values.add_use_of_cpus``.
         """
         cpus = hosts["host"].map(lambda name: int(self.machine_of(name)["cpus_allowed"])).astype(float)
-        most = cpus.where(hosts["clients"] == 0, np.minimum(cpus, hosts["clients"]))
+        busy = cpus.where(hosts["clients"] == 0, np.minimum(cpus, hosts["clients"]))
         busy_ns = hosts["cpu_ns"] - hosts["pacing_cpu_ns"].fillna(0)
-        return busy_ns / 1e9 / hosts["start"].map(windows_s) / most
+        return busy_ns / 1e9 / hosts["start"].map(windows_s) / busy
 
     @cached_property
     def settlings(self) -> dict[int, steady_state.Settling]:
@@ -510,21 +512,21 @@ def _behind_each_other(parts: Sequence[Columns], whole: Columns) -> pd.DataFrame
     return pd.DataFrame({name: pd.Series(values, copy=False) for name, values in columns.items()}, copy=False)
 
 
-def once(of_run: Callable[Concatenate[Run, Given], Found]) -> Callable[Concatenate[Run, Given], Found]:
+def once(compute: Callable[Concatenate[Run, Inputs], Answer]) -> Callable[Concatenate[Run, Inputs], Answer]:
     """Let a function of a run, and of values that can be hashed, work out each answer once: a run never changes.
 
     What it returns is shared by all who ask: nobody changes it.
     """
-    by_run: WeakKeyDictionary[Run, dict[Any, Found]] = WeakKeyDictionary()
+    by_run: WeakKeyDictionary[Run, dict[Any, Answer]] = WeakKeyDictionary()
 
-    @functools.wraps(of_run)
-    def asked(run: Run, /, *given: Given.args, **named: Given.kwargs) -> Found:
-        answers, key = by_run.setdefault(run, {}), (given, tuple(named.items()))
+    @functools.wraps(compute)
+    def answered(run: Run, /, *inputs: Inputs.args, **named: Inputs.kwargs) -> Answer:
+        answers, key = by_run.setdefault(run, {}), (inputs, tuple(named.items()))
         if key not in answers:
-            answers[key] = of_run(run, *given, **named)
+            answers[key] = compute(run, *inputs, **named)
         return answers[key]
 
-    return asked
+    return answered
 
 
 @once
@@ -539,7 +541,9 @@ def shared(path: Path) -> Run:
     What was read and worked out of it is then read and worked out once.
     """
     files = sorted((str(file), file.stat()) for file in path.absolute().rglob("*") if file.is_file())
-    return _read(path.absolute(), tuple((name, of.st_ino, of.st_mtime_ns, of.st_size) for name, of in files))
+    return _read(
+        path.absolute(), tuple((name, status.st_ino, status.st_mtime_ns, status.st_size) for name, status in files)
+    )
 
 
 @functools.lru_cache(32)  # more than there are reference runs

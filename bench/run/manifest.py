@@ -33,7 +33,7 @@ def problem(manifest: Any) -> str:
         if _is_deeper(manifest, DEEPEST):
             return "it is nested too deeply"
         plan: Any = msgspec.convert(manifest, _Manifest).plan
-        if any(place >= len(plan.cases) for group in plan.groups or () for place in group):
+        if any(index >= len(plan.cases) for group in plan.groups or () for index in group):
             return "a group of cases that take turns has a case that the plan has not - at plan.groups"
     except msgspec.ValidationError as reason:
         return in_words(reason)

@@ -67,13 +67,13 @@ def of_starts(run: Tables, starts: pd.DataFrame) -> Requests:
 
 
 def _requests(ledger: pd.DataFrame, reports: pd.DataFrame) -> Requests:
-    of = ledger.reindex(columns=["calls", "streams", "errors", "scheduled"])
+    counts = ledger.reindex(columns=["calls", "streams", "errors", "scheduled"])
     failed = Counter[str]()
     for name, count in zip(reports["name"], reports["value"], strict=True):
         failed[harmless(name.removeprefix(PREFIX))] += int(count) * name.startswith(PREFIX)
-    failed["of a kind that was not recorded"] += int(of["errors"].sum()) - failed.total()
-    scheduled = None if of["scheduled"].isna().any() else int(of["scheduled"].sum())
-    return Requests(int(of["streams"].fillna(of["calls"]).sum()), +failed, scheduled)
+    failed["of a kind that was not recorded"] += int(counts["errors"].sum()) - failed.total()
+    scheduled = None if counts["scheduled"].isna().any() else int(counts["scheduled"].sum())
+    return Requests(int(counts["streams"].fillna(counts["calls"]).sum()), +failed, scheduled)
 
 
 def sent_of_scheduled(ledger: pd.DataFrame) -> "pd.Series[float]":

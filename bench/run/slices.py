@@ -28,8 +28,8 @@ def is_warm(numbers: Array, rounds: npt.NDArray[np.float64]) -> npt.NDArray[np.b
     numbers: of the slice of each call, in order, none below 0. rounds: of each slice, NaN: none.
     """
     begins, sizes = _slices(numbers)
-    place = np.arange(len(numbers)) - np.repeat(begins, sizes)
-    return np.asarray((place >= np.repeat(_dropped(sizes), sizes)) & (rounds[numbers] > slicing.WARM_UP))
+    ranks = np.arange(len(numbers)) - np.repeat(begins, sizes)
+    return np.asarray((ranks >= np.repeat(_dropped(sizes), sizes)) & (rounds[numbers] > slicing.WARM_UP))
 
 
 def _slices(numbers: Array) -> tuple[Array, Array]:
@@ -55,8 +55,8 @@ def values(slices: pd.DataFrame, calls: AllCalls, ledger: pd.DataFrame) -> pd.Da
         for number, made, dropped in _by_slice(calls.of(start), rows)
     }
     index = pd.MultiIndex.from_arrays(np.array([*of_calls], int).reshape(-1, 2).T, names=["start", "number"])
-    found = pd.DataFrame([*of_calls.values()], index, ["p50_rtt_us", "rate_per_s"], dtype=float)
-    frame = frame.join(found, on=["start", "number"])
+    medians = pd.DataFrame([*of_calls.values()], index, ["p50_rtt_us", "rate_per_s"], dtype=float)
+    frame = frame.join(medians, on=["start", "number"])
     for role in ROLES:
         frame[f"{role}_cpu_us_per_call"] = frame[f"{role}_cpu_ns"] / frame["calls"] / 1e3
     return frame.assign(cpu_us_per_call=cpu_us_per_call(frame))

@@ -123,7 +123,7 @@ def _used_before(ledger: pd.DataFrame, load: pd.DataFrame) -> pd.DataFrame:
     """
     clock = ["start", "role", "host"]
     rows = load[(load["t_ns"] > 0) & load["role"].isin(ROLES)].sort_values("t_ns").fillna({"host": ""})
-    until_ns, window_ns = (rows["start"].map(of) for of in (ledger["warm_up_ns"], ledger["window_s"] * 1e9))
+    until_ns, window_ns = (rows["start"].map(column) for column in (ledger["warm_up_ns"], ledger["window_s"] * 1e9))
     rows = rows.assign(until_ns=until_ns, is_read=(rows["t_ns"] < window_ns) & rows["cpu_ns"].notna())
     of_clocks = rows.groupby(clock)[["until_ns", "is_read"]].max()
     readings, is_before = rows.set_index(clock)[["t_ns", "cpu_ns"]], (rows["t_ns"] <= until_ns).to_numpy()
@@ -143,7 +143,8 @@ def add_use_of_cpus(ledger: pd.DataFrame, used: pd.DataFrame, cpus_allowed: int,
     """
     ledger["cpu_from_ns"] = used["cpu_from_ns"]
     pacing_us = reports[reports["name"] == PACING].groupby("start")["value"].sum()
-    calls, of_all = (of["calls"].where(of["calls"] > 0) for of in (used, ledger))  # nothing is per call where none was
+    # Nothing is per call where none was.
+    calls, of_all = (rows["calls"].where(rows["calls"] > 0) for rows in (used, ledger))
     spun_ns = 1e3 * pacing_us.reindex(ledger.index, fill_value=0) * (calls / of_all).fillna(1)
     for role in ROLES:
         cpu_ns = used[f"{role}_cpu_ns"] - (spun_ns if role == "client" else 0)

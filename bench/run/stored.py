@@ -72,12 +72,12 @@ def find(name: str) -> Folder:
         )
     folders = [folder for folder in all_runs() if name in ("", "latest") or name in folder.id]
     if not folders:
-        where = paths.shown(paths.runs())
+        shown = paths.shown(paths.runs())
         is_file = False
         with contextlib.suppress(OSError, ValueError):  # too long for a name, or with a zero byte
             is_file = Path(name).is_file()
         submitted = "; if `submit` wrote this file, put it into a folder for classroom.ipynb" if is_file else ""
-        raise DataError(f"no run {quoted(name)} in {where}; `{BENCH} runs` lists those there are{submitted}")
+        raise DataError(f"no run {quoted(name)} in {shown}; `{BENCH} runs` lists those there are{submitted}")
     return folders[-1]
 
 

@@ -61,8 +61,8 @@ def quantile_interval(values: Array, p: float, starts: Array | None = None) -> t
     values, starts: as in ``dependence``. The interval holds for these starts only. It consists of order statistics, for
     as many independent calls as these are worth.
     """
-    found = dependence(values, p, starts)
-    return None if found.has_few_changes else order_statistics(values, p, found.worth)
+    dependent = dependence(values, p, starts)
+    return None if dependent.has_few_changes else order_statistics(values, p, dependent.worth)
 
 
 def order_statistics(values: Array, p: float, worth: int | None = None) -> tuple[float, float] | None:
@@ -112,8 +112,8 @@ def dependence(values: Array, p: float, starts: Array | None = None) -> Dependen
     edges = np.flatnonzero(np.diff(np.zeros(len(series)) if starts is None else starts)) + 1
     middle = clustering(np.split(series > quantile(series, p), edges))
     ends = order_statistics(series, p, middle.worth) or ()
-    found = [middle, *(clustering(np.split(series >= end, edges)) for end in ends)]
-    return Dependence(min(one.worth for one in found), max(one.alike for one in found))
+    clusterings = [middle, *(clustering(np.split(series >= end, edges)) for end in ends)]
+    return Dependence(min(each.worth for each in clusterings), max(each.alike for each in clusterings))
 
 
 def clustering(is_slow: Sequence[Array]) -> Dependence:
@@ -168,17 +168,17 @@ def _mann_whitney_tail(n: int, m: int) -> Array:
         return _normal_tail(n * m, n * m * (n + m + 1) / 12)
     counts = [1] + [0] * (n * m)
     for i in range(1, m + 1):  # times (1 - q^(n+i)) / (1 - q^i)
-        for place in range(n * m, n + i - 1, -1):
-            counts[place] -= counts[place - n - i]
-        for place in range(i, n * m + 1):
-            counts[place] += counts[place - i]
+        for rank in range(n * m, n + i - 1, -1):
+            counts[rank] -= counts[rank - n - i]
+        for rank in range(i, n * m + 1):
+            counts[rank] += counts[rank - i]
     total = sum(counts)
     return np.array([below / total for below in itertools.accumulate(counts)])
 
 
-def _normal_tail(most: int, variance: float) -> Array:
-    """Return P(sum <= 0 ... ``most``) by the normal approximation, with continuity correction, shape (most + 1,)."""
-    return np.asarray(special.ndtr((np.arange(most + 1) + 0.5 - most / 2) / math.sqrt(variance)))
+def _normal_tail(maximum: int, variance: float) -> Array:
+    """Return P(sum <= 0 ... maximum) by the normal approximation with continuity correction, shape (maximum + 1,)."""
+    return np.asarray(special.ndtr((np.arange(maximum + 1) + 0.5 - maximum / 2) / math.sqrt(variance)))
 
 
 @dataclass(frozen=True)
@@ -245,13 +245,13 @@ def together(shifts: Sequence[Shift], confidences: Sequence[float]) -> list[Inte
     still exclude it when each may err by this number over all times 5 % (Benjamini & Hochberg 1995), and all intervals
     have that confidence (Benjamini & Yekutieli 2005). So an interval and the verdict on it never disagree.
     """
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for chosen in range(len(shifts), 0, -1):
         errors = ((1 - confidence) * chosen / len(shifts) for confidence in confidences)
-        found = [of.interval(1 - error) for of, error in zip(shifts, errors, strict=True)]
-        if sum(one.excludes(0) for one in found) >= chosen:
+        intervals = [shift.interval(1 - error) for shift, error in zip(shifts, errors, strict=True)]
+        if sum(interval.excludes(0) for interval in intervals) >= chosen:
             break
-    return found
+    return intervals
 
 
 def false_discovery(p_values: Array) -> Array:

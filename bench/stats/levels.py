@@ -40,14 +40,14 @@ def two_levels(values: Array) -> Levels | None:
         return None
     least = _least(len(logs))
     gaps = np.diff(logs)[least - 1 : len(logs) - least]
-    place = int(np.argmax(gaps))
-    if gaps[place] <= math.log(APART):
+    widest = int(np.argmax(gaps))
+    if gaps[widest] <= math.log(APART):
         return None
     null = _largest_gaps(len(logs))
-    chance = (1 + np.count_nonzero(null >= gaps[place] / deviation)) / (1 + len(null))
-    groups = np.split(logs, [least + place])
+    chance = (1 + np.count_nonzero(null >= gaps[widest] / deviation)) / (1 + len(null))
+    groups = np.split(logs, [least + widest])
     low, high = (math.exp(float(np.median(group))) for group in groups)
-    below, above = logs[least + place - 1 : least + place + 1]
+    below, above = logs[least + widest - 1 : least + widest + 1]
     return Levels(low, high, chance, (math.exp(float(below)), math.exp(float(above))))
 
 

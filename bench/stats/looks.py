@@ -21,9 +21,9 @@ GROWTH = 1.5  # so many times as many until the next one
 NODES = 96  # of the Gauss-Legendre quadrature between two bounds
 
 
-def looks(most: int) -> tuple[int, ...]:
-    """Return after how many blocks results are looked at: 12, 18, 27, ..., and after all ``most``."""
-    return (*itertools.takewhile(lambda blocks: GROWTH * blocks <= most, _counts()), most)
+def looks(maximum: int) -> tuple[int, ...]:
+    """Return after how many blocks results are looked at: 12, 18, 27, ..., and after all ``maximum``."""
+    return (*itertools.takewhile(lambda blocks: GROWTH * blocks <= maximum, _counts()), maximum)
 
 
 def _counts() -> "itertools.accumulate[int]":
@@ -31,9 +31,11 @@ def _counts() -> "itertools.accumulate[int]":
 
 
 @functools.lru_cache(64)
-def confidences(most: int) -> tuple[float, ...]:
-    """Return the confidence of a single interval at each of ``looks(most)``: all of them cover with 95 % together."""
-    return tuple(1 - 2 * float(special.ndtr(-bound)) for bound in bounds([blocks / most for blocks in looks(most)]))
+def confidences(maximum: int) -> tuple[float, ...]:
+    """Return the confidence of one interval at each of ``looks(maximum)``: all of them cover with 95 % together."""
+    return tuple(
+        1 - 2 * float(special.ndtr(-bound)) for bound in bounds([blocks / maximum for blocks in looks(maximum)])
+    )
 
 
 def spent(share: float, error: float) -> float:
@@ -50,7 +52,7 @@ def bounds(shares: list[float], error: float = 1 - CONFIDENCE) -> list[float]:
     The sum of normal increments leaves the bounds for the first time at a look with the error spent since the look
     before it (Armitage, McPherson & Rowe 1969): its density inside them is carried on by quadrature.
     """
-    found: list[float] = []
+    limits: list[float] = []
     sums, density, before = np.zeros(1), np.ones(1), 0.0  # of the sum at the look before, times quadrature weights
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     for share in shares:
@@ -59,8 +61,8 @@ def bounds(shares: list[float], error: float = 1 - CONFIDENCE) -> list[float]:
         at = bound * nodes
         inside = np.exp(-(((at[:, None] - sums) / step) ** 2) / 2) @ density / step / math.sqrt(2 * math.pi)
         sums, density, before = at, inside * bound * weights, share
-        found.append(bound / math.sqrt(share))
-    return found
+        limits.append(bound / math.sqrt(share))
+    return limits
 
 
 def _bound(sums: Array, density: Array, step: float, error: float) -> float:

@@ -75,6 +75,6 @@ def spoken(low: float, high: float) -> str:
     return f"{times(low):.2f} to {times(high):.3g}"
 
 
-def standard_error(found: Interval, starts: int) -> float:
+def standard_error(interval: Interval, starts: int) -> float:
     """Return the standard error of an interval from so many starts: half its width over Student's t."""
-    return (found.high - found.low) / 2 / float(special.stdtrit(starts - 1, (1 + found.confidence) / 2))
+    return (interval.high - interval.low) / 2 / float(special.stdtrit(starts - 1, (1 + interval.confidence) / 2))

@@ -28,9 +28,9 @@ class Fit:
         return law(np.asarray(workers, float), self.one, self.contention, self.coherence)
 
 
-def law(workers: Array, one: float, contention: float, coherence: float) -> Array:
+def law(workers: Array, rate: float, contention: float, coherence: float) -> Array:
     """Return the universal scalability law: one N / (1 + contention (N - 1) + coherence N (N - 1))."""
-    return one * workers / (1 + contention * (workers - 1) + coherence * workers * (workers - 1))
+    return rate * workers / (1 + contention * (workers - 1) + coherence * workers * (workers - 1))
 
 
 def why_not(workers: Array, cores: int) -> str | None:

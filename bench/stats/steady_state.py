@@ -32,10 +32,10 @@ class Settling:
     levels: tuple[float, ...]
 
 
-def bins(values: Array, most: int = BINS) -> tuple[Array, Array]:
-    """Return the medians of at most ``most`` runs of equal length, and the index at which each begins."""
+def bins(values: Array, max_bins: int = BINS) -> tuple[Array, Array]:
+    """Return the medians of at most ``max_bins`` runs of equal length, and the index at which each begins."""
     values = np.asarray(values, float)
-    count = min(most, len(values))
+    count = min(max_bins, len(values))
     size = len(values) // count if count else 0
     if not size:
         return np.empty(0), np.empty(0, int)

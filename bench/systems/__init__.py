@@ -32,7 +32,7 @@ PATH = re.compile(r"[\w./~+@-]+\.yaml")
 WORDS = ("all", "none", "null", "true", "false", "yes", "no", "on", "off")  # mean something else where names stand
 HERE = os.path.dirname(__file__)  # noqa: PTH120
 OWN = [folder for folder in os.environ.get(FOLDERS, "").split(os.pathsep) if folder]
-__path__ += [place for place in OWN if not place.endswith(SERVICE)]
+__path__ += [path for path in OWN if not path.endswith(SERVICE)]
 __path__[:0] = [folder for folder in [os.environ.get(sources.SYSTEMS)] if folder]
 
 
@@ -88,7 +88,7 @@ def names() -> list[str]:
 
 def absent_folders() -> str:
     """Return a sentence on the folders named in ``ROUNDTRIP_SYSTEMS`` that do not exist; "" if all do."""
-    absent = [place for place in OWN if not os.path.exists(place)]  # noqa: PTH110
+    absent = [path for path in OWN if not os.path.exists(path)]  # noqa: PTH110
     return f"{FOLDERS} names {', '.join(absent)}, where no folder is: give the path of a folder" if absent else ""
 
 
@@ -106,7 +106,7 @@ def file_of(name: str) -> str:
             file = os.path.join(folder, name + ending)  # noqa: PTH118 - asked for at every turn
             if os.path.isfile(file) and (ending == ".py" or is_service(file)):  # noqa: PTH113
                 return file
-    named = (place for place in OWN if os.path.basename(place) == name + SERVICE)  # noqa: PTH119
+    named = (path for path in OWN if os.path.basename(path) == name + SERVICE)  # noqa: PTH119
     if own := next(filter(is_service, named), None):  # one that is gone stands in the way of none
         return own
     own = f"for a service of yours give the path of its file, or name the file's folder in {FOLDERS}"
@@ -138,8 +138,8 @@ def _unusable(file: str, reason: BaseException) -> SystemFileError:
         line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == file else line
         trace = trace.tb_next
     text = " ".join(str(reason).split())
-    place = f"{file}, line {line}" if line else file
-    return SystemFileError(f"{place}: {type(reason).__name__}: {text}: correct the file")
+    location = f"{file}, line {line}" if line else file
+    return SystemFileError(f"{location}: {type(reason).__name__}: {text}: correct the file")
 
 
 def service_of(name: str) -> "service_file.Service | None":
@@ -198,7 +198,9 @@ def constant(name: str, variable: str, default: Any = _NEEDED) -> Any:
             except (ValueError, TypeError, SyntaxError):
                 at = f"{file_of(name)}, line {node.lineno}"
                 raise SystemFileError(f"{at}: write {variable} as a literal, which is read without an import") from None
-            if variable == "TRANSPORTS" and (others := [by for by in value if by not in TRANSPORTS]):
+            if variable == "TRANSPORTS" and (
+                others := [transport for transport in value if transport not in TRANSPORTS]
+            ):
                 at, known = f"{file_of(name)}, line {node.lineno}", f"TRANSPORTS are some of {', '.join(TRANSPORTS)}"
                 raise SystemFileError(
                     f"{at}: {known}, not {others[0]!r}: a server at a host and a port, also UDP's, has tcp"
@@ -319,7 +321,7 @@ def has_streams(name: str) -> bool:
     return _service_grpc.has_streams(service)
 
 
-def grpc_requests(place: str) -> list[dict[str, Any]]:
+def grpc_requests(address: str) -> list[dict[str, Any]]:
     """Return a request, as a service file has them, for each unary method that the gRPC service at HOST:PORT describes.
 
     Where it has none, for each that answers with a stream. NotInstalledError without the packages for that,
@@ -330,7 +332,7 @@ def grpc_requests(place: str) -> list[dict[str, Any]]:
     except ImportError as missing:
         raise NotInstalledError(f"{missing}; install it: python -m pip install grpcio grpcio-reflection") from missing
 
-    return _service_grpc.first_requests(place)
+    return _service_grpc.first_requests(address)
 
 
 @functools.cache

@@ -190,12 +190,12 @@ async def hypercorn(application: Application, listener: socket.socket, folder: s
     await worker_serve(wrap_app(application, 0, "asgi"), config, sockets=taken)
 
 
-async def granian(application: Application, place: dict[str, Any], folder: str, ready: Callable[[], bool]) -> None:
+async def granian(application: Application, address: dict[str, Any], folder: str, ready: Callable[[], bool]) -> None:
     """Serve with granian's embedded server, whose HTTP is hyper, in Rust; ``ready`` is called until it is true."""
     from granian.constants import HTTPModes, Interfaces
     from granian.server.embed import Server
 
-    settings: dict[str, Any] = dict(place)
+    settings: dict[str, Any] = dict(address)
     if folder:
         settings["ssl_cert"], settings["ssl_key"] = map(Path, _tls.files(folder))
     server = Server(

@@ -47,5 +47,5 @@ def endpoint(address: str, folder: str = "") -> dict[str, Any]:
     if parsed.transport == "ipc":
         return {"type": "unix", "path": parsed.path}
     version = 6 if ":" in parsed.host else 4
-    place = {"type": "tcp", "interface": parsed.host, "port": parsed.port, "version": version}
-    return place | ({"tls": dict(zip(("certificate", "key"), _tls.files(folder), strict=True))} if folder else {})
+    endpoint = {"type": "tcp", "interface": parsed.host, "port": parsed.port, "version": version}
+    return endpoint | ({"tls": dict(zip(("certificate", "key"), _tls.files(folder), strict=True))} if folder else {})

@@ -24,7 +24,13 @@ class Calls(_http2.Wire):
     """Calls of one unary method on a connection, all with the same metadata, as ``contract.Conversation`` defines."""
 
     def __init__(
-        self, address: str, method: str, authority: str, metadata: Iterable[tuple[str, str]], most: int, tls: Any = None
+        self,
+        address: str,
+        method: str,
+        authority: str,
+        metadata: Iterable[tuple[str, str]],
+        max_bytes: int,
+        tls: Any = None,
     ) -> None:
         fields = [
             (":method", "POST"),
@@ -34,7 +40,7 @@ class Calls(_http2.Wire):
             *HEADERS.items(),
             *metadata,
         ]
-        super().__init__(address, fields, most + PREFIX.size, tls)
+        super().__init__(address, fields, max_bytes + PREFIX.size, tls)
 
 
 def request_of(message: bytes) -> bytes:
@@ -85,8 +91,8 @@ def message_of(response: Any) -> bytes:
 class Messages:
     """The encoded messages of a stream, from bytes that come in parts. most: bytes of one."""
 
-    def __init__(self, most: int) -> None:
-        self._rest, self._most = b"", most
+    def __init__(self, max_bytes: int) -> None:
+        self._rest, self._most = b"", max_bytes
 
     def feed(self, part: bytes) -> Iterator[bytes]:
         """Yield the messages that are complete by these bytes; TransportError for one that must not come."""
@@ -118,8 +124,8 @@ class Wire(Calls):
         authority = "localhost" if at.transport == "ipc" else at.place
         tls = _tls.Layer(at, protocol="h2") if options.tls else None
         method = f"{_grpc.SERVICE}/{_grpc.UNARY}"
-        most = getattr(options, "max_message_bytes", MOST_MESSAGE)  # grpclib has no such option, and no limit
-        super().__init__(address, method, authority, (), most, tls)
+        max_bytes = getattr(options, "max_message_bytes", MOST_MESSAGE)  # grpclib has no such option, and no limit
+        super().__init__(address, method, authority, (), max_bytes, tls)
 
     def request(self, payload: bytes) -> bytes:
         return request_of(_grpc.payload_type()(data=payload).SerializeToString() if self._is_wrapped else payload)

@@ -78,7 +78,7 @@ def _difference(body: bytes, wanted: bytes) -> str:
     if body == wanted:
         return ""
     both = enumerate(zip(body, wanted, strict=False))
-    same = next((place for place, (ours, other) in both if ours != other), min(len(body), len(wanted)))
+    same = next((index for index, (ours, other) in both if ours != other), min(len(body), len(wanted)))
     return f"{len(body)} bytes instead of {len(wanted)}, which differ from byte {same} on"
 
 

@@ -187,7 +187,7 @@ class Conversation:
 
     # Requests
 
-    def begin(self, place: int, body: bytes, number: Any = 0) -> bytes:
+    def begin(self, index: int, body: bytes, number: Any = 0) -> bytes:
         """Return what begins a request with this body, as far as the windows allow; ``outgoing`` gets the rest.
 
         place: a number of the body; the response to it is recognized if it is one that was ``known``. number: of the
@@ -207,7 +207,7 @@ class Conversation:
             opening += bytes(self.outgoing)
             self.outgoing.clear()
         if size <= self._room and size <= stream.room and size <= self._peer_frame:
-            if response := self._known.get(place):
+            if response := self._known.get(index):
                 stream.expected, stream.size = number_bytes.join(response.parts), response.size
             if not size:
                 return opening + number_bytes.join(head)
@@ -224,11 +224,11 @@ class Conversation:
         They are kept if the block is the same again: all that it refers to is in the table, which it has not changed.
         """
         before = _table(self._encoder)
-        block, frames, most = self._encoder.encode(self._fields), [b""], self._peer_frame
-        for at in range(0, len(block), most):
-            flags = END_HEADERS * (at + most >= len(block)) | END_STREAM * (is_whole and not at)
-            frames[-1] += _prefix(CONTINUATION if at else HEADERS, flags, len(block[at : at + most]))
-            frames.append(block[at : at + most])
+        block, frames, max_bytes = self._encoder.encode(self._fields), [b""], self._peer_frame
+        for at in range(0, len(block), max_bytes):
+            flags = END_HEADERS * (at + max_bytes >= len(block)) | END_STREAM * (is_whole and not at)
+            frames[-1] += _prefix(CONTINUATION if at else HEADERS, flags, len(block[at : at + max_bytes]))
+            frames.append(block[at : at + max_bytes])
         if _table(self._encoder) == before:
             self._blocks[self._kind] = frames
         else:
@@ -260,9 +260,9 @@ class Conversation:
         _, response, self._recent = answered[0]
         return response
 
-    def known(self, place: int) -> None:
+    def known(self, index: int) -> None:
         """Recognize the response that ``receive`` returned last, found right by the caller, if it comes again."""
-        self.recognize(place, self._recent)
+        self.recognize(index, self._recent)
 
     def receive_all(self, data: bytes) -> list[Found]:
         """Take in what has come; return the responses that are complete, in the order of their ends.
@@ -302,10 +302,10 @@ class Conversation:
             )
         return answered
 
-    def recognize(self, place: int, known: tuple[int, Known] | None) -> None:
+    def recognize(self, index: int, known: tuple[int, Known] | None) -> None:
         """Recognize a response, found right by the caller, if it comes again to this body and means the same."""
         if known and known[0] == self._changes:
-            self._known[place] = known[1]
+            self._known[index] = known[1]
 
     def _end(self, stream: Stream) -> Any:
         """Forget a stream, whose request may not be sent to its end; return its call."""

@@ -203,11 +203,11 @@ class Body:
         return b"".join(parts), at
 
 
-def _line(buffer: Buffer, at: int, length: int, most: int) -> bytes | None:
+def _line(buffer: Buffer, at: int, length: int, max_bytes: int) -> bytes | None:
     """Return the line that begins there, without CRLF; None if it is incomplete."""
-    stop = buffer.find(b"\r\n", at, min(length, at + most))
-    if stop < 0 and length - at >= most:
-        raise TransportError(f"a line of a chunked response is longer than {most:,} bytes")
+    stop = buffer.find(b"\r\n", at, min(length, at + max_bytes))
+    if stop < 0 and length - at >= max_bytes:
+        raise TransportError(f"a line of a chunked response is longer than {max_bytes:,} bytes")
     return None if stop < 0 else bytes(buffer[at:stop])
 
 

@@ -39,12 +39,12 @@ def packet(kind: bytes, content: bytes) -> bytes:
 def size_of(buffer: bytes | bytearray) -> tuple[int, int]:
     """Return where the content of the first packet begins and ends, (0, 0) if that has not come; TransportError."""
     size = 0
-    for place in range(1, min(5, len(buffer))):
-        size |= (buffer[place] & 127) << 7 * (place - 1)
-        if buffer[place] < 128:
+    for index in range(1, min(5, len(buffer))):
+        size |= (buffer[index] & 127) << 7 * (index - 1)
+        if buffer[index] < 128:
             if size > _wire.MOST_BYTES:
                 raise TransportError(f"a packet is larger than {_wire.MOST_BYTES:,} bytes")
-            return place + 1, place + 1 + size
+            return index + 1, index + 1 + size
     if len(buffer) > 5:
         raise TransportError("the length of a packet has more than four bytes: the server does not speak MQTT")
     return 0, 0
@@ -85,7 +85,7 @@ class Wire(_broker.Wire):
     def request(self, payload: bytes) -> bytes:
         return payload  # what goes before it holds the connection's topic
 
-    def begin(self, place: int, request: bytes) -> bytes:
+    def begin(self, index: int, request: bytes) -> bytes:
         return b"".join((PUBLISH, varint(len(self._head) + len(request)), self._head, request))
 
     def receive(self, data: bytes) -> bytes | None:

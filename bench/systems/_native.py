@@ -129,8 +129,8 @@ class Load:
 
     def _take_times(self) -> None:
         """Take over the times that the program has: sent and received by each caller."""
-        for place, times in enumerate(self._times):
-            times.extend(self._program.read(self._calls[place // 2]))
+        for index, times in enumerate(self._times):
+            times.extend(self._program.read(self._calls[index // 2]))
         self._calls = [0] * self._callers
 
     def close(self) -> None:

@@ -38,7 +38,7 @@ class Wire(_broker.Wire):
         """Return the end of the message's first line, and the payload."""
         return b"%d\r\n%s\r\n" % (len(payload), payload)
 
-    def begin(self, place: int, request: bytes) -> bytes:
+    def begin(self, index: int, request: bytes) -> bytes:
         return self._publish + request
 
     def receive(self, data: bytes) -> bytes | None:

@@ -51,7 +51,7 @@ class Wire(_broker.Wire):
     def request(self, payload: bytes) -> bytes:
         return payload  # what goes before it holds the connection's key
 
-    def begin(self, place: int, request: bytes) -> bytes:
+    def begin(self, index: int, request: bytes) -> bytes:
         """Return the command that pushes a request, with that which waits for its reply where they go together."""
         push = packed((*self._ask, self._key + request))
         return push + self._pop if self.options.pipelining else push

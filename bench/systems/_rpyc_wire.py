@@ -61,11 +61,11 @@ class Wire(_wire.Dialog):
     def request(self, payload: bytes) -> bytes:
         return payload  # the call around it holds the connection's reference
 
-    def begin(self, place: int, request: bytes) -> bytes:
-        if place not in self._made:
+    def begin(self, index: int, request: bytes) -> bytes:
+        if index not in self._made:
             arguments = (self._method, (consts.LABEL_VALUE, (request,)), (consts.LABEL_VALUE, ()))
-            self._made[place] = framed(consts.MSG_REQUEST, (consts.HANDLE_CALL, (consts.LABEL_TUPLE, arguments)))
-        return self._made[place]
+            self._made[index] = framed(consts.MSG_REQUEST, (consts.HANDLE_CALL, (consts.LABEL_TUPLE, arguments)))
+        return self._made[index]
 
     def receive(self, data: bytes) -> bytes | None:
         buffer = self._buffer

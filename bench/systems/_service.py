@@ -310,8 +310,8 @@ def _in_turn(file: str, seed: bytes, has_stream: bool = False) -> Iterator[tuple
 
 def _one(file: str, payload: bytes) -> Prepared:
     """Return the request that a payload stands for on the wire; it is asked for again with each response."""
-    seed, place = payload[:-PLACE_BYTES], int.from_bytes(payload[-PLACE_BYTES:], "big")
-    return _drawn(file, seed)[place]
+    seed, index = payload[:-PLACE_BYTES], int.from_bytes(payload[-PLACE_BYTES:], "big")
+    return _drawn(file, seed)[index]
 
 
 @functools.cache
@@ -326,7 +326,7 @@ def _drawn(file: str, seed: bytes) -> list[Prepared]:
 
 def stand_for(first: bytes) -> list[bytes]:
     """Return the payloads that stand on the wire for the requests of a process with this first payload."""
-    return [first + place.to_bytes(PLACE_BYTES, "big") for place in range(service_file.DISTINCT)]
+    return [first + index.to_bytes(PLACE_BYTES, "big") for index in range(service_file.DISTINCT)]
 
 
 class Session:
@@ -450,7 +450,7 @@ class Client:
             in_turn = self.described.says.in_turn
             self._requests = (_in_turn if in_turn else _requests)(self.described.file, seed, has_stream)
         drawn = itertools.islice(self._requests, service_file.DISTINCT)
-        if (chosen := next((one for one in drawn if one[0].needs <= self._known.keys()), None)) is None:
+        if (chosen := next((step for step in drawn if step[0].needs <= self._known.keys()), None)) is None:
             remedy = "give the requests that save values a larger weight, or write in_turn"
             raise SystemFileError(f"each of the next requests needs a value that none saved before: {remedy}")
         request, data = chosen

@@ -82,13 +82,13 @@ def _described_by(channel: grpc.Channel, name: str) -> Any:
         ) from reason
 
 
-def first_requests(place: str) -> list[dict[str, Any]]:
+def first_requests(address: str) -> list[dict[str, Any]]:
     """Return a request for each unary method of a service that describes itself, with the fields of its message.
 
     Where it has none, for each method that answers with a stream of messages.
     """
-    with grpc.insecure_channel(place, options=OPTIONS) as channel, _explained(place, "write the file by hand"):
-        interface = _described_by(channel, place)
+    with grpc.insecure_channel(address, options=OPTIONS) as channel, _explained(address, "write the file by hand"):
+        interface = _described_by(channel, address)
         pool = descriptor_pool.DescriptorPool(interface)
         requests: dict[bool, list[dict[str, Any]]] = {False: [], True: []}  # by whether the reply is a stream
         for service in sorted(interface.get_services()):
@@ -105,12 +105,14 @@ def first_requests(place: str) -> list[dict[str, Any]]:
 
 def _channel(library: Any, described: Service, address: Address) -> Any:
     """Return a channel to a service, of the module ``grpc`` or ``grpc.aio``."""
-    place = f"unix:{address.path}" if address.transport == "ipc" else address.place
+    target = f"unix:{address.path}" if address.transport == "ipc" else address.place
     options = (*OPTIONS, ("grpc.default_authority", described.called(address)))
     if not described.is_encrypted:
-        return library.insecure_channel(place, options=options)
+        return library.insecure_channel(target, options=options)
     trusted = grpc.ssl_channel_credentials(**_service_tls.texts(described))
-    return library.secure_channel(place, trusted, options=(*options, ("grpc.ssl_target_name_override", described.host)))
+    return library.secure_channel(
+        target, trusted, options=(*options, ("grpc.ssl_target_name_override", described.host))
+    )
 
 
 @contextlib.contextmanager
@@ -283,7 +285,7 @@ def _unlike(wanted: Any, right: Any, reply: Any, kind: Any, path: str) -> str:
         return differs(right, reply, path)
     if is_list:
         parts = enumerate(zip(wanted, right, reply, strict=True))
-        return next(filter(None, (_unlike(*part, kind, f"{path}[{place}]") for place, part in parts)), "")
+        return next(filter(None, (_unlike(*part, kind, f"{path}[{index}]") for index, part in parts)), "")
     is_map = kind.GetOptions().map_entry
     fields = {} if is_map else {name: field for field in kind.fields for name in (field.name, field.json_name)}
     for name, value in wanted.items():

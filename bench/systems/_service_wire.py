@@ -156,14 +156,14 @@ class WireOverHttp2(_http2.Wire):
         made.fields = fields(request, self._described, self._described.called(self.server))
         return made
 
-    def begin(self, place: int, body: bytes, number: Any = 0) -> bytes:
+    def begin(self, index: int, body: bytes, number: Any = 0) -> bytes:
         """Do what ``Conversation.begin`` does, with the header fields of this request."""
         assert isinstance(body, Body)
-        if self._bodies.get(place) is not body:  # a request with new values, of which no header block is made
-            self._blocks.pop(place, None)
-            self._bodies[place] = body
-        self._kind, self._fields = place, body.fields
-        return super().begin(place, body, number)
+        if self._bodies.get(index) is not body:  # a request with new values, of which no header block is made
+            self._blocks.pop(index, None)
+            self._bodies[index] = body
+        self._kind, self._fields = index, body.fields
+        return super().begin(index, body, number)
 
     def body(self, response: Any, payload: bytes) -> bytes:
         request, head = self._request_of(payload), {name: value.decode("latin-1") for name, value in response.fields}

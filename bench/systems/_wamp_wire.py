@@ -46,7 +46,7 @@ class Wire(_wire.Dialog):
         """Return what follows the number in the message CALL."""
         return bytes(msgpack.packb({}) + msgpack.packb(self._procedure) + msgpack.packb([payload]))
 
-    def begin(self, place: int, request: bytes) -> bytes:
+    def begin(self, index: int, request: bytes) -> bytes:
         """Return a CALL: a list of five, whose second is the number of the call in its session."""
         self._number += 1
         return framed(b"".join((b"\x95", msgpack.packb(CALL), msgpack.packb(self._number), request)))

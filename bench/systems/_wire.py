@@ -71,11 +71,11 @@ class Dialog(GreetingWire):
         super().__init__(address, options)
         self.outgoing = bytearray()
 
-    def begin(self, place: int, request: bytes) -> bytes:
+    def begin(self, index: int, request: bytes) -> bytes:
         """Return what begins the next call."""
         return request
 
-    def known(self, place: int) -> None:
+    def known(self, index: int) -> None:
         """Do nothing: replies are recognized by their payload."""
 
     def body(self, response: bytes, payload: bytes) -> bytes:
@@ -91,9 +91,9 @@ def take(connection: socket.socket, size: int) -> bytes:
     return taken
 
 
-def take_some(connection: socket.socket, most: int = 65_536) -> bytes:
+def take_some(connection: socket.socket, max_bytes: int = 65_536) -> bytes:
     """Return what has come of a greeting, at least a byte."""
-    data = connection.recv(most)
+    data = connection.recv(max_bytes)
     if not data:
         raise TransportError("the server ended the connection in its greeting", "connect")
     return data

@@ -103,12 +103,12 @@ class Client(_client.AsyncClient):
 
     async def connect(self) -> None:
         server, options = self.server, self.options
-        place: dict[str, Any] = {"host": server.host, "port": server.port}
+        endpoint: dict[str, Any] = {"host": server.host, "port": server.port}
         if server.transport == "ipc":
-            place = {"path": server.path}
+            endpoint = {"path": server.path}
         secure = _tls.client_context("h2") if options.tls else None
         config = Configuration(ssl_target_name_override=_tls.server_name(server))
-        self.connection = Channel(**place, codec=Codec(), ssl=secure, config=config)
+        self.connection = Channel(**endpoint, codec=Codec(), ssl=secure, config=config)
         self._is_wrapped = options.serialization == "protobuf"
         kind = Payload if self._is_wrapped else bytes
         reply = _tokens.token_type() if self._is_wrapped else bytes

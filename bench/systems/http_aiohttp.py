@@ -154,13 +154,13 @@ class Client(_client.AsyncClient):
     ERRORS = (Exception,)  # beside its own errors the library lets through what its steps raise on bad input
 
     async def connect(self) -> None:
-        options, most = self.options, self.options.pool  # connections; 0: the library's word for no limit
+        options, limit = self.options, self.options.pool  # connections; 0: the library's word for no limit
         secure: dict[str, Any] = {"ssl": _tls.client_context()} if options.tls else {}
         connector: aiohttp.BaseConnector
         if self.server.transport == "ipc":
-            connector = aiohttp.UnixConnector(self.server.path, limit=most)
+            connector = aiohttp.UnixConnector(self.server.path, limit=limit)
         else:
-            connector = aiohttp.TCPConnector(limit=most, **secure)
+            connector = aiohttp.TCPConnector(limit=limit, **secure)
         self.base = f"http{'s' * options.tls}://{_http_wire.authority(self.server)}"
         no_limit = aiohttp.ClientTimeout(total=None)  # this package has its own deadlines, without a timer per call
         self.connection = aiohttp.ClientSession(connector=connector, timeout=no_limit, auto_decompress=False)

@@ -103,8 +103,8 @@ class _Httpx(_client.AsyncClient):
         self.base = f"http{'s' * tls}://{_http_wire.authority(self.server)}"
         self._target = self.base + _http.TARGETS[self.options.resource]
         self._fault = _http.fault_of(self.options.resource)
-        place = {"uds": self.server.path} if self.server.transport == "ipc" else {}
-        transport = httpx.AsyncHTTPTransport(verify=_tls.client_context() if tls else False, **place)
+        endpoint = {"uds": self.server.path} if self.server.transport == "ipc" else {}
+        transport = httpx.AsyncHTTPTransport(verify=_tls.client_context() if tls else False, **endpoint)
         self.connection = httpx.AsyncClient(transport=transport, timeout=None, trust_env=False)
 
     async def call(self, payload: bytes) -> bytes:

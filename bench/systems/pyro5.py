@@ -84,11 +84,11 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     """Answer until the process ends."""
     _configure(options, lambda: _tls.server_context(binding.credentials))
     address = parse_address(binding.endpoint())
-    place: dict[str, Any] = {"host": address.host, "port": address.port}
+    endpoint: dict[str, Any] = {"host": address.host, "port": address.port}
     if address.transport == "ipc":
-        place = {"unixsocket": address.path}
+        endpoint = {"unixsocket": address.path}
     try:
-        daemon = Pyro5.api.Daemon(**place)
+        daemon = Pyro5.api.Daemon(**endpoint)
     except OSError as reason:
         raise _connections.cannot_listen(address, reason) from reason
     daemon.register(_object(service, binding.message == "bytes"), NAME)
@@ -104,8 +104,8 @@ class Client(_client.Client):
 
     def connect(self) -> None:
         _configure(self.options, _tls.client_context)
-        place = f"./u:{self.server.path}" if self.server.transport == "ipc" else self.server.place
-        self.connection = Pyro5.api.Proxy(f"PYRO:{NAME}@{place}")
+        endpoint = f"./u:{self.server.path}" if self.server.transport == "ipc" else self.server.place
+        self.connection = Pyro5.api.Proxy(f"PYRO:{NAME}@{endpoint}")
         self.connection._pyroBind()
         self._method, self._owner = self.connection.call, get_ident()
 

@@ -231,9 +231,9 @@ def _serve_acknowledged(client: Any, name: str, service: Service) -> None:
         commands.execute()
 
 
-def _read(client: Any, name: str, most: int) -> list[tuple[bytes, bytes]]:
+def _read(client: Any, name: str, max_count: int) -> list[tuple[bytes, bytes]]:
     """Return the next entries of a stream, waiting for one: their numbers and their messages."""
-    entries = client.xreadgroup(WORKERS, WORKERS, {name: ">"}, count=most, block=0)
+    entries = client.xreadgroup(WORKERS, WORKERS, {name: ">"}, count=max_count, block=0)
     return [(number, fields[FIELD]) for number, fields in entries[name.encode()]]
 
 
@@ -263,9 +263,9 @@ def _serve_replies(client: Any, name: str, options: Options, service: Service) -
 
     def answer(key: bytes, payload: bytes, number: bytes) -> None:
         for reply in service.replies(payload):
-            most = max(2, AHEAD_BYTES // len(reply))
-            if client.rpush(key, reply) > most:
-                _wait_until_read(client.llen, key, most // 2)
+            max_ahead = max(2, AHEAD_BYTES // len(reply))
+            if client.rpush(key, reply) > max_ahead:
+                _wait_until_read(client.llen, key, max_ahead // 2)
         client.rpush(key, END)
         if number:
             _acknowledge(client, name, [number])
@@ -351,10 +351,10 @@ class Sender(_Connection):
         size = max(1, len(self._waiting[0]))
         if self.options.pipelining:
             self._together = max(1, min(TOGETHER, TOGETHER_BYTES // size))
-        most = _broker_ends.most_ahead(size)
-        if _push(self.connection, self.name, self._waiting, self.options) > most:
+        max_ahead = _broker_ends.most_ahead(size)
+        if _push(self.connection, self.name, self._waiting, self.options) > max_ahead:
             length_of = self.connection.xlen if self.options.queue == "stream" else self.connection.llen
-            _wait_until_read(length_of, self.name, most // 2)
+            _wait_until_read(length_of, self.name, max_ahead // 2)
         self._waiting.clear()
 
 

@@ -107,10 +107,10 @@ class Client(_client.Client):
     ERRORS = (Exception,)  # beside its own errors the library lets through what its steps raise on bad input
 
     def connect(self) -> None:
-        place = _http_wire.authority(self.server)
+        authority = _http_wire.authority(self.server)
         self.connection = _Transport(self.server, self.options)
-        self.connection.make_connection(place).connect()
-        url = f"http://{place}/RPC2"
+        self.connection.make_connection(authority).connect()
+        url = f"http://{authority}/RPC2"
         server = xmlrpc.client.ServerProxy(url, transport=self.connection, use_builtin_types=True)
         self.call = getattr(server, _xmlrpc.METHOD)
 
@@ -122,8 +122,8 @@ class Wire(_http_wire.Responses):
     """Calls and their replies over HTTP/1.1; one instance for each connection: it keeps its position."""
 
     def request(self, payload: bytes) -> bytes:
-        place = _http_wire.authority(self.server)
-        return _http_wire.request("POST", "/RPC2", _xmlrpc.request(payload), place, "text/xml")
+        authority = _http_wire.authority(self.server)
+        return _http_wire.request("POST", "/RPC2", _xmlrpc.request(payload), authority, "text/xml")
 
     def body(self, response: bytes, payload: bytes) -> bytes:
         return _xmlrpc.result(_http_wire.content(response))

@@ -33,11 +33,11 @@ class Program(Process):
 
     def run(self) -> tuple[str, str]:
         """Let it go; return what it said and complained of when it has ended. SystemFailedError if it failed."""
-        said, complained = (text.decode(errors="replace") for text in self.communicate(b"go\n"))
+        output, complained = (text.decode(errors="replace") for text in self.communicate(b"go\n"))
         if status := self.status:
-            last = (complained or said).strip().split("\n")[-1]
-            raise SystemFailedError(f"{self._name} ended with status {status}: {last[:200] or 'it said nothing'}")
-        return said, complained
+            last = (complained or output).strip().split("\n")[-1]
+            raise SystemFailedError(f"{self._name} ended with status {status}: {last[:200] or 'it output nothing'}")
+        return output, complained
 
     def stop(self) -> None:
         """End it, whatever it does, and wait until it has ended."""

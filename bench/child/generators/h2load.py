@@ -48,9 +48,9 @@ def seconds(window_s: float) -> float:
     return math.ceil(round(window_s * 1e3, 6)) / 1e3
 
 
-def read(said: str, complained: str, connections: int) -> Report:
+def read(output: str, complained: str, connections: int) -> Report:
     """Return what the program printed; SystemFailedError quotes a line that is not as expected."""
-    lines = Lines("h2load", said)
+    lines = Lines("h2load", output)
     _begin(lines, connections)
     *finished, rate, _, _ = lines.take(rf"finished in {TIME}, {REAL} req/s, {SIZE}/s")
     requests = _counts(lines, "requests: ", REQUESTS)

@@ -35,11 +35,11 @@ def seconds(window_s: float) -> int:
     return max(1, math.ceil(window_s))
 
 
-def read(said: str, complained: str, connections: int) -> Report:
+def read(output: str, complained: str, connections: int) -> Report:
     """Return what the program printed; SystemFailedError quotes a line that is not as expected."""
     if complained:
         raise strange("wrk", repr(complained.splitlines()[0][:200]))
-    lines = Lines("wrk", said)
+    lines = Lines("wrk", output)
     lines.take(r"Running \d+[smh] test @ http://\S+")
     lines.take(rf"  1 threads and {connections} connections")
     lines.take(r"  Thread Stats +Avg +Stdev +Max +\+/- Stdev")

@@ -103,7 +103,7 @@ class Exchange:
         received, wanted = _shown(reply), _shown(self.reply)
         if received[: len(wanted)] == wanted:
             return "a message that is not the expected one"
-        place = next(
+        index = next(
             (
                 position
                 for position, (actual, expected) in enumerate(zip(received, wanted, strict=False))
@@ -111,7 +111,7 @@ class Exchange:
             ),
             len(received),
         )
-        begin = max(0, place - 20)
+        begin = max(0, index - 20)
         return f"a message with {received[begin : begin + 60]!r} where {wanted[begin : begin + 60]!r} was expected"
 
 

@@ -26,8 +26,8 @@ def _cut(chance: random.Random, nodes: int) -> dict[str, object]:
     """Return a tree of this many nodes: as few levels as that takes, four children each."""
     children: list[dict[str, object]] = []
     rest = nodes - 1
-    for place in range(min(4, rest)):
-        children.append(_cut(chance, (rest + 3 - place) // 4))
+    for index in range(min(4, rest)):
+        children.append(_cut(chance, (rest + 3 - index) // 4))
     return _described(chance, children)
 
 
