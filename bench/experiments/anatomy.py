@@ -54,13 +54,21 @@ def sweep(
     """Yield the round trips of some systems, and of raw sockets over the same transports, traced and not traced."""
     if not amount.slice_s:
         raise UsageError("calls are traced in slices: give slice_ms above 0")
-    where = amount.where()
-    ways = [(name, by) for name in system for by in transports(name, transport, "") if by != "inproc"]
-    floors = [] if all(map(systems.service_of, system)) else [(BASELINE, by) for _, by in ways]
-    for name, by in dict.fromkeys([*floors, *ways]):
-        if by in systems.constant(name, "TRANSPORTS"):
-            of_system = options if name in system else {}
-            yield from (Case(name, by, payload_bytes, of_system, where, traced=traced) for traced in (False, True))
+    placement = amount.where()
+    ways = [
+        (name, transport_name)
+        for name in system
+        for transport_name in transports(name, transport, "")
+        if transport_name != "inproc"
+    ]
+    floors = [] if all(map(systems.service_of, system)) else [(BASELINE, transport_name) for _, transport_name in ways]
+    for name, transport_name in dict.fromkeys([*floors, *ways]):
+        if transport_name in systems.constant(name, "TRANSPORTS"):
+            own_options = options if name in system else {}
+            yield from (
+                Case(name, transport_name, payload_bytes, own_options, placement, traced=traced)
+                for traced in (False, True)
+            )
 
 
 def why_not(**asked: Any) -> str | None:
@@ -155,9 +163,9 @@ def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     cases = chosen(run, shown)
     if not cases:
         return say_why_empty(axes, outlasted(run) or "no call was traced")
-    of_cases = breakdowns_us(run, cases)
-    longest = max(sum(us.values()) for us in of_cases.values())
-    for y, (case, us) in enumerate(of_cases.items()):
+    breakdowns = breakdowns_us(run, cases)
+    longest = max(sum(us.values()) for us in breakdowns.values())
+    for y, (case, us) in enumerate(breakdowns.items()):
         draw_bar(axes, y, us, None if as_share else longest)
         write_beside(axes, y, f"RTT {duration(rtt_us(run, case))}")
     name_rows(axes, [name_of(run, case) for case in cases])
@@ -201,11 +209,13 @@ def draw_bar(axes: Axes, y: float, us: Mapping[Row, float], longest_us: float | 
     longest_us: where an axis in us ends; without it the bar shows shares in per cent.
     """
     scale, longest = (100 / sum(us.values()), 100.0) if longest_us is None else (1.0, longest_us)
-    stacked_bar(axes, y, ((legend_words(row), of * scale, colour_of(row), "") for row, of in us.items()))
-    for (row, of), end in zip(us.items(), itertools.accumulate(of * scale for of in us.values()), strict=True):
-        if of * scale > LEAST_WRITTEN * longest:
-            words = f"{of * scale:.0f} %" if longest_us is None else duration(of)
-            axes.text(end - of * scale / 2, y, words, ha="center", va="center", fontsize=SMALL,
+    stacked_bar(axes, y, ((legend_words(row), time_us * scale, colour_of(row), "") for row, time_us in us.items()))
+    for (row, time_us), end in zip(
+        us.items(), itertools.accumulate(time_us * scale for time_us in us.values()), strict=True
+    ):
+        if time_us * scale > LEAST_WRITTEN * longest:
+            words = f"{time_us * scale:.0f} %" if longest_us is None else duration(time_us)
+            axes.text(end - time_us * scale / 2, y, words, ha="center", va="center", fontsize=SMALL,
                       color="white" if is_dark(row) else "black")  # fmt: skip
 
 
@@ -264,9 +274,9 @@ def height(run: Run) -> float:
 def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield each row of the breakdowns with its time in every traced case, then their sums and the RTT."""
     cases = chosen(run, shown)
-    of_cases = {case: rows_us(run, case) for case in cases}
+    breakdowns = {case: rows_us(run, case) for case in cases}
     for row in ROWS:
-        values = {case: us[row] for case, us in of_cases.items()}
+        values = {case: us[row] for case, us in breakdowns.items()}
         if any(values.values()):
             yield {"row": row_words(row)} | {
                 name_of(run, case): duration(us) if us else "" for case, us in values.items()
@@ -276,8 +286,8 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
         name_of(run, case): f"{100 * anatomy.explained_share(run, case):.1f} %" for case in cases
     }
     yield {"row": "traced / not traced"} | {
-        name_of(run, of.other): f"{of.words} [{of.interval.low:.2f}, {of.interval.high:.2f}]"
-        for of in probe_effect.ratios(run)
+        name_of(run, ratio.other): f"{ratio.words} [{ratio.interval.low:.2f}, {ratio.interval.high:.2f}]"
+        for ratio in probe_effect.ratios(run)
     }
 
 
@@ -285,11 +295,14 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
 def added_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield by how much each row of a library is longer than that of raw sockets over the same transport."""
     cases = {case: floor for case in chosen(run, NOT_FLOOR) if (floor := _floor_of(run, case)) is not None}
-    of_cases = {case: rows_us(run, case) for case in {*cases, *cases.values()}}
+    breakdowns = {case: rows_us(run, case) for case in {*cases, *cases.values()}}
     whole = {case: rtt_us(run, case) - rtt_us(run, floor) for case, floor in cases.items()}
     for row in (*ROWS, None):
         rows = ROWS if row is None else (row,)
-        more = {case: sum(of_cases[case][of] - of_cases[floor][of] for of in rows) for case, floor in cases.items()}
+        more = {
+            case: sum(breakdowns[case][term] - breakdowns[floor][term] for term in rows)
+            for case, floor in cases.items()
+        }
         if any(abs(more[case]) > LEAST_SHOWN * whole[case] for case in cases):
             yield {"row": row_words(row) if row else "RTT"} | {
                 name_of(run, case): f"{plus(more[case])} ({100 * more[case] / whole[case]:.0f} %)" if more[case] else ""
@@ -346,10 +359,10 @@ def levels_table(run: Run) -> Iterator[Mapping[str, object]]:
 @as_table("system call")
 def kernel_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield the time that typical calls spend in each system call on their path."""
-    of_cases = {case: anatomy.kernel_us(run, case) for case in chosen(run, shown)}
-    names = sorted({name for of in of_cases.values() for name in of})
+    times_by_case = {case: anatomy.kernel_us(run, case) for case in chosen(run, shown)}
+    names = sorted({name for times_us in times_by_case.values() for name in times_us})
     for role, name in names:
-        values = {case: of.get((role, name), 0.0) for case, of in of_cases.items()}
+        values = {case: times_us.get((role, name), 0.0) for case, times_us in times_by_case.items()}
         if any(us > LEAST_SHOWN * rtt_us(run, case) for case, us in values.items()):
             yield {"system call": f"{role}, {name}"} | {
                 name_of(run, case): duration(us) if us else "" for case, us in values.items()
@@ -359,12 +372,14 @@ def kernel_table(run: Run) -> Iterator[Mapping[str, object]]:
 @as_table("per call")
 def counts_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield how often each thing happens per call: a whole number alone is exact, another mean has its range."""
-    of_cases = {case: {(of.role, of.what): of for of in anatomy.counts(run, case)} for case in chosen(run, shown)}
-    for role, what in sorted({key for of in of_cases.values() for key in of}):
-        found = {case: of.get((role, what)) for case, of in of_cases.items()}
-        if any(of is not None and of.mean >= LEAST_COUNT for of in found.values()):
+    counts_by_case = {
+        case: {(count.role, count.what): count for count in anatomy.counts(run, case)} for case in chosen(run, shown)
+    }
+    for role, what in sorted({key for counts in counts_by_case.values() for key in counts}):
+        row = {case: counts.get((role, what)) for case, counts in counts_by_case.items()}
+        if any(count is not None and count.mean >= LEAST_COUNT for count in row.values()):
             yield {"per call": f"{role}: {what}"} | {
-                name_of(run, case): of.words if of else "" for case, of in found.items()
+                name_of(run, case): count.words if count else "" for case, count in row.items()
             }
 
 
@@ -373,17 +388,21 @@ def totals_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield what each case does per call in all, the fewest system calls first; a whole number is exact."""
     rows = []
     for case in chosen(run, TRACED):
-        of_roles: dict[str, list[Count]] = {}
-        for of in anatomy.counts(run, case):
-            of_roles.setdefault(of.role, []).append(of)
-        calls = {role: [of for of in all_of if of.what not in NO_SYSTEM_CALLS] for role, all_of in of_roles.items()}
-        sent = {of.role: of.words for all_of in of_roles.values() for of in all_of if of.what == anatomy.SENT_BYTES}
-        every = [of for of_role in calls.values() for of in of_role]
-        sleeps = [of for all_of in of_roles.values() for of in all_of if of.what == anatomy.SLEEPS]
+        counts_by_role: dict[str, list[Count]] = {}
+        for count in anatomy.counts(run, case):
+            counts_by_role.setdefault(count.role, []).append(count)
+        all_counts = [count for counts in counts_by_role.values() for count in counts]  # role by role
+        calls = {
+            role: [count for count in counts if count.what not in NO_SYSTEM_CALLS]
+            for role, counts in counts_by_role.items()
+        }
+        sent = {count.role: count.words for count in all_counts if count.what == anatomy.SENT_BYTES}
+        every = [count for counts in calls.values() for count in counts]
+        sleeps = [count for count in all_counts if count.what == anatomy.SLEEPS]
         row = {"system": name_of(run, case), "system calls": in_all(every)}
-        row |= {f"{role}: system calls": in_all(of_role) for role, of_role in sorted(calls.items())}
+        row |= {f"{role}: system calls": in_all(counts) for role, counts in sorted(calls.items())}
         row |= {f"{role}: bytes sent": sent.get(role, "") for role in ("client", "server")}
-        rows.append((sum(of.mean for of in every), row | {"sleeps": in_all(sleeps)}))
+        rows.append((sum(count.mean for count in every), row | {"sleeps": in_all(sleeps)}))
     yield from (row for _, row in sorted(rows, key=lambda row: row[0]))
 
 
@@ -392,8 +411,10 @@ NO_SYSTEM_CALLS = (anatomy.SENT_BYTES, anatomy.SLEEPS, anatomy.PREEMPTED)
 
 def in_all(counts: Sequence[Count]) -> str:
     """Return the sum of counts per call: a whole number if each that is not rare is exact."""
-    is_exact = all(of.is_exact for of in counts if of.mean >= LEAST_COUNT)
-    return f"{sum(of.mean for of in counts if of.is_exact):.0f}" if is_exact else f"{sum(of.mean for of in counts):.1f}"
+    is_exact = all(count.is_exact for count in counts if count.mean >= LEAST_COUNT)
+    if is_exact:
+        return f"{sum(count.mean for count in counts if count.is_exact):.0f}"
+    return f"{sum(count.mean for count in counts):.1f}"
 
 
 tables = {

@@ -52,19 +52,19 @@ def sweep(
     clients: Count = 4,
 ) -> Iterator[Case]:
     """Yield a closed loop of each distribution, open loads of the exponential one, and a freeze."""
-    by, mean = one_transport("oracle", transport), parameters.count(mean_us, "mean_us", 1_000_000)
+    transport, mean = one_transport("oracle", transport), parameters.count(mean_us, "mean_us", 1_000_000)
     shared: dict[str, Any] = {"payload_bytes": 100, "placement": amount.where(is_parallel=True)}
     server = {"mean_us": mean, "server": oracle_server()}
     paced: dict[str, Any] = {"load": "open", "arrivals": "poisson", "clients": clients}
     exponential = {"law": "exponential", **server}
-    cases = [Case("oracle", by, options={"law": law, **server}, **shared) for law in LAWS]
-    cases += [Case("oracle", by, options=exponential, offered_per_s=rate, **paced, **shared) for rate in rates]
-    one = Case("oracle", by, load="open", offered_per_s=PACED_PER_S, **shared)
-    freeze = frozen(amount.window_s_of([*cases, one]), PACED_PER_S)
+    cases = [Case("oracle", transport, options={"law": law, **server}, **shared) for law in LAWS]
+    cases += [Case("oracle", transport, options=exponential, offered_per_s=rate, **paced, **shared) for rate in rates]
+    single_caller = Case("oracle", transport, load="open", offered_per_s=PACED_PER_S, **shared)
+    freeze = frozen(amount.window_s_of([*cases, single_caller]), PACED_PER_S)
     yield from cases
     yield Case(
         "oracle",
-        by,
+        transport,
         options={**server, "mean_us": FROZEN_US, **freeze},
         load="open",
         offered_per_s=PACED_PER_S,
@@ -90,8 +90,8 @@ class Truth:
     @property
     def ratio(self) -> stats.Spread:
         """Measured divided by true: the value, and both ends of its interval."""
-        of = self.measured
-        return stats.Spread(of.value / self.true, of.low / self.true, of.high / self.true)
+        measured = self.measured
+        return stats.Spread(measured.value / self.true, measured.low / self.true, measured.high / self.true)
 
 
 @once
@@ -103,21 +103,21 @@ def virtual(run: Run) -> Run:
 @once
 def truths(run: Run) -> list[Truth]:
     """Return each quantile with enough samples, measured and true: of round trips, or of open loads' response times."""
-    found = []
+    quantiles = []
     for case in virtual(run).numbers:
         time = "response" if run.case(case).load == "open" else "rtt"
         for p in SHOWN:
             measured, true = quantile(run, case, p, time), quantile(virtual(run), case, p, time)
             if measured.over and true.over:
-                found.append(Truth(law_of(run, case), time, p, measured, true.value))
-    return found
+                quantiles.append(Truth(law_of(run, case), time, p, measured, true.value))
+    return quantiles
 
 
 def law_of(run: Run, case: int) -> str:
     """Return a case's distribution and load, in words."""
-    of = run.case(case)
-    law = "one freeze" if of.options["freeze_after"] else str(of.options["law"])
-    return f"{law}, {f'{of.offered_per_s:g}/s' if of.load == 'open' else 'closed'}"
+    factors = run.case(case)
+    law = "one freeze" if factors.options["freeze_after"] else str(factors.options["law"])
+    return f"{law}, {f'{factors.offered_per_s:g}/s' if factors.load == 'open' else 'closed'}"
 
 
 def busiest(run: Run) -> int:
@@ -134,17 +134,17 @@ def frozen_case(run: Run) -> int:
 def ratios_to_true(run: Run) -> list[Estimate]:
     """Return each measured quantile divided by the true one."""
     estimates = []
-    for of in truths(run):
-        spread = of.ratio
-        what = "range over starts" if of.measured.over == STARTS else "95 % CI"
+    for truth in truths(run):
+        spread = truth.ratio
+        what = "range over starts" if truth.measured.over == STARTS else "95 % CI"
         ends = "no interval" if math.isnan(spread.low) else f"{what} {spread.low:.3g} to {spread.high:.3g}"
-        estimates.append(Estimate(of.name, spread, f"{spread.middle:.3g}", ends))
+        estimates.append(Estimate(truth.name, spread, f"{spread.middle:.3g}", ends))
     return estimates
 
 
 def within(run: Run) -> list[Estimate]:
     """Return how many quantiles are within the margin of the true value."""
-    errors = {of.name: of.measured.value / of.true - 1 for of in truths(run)}
+    errors = {truth.name: truth.measured.value / truth.true - 1 for truth in truths(run)}
     count = sum(abs(error) <= MARGIN for error in errors.values())
     worst = max(errors, key=lambda name: abs(errors[name]))
     value = stats.Spread(count, count, count)
@@ -155,7 +155,7 @@ def medians_off(run: Run) -> list[Estimate]:
     """Return the error of the medians, in us: the median over the cases of each load, with their range."""
     estimates = []
     for time, words in (("rtt", "closed loops"), ("response", "open loads")):
-        off = [of.measured.value - of.true for of in truths(run) if of.time == time and of.p == 0.5]
+        off = [truth.measured.value - truth.true for truth in truths(run) if truth.time == time and truth.p == 0.5]
         if off:
             spread = stats.Spread(float(np.median(off)), min(off), max(off))
             between = f"range over {counted(len(off), 'case')} {signed(spread.low)} to {signed(spread.high)}"
@@ -176,21 +176,27 @@ claims = (
 )
 
 MEASURED, TRUE, THEORY = SYSTEM_COLOURS[0], SYSTEM_COLOURS[3], SYSTEM_COLOURS[2]
-LOOKS = dict(zip(SHOWN, map(Look, (SYSTEM_COLOURS[place] for place in (0, 2, 1, 3)), "osD^"), strict=True))
+LOOKS = dict(zip(SHOWN, map(Look, (SYSTEM_COLOURS[index] for index in (0, 2, 1, 3)), "osD^"), strict=True))
 
 
 def against_truth(run: Run, axes: Axes) -> None:
     """Draw every quantile as measured against its true value; the band is ten per cent wide on either side."""
-    true = [of.true for of in truths(run)]
+    true = [truth.true for truth in truths(run)]
     ends = np.array([0.8 * min(true), 1.25 * max(true)])
     band = ends / (1 + MARGIN), ends * (1 + MARGIN)
     axes.fill_between(ends, *band, color="#bbbbbb", alpha=0.4, lw=0, label=f"within {100 * MARGIN:g} %")
     axes.plot(ends, ends, color="black", lw=1)
     for p, (colour, marker) in LOOKS.items():
-        of_p = [of for of in truths(run) if of.p == p]
-        at = [of.true for of in of_p]
-        axes.vlines(at, [of.measured.low for of in of_p], [of.measured.high for of in of_p], color=colour, lw=2)
-        axes.plot(at, [of.measured.value for of in of_p], marker, color=colour, ms=6, label=f"p{100 * p:g}")
+        p_truths = [truth for truth in truths(run) if truth.p == p]
+        at = [truth.true for truth in p_truths]
+        axes.vlines(
+            at,
+            [truth.measured.low for truth in p_truths],
+            [truth.measured.high for truth in p_truths],
+            color=colour,
+            lw=2,
+        )
+        axes.plot(at, [truth.measured.value for truth in p_truths], marker, color=colour, ms=6, label=f"p{100 * p:g}")
     log_axis(axes.xaxis)
     log_axis(axes.yaxis)
     axes.set_xlabel("true value: the same requests in virtual time")
@@ -200,11 +206,11 @@ def against_truth(run: Run, axes: Axes) -> None:
 
 def errors(run: Run, axes: Axes) -> None:
     """Draw the ratio of each measured quantile to its true value, case by case."""
-    names = list(dict.fromkeys(of.label for of in truths(run)))
+    names = list(dict.fromkeys(truth.label for truth in truths(run)))
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
-    for of in truths(run):
-        y = names.index(of.label) + 0.2 * (SHOWN.index(of.p) - 1.5)
-        interval_row(axes, y, of.ratio, LOOKS[of.p], label=f"p{100 * of.p:g}")
+    for truth in truths(run):
+        y = names.index(truth.label) + 0.2 * (SHOWN.index(truth.p) - 1.5)
+        interval_row(axes, y, truth.ratio, LOOKS[truth.p], label=f"p{100 * truth.p:g}")
     ratio_axis(axes)
     name_rows(axes, names)
     axes.yaxis.grid(False)
@@ -220,17 +226,17 @@ def draw_curve(axes: Axes, values: Any, label: str, colour: str, line: str) -> N
 def open_loop(run: Run, axes: Axes) -> None:
     """Draw the response times at the highest rate: measured, in virtual time, and predicted by M/M/1."""
     case = busiest(run)
-    of = run.case(case)
+    factors = run.case(case)
     draw_curve(axes, times(run, case, "response"), "measured", MEASURED, "-")
     draw_curve(axes, times(virtual(run), case, "response"), "true: virtual time", TRUE, "--")
-    mean = float(of.options["mean_us"])
-    if of.options["law"] == "exponential" and of.offered_per_s * mean < 1e6:
+    mean = float(factors.options["mean_us"])
+    if factors.options["law"] == "exponential" and factors.offered_per_s * mean < 1e6:
         grid = np.linspace(0.02, 0.9999, 4000)
-        theory = -np.log1p(-grid) * mean / (1 - of.offered_per_s * mean / 1e6)
+        theory = -np.log1p(-grid) * mean / (1 - factors.offered_per_s * mean / 1e6)
         axes.plot(theory, tail_scale(grid), ":", color=THEORY, lw=2, label="M/M/1, steady state")
     distribution_axes(axes, "requests")
     axes.set_xlabel("response time (from the scheduled send time)")
-    axes.set_title(f"Open loop, {of.offered_per_s:g} requests/s: measured and true")
+    axes.set_title(f"Open loop, {factors.offered_per_s:g} requests/s: measured and true")
 
 
 RECORDED, CORRECTED = "RTT, as recorded", "corrected for coordinated omission"
@@ -267,13 +273,13 @@ panels = {"against_truth": against_truth, "errors": errors, "open_loop": open_lo
 @as_table("case")
 def truth_rows(run: Run) -> Iterator[dict[str, str]]:
     """Yield for each quantile its true value, the measured one, and the error."""
-    for of in truths(run):
+    for truth in truths(run):
         yield {
-            "case": of.label,
-            "quantile": f"p{100 * of.p:g} of {'response time' if of.time == 'response' else 'round trip'}",
-            "true": duration(of.true),
-            "measured": with_ends(of.measured.spread, duration),
-            "error": f"{of.measured.value / of.true - 1:+.1%}",
+            "case": truth.label,
+            "quantile": f"p{100 * truth.p:g} of {'response time' if truth.time == 'response' else 'round trip'}",
+            "true": duration(truth.true),
+            "measured": with_ends(truth.measured.spread, duration),
+            "error": f"{truth.measured.value / truth.true - 1:+.1%}",
         }
 
 

@@ -87,14 +87,14 @@ def sweep(
 
     hosts: see ``bench.plan.hosts``; the clients that share the schedule are then on the hosts that load.
     """
-    name, by = one_way(system, transport, amount.there)
-    if by == "inproc":
+    name, transport = one_way(system, transport, amount.there)
+    if transport == "inproc":
         raise UsageError("an open load needs a server that works while its clients wait: use ipc or tcp")
     profile = PROFILES[parameters.one_name(amount.profile, "profile", list(PROFILES))]
     starts = PROBES + by_rule(rule, profile.starts, read(objective).p).starts
     case = Case(
         name,
-        by,
+        transport,
         payload_bytes,
         options,
         amount.where(is_parallel=True),
@@ -125,23 +125,21 @@ def evidence(run: Run) -> int:
 def capacity(run: Run) -> list[Estimate]:
     """Return the highest rate that meets the SLO and the lowest that violates it, or why it is not known."""
     low, high = bracket(run)
-    of, search = run.case(0), searched(run)
-    gaps = ", with the gaps of its recording, all multiplied by one factor" * (of.arrivals == "recorded")
-    subject = f"{of.system} {of.transport}, {counted(of.clients * of.callers, 'connection')}{gaps}"
-    said: tuple[str, list[str]]
+    factors, search = run.case(0), searched(run)
+    gaps = ", with the gaps of its recording, all multiplied by one factor" * (factors.arrivals == "recorded")
+    subject = f"{factors.system} {factors.transport}, {counted(factors.clients * factors.callers, 'connection')}{gaps}"
     if not (low and search["ended"]) and not machine_shows(run):
-        said = "not known", why_machine(run)
+        words, reasons = "not known", why_machine(run)
     elif not search["ended"]:
         starts = counted(len(probes(run)), "start")
-        said = "not known", [f"the result near {quantity(high)}/s is not certain after {starts}"]
+        words, reasons = "not known", [f"the result near {quantity(high)}/s is not certain after {starts}"]
     elif not low:
-        said = "none", why_none(run)
+        words, reasons = "none", why_none(run)
     elif not search["confirmed"]:
-        said = f"at least {low:,.0f} requests/s", ["the highest rate searched: use a stricter SLO"]
+        words, reasons = f"at least {low:,.0f} requests/s", ["the highest rate searched: use a stricter SLO"]
     else:
-        said = f"{'at least ' * is_at_least(run)}{low:,.0f} requests/s", why_bracket(run)
+        words, reasons = f"{'at least ' * is_at_least(run)}{low:,.0f} requests/s", why_bracket(run)
     value = low if low and search["ended"] else math.nan
-    words, reasons = said
     return [Estimate(subject, Interval(value, value, high), words, "; ".join([f"SLO {search['objective']}", *reasons]))]
 
 
@@ -209,10 +207,10 @@ def sure_rate(run: Run) -> list[Estimate]:
     rows = probes(run)
     if not bracket(run)[0] or not machine_shows(run):
         return []
-    found = rate_of_success(rows["rate"], rows["met"], SURE)
-    of, starts = run.case(0), counted(len(rows), "start")
-    subject = f"{of.system} {of.transport}, from {starts} at {rows['rate'].nunique()} rates"
-    return [of_interval(subject, found, _per_second)]
+    rate = rate_of_success(rows["rate"], rows["met"], SURE)
+    factors, starts = run.case(0), counted(len(rows), "start")
+    subject = f"{factors.system} {factors.transport}, from {starts} at {rows['rate'].nunique()} rates"
+    return [of_interval(subject, rate, _per_second)]
 
 
 def _per_second(value: float, like: float | None = None) -> str:
@@ -221,10 +219,10 @@ def _per_second(value: float, like: float | None = None) -> str:
 
 def order_of_rates(run: Run) -> list[Estimate]:
     """Return the lowest rate that violates the SLO in every start, divided by the highest that always meets it."""
-    if (found := decided_rates(run)) is None:
+    if (rates := decided_rates(run)) is None:
         return []
-    ratio = found[0] / found[1]
-    ends = "every start violates the SLO at {}/s, and meets it at {}/s".format(*map(quantity, found))
+    ratio = rates[0] / rates[1]
+    ends = "every start violates the SLO at {}/s, and meets it at {}/s".format(*map(quantity, rates))
     return [Estimate("starts at one rate that agree", Interval(ratio, ratio, ratio), f"{ratio:.2f}", ends)]
 
 
@@ -233,7 +231,7 @@ def cpu_at(run: Run, names: Mapping[str, str], text: Text) -> list[Estimate]:
     low, _ = bracket(run)
     case = case_at(run, low) if low else None
     values = {words: run.over_starts(case, name) for words, name in names.items()} if case is not None else {}
-    return [of_spread(words, of, text) for words, of in values.items() if not math.isnan(of.middle)]
+    return [of_spread(words, spread, text) for words, spread in values.items() if not math.isnan(spread.middle)]
 
 
 def cpu_per_call(run: Run) -> list[Estimate]:
@@ -250,15 +248,15 @@ def utilization(run: Run) -> list[Estimate]:
 
 def cost_ratios(run: Run) -> list[Estimate]:
     """Return each role's CPU time per call at the higher rate divided by that at the lowest; ends over all starts."""
-    if (found := costs(run)) is None:
+    if (rates_and_costs := costs(run)) is None:
         return []
-    least, higher, of_roles = found
+    least, higher, role_costs = rates_and_costs
     estimates = []
-    for of in of_roles:
-        at_least, at_higher = of.cpu_us
+    for role_cost in role_costs:
+        at_least, at_higher = role_cost.cpu_us
         ratio = Spread(at_higher.middle / at_least.middle, at_higher.low / at_least.high, at_higher.high / at_least.low)
         ends = f"starts from {ratio.low:.2f} to {ratio.high:.2f}; {quantity(least)}/s to {quantity(higher)}/s"
-        estimates.append(Estimate(of.role, ratio, f"{ratio.middle:.2f}", ends))
+        estimates.append(Estimate(role_cost.role, ratio, f"{ratio.middle:.2f}", ends))
     return estimates
 
 
@@ -290,8 +288,8 @@ def against_rate(run: Run, axes: Axes) -> None:
     """Draw the quantile of the response time at each rate that was tried, and the limit of the SLO."""
     rows, search = probes(run), searched(run)
     for met, colour, marker, word in OUTCOMES:
-        of = rows[rows["met"] == met]
-        axes.plot(of["rate"], of["quantile_us"], marker, ms=7, mec="white", mew=0.8, color=colour, label=word)
+        group = rows[rows["met"] == met]
+        axes.plot(group["rate"], group["quantile_us"], marker, ms=7, mec="white", mew=0.8, color=colour, label=word)
     unknown = rows[rows["quantile_us"].isna()]
     if len(unknown):
         top = max([search["limit_us"], *rows["quantile_us"].dropna()])
@@ -311,8 +309,8 @@ def in_order(run: Run, axes: Axes) -> None:
     rows = probes(run)
     axes.plot(range(1, len(rows) + 1), rows["rate"], color="#bbbbbb", lw=1)
     for met, colour, marker, word in OUTCOMES:
-        of = rows[rows["met"] == met]
-        axes.plot(of.index + 1, of["rate"], marker, ms=7, mec="white", mew=0.8, color=colour, label=word)
+        group = rows[rows["met"] == met]
+        axes.plot(group.index + 1, group["rate"], marker, ms=7, mec="white", mew=0.8, color=colour, label=word)
     band(run, axes.axhspan)
     log_axis(axes.yaxis, quantity)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -328,12 +326,12 @@ def at_the_edge(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, "neither end of the bracket was measured")
     lines = dict(zip(bracket(run), ("-", "--"), strict=True))
     for rate, case in ends:
-        of_starts = response_us(run, case)
+        times_us = response_us(run, case)
         for is_met, colour, _, word in OUTCOMES:
-            alike = [us for start, us in of_starts.items() if probes(run).loc[start, "met"] == is_met]
+            alike = [us for start, us in times_us.items() if probes(run).loc[start, "met"] == is_met]
             label = f"{quantity(rate)} requests/s, {word}: {counted(len(alike), 'start')}"
-            for place, us in enumerate(alike):
-                curve(axes, stats.distribution(us), "" if place else label, colour, lines[rate], width=1.1)
+            for index, us in enumerate(alike):
+                curve(axes, stats.distribution(us), "" if index else label, colour, lines[rate], width=1.1)
     limit, p, objective = (searched(run)[name] for name in ("limit_us", "p", "objective"))
     axes.axvline(limit, color="black", lw=1, ls="--")
     axes.plot(limit, tail_scale(p), "x", ms=10, mew=2, color="black", label=f"SLO {objective}")
@@ -380,22 +378,30 @@ def rate_rows(run: Run) -> Iterator[dict[str, str]]:
 @as_table("role")
 def cost_rows(run: Run) -> Iterator[dict[str, str]]:
     """Yield for each role what a call costs at the lowest and at a higher rate, and what saved switches explain."""
-    if found := costs(run):
-        least, higher, of_roles = found
-        yield from (_cost_row(run, of, f"at {quantity(least)}/s, at {quantity(higher)}/s") for of in of_roles)
+    if rates_and_costs := costs(run):
+        least, higher, role_costs = rates_and_costs
+        yield from (
+            _cost_row(run, role_cost, f"at {quantity(least)}/s, at {quantity(higher)}/s") for role_cost in role_costs
+        )
 
 
-def _cost_row(run: Run, of: Cost, at: str) -> dict[str, str]:
-    unknown = math.isnan(of.by_switches)
-    share = "not known" if unknown else f"{max(0.0, of.by_switches):.0%}"
+def _cost_row(run: Run, role_cost: Cost, at: str) -> dict[str, str]:
+    unknown = math.isnan(role_cost.by_switches)
+    share = "not known" if unknown else f"{max(0.0, role_cost.by_switches):.0%}"
     pacing = "counted apart" if counts_pacing(run) else "part of the CPU time"
     return {
-        "role": of.role,
-        f"CPU time per call {at}": ", ".join(spread.words(duration) for spread in of.cpu_us),
-        f"voluntary context switches per call {at}": ", ".join(spread.words("{:.2f}".format) for spread in of.switches),
-        "a switch between two threads": "not known" if math.isnan(of.switch_us) else duration(of.switch_us),
-        "share of the fall that the saved switches explain": share if of.falls else "it does not fall in every start",
-        "spinning until a request is due": pacing if of.role == "client" else "none",
+        "role": role_cost.role,
+        f"CPU time per call {at}": ", ".join(spread.words(duration) for spread in role_cost.cpu_us),
+        f"voluntary context switches per call {at}": ", ".join(
+            spread.words("{:.2f}".format) for spread in role_cost.switches
+        ),
+        "a switch between two threads": "not known"
+        if math.isnan(role_cost.switch_us)
+        else duration(role_cost.switch_us),
+        "share of the fall that the saved switches explain": share
+        if role_cost.falls
+        else "it does not fall in every start",
+        "spinning until a request is due": pacing if role_cost.role == "client" else "none",
     }
 
 

@@ -36,19 +36,25 @@ def sweep(
     engine: OwnEngine = "library",
 ) -> Iterator[Case]:
     """Yield the greeter exercise, 100 calls by one client and by two, then a window of more and more clients."""
-    name, by = one_way(system, transport)
-    if by == "inproc":
+    name, transport = one_way(system, transport)
+    if transport == "inproc":
         raise UsageError("inproc lives in one process, so clients cannot be added: use ipc or tcp")
-    one = Case(name, by, payload_bytes, options, amount.where(is_parallel=True), engine=engine, hosts=amount.there)
-    bursts = [replace(one, clients=count) for count in (1, 2)]
+    base_case = Case(
+        name, transport, payload_bytes, options, amount.where(is_parallel=True), engine=engine, hosts=amount.there
+    )
+    bursts = [replace(base_case, clients=count) for count in (1, 2)]
     yield from (replace(case, max_calls=BURST * case.processes) for case in bursts)
-    yield from (replace(one, clients=count) for count in sorted({1, *clients}))  # one: the prediction is made from it
+    counts = sorted({1, *clients})  # one: the prediction is made from it
+    yield from (replace(base_case, clients=count) for count in counts)
 
 
 def utilization(run: Run) -> list[Estimate]:
     """Return the demand on the resource that one client predicts, divided by the largest of the others."""
-    found = prediction.demand_over_others(run).items()
-    return [of_interval(counted(run.case(case).clients, "client"), share, quantity, (case,)) for case, share in found]
+    shares = prediction.demand_over_others(run)
+    return [
+        of_interval(counted(run.case(case).clients, "client"), share, quantity, (case,))
+        for case, share in shares.items()
+    ]
 
 
 gain = Contrast(RATE, of=most(RATE), over={"clients": 1}, where=WINDOW)
@@ -80,7 +86,7 @@ def greeter(run: Run, axes: Axes) -> None:
     """Draw the RTT of the greeter exercise's call: the first one, in a loop of 100, in a window; and its own number."""
     bursts = [(case, f"mean of {BURST} calls,\n{with_clients(run, case)}") for case in run.find(**SHORT)]
     rows = {"first call, cold\n(connects, too)": run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"] / 1e3}
-    rows |= {name: pd.Series([of.rtt_ns.mean() / 1e3 for _, of in run.calls_of(case)]) for case, name in bursts}
+    rows |= {name: pd.Series([calls.rtt_ns.mean() / 1e3 for _, calls in run.calls_of(case)]) for case, name in bursts}
     rows["mean of a\nwhole window,\n1 client"] = per_start(run, run.find(clients=1, **WINDOW)[0], "mean_rtt_us")
     range_rows(axes, (RangeRow(values, SYSTEM_COLOURS[0]) for values in rows.values()))
     theirs = 1e3 * GREETER["one_call_ms"]

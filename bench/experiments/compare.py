@@ -40,8 +40,8 @@ TITLE = "Is B really faster than A?"
 A, AGAIN, B = 0, 1, 2  # the cases of the plan
 NAMES = {A: "A", AGAIN: "A again", B: "B"}
 LOOKS = {
-    case: Look(SYSTEM_COLOURS[place], marker)
-    for case, place, marker in zip(NAMES, (0, 6, 3), SYSTEM_MARKERS, strict=False)
+    case: Look(SYSTEM_COLOURS[index], marker)
+    for case, index, marker in zip(NAMES, (0, 6, 3), SYSTEM_MARKERS, strict=False)
 }
 VERDICT_COLOURS = {DIFFERENT: SYSTEM_COLOURS[3], SAME: SYSTEM_COLOURS[2]}
 FAR = 0.05  # of the rounds, on each side
@@ -77,20 +77,25 @@ def named(run: Run, case: int) -> str:
 
 def b_over_a(run: Run) -> list[Estimate]:
     """Return each quantity of B divided by that of A, with the verdict beside the interval."""
-    return [_estimate(run, of, Interval(of.ratio, of.low, of.high)) for of in pairs(run)["B"]]
+    return [
+        _estimate(run, comparison, Interval(comparison.ratio, comparison.low, comparison.high))
+        for comparison in pairs(run)["B"]
+    ]
 
 
-def _estimate(run: Run, of: Comparison, interval: Interval) -> Estimate:
-    subject = f"{of.quantity} (B: {run.labels[B]}, A: {run.labels[A]})"
-    return Estimate(subject, interval, of.ends[0], f"{confidence(interval)}; {judged(of)}", run.labels[A], (A, B))
+def _estimate(run: Run, comparison: Comparison, interval: Interval) -> Estimate:
+    subject = f"{comparison.quantity} (B: {run.labels[B]}, A: {run.labels[A]})"
+    return Estimate(
+        subject, interval, comparison.ends[0], f"{confidence(interval)}; {judged(comparison)}", run.labels[A], (A, B)
+    )
 
 
-def judged(of: Comparison) -> str:
+def judged(comparison: Comparison) -> str:
     """Return the verdict on B: better, worse, no practical difference, or inconclusive."""
-    if of.verdict != DIFFERENT:
-        return of.verdict
-    better = (of.ratio > 1) == of.more_is_better
-    return f"{'better' if better else 'worse'}{f', by less than {MARGIN:.0%}' if of.is_small else ''}"
+    if comparison.verdict != DIFFERENT:
+        return comparison.verdict
+    better = (comparison.ratio > 1) == comparison.more_is_better
+    return f"{'better' if better else 'worse'}{f', by less than {MARGIN:.0%}' if comparison.is_small else ''}"
 
 
 answer = (Estimand("ratio B / A", b_over_a),)
@@ -99,9 +104,9 @@ answer = (Estimand("ratio B / A", b_over_a),)
 def by_block(run: Run, axes: Axes) -> None:
     """Draw the ratio of the median RTT in each block, B over A and A again over A, with both intervals."""
     for case, name in ((AGAIN, "A again / A"), (B, "B / A")):
-        logs, found, (colour, marker) = ratios(run, A, case, P50), effect(run, A, case, P50), LOOKS[case]
-        if found.has_ends:
-            axes.axhspan(found.low, found.high, color=colour, alpha=0.25, lw=0)
+        logs, interval, (colour, marker) = ratios(run, A, case, P50), effect(run, A, case, P50), LOOKS[case]
+        if interval.has_ends:
+            axes.axhspan(interval.low, interval.high, color=colour, alpha=0.25, lw=0)
         axes.plot(logs.index + 1, np.exp(logs), marker, color=colour, ms=5, label=name)
     axes.axhline(1, color=GREY, lw=1, zorder=0.5)
     log_axis(axes.yaxis, "{:g}".format)
@@ -117,9 +122,10 @@ def draw_verdicts(run: Run, axes: Axes) -> None:
     for ours, itself in zip(pairs(run)["B"], pairs(run)["A again"], strict=False):
         rows += [(f"{ours.quantity}\nB / A", ours), (f"{ours.quantity}\nA / A", itself)]
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
-    for y, (_, of) in enumerate(rows):
-        drawn = Look(VERDICT_COLOURS.get(of.verdict, GREY), "D")
-        interval_row(axes, y, Interval(of.ratio, of.low, of.high), drawn, f"{of.ends[0]}  {of.verdict}")
+    for y, (_, comparison) in enumerate(rows):
+        drawn = Look(VERDICT_COLOURS.get(comparison.verdict, GREY), "D")
+        interval = Interval(comparison.ratio, comparison.low, comparison.high)
+        interval_row(axes, y, interval, drawn, f"{comparison.ends[0]}  {comparison.verdict}")
     ratio_axis(axes)
     name_rows(axes, [name for name, _ in rows])
     axes.set_xlabel(f"ratio with its confidence interval; grey band: the margin of {100 * MARGIN:g} %")
@@ -145,13 +151,13 @@ panels = {
 def comparisons(run: Run) -> Iterator[dict[str, str]]:
     """Yield each quantity of B over A, and of A over A (the A/A ratio); last what is not compared."""
     for name, words in (("B", "B over A"), ("A again", "A over A")):
-        for of in pairs(run)[name]:
+        for comparison in pairs(run)[name]:
             yield {
-                "quantity": of.quantity,
+                "quantity": comparison.quantity,
                 "compared": words,
-                "ratio [95 % CI]": "{} [{}, {}]".format(*of.ends) if of.low > 0 else of.ends[0],
-                "verdict": judged(of) if name == "B" else of.verdict,
-                "starts needed to decide": str(of.more_starts or ""),
+                "ratio [95 % CI]": "{} [{}, {}]".format(*comparison.ends) if comparison.low > 0 else comparison.ends[0],
+                "verdict": judged(comparison) if name == "B" else comparison.verdict,
+                "starts needed to decide": str(comparison.more_starts or ""),
             }
     for text in verdicts.left_out(run, (A, B)):
         yield {"quantity": text, "verdict": "not compared"}
@@ -160,12 +166,14 @@ def comparisons(run: Run) -> Iterator[dict[str, str]]:
 @as_table("quantity")
 def resolution(run: Run) -> Iterator[dict[str, str]]:
     """Yield which difference of each quantity such a run finds with 80 % probability, and what finds the margin."""
-    for of in pairs(run)["B"]:
+    for comparison in pairs(run)["B"]:
         yield {
-            "quantity": of.quantity,
-            f"detectable with {run.plan.starts} starts": f"{of.detectable:.1%}" if math.isfinite(of.detectable) else "",
-            f"starts to detect {MARGIN:.0%}": f"{of.starts_for_margin:,}",
-            "seconds of such a run": f"{expected_s(replace(run.plan, starts=of.starts_for_margin)):,.0f}",
+            "quantity": comparison.quantity,
+            f"detectable with {run.plan.starts} starts": f"{comparison.detectable:.1%}"
+            if math.isfinite(comparison.detectable)
+            else "",
+            f"starts to detect {MARGIN:.0%}": f"{comparison.starts_for_margin:,}",
+            "seconds of such a run": f"{expected_s(replace(run.plan, starts=comparison.starts_for_margin)):,.0f}",
         }
 
 
@@ -181,12 +189,15 @@ def effort(run: Run) -> pd.DataFrame:
     share = max(shares.values())
     narrowed = (share + (1 - share) / (2 * parts)) / (share + (1 - share) / parts)
     spread = power.spread_of_pairs(logs)
-    found = {f"share of the variance of {name} that is between {unit}": of for name, of in shares.items()}
-    found[f"width of the interval with twice as many {unit}"] = math.sqrt(1 / 2)
-    found[f"width of the interval with twice {longer}"] = math.sqrt(narrowed)
+    fractions = {
+        f"share of the variance of {name} that is between {unit}": fraction for name, fraction in shares.items()
+    }
+    fractions[f"width of the interval with twice as many {unit}"] = math.sqrt(1 / 2)
+    fractions[f"width of the interval with twice {longer}"] = math.sqrt(narrowed)
     for count in (starts, 4 * starts):
-        found[f"detectable difference of the p50 with {count} starts"] = power.detectable(spread, count)
-    return pd.DataFrame({"value": {what: f"{of:.1%}" for what, of in found.items()}}).rename_axis("p50 RTT")
+        fractions[f"detectable difference of the p50 with {count} starts"] = power.detectable(spread, count)
+    values = {what: f"{fraction:.1%}" for what, fraction in fractions.items()}
+    return pd.DataFrame({"value": values}).rename_axis("p50 RTT")
 
 
 def between(run: Run) -> dict[str, float]:
@@ -208,7 +219,7 @@ def between(run: Run) -> dict[str, float]:
 
 def _share(groups: Sequence[Array]) -> float:
     """Return the share of the variance that is between groups; of groups of one value each it is not known, and 0."""
-    return variance.share_between([of for of in groups if len(of) > 1] or [np.zeros(2)] * 2)
+    return variance.share_between([group for group in groups if len(group) > 1] or [np.zeros(2)] * 2)
 
 
 tables = {"comparisons": comparisons, "resolution": resolution, "effort": effort}

@@ -70,24 +70,24 @@ def sweep(
     """
     if not [*churn, *depth, *head_of_line]:
         raise UsageError("nothing to measure: name a system in churn, depth or head_of_line")
-    one = {
+    base_cases = {
         name: Case(name, one_transport(name, transport), payload_bytes, placement=amount.where(is_parallel=True))
         for name in dict.fromkeys([*churn, *depth, *head_of_line])
     }
     cases = [
-        replace(one[name], calls_per_connection=calls, p99_bytes=p99_bytes)
+        replace(base_cases[name], calls_per_connection=calls, p99_bytes=p99_bytes)
         for name in churn
         for calls in calls_per_connection
     ]
     cases += [
-        replace(one[name], callers=connections, outstanding=under_way, p99_bytes=p99_bytes)
+        replace(base_cases[name], callers=connections, outstanding=under_way, p99_bytes=p99_bytes)
         for name in depth
         for under_way in outstanding
     ]
     for name in head_of_line:
         same = {"options": ONE_CONNECTION.get(name, {}), "outstanding": 2}
-        beside = [replace(one[name], large_bytes=large_bytes, **how) for how in (same, {"callers": 2})]
-        cases += [one[name], *beside]
+        beside = [replace(base_cases[name], large_bytes=large_bytes, **how) for how in (same, {"callers": 2})]
+        cases += [base_cases[name], *beside]
     yield from distinct(cases)
     yield instrument(payload_bytes, amount.where(is_parallel=True))
 
@@ -110,7 +110,7 @@ def deep(run: Run, among: Sequence[int]) -> list[int]:
     systems = {run.case(case).system for case in kept if run.case(case).outstanding > 1}
     cases = chosen(run, {"system": systems.__contains__}, kept)
     by_system = dict(alike(run, cases, ("system",)))
-    callers = {name: max(run.case(case).callers for case in of) for (name,), of in by_system.items()}
+    callers = {name: max(run.case(case).callers for case in group) for (name,), group in by_system.items()}
     return [case for case in cases if run.case(case).callers == callers[run.case(case).system]]
 
 
@@ -118,10 +118,10 @@ def beside(run: Run, among: Sequence[int]) -> list[int]:
     """Choose the small calls of systems that were measured beside large ones: alone, same connection, own one."""
     cases = []
     for same in chosen(run, {"large_bytes": bool, "outstanding": lambda calls: calls > 1}):
-        of = run.case(same)
-        like = {"system": of.system, "transport": of.transport, "payload_bytes": of.payload_bytes}
+        factors = run.case(same)
+        like = {"system": factors.system, "transport": factors.transport, "payload_bytes": factors.payload_bytes}
         alone = run.find(**like, under_way=1, calls_per_connection=0, large_bytes=0)[:1]
-        cases += [*alone, same, *run.find(**like, large_bytes=of.large_bytes, outstanding=1)[:1]]
+        cases += [*alone, same, *run.find(**like, large_bytes=factors.large_bytes, outstanding=1)[:1]]
     return cases
 
 
@@ -143,7 +143,7 @@ class OverEach(Contrast):
     def ratios(self, run: Run) -> list[Ratio]:
         """Return the ratios to each case ``over``, in their order."""
         bases = chosen(run, self.over, chosen(run, self.where))
-        return [of for base in bases for of in self._over(base).ratios(run)]
+        return [ratio for base in bases for ratio in self._over(base).ratios(run)]
 
     def _over(self, base: int) -> Contrast:
         return Contrast(self.quantity, self.of, lambda run, among: [base] * (base in among), self.by, self.where)
@@ -158,15 +158,15 @@ SAME, OWN = {"outstanding": lambda calls: calls > 1}, {"outstanding": 1}
 blocking = Contrast(P50, of=SAME, over=OWN, by=("system",), where=comparable)
 
 
-def difference(run: Run, of: Ratio) -> float:
+def difference(run: Run, ratio: Ratio) -> float:
     """Return by which share the larger number of large calls, of the shared connection and of another, is larger."""
-    few, many = sorted(large_calls(run, case) for case in (of.base, of.other))
+    few, many = sorted(large_calls(run, case) for case in (ratio.base, ratio.other))
     return many / few - 1 if few else float("inf")
 
 
 def decisive(run: Run) -> list[Estimate]:
     """Return the ratios of blocking beside about the same number of large calls."""
-    return [estimate_of(run, of) for of in blocking.ratios(run) if difference(run, of) <= MOST_DIFFERENT]
+    return [estimate_of(run, ratio) for ratio in blocking.ratios(run) if difference(run, ratio) <= MOST_DIFFERENT]
 
 
 contrasts = (persistent_over_each, deeper, queued, blocking)
@@ -192,10 +192,10 @@ def against_churn(name: str | Quantity, title: str, words: str) -> Callable[[Run
         if not cases:
             return say_why_empty(axes, "no connections were renewed in this run")
         order = list(dict.fromkeys(run.case(case).calls_per_connection for case in cases))
-        for (system,), of_system in alike(run, cases, ("system",)):
-            places = [order.index(run.case(case).calls_per_connection) for case in of_system]
-            spreads = [over_starts(run, case, name) for case in of_system]
-            draw_spreads(axes, places, spreads, looks(run)[of_system[0]], system)
+        for (system,), system_cases in alike(run, cases, ("system",)):
+            positions = [order.index(run.case(case).calls_per_connection) for case in system_cases]
+            spreads = [over_starts(run, case, name) for case in system_cases]
+            draw_spreads(axes, positions, spreads, looks(run)[system_cases[0]], system)
         log_axis(axes.yaxis)
         axes.set_xticks(range(len(order)), [f"{calls:,}" if calls else "persistent" for calls in order])
         axes.set_xlabel("calls per connection, before a new one is opened")
@@ -229,11 +229,11 @@ def system_of(run: Run, case: int) -> str:
 
 def place_of(run: Run, case: int) -> str:
     """Return where the small calls of a case are made, beside which large ones."""
-    of = run.case(case)
-    if not of.large_bytes:
-        return f"{of.system}, alone"
-    where = "own connection" if of.outstanding == 1 else "same connection"
-    return f"{of.system}, {where}" + ("" if large_calls(run, case) else ":\nno large call answered")
+    factors = run.case(case)
+    if not factors.large_bytes:
+        return f"{factors.system}, alone"
+    connection = "own connection" if factors.outstanding == 1 else "same connection"
+    return f"{factors.system}, {connection}" + ("" if large_calls(run, case) else ":\nno large call answered")
 
 
 panels = {
@@ -260,15 +260,17 @@ def connects(run: Run, among: Sequence[int]) -> list[int]:
 def large(run: Run) -> Iterator[dict[str, object]]:
     """Yield of small calls beside large ones: how many large ones were answered, and whether that decides."""
     for (system,), cases in alike(run, chosen(run, beside), ("system",)):
-        of = {
+        case_by_connection = {
             ("own" if run.case(case).outstanding == 1 else "same"): case
             for case in chosen(run, {"large_bytes": bool}, cases)
         }
-        ratio = next((found for found in blocking.ratios(run) if found.other == of["same"]), None)
-        numbers = {where: large_calls(run, case) for where, case in of.items()}
+        ratio = next(
+            (candidate for candidate in blocking.ratios(run) if candidate.other == case_by_connection["same"]), None
+        )
+        numbers = {connection: large_calls(run, case) for connection, case in case_by_connection.items()}
         yield {
             "system": system,
-            "large calls": in_bytes(run.case(of["same"]).large_bytes),
+            "large calls": in_bytes(run.case(case_by_connection["same"]).large_bytes),
             "answered on the shared connection": numbers["same"],
             "answered on another": numbers.get("own", ""),
             "RTT of small calls, shared / own [95 % CI]": f"{ratio.words} ({ratio.range})" if ratio else "not known",

@@ -79,19 +79,19 @@ class Row:
     over: str = ""
 
 
-def time_of(of: Case) -> str:
+def time_of(factors: Case) -> str:
     """Return which time of a case's calls is drawn: the round trip, or from when a request was due."""
-    return "response" if of.load == "open" else "rtt"
+    return "response" if factors.load == "open" else "rtt"
 
 
 def row(run: Run, number: int, name: str) -> Row:
     """Return what is drawn of one case of a run."""
-    of, time = run.case(number), time_of(run.case(number))
+    factors, time = run.case(number), time_of(run.case(number))
     calls_us = times(run, number, time).to_numpy()
     medians = run.starts_of(number)[P50.replace("rtt", time)].to_numpy(float)
     quantiles = tuple((p, quantile(run, number, p, time)) for p in stats.QUANTILES)
     over = overload.without_times(run).get(number, "")
-    return Row(name, of.load == "open", medians, *stats.distribution(calls_us), len(calls_us), quantiles, over)
+    return Row(name, factors.load == "open", medians, *stats.distribution(calls_us), len(calls_us), quantiles, over)
 
 
 def rows(run: Run) -> list[Row]:
@@ -104,11 +104,11 @@ def ratio_of(run: Run, base: int, other: int) -> Interval | None:
 
     Of different times (see ``time_of``), without a common block, or where one has no times.
     """
-    time, of_base = (time_of(run.case(number)) for number in (other, base))
-    if base == other or time != of_base or {base, other} & overload.without_times(run).keys():
+    time, base_time = (time_of(run.case(number)) for number in (other, base))
+    if base == other or time != base_time or {base, other} & overload.without_times(run).keys():
         return None
-    found = effect(run, base, other, P50.replace("rtt", time))
-    return None if math.isnan(found.middle) else found
+    ratio = effect(run, base, other, P50.replace("rtt", time))
+    return None if math.isnan(ratio.middle) else ratio
 
 
 def to_shortest(shown: Sequence[Row], known: Mapping[tuple[str, str], Interval]) -> list[Estimate]:
@@ -116,22 +116,22 @@ def to_shortest(shown: Sequence[Row], known: Mapping[tuple[str, str], Interval])
 
     known: ratios paired by block, by the names of (base, other); pairs that it lacks have no ratio.
     """
-    medians = [(of, stats.across_starts(of.medians)) for of in shown if not of.over]
+    medians = [(series, stats.across_starts(series.medians)) for series in shown if not series.over]
     medians = sorted((pair for pair in medians if not math.isnan(pair[1].middle)), key=lambda pair: pair[1].middle)
     estimates = []
-    for place, (of, spread) in enumerate(medians):
+    for index, (series, spread) in enumerate(medians):
         first = medians[0][0].name
-        level = of_spread(of.name if place else f"{of.name}, the shortest", spread, duration)
-        ratio = known.get((first, of.name))
+        level = of_spread(series.name if index else f"{series.name}, the shortest", spread, duration)
+        ratio = known.get((first, series.name))
         if ratio is not None:
             estimates.append(_divided(level, first, ratio))
         else:
-            apart = "; no ratio: measured in other blocks, or another kind of time" if place else ""
+            apart = "; no ratio: measured in other blocks, or another kind of time" if index else ""
             estimates.append(replace(level, ends=level.ends + apart))
     over = [
-        Estimate(f"{of.name} at its rate", Interval(math.nan), of.over, "no time is reported")
-        for of in shown
-        if of.over
+        Estimate(f"{series.name} at its rate", Interval(math.nan), series.over, "no time is reported")
+        for series in shown
+        if series.over
     ]
     return estimates + over
 
@@ -145,7 +145,7 @@ def _divided(level: Estimate, base: str, ratio: Interval) -> Estimate:
     )
 
 
-def found(run: Run) -> list[Estimate]:
+def relative_medians(run: Run) -> list[Estimate]:
     """Return the shortest median of a run, and every other divided by it."""
     pairs = [(base, other) for base in run.numbers for other in run.numbers]
     known = {
@@ -154,7 +154,7 @@ def found(run: Run) -> list[Estimate]:
     return to_shortest(rows(run), known)
 
 
-answer = (Estimand("median", found),)
+answer = (Estimand("median", relative_medians),)
 
 NO_ROWS = "nothing has been measured yet"
 NO_TIMES = "no times: every case is overloaded, or its requests failed"
@@ -169,46 +169,46 @@ def wrapped(names: Iterable[str]) -> list[str]:
 def medians(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each start, their range and their median; or why a case has none."""
     shown = rows(run)
-    drawn = [of for of in shown if not of.over and not np.isnan(of.medians).all()]
+    drawn = [series for series in shown if not series.over and not np.isnan(series.medians).all()]
     if not drawn:
         return say_why_empty(axes, NO_TIMES)
-    instead = ["" if of in drawn else f"{of.over or 'no reply'}: no time is reported" for of in shown]
+    instead = ["" if series in drawn else f"{series.over or 'no reply'}: no time is reported" for series in shown]
     looks = map(look, range(len(shown)))
     range_rows(
         axes,
         (
-            RangeRow(of.medians, colour, instead=why, marker=marker)
-            for of, why, (colour, marker) in zip(shown, instead, looks, strict=True)
+            RangeRow(series.medians, colour, instead=why, marker=marker)
+            for series, why, (colour, marker) in zip(shown, instead, looks, strict=True)
         ),
     )
     log_axis(axes.xaxis)
     axes.set_xlabel(
         "median RTT of each start (open loop: median response time)"
-        if any(of.paced for of in drawn)
+        if any(series.paced for series in drawn)
         else "median RTT of each start; bar: their range, line: their median, or the two middle starts"
     )
     axes.set_title("Median RTT of each start")
-    name_rows(axes, wrapped(of.name for of in shown))
+    name_rows(axes, wrapped(series.name for series in shown))
 
 
 def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
     """Draw the empirical CDF of all calls of each row with a marker at each quantile; of many rows three quantiles."""
-    drawn = [(place, of) for place, of in enumerate(shown) if of.n and not of.over]
+    drawn = [(index, series) for index, series in enumerate(shown) if series.n and not series.over]
     if not drawn:
         return say_why_empty(axes, NO_TIMES if shown else NO_ROWS)
     distributions = [
         Distribution(
-            of.name,
-            of.n,
-            (of.values, of.fractions),
-            dict(of.quantiles),
-            look(place),
-            LINES[place // len(SYSTEM_COLOURS) % len(LINES)],
+            series.name,
+            series.n,
+            (series.values, series.fractions),
+            dict(series.quantiles),
+            look(index),
+            LINES[index // len(SYSTEM_COLOURS) % len(LINES)],
         )
-        for place, of in drawn
+        for index, series in drawn
     ]
     draw_cdfs(axes, distributions)
-    if any(of.paced for _, of in drawn):
+    if any(series.paced for _, series in drawn):
         axes.set_xlabel(axes.get_xlabel().replace("RTT", "RTT (open loop: response time)", 1))
     axes.set_title("Distribution of the RTT")
 

@@ -54,15 +54,15 @@ def sweep(
     """
     if foreign := [name for name in options if name not in system]:
         raise unknown("system of options", foreign[0], system)
-    where = amount.where(is_parallel=True)
+    placement = amount.where(is_parallel=True)
     for name in system:
         router = systems.constant(name, "ROUTER_OPTION", None)
         own = ({router: True} if router else {}) | parameters.mapping(options.get(name), f"options of {name}")
         for count in sorted(clients):
             spread = next(number for number in range(min(count, processes), 0, -1) if count % number == 0)
-            by = one_transport(name, transport)
-            yield Case(name, by, payload_bytes, own, where, clients=spread, callers=count // spread)
-    yield instrument(payload_bytes, where)
+            transport_name = one_transport(name, transport)
+            yield Case(name, transport_name, payload_bytes, own, placement, clients=spread, callers=count // spread)
+    yield instrument(payload_bytes, placement)
 
 
 def is_brokered(run: Run, case: int) -> bool:
@@ -107,24 +107,25 @@ claims = (
 def busy(run: Run, axes: Axes) -> None:
     """Draw how many CPUs each role used at each system's highest rate, and their sum where they share one."""
     rows = Panel("", where=each("system", most(RATE)), label=with_clients).drawn(run)
-    for y, of in enumerate(rows):
+    for y, row in enumerate(rows):
         used: dict[str, tuple[float, Look, Any]] = {
             "broker" if role == "router" else WORDS[role]:
-            (dy, Look(ROLE_COLOURS[role], ROLE_MARKERS[role]), per_start(of.run, of.case, f"{role}_cpu_percent") / 100)
+            (dy, Look(ROLE_COLOURS[role], ROLE_MARKERS[role]),
+             per_start(row.run, row.case, f"{role}_cpu_percent") / 100)
             for role, dy in (("client", -0.27), ("server", -0.09), ("router", 0.09))
         }  # fmt: skip
-        for resource in resources(of.run, of.case):
+        for resource in resources(row.run, row.case):
             if resource.cpus == 1 and len(resource.roles) > 1:
                 name = resource.name.removeprefix("the ").replace("router", "broker")
-                together = of.run.starts_of(of.case)[[f"{role}_cpu_percent" for role in resource.roles]].sum(axis=1)
+                together = row.run.starts_of(row.case)[[f"{role}_cpu_percent" for role in resource.roles]].sum(axis=1)
                 used[name] = 0.27, Look("black", "*"), together / 100
-        with hollow(axes, of.is_hollow):
+        with hollow(axes, row.is_hollow):
             for name, (dy, drawn, cpus) in used.items():
                 if len(cpus):
                     interval_row(axes, y + dy, across_starts(cpus.to_list()), drawn, label=name)
     axes.axvline(FULL, color=GREY, ls=":", lw=1.2, label=f"{FULL:.0%} of one CPU")
     label_axis(axes.xaxis, quantity)
-    name_rows(axes, [of.name for of in rows])
+    name_rows(axes, [row.name for row in rows])
     separate_rows(axes, [y + 0.5 for y in range(len(rows) - 1)])
     axes.set_xlim(left=0)
     axes.set_xlabel("CPUs in use; marker: median, bar: range over starts")

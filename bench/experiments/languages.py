@@ -136,14 +136,16 @@ def _of_twins(system: object, transport: object, size: int, loads: Loads) -> Ite
     asked = parameters.as_list(transport)
     for name in parameters.names(system, "system", list(TWINS)):
         provided = systems.constant(name, "TRANSPORTS")
-        is_reached = asked == ["all"] or any(by in asked for by in provided)
+        is_reached = asked == ["all"] or any(transport_name in asked for transport_name in provided)
         if parameters.as_list(system) == ["all"] and not is_reached:
             yield Absent(name, f"{name} is reached by {' or '.join(provided)} only")
             continue
-        for by in transports(name, transport, None):
-            for count, where in loads:
+        for transport_name in transports(name, transport, None):
+            for count, placement in loads:
                 for client, server in SIDES:
-                    yield Case(name, by, size, {"client": client, "server": server}, where, callers=count)
+                    yield Case(
+                        name, transport_name, size, {"client": client, "server": server}, placement, callers=count
+                    )
 
 
 def _of_servers(servers: object, size: int, loads: Loads) -> Iterator[Case | Absent]:
@@ -153,12 +155,14 @@ def _of_servers(servers: object, size: int, loads: Loads) -> Iterator[Case | Abs
     folder = paths.home() / SERVICES
     files = {file.stem: str(file) for file in sorted(folder.glob("*/*.yaml")) if file.stem == file.parent.name}
     asked = parameters.as_list(servers)
-    for name in chosen_systems([files.get(str(of), of) for of in ([*BESIDE, *files] if asked == ["all"] else asked)]):
+    for name in chosen_systems(
+        [files.get(str(server), server) for server in ([*BESIDE, *files] if asked == ["all"] else asked)]
+    ):
         if why := _why_absent(name):
             yield Absent(name, why)
             continue
-        for count, where in loads:
-            yield Case(name, "tcp", size, BESIDE.get(name, {}), where, callers=count, engine="wire")
+        for count, placement in loads:
+            yield Case(name, "tcp", size, BESIDE.get(name, {}), placement, callers=count, engine="wire")
 
 
 def _why_absent(name: str) -> str | None:
@@ -172,10 +176,10 @@ def _why_absent(name: str) -> str | None:
 class LanguagesSweep(Sweep):
     """A sweep that is not in slices where servers are loaded: they compile while they run, and warm up each time."""
 
-    def plan(self, notebook: str, given: Mapping[str, Any]) -> Plan:
+    def plan(self, notebook: str, arguments: Mapping[str, Any]) -> Plan:
         """Return the validated plan of some parameters."""
-        changed = {"slice_ms": 0} if of_servers(given.get("servers", "none")) else {}
-        return super().plan(notebook, {**given, **changed})
+        changed = {"slice_ms": 0} if of_servers(arguments.get("servers", "none")) else {}
+        return super().plan(notebook, {**arguments, **changed})
 
 
 sweep = LanguagesSweep(cases, lacking=True, without=("hosts",), alike=WAY)
@@ -250,20 +254,20 @@ class Group(NamedTuple):
         return effect(self.run, self.cases[0], case, name)
 
 
-def groups(run: Run, where: Chooser) -> list[Group]:
+def groups(run: Run, chooser: Chooser) -> list[Group]:
     """Return the chosen cases of each system with a native twin, then those that are borrowed; servers as one."""
-    if servers := [case for case in chosen(run, where) if run.case(case).engine == "wire"]:
+    if servers := [case for case in chosen(run, chooser) if run.case(case).engine == "wire"]:
         return [Group(run, servers, "", False)]
     return [
         Group(part, cases, marked(way_of(part, cases[0]), part is not run), part is not run)
         for part in shown(run)
-        for _, cases in alike(part, chosen(part, where), WAY)
+        for _, cases in alike(part, chosen(part, chooser), WAY)
     ]
 
 
 def name_groups(axes: Axes, drawn: Sequence[Group]) -> None:
     """Name the rows, those of twins below the name of their system; a line between systems."""
-    rows = [[of.name] * bool(of.name) + [row_name(of.run, case) for case in of.cases] for of in drawn]
+    rows = [[group.name] * bool(group.name) + [row_name(group.run, case) for case in group.cases] for group in drawn]
     name_rows(axes, itertools.chain(*rows))
     for y in itertools.accumulate(map(len, rows[:-1]), initial=0) if drawn[0].name else ():
         axes.get_yticklabels()[y].set_fontweight("bold")
@@ -273,19 +277,19 @@ def name_groups(axes: Axes, drawn: Sequence[Group]) -> None:
 
 def row_name(run: Run, case: int) -> str:
     """Return the languages of client and server, or the system of a server that is loaded."""
-    client, server = (LANGUAGES.get(of, "") for of in sides(run, case))
+    client, server = (LANGUAGES.get(language, "") for language in sides(run, case))
     return run.case(case).system if run.case(case).engine == "wire" else f"client {client}, server {server}"
 
 
 def rows_of(drawn: Sequence[Group]) -> Iterator[tuple[int, Group, int, Look]]:
     """Yield the height of each row, its group, its case, and its look: of its system, or of a server's protocol."""
     y = 0
-    for place, group in enumerate(drawn):
+    for index, group in enumerate(drawn):
         y += bool(group.name)
         protocols = list(dict.fromkeys(protocol(group.run, case) for case in group.cases))
         for case in group.cases:
             own = look(protocols.index(protocol(group.run, case)))
-            yield y, group, case, Look(look(place).colour, MARKERS[sides(group.run, case)]) if group.name else own
+            yield y, group, case, Look(look(index).colour, MARKERS[sides(group.run, case)]) if group.name else own
             y += 1
 
 
@@ -294,11 +298,11 @@ def protocol(run: Run, case: int) -> str:
     return run.case(case).system.partition("_")[0]
 
 
-def starts_of_each(name: str, where: Chooser, title: str) -> Callable[[Run, Axes], None]:
+def starts_of_each(name: str, chooser: Chooser, title: str) -> Callable[[Run, Axes], None]:
     """Return the panel of a quantity of each start, with its ratio to that of the first case of the group."""
 
     def draw(run: Run, axes: Axes) -> None:
-        drawn, text = groups(run, where), quantity_of(name).text
+        drawn, text = groups(run, chooser), quantity_of(name).text
         for y, group, case, (colour, marker) in rows_of(drawn):
             more = "" if case == group.cases[0] else f", {ratio_text(group.over_first(case, name))}"
             is_least = name == RATE and not group.name and limit_of(run, case).capacity == AT_LEAST
@@ -327,10 +331,13 @@ def shares(run: Run, axes: Axes) -> None:
     drawn = groups(run, single)
     for y, group in enumerate(drawn):
         client, server, both = (group.over_first(case) for case in group.cases[1:])
-        parts = [both, *(Interval(1 - of.middle, 1 - of.high, 1 - of.low) for of in (client, server))]
-        for dy, share, (words, of_part) in zip((-0.26, 0.0, 0.26), parts, SHARES, strict=True):
+        parts = [
+            both,
+            *(Interval(1 - interval.middle, 1 - interval.high, 1 - interval.low) for interval in (client, server)),
+        ]
+        for dy, share, (words, part_look) in zip((-0.26, 0.0, 0.26), parts, SHARES, strict=True):
             with hollow(axes, group.is_borrowed):
-                interval_row(axes, y + dy, share, of_part, f"{round(100 * share.middle)} %", words)
+                interval_row(axes, y + dy, share, part_look, f"{round(100 * share.middle)} %", words)
     name_rows(axes, [group.name for group in drawn])
     axes.axvline(0, color="#888888", lw=0.8)
     axes.xaxis.set_major_formatter(PercentFormatter(1, 0))
@@ -342,8 +349,8 @@ def cpu(run: Run, axes: Axes) -> None:
     """Draw the CPU time per call of client and server in either language, over that of both sides in Python."""
     drawn = groups(run, single)
     for y, group, case, _ in rows_of(drawn):
-        spent, in_python = ({role: over_starts(group.run, of, f"{role}_cpu_us_per_call").middle for role in ROLES}
-                            for of in (case, group.cases[0]))  # fmt: skip
+        spent, in_python = ({role: over_starts(group.run, number, f"{role}_cpu_us_per_call").middle for role in ROLES}
+                            for number in (case, group.cases[0]))  # fmt: skip
         whole_us = sum(in_python.values())
         bars = [(role, us / whole_us, ROLE_COLOURS[role], ROLE_HATCHES[role]) for role, us in spent.items()]
         with hollow(axes, group.is_borrowed):
@@ -354,12 +361,12 @@ def cpu(run: Run, axes: Axes) -> None:
     axes.set_title("CPU time per call, by role")
 
 
-def either(draw: Callable[[Run, Axes], None], of_servers: Callable[[Run, Axes], None]) -> Callable[[Run, Axes], None]:
+def either(draw: Callable[[Run, Axes], None], draw_servers: Callable[[Run, Axes], None]) -> Callable[[Run, Axes], None]:
     """Return the panel that draws systems with a native twin, and servers of a run of these."""
 
     def panel(run: Run, axes: Axes) -> None:
         if run.find(engine="wire"):
-            of_servers(run, axes)
+            draw_servers(run, axes)
         elif chosen(run, several):
             draw(run, axes)
         else:

@@ -44,11 +44,19 @@ def sweep(
         raise UsageError(f"{INSTRUMENT} is measured with every system: name another ({', '.join(systems.names())})")
     shared: dict[str, Any] = {"placement": amount.where(), "hosts": amount.there}
     asked: dict[str, Any] = {"options": options, "target": target or None, "engine": engine}
-    ways = [(name, by) for name in chosen for by in transports(name, transport, target, amount.there)]
-    yield from (Case(name, by, size, **shared, **asked) for name, by in ways for size in payload_bytes)
+    ways = [
+        (name, transport_name)
+        for name in chosen
+        for transport_name in transports(name, transport, target, amount.there)
+    ]
+    yield from (
+        Case(name, transport_name, size, **shared, **asked) for name, transport_name in ways for size in payload_bytes
+    )
     if not target and BASELINE not in chosen and not all(map(systems.service_of, chosen)):
-        also = [by for by in dict.fromkeys(by for _, by in ways) if by in systems.constant(BASELINE, "TRANSPORTS")]
-        yield from (Case(BASELINE, by, size, **shared) for by in also for size in payload_bytes)
+        provided = systems.constant(BASELINE, "TRANSPORTS")
+        names = dict.fromkeys(transport_name for _, transport_name in ways)
+        also = [transport_name for transport_name in names if transport_name in provided]
+        yield from (Case(BASELINE, transport_name, size, **shared) for transport_name in also for size in payload_bytes)
     yield instrument(payload_bytes[0], amount.where(), amount.there)
 
 
@@ -59,7 +67,7 @@ def first_size(run: Run, among: Sequence[int]) -> list[int]:
 
 def not_compared(run: Run, among: Sequence[int]) -> list[int]:
     """Choose the cases that are in no ratio, the instrument itself too."""
-    compared = {case for of in over_sockets.ratios(run) for case in (of.base, of.other)}
+    compared = {case for ratio in over_sockets.ratios(run) for case in (ratio.base, ratio.other)}
     return [case for case in run.numbers if case not in compared]
 
 

@@ -67,8 +67,10 @@ def sweep(
     sessions += [(count, size) for size in sizes[1:] for count in counts[1:-1] or counts[-1:]]
     amount.chance().shuffle(sessions)
     for name in system:
-        for by, options in itertools.product(transports(name, transport, ""), VARIANTS.get(name, ({},))):
-            yield Case(name, by, sizes[0], dict(options), amount.where(), "session", sessions=tuple(sessions))
+        for transport_name, options in itertools.product(transports(name, transport, ""), VARIANTS.get(name, ({},))):
+            yield Case(
+                name, transport_name, sizes[0], dict(options), amount.where(), "session", sessions=tuple(sessions)
+            )
 
 
 CALL = Quantity("time per additional call", duration, values=lambda run, case: costs(run, case)["call"])
@@ -106,8 +108,8 @@ METHODS = {
 
 def whole(run: Run, axes: Axes) -> None:
     """Draw the time of each process with the smallest payload against its number of calls, and the fitted line."""
-    for place, case in enumerate(run.numbers):
-        colour, marker = look(place)
+    for index, case in enumerate(run.numbers):
+        colour, marker = look(index)
         rows, size = spent(run, case, "wall"), run.case(case).payload_bytes
         rows = rows[rows["payload_bytes"] == size]
         process, call = (across_starts(costs(run, case)[name]).middle for name in ("process", "call"))
@@ -153,8 +155,8 @@ def starting(run: Run, axes: Axes) -> None:
 
 def methods(run: Run, axes: Axes) -> None:
     """Draw the time per call by three methods, each with its range over starts; a difference may be negative."""
-    for (y, case), (place, (name, drawn)) in itertools.product(enumerate(run.numbers), enumerate(METHODS.items())):
-        interval_row(axes, y + 0.24 * (place - 1), over_starts(run, case, name), drawn, label=name.words)
+    for (y, case), (index, (name, drawn)) in itertools.product(enumerate(run.numbers), enumerate(METHODS.items())):
+        interval_row(axes, y + 0.24 * (index - 1), over_starts(run, case, name), drawn, label=name.words)
     axes.axvline(0, color="#888888", lw=0.8)
     label_axis(axes.xaxis, duration)
     name_rows(axes, [run.labels[case] for case in run.numbers])
@@ -197,9 +199,11 @@ def lines(run: Run) -> str:
     lines = ["medians over the starts; the last number of a line is the median of each start's own difference:"]
     for case in run.numbers:
         many = of_hundred(run, case)
-        of_many, of_one = (processes_us(run, case, count).median() / 1e3 for count in (many, 1))
+        many_ms, single_ms = (processes_us(run, case, count).median() / 1e3 for count in (many, 1))
         call = over_starts(run, case, DIFFERENCE).times(1e-3).words("{:.3f} ms".format)
-        lines.append(f"{run.labels[case]}: {many} RPCs {of_many:.1f} ms, 1 RPC {of_one:.1f} ms -> {call} for one more")
+        lines.append(
+            f"{run.labels[case]}: {many} RPCs {many_ms:.1f} ms, 1 RPC {single_ms:.1f} ms -> {call} for one more"
+        )
     lines.append("the origin, about 1999 (696 bogomips), a whole process each:")
     for name in ("http_c", "http_cpp", "pstream_cpp"):
         theirs = XMLRPC_C[name]

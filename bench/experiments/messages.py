@@ -87,9 +87,9 @@ def sweep(
         for name, size in itertools.product(codec, sizes)
         if carrier not in absent
     ]
-    yield from (of for of in [*usual, *by_codec] if isinstance(of, Absent))
-    pairs = [case for of in usual if isinstance(of, Case) for case in (_bytes(of), of)]
-    yield from distinct([*pairs, *(of for of in by_codec if isinstance(of, Case))])
+    yield from (candidate for candidate in [*usual, *by_codec] if isinstance(candidate, Absent))
+    pairs = [variant for case in usual if isinstance(case, Case) for variant in (_bytes(case), case)]
+    yield from distinct([*pairs, *(case for case in by_codec if isinstance(case, Case))])
     yield instrument(middle, amount.where())
 
 
@@ -141,14 +141,14 @@ def by_codec(run: Run, among: Sequence[int] | None = None) -> list[int]:
 def by_system(run: Run, among: Sequence[int] | None = None) -> list[int]:
     """Choose the first case with a message at the middle size of each system, the fastest first."""
     cases = chosen(run, {"payload_bytes": middle(run)}, chosen(run, sized))
-    firsts = [of_system[0] for _, of_system in alike(run, cases, ("system",))]
+    firsts = [group[0] for _, group in alike(run, cases, ("system",))]
     return sorted(firsts, key=lambda case: over_starts(run, case, P50).middle)
 
 
 def swept(run: Run, among: Sequence[int]) -> list[int]:
     """Choose the carrier's cases of each codec that was measured at several sizes."""
     cases = chosen(run, {"system": carrier(run)}, chosen(run, sized))
-    return [case for _, of_codec in alike(run, cases, (codec,)) if len(of_codec) > 1 for case in of_codec]
+    return [case for _, group in alike(run, cases, (codec,)) if len(group) > 1 for case in group]
 
 
 def with_bytes(run: Run, among: Sequence[int]) -> list[int]:
@@ -186,7 +186,7 @@ def calls(run: Run, axes: Axes) -> None:
     cases = by_system(run)
     if not cases:
         return say_why_empty(axes, "no message was measured")
-    opaque = {of.other: of.base for of in message.ratios(run)}
+    opaque = {ratio.other: ratio.base for ratio in message.ratios(run)}
     for y, case in enumerate(cases):
         rtt = over_starts(run, case, P50)
         _stack(run, axes, y, case, 100 / rtt.middle)
@@ -252,14 +252,14 @@ panels = {
 def messages(run: Run) -> Iterator[dict[str, Any]]:
     """Yield of each case with a message: RTT, the codec's four times alone, its share, and the encoded sizes."""
     for case in chosen(run, sized):
-        of, starts = run.case(case), run.starts_of(case)
+        factors, starts = run.case(case), run.starts_of(case)
         client, server = (
             " + ".join(duration(starts[name].median() / 1e3) for name in names) for names in (CLIENT, SERVER)
         )
         there, back = encoded_bytes(run, case)
         yield {
-            "case": f"{of.system} {of.transport} {codec(of)}",
-            "message [B as JSON]": of.payload_bytes,
+            "case": f"{factors.system} {factors.transport} {codec(factors)}",
+            "message [B as JSON]": factors.payload_bytes,
             "encoded [B]": f"{there:,.0f} + {back:,.0f}",
             "median RTT": over_starts(run, case, P50).words(duration),
             "client: encode + decode": client,

@@ -46,14 +46,14 @@ def sweep(
     placement: object = "free",
 ) -> Iterator[Case]:
     """Yield for each box one caller, several callers, and one caller with larger payloads; the sound box always."""
-    where = placement_of(placement)
+    placement = placement_of(placement)
     for name in dict.fromkeys([*parameters.names(box, "box", BOXES), "sound"]):
         for count in dict.fromkeys((1, callers)):
-            yield Case("mystery", "tcp", payload_bytes, {"box": name}, where, callers=count)
+            yield Case("mystery", "tcp", payload_bytes, {"box": name}, placement, callers=count)
         for size in sizes:
             if size != payload_bytes:
-                yield Case("mystery", "tcp", size, {"box": name}, where, max_calls=CALLS)
-    yield instrument(payload_bytes, where)
+                yield Case("mystery", "tcp", size, {"box": name}, placement, max_calls=CALLS)
+    yield instrument(payload_bytes, placement)
 
 
 LONE = {"callers": 1, "is_short": False}  # and the smallest payload
@@ -106,8 +106,8 @@ def in_order(run: Run, axes: Axes) -> None:
     for case, start, begin in end_to_end(run, lone):
         calls, colour = run.calls.of(start), look(lone.index(case)).colour
         axes.plot(begin + calls.t_send_ns / 1e9, calls.rtt_ns / 1e3, ".", ms=2.5, mew=0, alpha=0.6, color=colour)
-    for place, case in enumerate(lone):
-        axes.plot([], [], "o", ms=5, color=look(place).colour, label=box_of(run, case))
+    for index, case in enumerate(lone):
+        axes.plot([], [], "o", ms=5, color=look(index).colour, label=box_of(run, case))
     log_axis(axes.yaxis)
     axes.set_xlabel("time [s]: the starts of each box, end to end")
     axes.set_ylabel("RTT")
@@ -202,7 +202,9 @@ def of_box(contrast: Contrast) -> Callable[[Run, int], str]:
     """Return the column of a contrast: its ratio for the box of a case."""
 
     def column(run: Run, case: int) -> str:
-        return next((str(of) for of in contrast.ratios(run) if box_of(run, of.other) == box_of(run, case)), "n/a")
+        return next(
+            (str(ratio) for ratio in contrast.ratios(run) if box_of(run, ratio.other) == box_of(run, case)), "n/a"
+        )
 
     return column
 
