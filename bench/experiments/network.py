@@ -59,11 +59,11 @@ TITLE = "What does the network add?"
 STALL_BYTES = 100  # payload of the calls with one write or two: far less than any segment
 
 
-def rates(given: object, name: str) -> list[int]:
+def rates(rates_mbit: object, name: str) -> list[int]:
     """Return the bandwidths of the limited links in Mbit/s, the lowest first; none of an empty list."""
-    if parameters.as_list(given) == []:
+    if parameters.as_list(rates_mbit) == []:
         return []
-    return sorted(parameters.positives(given, name, namespaces.MOST_MBIT))
+    return sorted(parameters.positives(rates_mbit, name, namespaces.MOST_MBIT))
 
 
 @as_sweep()
@@ -91,7 +91,7 @@ def sweep(
         raise UsageError(
             f"large_bytes must be more than payload_bytes ({payload_bytes:,} B): the link's bandwidth shows there"
         )
-    where, far = amount.where(), amount.there
+    placement, far = amount.where(), amount.there
     if far and (reason := measurable.why_not()):
         absent["veth pair"] = reason
     unlimited, limited = namespaces.hosts(), [namespaces.hosts(rate) for rate in rates_mbit]
@@ -101,13 +101,17 @@ def sweep(
         (large_bytes, {}),
         (large_bytes, [unlimited, *limited][-1]),
     ]
-    cases = [Case(name, "tcp", size, placement=where, hosts=by) for size, by in links for name in present]
-    cases += [Case(BASELINE, "tcp", size, placement=where, hosts=by) for by in (unlimited, *limited) for size in sizes]
+    cases = [Case(name, "tcp", size, placement=placement, hosts=hosts) for size, hosts in links for name in present]
+    cases += [
+        Case(BASELINE, "tcp", size, placement=placement, hosts=hosts)
+        for hosts in (unlimited, *limited)
+        for size in sizes
+    ]
     both = HELD | {"client_nodelay": True, "server_nodelay": True}
     held = [(HELD, size) for size in dict.fromkeys([STALL_BYTES, *stall_sizes])]
     cases += [
-        Case(BASELINE, "tcp", size, options, where, hosts=by, max_calls=CALLS)
-        for by in ({}, unlimited)
+        Case(BASELINE, "tcp", size, options, placement, hosts=hosts, max_calls=CALLS)
+        for hosts in ({}, unlimited)
         for options, size in [(both, STALL_BYTES), *held]
     ]
     yield from itertools.starmap(Absent, absent.items())
@@ -115,7 +119,7 @@ def sweep(
     if far:
         for size, name in itertools.product((payload_bytes, large_bytes), present):
             yield Case(name, "tcp", size, placement="free", hosts=far)
-    yield instrument(payload_bytes, where)
+    yield instrument(payload_bytes, placement)
 
 
 def why_not(hosts: object = "", **asked: Any) -> str | None:
@@ -143,12 +147,12 @@ def compared(run: Run, among: Sequence[int]) -> list[int]:
     systems = list(dict.fromkeys(run.case(case).system for case in local))
     sizes = {run.case(case).payload_bytes for case in local}
     cases = chosen(run, WHOLE | {"system": systems.__contains__, "payload_bytes": sizes.__contains__})
-    found = {}
-    for (size, name), of in alike(run, cases, CONDITION):
-        by_system = {run.case(case).system: case for case in reversed(of)}  # of each the first
+    cases_by_condition = {}
+    for (size, name), group in alike(run, cases, CONDITION):
+        by_system = {run.case(case).system: case for case in reversed(group)}  # of each the first
         if len(by_system) == len(systems):
-            found[size, links(run).index(name)] = [by_system[system] for system in systems]
-    return [case for condition in sorted(found) for case in found[condition]]
+            cases_by_condition[size, links(run).index(name)] = [by_system[system] for system in systems]
+    return [case for condition in sorted(cases_by_condition) for case in cases_by_condition[condition]]
 
 
 def small(run: Run, among: Sequence[int]) -> list[int]:
@@ -174,7 +178,7 @@ def same_order(run: Run) -> list[Estimate]:
     The median RTT of the one that is slower over loopback, divided by that of the other one.
     """
     cases = {case: run.case(case) for case in chosen(run, compared)}
-    local = {(of.system, of.payload_bytes): case for case, of in cases.items() if link(of) == LOOPBACK}
+    local = {(case.system, case.payload_bytes): number for number, case in cases.items() if link(case) == LOOPBACK}
     estimates = []
     for (size, name), others in alike(run, list(cases), CONDITION):
         for pair in itertools.combinations(others, 2) if name != LOOPBACK else ():
@@ -207,8 +211,8 @@ def two_writes(run: Run, among: Sequence[int]) -> list[int]:
 
 def look_of(run: Run, name: str) -> Look:
     """Return the colour and the marker of a link, the same in all panels."""
-    place = links(run).index(name) if name in links(run) else len(links(run))
-    return Look(SYSTEM_COLOURS[place % len(SYSTEM_COLOURS)], SYSTEM_MARKERS[place % len(SYSTEM_MARKERS)])
+    index = links(run).index(name) if name in links(run) else len(links(run))
+    return Look(SYSTEM_COLOURS[index % len(SYSTEM_COLOURS)], SYSTEM_MARKERS[index % len(SYSTEM_MARKERS)])
 
 
 def by_bandwidth(run: Run, axes: Axes) -> None:
@@ -269,14 +273,14 @@ def words(case: Case) -> str:
 def order(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each system over that of the first one, under each link and payload; bar: 95 % CI."""
     axes.set_title("Systems compared under each condition")
-    ratios = [(run.case(of.other), of) for of in others.ratios(run)]
+    ratios = [(run.case(quotient.other), quotient) for quotient in others.ratios(run)]
     if not ratios:
         return say_why_empty(axes, "one system only: give several")
     systems = list(dict.fromkeys(case.system for case, _ in ratios))
     rows = sorted(ratios, key=lambda row: systems.index(row[0].system))
-    for y, (case, of) in enumerate(rows):
-        interval_row(axes, y, of.interval, look_of(run, link(case)), ratio_text(of.interval))
-    separate_rows(axes, [len(rows) // len(systems) * place - 0.5 for place in range(1, len(systems))])
+    for y, (case, quotient) in enumerate(rows):
+        interval_row(axes, y, quotient.interval, look_of(run, link(case)), ratio_text(quotient.interval))
+    separate_rows(axes, [len(rows) // len(systems) * index - 0.5 for index in range(1, len(systems))])
     name_rows(axes, [f"{case.system}: {words(case)}" for case, _ in rows])
     ratio_axis(axes)
     axes.set_xlabel(f"median RTT divided by that of {run.case(rows[0][1].base).system}; bar: 95 % CI")
@@ -301,12 +305,12 @@ def height(run: Run) -> float:
 @as_table("link")
 def ranking(run: Run) -> Iterator[dict[str, str]]:
     """Yield for each link and payload of the systems compared the rank of each system, and its ratio to the first."""
-    ratios = {of.other: str(of) for of in others.ratios(run)}
+    ratios = {quotient.other: str(quotient) for quotient in others.ratios(run)}
     for (size, name), cases in alike(run, chosen(run, compared), CONDITION):
         medians = {case: over_starts(run, case, P50) for case in cases}
-        middles = {case: of.middle for case, of in medians.items()}
+        middles = {case: spread.middle for case, spread in medians.items()}
         ranks = sorted(cases, key=middles.__getitem__)
-        shown = {case: ratios.get(case) or of.words(duration) for case, of in medians.items()}
+        shown = {case: ratios.get(case) or spread.words(duration) for case, spread in medians.items()}
         of_systems = {run.case(case).system: f"{ranks.index(case) + 1}. {shown[case]}" for case in cases}
         yield {"link": name, "payload": in_bytes(size), **of_systems}
 

@@ -117,13 +117,14 @@ APART = 0.22  # of a row: two writes above, one write below
 def rates(run: Run, axes: Axes) -> None:
     """Draw calls per second with one write and with two, the predicted rates, and those published by the origin."""
     cases = {case: run.case(case) for case in chosen(run, factorial)}
-    rows = list(dict.fromkeys(f"{of.system}: {sides(of)}" for of in cases.values()))
-    for case, of in cases.items():
-        values, is_one = run.starts_of(case)[RATE], of.options["writes"] == 1
-        at, (colour, marker) = rows.index(f"{of.system}: {sides(of)}") + (APART if is_one else -APART), LOOKS[sides(of)]
+    rows = list(dict.fromkeys(f"{case.system}: {sides(case)}" for case in cases.values()))
+    for number, case in cases.items():
+        values, is_one = run.starts_of(number)[RATE], case.options["writes"] == 1
+        at = rows.index(f"{case.system}: {sides(case)}") + (APART if is_one else -APART)
+        colour, marker = LOOKS[sides(case)]
         axes.plot(values, [at] * len(values), marker, ms=5, mew=1, color=colour, mfc="white" if is_one else colour)
-        if stalls(of):
-            axes.plot(rate_per_s(of), at, "|", ms=11, mew=2, color="black")
+        if stalls(case):
+            axes.plot(rate_per_s(case), at, "|", ms=11, mew=2, color="black")
     theirs = XMLRPC_C["calls_per_s_held"].values()
     for rate in theirs:
         axes.axvline(rate, color=GREY, ls=":", lw=1.3, label=f"origin, about 1999: {listed(theirs)}")
@@ -142,16 +143,16 @@ def calls(run: Run, axes: Axes) -> None:
     shown = [case for case in chosen(run, two_writes) if run.case(case).system == system]
     if not shown:
         return say_why_empty(axes, "no case with two writes in this run")
-    most = 0
-    for place, case in enumerate(shown):
+    maximum = 0
+    for index, case in enumerate(shown):
         colour, marker = LOOKS[sides(run.case(case))]
         for start, times in run.calls_of(case):
             rtt_us = np.array([run.ledger.loc[start, "first_rtt_ns"], *times.rtt_ns]) / 1e3
-            numbers = np.arange(1, len(rtt_us) + 1) + 0.08 * (place - (len(shown) - 1) / 2)  # side by side
+            numbers = np.arange(1, len(rtt_us) + 1) + 0.08 * (index - (len(shown) - 1) / 2)  # side by side
             axes.plot(numbers, rtt_us, color=colour, marker=marker, ms=3.5, lw=0.8, alpha=0.6,
                       label=f"TCP_NODELAY: {sides(run.case(case))}")  # fmt: skip
-            most = max(most, len(rtt_us) if stalls(run.case(case)) else 0)
-    axes.set_xlim(0.5, 1.3 * most + 1)
+            maximum = max(maximum, len(rtt_us) if stalls(run.case(case)) else 0)
+    axes.set_xlim(0.5, 1.3 * maximum + 1)
     log_axis(axes.yaxis)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("number of the call in its connection (the first ones)")
@@ -210,11 +211,11 @@ def measured_over_delay(run: Run, case: int) -> str:
     return duration(1e6 / run.cases.loc[case, RATE] / k) if k else ""
 
 
-def of_origin(run: Run, case: int) -> str:
+def of_origin(run: Run, number: int) -> str:
     """Return the calls per second that the origin published for a case, about 1999."""
-    of = run.case(case)
-    sides_held = {1: "one side", 2: "both sides"}.get(stalls(of))
-    return str(XMLRPC_C["calls_per_s_held"][sides_held]) if of.system == "xmlrpc_pstream" and sides_held else ""
+    case = run.case(number)
+    sides_held = {1: "one side", 2: "both sides"}.get(stalls(case))
+    return str(XMLRPC_C["calls_per_s_held"][sides_held]) if case.system == "xmlrpc_pstream" and sides_held else ""
 
 
 tables = {

@@ -51,16 +51,16 @@ def sweep(
     amount: Amount, transport: object = "ipc", pause_us: object = 1000, payload_bytes: object = 100
 ) -> Iterator[Case]:
     """Yield waits alone and beside busy neighbours, short waits by each kind of timer, and sockets by placement."""
-    by, where = one_transport(BASELINE, transport), places.default()
+    transport_name, default_placement = one_transport(BASELINE, transport), places.default()
     long_us = parameters.count(pause_us, "pause_us", 1_000_000)
     size = parameters.count(payload_bytes, "payload_bytes", 1_000_000)
     for name in NEIGHBOURS:
-        yield Case("pause", "inproc", size, {"us": long_us, "beside": name}, where)
+        yield Case("pause", "inproc", size, {"us": long_us, "beside": name}, default_placement)
     for name in TIMERS:
-        yield Case("pause", "inproc", size, {"us": TIMER_US, "way": name}, where)
-    for place in ["free"] if places.why_not() else places.PLACEMENTS:
-        yield Case(BASELINE, by, size, placement=place)
-    yield instrument(size, where)
+        yield Case("pause", "inproc", size, {"us": TIMER_US, "way": name}, default_placement)
+    for placement in ["free"] if places.why_not() else places.PLACEMENTS:
+        yield Case(BASELINE, transport_name, size, placement=placement)
+    yield instrument(size, default_placement)
 
 
 def asked_us(run: Run, case: int) -> int:
@@ -71,13 +71,13 @@ def asked_us(run: Run, case: int) -> int:
 def long_waits(run: Run, among: Sequence[int]) -> list[int]:
     """Choose the waits by ``time.sleep`` that are longest: alone, and beside busy processes."""
     waits = [case for case in run.find(system="pause", way="sleep") if case in among]
-    return [case for case in waits if asked_us(run, case) == max(asked_us(run, of) for of in waits)]
+    return [case for case in waits if asked_us(run, case) == max(asked_us(run, wait) for wait in waits)]
 
 
 def short_waits(run: Run, among: Sequence[int]) -> list[int]:
     """Choose the waits without other load that are shortest: by each timer."""
     waits = [case for case in run.find(system="pause", beside="nobody") if case in among]
-    return [case for case in waits if asked_us(run, case) == min(asked_us(run, of) for of in waits)]
+    return [case for case in waits if asked_us(run, case) == min(asked_us(run, wait) for wait in waits)]
 
 
 def neighbour(run: Run, case: int) -> str:
@@ -106,23 +106,23 @@ def late_tails(run: Run) -> list[Estimate]:
     late = {case: lateness(run, case) for case in chosen(run, long_waits)}
 
     def has_waits(p: float) -> bool:
-        worth = (dependence(of.to_numpy(), p, of.index.to_numpy()).worth for of in late.values())
+        worth = (dependence(series.to_numpy(), p, series.index.to_numpy()).worth for series in late.values())
         return min(worth) >= stats.needed_samples(p)
 
     p = max(filter(has_waits, stats.QUANTILES), default=0.5)
-    found = []
+    estimates = []
     for case, late_us in late.items():
         ends = quantile_interval(late_us.to_numpy(), p, late_us.index.to_numpy()) or ()
         interval = Interval(stats.quantile(late_us.to_numpy(), p), *ends)
         subject = f"waits {neighbour(run, case)}, exceeded by 1 in {round(1 / (1 - p)):,}"
-        found.append(of_interval(subject, interval, duration, (case,)))
-    return found
+        estimates.append(of_interval(subject, interval, duration, (case,)))
+    return estimates
 
 
 def over_alone(run: Run, case: int) -> Interval:
     """Return the median lateness of a case's waits over that without other load, paired by block."""
     alone, *_ = chosen(run, {"beside": "nobody"}, chosen(run, long_waits))
-    base, late = (run.starts_of(of).set_index("block")[P50] - asked_us(run, of) for of in (alone, case))
+    base, late = (run.starts_of(number).set_index("block")[P50] - asked_us(run, number) for number in (alone, case))
     return ratio_of(base, late)
 
 
@@ -147,7 +147,7 @@ CRITICAL = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)  # probabilities above t
 def deviations(run: Run) -> list[Estimate]:
     """Return how much the baseline's starts differ under each placement."""
     cases = chosen(run, SOCKETS)
-    return [of_interval(run.labels[of], deviation(run, of), quantity, (of,)) for of in cases]
+    return [of_interval(run.labels[case], deviation(run, case), quantity, (case,)) for case in cases]
 
 
 def timeline(run: Run) -> pd.DataFrame:
@@ -216,8 +216,8 @@ def placed(run: Run, case: int) -> str:
 def drift(run: Run, axes: Axes) -> None:
     """Draw the baseline's median RTT of each start over time, as a ratio to the median of its placement."""
     rows = timeline(run)
-    for place, case in enumerate(chosen(run, SOCKETS)):
-        starts, (colour, marker) = rows[rows["case"] == case], look(place)
+    for index, case in enumerate(chosen(run, SOCKETS)):
+        starts, (colour, marker) = rows[rows["case"] == case], look(index)
         label = run.case(case).placement
         axes.plot(starts["at_s"], starts["ratio"], marker=marker, ms=6, lw=1.2, color=colour, label=label)
     stolen = rows[rows["stolen"] > STOLEN]

@@ -74,7 +74,7 @@ def sweep(
     server that freezes is loaded by its library. hosts: see ``bench.plan.hosts``; the clients that share the schedule
     are then on the hosts that load.
     """
-    name, by = one_way(system, transport, amount.there)
+    name, transport_name = one_way(system, transport, amount.there)
     server = {"server": oracle_server()}
     asked = "" if name != "oracle" and options == ORACLE else options  # the notebook's are of the oracle alone
     shared: dict[str, Any] = {
@@ -87,8 +87,11 @@ def sweep(
         "engine": engine,
     }
     paced: dict[str, Any] = {"load": "open", "clients": clients, "arrivals": arrivals_of(arrivals)}
-    cases = [Case(name, by, **of_system, **shared)]
-    cases += [Case(name, by, offered_per_s=rate, callers=callers, **of_system, **paced, **shared) for rate in rates]
+    cases = [Case(name, transport_name, **of_system, **shared)]
+    cases += [
+        Case(name, transport_name, offered_per_s=rate, callers=callers, **of_system, **paced, **shared)
+        for rate in rates
+    ]
     yield from cases
     window_s = amount.window_s_of([*cases, *cases[:1] * 2])  # and two of the server that freezes
     at_a_time, users = (
@@ -188,7 +191,13 @@ def against_load(run: Run, axes: Axes) -> None:
     ):
         for p, line, marker in ((0.5, "-", "o"), (0.99, "--", "s")):
             quantiles = {rate: quantile(run, case, p, time) for case, rate in rates.items()}
-            shown = np.array([(rate, of.value, of.low, of.high) for rate, of in quantiles.items() if of.over])
+            shown = np.array(
+                [
+                    (rate, estimate.value, estimate.low, estimate.high)
+                    for rate, estimate in quantiles.items()
+                    if estimate.over
+                ]
+            )
             at, values, low, high = shown.reshape(-1, 4).T
             how: dict[str, Any] = {"mfc": face, "lw": 1.8, "color": colour, "label": f"{words}, p{100 * p:g}"}
             axes.plot(at, values, line, marker=marker, ms=5.5, **how)
@@ -265,7 +274,13 @@ def pacing(run: Run, axes: Axes) -> None:
     rates = rates_of(run)
     late = lateness(run, rates)
     for over, marker, words in ((STARTS, "o", "median and range over starts"), (CALLS, "s", "all starts, and 95 % CI")):
-        shown = np.array([(rates[case], of.value, of.low, of.high) for case, of in late.items() if of.over == over])
+        shown = np.array(
+            [
+                (rates[case], estimate.value, estimate.low, estimate.high)
+                for case, estimate in late.items()
+                if estimate.over == over
+            ]
+        )
         if len(shown):
             at, values, low, high = shown.T
             axes.vlines(at, low, high, color=RTT_COLOUR, lw=5, alpha=0.3)
@@ -291,28 +306,28 @@ def freeze_cases(run: Run) -> tuple[Case, int, int] | None:
 
 def under_freeze(run: Run) -> dict[str, stats.Array]:
     """Return the times per request under one freeze, in us, warm-up included, counted in three ways; {} without it."""
-    if (found := freeze_cases(run)) is None:
+    if (cases := freeze_cases(run)) is None:
         return {}
-    of, closed, paced = found
+    load, closed, paced = cases
     at_a_time, users = (run.samples_of(case, headline=True) for case in (closed, paced))
     rtt_us = at_a_time["rtt_ns"].to_numpy() / 1e3
     return {
         "closed loop, RTT": rtt_us,
-        "closed loop, corrected for coordinated omission": stats.corrected(rtt_us, 1e6 / of.offered_per_s),
-        f"open loop at {of.offered_per_s:g}/s, response time": (users["lag_ns"] + users["rtt_ns"]).to_numpy() / 1e3,
+        "closed loop, corrected for coordinated omission": stats.corrected(rtt_us, 1e6 / load.offered_per_s),
+        f"open loop at {load.offered_per_s:g}/s, response time": (users["lag_ns"] + users["rtt_ns"]).to_numpy() / 1e3,
     }
 
 
 def three_ways(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF under one freeze: closed loop, closed loop corrected, and open loop."""
-    if (found := freeze_cases(run)) is None:
+    if (cases := freeze_cases(run)) is None:
         return say_why_empty(axes, "no frozen server in this run")
     looks = ((RTT_COLOUR, "-"), (MODEL, "-."), (RESPONSE_COLOUR, "--"))
     for (words, times_us), (colour, line) in zip(under_freeze(run).items(), looks, strict=True):
         curve(axes, stats.distribution(times_us), words, colour, line)
     distribution_axes(axes, "requests")
     axes.set_xlabel("time per request, warm-up and freeze included")
-    axes.set_title(f"A freeze of {duration(1e3 * found[0].options['freeze_ms'])}: closed loop and open loop")
+    axes.set_title(f"A freeze of {duration(1e3 * cases[0].options['freeze_ms'])}: closed loop and open loop")
     return None
 
 
@@ -353,34 +368,34 @@ mm1 = Table(
 )
 
 
-def freeze_share(run: Run, of: Case) -> float:
+def freeze_share(run: Run, case: Case) -> float:
     """Return how much of its window the freeze takes."""
-    return float(of.options["freeze_ms"]) / 1e3 / run.plan.window_s
+    return float(case.options["freeze_ms"]) / 1e3 / run.plan.window_s
 
 
-def delayed_share(run: Run, of: Case) -> float:
+def delayed_share(run: Run, case: Case) -> float:
     """Return the share of users that the freeze delays: who arrives during it, or before its queue is empty.
 
     At utilization u the queue takes u / (1 - u) times the freeze to empty: s / (1 - u) of the window in all, or what
     is left of the window.
     """
-    utilization = of.offered_per_s * of.options["mean_us"] / 1e6
-    left = max(0.0, 1 - of.options["freeze_after"] / of.offered_per_s / run.plan.window_s)
-    return min(left, freeze_share(run, of) / (1 - utilization)) if utilization < 1 else left
+    utilization = case.offered_per_s * case.options["mean_us"] / 1e6
+    left = max(0.0, 1 - case.options["freeze_after"] / case.offered_per_s / run.plan.window_s)
+    return min(left, freeze_share(run, case) / (1 - utilization)) if utilization < 1 else left
 
 
 def freeze_rows(run: Run) -> pd.DataFrame:
     """Return the length of the freeze, whom it delays, and the p99 that each way of counting reports."""
-    if (found := freeze_cases(run)) is None:
+    if (cases := freeze_cases(run)) is None:
         return pd.DataFrame()
-    of, closed, _ = found
-    delayed, calls = delayed_share(run, of), run.samples_of(closed, headline=True)
-    as_long = (calls["rtt_ns"] >= 1e6 * of.options["freeze_ms"]).groupby(calls["start"]).sum()
+    load, closed, _ = cases
+    delayed, calls = delayed_share(run, load), run.samples_of(closed, headline=True)
+    as_long = (calls["rtt_ns"] >= 1e6 * load.options["freeze_ms"]).groupby(calls["start"]).sum()
     values = {
-        "length, share of each window": f"{duration(1e3 * of.options['freeze_ms'])}, {freeze_share(run, of):.0%}",
+        "length, share of each window": f"{duration(1e3 * load.options['freeze_ms'])}, {freeze_share(run, load):.0%}",
         "users delayed by the freeze or its queue, predicted": f"{delayed:.0%}",
         "quantiles of users that depend on the freeze": f"above p{100 * (1 - delayed):.0f}" if delayed < 1 else "all",
-        "requests due during the freeze, on average": f"{of.offered_per_s * of.options['freeze_ms'] / 1e3:.0f}",
+        "requests due during the freeze, on average": f"{load.offered_per_s * load.options['freeze_ms'] / 1e3:.0f}",
         "calls of the closed loop as long as the freeze, per start at most": f"{int(as_long.max())}",
     }
     p99 = {f"p99, {words}": duration(stats.quantile(us, 0.99)) for words, us in under_freeze(run).items()}

@@ -44,7 +44,7 @@ def sweep(amount: Amount, origin: object = "all", workers: object = 2) -> Iterat
     every = list(numbers(parameters.count(workers, "workers", 64)))
     for name in parameters.names(origin, "origin", tuple(ORIGINS)):
         cases = [number.case for number in every if number.origin == name]
-        yield from (case for place, case in enumerate(cases) if case not in cases[:place])
+        yield from (case for index, case in enumerate(cases) if case not in cases[:index])
     yield instrument(100, "same")
 
 
@@ -87,14 +87,17 @@ class Replica(NamedTuple):
 @once
 def replicas(run: Run) -> list[Replica]:
     """Return every published number that the run repeats, by origin."""
-    found = ((of, next(filter(lambda case: of.is_of(run.case(case)), run.numbers), None)) for of in numbers(workers=1))
-    return [Replica(of, case, _here(run, of, case)) for of, case in found if case is not None]
+    matches = (
+        (number, next(filter(lambda case: number.is_of(run.case(case)), run.numbers), None))
+        for number in numbers(workers=1)
+    )
+    return [Replica(number, case, _here(run, number, case)) for number, case in matches if case is not None]
 
 
-def _here(run: Run, of: Number, case: int) -> Spread:
-    if of.column == ONE_MORE:
+def _here(run: Run, number: Number, case: int) -> Spread:
+    if number.column == ONE_MORE:
         return across_starts(difference_us(run, case).to_list())
-    return across_starts((per_start(run, case, of.column) * (1e-3 if of.column == FIRST_CALL else 1)).to_list())
+    return across_starts((per_start(run, case, number.column) * (1e-3 if number.column == FIRST_CALL else 1)).to_list())
 
 
 REPRODUCED, SAME_DIRECTION = "not distinguishable from the published ratio", "same direction, another size"
@@ -132,9 +135,11 @@ class Relation(NamedTuple):
 @once
 def relations(run: Run) -> list[Relation]:
     """Return each origin's conclusion as a ratio, there and here; those that the run has both numbers of."""
-    by_name = {of.number.name: of for of in replicas(run)}
-    found = ((conclusion, by_name.get(upper), by_name.get(lower)) for conclusion, (upper, lower) in CONCLUSIONS.items())
-    return [_relation(run, conclusion, upper, lower) for conclusion, upper, lower in found if upper and lower]
+    by_name = {replica.number.name: replica for replica in replicas(run)}
+    triples = (
+        (conclusion, by_name.get(upper), by_name.get(lower)) for conclusion, (upper, lower) in CONCLUSIONS.items()
+    )
+    return [_relation(run, conclusion, upper, lower) for conclusion, upper, lower in triples if upper and lower]
 
 
 def _relation(run: Run, conclusion: str, upper: Replica, lower: Replica) -> Relation:
@@ -144,7 +149,7 @@ def _relation(run: Run, conclusion: str, upper: Replica, lower: Replica) -> Rela
 
 def _where(*sides: Replica) -> str:
     """Return the transport of two numbers, if they have one, and their placement."""
-    transports = {of.number.case.transport for of in sides}
+    transports = {side.number.case.transport for side in sides}
     over = f"over {transports.pop()}, " if len(transports) == 1 else ""
     return f"{over}placement {sides[0].number.case.placement}"
 
@@ -161,14 +166,14 @@ def _ratio(run: Run, upper: Replica, lower: Replica) -> tuple[Spread, bool]:
 
 def conclusions(run: Run) -> list[Estimate]:
     """Return each origin's conclusion as a ratio measured here, with its verdict."""
-    return [_estimate(of) for of in relations(run)]
+    return [_estimate(relation) for relation in relations(run)]
 
 
-def _estimate(of: Relation) -> Estimate:
-    here, low, high = ratio_ends(*of.here[:3])
-    kind = "95 % CI" if of.is_paired else "ratio of medians; possible within the ranges over starts:"
-    subject = f"{of.conclusion}, {of.where} (published: {of.theirs:.3g})"
-    return Estimate(subject, of.here, here, f"{kind} {low} to {high}; {of.verdict}")
+def _estimate(relation: Relation) -> Estimate:
+    here, low, high = ratio_ends(*relation.here[:3])
+    kind = "95 % CI" if relation.is_paired else "ratio of medians; possible within the ranges over starts:"
+    subject = f"{relation.conclusion}, {relation.where} (published: {relation.theirs:.3g})"
+    return Estimate(subject, relation.here, here, f"{kind} {low} to {high}; {relation.verdict}")
 
 
 answer = (Estimand("ratio here", conclusions),)
@@ -188,7 +193,12 @@ Row = tuple[Replica, bool]  # and whether it is borrowed from the reference run
 
 def rows_of(run: Run, unit: str = "") -> list[Row]:
     """Return the numbers that are drawn, of one unit: those of the run, then those that it borrows."""
-    return [(of, part is not run) for part in shown(run) for of in replicas(part) if unit in ("", of.number.unit)]
+    return [
+        (replica, part is not run)
+        for part in shown(run)
+        for replica in replicas(part)
+        if unit in ("", replica.number.unit)
+    ]
 
 
 def key(axes: Axes, are_borrowed: Iterable[bool], here: str) -> None:
@@ -204,13 +214,13 @@ def both(unit: str, text: Text, title: str, words: str) -> Callable[[Run, Axes],
 
     def draw(run: Run, axes: Axes) -> None:
         rows = rows_of(run, unit)
-        for y, (of, is_borrowed) in enumerate(rows):
-            axes.plot(of.number.theirs, [y - APART] * 2, color=GREY, lw=4, alpha=0.5, solid_capstyle="round")
-            axes.plot(of.theirs, y - APART, "s", ms=6, mfc="white", mec=GREY, mew=1.6)
+        for y, (replica, is_borrowed) in enumerate(rows):
+            axes.plot(replica.number.theirs, [y - APART] * 2, color=GREY, lw=4, alpha=0.5, solid_capstyle="round")
+            axes.plot(replica.theirs, y - APART, "s", ms=6, mfc="white", mec=GREY, mew=1.6)
             with hollow(axes, is_borrowed):
-                interval_row(axes, y + APART, of.here, LOOKS[of.number.origin])
-                write_beside(axes, y, of.here.words(text))
-        name_rows(axes, [marked(of.number.name, is_borrowed) for of, is_borrowed in rows])
+                interval_row(axes, y + APART, replica.here, LOOKS[replica.number.origin])
+                write_beside(axes, y, replica.here.words(text))
+        name_rows(axes, [marked(replica.number.name, is_borrowed) for replica, is_borrowed in rows])
         key(axes, [is_borrowed for _, is_borrowed in rows], "here: median and range over starts")
         log_axis(axes.xaxis, text)
         axes.set_xlabel(words)
@@ -222,33 +232,35 @@ def both(unit: str, text: Text, title: str, words: str) -> Callable[[Run, Axes],
 def faster(run: Run, axes: Axes) -> None:
     """Draw the speed-up of each number: how many times as fast it is here as published."""
     rows = rows_of(run)
-    for y, (of, is_borrowed) in enumerate(rows):
-        colour, marker = LOOKS[of.number.origin]
+    for y, (replica, is_borrowed) in enumerate(rows):
+        colour, marker = LOOKS[replica.number.origin]
         with hollow(axes, is_borrowed):
-            axes.plot([1, of.speed], [y, y], color=colour, lw=1.5, alpha=0.6)
-            axes.plot(of.speed, y, marker, ms=7, color=colour)
-            write_beside(axes, y, f"× {factor(of.speed)}")
+            axes.plot([1, replica.speed], [y, y], color=colour, lw=1.5, alpha=0.6)
+            axes.plot(replica.speed, y, marker, ms=7, color=colour)
+            write_beside(axes, y, f"× {factor(replica.speed)}")
     ratio_axis(axes, "× {:g}".format)
-    name_rows(axes, [marked(of.number.name, is_borrowed) for of, is_borrowed in rows])
+    name_rows(axes, [marked(replica.number.name, is_borrowed) for replica, is_borrowed in rows])
     axes.set_xlabel("published time / time here, or rate here / published rate")
     axes.set_title("Speed-up over the published number")
 
 
 def shapes(run: Run, axes: Axes) -> None:
     """Draw ratios of two numbers of one origin, published and measured here; those not measured are named."""
-    rows = [(of, part is not run) for part in shown(run) for of in relations(part)]
-    for y, (of, is_borrowed) in enumerate(rows):
-        axes.plot(of.theirs, y - APART, "s", ms=6, mfc="white", mec=GREY, mew=1.6)
+    rows = [(relation, part is not run) for part in shown(run) for relation in relations(part)]
+    for y, (relation, is_borrowed) in enumerate(rows):
+        axes.plot(relation.theirs, y - APART, "s", ms=6, mfc="white", mec=GREY, mew=1.6)
         with hollow(axes, is_borrowed):
-            interval_row(axes, y + APART, of.here, LOOKS[of.origin])
-            note = NOTES.get(of.verdict, "" if of.is_paired else "\n(medians; bar: ranges)")
-            write_beside(axes, y, f"× {of.here.middle:.3g}{note}")
+            interval_row(axes, y + APART, relation.here, LOOKS[relation.origin])
+            note = NOTES.get(relation.verdict, "" if relation.is_paired else "\n(medians; bar: ranges)")
+            write_beside(axes, y, f"× {relation.here.middle:.3g}{note}")
     ratio_axis(axes)
-    absent = [conclusion for conclusion in CONCLUSIONS if conclusion not in {of.conclusion for of, _ in rows}]
+    absent = [
+        conclusion for conclusion in CONCLUSIONS if conclusion not in {relation.conclusion for relation, _ in rows}
+    ]
     for y, _ in enumerate(absent, len(rows)):
         at = axes.get_yaxis_transform()
         axes.text(0.02, y, "not measured", color=GREY, va="center", fontsize=SMALL, transform=at)
-    names = [*(marked(of.conclusion, is_borrowed) for of, is_borrowed in rows), *absent]
+    names = [*(marked(relation.conclusion, is_borrowed) for relation, is_borrowed in rows), *absent]
     name_rows(axes, [name.replace(": ", ":\n") for name in names])
     key(axes, [is_borrowed for _, is_borrowed in rows], "here; bar: 95 % CI")
     axes.set_xlabel("ratio of two numbers of one origin")
@@ -276,14 +288,14 @@ def per_second(rate: float, *, like: float | None = None) -> str:
 @as_table("origin")
 def published(run: Run) -> Iterator[dict[str, str]]:
     """Yield each published number: theirs, the same here, and the speed-up."""
-    for of in replicas(run):
-        text: Text = duration if of.number.unit == "us" else per_second
+    for replica in replicas(run):
+        text: Text = duration if replica.number.unit == "us" else per_second
         yield {
-            "origin": ORIGINS[of.number.origin],
-            "number": of.number.name,
-            "theirs": " to ".join(text(value) for value in dict.fromkeys(of.number.theirs)),
-            "here [range over starts]": with_ends(of.here, text),
-            "speed, here / there": factor(of.speed),
+            "origin": ORIGINS[replica.number.origin],
+            "number": replica.number.name,
+            "theirs": " to ".join(text(value) for value in dict.fromkeys(replica.number.theirs)),
+            "here [range over starts]": with_ends(replica.here, text),
+            "speed, here / there": factor(replica.speed),
         }
 
 
@@ -291,8 +303,10 @@ def published(run: Run) -> Iterator[dict[str, str]]:
 def carried(run: Run) -> Iterator[dict[str, object]]:
     """Yield by which factor, at least 1, numbers and ratios of two of them differ from the published ones: medians."""
     off = {
-        "numbers": [math.log(of.speed) for of in replicas(run)],
-        "ratios of two numbers of one origin": [math.log(of.here.middle / of.theirs) for of in relations(run)],
+        "numbers": [math.log(replica.speed) for replica in replicas(run)],
+        "ratios of two numbers of one origin": [
+            math.log(relation.here.middle / relation.theirs) for relation in relations(run)
+        ],
     }
     for what, logs in off.items():
         if logs:

@@ -76,7 +76,7 @@ def sweep(
     """
     asked = list(_asked(system, groups))
     absent = absent_of(asked) | _too_small(asked, payload_bytes)
-    yield from (Absent(*of) for of in absent.items())
+    yield from (Absent(name, reason) for name, reason in absent.items())
     named = [name for name in dict.fromkeys([*asked, BASELINE]) if name not in absent and name not in SELF_TEST_SYSTEMS]
     between, alone, parallel = amount.there, amount.where(), amount.where(is_parallel=True)
     kind = parameters.text(message, "message")
@@ -85,17 +85,17 @@ def sweep(
     paired = _is_paired(two_clients, len(ways))
     shared: dict[str, Any] = {"message": kind, "hosts": between}
     cases: list[Case] = []
-    for name, (by, options) in ways.items():
+    for name, (transport, options) in ways.items():
         options = options | usual_options(name, kind)
-        cases.append(Case(name, by, payload_bytes, options, alone, **shared))
+        cases.append(Case(name, transport, payload_bytes, options, alone, **shared))
         if paired and parallel != alone:
-            cases.append(Case(name, by, payload_bytes, options, parallel, **shared))
+            cases.append(Case(name, transport, payload_bytes, options, parallel, **shared))
         if paired:
-            cases.append(Case(name, by, payload_bytes, options, parallel, clients=2, **shared))
+            cases.append(Case(name, transport, payload_bytes, options, parallel, clients=2, **shared))
     if any(case.transport == "tcp" for case in cases) and not between:
         places = dict.fromkeys([alone, parallel] if paired else [alone])
         cases += [
-            Case(BASELINE, "tcp", payload_bytes, {"tls": tls}, where, **shared) for where in places
+            Case(BASELINE, "tcp", payload_bytes, {"tls": tls}, placement, **shared) for placement in places
         ]  # for its ratios
     if amount.slice_s and not between:
         cases += [case for case in cases if case.system == BASELINE and case.clients == 1][:1]  # the A/A ratio's twin
@@ -211,10 +211,10 @@ def group_of(run: Run, case: int) -> str:
         return WORDS["broker"] if has_router else OTHERS
 
 
-def baseline_of(run: Run, case: int) -> int | None:
+def baseline_of(run: Run, number: int) -> int | None:
     """Return raw sockets' case over a case's transport and under its placement, or None if it was not measured."""
-    of = run.case(case)
-    return run.whole.first(system=BASELINE, clients=1, transport=of.transport, placement=of.placement)
+    case = run.case(number)
+    return run.whole.first(system=BASELINE, clients=1, transport=case.transport, placement=case.placement)
 
 
 @once
@@ -222,14 +222,17 @@ def subjects(run: Run) -> list[tuple[Drawn, Look]]:
     """Return the systems that are drawn, the shortest RTT first, with their look: of many systems that of the group."""
     drawn = Panel("", where=ranked, label=way_of).drawn(run)
     of_groups = groups(run)
-    return [(of, of_groups.get(group_of(of.run, of.case), look(place))) for place, of in enumerate(drawn)]
+    return [
+        (subject, of_groups.get(group_of(subject.run, subject.case), look(index)))
+        for index, subject in enumerate(drawn)
+    ]
 
 
 def groups(run: Run) -> dict[str, Look]:
     """Return the look of each group of systems, where there are too many systems for a look each."""
     drawn = [group_of(part, case) for part in shown(run) for case in chosen(part, ranked)]
     names = [name for name in GROUP_WORDS if name in drawn]
-    return {name: look(place) for place, name in enumerate(names)} if len(drawn) > MOST_CURVES else {}
+    return {name: look(index) for index, name in enumerate(names)} if len(drawn) > MOST_CURVES else {}
 
 
 def height(run: Run) -> float:
@@ -239,7 +242,7 @@ def height(run: Run) -> float:
 
 def name_systems(run: Run, axes: Axes) -> None:
     """Name the systems on the vertical axis, and the looks of their groups."""
-    name_rows(axes, [of.name for of, _ in subjects(run)], SMALL)
+    name_rows(axes, [subject.name for subject, _ in subjects(run)], SMALL)
     for name, (colour, marker) in groups(run).items():
         axes.plot([], [], marker, ms=6, color=colour, label=name)
 
@@ -247,10 +250,10 @@ def name_systems(run: Run, axes: Axes) -> None:
 def layers(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each system, and in words its ratio to that of raw sockets over the same transport."""
     bases = set()
-    for y, (of, (colour, marker)) in enumerate(subjects(run)):
-        bases |= {baseline_of(run, of.case)} if of.run is run else set()
-        values = of.run.starts_of(of.case)[P50]
-        row = RangeRow(values, colour, above(of.run, of.case), marker=marker, is_hollow=of.is_hollow)
+    for y, (subject, (colour, marker)) in enumerate(subjects(run)):
+        bases |= {baseline_of(run, subject.case)} if subject.run is run else set()
+        values = subject.run.starts_of(subject.case)[P50]
+        row = RangeRow(values, colour, above(subject.run, subject.case), marker=marker, is_hollow=subject.is_hollow)
         range_row(axes, y, row, duration)
     dashed = sorted((run.cases.loc[base, P50], run.case(base).transport) for base in bases if base is not None)
     for rtt_us, _ in dashed:
@@ -277,8 +280,10 @@ def above(run: Run, case: int) -> str:
 def distribution(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the RTT of every system, one client; of many systems three quantiles each."""
     draw_cdfs(axes, [
-        distribution_of(of.run, of.case, drawn, "--" if of.is_hollow else "-", of.name, of.is_hollow)
-        for of, drawn in subjects(run)
+        distribution_of(
+            subject.run, subject.case, drawn, "--" if subject.is_hollow else "-", subject.name, subject.is_hollow
+        )
+        for subject, drawn in subjects(run)
     ])  # fmt: skip
     if groups(run):
         name_systems(run, axes)
@@ -287,19 +292,19 @@ def distribution(run: Run, axes: Axes) -> None:
 
 def two_clients(run: Run, axes: Axes) -> None:
     """Draw the throughput of each system with one client and with two; bars: range over starts."""
-    ratios = [(part, of) for part in shown(run) for of in gain.ratios(part)]
-    places = {of.run.case(of.case).system: (y, drawn) for y, (of, drawn) in enumerate(subjects(run))}
-    for part, of in ratios:
-        y, (colour, marker) = places[part.case(of.other).system]
-        one, two = (over_starts(part, case, RATE) for case in (of.base, of.other))
+    ratios = [(part, ratio) for part in shown(run) for ratio in gain.ratios(part)]
+    places = {subject.run.case(subject.case).system: (y, drawn) for y, (subject, drawn) in enumerate(subjects(run))}
+    for part, ratio in ratios:
+        y, (colour, marker) = places[part.case(ratio.other).system]
+        single, double = (over_starts(part, case, RATE) for case in (ratio.base, ratio.other))
         with hollow(axes, part is not run):
-            axes.plot([one.middle, two.middle], [y - APART, y + APART], color=colour, lw=1.2)
-            for spread, at in ((one, y - APART), (two, y + APART)):
+            axes.plot([single.middle, double.middle], [y - APART, y + APART], color=colour, lw=1.2)
+            for spread, at in ((single, y - APART), (double, y + APART)):
                 axes.plot([spread.low, spread.high], [at, at], color=colour, lw=4, alpha=0.3, solid_capstyle="round")
-            axes.plot(two.middle, y + APART, marker, ms=6, color=colour)
+            axes.plot(double.middle, y + APART, marker, ms=6, color=colour)
         with hollow(axes):
-            axes.plot(one.middle, y - APART, marker, ms=6, color=colour)
-        write_beside(axes, y, f"{two.words(quantity)}  {ratio_text(of.interval)}")
+            axes.plot(single.middle, y - APART, marker, ms=6, color=colour)
+        write_beside(axes, y, f"{double.words(quantity)}  {ratio_text(ratio.interval)}")
     if ratios:
         axes.plot([], [], "o", ms=6, color=GREY, mfc="white", mew=1.6, label="one client (above)")
         axes.plot([], [], "o", ms=6, color=GREY, label="two clients (below)")

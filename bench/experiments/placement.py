@@ -29,8 +29,11 @@ def sweep(
     if reason := placement.why_not():
         raise UsageError(f"placements cannot be compared: {reason}; draw the reference run: -p source reference")
     for name in dict.fromkeys([*system, BASELINE]):
-        for by in transports(name, transport, ""):
-            yield from (Case(name, by, payload_bytes, placement=where) for where in placement.PLACEMENTS)
+        for transport_name in transports(name, transport, ""):
+            yield from (
+                Case(name, transport_name, payload_bytes, placement=placement_name)
+                for placement_name in placement.PLACEMENTS
+            )
 
 
 def why_not(**asked: Any) -> str | None:

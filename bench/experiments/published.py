@@ -85,19 +85,19 @@ MEAN, FIRST_CALL, ONE_MORE = "mean_rtt_us", "first_rtt_ns", ""  # the last is no
 
 def numbers(workers: int) -> Iterator[Number]:
     """Yield every published number, by origin; published half round trips are doubled."""
-    for name, of in WAMP.items():
-        by, framing, serializer = name.split()
-        case = Case("wamp_crossbar", by, 100, {"framing": framing, "serializer": serializer}, "same")
-        low, high = of["settled_ms"]
+    for name, times in WAMP.items():
+        transport, framing, serializer = name.split()
+        case = Case("wamp_crossbar", transport, 100, {"framing": framing, "serializer": serializer}, "same")
+        low, high = times["settled_ms"]
         yield Number("wamp", f"WAMP, {name}", "us", (1e3 * low, 1e3 * high), case, MEAN)
     for size, theirs in ((16, SCALE_UP["16 B"]), (65_536, SCALE_UP["65,536 B"])):
         options = {"resource": "bytes", "workers": workers, "pin": True}
         case = Case("http_crossbar", "tcp", size, options, "free", callers=CONNECTIONS, engine="wire")
         yield Number("scaleup", f"HTTP {size:,} B, requests", "1/s", (theirs["per_s"],) * 2, case, RATE)
         yield Number("scaleup", f"HTTP {size:,} B, median", "us", (1e3 * theirs["p50_ms"],) * 2, case, P50)
-    for by, half_us in ZEROMQ["half_rtt_us"].items():
-        case = Case("zeromq", by, 1000, placement="same")
-        yield Number("zeromq", f"ZeroMQ, 1 kB there and back, {by}", "us", (2 * half_us,) * 2, case, MEAN)
+    for transport, half_us in ZEROMQ["half_rtt_us"].items():
+        case = Case("zeromq", transport, 1000, placement="same")
+        yield Number("zeromq", f"ZeroMQ, 1 kB there and back, {transport}", "us", (2 * half_us,) * 2, case, MEAN)
     for size, rate in ZEROMQ["inproc_per_s"].items():
         case = Case("zeromq", "inproc", size, placement="split", load="stream")
         yield Number("zeromq", f"ZeroMQ, messages of {size:,} B", "1/s", (rate,) * 2, case, RATE)
@@ -114,8 +114,8 @@ def _xmlrpc_c() -> Iterator[Number]:
     """Yield a call more in a process, by whole processes with one call and a hundred; and packet streams held back."""
     whole: dict[str, Any] = {"placement": "same", "load": "session", "sessions": ((1, 100), (SHORT, 100)) * 3}
     for protocol, name, theirs in (("http", "HTTP", "http_cpp"), ("pstream", "packet stream", "pstream_cpp")):
-        case, of = Case("xmlrpc_c", "tcp", 100, {"protocol": protocol}, **whole), XMLRPC_C[theirs]
-        call_us = (of["calls_100_ms"] - of["call_1_ms"]) / 99 * 1e3
+        case, times = Case("xmlrpc_c", "tcp", 100, {"protocol": protocol}, **whole), XMLRPC_C[theirs]
+        call_us = (times["calls_100_ms"] - times["call_1_ms"]) / 99 * 1e3
         yield Number("xmlrpc_c", f"XML-RPC, {name}, one more call", "us", (call_us,) * 2, case, ONE_MORE)
     for has_server, held, sides in ((True, "one side", "one side"), (False, "both sides", "neither side")):
         options = {"writes": 2, "client_nodelay": False, "server_nodelay": has_server}
@@ -125,13 +125,13 @@ def _xmlrpc_c() -> Iterator[Number]:
 
 def wamp_replicas(run: Run) -> dict[str, int]:
     """Return the cases that repeat the origin's two, by the origin's name of them."""
-    found = {}
-    for case in run.find(system="wamp_crossbar"):
-        of = run.case(case)
-        name = f"{of.transport} {of.options['framing']} {of.options['serializer']}"
+    replicas = {}
+    for number in run.find(system="wamp_crossbar"):
+        case = run.case(number)
+        name = f"{case.transport} {case.options['framing']} {case.options['serializer']}"
         if name in WAMP:
-            found[name] = case
-    return found
+            replicas[name] = number
+    return replicas
 
 
 def greeter_lines(run: Run) -> str:
@@ -149,8 +149,8 @@ def greeter_lines(run: Run) -> str:
         theirs = GREETER["calls_per_s"].get(row["clients"], ())
         lab = f"{' + '.join(f'{rate:,.2f}' for rate in theirs)}{f' = {sum(theirs):,.2f}' if len(theirs) > 1 else ''}"
         calls = run.case(case).max_calls // row["clients"]
-        said = f"{calls} calls in a loop, {row['clients']} client(s): {measured} msg/s"
-        lines.append(f"{said}   (the greeter exercise: {lab} msg/s)")
+        text = f"{calls} calls in a loop, {row['clients']} client(s): {measured} msg/s"
+        lines.append(f"{text}   (the greeter exercise: {lab} msg/s)")
     return "\n".join(lines)
 
 

@@ -75,9 +75,11 @@ def sweep(
         "workers": count,
     }
     load: dict[str, Any] = {"load": "retry", "offered_per_s": rate, "arrivals": "poisson", "engine": "wire"}
-    by, where = one_transport("oracle", transport), amount.where(is_parallel=True)
+    transport_name, placement = one_transport("oracle", transport), amount.where(is_parallel=True)
     for policy in ({}, again, again | backoff, again | bucket):
-        yield Case("oracle", by, payload_bytes, options, where, callers=count, retry=patience | policy, **load)
+        yield Case(
+            "oracle", transport_name, payload_bytes, options, placement, callers=count, retry=patience | policy, **load
+        )
 
 
 def seconds(value: float, *, like: float | None = None) -> str:
@@ -90,7 +92,9 @@ hundredths, percent = "{:.2f}".format, "{:.0%}".format
 
 def attempts_each(run: Run) -> list[Estimate]:
     """Return how many attempts a request has under each policy."""
-    return [of_spread(of.name, across_starts(of.attempts_per_request), hundredths) for of in outcomes(run)]
+    return [
+        of_spread(outcome.name, across_starts(outcome.attempts_per_request), hundredths) for outcome in outcomes(run)
+    ]
 
 
 def recoveries(run: Run, is_meant: Callable[[float], bool] = lambda load: True) -> list[Estimate]:
@@ -98,10 +102,17 @@ def recoveries(run: Run, is_meant: Callable[[float], bool] = lambda load: True) 
 
     is_meant: whether a policy is meant, by the utilization of the server if all its attempts are made.
     """
-    meant = [of for of in outcomes(run) if of.frozen and is_meant(utilization(run, of.most_attempts))]
+    meant = [
+        outcome for outcome in outcomes(run) if outcome.frozen and is_meant(utilization(run, outcome.most_attempts))
+    ]
     return [
-        Estimate(of.name, of_starts, of_starts.words(seconds), f"recovered: {of.recovered} of {of.frozen} starts")
-        for of, of_starts in ((of, across_starts(of.recovery_s)) for of in meant)
+        Estimate(
+            outcome.name,
+            of_starts,
+            of_starts.words(seconds),
+            f"recovered: {outcome.recovered} of {outcome.frozen} starts",
+        )
+        for outcome, of_starts in ((outcome, across_starts(outcome.recovery_s)) for outcome in meant)
     ]
 
 
@@ -132,16 +143,16 @@ LINES = ("-", "--", "-.", ":")
 
 def draw_over_time(run: Run, axes: Axes, column: str) -> Sequence[Outcome]:
     """Draw a rate of each policy over the time since the freeze began; return those that froze."""
-    frozen = [of for of in outcomes(run) if freezes_ns(run, of.case).notna().all()]
+    frozen = [outcome for outcome in outcomes(run) if freezes_ns(run, outcome.case).notna().all()]
     if not frozen:
         say_why_empty(axes, "the server did not freeze in this run: use a longer window")
         return frozen
     case = run.case(frozen[0].case)
     axes.axvspan(0, case.options["freeze_ms"] / 1e3, color="#bbbbbb", alpha=0.4, lw=0, zorder=0.5, label="freeze")
-    for place, of in enumerate(frozen):
-        rates, drawn = over_time(run, of.case), look(place)
-        line: dict[str, Any] = {"ls": LINES[place % len(LINES)], "marker": drawn.marker, "markevery": (place, 4)}
-        axes.plot(rates.index, rates[column], color=drawn.colour, ms=4, lw=1.8, label=of.name, **line)
+    for index, outcome in enumerate(frozen):
+        rates, drawn = over_time(run, outcome.case), look(index)
+        line: dict[str, Any] = {"ls": LINES[index % len(LINES)], "marker": drawn.marker, "markevery": (index, 4)}
+        axes.plot(rates.index, rates[column], color=drawn.colour, ms=4, lw=1.8, label=outcome.name, **line)
     axes.axhline(case.offered_per_s, color=GREY, lw=1.2, zorder=1.5, label=f"offered: {case.offered_per_s:g}/s")
     axes.set_xlabel("time since the freeze began [s]")
     axes.set_ylim(bottom=0)
@@ -168,8 +179,8 @@ def goodput_over_time(run: Run, axes: Axes) -> None:
 
 def fates(run: Run, axes: Axes) -> None:
     """Draw the attempts per request of each policy, by what became of them; late replies are wasted work."""
-    for y, of in enumerate(outcomes(run)):
-        rows, of_starts = attempts(run, of.case), across_starts(of.attempts_per_request)
+    for y, outcome in enumerate(outcomes(run)):
+        rows, of_starts = attempts(run, outcome.case), across_starts(outcome.attempts_per_request)
         awaited, answered = int(rows["is_awaited"].sum()), int(rows["rtt_ns"].notna().sum())
         each = of_starts.middle / max(1, len(rows))
         parts = [
@@ -179,7 +190,7 @@ def fates(run: Run, axes: Axes) -> None:
         ]
         stacked_bar(axes, y, parts)
         write_beside(axes, y, of_starts.words(hundredths))
-    name_rows(axes, [of.name for of in outcomes(run)])
+    name_rows(axes, [outcome.name for outcome in outcomes(run)])
     axes.set_xlabel("attempts per request, median over starts; parts: shares of all attempts")
     axes.set_title("Amplification, and what became of the attempts")
 
@@ -190,16 +201,16 @@ def deadlines(run: Run, axes: Axes) -> None:
     Beside the second stands when the policy recovered: goodput counts only such replies.
     """
     rows, names = [], []
-    for place, of in enumerate(outcomes(run)):
-        of_starts = across_starts(of.recovery_s)
+    for index, outcome in enumerate(outcomes(run)):
+        of_starts = across_starts(outcome.recovery_s)
         recovery = f", {'after ' * math.isfinite(of_starts.middle)}{of_starts.words(seconds)}"
-        for values, name, more in ((of.met, "deadline", ""), (of.awaited, "not abandoned", recovery)):
+        for values, name, more in ((outcome.met, "deadline", ""), (outcome.awaited, "not abandoned", recovery)):
             beside = f"{across_starts(values).words(percent)}{more}"
-            rows.append(RangeRow(100 * values, look(place).colour, marker=look(place).marker, words=beside))
-            names.append(f"{of.name}: {name}")
+            rows.append(RangeRow(100 * values, look(index).colour, marker=look(index).marker, words=beside))
+            names.append(f"{outcome.name}: {name}")
     range_rows(axes, rows)
     name_rows(axes, names)
-    separate_rows(axes, (place - 0.5 for place in range(2, len(rows), 2)))
+    separate_rows(axes, (index - 0.5 for index in range(2, len(rows), 2)))
     label_axis(axes.xaxis, "{:.0f} %".format)
     axes.set_xlabel("requests answered in time; bar: range over starts")
     axes.set_title("Requests answered in time, and time to recovery after the freeze")
@@ -216,12 +227,12 @@ panels = {
 @as_table("policy")
 def predicted(run: Run) -> Iterator[dict[str, str]]:
     """Yield for each policy the utilization if all its attempts are made, and how many starts recovered."""
-    for of in outcomes(run):
+    for outcome in outcomes(run):
         yield {
-            "policy": of.name,
-            "attempts per request at most, in the long run": f"{of.most_attempts:g}",
-            "utilization if all are made": percent(utilization(run, of.most_attempts)),
-            "in time again within the window": f"{of.recovered} of {of.frozen} starts",
+            "policy": outcome.name,
+            "attempts per request at most, in the long run": f"{outcome.most_attempts:g}",
+            "utilization if all are made": percent(utilization(run, outcome.most_attempts)),
+            "in time again within the window": f"{outcome.recovered} of {outcome.frozen} starts",
         }
 
 
@@ -240,8 +251,10 @@ COLUMNS: dict[str, tuple[str, Text]] = {
 @as_table("policy")
 def results(run: Run) -> Iterator[dict[str, str]]:
     """Yield for each policy attempts, goodput, deadlines met, recovery and the server's work; range over starts."""
-    for of in outcomes(run):
-        yield {"policy": of.name} | {title: _ranged(getattr(of, name), text) for title, (name, text) in COLUMNS.items()}
+    for outcome in outcomes(run):
+        yield {"policy": outcome.name} | {
+            title: _ranged(getattr(outcome, name), text) for title, (name, text) in COLUMNS.items()
+        }
 
 
 def _ranged(values: "pd.Series[float]", text: Text) -> str:

@@ -49,7 +49,7 @@ def sweep(
     if "resource" not in systems.load(system).Options.__dataclass_fields__:
         raise UsageError(f"{system} serves no resources by workers: give http_aiohttp")
     counts = sorted({1, *parameters.positives(workers, "workers", MOST_WORKERS)})
-    where, there = placement_of(placement), amount.there
+    placement_name, there = placement_of(placement), amount.there
     clients = max(1, len(there.get("load", ())))
     asked = [("bytes", size, count) for size in payload_bytes for count in counts]
     ends = dict.fromkeys((1, counts[-1]))
@@ -57,8 +57,10 @@ def sweep(
     for resource, size, count in asked:
         options = {"resource": resource, "workers": count, "pin": pin}
         callers = math.ceil(connections / clients)
-        yield Case(system, "tcp", size, options, where, clients=clients, callers=callers, hosts=there, engine=engine)
-    yield instrument(payload_bytes[0], where, there)
+        yield Case(
+            system, "tcp", size, options, placement_name, clients=clients, callers=callers, hosts=there, engine=engine
+        )
+    yield instrument(payload_bytes[0], placement_name, there)
 
 
 def fewest_and_most(run: Run, among: Sequence[int]) -> list[int]:
@@ -156,15 +158,17 @@ def shares(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, "one worker only")
     sizes = list(dict.fromkeys(size_of(run, case) for case in cases))
     counts = [run.case(case).options["workers"] for case in cases]
-    for place, case in enumerate(cases):
+    for column, case in enumerate(cases):
         colour, marker = look(sizes.index(size_of(run, case)))
         for multiples in over_even_share(run, case):
-            axes.plot([place] * len(multiples), multiples, marker, ms=4, alpha=0.5, mew=0, color=colour)
-    for place, size in enumerate(sizes):
-        colour, marker = look(place)
+            axes.plot([column] * len(multiples), multiples, marker, ms=4, alpha=0.5, mew=0, color=colour)
+    for index, size in enumerate(sizes):
+        colour, marker = look(index)
         axes.plot([], [], marker, color=colour, label=size)
     axes.axhline(1, color="black", lw=1)
-    middles = {count: np.mean([place for place, of in enumerate(counts) if of == count]) for count in counts}
+    middles = {
+        count: np.mean([column for column, workers in enumerate(counts) if workers == count]) for count in counts
+    }
     axes.set_xticks(list(middles.values()), [counted(count, "worker") for count in middles])
     for edge in np.flatnonzero(np.diff(counts)):
         axes.axvline(edge + 0.5, color="#bbbbbb", lw=0.8)

@@ -71,7 +71,7 @@ FEW_STREAMS = (1, 100)  # of the other profiles
 SHARED = ("grpc_sync", "grpc_aio")  # one channel carries all streams of a process, as their users do
 TOGETHER = 2  # streams follow each other in a window: they begin spread over the first, and all run in the second
 STACKS = (  # of the origin's question, one factor at a time: system, transport, options
-    *(("grpc_aio", by, {"serialization": "protobuf"}) for by in ("tcp", "ipc")),
+    *(("grpc_aio", transport, {"serialization": "protobuf"}) for transport in ("tcp", "ipc")),
     *(("zeromq", "tcp", {"token_codec": codec}) for codec in ("bytes", "pickle", "protobuf")),
     ("zeromq", "ipc", {"token_codec": "protobuf"}),
 )
@@ -99,7 +99,7 @@ def sweep(
     services, and of raw sockets.
     """
     names = list(SYSTEMS) if parameters.as_list(system) == ["all"] else chosen_systems(system)
-    by = parameters.one_name(transport, "transport", ("ipc", "tcp"))
+    transport_name = parameters.one_name(transport, "transport", ("ipc", "tcp"))
     own = parameters.mapping(options, "options")
     if own and len(names) != 1:
         raise UsageError("options apply to one system: name it, as in -p system http_aiohttp")
@@ -120,9 +120,17 @@ def sweep(
     at_once, without_gaps = counts(streams, "streams"), counts(unpaced_streams, "unpaced_streams")
     present = [name for name in names if name not in absent]
     here = [name for name in present if not systems.service_of(name)]
-    of = {name: ({"connections": "shared"} if name in SHARED else {}) | own for name in here}
-    cases = [Case(name, by, options=of[name], callers=n, gap_us=gap, **shared) for name in here for n in at_once]
-    cases += [Case(name, by, options=of[name], callers=n, **shared) for name in here for n in without_gaps]
+    system_options = {name: ({"connections": "shared"} if name in SHARED else {}) | own for name in here}
+    cases = [
+        Case(name, transport_name, options=system_options[name], callers=n, gap_us=gap, **shared)
+        for name in here
+        for n in at_once
+    ]
+    cases += [
+        Case(name, transport_name, options=system_options[name], callers=n, **shared)
+        for name in here
+        for n in without_gaps
+    ]
     for name in present:
         if name not in here:  # a user's service says itself what it sends and when
             (only,) = systems.constant(name, "TRANSPORTS")
@@ -226,8 +234,8 @@ WIDE = 0.16  # of a bar of gaps, in decades of the number of streams
 
 def look_of(run: Run, system: object) -> Look:
     """Return the look of a system."""
-    place = list(dict.fromkeys(case.system for case in run.plan.cases)).index(str(system))
-    return Look(look(place).colour, MARKERS[place % len(MARKERS)])
+    index = list(dict.fromkeys(case.system for case in run.plan.cases)).index(str(system))
+    return Look(look(index).colour, MARKERS[index % len(MARKERS)])
 
 
 def dot(axes: Axes, x: float, y: float, drawn: Look, row: "pd.Series[float]") -> None:
@@ -279,8 +287,8 @@ def gaps(run: Run, axes: Axes) -> None:
     for case, row in numbered(cases):
         off_us, drawn = unevenness(run, case), look_of(run, row["system"])
         if len(off_us):
-            place = names.index(row["system"]) - (len(names) - 1) / 2
-            x = row["callers"] * 10 ** (WIDE * place * 0.8)
+            offset = names.index(row["system"]) - (len(names) - 1) / 2
+            x = row["callers"] * 10 ** (WIDE * offset * 0.8)
             middle, high = (max(LEAST_US, stats.quantile(off_us, p)) for p in (0.5, 0.9))
             if has_p90(run, case, "uneven"):
                 axes.plot([x, x], [middle, high], color=drawn.colour, lw=4, alpha=0.45, solid_capstyle="round")
@@ -345,13 +353,13 @@ def late(run: Run, axes: Axes) -> None:
     if rows.empty:
         return say_why_empty(axes, NOT_ON_SCHEDULE)
     for y, (case, _) in enumerate(numbered(rows)):
-        of = lateness(run, case)
+        delays = lateness(run, case)
         for dy, (median, p90), drawn, label in (
-            (-0.17, of.pacing, PACING, "server's timer: due until handed over"),
-            (0.17, of.transit, TRANSIT, "transit: handed over until received"),
+            (-0.17, delays.pacing, PACING, "server's timer: due until handed over"),
+            (0.17, delays.transit, TRANSIT, "transit: handed over until received"),
         ):
             interval_row(axes, y + dy, Interval(median, median, p90), drawn, label=label)
-        write_beside(axes, y, f"{duration(of.pacing[0])} + {duration(of.transit[0])}")
+        write_beside(axes, y, f"{duration(delays.pacing[0])} + {duration(delays.transit[0])}")
     log_axis(axes.xaxis)
     name_rows(axes, rows["system"])
     axes.set_xlabel(f"lateness: median (marker) to p90 (bar); beside: the two medians{left_out(run)}")
@@ -394,14 +402,14 @@ def without_pauses(run: Run, axes: Axes) -> None:
 
 def origin(run: Run, axes: Axes) -> None:
     """Draw what each step of the origin's choice changes, one factor at a time: ratios with their 95 % intervals."""
-    ratios = [(change, name, of) for (change, name), step in steps.items() for of in step.ratios(run)]
+    ratios = [(change, name, ratio) for (change, name), step in steps.items() for ratio in step.ratios(run)]
     if not ratios:
         return say_why_empty(axes, "the origin's stacks are not in this run (origin_streams 0, or other systems)")
     changes = list(dict.fromkeys(change for change, _, _ in ratios))
-    for change, name, of in ratios:
-        place = list(QUANTITIES).index(name)
-        y, words = changes.index(change) + 0.24 * (place - 1), ratio_text(of.interval)
-        interval_row(axes, y, of.interval, look(place), words, QUANTITIES[name])
+    for change, name, ratio in ratios:
+        index = list(QUANTITIES).index(name)
+        y, words = changes.index(change) + 0.24 * (index - 1), ratio_text(ratio.interval)
+        interval_row(axes, y, ratio.interval, look(index), words, QUANTITIES[name])
     ratio_axis(axes)
     name_rows(axes, changes)
     axes.set_xlabel("ratio after / before the change; bar: 95 % CI")
@@ -432,7 +440,7 @@ def schedules(run: Run) -> pd.DataFrame:
         state = "on schedule" if case in on_schedule else late
         rows.setdefault(row["system"], {}).setdefault(f"{state}, numbers of streams", []).append(int(row["callers"]))
     return framed(
-        {name: {state: listed(of) for state, of in states.items()} for name, states in rows.items()}, "system"
+        {name: {state: listed(numbers) for state, numbers in states.items()} for name, states in rows.items()}, "system"
     )
 
 
@@ -440,12 +448,12 @@ def held_back(run: Run) -> pd.DataFrame:
     """Return for each case that TCP held back how long nothing arrived, and what the kernel counted in a start."""
     rows = {
         run.labels[case]: {
-            "silences per start": f"{of.silences:.0f}",
-            "length of a silence": duration(of.silence_us),
-            "delayed ACKs per start": f"{of.delayed_acks:.0f}",
+            "silences per start": f"{stalls.silences:.0f}",
+            "length of a silence": duration(stalls.silence_us),
+            "delayed ACKs per start": f"{stalls.delayed_acks:.0f}",
         }
         for case, _ in numbered(pd.concat([paced(run), unpaced(run)]))
-        if (of := delayed_ack_stalls(run, case))
+        if (stalls := delayed_ack_stalls(run, case))
     }
     return framed(rows, "case")
 
@@ -454,13 +462,13 @@ def late_rows(run: Run) -> pd.DataFrame:
     """Return for each system where its replies are late, and how far gaps are from the plan, at ``common`` streams."""
     rows = {}
     for case, row in numbered(at_common(run)):
-        of, p90 = lateness(run, case), math.nan
+        delays, p90 = lateness(run, case), math.nan
         if has_p90(run, case, "uneven"):
             p90 = stats.quantile(unevenness(run, case), 0.9)
         rows[row["system"]] = {
-            "late at the server's timer, median": duration(of.pacing[0]),
-            "from there to the client, median": duration(of.transit[0]),
-            "timer's share of both": f"{of.pacing_share:.0%}",
+            "late at the server's timer, median": duration(delays.pacing[0]),
+            "from there to the client, median": duration(delays.transit[0]),
+            "timer's share of both": f"{delays.pacing_share:.0%}",
             "p90 of the deviation from the planned gap": "n/a" if math.isnan(p90) else duration(p90),
         }
     return framed(rows, f"system, {counted(common(run) or 0, 'stream')}")
@@ -470,8 +478,8 @@ def step_rows(run: Run) -> pd.DataFrame:
     """Return the ratios of each step of the origin's choice, after over before."""
     rows: dict[str, dict[str, str]] = {}
     for (change, name), step in steps.items():
-        for of in step.ratios(run):
-            rows.setdefault(change, {})[QUANTITIES[name]] = f"{of.words} ({of.range}){of.doubt}"
+        for ratio in step.ratios(run):
+            rows.setdefault(change, {})[QUANTITIES[name]] = f"{ratio.words} ({ratio.range}){ratio.doubt}"
     return framed(rows, f"change, {counted(origin_streams_of(run) or 0, 'stream')}")
 
 
@@ -480,13 +488,13 @@ def origin_rows(run: Run) -> pd.DataFrame:
     ttft_us = {name: 1e3 * ms for name, ms in VLLM["ttft_ms"].items()}
     grpc, zeromq = ttft_us["gRPC"], ttft_us["ZeroMQ + protobuf"]
     rows: dict[str, dict[str, str]] = {}
-    for of in stack.ratios(run):
+    for ratio in stack.ratios(run):
         theirs = {"with gRPC": duration(grpc), "with ZeroMQ": duration(zeromq), "ratio": quantity(grpc / zeromq)}
-        medians = (run.over_starts(case, FIRST).words(duration) for case in (of.other, of.base))
-        later = values(run, of.other, FIRST) - values(run, of.base, FIRST)
+        medians = (run.over_starts(case, FIRST).words(duration) for case in (ratio.other, ratio.base))
+        later = values(run, ratio.other, FIRST) - values(run, ratio.base, FIRST)
         minus = paired_shift(later.dropna().to_numpy(), run.confidence)
         ends = " (95 % CI {} to {})".format(*minus.ends(duration)) if minus.has_ends else ""
-        here = {**dict(zip(theirs, medians, strict=False)), "ratio": f"{of.words} ({of.range})"}
+        here = {**dict(zip(theirs, medians, strict=False)), "ratio": f"{ratio.words} ({ratio.range})"}
         rows["the origin, mean, with a model"] = theirs | {"difference": duration(grpc - zeromq)}
         rows["here, median, a paced source"] = here | {"difference": f"{duration(minus.middle)}{ends}"}
     return framed(rows, "time to first message, both with protobuf over tcp")

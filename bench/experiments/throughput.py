@@ -63,18 +63,18 @@ def sweep(
     A target gets the calls only: what a stream's receiver took in cannot be seen from here. So does a server on another
     host (``bench.plan.hosts``): streams are of one machine.
     """
-    where, there = amount.where(is_parallel=True), amount.there
+    placement, there = amount.where(is_parallel=True), amount.there
     has_streams = not target and not there and hasattr(systems.load(system), "Receiver")
     ways = transports(system, transport, target, there)
     if not has_streams and set(ways) <= {"inproc"}:
         raise UsageError(f"nothing to measure: {system} over {transport} has neither streams nor parallel clients")
-    for by in ways:
+    for transport_name in ways:
         if has_streams:
-            yield from (Case(system, by, size, options, where, "stream") for size in payload_bytes)
-        if by != "inproc":
+            yield from (Case(system, transport_name, size, options, placement, "stream") for size in payload_bytes)
+        if transport_name != "inproc":
             to: dict[str, Any] = {"target": target or None, "hosts": there}
-            one = Case(system, by, call_bytes, options, where, **to)
-            yield from (replace(one, clients=count) for count in clients)
+            case = Case(system, transport_name, call_bytes, options, placement, **to)
+            yield from (replace(case, clients=count) for count in clients)
 
 
 def stream_with_most(name: str) -> Callable[[Run, Sequence[int]], list[int]]:
@@ -89,7 +89,7 @@ def bits_by_size(run: Run) -> list[Estimate]:
         for _, cases in alike(run, run.find(**STREAMS), ("transport",))
         for pair in itertools.pairwise(sorted(cases, key=lambda case: run.case(case).payload_bytes))
     ]
-    return [estimate_of(run, of) for of in rises]
+    return [estimate_of(run, rise) for rise in rises]
 
 
 growth = Contrast(RATE, of=most(RATE), over=fewest("clients"), by=("transport",), where=CALLS)
@@ -109,10 +109,10 @@ by_clients = Lines("Throughput by number of clients (closed loop)", RATE, "clien
 
 def has_streams(run: Run, axes: Axes) -> bool:
     """Return whether a run has one-way streams; say in the panel why it has none."""
-    if not (found := run.find(**STREAMS)):
+    if not (streams := run.find(**STREAMS)):
         target = ": how many reach the target is not known here" if run.cases["target"].any() else ""
         say_why_empty(axes, f"no one-way streams in this run{target}")
-    return bool(found)
+    return bool(streams)
 
 
 def stream_messages(run: Run, axes: Axes) -> None:

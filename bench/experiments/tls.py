@@ -83,14 +83,20 @@ def sweep(
     yield from itertools.starmap(Absent, absent.items())
     options = {name: variants(name) for name in system if name not in absent}
     ways = [
-        (name, by, options[name])
+        (name, transport_name, options[name])
         for name in options
-        for by in parameters.names(transport, f"encrypted transport of {name}", encrypted_transports(name))
+        for transport_name in parameters.names(transport, f"encrypted transport of {name}", encrypted_transports(name))
     ]
     whole: dict[str, Any] = {"load": "reconnect", "sessions": ((1, sizes[0]),) * connections}
-    yield from (Case(name, by, sizes[0], of, amount.where(), **whole) for name, by, every in ways for of in every)
-    for (name, by, every), size in itertools.product(ways, sizes):
-        yield from (Case(name, by, size, of, amount.where()) for of in every[:2])  # only new connections resume
+    yield from (
+        Case(name, transport_name, sizes[0], tls_options, amount.where(), **whole)
+        for name, transport_name, every in ways
+        for tls_options in every
+    )
+    for (name, transport_name, every), size in itertools.product(ways, sizes):
+        yield from (
+            Case(name, transport_name, size, tls_options, amount.where()) for tls_options in every[:2]
+        )  # only new connections resume
 
 
 def variants(name: str) -> list[dict[str, Any]]:
@@ -117,7 +123,9 @@ def way(run: Run, case: int) -> str:
 def largest(run: Run, among: Sequence[int]) -> list[int]:
     """Choose the calls of the largest payload on an open connection."""
     cases = chosen(run, {"load": "closed"})
-    return [case for case in cases if run.case(case).payload_bytes == max(run.case(of).payload_bytes for of in cases)]
+    return [
+        case for case in cases if run.case(case).payload_bytes == max(run.case(other).payload_bytes for other in cases)
+    ]
 
 
 CONNECT = Quantity("time to the first reply", duration, values=connect_us)
@@ -144,7 +152,7 @@ claims = (
 
 def by_size(run: Run, axes: Axes) -> None:
     """Draw the median RTT on an open connection with encryption, divided by that without, against the payload."""
-    ratios = {of.other: of.interval for of in calling.ratios(run)}
+    ratios = {ratio.other: ratio.interval for ratio in calling.ratios(run)}
     for _, cases in alike(run, list(ratios), WAY):
         (colour, marker), sizes = looks(run)[cases[0]], [run.case(case).payload_bytes for case in cases]
         middle, low, high = ([getattr(ratios[case], end) for case in cases] for end in ("middle", "low", "high"))
@@ -168,15 +176,15 @@ COSTS = {
 def costs(run: Run, axes: Axes) -> None:
     """Draw what encryption adds to a connection, to a call and to a kilobyte, with 95 % intervals."""
     shown = [added(run, pair) for pair in pairs(run)]  # 1 ns per byte is 1 us per kB
-    positive = [us for three in shown for of in three for us in (of.low, of.middle) if us > 0]
+    positive = [us for three in shown for cost in three for us in (cost.low, cost.middle) if us > 0]
     left_us = 10 ** np.floor(np.log10(min(positive, default=0.1))) / 2
     for y, three in enumerate(shown):
-        for dy, of, (name, drawn) in zip((-0.26, 0.0, 0.26), three, COSTS.items(), strict=True):
-            _cost(axes, y + dy, of, drawn, name, left_us)
+        for dy, cost, (name, drawn) in zip((-0.26, 0.0, 0.26), three, COSTS.items(), strict=True):
+            _cost(axes, y + dy, cost, drawn, name, left_us)
     name_rows(axes, [way(run, pair.plain) for pair in pairs(run)])
     log_axis(axes.xaxis)
     axes.xaxis.set_major_locator(LogLocator())
-    most_us = max((us for three in shown for of in three for us in (of.middle, of.high) if us == us), default=1.0)
+    most_us = max((us for three in shown for cost in three for us in (cost.middle, cost.high) if us == us), default=1.0)
     axes.set_xlim(left_us, 12 * most_us)  # with room for the words of the longest bar
     axes.set_xlabel("time added by encryption; bar: 95 % CI")
     axes.set_title("Time added to a connection, a call, a kilobyte")
@@ -228,15 +236,15 @@ def calls(run: Run) -> Iterator[dict[str, Any]]:
 
     The CPU time that encryption adds, divided by what it adds to the round trip, is 1 where that is computation.
     """
-    work = {of.other: of.interval for of in computing.ratios(run)}
-    for of in calling.ratios(run):
+    work = {ratio.other: ratio.interval for ratio in computing.ratios(run)}
+    for ratio in calling.ratios(run):
         yield {
-            "case": way(run, of.other),
-            "payload": in_bytes(run.case(of.other).payload_bytes),
-            "RTT [95 % CI]": ratio_with_ends(of.interval),
-            "CPU time [95 % CI]": ratio_with_ends(work[of.other]) if of.other in work else "not known",
-            "CPU time added / RTT added [95 % CI]": ratio_with_ends(encryption.computed(run, of.base, of.other)),
-            "CPU utilization, encrypted": limit_of(run, of.other).utilization,
+            "case": way(run, ratio.other),
+            "payload": in_bytes(run.case(ratio.other).payload_bytes),
+            "RTT [95 % CI]": ratio_with_ends(ratio.interval),
+            "CPU time [95 % CI]": ratio_with_ends(work[ratio.other]) if ratio.other in work else "not known",
+            "CPU time added / RTT added [95 % CI]": ratio_with_ends(encryption.computed(run, ratio.base, ratio.other)),
+            "CPU utilization, encrypted": limit_of(run, ratio.other).utilization,
         }
 
 

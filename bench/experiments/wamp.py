@@ -57,13 +57,17 @@ def sweep(
     fresh_router: Flag = False,
 ) -> Iterator[Case]:
     """Yield the factorial of transport, framing and serializer through a router, and the same echo without one."""
-    where, ways = amount.where(), parameters.names(transport, "transport", systems.constant(ROUTED, "TRANSPORTS"))
+    placement, ways = amount.where(), parameters.names(transport, "transport", systems.constant(ROUTED, "TRANSPORTS"))
     framings = parameters.names(framing, "framing", ("rawsocket", "websocket"))
     serializers = parameters.names(serializer, "serializer", ("msgpack", "cbor", "json"))
-    for by, frame, text in itertools.product(ways, framings, serializers):
+    for transport_name, frame, text in itertools.product(ways, framings, serializers):
         options = {"framing": frame, "serializer": text}
-        yield Case(ROUTED, by, payload_bytes, options, where, fresh_router=fresh_router)
-    yield from (Case(name, by, payload_bytes, placement=where) for name in (BASELINE, "zeromq") for by in ways)
+        yield Case(ROUTED, transport_name, payload_bytes, options, placement, fresh_router=fresh_router)
+    yield from (
+        Case(name, transport_name, payload_bytes, placement=placement)
+        for name in (BASELINE, "zeromq")
+        for transport_name in ways
+    )
 
 
 def fastest(run: Run, among: Sequence[int]) -> list[int]:
@@ -87,16 +91,18 @@ def origins_effects(run: Run) -> list[Effect]:
 
 def added(run: Run) -> list[Estimate]:
     """Return what each of the origin's three changes adds to the median RTT, averaged over the other factors."""
-    changes = {f"{of.level} instead of {of.against}": of for of in origins_effects(run)}
-    return [of_interval(change, of.interval, signed) for change, of in changes.items()]
+    changes = {f"{effect.level} instead of {effect.against}": effect for effect in origins_effects(run)}
+    return [of_interval(change, effect.interval, signed) for change, effect in changes.items()]
 
 
 def websocket_beyond(run: Run) -> list[Estimate]:
     """Return by how much the effect of websocket is larger than those of the origin's other changes."""
-    by_level = {of.level: of for of in origins_effects(run)}
+    by_level = {effect.level: effect for effect in origins_effects(run)}
     framing = by_level.pop("websocket", None)
     return [
-        of_interval(f"websocket minus {of.level}", framing.minus(of), signed) for of in by_level.values() if framing
+        of_interval(f"websocket minus {effect.level}", framing.minus(effect), signed)
+        for effect in by_level.values()
+        if framing
     ]
 
 
@@ -140,12 +146,12 @@ def draw_effects(run: Run, axes: Axes) -> None:
     if not (drawn := effects(run)):
         return say_why_empty(axes, "one factor at a time needs two levels of it,\nand six starts without a gap")
     rows = []
-    for of in drawn:
-        colour, middle = SYSTEM_COLOURS[0] if of.is_certain else GREY, of.interval.middle
-        rows.append(RangeRow(of.added, colour, f"  (× {of.ratio:.2f})", words=signed(middle), line=middle))
+    for effect in drawn:
+        colour, middle = SYSTEM_COLOURS[0] if effect.is_certain else GREY, effect.interval.middle
+        rows.append(RangeRow(effect.added, colour, f"  (× {effect.ratio:.2f})", words=signed(middle), line=middle))
     range_rows(axes, rows)
     axes.axvline(0, color="black", lw=1)
-    name_rows(axes, [f"{of.factor}:\n{of.level} instead\nof {of.against}" for of in drawn])
+    name_rows(axes, [f"{effect.factor}:\n{effect.level} instead\nof {effect.against}" for effect in drawn])
     axes.set_xlabel("added to the median RTT [µs], each block; line: estimate; grey: not distinguishable from 0")
     axes.set_title("Effect of one factor, averaged over the others")
 
@@ -161,14 +167,14 @@ panels = {
 @as_table("effect")
 def effects_table(run: Run) -> Iterator[dict[str, str]]:
     """Yield each effect on the median RTT: in us, as a factor, and of the origin's three as a share."""
-    positive = {of.level: max(0.0, of.interval.middle) for of in origins_effects(run)}
-    for of in sorted(effects(run), key=lambda of: -abs(of.interval.middle)):
-        share = positive.get(of.level)
+    positive = {effect.level: max(0.0, effect.interval.middle) for effect in origins_effects(run)}
+    for effect in sorted(effects(run), key=lambda effect: -abs(effect.interval.middle)):
+        share = positive.get(effect.level)
         yield {
-            "effect": f"{of.factor}: {of.level} instead of {of.against}",
-            "added to the median RTT": str(of_interval("", of.interval, signed)),
-            "ratio": quantity(of.ratio),
-            "distinguishable from zero": "yes" if of.is_certain else "no",
+            "effect": f"{effect.factor}: {effect.level} instead of {effect.against}",
+            "added to the median RTT": str(of_interval("", effect.interval, signed)),
+            "ratio": quantity(effect.ratio),
+            "distinguishable from zero": "yes" if effect.is_certain else "no",
             "share of the origin's three": f"{share / sum(positive.values()):.0%}" if share else "",
         }
 

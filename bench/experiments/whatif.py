@@ -80,24 +80,24 @@ def sweep(
     """
     if not amount.slice_s:
         raise UsageError("calls are traced in slices: give slice_ms above 0")
-    where = placement_of(placement)
+    placement_name = placement_of(placement)
     for name in system:
         if why := why_absent(name):
             yield Absent(name, why)
             continue
-        for by in transports(name, transport, ""):
+        for transport_name in transports(name, transport, ""):
             for sides in itertools.product(*(variants(name, side, options) for side in SIDES)):
-                of = {**options, **dict(zip(SIDES, sides, strict=True))}
-                yield Case(name, by, payload_bytes, of, where, traced=True)
+                pair_options = {**options, **dict(zip(SIDES, sides, strict=True))}
+                yield Case(name, transport_name, payload_bytes, pair_options, placement_name, traced=True)
     for wait_us in WAITS_US:
-        yield Case(WAITING, "tcp", payload_bytes, {"mean_us": wait_us, "wait": "sleep"}, where, traced=True)
+        yield Case(WAITING, "tcp", payload_bytes, {"mean_us": wait_us, "wait": "sleep"}, placement_name, traced=True)
 
 
 def variants(name: str, side: str, options: Mapping[str, object]) -> tuple[object, object]:
     """Return the usual client or server of a system, and the one that is tried in its place."""
     kind = systems.load(name).Options
     usual = getattr(kind(), side, None)
-    others = [of for of in choices(kind).get(side, ()) if of != usual]
+    others = [choice for choice in choices(kind).get(side, ()) if choice != usual]
     if not others:
         raise UsageError(f"{name} has one {side} only: name systems whose options include {listed(SIDES)}")
     asked = options.get(side, others[0])
@@ -122,16 +122,16 @@ def known(run: Run, case: int) -> tuple[int, int] | None:
     if run.case(case).system == WAITING:
         return None
     way = [run.case(case).factor(name) for name in WAY]
-    (usual, *_, other) = next(of for key, of in alike(run, chosen(run, {}), WAY) if list(key) == way)
+    (usual, *_, other) = next(cases for key, cases in alike(run, chosen(run, {}), WAY) if list(key) == way)
     for ends in ((usual, other), (other, usual)):
-        if case not in ends and all(side_of(run, case, *one) for one in zip(ends, SIDES, strict=True)):
+        if case not in ends and all(side_of(run, case, end, side) for end, side in zip(ends, SIDES, strict=True)):
             return ends
     return None
 
 
-def side_of(run: Run, case: int, of: int, side: str) -> bool:
+def side_of(run: Run, case: int, other: int, side: str) -> bool:
     """Return whether a case has the client, or the server, of another one."""
-    return bool(run.case(case).factor(side) == run.case(of).factor(side))
+    return bool(run.case(case).factor(side) == run.case(other).factor(side))
 
 
 def predicted_parts(run: Run, case: int) -> dict[Row, "pd.Series[float]"]:
@@ -175,10 +175,16 @@ def over_measured(run: Run, case: int) -> Interval:
 
 def errors(run: Run) -> list[Estimate]:
     """Return the predicted mean RTT divided by the measured one, of each mixed pair."""
-    found = [(case, over_measured(run, case)) for case in chosen(run, mixed)]
+    intervals = [(case, over_measured(run, case)) for case in chosen(run, mixed)]
     return [
-        Estimate(run.labels[case], of, ratio_ends(of.middle, of.low, of.high)[0], confidence(of), cases=(case,))
-        for case, of in found
+        Estimate(
+            run.labels[case],
+            interval,
+            ratio_ends(interval.middle, interval.low, interval.high)[0],
+            confidence(interval),
+            cases=(case,),
+        )
+        for case, interval in intervals
     ]
 
 
@@ -201,10 +207,10 @@ claims = (
 )
 
 
-def pair_of(run: Run, case: int, between: str = " ") -> str:
+def pair_of(run: Run, number: int, between: str = " ") -> str:
     """Return a case as its system, client and server, with this between the three."""
-    of = run.case(case)
-    return f"{of.system}:{between}{of.factor('client')} client,{between}{of.factor('server')} server"
+    case = run.case(number)
+    return f"{case.system}:{between}{case.factor('client')} client,{between}{case.factor('server')} server"
 
 
 def sides_of(run: Run, case: int) -> str:
@@ -225,7 +231,7 @@ def predictions(run: Run, axes: Axes) -> None:
     for y, case in enumerate(cases):
         before = [over_starts(run, end, TYPICAL_RTT).middle for end in known(run, case) or ()]
         axes.plot(before, [y] * len(before), "|", ms=14, mew=2, color=GREY, label="the two known pairs")
-        measured, guessed = (over_starts(run, case, of) for of in (TYPICAL_RTT, PREDICTED))
+        measured, guessed = (over_starts(run, case, quantity) for quantity in (TYPICAL_RTT, PREDICTED))
         interval_row(axes, y + 0.14, measured, look(0), label="measured")
         interval_row(axes, y - 0.14, guessed, Look(look(1).colour, "D"), label="predicted")
     name_rows(axes, [pair_of(run, case, between="\n") for case in cases])
@@ -243,10 +249,10 @@ def parts(run: Run, axes: Axes) -> None:
     for case in cases:
         bars[f"predicted: {sides_of(run, case)}"] = middle_half(predicted_parts(run, case))
         bars[f"measured: {sides_of(run, case)}"] = rows_us(run, case)
-    longest = max(sum(of.values()) for of in bars.values())
-    rows = [row for row in ROWS if any(of[row] > LEAST_SHOWN * longest for of in bars.values())]
-    for y, of in enumerate(bars.values()):
-        draw_bar(axes, y, {row: of[row] for row in rows}, longest)
+    longest = max(sum(bar.values()) for bar in bars.values())
+    rows = [row for row in ROWS if any(bar[row] > LEAST_SHOWN * longest for bar in bars.values())]
+    for y, bar in enumerate(bars.values()):
+        draw_bar(axes, y, {row: bar[row] for row in rows}, longest)
     name_rows(axes, bars)
     axes.set_xlim(0, 1.02 * longest)
     axes.set_xlabel(TIME)

@@ -57,10 +57,10 @@ class Look(NamedTuple):
     marker: str
 
 
-def look(place: int) -> Look:
-    """Return the look of the system at a place; 13 places differ in colour, 52 in colour or marker."""
+def look(index: int) -> Look:
+    """Return the look of the system at an index; 13 indices differ in colour, 52 in colour or marker."""
     colours = SYSTEM_COLOURS + MORE_COLOURS
-    return Look(colours[place % len(colours)], SYSTEM_MARKERS[place % len(SYSTEM_MARKERS)])
+    return Look(colours[index % len(colours)], SYSTEM_MARKERS[index % len(SYSTEM_MARKERS)])
 
 
 HOUSE_STYLE: dict[Any, Any] = {
@@ -149,9 +149,9 @@ class LogTicks(LogLocator):
         exponents = np.arange(math.floor(math.log10(vmin)), math.ceil(math.log10(vmax)) + 1)
         sets = [np.outer(10.0**exponents, steps).ravel() for steps in DECADES]
         sets += [10.0 ** exponents[exponents % stride == 0] for stride in range(1, len(exponents))]
-        for place, ticks in enumerate(sets):
+        for index, ticks in enumerate(sets):
             inside = ticks[(ticks >= vmin) & (ticks <= vmax)]
-            if len(inside) >= (3 if place < len(DECADES) - 1 else 2) and self._gap(inside, vmin, vmax) >= 1:
+            if len(inside) >= (3 if index < len(DECADES) - 1 else 2) and self._gap(inside, vmin, vmax) >= 1:
                 return inside
         kept: list[float] = []
         for tick in MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(vmin, vmax):
@@ -204,7 +204,7 @@ def payload_axis(axes: Axes, sizes: "pd.Series[int]") -> None:
 def looks(run: Run) -> dict[int, Look]:
     """Return the look of each case, the same for equal system and transport; loopback is grey."""
     pairs = list(dict.fromkeys((case.system, case.transport) for case in run.plan.cases if case.system != "loopback"))
-    chosen = {pair: look(place) for place, pair in enumerate(pairs)}
+    chosen = {pair: look(index) for index, pair in enumerate(pairs)}
     return {
         number: chosen.get((case.system, case.transport), Look(GREY, "o")) for number, case in enumerate(run.plan.cases)
     }
@@ -217,13 +217,13 @@ def draw_spreads(
 
     Where the starts have two levels, each has a marker, and there is none between them.
     """
-    at, alone = list(x), [place for place, of in enumerate(spreads) if of.levels is None]
-    axes.plot(at, [of.middle for of in spreads], line, color=drawn.colour, marker=drawn.marker, markevery=alone, ms=6,
-              lw=1.8, label=label)  # fmt: skip
-    for place, of in zip(at, spreads, strict=True):
-        if of.levels is not None:
-            axes.plot([place, place], of.levels, drawn.marker, color=drawn.colour, ms=6)
-    band(axes, at, [of.low for of in spreads], [of.high for of in spreads], drawn.colour)
+    at, alone = list(x), [index for index, spread in enumerate(spreads) if spread.levels is None]
+    axes.plot(at, [spread.middle for spread in spreads], line, color=drawn.colour, marker=drawn.marker,
+              markevery=alone, ms=6, lw=1.8, label=label)  # fmt: skip
+    for position, spread in zip(at, spreads, strict=True):
+        if spread.levels is not None:
+            axes.plot([position, position], spread.levels, drawn.marker, color=drawn.colour, ms=6)
+    band(axes, at, [spread.low for spread in spreads], [spread.high for spread in spreads], drawn.colour)
 
 
 def band(axes: Axes, x: Any, low: Any, high: Any, colour: str) -> None:
@@ -318,21 +318,21 @@ def range_row(axes: Axes, y: float, row: RangeRow, text: Callable[[float], str] 
     if row.instead:
         axes.text(0.02, y, row.instead, transform=axes.get_yaxis_transform(), va="center")
         return
-    of = stats.across_starts(list(row.values))
-    lines = of.medians if math.isnan(row.line) else (row.line,)
+    spread = stats.across_starts(list(row.values))
+    lines = spread.medians if math.isnan(row.line) else (row.line,)
     with hollow(axes, row.is_hollow):
-        axes.plot([of.low, of.high], [y, y], color=row.colour, lw=7, alpha=0.3, solid_capstyle="round")
+        axes.plot([spread.low, spread.high], [y, y], color=row.colour, lw=7, alpha=0.3, solid_capstyle="round")
         axes.plot(row.values, [y] * len(row.values), row.marker, ms=5.5, mec="white", mew=0.6, color=row.colour)
         axes.plot(lines, [y] * len(lines), "|", ms=13, mew=2, color="black")
-        write_beside(axes, y, (row.words or of.words(text)) + row.more)
+        write_beside(axes, y, (row.words or spread.words(text)) + row.more)
 
 
 def interval_row(
-    axes: Axes, y: float, of: Interval | stats.Spread, drawn: Look, words: str = "", label: str | None = None
+    axes: Axes, y: float, estimate: Interval | stats.Spread, drawn: Look, words: str = "", label: str | None = None
 ) -> None:
     """Draw an estimate as a marker and its interval as a bar, with words beside them; NaN ends have no bar."""
-    at = of.medians if isinstance(of, stats.Spread) else (of.middle,)
-    axes.plot([of.low, of.high], [y, y], color=drawn.colour, lw=5, alpha=0.35, solid_capstyle="butt")
+    at = estimate.medians if isinstance(estimate, stats.Spread) else (estimate.middle,)
+    axes.plot([estimate.low, estimate.high], [y, y], color=drawn.colour, lw=5, alpha=0.35, solid_capstyle="butt")
     axes.plot(at, [y] * len(at), drawn.marker, ls="", ms=6.5, color=drawn.colour, label=label)
     if words:
         write_beside(axes, y, words)
@@ -426,24 +426,35 @@ def distribution_of(
 def draw_cdfs(axes: Axes, shown: Sequence[Distribution]) -> None:
     """Draw empirical CDFs with a marker at each quantile; of more than six distributions three quantiles each."""
     if len(shown) <= MOST_CURVES:
-        for place, of in enumerate(shown):
-            with hollow(axes, of.is_hollow):
-                label = f"{of.name}, n = {of.n:,}{crossed(of.quantiles.items())}"
-                curve(axes, of.points, label, of.drawn.colour, of.line, of.drawn.marker)
+        for index, distribution in enumerate(shown):
+            with hollow(axes, distribution.is_hollow):
+                label = f"{distribution.name}, n = {distribution.n:,}{crossed(distribution.quantiles.items())}"
+                curve(
+                    axes,
+                    distribution.points,
+                    label,
+                    distribution.drawn.colour,
+                    distribution.line,
+                    distribution.drawn.marker,
+                )
                 quantile_marks(
-                    axes, of.points, of.quantiles.items(), of.drawn, BAR_APART * (place - (len(shown) - 1) / 2)
+                    axes,
+                    distribution.points,
+                    distribution.quantiles.items(),
+                    distribution.drawn,
+                    BAR_APART * (index - (len(shown) - 1) / 2),
                 )
         distribution_axes(axes)
         label = "RTT (marker: quantile; bar and |: range and median over starts)"
-        if pooled := of_all_calls(item for of in shown for item in of.quantiles.items()):
+        if pooled := of_all_calls(item for distribution in shown for item in distribution.quantiles.items()):
             label += f"\n{listed(pooled)} of all calls together, where a start has too few; bar: 95 % CI"
         axes.set_xlabel(label)
         return
-    for y, of in enumerate(shown):
-        with hollow(axes, of.is_hollow):
-            quantile_row(axes, y, of.quantiles, of.drawn.colour, f"; n = {of.n:,}")
+    for y, distribution in enumerate(shown):
+        with hollow(axes, distribution.is_hollow):
+            quantile_row(axes, y, distribution.quantiles, distribution.drawn.colour, f"; n = {distribution.n:,}")
     quantile_axes(axes)
-    name_rows(axes, [of.name for of in shown])
+    name_rows(axes, [distribution.name for distribution in shown])
 
 
 MARKS = {0.5: "|", 0.9: "o", 0.99: "D"}
@@ -452,14 +463,14 @@ MARKS = {0.5: "|", 0.9: "o", 0.99: "D"}
 def quantile_row(axes: Axes, y: float, quantiles: dict[float, Quantile], colour: str, more: str = "") -> None:
     """Draw p50, p90 and p99 in a row, the p50 of two levels as two lines; beside it the p99."""
     known = {p: quantiles[p] for p in MARKS if not math.isnan(quantiles[p].value)}
-    ends = [us for of in known.values() for us in of.spread.medians]
+    ends = [us for estimate in known.values() for us in estimate.spread.medians]
     if ends:
         axes.plot([min(ends), max(ends)], [y, y], color=colour, lw=2)
-    for p, of in known.items():
-        medians = of.spread.medians if p == min(MARKS) else (of.value,)
+    for p, estimate in known.items():
+        medians = estimate.spread.medians if p == min(MARKS) else (estimate.value,)
         _quantile_mark(axes, p, medians, [y] * len(medians), color=colour)
     few = [f"p{100 * p:g}" for p in MARKS if p not in known]
-    of_calls = "*" * sum(of.over == CALLS for of in known.values())
+    of_calls = "*" * sum(estimate.over == CALLS for estimate in known.values())
     words = f"too few calls for {listed(few)}" if few else f"p99 {quantiles[0.99].spread.words(duration)}{of_calls}"
     write_beside(axes, y, words + more + crossed((p, quantiles[p]) for p in MARKS))
 
@@ -488,12 +499,19 @@ def quantile_marks(
     points: the curve, as ``stats.distribution`` returns it. above: how far above the quantile's height bar and line
     are, so that those of several curves do not lie on each other.
     """
-    for p, of in quantiles:
-        if math.isnan(of.value) or not len(points[0]):
+    for p, estimate in quantiles:
+        if math.isnan(estimate.value) or not len(points[0]):
             continue
         height = float(tail_scale(p))
-        axes.plot([of.low, of.high], [height + above] * 2, color=drawn.colour, lw=3, alpha=0.4, solid_capstyle="round")
-        medians = of.spread.medians
+        axes.plot(
+            [estimate.low, estimate.high],
+            [height + above] * 2,
+            color=drawn.colour,
+            lw=3,
+            alpha=0.4,
+            solid_capstyle="round",
+        )
+        medians = estimate.spread.medians
         axes.plot(medians, [height + above] * len(medians), "|", color=drawn.colour, ms=6, mew=1.4)
         axes.plot(on_curve(*points, p), height, drawn.marker, color=drawn.colour, ms=5.5)
 
@@ -503,7 +521,7 @@ def on_curve(values: Any, fractions: Any, p: float) -> float:
     return float(10 ** np.interp(tail_scale(p), tail_scale(fractions), np.log10(np.maximum(values, 1e-12))))
 
 
-def distribution_axes(axes: Axes, of: str = "calls") -> None:
+def distribution_axes(axes: Axes, observations: str = "calls") -> None:
     """Label the axes of empirical CDFs."""
     log_axis(axes.xaxis)
     ticks = (0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999)
@@ -511,7 +529,7 @@ def distribution_axes(axes: Axes, of: str = "calls") -> None:
     axes.set_ylim(0, tail_scale(TAIL_TOP))
     axes.tick_params("x", pad=7)  # below the label of 0 %
     axes.axhline(2, color="#999999", lw=1, zorder=0.9)
-    axes.set_ylabel(f"empirical CDF: share of {of}")
+    axes.set_ylabel(f"empirical CDF: share of {observations}")
 
 
 def stacked_bar(axes: Axes, y: float, parts: Iterable[tuple[str, float, str, str]]) -> float:

@@ -41,7 +41,7 @@ def borrowed(run: Run) -> Run | None:
 
 def _asks_the_same(run: Run, reference: Run) -> bool:
     """Return whether two runs agree in the parameters that both keep, apart from those that choose systems."""
-    ours, theirs = (of.manifest.get("parameters", {}) for of in (run, reference))
+    ours, theirs = run.manifest.get("parameters", {}), reference.manifest.get("parameters", {})
     shared_names = (ours.keys() & theirs.keys()) - CHOOSING
     return all((literal(ours[name]) or None) == (literal(theirs[name]) or None) for name in shared_names)
 
@@ -64,5 +64,5 @@ def sentence(run: Run) -> str:
     if not names:
         return ""
     are, whose = ("is", "its") if len(names) == 1 else ("are", "their")
-    where = "from the reference run, measured on another machine"
-    return f" Hollow: {listed(names)} {are} not installed here; {whose} values are {where}."
+    source = "from the reference run, measured on another machine"
+    return f" Hollow: {listed(names)} {are} not installed here; {whose} values are {source}."

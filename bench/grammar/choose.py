@@ -53,10 +53,10 @@ def _extreme(run: Run, among: Sequence[int], name: str, choose: Callable[..., in
     return [choose(known, key=values.__getitem__)] if known else []
 
 
-def each(by: Factor, *chooses: Chooser) -> Chooser:
+def each(key: Factor, *chooses: Chooser) -> Chooser:
     """Choose by several choosers among the cases of each value of a factor, every case once."""
     return lambda run, among: [
-        case for _, part in alike(run, among, (by,)) for case in dict.fromkeys(_all(run, chooses, part))
+        case for _, part in alike(run, among, (key,)) for case in dict.fromkeys(_all(run, chooses, part))
     ]
 
 
@@ -65,9 +65,9 @@ def _all(run: Run, chooses: Sequence[Chooser], among: Sequence[int]) -> Iterator
         yield from chosen(run, choose, among)
 
 
-def alike(run: Run, cases: Sequence[int], by: Sequence[Factor]) -> list[tuple[tuple[Any, ...], list[int]]]:
+def alike(run: Run, cases: Sequence[int], factors: Sequence[Factor]) -> list[tuple[tuple[Any, ...], list[int]]]:
     """Return the cases that have the same values of some factors, with these values, in the order of the first."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for case in cases:
-        groups.setdefault(tuple(factor(run.case(case), name) for name in by), []).append(case)
+        groups.setdefault(tuple(factor(run.case(case), name) for name in factors), []).append(case)
     return list(groups.items())

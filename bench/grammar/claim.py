@@ -47,7 +47,7 @@ class Claim:
         limit = asked(run) if callable(asked) else asked
         if limit is None:
             return []
-        return [Verdict(of, limit, self.word(of.interval, limit)) for of in self.estimand(run)]
+        return [Verdict(estimate, limit, self.word(estimate.interval, limit)) for estimate in self.estimand(run)]
 
     def word(self, interval: Interval | Spread, limit: float) -> str:
         """Return the verdict on an interval."""
@@ -57,7 +57,7 @@ class Claim:
 
     def verdict(self, run: Run) -> str:
         """Return the verdict on the claim as a whole."""
-        words = {of.word for of in self.verdicts(run)}
+        words = {verdict.word for verdict in self.verdicts(run)}
         return CONTRADICTED if CONTRADICTED in words else HOLDS if words == {HOLDS} else UNDECIDED
 
     def relation(self, limit: float) -> str:
@@ -68,18 +68,18 @@ class Claim:
         """Return the claim with its verdict and the estimates that decide it; "" where nothing was measured."""
         verdicts = self.verdicts(run)
         for word, begin in BEGIN.items():
-            if decide := [of for of in verdicts if of.word == word]:
+            if decide := [verdict for verdict in verdicts if verdict.word == word]:
                 count = f" in {len(decide)} of {len(verdicts)} cases" if len(verdicts) > 1 else ""
                 shown = decide if word == CONTRADICTED else [min(decide, key=_distance)]
                 closest = "Closest to the limit: " if len(decide) > len(shown) else ""
-                values = few([f"{of.estimate.subject}: {of.estimate}" for of in shown])
+                values = few([f"{verdict.estimate.subject}: {verdict.estimate}" for verdict in shown])
                 return f"{begin}{count}: {self.text}. {closest}{values}; claimed: {self.relation(shown[0].limit)}."
         return ""
 
 
-def _distance(of: Verdict) -> float:
+def _distance(verdict: Verdict) -> float:
     """Return how far the value of an estimate is from its limit."""
-    return abs(of.estimate.interval.middle - of.limit)
+    return abs(verdict.estimate.interval.middle - verdict.limit)
 
 
 def table(run: Run, claims: Iterable[Claim]) -> pd.DataFrame:
@@ -87,14 +87,14 @@ def table(run: Run, claims: Iterable[Claim]) -> pd.DataFrame:
     rows = [
         {
             "claim": claim.text,
-            "case": of.estimate.subject,
-            "compared with": of.estimate.base,
-            "measured": str(of.estimate),
-            "claimed": claim.relation(of.limit),
-            "verdict": of.word,
+            "case": verdict.estimate.subject,
+            "compared with": verdict.estimate.base,
+            "measured": str(verdict.estimate),
+            "claimed": claim.relation(verdict.limit),
+            "verdict": verdict.word,
         }
         for claim in claims
-        for of in claim.verdicts(run)
+        for verdict in claim.verdicts(run)
     ]
     frame = pd.DataFrame(rows)
     return frame.set_index("claim") if rows else frame
@@ -102,6 +102,6 @@ def table(run: Run, claims: Iterable[Claim]) -> pd.DataFrame:
 
 def sentences(run: Run, claims: Iterable[Claim]) -> tuple[str, str]:
     """Return as paragraphs the claims that a run contradicts, and the others."""
-    said = [claim.sentence(run) for claim in claims]
-    against = [text for text in said if text.startswith(AGAINST)]
-    return paragraphs(*against), paragraphs(*(text for text in said if text not in against))
+    texts = [claim.sentence(run) for claim in claims]
+    against = [text for text in texts if text.startswith(AGAINST)]
+    return paragraphs(*against), paragraphs(*(text for text in texts if text not in against))

@@ -89,38 +89,47 @@ class Contrast:
             for other in chosen(run, self.of, group)
             if other != base
         ]
-        found = [ratio(run, base, other, self.quantity) for base, other in pairs]
-        return [of for of in found if not math.isnan(of.value)]
+        ratios = [ratio(run, base, other, self.quantity) for base, other in pairs]
+        return [quotient for quotient in ratios if not math.isnan(quotient.value)]
 
     def __call__(self, run: Run) -> list[Estimate]:
         """Return the ratios of a run as estimates."""
-        return [estimate_of(run, of) for of in self.ratios(run)]
+        return [estimate_of(run, quotient) for quotient in self.ratios(run)]
 
     def sentences(self, run: Run) -> list[str]:
         """Return a sentence for each ratio, with the two medians; then one on medians that have another ratio."""
         ratios = self.ratios(run)
-        return [*(sentence(run, of) for of in ratios), *filter(None, [beside_medians(run, ratios)])]
+        return [*(sentence(run, quotient) for quotient in ratios), *filter(None, [beside_medians(run, ratios)])]
 
 
-def estimate_of(run: Run, of: Ratio) -> Estimate:
+def estimate_of(run: Run, quotient: Ratio) -> Estimate:
     """Return a ratio as an estimate of its case, compared with its base."""
-    return Estimate(run.labels[of.other], of.interval, of.words, of.range, run.labels[of.base], (of.base, of.other))
-
-
-def sentence(run: Run, of: Ratio) -> str:
-    """Return a ratio of two cases in a sentence, with the median of each."""
-    quantity = quantity_of(of.name)
-    other, base = (
-        f"{run.labels[case]} ({over_starts(run, case, of.name).words(quantity.text)})" for case in (of.other, of.base)
+    return Estimate(
+        run.labels[quotient.other],
+        quotient.interval,
+        quotient.words,
+        quotient.range,
+        run.labels[quotient.base],
+        (quotient.base, quotient.other),
     )
-    return f"{capitalized(quantity.words)} of {other} divided by that of {base}: **{of.words}** ({of.range}){of.doubt}."
 
 
-def times(found: Interval) -> str:
+def sentence(run: Run, quotient: Ratio) -> str:
+    """Return a ratio of two cases in a sentence, with the median of each."""
+    quantity = quantity_of(quotient.name)
+    other, base = (
+        f"{run.labels[case]} ({over_starts(run, case, quotient.name).words(quantity.text)})"
+        for case in (quotient.other, quotient.base)
+    )
+    measured = f"**{quotient.words}** ({quotient.range}){quotient.doubt}"
+    return f"{capitalized(quantity.words)} of {other} divided by that of {base}: {measured}."
+
+
+def times(interval: Interval) -> str:
     """Return a ratio with its interval, as ``comparison.effect`` gives it: 1.53 times (95 % CI 1.41 to 1.66)."""
-    if math.isnan(found.middle):
+    if math.isnan(interval.middle):
         return "an unknown number of times"
-    return f"{_ends(found)[0]} times ({confidence(found)})"
+    return f"{_ends(interval)[0]} times ({confidence(interval)})"
 
 
 def confidence(interval: Interval) -> str:
@@ -141,19 +150,19 @@ def ratio(run: Run, base: int, other: int, name: str | Quantity) -> Ratio:
     return Ratio(base, other, name, effect(run, base, other, name))
 
 
-def log_ratios(run: Run, of: Ratio) -> "pd.Series[float]":
+def log_ratios(run: Run, quotient: Ratio) -> "pd.Series[float]":
     """Return ln(other / base) of a ratio by block."""
-    if isinstance(of.name, Quantity):
-        return comparison.log_ratios(*(by_block(run, case, of.name) for case in (of.base, of.other)))
-    return comparison.ratios(run, of.base, of.other, of.name)
+    if isinstance(quotient.name, Quantity):
+        return comparison.log_ratios(*(by_block(run, case, quotient.name) for case in (quotient.base, quotient.other)))
+    return comparison.ratios(run, quotient.base, quotient.other, quotient.name)
 
 
-def beside_medians(run: Run, found: Iterable[Ratio]) -> str:
+def beside_medians(run: Run, ratios: Iterable[Ratio]) -> str:
     """Say of which ratios the medians that stand beside them have another ratio, outside the interval; "" if of none.
 
     A machine that changes its speed between blocks moves medians, and no ratio of one block.
     """
-    others = [run.labels[one.other] for one in found if _is_beyond(run, one)]
+    others = [run.labels[quotient.other] for quotient in ratios if _is_beyond(run, quotient)]
     if not others:
         return ""
     return (
@@ -162,16 +171,16 @@ def beside_medians(run: Run, found: Iterable[Ratio]) -> str:
     )
 
 
-def _is_beyond(run: Run, of: Ratio) -> bool:
+def _is_beyond(run: Run, quotient: Ratio) -> bool:
     """Return whether the ratio of two medians is outside the interval of their cases' ratio, by more than 0.1 %."""
-    base, other = (over_starts(run, case, of.name).middle for case in (of.base, of.other))
+    base, other = (over_starts(run, case, quotient.name).middle for case in (quotient.base, quotient.other))
     medians = other / base
-    return bool(medians < 0.999 * of.interval.low or medians > 1.001 * of.interval.high)
+    return bool(medians < 0.999 * quotient.interval.low or medians > 1.001 * quotient.interval.high)
 
 
-def load_of(run: Run, case: int) -> str:
+def load_of(run: Run, number: int) -> str:
     """Return how many calls a case makes in a start: a burst and a whole window are different loads."""
-    of = run.case(case)
-    if of.is_short:
-        return f"{of.max_calls // of.clients} calls per client"
-    return "whole window" if case in run.plan.apart else "slices"
+    case = run.case(number)
+    if case.is_short:
+        return f"{case.max_calls // case.clients} calls per client"
+    return "whole window" if number in run.plan.apart else "slices"

@@ -42,7 +42,11 @@ class Level:
         """Return the levels of a run as estimates."""
         text = quantity_of(self.quantity).text
         levels = {case: over_starts(run, case, self.quantity) for case in chosen(run, self.of)}
-        return [of_spread(run.labels[case], of, text, (case,)) for case, of in levels.items() if of.middle == of.middle]
+        return [
+            of_spread(run.labels[case], spread, text, (case,))
+            for case, spread in levels.items()
+            if spread.middle == spread.middle
+        ]
 
     def sentences(self, run: Run) -> list[str]:
         """Return a sentence for each level."""
@@ -50,4 +54,6 @@ class Level:
 
 
 def _sentences(words: str, estimates: Sequence[Estimate]) -> list[str]:
-    return [f"{capitalized(words)} of {of.subject}: **{of.words}** ({of.ends})." for of in estimates]
+    return [
+        f"{capitalized(words)} of {estimate.subject}: **{estimate.words}** ({estimate.ends})." for estimate in estimates
+    ]

@@ -52,12 +52,14 @@ class Experiment:
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters of the sweep, then those of each run, with their defaults."""
-        return self.sweep.parameters | {name: of for name, of in OF_A_RUN.items() if name not in self.sweep.without}
+        return self.sweep.parameters | {
+            name: default for name, default in OF_A_RUN.items() if name not in self.sweep.without
+        }
 
-    def plan(self, **given: Any) -> Plan:
+    def plan(self, **parameters: Any) -> Plan:
         """Return the plan that parameters ask for; UsageError for one that the sweep does not have."""
-        refuse_unknown(self.name, given, self.sweep.parameters)
-        return self.sweep.plan(self.name, given)
+        refuse_unknown(self.name, parameters, self.sweep.parameters)
+        return self.sweep.plan(self.name, parameters)
 
     def title_of(self, run: Run) -> str:
         """Return the title of a run's figure."""
@@ -109,10 +111,10 @@ class Experiment:
         if reason := self.why_no_conclusion(run):
             return reason
         estimands = estimands or self.estimands
-        said = [sentence for estimand in estimands for sentence in estimand.sentences(run)]
-        text = "\n".join(f"- {sentence}" for sentence in said) if len(said) > 1 else paragraphs(*said)
-        cases = {case for estimand in estimands for of in estimand(run) for case in of.cases}
-        ratios = [ratio for of in estimands if isinstance(of, Contrast) for ratio in of.ratios(run)]
+        sentences = [sentence for estimand in estimands for sentence in estimand.sentences(run)]
+        text = "\n".join(f"- {sentence}" for sentence in sentences) if len(sentences) > 1 else paragraphs(*sentences)
+        cases = {case for estimand in estimands for estimate in estimand(run) for case in estimate.cases}
+        ratios = [ratio for contrast in estimands if isinstance(contrast, Contrast) for ratio in contrast.ratios(run)]
         return paragraphs(text, *(two_levels.sentence(run, case, ratios) for case in sorted(cases)))
 
 
@@ -134,7 +136,7 @@ def experiment(notebook: str) -> Experiment:
     if not exists(notebook):
         raise DataError(f"there is no notebook {notebook!r} in this version: update Roundtrip, or measure anew")
     module = vars(importlib.import_module(f"bench.experiments.{notebook}"))
-    names = {of.name: NAMES.get(of.name, of.name) for of in fields(Experiment)}
+    names = {attribute.name: NAMES.get(attribute.name, attribute.name) for attribute in fields(Experiment)}
     return Experiment(notebook, **{own: module[name] for own, name in names.items() if name in module})
 
 

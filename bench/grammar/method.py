@@ -49,8 +49,8 @@ def turns(run: Run) -> str:
     asleep = f"While they slept, the processes of a case used at most {most_awake(run)}."
     if (worst := most_disturbed(run)) is None:
         return asleep
-    found = interference(run)
-    level, low, high = ratio_ends(*(getattr(found[worst], end) for end in ("middle", "low", "high")))
+    ratios = interference(run)
+    level, low, high = ratio_ends(*(getattr(ratios[worst], end) for end in ("middle", "low", "high")))
     return (
         f"Interference: the median RTT of {run.labels[worst]} in its slices, divided by its median RTT while the "
         f"others sleep for longer, is {level} (95 % CI {low} to {high}). No such ratio is farther from 1. {asleep}"
@@ -59,9 +59,9 @@ def turns(run: Run) -> str:
 
 def absent(run: Run) -> str:
     """Return as paragraphs what was not measured, and what installs it, in one line for all if there are several."""
-    said = [f"**{name}** was not measured: {reason}." for name, reason in run.plan.absent.items()]
+    sentences = [f"**{name}** was not measured: {reason}." for name, reason in run.plan.absent.items()]
     line = to_install(run)
-    return paragraphs(*said, f"All of them: `{line}`." if line and len(said) > 1 else "")
+    return paragraphs(*sentences, f"All of them: `{line}`." if line and len(sentences) > 1 else "")
 
 
 def to_install(run: Run) -> str:

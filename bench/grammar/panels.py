@@ -108,11 +108,11 @@ class Rows(Panel):
         if not cases:
             return say_why_empty(axes, "this run has no such cases")
         of_hue = hues(self.hue, cases) if self.hue else {}
-        values = [per_start(of.run, of.case, self.quantity) for of in cases]
-        for y, of, starts in zip(self._places(cases), cases, values, strict=True):
-            colour, marker = look_of(of, self.hue, of_hue)
+        values = [per_start(row.run, row.case, self.quantity) for row in cases]
+        for y, row, starts in zip(self._places(cases), cases, values, strict=True):
+            colour, marker = look_of(row, self.hue, of_hue)
             if len(starts):
-                range_row(axes, y, RangeRow(starts, colour, marker=marker, is_hollow=of.is_hollow), text.text)
+                range_row(axes, y, RangeRow(starts, colour, marker=marker, is_hollow=row.is_hollow), text.text)
         self._name(axes, cases)
         for name, (colour, marker) in of_hue.items():
             label = f"{self.hue} {name}" if isinstance(self.hue, str) and not name.isalpha() else name
@@ -122,24 +122,24 @@ class Rows(Panel):
 
     def _groups(self, cases: Sequence[Drawn]) -> dict[str, list[Drawn]]:
         groups: dict[str, list[Drawn]] = {}
-        for of in cases:
-            groups.setdefault(of.name, []).append(of)
+        for row in cases:
+            groups.setdefault(row.name, []).append(row)
         return groups
 
     def _places(self, cases: Sequence[Drawn]) -> list[float]:
         """Return the height of each row: one below the other, with a gap between the groups of a hue."""
         if not self.hue:
-            return [float(place) for place in range(len(cases))]
+            return [float(index) for index in range(len(cases))]
         groups, begin, places = self._groups(cases), 0, dict[int, float]()
         for rows in groups.values():
-            places |= {id(of): float(begin + place) for place, of in enumerate(rows)}
+            places |= {id(row): float(begin + index) for index, row in enumerate(rows)}
             begin += len(rows) + 1
-        return [places[id(of)] for of in cases]
+        return [places[id(row)] for row in cases]
 
     def _name(self, axes: Axes, cases: Sequence[Drawn]) -> None:
         """Name each row, or each group of rows."""
         if not self.hue:
-            return name_rows(axes, [of.name for of in cases])
+            return name_rows(axes, [row.name for row in cases])
         groups, begin = self._groups(cases), 0.0
         middles, edges = [], []
         for rows in groups.values():
@@ -154,13 +154,13 @@ class Rows(Panel):
 
 def hues(hue: Factor, cases: Sequence[Drawn]) -> dict[str, Look]:
     """Return the look of each value of a factor, in the order of the cases."""
-    values = dict.fromkeys(str(factor(of.run.case(of.case), hue)) for of in cases)
-    return {value: Look(SYSTEM_COLOURS[place], SYSTEM_MARKERS[place % 4]) for place, value in enumerate(values)}
+    values = dict.fromkeys(str(factor(subject.run.case(subject.case), hue)) for subject in cases)
+    return {value: Look(SYSTEM_COLOURS[index], SYSTEM_MARKERS[index % 4]) for index, value in enumerate(values)}
 
 
-def look_of(of: Drawn, hue: Factor, of_hue: dict[str, Look]) -> Look:
+def look_of(subject: Drawn, hue: Factor, of_hue: dict[str, Look]) -> Look:
     """Return the look of a case: that of its value of a factor, or of its system and transport."""
-    return of_hue[str(factor(of.run.case(of.case), hue))] if hue else looks(of.run)[of.case]
+    return of_hue[str(factor(subject.run.case(subject.case), hue))] if hue else looks(subject.run)[subject.case]
 
 
 def _from_zero_or_log(axis: Any, values: Sequence[float], text: Ticks) -> None:
@@ -196,9 +196,9 @@ class Lines(Panel):
         for colours, (part, cases) in zip(self._looks(lines), lines, strict=True):
             x = [factor_or_quantity(part, case, self.x) for case in cases]
             spreads = [over_starts(part, case, self.quantity) for case in cases]
-            of, name = part.case(cases[0]), marked(self.label(part, cases[0]), part is not run)
+            first, name = part.case(cases[0]), marked(self.label(part, cases[0]), part is not run)
             with hollow(axes, part is not run):
-                draw_spreads(axes, x, spreads, colours, name, dashes.get(of.transport, "-"))
+                draw_spreads(axes, x, spreads, colours, name, dashes.get(first.transport, "-"))
             at, values = at + x, values + [spread.middle for spread in spreads]
         if not at:
             return say_why_empty(axes, "this run has no such cases")
@@ -221,7 +221,7 @@ class Lines(Panel):
     def _looks(self, lines: Sequence[tuple[Run, list[int]]]) -> list[Look]:
         """Return the look of each line: that of its case in every panel, where that distinguishes the lines."""
         of_cases = [looks(part)[cases[0]] for part, cases in lines]
-        return of_cases if len(set(of_cases)) == len(lines) else [look(place) for place in range(len(lines))]
+        return of_cases if len(set(of_cases)) == len(lines) else [look(index) for index in range(len(lines))]
 
     def _draw_models(self, run: Run, axes: Axes) -> None:
         for model in self.models:
@@ -241,15 +241,15 @@ class Ratios(Panel):
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the ratios of a run."""
         axes.set_title(self.title)
-        ratios = [of for contrast in self.contrasts for of in contrast.ratios(run)]
+        ratios = [ratio for contrast in self.contrasts for ratio in contrast.ratios(run)]
         if not ratios:
             return say_why_empty(axes, "this run has no such cases")
-        for y, of in enumerate(ratios):
-            interval_row(axes, y, of.interval, looks(run)[of.other], ratio_text(of.interval))
-        name_rows(axes, [self.label(run, of.other) for of in ratios])
+        for y, ratio in enumerate(ratios):
+            interval_row(axes, y, ratio.interval, looks(run)[ratio.other], ratio_text(ratio.interval))
+        name_rows(axes, [self.label(run, ratio.other) for ratio in ratios])
         ratio_axis(axes)
-        words = dict.fromkeys(quantity_of(of.name).words for of in ratios)
-        over = dict.fromkeys(run.labels[of.base] for of in ratios)
+        words = dict.fromkeys(quantity_of(ratio.name).words for ratio in ratios)
+        over = dict.fromkeys(run.labels[ratio.base] for ratio in ratios)
         beside = f" divided by that of {next(iter(over))}" if len(over) == 1 else ", ratio"
         axes.set_xlabel(f"{' and '.join(words)}{beside}; bar: 95 % CI")
 
@@ -269,16 +269,16 @@ class Cdf(Panel):
         axes.set_title(self.title)
         cases = self.drawn(run)
         of_hue = hues(self.hue, cases) if self.hue else {}
-        firsts = [of.run.case(of.case).factor(self.dash) for of in cases[:1]]
-        looks_of = [look_of(of, self.hue, of_hue) for of in cases]
+        firsts = [curve.run.case(curve.case).factor(self.dash) for curve in cases[:1]]
+        looks_of = [look_of(curve, self.hue, of_hue) for curve in cases]
         drawn = [
-            distribution_of(of.run, of.case, with_look, self._line(of, firsts), of.name, of.is_hollow)
-            for of, with_look in zip(cases, looks_of, strict=True)
+            distribution_of(curve.run, curve.case, with_look, self._line(curve, firsts), curve.name, curve.is_hollow)
+            for curve, with_look in zip(cases, looks_of, strict=True)
         ]
         draw_cdfs(axes, drawn)
 
-    def _line(self, of: Drawn, firsts: Sequence[object]) -> str:
-        value = of.run.case(of.case).factor(self.dash)
+    def _line(self, curve: Drawn, firsts: Sequence[object]) -> str:
+        value = curve.run.case(curve.case).factor(self.dash)
         return LINE_STYLES[str(value)] if self.dash == "transport" else "-" if value in firsts else "--"
 
 
@@ -290,10 +290,10 @@ class CpuBars(Panel):
         """Draw the CPU time per call of a run."""
         axes.set_title(self.title)
         cases = self.drawn(run)
-        if all(math.isnan(of.run.cases.loc[of.case, "client_cpu_us_per_call"]) for of in cases):
+        if all(math.isnan(bar.run.cases.loc[bar.case, "client_cpu_us_per_call"]) for bar in cases):
             return say_why_empty(axes, "the CPU time is not known")
         for part in shown(run):
-            places = [place for place, of in enumerate(cases) if of.run is part]
+            places = [index for index, bar in enumerate(cases) if bar.run is part]
             with hollow(axes, part is not run):
-                cpu_bars(part, axes, part.cases.loc[[cases[place].case for place in places]], places)
-        name_rows(axes, [of.name for of in cases])
+                cpu_bars(part, axes, part.cases.loc[[cases[index].case for index in places]], places)
+        name_rows(axes, [bar.name for bar in cases])

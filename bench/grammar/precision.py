@@ -27,8 +27,8 @@ def printed(run: Run, *quantities: str) -> list[Ratio]:
 
 def half_width(folder: Folder) -> float:
     """Return the largest half width of the ratios of median RTTs, as a share of each; infinite without an interval."""
-    ratios = [of for of in printed(Run(folder), P50) if of.name == P50]
-    return max((of.interval.half_width for of in ratios), default=math.inf)
+    ratios = [quotient for quotient in printed(Run(folder), P50) if quotient.name == P50]
+    return max((quotient.interval.half_width for quotient in ratios), default=math.inf)
 
 
 def reached(run: Run, plan: Plan) -> str:

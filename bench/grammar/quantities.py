@@ -81,10 +81,10 @@ def quantity_of(name: str | Quantity) -> Quantity:
 
 def per_start(run: Run, case: int, name: str | Quantity) -> "pd.Series[float]":
     """Return the value of each start of a case that has one; index: start."""
-    starts, of = run.starts_of(case), quantity_of(name)
-    if of.values is not None:
-        return of.values(run, case).dropna()
-    return (total_cpu(starts) if name == CPU else starts[of.column or str(name)]).dropna()
+    starts, measure = run.starts_of(case), quantity_of(name)
+    if measure.values is not None:
+        return measure.values(run, case).dropna()
+    return (total_cpu(starts) if name == CPU else starts[measure.column or str(name)]).dropna()
 
 
 def by_block(run: Run, case: int, name: Quantity) -> "pd.Series[float]":
@@ -95,10 +95,10 @@ def by_block(run: Run, case: int, name: Quantity) -> "pd.Series[float]":
 
 def over_starts(run: Run, case: int, name: str | Quantity) -> stats.Spread:
     """Return the median over the starts of a case with their range, and both levels where the starts have two."""
-    of = quantity_of(name)
-    if name == CPU or of.values is not None:
+    measure = quantity_of(name)
+    if name == CPU or measure.values is not None:
         return stats.across_starts(per_start(run, case, name).to_list())
-    return run.over_starts(case, of.column or str(name))
+    return run.over_starts(case, measure.column or str(name))
 
 
 def factor_or_quantity(run: Run, case: int, name: str) -> float:

@@ -48,7 +48,7 @@ class Absent(NamedTuple):
 def distinct(cases: Iterable[Case]) -> list[Case]:
     """Return each case once, in their order."""
     listed = list(cases)
-    return [case for place, case in enumerate(listed) if case not in listed[:place]]
+    return [case for index, case in enumerate(listed) if case not in listed[:index]]
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ class Sweep:
         shared = {name: value for name, value in asdict(self.amount()).items() if name not in self.without}
         return own | {name: value for name, value in shared.items() if name not in own}
 
-    def plan(self, notebook: str, given: Mapping[str, Any]) -> Plan:
+    def plan(self, notebook: str, arguments: Mapping[str, Any]) -> Plan:
         """Return the validated plan of some parameters; UsageError names the first one that is wrong."""
-        amount = self.amount(**{name: value for name, value in given.items() if name not in self.own})
+        amount = self.amount(**{name: value for name, value in arguments.items() if name not in self.own})
         if amount.profile in self.windows_s and parameters.literal(amount.window_s) is None:
             amount = replace(amount, window_s=self.windows_s[amount.profile])
-        made = self.cases(amount, **self._checked(given))
+        made = self.cases(amount, **self._checked(arguments))
         if isinstance(made, Plan):
             return made
         planned = list(made)
@@ -107,10 +107,10 @@ class Sweep:
             return amount.plan(notebook, cases, absent, self.class_s, self.alike, self.blocks_s)
         return amount.plan(notebook, cases, absent, self.class_s)
 
-    def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the experiment's own parameters as their kinds read them."""
         kinds = typing.get_type_hints(self.cases, include_extras=True)
-        values = {name: given.get(name, declared.default) for name, declared in self.own.items()}
+        values = {name: arguments.get(name, declared.default) for name, declared in self.own.items()}
         checks = {name: getattr(kinds[name], "__metadata__", (_as_typed,))[0] for name in values}
         return {name: checks[name](value, name) for name, value in values.items()}
 

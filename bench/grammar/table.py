@@ -56,16 +56,16 @@ def level(run: Run, case: int, name: str | Quantity) -> str:
     return "n/a" if math.isnan(spread.middle) else with_ends(spread, quantity_of(name).text)
 
 
-def with_ends(of: Interval | Spread, text: Text) -> str:
+def with_ends(estimate: Interval | Spread, text: Text) -> str:
     """Return a value with its interval or range: "1.53 [1.41, 1.66]"; without ends where they are not known."""
-    middle = of.words(text) if isinstance(of, Spread) else text(of.middle)
-    return middle if math.isnan(of.low) else "{} [{}, {}]".format(middle, *of.ends(text))
+    middle = estimate.words(text) if isinstance(estimate, Spread) else text(estimate.middle)
+    return middle if math.isnan(estimate.low) else "{} [{}, {}]".format(middle, *estimate.ends(text))
 
 
-def ratio_with_ends(of: Interval) -> str:
+def ratio_with_ends(interval: Interval) -> str:
     """Return a ratio of two cases with its interval, in as many digits as that needs: "1.126 [1.001, 1.191]"."""
-    middle, low, high = ratio_ends(of.middle, of.low, of.high)
-    return f"{middle} [{low}, {high}]" if of.has_ends else middle
+    middle, low, high = ratio_ends(interval.middle, interval.low, interval.high)
+    return f"{middle} [{low}, {high}]" if interval.has_ends else middle
 
 
 def as_table(

@@ -61,17 +61,19 @@ def ratios(run: Run) -> Iterator[Row]:
 @as_table("case")
 def limits(run: Run) -> Iterator[Row]:
     """Return one row for each closed loop of several calls at once: the server's capacity, and what limits the rate."""
-    for case, row in numbered(run.round_trips()):
-        of = run.case(case)
-        if of.under_way > 1 and not of.is_short:
-            limit = limit_of(run, case)
-            rate = _of_case(run, case, "rate_per_s", quantity)
-            said = {EXACTLY: rate, AT_LEAST: f"at least {rate}"}
+    for number, row in numbered(run.round_trips()):
+        case = run.case(number)
+        if case.under_way > 1 and not case.is_short:
+            limit = limit_of(run, number)
+            rate = _of_case(run, number, "rate_per_s", quantity)
+            capacities = {EXACTLY: rate, AT_LEAST: f"at least {rate}"}
             yield {
                 "case": row["label"],
-                "the server's capacity for this load [calls/s, range over starts]": said.get(limit.capacity, UNKNOWN),
+                "the server's capacity for this load [calls/s, range over starts]": capacities.get(
+                    limit.capacity, UNKNOWN
+                ),
                 "CPU utilization": limit.utilization,
-                "saturated": limit.names if limit.capacity in said else UNKNOWN,
+                "saturated": limit.names if limit.capacity in capacities else UNKNOWN,
             }
 
 
@@ -188,14 +190,15 @@ def loads(run: Run) -> Iterator[Row]:
     untold = overload.without_times(run)
     for case, row in numbered(run.cases[run.cases["load"] != "stream"]):
         instead, is_paced = untold.get(case, ""), row["load"] == "open"
-        of = requests.of_starts(run, run.ledger_of(case))
+        totals = requests.of_starts(run, run.ledger_of(case))
         entry = {
             "case": row["label"],
             "load": row["load"],
             "offered/s": f"{row['offered_per_s']:g}" if is_paced else "closed loop",
             "achieved/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
             "sent of scheduled": _median(run, case, "achieved", "{:.1%}".format) if is_paced else "all",
-            "failed of sent": ", ".join(f"{kind} {count / of.sent:.1%}" for kind, count in of.failed.items()) or "none",
+            "failed of sent": ", ".join(f"{kind} {count / totals.sent:.1%}" for kind, count in totals.failed.items())
+            or "none",
         }
         for p in stats.QUANTILES[:3]:
             response = str(quantiles.quantile(run, case, p, "response")) if is_paced else "no schedule"
@@ -228,22 +231,22 @@ def _of_ns(value: float, *, like: float | None = None) -> str:
     return duration(value / 1e3, like=None if like is None else like / 1e3)
 
 
-def _of_server(run: Run, case: int, name: str, text: Text, ranged: bool = True) -> str:
+def _of_server(run: Run, number: int, name: str, text: Text, ranged: bool = True) -> str:
     """Return a server's number, or why there is none."""
-    of = run.case(case)
-    if of.system == "loopback":
+    case = run.case(number)
+    if case.system == "loopback":
         return "no server"
-    if of.target:
+    if case.target:
         return "not known"
-    if math.isnan(run.over_starts(case, name).middle):
+    if math.isnan(run.over_starts(number, name).middle):
         return "in the client's"
-    return (_of_case if ranged else _median)(run, case, name, text)
+    return (_of_case if ranged else _median)(run, number, name, text)
 
 
-def _of_router(run: Run, case: int, of: str) -> Row:
+def _of_router(run: Run, case: int, unit: str) -> Row:
     """Return the router's column where there is a router."""
     spread = run.over_starts(case, "router_cpu_us_per_call")
-    return {} if math.isnan(spread.middle) else {f"router CPU/{of}": with_ends(spread, duration)}
+    return {} if math.isnan(spread.middle) else {f"router CPU/{unit}": with_ends(spread, duration)}
 
 
 def disturbances(run: Run) -> pd.DataFrame:

@@ -26,9 +26,9 @@ class Timeline(Panel):
 
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the calls of a run."""
-        cases = {of.case: of for of in self.drawn(run) if not of.is_hollow}
+        cases = {subject.case: subject for subject in self.drawn(run) if not subject.is_hollow}
         of_hue = hues(self.hue, list(cases.values())) if self.hue else {}
-        colours = {case: look_of(of, self.hue, of_hue).colour for case, of in cases.items()}
+        colours = {case: look_of(subject, self.hue, of_hue).colour for case, subject in cases.items()}
         in_slices = len(run.stored_slices) > 0
         dots = calls = 0
         for case, start, begin_s in end_to_end(run, cases):
@@ -36,8 +36,8 @@ class Timeline(Panel):
                 axes.axvline(begin_s + run.ledger.loc[start, "warm_up_ns"] / 1e9, 0.965, 1, color="black", lw=1)
             is_dot = _draw_start(run, axes, start, begin_s, colours[case])
             dots, calls = dots + int(np.count_nonzero(is_dot)), calls + len(is_dot)
-        for case, of in cases.items():
-            axes.plot([], [], "o", ms=5, color=colours[case], label=of.name)
+        for case, subject in cases.items():
+            axes.plot([], [], "o", ms=5, color=colours[case], label=subject.name)
         log_axis(axes.yaxis)
         drawn = "every call" if dots == calls else f"{dots:,} of {calls:,} calls"
         pale = "pale: not counted" if in_slices else "marks on top: end of warm-up"

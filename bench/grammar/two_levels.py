@@ -11,22 +11,22 @@ from bench.stats.intervals import paired_shift
 from bench.text import ratio_ends
 
 
-def sentence(run: Run, case: int, of: Iterable[Ratio]) -> str:
+def sentence(run: Run, case: int, ratios: Iterable[Ratio]) -> str:
     """Return what a case's value and some ratios are at each of its two levels; "" of one without two levels."""
     if case not in checks.divided(run):
         return ""
     two, text = checks.divided(run)[case], checks.level_text(run, case)
-    said = [f"The starts of {run.labels[case]} have two levels, {text(two.low)} and {text(two.high)}."]
-    for ratio in of:
+    sentences = [f"The starts of {run.labels[case]} have two levels, {text(two.low)} and {text(two.high)}."]
+    for ratio in ratios:
         if case in (ratio.base, ratio.other):
             value, lower, upper = ratio_ends(ratio.value, *at_both(run, ratio, case))
-            said.append(f"At the lower one the ratio, {value}, is {lower}, and at the upper one {upper}.")
-    return " ".join(said)
+            sentences.append(f"At the lower one the ratio, {value}, is {lower}, and at the upper one {upper}.")
+    return " ".join(sentences)
 
 
-def at_both(run: Run, of: Ratio, case: int) -> tuple[float, float]:
+def at_both(run: Run, ratio: Ratio, case: int) -> tuple[float, float]:
     """Return a ratio in the blocks of the lower, and in those of the upper level of one of its cases."""
-    logs, between = log_ratios(run, of), checks.divided(run)[case].between
+    logs, between = log_ratios(run, ratio), checks.divided(run)[case].between
     level = run.starts_of(case).set_index("block")[checks.level_of(run, case)].reindex(logs.index)
     lower, upper = (paired_shift(logs[blocks].to_numpy()).middle for blocks in (level < between, level > between))
     return float(np.exp(lower)), float(np.exp(upper))
