@@ -17,16 +17,18 @@ MOST_SPEED = 0.05  # by how much the machine's speed may differ within a run
 
 def misses(run: Run) -> list[str]:
     """Return what a run misses of a reference run, in words; nothing of one that is accepted."""
-    found = [] if run.manifest["git"]["dirty"] is False else [DIRTY]
+    violations = [] if run.manifest["git"]["dirty"] is False else [DIRTY]
     if run.plan.slice_s:
         if run.plan.starts < LEAST_BLOCKS:
-            found.append(f"it has {run.plan.starts} blocks, and {LEAST_BLOCKS} are needed")
+            violations.append(f"it has {run.plan.starts} blocks, and {LEAST_BLOCKS} are needed")
         if (ratio := aa_ratio(run)) > MOST_AA:
             apart = percent_beside(ratio, MOST_AA)
-            found.append(f"the A/A ratio of its slices differs from 1 by {apart}, more than {MOST_AA:.0%}")
+            violations.append(f"the A/A ratio of its slices differs from 1 by {apart}, more than {MOST_AA:.0%}")
     if (speed := speed_range(run) or 0.0) > MOST_SPEED:
-        found.append(f"the machine's speed varied by {percent_beside(speed, MOST_SPEED)}, more than {MOST_SPEED:.0%}")
-    return found
+        violations.append(
+            f"the machine's speed varied by {percent_beside(speed, MOST_SPEED)}, more than {MOST_SPEED:.0%}"
+        )
+    return violations
 
 
 DIRTY = "its revision is not clean: files differed from the commit"
@@ -40,4 +42,4 @@ def aa_ratio(run: Run) -> float:
     """
     bases = sorted({base for base, _ in baselines(run).values()})
     logs = [ratios(run, *pair, P50).to_numpy() for pair in twins(run)] or [halves(run, base) for base in bases]
-    return max((math.expm1(abs(intervals.paired_shift(of).middle)) for of in logs if len(of)), default=0.0)
+    return max((math.expm1(abs(intervals.paired_shift(values).middle)) for values in logs if len(values)), default=0.0)

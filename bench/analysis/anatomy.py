@@ -101,7 +101,10 @@ def _kept(run: Run, start: int) -> Iterator[tuple[int, pd.DataFrame, list[tuple[
         first, last = np.searchsorted(made.t_send_ns, [began_ns - EDGE_NS, ended_ns])
         sent, received = made.t_send_ns[first:last], (made.t_send_ns + made.rtt_ns)[first:last]
         is_whole = received <= ended_ns + EDGE_NS
-        pairs = [(int(of), int(to)) for of, to in zip(sent[is_whole], received[is_whole], strict=True)]
+        pairs = [
+            (int(sent_ns), int(received_ns))
+            for sent_ns, received_ns in zip(sent[is_whole], received[is_whole], strict=True)
+        ]
         yield number_of(number), events, pairs
 
 
@@ -236,7 +239,7 @@ def counts(run: Run, *cases: int, least_calls: int = 1) -> list[Count]:
 
 def _counted(events: pd.DataFrame, from_ns: int, to_ns: int) -> dict[tuple[str, str], float]:
     """Return how often each thing happened in a part of a slice, by role."""
-    found: Counter[tuple[str, str]] = Counter()
+    occurrences: Counter[tuple[str, str]] = Counter()
     sent: Counter[tuple[str, tuple[str, ...]]] = Counter()
     called: dict[tuple[str, int], str] = {}  # what each thread called in this part, if it has not returned
     rows = rows_of(events, "t_ns", "role", "thread", "event", "name", "result")
@@ -247,12 +250,12 @@ def _counted(events: pd.DataFrame, from_ns: int, to_ns: int) -> dict[tuple[str, 
                 if name in names and result > 0:
                     sent[role, names] += result
         elif from_ns <= t_ns < to_ns and event in COUNTED:
-            found[role, COUNTED[event] or name] += 1
+            occurrences[role, COUNTED[event] or name] += 1
             if event == "calls":
                 called[role, thread] = name
     for role in {role for role, _ in sent}:  # who sends by sockets' own calls writes to wake threads
-        found[role, SENT_BYTES] = sent[role, SOCKET_SENDS] or sent[role, FILE_SENDS]
-    return {what: float(times) for what, times in found.items()}
+        occurrences[role, SENT_BYTES] = sent[role, SOCKET_SENDS] or sent[role, FILE_SENDS]
+    return {what: float(times) for what, times in occurrences.items()}
 
 
 def count(role: str, what: str, slices: Sequence[tuple[int, float]]) -> Count:

@@ -87,22 +87,22 @@ class Trace:
         rows = rows_of(events, "t_ns", "cpu", "role", "thread", "event", "by_role", "by_thread", "name")
         for t_ns, cpu, role, number, event, by_role, by_thread, name in rows:
             thread, now = (role, number), states[role, number]
-            by = (by_role, -1 if by_thread is None or math.isnan(by_thread) else int(by_thread))
+            other_thread = (by_role, -1 if by_thread is None or math.isnan(by_thread) else int(by_thread))
             if event not in ("woken", "runs") and now.began_ns is None and now.stopped_ns == BEGINNING:
                 now.began_ns, now.cpu = BEGINNING, cpu  # it ran before the first event
             if event in ("calls", "returns"):
                 self._mode(t_ns, thread, event, name)
             elif event == "woken":
-                self.wakes.append((t_ns, by, thread))
+                self.wakes.append((t_ns, other_thread, thread))
                 if now.began_ns is None:
-                    now.woken = now.woken or (t_ns, by)
+                    now.woken = now.woken or (t_ns, other_thread)
             elif event == "runs":
                 now.began_ns, now.cpu = t_ns, cpu
                 self._held.setdefault(cpu, []).append((t_ns, thread))
             else:
                 self._ran(thread, now, t_ns)
                 now.stopped_ns, now.has_slept, now.woken = t_ns, event == "sleeps", None
-                self._held.setdefault(cpu, []).append((t_ns, by))
+                self._held.setdefault(cpu, []).append((t_ns, other_thread))
         for thread, now in states.items():
             self._ran(thread, now, 2**62)
 
@@ -120,41 +120,41 @@ class Trace:
 
     def _ran(self, thread: Thread, now: _State, end_ns: int) -> None:
         if now.began_ns is not None:
-            woken_ns, by = now.woken if now.woken and now.has_slept else (None, None)
-            ran = Running(now.began_ns, end_ns, now.cpu, now.stopped_ns, woken_ns, by)
+            woken_ns, waker = now.woken if now.woken and now.has_slept else (None, None)
+            ran = Running(now.began_ns, end_ns, now.cpu, now.stopped_ns, woken_ns, waker)
             self.running.setdefault(thread, []).append(ran)
         now.began_ns = None
 
     def at(self, thread: Thread, t_ns: int) -> Running | None:
         """Return the time on a CPU in which a thread ran at or just before an instant, None if it did not."""
         times = self.running.get(thread, [])
-        place = bisect.bisect_left(times, t_ns, key=lambda ran: ran.begin_ns) - 1
-        return times[place] if place >= 0 and times[place].end_ns >= t_ns else None
+        index = bisect.bisect_left(times, t_ns, key=lambda ran: ran.begin_ns) - 1
+        return times[index] if index >= 0 and times[index].end_ns >= t_ns else None
 
     def ran(self, thread: Thread, begin_ns: int, end_ns: int) -> Iterator[Part]:
         """Yield a time in which a thread ran, in user code and in system calls."""
         modes = self._modes.get(thread, [])
-        place = bisect.bisect_right(modes, begin_ns, key=lambda mode: mode[0]) - 1
+        index = bisect.bisect_right(modes, begin_ns, key=lambda mode: mode[0]) - 1
         while begin_ns < end_ns:
-            name = modes[place][1] if place >= 0 else ""
-            until_ns = min(end_ns, modes[place + 1][0] if place + 1 < len(modes) else end_ns)
+            name = modes[index][1] if index >= 0 else ""
+            until_ns = min(end_ns, modes[index + 1][0] if index + 1 < len(modes) else end_ns)
             if until_ns > begin_ns:
                 yield Part(begin_ns, until_ns, *thread, KERNEL if name else USER, name)
-            begin_ns, place = until_ns, place + 1
+            begin_ns, index = until_ns, index + 1
 
     def held(self, cpu: int, woken: Thread, begin_ns: int, end_ns: int) -> Iterator[Part]:
         """Yield a time in which a thread that could run waited for a CPU, by whoever held it."""
         owners = self._held.get(cpu, [])
-        place = bisect.bisect_right(owners, begin_ns, key=lambda owner: owner[0]) - 1
+        index = bisect.bisect_right(owners, begin_ns, key=lambda owner: owner[0]) - 1
         while begin_ns < end_ns:
-            role, number = owners[place][1] if place >= 0 else ("idle", -1)
-            until_ns = min(end_ns, owners[place + 1][0] if place + 1 < len(owners) else end_ns)
+            role, number = owners[index][1] if index >= 0 else ("idle", -1)
+            until_ns = min(end_ns, owners[index + 1][0] if index + 1 < len(owners) else end_ns)
             if until_ns > begin_ns and number >= 0:
                 yield from self.ran((role, number), begin_ns, until_ns)
             elif until_ns > begin_ns:
                 is_other = role == OTHER
                 yield Part(begin_ns, until_ns, *(("", -1) if is_other else woken), OTHER if is_other else WAKING)
-            begin_ns, place = until_ns, place + 1
+            begin_ns, index = until_ns, index + 1
 
     def path(self, caller: Thread, sent_ns: int, received_ns: int) -> list[Part] | None:
         """Return the parts of one call in the order of time, without gaps; None where the events do not explain it."""
@@ -167,9 +167,9 @@ class Trace:
                 return None
             begin_ns = max(ran.begin_ns, sent_ns)
             if thread[0] != "client" and (sending := self._sending(begin_ns, t_ns, sent_ns)):
-                begin_ns, by = sending
+                begin_ns, sender = sending
                 parts += self.ran(thread, begin_ns, t_ns)
-                thread, t_ns = by, begin_ns
+                thread, t_ns = sender, begin_ns
                 continue
             parts += self.ran(thread, begin_ns, t_ns)
             if begin_ns == sent_ns:
@@ -195,10 +195,10 @@ class Trace:
 
         None where it was sent before ``begin_ns``: a server that slept was woken by it.
         """
-        place = bisect.bisect_left(self._sends, sent_ns, key=lambda send: send[0])
-        if place == len(self._sends):
+        index = bisect.bisect_left(self._sends, sent_ns, key=lambda send: send[0])
+        if index == len(self._sends):
             return None
-        began_ns, ended_ns, thread = self._sends[place]
+        began_ns, ended_ns, thread = self._sends[index]
         until_ns = ended_ns if ended_ns < end_ns else began_ns
         return (until_ns, thread) if begin_ns < until_ns < end_ns else None
 

@@ -111,23 +111,23 @@ def costs(run: Run) -> tuple[float, float, list[Cost]] | None:
 
     The higher rate is the stated one, or the highest that was tried where none is stated or the lowest is.
     """
-    least, most = run.cases["offered_per_s"].min(), run.cases["offered_per_s"].max()
-    higher = bracket(run)[0] if bracket(run)[0] > least else float(most)
-    cases = [case_at(run, rate) for rate in (least, higher)]
-    if least >= higher or None in cases:
+    lowest_rate, highest_rate = run.cases["offered_per_s"].min(), run.cases["offered_per_s"].max()
+    higher_rate = bracket(run)[0] if bracket(run)[0] > lowest_rate else float(highest_rate)
+    cases = [case_at(run, rate) for rate in (lowest_rate, higher_rate)]
+    if lowest_rate >= higher_rate or None in cases:
         return None
     probed = run.starts["switch_ns"] / 1e3 if "switch_ns" in run.starts else pd.Series([math.nan])
     if any(crowded(run, case) for case in cases if case is not None):
         probed = pd.Series([math.nan])
-    found = []
+    role_costs = []
     for role in ("server", "client"):
         cpu, sleeps = (
             tuple(run.over_starts(case, f"{role}_{name}_per_call") for case in cases if case is not None)
             for name in ("cpu_us", "sleeps")
         )
         if not any(math.isnan(spread.middle) for spread in (*cpu, *sleeps)):
-            found.append(Cost(role, (cpu[0], cpu[1]), (sleeps[0], sleeps[1]), float(probed.median())))
-    return float(least), higher, found
+            role_costs.append(Cost(role, (cpu[0], cpu[1]), (sleeps[0], sleeps[1]), float(probed.median())))
+    return float(lowest_rate), higher_rate, role_costs
 
 
 def decided_rates(run: Run) -> tuple[float, float] | None:

@@ -64,8 +64,8 @@ def level_changes(run: Run) -> dict[int, stationarity.Levels]:
     Cases that the plan makes unsteady are left out, too.
     """
     cases = [case for case in sampled_cases(run) if not stationarity.is_unsteady_by_plan(run.case(case))]
-    found = {case: stationarity.levels(run, case, len(cases)) for case in cases}
-    return {case: of for case, of in found.items() if of.starts >= stationarity.LEAST_STARTS}
+    changes = {case: stationarity.levels(run, case, len(cases)) for case in cases}
+    return {case: change for case, change in changes.items() if change.starts >= stationarity.LEAST_STARTS}
 
 
 def of_samples(check: Callable[[Run], Check]) -> Callable[[Run], Check]:
@@ -155,12 +155,14 @@ def _failed(run: Run) -> Check:
     Under an open load what a server refuses is measured: CAUTION, unless nothing was answered as expected.
     """
     failing = run.ledger[run.ledger["errors"] > 0]
-    of, of_loops = (requests.of_starts(run, rows) for rows in (failing, failing[failing["load"] != "open"]))
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in of.failed.items())
-    finding = f"{of.errors:,} failed requests and {of.answered:,} right replies in {len(failing)} starts ({kinds})"
+    counts, loop_counts = (requests.of_starts(run, rows) for rows in (failing, failing[failing["load"] != "open"]))
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.failed.items())
+    finding = (
+        f"{counts.errors:,} failed requests and {counts.answered:,} right replies in {len(failing)} starts ({kinds})"
+    )
     theirs = any(run.case(case).generator for case in failing["case"])
     include = "times and rates include error replies" if theirs else "times and rates exclude failed calls"
-    is_invalid = of_loops.errors > MOST_FAILED * of_loops.answered or not run.ledger["calls"].any()
+    is_invalid = loop_counts.errors > MOST_FAILED * loop_counts.answered or not run.ledger["calls"].any()
     return Check("answers", INVALID if is_invalid else CAUTION, finding, f"{include}: look at the server's errors")
 
 
@@ -207,7 +209,7 @@ def _apart(run: Run, starts: pd.DataFrame) -> str:
     cases = [case for case in map(number_of, without["case"].unique()) if run.case(case).under_way > 1]
     if not cases:
         return ""
-    count, all_starts = (int((of["case"] == cases[0]).sum()) for of in (without, starts))
+    count, all_starts = (int((rows["case"] == cases[0]).sum()) for rows in (without, starts))
     return f"the callers of {run.labels[cases[0]]} never all ran at the same time in {count} of {all_starts} starts"
 
 
@@ -235,9 +237,9 @@ def pacing(run: Run) -> Check:
     calm, lost = cases[~over], cases[(cases["achieved"] < LEAST_ACHIEVED) & ~over]
     if len(lost):
         finding = f"{lost['label'].iloc[0]}: only {lost['achieved'].iloc[0]:.1%} of the requests were sent, "
-        of = requests.of_starts(run, run.ledger_of(lost.index[0]))
-        if of.errors:
-            finding += f"while calls that failed took the connections: {of.shortfall}"
+        counts = requests.of_starts(run, run.ledger_of(lost.index[0]))
+        if counts.errors:
+            finding += f"while calls that failed took the connections: {counts.shortfall}"
             return Check("pacing", CAUTION, finding, "look at the server's errors, or add clients")
         finding += "though connections were idle"
         return Check("pacing", INVALID, finding, "these clients cannot send that fast: lower the rate, or add clients")
@@ -250,10 +252,10 @@ def pacing(run: Run) -> Check:
         return Check("pacing", NOTHING, finding + omitted)
     if unknown := [run.labels[case] for case in map(number_of, calm.index) if case not in late]:
         omitted += f"; not known, as too few requests found an idle connection: {listed(unknown)}"
-    most = latest(late).spread.words("{:.0f} us".format)
-    finding = f"p99 lateness of requests on idle connections is at most {most}"
+    maximum = latest(late).spread.words("{:.0f} us".format)
+    finding = f"p99 lateness of requests on idle connections is at most {maximum}"
     advice = "the lateness is part of these response times: use a quieter machine, or fewer clients than CPUs"
-    above = [case for case, of in late.items() if of.value > limit_us(run, case)]
+    above = [case for case, quantile in late.items() if quantile.value > limit_us(run, case)]
     if above:
         finding += f"; more than a tenth of the median response time: {listed(run.labels[case] for case in above)}"
     return outcome("pacing", not above, finding + omitted, advice)
@@ -302,10 +304,10 @@ def _has_schedule(case: Case) -> bool:
 def _used(run: Run, busy: "pd.Series[float]") -> str:
     """Return how much of their CPUs the clients used, at most, and where."""
     case = int(busy.idxmax())
-    where = f"of host {per_host.busiest(run, case)[0]} " if case in run.merged else ""
+    location = f"of host {per_host.busiest(run, case)[0]} " if case in run.merged else ""
     others = [number_of(other) for other in busy.index.drop(case)]
     share = percent_beside(busy.max(), BUSY)
-    return f"clients {where}used up to {share} of their CPUs ({_and_others(run, [case, *others])})"
+    return f"clients {location}used up to {share} of their CPUs ({_and_others(run, [case, *others])})"
 
 
 def client_limited(run: Run) -> list[int]:
@@ -329,8 +331,8 @@ def _clients_are_the_limit(run: Run, limited: list[int]) -> str:
     there = " there" if len(limited) > 1 else ""
     server_share = f" ({busiest.name} at {busiest.percent}{there})" if busiest else ""
     rate = run.over_starts(case, "rate_per_s").words("{:,.0f}/s".format)
-    where = _and_others(run, [case, *(other for other in limited if other != case)])
-    return f"the limit of {where} is the clients' CPU{server_share}: {rate}{there} need not be the server's capacity"
+    names = _and_others(run, [case, *(other for other in limited if other != case)])
+    return f"the limit of {names} is the clients' CPU{server_share}: {rate}{there} need not be the server's capacity"
 
 
 def _and_others(run: Run, cases: list[int]) -> str:
@@ -435,8 +437,8 @@ def levels(run: Run) -> Check:
     worst = max(sure, key=lambda case: sure[case].high / sure[case].low)
     finding = f"the starts of {_and_others(run, [worst, *(case for case in sure if case != worst)])} have two levels"
     text, two = level_text(run, worst), sure[worst]
-    where = f" of {run.labels[worst]}" if len(sure) > 1 else ""
-    finding += f" of the {LEVELS[level_of(run, worst)]}; the levels{where}: {text(two.low)} and {text(two.high)}, "
+    label = f" of {run.labels[worst]}" if len(sure) > 1 else ""
+    finding += f" of the {LEVELS[level_of(run, worst)]}; the levels{label}: {text(two.low)} and {text(two.high)}, "
     finding += f"the upper {two.high / two.low:.2f} times the lower, "
     finding += f"with no start between {' and '.join(map(text, two.gap))}"
     finding += f"; cases looked at: {looked_at}"
@@ -448,17 +450,17 @@ def levels(run: Run) -> Check:
 def divided(run: Run) -> dict[int, Levels]:
     """Return the two levels of each case whose starts have them, by the check ``levels``."""
     of_cases = _with_a_level(run)
-    found = {case: two for case, values in of_cases.items() if (two := two_levels(values))}
-    chances = np.array([two.chance for two in found.values()] + [1.0] * (len(of_cases) - len(found)))
+    level_pairs = {case: two for case, values in of_cases.items() if (two := two_levels(values))}
+    chances = np.array([two.chance for two in level_pairs.values()] + [1.0] * (len(of_cases) - len(level_pairs)))
     adjusted = intervals.false_discovery(chances)
-    return {case: two for (case, two), chance in zip(found.items(), adjusted, strict=False) if chance <= ALARM}
+    return {case: two for (case, two), chance in zip(level_pairs.items(), adjusted, strict=False) if chance <= ALARM}
 
 
 def _with_a_level(run: Run) -> dict[int, stats.Array]:
     """Return the levels of the starts of each case that has starts enough."""
     cases = [case for case in [*windowed_cases(run), *run.find(load="stream")] if case not in without_times(run)]
-    found = {case: run.starts_of(case)[level_of(run, case)].dropna().to_numpy() for case in cases}
-    return {case: values[values > 0] for case, values in found.items() if len(values) >= stats.LEAST_STARTS}
+    start_levels = {case: run.starts_of(case)[level_of(run, case)].dropna().to_numpy() for case in cases}
+    return {case: values[values > 0] for case, values in start_levels.items() if len(values) >= stats.LEAST_STARTS}
 
 
 LEVELS = {  # what each column whose level a case may have is
@@ -546,8 +548,8 @@ def starts(run: Run) -> Check:
         low, rates = search["low_per_s"], [probe["rate"] for probe in search["probes"]]
         confirming = sum(probe.get("confirms", False) for probe in search["probes"] if probe["rate"] == low)
         fewest = confirming or rates.count(low) if low else len(rates)
-        where = f"at the highest confirmed rate ({rates.count(low)} there, " if low else "of all rates ("
-        finding = f"{fewest} {'further ' * bool(confirming)}starts {where}{len(rates)} in all)"
+        scope = f"at the highest confirmed rate ({rates.count(low)} there, " if low else "of all rates ("
+        finding = f"{fewest} {'further ' * bool(confirming)}starts {scope}{len(rates)} in all)"
     advice = f"draw no conclusion: use at least {stats.LEAST_STARTS} starts (profile class)"
     return outcome("starts", fewest >= stats.LEAST_STARTS, finding, advice)
 
@@ -587,15 +589,15 @@ def _far_from_1(ratios: dict[int, stats.Array], bound: float) -> tuple[int, Inte
     ratios: ln of each, by block. CAUTION: some ratio lies beyond the bound. PASS: all lie within. NOTHING: neither is
     shown. None: no interval.
     """
-    found = {case: intervals.paired_shift(logs) for case, logs in ratios.items()}
+    shifts = {case: intervals.paired_shift(logs) for case, logs in ratios.items()}
     if beyond := turns_of.beyond(ratios, bound):
-        return beyond[0], found[beyond[0]].exp(), CAUTION
-    reach = {case: max(-of.low, of.high) for case, of in found.items() if of.has_ends}
-    worst = max(reach, key=lambda case: reach[case], default=next(iter(found)))
+        return beyond[0], shifts[beyond[0]].exp(), CAUTION
+    reach = {case: max(-shift.low, shift.high) for case, shift in shifts.items() if shift.has_ends}
+    worst = max(reach, key=lambda case: reach[case], default=next(iter(shifts)))
     if not reach:
-        return worst, found[worst].exp(), None
-    is_within = len(reach) == len(found) and reach[worst] <= math.log1p(bound)
-    return worst, found[worst].exp(), PASS if is_within else NOTHING
+        return worst, shifts[worst].exp(), None
+    is_within = len(reach) == len(shifts) and reach[worst] <= math.log1p(bound)
+    return worst, shifts[worst].exp(), PASS if is_within else NOTHING
 
 
 def speed(run: Run) -> Check:
@@ -603,11 +605,11 @@ def speed(run: Run) -> Check:
 
     A fixed loop, system call and switch between threads, before and after each window on the roles' CPUs.
     """
-    found = speeds.ranges(run)
-    if found.empty:
+    ranges = speeds.ranges(run)
+    if ranges.empty:
         return Check("speed", NOTHING, "the machine's speed was not probed in two blocks or more")
-    each = ", ".join(f"{words} {found[work]:.0%}" for work, words in speeds.WORK.items())
-    varied = percent_beside(found["all"], speeds.STEADY)
+    each = ", ".join(f"{words} {ranges[work]:.0%}" for work, words in speeds.WORK.items())
+    varied = percent_beside(ranges["all"], speeds.STEADY)
     finding = f"the mean time of the three speed probes differed by {varied} between parts of the run, "
     finding += f"p10 to p90 (each: {each})"
     if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
@@ -615,7 +617,7 @@ def speed(run: Run) -> Check:
     advice = "times from different parts of the run are not comparable: compare cases by their ratios, measure in "
     advice += "slices, set the governor to performance, end other work, or use a machine of your own; see python -m "
     advice += "bench doctor"
-    return outcome("speed", float(found["all"]) <= speeds.STEADY, finding, advice)
+    return outcome("speed", float(ranges["all"]) <= speeds.STEADY, finding, advice)
 
 
 def machine(run: Run) -> Check:
@@ -719,8 +721,8 @@ def turns(run: Run) -> Check:
     advice = "measure these cases in starts of their own: -p slice_ms 0"
     verdict: str | None = None
     if logs := turns_of.interference_logs(run):
-        worst, of, verdict = _far_from_1(logs, turns_of.MOST_INTERFERENCE)
-        times = f"{of.middle:.3f} [{of.low:.3f}, {of.high:.3f}] times the level that it has alone"
+        worst, ratio, verdict = _far_from_1(logs, turns_of.MOST_INTERFERENCE)
+        times = f"{ratio.middle:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] times the level that it has alone"
         finding += f"; in its slices {run.labels[worst]} has {times}" if verdict else ""
         finding += "; the interval is too wide to decide about the limit of 2 %" if verdict == NOTHING else ""
     if verdict is None:
@@ -736,13 +738,13 @@ def order(run: Run) -> Check:
     By the median RTT, beyond 5 % each way with the whole interval of the ratio.
     """
     matched = rankings.in_both(run)
-    found = rankings.reversed_pairs(run)
-    if not found:
+    pairs = rankings.reversed_pairs(run)
+    if not pairs:
         return Check("order", PASS, f"no two of {len(matched)} cases change their order with the placement, beyond 5 %")
-    first = found[0]
+    first = pairs[0]
     finding = f"{run.labels[first.other]} divided by {run.labels[first.base]} is {first.same:.2f} on the same CPU and "
     finding += f"{first.split:.2f} on two CPUs"
-    finding += f"; {len(found) - 1} more pairs of the {len(matched)} cases change their order" if len(found) > 1 else ""
+    finding += f"; {len(pairs) - 1} more pairs of the {len(matched)} cases change their order" if len(pairs) > 1 else ""
     advice = "the ranking holds only for its placement: state the placement, and choose by the one you will use"
     return Check("order", CAUTION, finding, advice)
 
@@ -773,5 +775,5 @@ def tally(run: Run) -> Tally:
 
 def refuse_invalid(run: Run) -> None:
     """Raise DataError for a run from which nothing follows, with what its checks found."""
-    if bad := [f"{one.name}: {one.found}" for one in check(run) if one.verdict == INVALID]:
+    if bad := [f"{entry.name}: {entry.found}" for entry in check(run) if entry.verdict == INVALID]:
         raise DataError(f"run {run.id} is invalid ({'; '.join(bad)}): correct what is named, and measure again")

@@ -137,32 +137,32 @@ class Evidence:
     margin: float = MARGIN
 
 
-def judged(found: Sequence[Evidence]) -> list[Comparison]:
+def judged(evidence: Sequence[Evidence]) -> list[Comparison]:
     """Return the comparisons that some evidence, looked at together, allows: all quantities of all cases."""
-    shown = intervals.together([of.shift for of in found], [of.confidence for of in found])
-    return [_judged(of, interval) for of, interval in zip(found, shown, strict=True)]
+    shown = intervals.together([piece.shift for piece in evidence], [piece.confidence for piece in evidence])
+    return [_judged(piece, interval) for piece, interval in zip(evidence, shown, strict=True)]
 
 
-def _judged(of: Evidence, logs: Interval) -> Comparison:
+def _judged(piece: Evidence, logs: Interval) -> Comparison:
     """Return a comparison with its verdict; logs: ln(ratio) with the interval that this rests on."""
-    found, (floor, shown_floor), spread = logs.exp(), of.itself, of.spread(logs.confidence)
-    verdict = judge(found.low, found.high, of.margin, 0.0 if math.isnan(shown_floor) else shown_floor)
-    needed = max(intervals.LEAST_PAIRS, power.starts_for(spread, of.margin))
-    is_open = verdict == UNKNOWN and needed > of.starts  # else as many did not decide: the ratio is near the margin
-    words, more_is_better = QUANTITIES[of.name]
+    ratio, (floor, shown_floor), spread = logs.exp(), piece.itself, piece.spread(logs.confidence)
+    verdict = judge(ratio.low, ratio.high, piece.margin, 0.0 if math.isnan(shown_floor) else shown_floor)
+    needed = max(intervals.LEAST_PAIRS, power.starts_for(spread, piece.margin))
+    is_open = verdict == UNKNOWN and needed > piece.starts  # else as many did not decide: the ratio is near the margin
+    words, more_is_better = QUANTITIES[piece.name]
     return Comparison(
-        case=of.case,
+        case=piece.case,
         quantity=words,
-        ratio=found.middle,
-        low=found.low,
-        high=found.high,
+        ratio=ratio.middle,
+        low=ratio.low,
+        high=ratio.high,
         verdict=verdict,
         floor=floor,
         shown_floor=shown_floor,
         more_starts=needed if is_open else 0,
-        paired=of.paired,
+        paired=piece.paired,
         more_is_better=more_is_better,
-        detectable=power.detectable(spread, of.starts),
+        detectable=power.detectable(spread, piece.starts),
         starts_for_margin=needed,
     )
 
@@ -188,16 +188,16 @@ def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -
     if not chosen:
         there = listed(a.labels[pair[0]] for pair in pairs)
         raise UsageError(f"no case is called {listed(map(quoted, named))}: there are {there}")
-    found = []
+    evidence = []
     for case_a, case_b in chosen:
         for name in QUANTITIES:
             if name == TAIL and (lacks(a, [case_a], name) or lacks(b, [case_b], name)):
                 continue
             both = (values(run, case, name).dropna() for run, case in ((a, case_a), (b, case_b)))
-            theirs, ours = (np.log(of).to_numpy() for of in both)
+            theirs, ours = (np.log(series).to_numpy() for series in both)
             if len(theirs) and len(ours):
-                found.append(_of_groups(a.labels[case_a], name, theirs, ours, margin))
-    return judged(found)
+                evidence.append(_of_groups(a.labels[case_a], name, theirs, ours, margin))
+    return judged(evidence)
 
 
 def _of_groups(label: str, name: str, theirs: stats.Array, ours: stats.Array, margin: float) -> Evidence:
@@ -231,16 +231,16 @@ def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
 
     Each quantity by itself: they say almost the same, and six blocks have no interval that allows for several.
     """
-    return [_judged(of, of.shift.interval(of.confidence)) for of in evidence(run, case_a, case_b)]
+    return [_judged(piece, piece.shift.interval(piece.confidence)) for piece in evidence(run, case_a, case_b)]
 
 
 def evidence(run: Run, case_a: int, case_b: int) -> list[Evidence]:
     """Return what the blocks of one run say about two of its cases, quantity by quantity."""
-    found = []
+    pieces = []
     for name in QUANTITIES:
         logs = ratios(run, case_a, case_b, name).to_numpy()
         if len(logs) and not (name == TAIL and lacks(run, [case_a, case_b], name)):
-            found.append(
+            pieces.append(
                 Evidence(
                     case=f"{run.labels[case_b]} against {run.labels[case_a]}",
                     name=name,
@@ -252,7 +252,7 @@ def evidence(run: Run, case_a: int, case_b: int) -> list[Evidence]:
                     paired=True,
                 )
             )
-    return found
+    return pieces
 
 
 def ratios(run: Run, base: int, other: int, name: str) -> "pd.Series[float]":
@@ -275,13 +275,13 @@ def _itself(run: Run, cases: tuple[int, int], name: str) -> tuple[float, float]:
     ]
     if not twins or run.case(cases[0]) == run.case(cases[1]):
         return math.nan, math.nan
-    found = [intervals.paired_shift(ratios(run, *pair, name).to_numpy()) for pair in twins]
-    return math.expm1(max(abs(one.middle) for one in found)), math.expm1(max(map(shown, found)))
+    shifts = [intervals.paired_shift(ratios(run, *pair, name).to_numpy()) for pair in twins]
+    return math.expm1(max(abs(shift.middle) for shift in shifts)), math.expm1(max(map(shown, shifts)))
 
 
-def shown(found: Interval) -> float:
+def shown(interval: Interval) -> float:
     """Return how far a value is from 0; 0 where its interval contains 0."""
-    return abs(found.middle) if found.excludes(0) or not found.has_ends else 0.0
+    return abs(interval.middle) if interval.excludes(0) or not interval.has_ends else 0.0
 
 
 @once
@@ -308,10 +308,13 @@ def log_ratios(base: "pd.Series[float]", other: "pd.Series[float]") -> "pd.Serie
 
 def key(run: Run, case: int) -> str:
     """Return what a case measures, the same in runs of other versions: its factors without those that mean nothing."""
-    of = asdict(run.case(case))
-    of["options"] = {name: value for name, value in of["options"].items() if value not in SAME_AS_ABSENT.get(name, ())}
-    of["hosts"] = {name: value for name, value in of["hosts"].items() if name != "scheduler"} or sorted(of["hosts"])
-    return json.dumps({name: value for name, value in of.items() if name not in NOT_THE_QUESTION}, sort_keys=True)
+    factors = asdict(run.case(case))
+    factors["options"] = {
+        name: value for name, value in factors["options"].items() if value not in SAME_AS_ABSENT.get(name, ())
+    }
+    hosts = factors["hosts"]
+    factors["hosts"] = {name: value for name, value in hosts.items() if name != "scheduler"} or sorted(hosts)
+    return json.dumps({name: value for name, value in factors.items() if name not in NOT_THE_QUESTION}, sort_keys=True)
 
 
 def _pairs(run_a: Run, run_b: Run) -> list[tuple[int, int]]:
@@ -328,12 +331,12 @@ def _pairs(run_a: Run, run_b: Run) -> list[tuple[int, int]]:
 
 def _by_key(run: Run) -> dict[str, list[int]]:
     """Return the cases that measure the same, as two sources of one system do; of twins the first."""
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for case in run.numbers:
-        alike = found.setdefault(key(run, case), [])
+        alike = groups.setdefault(key(run, case), [])
         if run.case(case).system != "loopback" and run.case(case) not in [run.case(other) for other in alike]:
             alike.append(case)
-    return found
+    return groups
 
 
 def values(run: Run, case: int, name: str) -> "pd.Series[float]":

@@ -47,11 +47,11 @@ class Converging:
 
     def _read(self, part: list[tuple[int, int]]) -> None:
         """Read what a group has measured in its turns: the contrasts with its first case, and each case's median."""
-        found = {case: self._levels(start) for start, case in part}
+        levels_by_case = {case: self._levels(start) for start, case in part}
         base = part[0][1]
-        for case, of in found.items():
-            self._medians_us[case].append(of.p50_us)
-            ours, theirs = of.of_rounds, found[base].of_rounds
+        for case, case_levels in levels_by_case.items():
+            self._medians_us[case].append(case_levels.p50_us)
+            ours, theirs = case_levels.of_rounds, levels_by_case[base].of_rounds
             logs = [math.log(ours[number] / theirs[number]) for number in ours.keys() & theirs.keys()]
             if case != base and logs:
                 self._logs[base, case].append(float(np.median(logs)))

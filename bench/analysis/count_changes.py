@@ -47,7 +47,7 @@ class Change(NamedTuple):
 def record(change: Change) -> dict[str, Any]:
     """Return a change as JSON: ``a`` is BASE, ``b`` is HEAD, as in the records of comparisons."""
     base, head = (
-        {name: of for name, of in state._asdict().items() if name not in ("role", "what")} for state in change
+        {name: value for name, value in state._asdict().items() if name not in ("role", "what")} for state in change
     )
     names = {"role": change.base.role, "what": change.base.what, "a": base, "b": head}
     return names | {"verdict": change.verdict, "exceeds_limit": change.verdict == ROSE, "text": str(change)}
@@ -55,11 +55,14 @@ def record(change: Change) -> dict[str, Any]:
 
 def changes(base: Sequence[Count], head: Sequence[Count]) -> Iterator[Change]:
     """Yield each count that one of both states has at least, by role and name."""
-    counts = [{(of.role, of.what): of for of in state} for state in (base, head)]
-    slices = [max((of.slices for of in state), default=0) for state in (base, head)]
-    for of in sorted({*counts[0], *counts[1]}):
+    counts = [{(count.role, count.what): count for count in state} for state in (base, head)]
+    slices = [max((count.slices for count in state), default=0) for state in (base, head)]
+    for role, what in sorted({*counts[0], *counts[1]}):
         change = Change(
-            *(state.get(of, Count(*of, 0.0, 0.0, 0.0, made, True)) for state, made in zip(counts, slices, strict=True))
+            *(
+                state.get((role, what), Count(role, what, 0.0, 0.0, 0.0, made, True))
+                for state, made in zip(counts, slices, strict=True)
+            )
         )
         if max(change.base.mean, change.head.mean) >= LEAST_SHOWN:
             yield change
@@ -67,14 +70,14 @@ def changes(base: Sequence[Count], head: Sequence[Count]) -> Iterator[Change]:
 
 def counts(run: Run, *cases: int) -> list[Count]:
     """Return the counts of equal traced cases; DataError for too few slices with enough calls."""
-    found = anatomy.counts(run, *cases, least_calls=LEAST_CALLS)
-    slices = max((of.slices for of in found), default=0)
+    call_counts = anatomy.counts(run, *cases, least_calls=LEAST_CALLS)
+    slices = max((count.slices for count in call_counts), default=0)
     if slices < LEAST_SLICES:
         raise DataError(
             f"{run.labels[cases[0]]}: {slices} slices have {LEAST_CALLS} calls to count; {LEAST_SLICES} are needed: "
             "give longer slices (-p slice_ms 500), or more blocks (-p starts 10)"
         )
-    return [*found, *([segments(run, *cases)] if run.case(cases[0]).transport == "tcp" else [])]
+    return [*call_counts, *([segments(run, *cases)] if run.case(cases[0]).transport == "tcp" else [])]
 
 
 def segments(run: Run, *cases: int) -> Count:

@@ -43,7 +43,7 @@ def replication(run: Run) -> Check | None:
 def _earlier(run: Run) -> Iterator[Run]:
     """Yield the finished runs of this notebook and machine before this one, the last one first."""
     machine = run.manifest["machine"]["machine_id"]
-    before = [of for of in stored.all_runs() if of.id < run.id and f"Z-{run.plan.notebook}-" in of.id]
+    before = [folder for folder in stored.all_runs() if folder.id < run.id and f"Z-{run.plan.notebook}-" in folder.id]
     for folder in before[: -LOOKED_AT - 1 : -1]:
         with contextlib.suppress(DataError):  # a run that was altered says nothing about this one
             manifest = folder.manifest()
@@ -56,16 +56,18 @@ def estimates(run: Run) -> dict[tuple[str, str], Interval]:
 
     By what it measures, and what it is divided by; only those with an interval.
     """
-    found = {}
+    shifts = {}
     for case in run.round_trips().index:
-        of = run.case(case)
-        base = run.first(system="sockets", transport=of.transport, placement=of.placement, clients=of.clients)
+        factors = run.case(case)
+        base = run.first(
+            system="sockets", transport=factors.transport, placement=factors.placement, clients=factors.clients
+        )
         if base == case:
             continue
         logs = np.log(values(run, case, column(0.5))) if base is None else ratios(run, base, case, column(0.5))
         name = key(run, case), "" if base is None else key(run, base)
-        found[name] = intervals.paired_shift(logs.dropna().to_numpy())
-    return {name: interval for name, interval in found.items() if interval.has_ends}
+        shifts[name] = intervals.paired_shift(logs.dropna().to_numpy())
+    return {name: interval for name, interval in shifts.items() if interval.has_ends}
 
 
 def _compared(earlier: str, both: dict[tuple[str, str], tuple[Interval, Interval]]) -> Check:

@@ -80,9 +80,9 @@ def stopwatch_us(run: Run, case: int) -> "pd.Series[float]":
     """
     rows = run.sessions_of(case)
     rows = rows[(rows["calls"] > 1) & (rows["payload_bytes"] == run.case(case).payload_bytes)]
-    most = rows[rows["calls"] == rows["calls"].max()]
-    per_call_us = (most["called_ns"] - most["answered_ns"]) / (most["calls"] - 1) / 1e3
-    return per_call_us.groupby(most["start"]).median()
+    rows = rows[rows["calls"] == rows["calls"].max()]
+    per_call_us = (rows["called_ns"] - rows["answered_ns"]) / (rows["calls"] - 1) / 1e3
+    return per_call_us.groupby(rows["start"]).median()
 
 
 def phases_us(run: Run, case: int) -> dict[str, float]:

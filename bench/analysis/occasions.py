@@ -98,12 +98,12 @@ class Occasion(Struct, frozen=True):
 
     def levels(self, quantity: str) -> dict[tuple[str, str, str], float]:
         """Return p50_us or cpu_us with one client, by system, transport and placement; of twins the first."""
-        found: dict[tuple[str, str, str], float] = {}
+        levels: dict[tuple[str, str, str], float] = {}
         for row in self.rows:
             transport, placement, clients = row.place
             if clients == 1 and (value := getattr(row, quantity)):
-                found.setdefault((row.case["system"], transport, placement), float(value))
-        return found
+                levels.setdefault((row.case["system"], transport, placement), float(value))
+        return levels
 
 
 class Replicated(Struct, frozen=True):
@@ -154,14 +154,14 @@ def baselines(run: Run) -> dict[int, tuple[int, tuple[str, ...]]]:
     if run.plan.notebook != "overview":
         others = [case for case in cases if run.case(case) != run.case(cases[0])]
         return dict.fromkeys(others, (cases[0], (RTT_RATIO, CPU_RATIO)))
-    found: dict[int, tuple[int, tuple[str, ...]]] = {}
+    bases: dict[int, tuple[int, tuple[str, ...]]] = {}
     for case in cases:
-        of = run.case(case)
-        place = {"transport": of.transport, "placement": of.placement, "clients": 1}
-        base = run.first(system=BASELINE if of.clients == 1 else of.system, **place)
-        if base is not None and run.case(base) != of:  # its twin is an A/A pair
-            found[case] = (base, (RTT_RATIO, CPU_RATIO) if of.clients == 1 else (RATE_RATIO,))
-    return found
+        case_factors = run.case(case)
+        system = BASELINE if case_factors.clients == 1 else case_factors.system
+        base = run.first(system=system, transport=case_factors.transport, placement=case_factors.placement, clients=1)
+        if base is not None and run.case(base) != case_factors:  # its twin is an A/A pair
+            bases[case] = (base, (RTT_RATIO, CPU_RATIO) if case_factors.clients == 1 else (RATE_RATIO,))
+    return bases
 
 
 COLUMNS = {RTT_RATIO: P50, CPU_RATIO: CPU, RATE_RATIO: RATE}
@@ -185,9 +185,9 @@ def _estimate(run: Run, base: int, case: int, name: str) -> Estimate | None:
     logs = ratios(run, base, case, name).to_numpy()
     if len(logs) < 2:
         return None
-    found = intervals.paired_shift(logs)
-    error = standard_error(found, len(logs)) if found.has_ends else float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
-    return Estimate(round(found.middle, 5), round(error, 5), len(logs))
+    shift = intervals.paired_shift(logs)
+    error = standard_error(shift, len(logs)) if shift.has_ends else float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
+    return Estimate(round(shift.middle, 5), round(error, 5), len(logs))
 
 
 def _level(run: Run, case: int, name: str) -> float | None:
@@ -198,7 +198,11 @@ def _level(run: Run, case: int, name: str) -> float | None:
 def factors(case: Case) -> dict[str, Any]:
     """Return the factors of a case that are not the usual ones; of options those that do not mean the same as none."""
     usual = Case("", "")
-    changed = {of.name: value for of in fields(case) if (value := getattr(case, of.name)) != getattr(usual, of.name)}
+    changed = {
+        field.name: value
+        for field in fields(case)
+        if (value := getattr(case, field.name)) != getattr(usual, field.name)
+    }
     options = {name: value for name, value in case.options.items() if value not in SAME_AS_ABSENT.get(name, ())}
     changed.pop("content", None)  # a user's own message, which its name stands for
     return {name: value for name, value in (changed | {"options": options}).items() if value != {}}
@@ -206,10 +210,11 @@ def factors(case: Case) -> dict[str, Any]:
 
 def in_words(case: dict[str, Any]) -> str:
     """Return the factors of a case in words, its options left out."""
-    of = {name: case.get(name, getattr(Case("", ""), name)) for name in NAMED}
-    more = [f"{of['payload_bytes']:,} B"] * (of["payload_bytes"] != 1000)
-    more += [counted(of["clients"], "client")] * (of["clients"] > 1) + [of["message"]] * (of["message"] != "bytes")
-    return " ".join([of["system"], of["transport"], of["placement"], *more])
+    factor = {name: case.get(name, getattr(Case("", ""), name)) for name in NAMED}
+    more = [f"{factor['payload_bytes']:,} B"] * (factor["payload_bytes"] != 1000)
+    more += [counted(factor["clients"], "client")] * (factor["clients"] > 1)
+    more += [factor["message"]] * (factor["message"] != "bytes")
+    return " ".join([factor["system"], factor["transport"], factor["placement"], *more])
 
 
 def key(*parts: object) -> str:

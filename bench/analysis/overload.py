@@ -30,14 +30,14 @@ def overloaded(run: Run) -> list[int]:
 @once
 def failing(run: Run) -> dict[int, requests.Requests]:
     """Return the requests of each open case of which more than ``MOST_FAILED`` failed."""
-    found = {case: requests.of_starts(run, run.ledger_of(case)) for case in run.find(load="open")}
-    return {case: of for case, of in found.items() if of.errors > MOST_FAILED * of.sent}
+    counts_by_case = {case: requests.of_starts(run, run.ledger_of(case)) for case in run.find(load="open")}
+    return {case: counts for case, counts in counts_by_case.items() if counts.errors > MOST_FAILED * counts.sent}
 
 
 @once
 def without_times(run: Run) -> dict[int, str]:
     """Return the open cases whose response times are not reported, and why."""
-    failed = {case: f"{of.part(of.errors):.1%} failed" for case, of in failing(run).items()}
+    failed = {case: f"{counts.part(counts.errors):.1%} failed" for case, counts in failing(run).items()}
     return failed | dict.fromkeys(overloaded(run), "overloaded")
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from operator import attrgetter
 
 from bench.analysis.overload import RESPONSE
 from bench.analysis.quantiles import Quantile, quantile
@@ -12,13 +13,13 @@ MOST_LATE = 0.1  # the p99 lateness over the median response time of its case
 
 def lateness(run: Run, cases: Iterable[int]) -> dict[int, Quantile]:
     """Return the p99 lateness of the cases that have enough requests for it, by case."""
-    found = {case: quantile(run, case, 0.99, "lag") for case in cases}
-    return {case: late for case, late in found.items() if not math.isnan(late.value)}
+    quantiles = {case: quantile(run, case, 0.99, "lag") for case in cases}
+    return {case: late for case, late in quantiles.items() if not math.isnan(late.value)}
 
 
 def latest(late: dict[int, Quantile]) -> Quantile:
     """Return the largest lateness of at least one case."""
-    return max(late.values(), key=lambda of: of.value)
+    return max(late.values(), key=attrgetter("value"))
 
 
 def limit_us(run: Run, case: int) -> float:

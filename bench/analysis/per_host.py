@@ -63,8 +63,8 @@ def why_not(merged: Merged) -> str:
         if agreement.verdict != AGREE:
             name, ratio = merged.loading[agreement.slowest], ratio_words(agreement.ratios[agreement.slowest])
             others = "the others" if len(merged.loading) > 2 else "the other"
-            said = "they differ" if agreement.verdict == DIFFER else "not known to agree"
-            return f"p{100 * p:g} of {name} is {ratio} that of {others}: {said}"
+            finding = "they differ" if agreement.verdict == DIFFER else "not known to agree"
+            return f"p{100 * p:g} of {name} is {ratio} that of {others}: {finding}"
     return "too few calls to compare them"
 
 
@@ -162,8 +162,8 @@ def collected(run: Run) -> dict[str, int]:
     calls = run.samples.groupby(["start", run.samples["host"].astype(object)]).size()
     made = rows.groupby(["start", "host"])["gc_collections"].sum()
     cases = run.ledger["case"].reindex(made.index.get_level_values("start"))
-    most = [MOST_COLLECTIONS * (1 - highest(run, number_of(case))) for case in cases]
-    over = made[made > most * calls.reindex(made.index, fill_value=0)]
+    limits = [MOST_COLLECTIONS * (1 - highest(run, number_of(case))) for case in cases]
+    over = made[made > limits * calls.reindex(made.index, fill_value=0)]
     return {str(host): int(count) for host, count in over.groupby("host").sum().items() if count}
 
 
@@ -220,7 +220,7 @@ def _calling(run: Run, case: int, rows: pd.DataFrame, calls: pd.DataFrame) -> Ca
     by_start = ((calls["rtt_ns"] + calls["lag_ns"]) / 1e3).groupby(calls["start"])
     times = [values.to_numpy() for _, values in by_start]
     quantiles = {p: [stats.carried(values, p) for values in times] for p in stats.QUANTILES[:3]}
-    place = merged.loading.index(name) if name in merged.loading else None
+    index = merged.loading.index(name) if name in merged.loading else None
     return Calling(
         case,
         name,
@@ -228,7 +228,7 @@ def _calling(run: Run, case: int, rows: pd.DataFrame, calls: pd.DataFrame) -> Ca
         int(rows["clients"].max()),
         len(calls),
         {p: stats.across_starts(values if not np.isnan(values).any() else []) for p, values in quantiles.items()},
-        {} if place is None else {p: tested.ratios[place] for p, tested in merged.tested.items()},
+        {} if index is None else {p: tested.ratios[index] for p, tested in merged.tested.items()},
         merged.kind in (POOLED, ALONE) or name == merged.host,
     )
 

@@ -49,16 +49,16 @@ def predict(run: Run) -> Prediction | None:
     rows = run.cases_with(is_short=False)
     if alone.empty:
         return None
-    case, most = number_of(alone.index[0]), number_of(rows["clients"].idxmax())
-    room = _client_cpus(run, most)
+    case, largest_case = number_of(alone.index[0]), number_of(rows["clients"].idxmax())
+    room = _client_cpus(run, largest_case)
     used = [resource for resource in resources(run, case) if np.all(resource.demand_us > 0)]
     starts = run.starts_of(case)
     round_trips = starts["mean_rtt_us"].to_numpy()
     cycles = 1e6 / starts["rate_per_s"].to_numpy()
     numbers = np.arange(1, int(rows["clients"].max()) + 1)
     predictions = [
-        _of_start(used, place, room, round_trip, max(0.0, cycle - round_trip), numbers)
-        for place, (round_trip, cycle) in enumerate(zip(round_trips, cycles, strict=True))
+        _of_start(used, index, room, round_trip, max(0.0, cycle - round_trip), numbers)
+        for index, (round_trip, cycle) in enumerate(zip(round_trips, cycles, strict=True))
     ]
     asymptote, rate = (1e6 * np.array(values) for values in zip(*predictions, strict=True))
     middle = np.median(rate, axis=0)
@@ -86,10 +86,10 @@ def _servers(resource: Resource, room: int) -> int:
 
 
 def _of_start(
-    used: list[Resource], place: int, room: int, round_trip: float, think: float, clients: Array
+    used: list[Resource], index: int, room: int, round_trip: float, think: float, clients: Array
 ) -> tuple[Array, Array]:
     """Return the asymptote and the MVA prediction of one start; a thread is no CPU of its own, but it limits both."""
-    demands = [Demand(float(resource.demand_us[place]), _servers(resource, room)) for resource in used]
+    demands = [Demand(float(resource.demand_us[index]), _servers(resource, room)) for resource in used]
     on_cpus = [demand for demand, resource in zip(demands, used, strict=True) if not resource.is_thread]
     asymptote = queueing.bounds(round_trip, think, demands, clients)
     return asymptote, np.minimum(asymptote, queueing.mva(round_trip, think, on_cpus, len(clients)))
@@ -140,12 +140,16 @@ def demand_over_others(run: Run) -> dict[int, Interval]:
     """
     if (model := predict(run)) is None:
         return {}
-    found, wanted = dict[int, Interval](), (model.bottleneck.roles, model.bottleneck.is_thread)
+    ratios, wanted = dict[int, Interval](), (model.bottleneck.roles, model.bottleneck.is_thread)
     for case in run.find(is_short=False):
         there = resources(run, case)
-        predicted = [of.demand_us / of.cpus for of in there if (of.roles, of.is_thread) == wanted]
-        others = [of.demand_us / of.cpus for of in there if (of.roles, of.is_thread) != wanted]
+        predicted = [
+            resource.demand_us / resource.cpus for resource in there if (resource.roles, resource.is_thread) == wanted
+        ]
+        others = [
+            resource.demand_us / resource.cpus for resource in there if (resource.roles, resource.is_thread) != wanted
+        ]
         is_grown = run.case(case).clients >= run.case(best(run)).clients
         if is_grown and full(there) and predicted and others:
-            found[case] = paired_shift(np.log(predicted[0] / np.max(others, axis=0)), run.confidence).exp()
-    return found
+            ratios[case] = paired_shift(np.log(predicted[0] / np.max(others, axis=0)), run.confidence).exp()
+    return ratios

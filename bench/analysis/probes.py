@@ -57,48 +57,58 @@ class Between:
     def known(self) -> dict[System, Values]:
         """Every other system, on the machines that have it and both probes; those without such a machine left out."""
         low, high = self.probes
-        others = {system: of for system, of in self.systems.items() if system[0] not in (FLOOR, LIBRARY)}
-        found = {system: {on: of[on] for on in of.keys() & low.keys() & high.keys()} for system, of in others.items()}
-        return {system: of for system, of in found.items() if of}
+        others = {system: values for system, values in self.systems.items() if system[0] not in (FLOOR, LIBRARY)}
+        systems = {
+            system: {machine: values[machine] for machine in values.keys() & low.keys() & high.keys()}
+            for system, values in others.items()
+        }
+        return {system: values for system, values in systems.items() if values}
 
     def forecast(self, own: Values, machines: Iterable[int], floor: float, library: float) -> float:
         """Return ln of a system's time where the probes take so long, from what it takes on some machines.
 
-        Its place between the probes is the mean over these machines, held between them; so is what it adds.
+        Its position between the probes is the mean over these machines, held between them; so is what it adds.
         """
         (low, high), known = self.probes, list(machines)
-        place = fmean((own[on] - low[on]) / (high[on] - low[on]) for on in known)
-        place = min(1.0, max(0.0, place))
-        adds = fmean(own[on] - low[on] - place * (high[on] - low[on]) for on in known)
-        return floor + place * (library - floor) + adds
+        position = fmean((own[machine] - low[machine]) / (high[machine] - low[machine]) for machine in known)
+        position = min(1.0, max(0.0, position))
+        adds = fmean(own[machine] - low[machine] - position * (high[machine] - low[machine]) for machine in known)
+        return floor + position * (library - floor) + adds
 
     @cached_property
     def held_out(self) -> HeldOut:
         """How far ln of a time was from its forecast on each machine."""
         low, high = self.probes
         return HeldOut(
-            self.known.values(), lambda of, machines, here: self.forecast(of, machines, low[here], high[here]), SHARE
+            self.known.values(),
+            lambda values, machines, here: self.forecast(values, machines, low[here], high[here]),
+            SHARE,
         )
 
 
 def between(occasions: Sequence[Occasion], quantity: str, placement: str) -> Between:
     """Return the systems between the probes; of each machine the mean of ln over its occasions."""
-    found: dict[System, dict[int, list[float]]] = {}
+    log_times: dict[System, dict[int, list[float]]] = {}
     for number, occasion in zip(machine_numbers(occasions), occasions, strict=True):
         for system, value in levels(occasion, quantity, placement).items():
-            found.setdefault(system, {}).setdefault(number, []).append(math.log(value))
-    return Between({system: {on: fmean(logs) for on, logs in own.items()} for system, own in found.items()})
+            log_times.setdefault(system, {}).setdefault(number, []).append(math.log(value))
+    return Between(
+        {system: {machine: fmean(logs) for machine, logs in own.items()} for system, own in log_times.items()}
+    )
 
 
 def levels(occasion: Occasion, quantity: str, placement: str) -> dict[System, float]:
     """Return one quantity of each system with one client under a placement, in us."""
-    found = occasion.levels(quantity).items()
-    return {(system, transport): value for (system, transport, where), value in found if where == placement}
+    return {
+        (system, transport): value
+        for (system, transport, level_placement), value in occasion.levels(quantity).items()
+        if level_placement == placement
+    }
 
 
 def forecasts(occasions: Sequence[Occasion], probed: Occasion) -> list[Forecast]:
     """Return what the probes of an occasion say of all other systems, from occasions on other machines."""
-    found = []
+    predictions = []
     for quantity, placement in itertools.product(QUANTITIES, PLACEMENTS):
         probes = levels(probed, quantity, placement)
         floor, library = (probes.get((name, TRANSPORT)) for name in (FLOOR, LIBRARY))
@@ -106,27 +116,27 @@ def forecasts(occasions: Sequence[Occasion], probed: Occasion) -> list[Forecast]
             continue
         on_others = between(occasions, quantity, placement)
         for system, known in on_others.known.items():
-            said = on_others.forecast(known, known, math.log(floor), math.log(library))
+            log_middle = on_others.forecast(known, known, math.log(floor), math.log(library))
             reach = math.exp(on_others.held_out.reach(len(known)))
-            found.append(Forecast(*system, placement, quantity, math.exp(said), reach))
-    return found
+            predictions.append(Forecast(*system, placement, quantity, math.exp(log_middle), reach))
+    return predictions
 
 
-def score(said: Iterable[Forecast], measured: Occasion) -> Score:
+def score(forecasts: Iterable[Forecast], measured: Occasion) -> Score:
     """Return how many forecasts with ends an occasion confirms, of the systems that it measured."""
-    found = Score(is_known=False)
-    for one in said:
-        value = levels(measured, one.quantity, one.placement).get((one.system, one.transport))
-        if value and not math.isinf(one.reach):
-            low, high = one.ends
-            found += Score(False, int(low <= value <= high), (math.log(one.reach),))
-    return found
+    total = Score(is_known=False)
+    for forecast in forecasts:
+        value = levels(measured, forecast.quantity, forecast.placement).get((forecast.system, forecast.transport))
+        if value and not math.isinf(forecast.reach):
+            low, high = forecast.ends
+            total += Score(False, int(low <= value <= high), (math.log(forecast.reach),))
+    return total
 
 
 def left_out(occasions: Sequence[Occasion]) -> Score:
     """Return how well each machine is forecast by its own probes and the occasions of the others."""
-    numbers, found = machine_numbers(occasions), Score(is_known=False)
+    numbers, total = machine_numbers(occasions), Score(is_known=False)
     for number, new in zip(numbers, occasions, strict=True):
-        others = [of for own, of in zip(numbers, occasions, strict=True) if own != number]
-        found += score(forecasts(others, new), new)
-    return found
+        others = [occasion for machine, occasion in zip(numbers, occasions, strict=True) if machine != number]
+        total += score(forecasts(others, new), new)
+    return total

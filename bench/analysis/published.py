@@ -32,7 +32,7 @@ class Published:
     @property
     def machines(self) -> dict[int, Machine]:
         """The machines by their numbers."""
-        return {number: of.machine for number, of in self.numbered}
+        return {number: occasion.machine for number, occasion in self.numbered}
 
     @cached_property
     def orders(self) -> dict[str, Order]:
@@ -51,10 +51,10 @@ class Published:
 
         None if no occasion has an RTT under this placement.
         """
-        found = [row for row in self.rows if row.quantity == RTT_RATIO and row.place[1] == placement]
-        if not found:
+        rows = [row for row in self.rows if row.quantity == RTT_RATIO and row.place[1] == placement]
+        if not rows:
             return None
-        return replication.within(found).reach(3), replication.elsewhere(found, RTT_RATIO, placement)
+        return replication.within(rows).reach(3), replication.elsewhere(rows, RTT_RATIO, placement)
 
 
 def ratio_text(row: Row) -> str:
@@ -72,28 +72,31 @@ PLACES = {APART: "on two CPUs", SHARED: "on one CPU"}
 
 def reach_text(published: Published) -> str:
     """Return within which factor another occasion lies, on one of these machines and on one more, in two sentences."""
-    of_kind = {placement: found for placement in PLACES if (found := published.reach(placement))}
+    of_kind = {placement: reach for placement in PLACES if (reach := published.reach(placement))}
     own = [within for within, _ in of_kind.values()]
     other = {placement: held_out for placement, (_, held_out) in of_kind.items()}
-    said = []
+    sentences = []
     if own and not any(map(math.isinf, own)):
-        said.append(
+        sentences.append(
             "When one of these machines is measured again, 95 % of its RTT ratios are expected to change by at most "
             f"{100 * math.expm1(max(own)):.0f} %."
         )
-    if all(of.most for of in other.values()):
-        each = [f"{math.exp(of.reach(of.most)):.2g} {PLACES[placement]}" for placement, of in other.items()]
-        said.append(
+    if all(held_out.most for held_out in other.values()):
+        each = [
+            f"{math.exp(held_out.reach(held_out.most)):.2g} {PLACES[placement]}"
+            for placement, held_out in other.items()
+        ]
+        sentences.append(
             f"On another machine a ratio may differ from the mean of these machines by a factor of {listed(each)}."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def scores_text(published: Published) -> str:
     """Return how well each occasion was forecast by those before it, and each machine by the others."""
     known, new = replication.scores(published.occasions)
     left_out = replication.left_out(published.occasions)
-    said = [
+    phrases = [
         f"{kind}, {inside_text(score, 'ratios')}"
         for kind, score in (
             ("from earlier occasions of the same machine", known),
@@ -102,11 +105,11 @@ def scores_text(published: Published) -> str:
         )
         if score.count
     ]
-    if not said:
+    if not phrases:
         return ""
     pairs, kept = (known + new + left_out).pairs, known + new + left_out
     orders = f" Of {pairs:,} orders of two systems {kept.order:.1%} held." if pairs else ""
-    return f"Forecasts tested by these occasions: {'; '.join(said)}.{orders}"
+    return f"Forecasts tested by these occasions: {'; '.join(phrases)}.{orders}"
 
 
 def described(published: Published) -> str:
@@ -134,43 +137,43 @@ def table(published: Published) -> pd.DataFrame:
 
 def ranks_text(published: Published) -> list[str]:
     """Return a paragraph for each transport and placement: the systems with their ranks and ratios."""
-    found, made = published.rows, []
-    places = sorted({row.place[:2] for row in found if row.quantity == RTT_RATIO and row.place[2] == 1})
+    rows, paragraphs = published.rows, []
+    places = sorted({row.place[:2] for row in rows if row.quantity == RTT_RATIO and row.place[2] == 1})
     for transport, placement in places:
-        order = Order(replication.ordered(found, transport, placement))
+        order = Order(replication.ordered(rows, transport, placement))
         lines = [_line(row, rank) for row, rank in zip(order.rows, order.ranks, strict=True)]
-        made.append("\n".join([f"Ranks over {transport}, placement {placement}, RTT over raw sockets:", *lines]))
-    return made
+        paragraphs.append("\n".join([f"Ranks over {transport}, placement {placement}, RTT over raw sockets:", *lines]))
+    return paragraphs
 
 
 def _line(row: Row, rank: tuple[int, int]) -> str:
     return f"  {rank_text(rank):10}{row.system} {ratio_text(row) if row.measured.over else '(baseline)'}"
 
 
-def inside_text(found: replication.Score, what: str) -> str:
+def inside_text(score: replication.Score, what: str) -> str:
     """Return how many forecasts held, and how far their intervals reach; what: "ratios", or "times"."""
     return (
-        f"{found.inside:,} of {found.count:,} {what} ({found.coverage:.0%}) lie inside their intervals, which reach a "
-        f"factor of {found.factor:.2f} in the median"
+        f"{score.inside:,} of {score.count:,} {what} ({score.coverage:.0%}) lie inside their intervals, which reach a "
+        f"factor of {score.factor:.2f} in the median"
     )
 
 
-def score_text(found: replication.Score, new: Occasion) -> str:
+def score_text(score: replication.Score, new: Occasion) -> str:
     """Return how many ratios and orders of a new occasion are as published, and which are not."""
-    if not found.count:
+    if not score.count:
         return f"{new.run}: no ratio in common that a forecast exists for"
-    where = "earlier occasions of this machine" if found.is_known else "occasions of other machines"
-    lines = [f"{new.run}, forecast from {where}:"]
-    if found.pairs:
-        lines.append(f"{found.pairs - len(found.reversed)} of {found.pairs} ordered pairs of systems keep their order")
+    source = "earlier occasions of this machine" if score.is_known else "occasions of other machines"
+    lines = [f"{new.run}, forecast from {source}:"]
+    if score.pairs:
+        lines.append(f"{score.pairs - len(score.reversed)} of {score.pairs} ordered pairs of systems keep their order")
         lines += [
             f"  reversed: {first.measured.words} was published as faster than {second.measured.words}"
-            for first, second in found.reversed
+            for first, second in score.reversed
         ]
-    lines.append(inside_text(found, "ratios"))
+    lines.append(inside_text(score, "ratios"))
     lines += [
         f"  outside: {row.measured.words} over {row.measured.over}, {row.quantity}: {math.exp(measured):.3g} here, "
         f"forecast {math.exp(middle):.3g} [{math.exp(middle - reach):.3g}, {math.exp(middle + reach):.3g}]"
-        for row, measured, middle, reach in found.outside
+        for row, measured, middle, reach in score.outside
     ]
     return "\n".join(lines)

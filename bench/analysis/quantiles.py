@@ -85,8 +85,8 @@ def _reported(run: Run, case: int, p: float, time: str, generator: str) -> Quant
     return _over_starts(stats.across_starts(reported), stats.needed_samples(p), 0, generator)
 
 
-def _over_starts(spread: stats.Spread, needed: int, has: int, by: str = "") -> Quantile:
-    return Quantile(spread.middle, spread.low, spread.high, STARTS, needed, has, by, spread.levels)
+def _over_starts(spread: stats.Spread, needed: int, has: int, generator: str = "") -> Quantile:
+    return Quantile(spread.middle, spread.low, spread.high, STARTS, needed, has, generator, spread.levels)
 
 
 def times(run: Run, case: int, time: str) -> "pd.Series[float]":
@@ -95,9 +95,11 @@ def times(run: Run, case: int, time: str) -> "pd.Series[float]":
     Those that ``Run.count`` counts: after the warm-up, without large calls beside small ones and calls that open a
     connection, of several hosts only those that are described. Lags: of requests that found an idle connection.
     """
-    found = dict(by_start(run, case, time))
-    starts = np.repeat(np.array([*found], np.int32), np.array([len(us) for us in found.values()], int))
-    return pd.Series(np.concatenate([np.empty(0), *found.values()]), starts)
+    times_by_start = dict(by_start(run, case, time))
+    starts = np.repeat(
+        np.array([*times_by_start], np.int32), np.array([len(us) for us in times_by_start.values()], int)
+    )
+    return pd.Series(np.concatenate([np.empty(0), *times_by_start.values()]), starts)
 
 
 def by_start(run: Run, case: int, time: str) -> Iterator[tuple[int, stats.Array]]:
@@ -108,7 +110,7 @@ def by_start(run: Run, case: int, time: str) -> Iterator[tuple[int, stats.Array]
 
 def of_all_calls(quantiles: Iterable[tuple[float, Quantile]]) -> list[str]:
     """Return the names of the quantiles that are of all calls together, such as "p99.9", in ascending order."""
-    return [f"p{100 * p:g}" for p in sorted({p for p, of in quantiles if of.over == CALLS})]
+    return [f"p{100 * p:g}" for p in sorted({p for p, quantile in quantiles if quantile.over == CALLS})]
 
 
 def crossed(quantiles: Iterable[tuple[float, Quantile]]) -> str:

@@ -26,11 +26,11 @@ class Reversed(NamedTuple):
 @once
 def in_both(run: Run) -> dict[int, int]:
     """Return the closed loops that the run has in the placement same, each with that in split; without loopback."""
-    found: dict[str, dict[str, int]] = {}
+    groups: dict[str, dict[str, int]] = {}
     for case in run.round_trips().index:
         factors = asdict(run.case(case))
-        found.setdefault(json.dumps(factors | {"placement": ""}, sort_keys=True), {})[factors["placement"]] = case
-    return {places["same"]: places["split"] for places in found.values() if {"same", "split"} <= places.keys()}
+        groups.setdefault(json.dumps(factors | {"placement": ""}, sort_keys=True), {})[factors["placement"]] = case
+    return {places["same"]: places["split"] for places in groups.values() if {"same", "split"} <= places.keys()}
 
 
 @once
@@ -42,17 +42,17 @@ def reversed_pairs(run: Run) -> list[Reversed]:
     """
     matched = in_both(run)
     level = {case: math.log(run.cases.loc[case, column(0.5)]) for pair in matched.items() for case in pair}
-    found = []
+    pairs = []
     for a, b in itertools.combinations(matched, 2):
         changes = level[b] - level[a], level[matched[b]] - level[matched[a]]
         if changes[0] * changes[1] < 0 and _asked(run, a) == _asked(run, b):
             base, other = (a, b) if changes[0] < 0 else (b, a)
             same, split = (effect(run, *pair, column(0.5)) for pair in ((base, other), (matched[base], matched[other])))
             if same.high < 1 / BEYOND and split.low > BEYOND:
-                found.append(Reversed(base, other, same.middle, split.middle))
-    return sorted(found, key=lambda pair: np.log(pair.same) - np.log(pair.split))
+                pairs.append(Reversed(base, other, same.middle, split.middle))
+    return sorted(pairs, key=lambda pair: np.log(pair.same) - np.log(pair.split))
 
 
 def _asked(run: Run, case: int) -> tuple[object, ...]:
-    of = run.case(case)
-    return of.payload_bytes, of.message, of.under_way, of.p99_bytes, of.calls_per_connection
+    factors = run.case(case)
+    return factors.payload_bytes, factors.message, factors.under_way, factors.p99_bytes, factors.calls_per_connection

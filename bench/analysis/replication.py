@@ -55,11 +55,11 @@ class Row:
     @cached_property
     def of_each(self) -> dict[int, list[float]]:
         """What each machine's occasions measured."""
-        found: dict[int, list[float]] = {}
+        logs: dict[int, list[float]] = {}
         for estimate, machine in zip(self.estimates, self.machines, strict=True):
             if estimate is not None:
-                found.setdefault(machine, []).append(estimate.ln)
-        return found
+                logs.setdefault(machine, []).append(estimate.ln)
+        return logs
 
     @property
     def middle(self) -> float:
@@ -78,49 +78,51 @@ def machine_numbers(occasions: Sequence[Occasion]) -> tuple[int, ...]:
     Two virtual machines of one kind can be two threads of one core or two cores: raw sockets then differ by a factor.
     """
     known: list[list[Occasion]] = []
-    found = []
+    numbers = []
     for occasion in occasions:
-        number = next((place for place, of in enumerate(known) if all(_are_alike(occasion, one) for one in of)), None)
+        number = next(
+            (index for index, group in enumerate(known) if all(_are_alike(occasion, member) for member in group)), None
+        )
         if number is None:
             number = len(known)
             known.append([])
         known[number].append(occasion)
-        found.append(number)
-    return tuple(found)
+        numbers.append(number)
+    return tuple(numbers)
 
 
-def _are_alike(one: Occasion, other: Occasion) -> bool:
-    levels, before = of_baseline(one), of_baseline(other)
-    apart = [abs(math.log(levels[place] / before[place])) for place in levels.keys() & before.keys()]
-    return one.machine.machine_id == other.machine.machine_id and max(apart, default=0.0) <= math.log(ALIKE)
+def _are_alike(first: Occasion, second: Occasion) -> bool:
+    levels, before = of_baseline(first), of_baseline(second)
+    apart = [abs(math.log(levels[condition] / before[condition])) for condition in levels.keys() & before.keys()]
+    return first.machine.machine_id == second.machine.machine_id and max(apart, default=0.0) <= math.log(ALIKE)
 
 
 def of_baseline(occasion: Occasion) -> dict[tuple[str, str], float]:
     """Return the median RTT of raw sockets with one client in us, by transport and placement."""
-    found = occasion.levels("p50_us").items()
-    return {(transport, placement): us for (system, transport, placement), us in found if system == BASELINE}
+    levels = occasion.levels("p50_us")
+    return {(transport, placement): us for (system, transport, placement), us in levels.items() if system == BASELINE}
 
 
 def rows(occasions: Sequence[Occasion]) -> list[Row]:
     """Return the ratios of occasions, in the order in which they first occur."""
     cases: dict[str, tuple[Measured, str]] = {}
-    found: dict[str, dict[int, Estimate]] = {}
-    for place, occasion in enumerate(occasions):
+    estimates: dict[str, dict[int, Estimate]] = {}
+    for index, occasion in enumerate(occasions):
         for measured in occasion.rows:
             for quantity, estimate in measured.ratios.items():
                 same = key(measured.case, measured.over, quantity)
                 cases.setdefault(same, (measured, quantity))
-                found.setdefault(same, {}).setdefault(place, estimate)  # of a case that is there twice the first
+                estimates.setdefault(same, {}).setdefault(index, estimate)  # of a case that is there twice the first
     machines = machine_numbers(occasions)
     return [
-        Row(measured, quantity, tuple(found[same].get(place) for place in range(len(occasions))), machines)
+        Row(measured, quantity, tuple(estimates[same].get(index) for index in range(len(occasions))), machines)
         for same, (measured, quantity) in cases.items()
     ]
 
 
-def ordered(found: Iterable[Row], transport: str, placement: str = APART) -> list[Row]:
+def ordered(rows: Iterable[Row], transport: str, placement: str = APART) -> list[Row]:
     """Return raw sockets and the RTT ratios of one client over a transport under a placement, the shortest first."""
-    alike = [row for row in found if (*row.place, row.quantity) == (transport, placement, 1, RTT_RATIO)]
+    alike = [row for row in rows if (*row.place, row.quantity) == (transport, placement, 1, RTT_RATIO)]
     return sorted([*map(_baseline, alike[:1]), *alike], key=lambda row: row.middle)
 
 
@@ -131,9 +133,9 @@ def _baseline(row: Row) -> Row:
     return Row(Measured(case), row.quantity, (Estimate(0.0, 0.0, 0),) * len(row.estimates), row.machines)
 
 
-def mean(of: Values, machines: Iterable[int], here: int) -> float:
+def mean(values: Values, machines: Iterable[int], here: int) -> float:
     """Return the mean over some machines, which they say of any other one."""
-    return fmean(of[machine] for machine in machines)
+    return fmean(values[machine] for machine in machines)
 
 
 class HeldOut:
@@ -149,14 +151,14 @@ class HeldOut:
         forecast: Callable[[Values, Iterable[int], int], float] = mean,
         share: float = CONFIDENCE,
     ) -> None:
-        self._values = [of for of in values if len(of) > 1]
+        self._values = [logs for logs in values if len(logs) > 1]
         self._forecast, self._share = forecast, share
         self._reaches: dict[int, float] = {}
 
     @property
     def most(self) -> int:
         """From how many machines the predictions are at most that were tried."""
-        return max((len(of) - 1 for of in self._values), default=0)
+        return max((len(logs) - 1 for logs in self._values), default=0)
 
     def reach(self, known: int) -> float:
         """Return within which ln most forecasts from so many machines were; infinite of none."""
@@ -166,10 +168,10 @@ class HeldOut:
         return self._reaches[known]
 
     def _off(self, known: int) -> Iterator[float]:
-        for of in self._values:
-            for here, value in of.items():
-                for machines in itertools.combinations(of.keys() - {here}, known) if known else ():
-                    yield abs(value - self._forecast(of, machines, here))
+        for logs in self._values:
+            for here, value in logs.items():
+                for machines in itertools.combinations(logs.keys() - {here}, known) if known else ():
+                    yield abs(value - self._forecast(logs, machines, here))
 
 
 def covering(off: Iterable[float], share: float = CONFIDENCE) -> float:
@@ -181,9 +183,9 @@ def covering(off: Iterable[float], share: float = CONFIDENCE) -> float:
     return ordered[min(len(ordered), math.ceil((len(ordered) + 1) * share)) - 1] if ordered else math.inf
 
 
-def elsewhere(found: Iterable[Row], quantity: str, placement: str) -> HeldOut:
+def elsewhere(rows: Iterable[Row], quantity: str, placement: str) -> HeldOut:
     """Return how far the ratios of one quantity under one placement are off on a machine from what others say."""
-    return HeldOut(row.on for row in found if row.quantity == quantity and row.place[1] == placement)
+    return HeldOut(row.on for row in rows if row.quantity == quantity and row.place[1] == placement)
 
 
 def apart(first: Row, second: Row) -> dict[int, float]:
@@ -203,8 +205,8 @@ class Order:
 
     def is_before(self, first: Row, second: Row) -> bool:
         """Return whether one system is faster by more than the ratio of two systems may change with the machine."""
-        found = apart(first, second)
-        return bool(found) and fmean(found.values()) > self._held_out.reach(len(found))
+        logs = apart(first, second)
+        return bool(logs) and fmean(logs.values()) > self._held_out.reach(len(logs))
 
     @cached_property
     def ranks(self) -> list[tuple[int, int]]:
@@ -268,14 +270,14 @@ class Score:
 def score(earlier: Sequence[Occasion], new: Occasion) -> Score:
     """Return how an occasion agrees with what the earlier ones forecast: of its own machine, or of one more."""
     itself = (new.run, new.machine.machine_id)  # what contains it does not forecast it
-    occasions = [*(of for of in earlier if (of.run, of.machine.machine_id) != itself), new]
-    found, before = rows(occasions), rows(occasions[:-1])
+    occasions = [*(occasion for occasion in earlier if (occasion.run, occasion.machine.machine_id) != itself), new]
+    all_rows, before = rows(occasions), rows(occasions[:-1])
     *others, here = machine_numbers(occasions)
     is_known = here in others
     by_key = {key(row.measured.case, row.measured.over, row.quantity): row for row in before}
     common = [
         (by_key[name], row.estimates[-1].ln)
-        for row in found
+        for row in all_rows
         if row.estimates[-1] and (name := key(row.measured.case, row.measured.over, row.quantity)) in by_key
     ]
     made = Score(is_known)
@@ -309,9 +311,9 @@ def _orders(before: Sequence[Row], common: Sequence[tuple[Row, float]], is_known
         order = Order(ordered(before, transport))
         known = [(row, measured.get(id(row), math.nan if row.measured.over else 0.0)) for row in order.rows]
         known = [(row, ln) for row, ln in known if not math.isnan(ln)]
-        for (first, one), (second, two) in itertools.combinations(known, 2):
+        for (first, first_ln), (second, second_ln) in itertools.combinations(known, 2):
             if order.is_before(first, second):
-                made += Score(is_known, pairs=1, reversed=((first, second),) if two < one else ())
+                made += Score(is_known, pairs=1, reversed=((first, second),) if second_ln < first_ln else ())
     return made
 
 
@@ -332,27 +334,27 @@ class Within:
         return float(special.stdtrit(self.freedom, (1 + CONFIDENCE) / 2)) * self.deviation * math.sqrt(1 + 1 / known)
 
 
-def within(found: Sequence[Row]) -> Within:
+def within(rows: Sequence[Row]) -> Within:
     """Return how far occasions of one machine are apart, from all machines and ratios together."""
-    groups = [logs for row in found for logs in row.of_each.values() if len(logs) > 1]
+    groups = [logs for row in rows for logs in row.of_each.values() if len(logs) > 1]
     squares = sum(sum((ln - fmean(logs)) ** 2 for ln in logs) for logs in groups)
     count = sum(len(logs) - 1 for logs in groups)
-    machines = [machine for row in found[:1] for machine in row.machines]
+    machines = [machine for row in rows[:1] for machine in row.machines]
     freedom = len(machines) - len(set(machines))
     return Within(math.sqrt(squares / count) if count else 0.0, freedom if count else 0)
 
 
 def each_score(occasions: Sequence[Occasion]) -> list[tuple[Occasion, Score]]:
     """Return how well each occasion but the first was forecast by those before it, in the order of time."""
-    in_time = sorted(occasions, key=lambda of: of.began)
-    return [(of, score(in_time[:place], of)) for place, of in enumerate(in_time) if place]
+    in_time = sorted(occasions, key=lambda occasion: occasion.began)
+    return [(occasion, score(in_time[:index], occasion)) for index, occasion in enumerate(in_time) if index]
 
 
 def scores(occasions: Sequence[Occasion]) -> tuple[Score, Score]:
     """Return how well occasions were forecast by those before them: of known machines, and of new ones."""
     known, new = Score(True), Score(False)
-    for _, found in each_score(occasions):
-        known, new = (known + found, new) if found.is_known else (known, new + found)
+    for _, score in each_score(occasions):
+        known, new = (known + score, new) if score.is_known else (known, new + score)
     return known, new
 
 
@@ -360,5 +362,7 @@ def left_out(occasions: Sequence[Occasion]) -> Score:
     """Return how well each machine is forecast by the others: each of its occasions by all occasions of these."""
     numbers, made = machine_numbers(occasions), Score(False)
     for number, new in zip(numbers, occasions, strict=True):
-        made += score([of for own, of in zip(numbers, occasions, strict=True) if own != number], new)
+        made += score(
+            [occasion for machine, occasion in zip(numbers, occasions, strict=True) if machine != number], new
+        )
     return made

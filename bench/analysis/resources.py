@@ -111,9 +111,9 @@ def _threads(starts: pd.DataFrame, workers: int) -> Resource:
     return Resource(name, ("server",), workers, demand.to_numpy(), busy, is_thread=True)
 
 
-def full(found: list[Resource]) -> list[Resource]:
+def full(resources: list[Resource]) -> list[Resource]:
     """Return the resources that are saturated."""
-    return [resource for resource in found if resource.busy > FULL]
+    return [resource for resource in resources if resource.busy > FULL]
 
 
 def crowded(run: Run, case: int) -> float | None:
@@ -122,25 +122,25 @@ def crowded(run: Run, case: int) -> float | None:
     None where a CPU was idle, where the case's own processes saturate a resource or others used at most a tenth of a
     CPU, and where that is not known. What the calls of a crowded case waited for is not known: for a CPU, perhaps.
     """
-    used = [(of.median(), cpus) for of, cpus in _use_of_machines(run, case)]
-    busy = max((of["busy"] / cpus for of, cpus in used if of["others"] > MOST_OTHERS), default=0.0)
+    used = [(use.median(), cpus) for use, cpus in _use_of_machines(run, case)]
+    busy = max((use["busy"] / cpus for use, cpus in used if use["others"] > MOST_OTHERS), default=0.0)
     return min(float(busy), 1.0) if busy >= CROWDED and not full(resources(run, case)) else None
 
 
 def is_use_known(run: Run, case: int) -> bool:
     """Return whether the CPU time of all processes is known, of each machine of a case: whether others crowded it."""
-    return all(len(of) for of, _ in _use_of_machines(run, case))
+    return all(len(use) for use, _ in _use_of_machines(run, case))
 
 
 @once
 def _use_of_machines(run: Run, case: int) -> list[tuple[pd.DataFrame, int]]:
     """Return of each machine of a case what all processes used (``used_by_all``), and how many CPUs it has."""
     starts, machine = run.ledger_of(case), run.manifest["machine"]
-    found = [(starts, machine)]
+    machines = [(starts, machine)]
     if case in run.merged:
         rows = run.hosts[run.hosts["start"].isin(starts.index)].groupby("host")
-        found = [(starts_of_host(run, of_host), run.machine_of(str(host))) for host, of_host in rows]
-    return [(used_by_all(of), int(record.get("cpus") or record["cpus_allowed"])) for of, record in found]
+        machines = [(starts_of_host(run, of_host), run.machine_of(str(host))) for host, of_host in rows]
+    return [(used_by_all(ledger), int(record.get("cpus") or record["cpus_allowed"])) for ledger, record in machines]
 
 
 def starts_of_host(run: Run, rows: pd.DataFrame) -> pd.DataFrame:

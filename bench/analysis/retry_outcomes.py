@@ -84,13 +84,13 @@ def requests(run: Run, case: int) -> pd.DataFrame:
     """Return one row for each request of a case: start, request, due_ns, attempts, met, awaited, overtaken."""
     rows = attempts(run, case)
     by_request = rows.groupby(["start", "request"])
-    found = by_request.agg(
+    frame = by_request.agg(
         due_ns=("due_ns", "first"), attempts=("number", "size"), met=("is_met", "any"), awaited=("is_awaited", "any")
     )
     is_first = rows["number"] == 0
     first, retry = (rows[which].groupby(["start", "request"])["reply_ns"].min() for which in (is_first, ~is_first))
-    found["overtaken"] = retry.reindex(found.index) < first.reindex(found.index).fillna(np.inf)
-    return found.reset_index()
+    frame["overtaken"] = retry.reindex(frame.index) < first.reindex(frame.index).fillna(np.inf)
+    return frame.reset_index()
 
 
 @once
@@ -130,9 +130,9 @@ def recovery_s(due_s: "np.ndarray[tuple[int], np.dtype[np.float64]]", met: "np.n
     due_s, met: when requests were due, and whether they were awaited. Infinite if there is no such time in the window.
     A part without requests counts as one in which they are.
     """
-    place = np.floor((due_s - end_s) / BIN_S + 1e-9)
+    bins = np.floor((due_s - end_s) / BIN_S + 1e-9)
     parts = int((window_s - end_s) / BIN_S + 1e-9)
-    calm = [met[place == part].mean() >= RECOVERED if (place == part).any() else True for part in range(parts)]
+    calm = [met[bins == part].mean() >= RECOVERED if (bins == part).any() else True for part in range(parts)]
     return next((BIN_S * part for part in range(parts - HOLDS + 1) if all(calm[part : part + HOLDS])), np.inf)
 
 
@@ -174,9 +174,9 @@ def workers(run: Run, case: int) -> int:
 
 def utilization(run: Run, attempts_each: float = 1.0) -> float:
     """Return the server's predicted utilization without a freeze, if each request makes so many attempts."""
-    of = run.case(run.find(load="retry")[0])
-    capacity = 1e6 / of.options["mean_us"] * workers(run, run.find(load="retry")[0])
-    return float(of.offered_per_s / capacity * attempts_each)
+    factors = run.case(run.find(load="retry")[0])
+    capacity = 1e6 / factors.options["mean_us"] * workers(run, run.find(load="retry")[0])
+    return float(factors.offered_per_s / capacity * attempts_each)
 
 
 @once

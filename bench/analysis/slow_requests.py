@@ -40,15 +40,17 @@ def slow_request(run: Run, case: int) -> Slow | None:
         return None
     of_all = np.concatenate(warm_ns)
     tail_ns, least_ns = stats.quantile(of_all, TAIL), MOST_USUAL * stats.quantile(of_all, 0.5)
-    found = []
+    requests = []
     for start, calls in run.calls_of(case, headline=True):
         slow, pause_ns, chain = _slowest(calls)
         inherited = calls.response_ns[chain]
         if len(chain) > 1 and pause_ns >= max(least_ns, inherited.max() / 2):
             is_warm = calls.t_send_ns[chain] >= run.ledger.loc[start, "warm_up_ns"]
             share = (inherited[is_warm] >= tail_ns).sum() / (of_all >= tail_ns).sum()
-            found.append(Slow(start, slow, pause_ns / 1e3, len(chain) - 1, float(share)))
-    return max((one for one in found if one.of_tail >= 0.5), key=lambda one: one.of_tail, default=None)
+            requests.append(Slow(start, slow, pause_ns / 1e3, len(chain) - 1, float(share)))
+    return max(
+        (request for request in requests if request.of_tail >= 0.5), key=lambda request: request.of_tail, default=None
+    )
 
 
 def _slowest(calls: Calls) -> tuple[int, float, Array]:

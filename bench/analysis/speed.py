@@ -43,4 +43,4 @@ def speed_range(run: Run) -> float | None:
 
     Speed: the geometric mean of the fixed works. None where nothing was probed, or in one block only.
     """
-    return None if (found := ranges(run)).empty else float(found["all"])
+    return None if (shares := ranges(run)).empty else float(shares["all"])

@@ -27,9 +27,11 @@ def rate_per_s(case: Case) -> float:
 
 def held_back(run: Run) -> str:
     """Return which cases wait for delayed ACKs in most of their calls, and the remedies; "" for none."""
-    found = {case: acks_per_call(run, case).median() for case in run.numbers}
-    said = [f"{run.labels[case]}: delayed ACKs per call: {acks:.2g}." for case, acks in found.items() if acks > OFTEN]
-    return f"{' '.join(said)} {REMEDY}" if said else ""
+    medians = {case: acks_per_call(run, case).median() for case in run.numbers}
+    sentences = [
+        f"{run.labels[case]}: delayed ACKs per call: {acks:.2g}." for case, acks in medians.items() if acks > OFTEN
+    ]
+    return f"{' '.join(sentences)} {REMEDY}" if sentences else ""
 
 
 OFTEN = 0.5  # per call

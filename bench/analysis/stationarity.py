@@ -58,8 +58,10 @@ def is_unsteady_by_plan(case: Case) -> bool:
 
 def unsteady_share(levels: Iterable[Levels]) -> float:
     """Return the share of all starts of a run whose level changed; 0 of none."""
-    found = list(levels)
-    return sum(of.unsteady for of in found) / max(1, sum(of.starts for of in found))
+    all_levels = list(levels)
+    return sum(case_levels.unsteady for case_levels in all_levels) / max(
+        1, sum(case_levels.starts for case_levels in all_levels)
+    )
 
 
 def unsteady(levels: Mapping[int, Levels]) -> list[int]:
@@ -69,24 +71,25 @@ def unsteady(levels: Mapping[int, Levels]) -> list[int]:
     together (Fisher's exact test, one-sided, 5 % shared by the cases) a case must have more of them; or it is most
     starts of the run: then the windows are too short for this machine.
     """
-    total, unsteady_starts = sum(of.starts for of in levels.values()), sum(of.unsteady for of in levels.values())
-    mostly = [case for case, of in levels.items() if 2 * of.unsteady > of.starts]
+    total = sum(case_levels.starts for case_levels in levels.values())
+    unsteady_starts = sum(case_levels.unsteady for case_levels in levels.values())
+    mostly = [case for case, case_levels in levels.items() if 2 * case_levels.unsteady > case_levels.starts]
     if 2 * unsteady_starts > total:
         return mostly
-    most = ALARMS / max(1, len(levels))
-    return [case for case in mostly if _as_many(levels[case], unsteady_starts, total) <= most]
+    limit = ALARMS / max(1, len(levels))
+    return [case for case in mostly if _as_many(levels[case], unsteady_starts, total) <= limit]
 
 
 def are_steady(levels: Mapping[int, Levels]) -> bool:
     """Return whether no case of a run moves in all of its starts, and none has unsteady starts beyond chance."""
-    return not unsteady(levels) and all(of.is_settled for of in levels.values())
+    return not unsteady(levels) and all(case_levels.is_settled for case_levels in levels.values())
 
 
-def _as_many(of: Levels, unsteady_starts: int, total: int) -> float:
+def _as_many(case_levels: Levels, unsteady_starts: int, total: int) -> float:
     """Return how likely a case has as many unsteady starts as it has, or more, if its starts are like all others."""
     ways = [
-        math.comb(of.starts, count) * math.comb(total - of.starts, unsteady_starts - count)
-        for count in range(of.unsteady, min(of.starts, unsteady_starts) + 1)
+        math.comb(case_levels.starts, count) * math.comb(total - case_levels.starts, unsteady_starts - count)
+        for count in range(case_levels.unsteady, min(case_levels.starts, unsteady_starts) + 1)
     ]
     return sum(ways) / math.comb(total, unsteady_starts)
 

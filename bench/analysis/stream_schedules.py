@@ -78,9 +78,9 @@ def delayed_ack_stalls(run: Run, case: int) -> DelayedAckStalls | None:
 
     It is shown over TCP, in at least half of the starts, by silences with a delayed ACK each while no CPU is saturated.
     """
-    of = run.case(case)
-    due_every_ns = 1e3 * of.gap_us / of.callers
-    if of.transport != "tcp" or due_every_ns > DELAY_NS / 2 or full(resources(run, case)) or crowded(run, case):
+    factors = run.case(case)
+    due_every_ns = 1e3 * factors.gap_us / factors.callers
+    if factors.transport != "tcp" or due_every_ns > DELAY_NS / 2 or full(resources(run, case)) or crowded(run, case):
         return None
     silent = {start: _silences_ns(run, start) for start in run.ledger_of(case).index}
     acks = run.ledger_of(case)["tcp_delayed_acks"]
@@ -104,8 +104,8 @@ def _silences_ns(run: Run, start: object) -> stats.Array:
 def common(run: Run) -> int | None:
     """Return the largest number of streams at which most systems keep their schedule, or None."""
     counts = kept(run)["callers"].value_counts()
-    most = paced(run)["system"].nunique()
-    enough = [int(number) for number in counts.index if 2 * counts[number] > most]
+    system_count = paced(run)["system"].nunique()
+    enough = [int(number) for number in counts.index if 2 * counts[number] > system_count]
     return max(enough, default=None)
 
 

@@ -22,9 +22,9 @@ class Check:
         return asdict(self)
 
 
-def outcome(name: str, passed: bool, found: str, advice: str) -> Check:
+def outcome(name: str, passed: bool, finding: str, advice: str) -> Check:
     """Return PASS, or CAUTION with advice."""
-    return Check(name, PASS, found) if passed else Check(name, CAUTION, found, advice)
+    return Check(name, PASS, finding) if passed else Check(name, CAUTION, finding, advice)
 
 
 @dataclass(frozen=True)

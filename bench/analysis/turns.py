@@ -27,7 +27,7 @@ def interference_logs(run: Run) -> dict[int, Array]:
     level = np.log(rows.set_index(["case", "block"])[column(0.5)])
     in_rounds = level[(rows["round"] > slicing.WARM_UP).to_numpy()].groupby(level=["case", "block"]).median()
     alone = level[rows["round"].isna().to_numpy()].groupby(level=["case", "block"]).last()
-    return {number_of(case): of.to_numpy() for case, of in (in_rounds - alone).dropna().groupby(level="case")}
+    return {number_of(case): logs.to_numpy() for case, logs in (in_rounds - alone).dropna().groupby(level="case")}
 
 
 @once
@@ -42,16 +42,16 @@ def beyond(ratios: dict[int, Array], bound: float) -> list[int]:
     The intervals allow for the number of cases: where nothing differs, 5 % of runs have such a case.
     """
     shifts = [intervals.paired(logs) for logs in ratios.values()]
-    found = dict(zip(ratios, intervals.together(shifts, [intervals.CONFIDENCE] * len(shifts)), strict=True))
+    interval_by_case = dict(zip(ratios, intervals.together(shifts, [intervals.CONFIDENCE] * len(shifts)), strict=True))
     limit = math.log1p(bound)
-    apart = [case for case, of in found.items() if of.low > limit or of.high < -limit]
-    return sorted(apart, key=lambda case: -abs(found[case].middle))
+    apart = [case for case, interval in interval_by_case.items() if interval.low > limit or interval.high < -limit]
+    return sorted(apart, key=lambda case: -abs(interval_by_case[case].middle))
 
 
 def most_disturbed(run: Run) -> int | None:
     """Return the case whose level taking turns changes most, of those with an interval; None where none has one."""
-    found = {case: of for case, of in interference(run).items() if of.has_ends}
-    return max(found, key=lambda case: abs(math.log(found[case].middle)), default=None)
+    ratios = {case: ratio for case, ratio in interference(run).items() if ratio.has_ends}
+    return max(ratios, key=lambda case: abs(math.log(ratios[case].middle)), default=None)
 
 
 @once

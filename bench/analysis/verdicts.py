@@ -47,10 +47,16 @@ def left_out(run: Run, cases: Iterable[int]) -> list[str]:
     ]
 
 
-def record(one: Comparison, at_most: str | None = None, not_judged: Collection[str] = ()) -> dict[str, Any]:
+def record(comparison: Comparison, at_most: str | None = None, not_judged: Collection[str] = ()) -> dict[str, Any]:
     """Return a comparison as JSON, its line as ``text``; unknown values are null. The limit: as of ``verdict_text``."""
-    fields = asdict(one) | {"slower_by": one.slower_by, "text": str(one), "is_baseline": one.case in not_judged}
-    fields["exceeds_limit"] = at_most is not None and not fields["is_baseline"] and one.slower_by > share(at_most)
+    fields = asdict(comparison) | {
+        "slower_by": comparison.slower_by,
+        "text": str(comparison),
+        "is_baseline": comparison.case in not_judged,
+    }
+    fields["exceeds_limit"] = (
+        at_most is not None and not fields["is_baseline"] and comparison.slower_by > share(at_most)
+    )
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in fields.items()
     }
@@ -60,22 +66,22 @@ BASELINES = ("loopback", "sockets")
 SHORT = dict(zip(("p50", "p99", "rate", "cpu"), QUANTITIES, strict=True))  # as one types a quantity
 
 
-def of_quantities(found: Iterable[Comparison], names: object) -> list[Comparison]:
+def of_quantities(comparisons: Iterable[Comparison], names: object) -> list[Comparison]:
     """Return the comparisons of the quantities asked for: p50, p99, rate, cpu; a list, or "all"."""
     chosen = _in_words(names)
-    return [comparison for comparison in found if comparison.quantity in chosen]
+    return [comparison for comparison in comparisons if comparison.quantity in chosen]
 
 
 def _in_words(names: object) -> list[str]:
     return [QUANTITIES[SHORT[name]][0] for name in parameters.names(names, "quantity", list(SHORT))]
 
 
-def asked_for(found: Iterable[Comparison], names: object, left_out: Iterable[str]) -> list[Comparison]:
+def asked_for(comparisons: Iterable[Comparison], names: object, left_out: Iterable[str]) -> list[Comparison]:
     """Return what ``of_quantities`` does; DataError if one that is named, or everything, could not be compared.
 
     left_out: why quantities were not compared.
     """
-    chosen = of_quantities(found, names)
+    chosen = of_quantities(comparisons, names)
     there = {comparison.quantity for comparison in chosen}
     named = [] if names == "all" else _in_words(names)
     if missing := [words for words in named if words not in there] or ([] if there else ["nothing"]):
@@ -92,19 +98,22 @@ def baselines(run: Run) -> list[str]:
     return [run.labels[case] for case in run.numbers if others and case not in others]
 
 
-def verdict_text(found: list[Comparison], at_most: str | None, not_judged: Collection[str] = ()) -> tuple[str, bool]:
+def verdict_text(
+    comparisons: list[Comparison], at_most: str | None, not_judged: Collection[str] = ()
+) -> tuple[str, bool]:
     """Return a closing line, and whether a slow-down of more than ``at_most`` ("5%" or 0.05) is shown.
 
     It is where the whole interval of a ratio is beyond the limit, and beyond the A/A ratio. not_judged: labels of the
     baselines, which show the machine and not the change.
     """
     counts = {
-        verdict: sum(comparison.verdict == verdict for comparison in found) for verdict in (DIFFERENT, SAME, UNKNOWN)
+        verdict: sum(comparison.verdict == verdict for comparison in comparisons)
+        for verdict in (DIFFERENT, SAME, UNKNOWN)
     }
-    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     if at_most is None:
-        return said, False
-    limit, judged = share(at_most), [comparison for comparison in found if comparison.case not in not_judged]
+        return summary, False
+    limit, judged = share(at_most), [comparison for comparison in comparisons if comparison.case not in not_judged]
     if worse := [comparison for comparison in judged if comparison.slower_by > limit]:
         names = listed(
             f"{comparison.case} ({comparison.quantity}, at least {_floored(comparison.slower_by)})"
@@ -112,25 +121,25 @@ def verdict_text(found: list[Comparison], at_most: str | None, not_judged: Colle
         )
         return f"slower than allowed ({100 * limit:g}%): {names}", True
     open_ones = [comparison for comparison in judged if not _worst(comparison) <= limit]
-    text = f"{said}; no slow-down of more than {100 * limit:g}% is shown"
+    text = f"{summary}; no slow-down of more than {100 * limit:g}% is shown"
     if not open_ones:
         return f"{text}, and all intervals end below it", False
     names = listed(f"{comparison.case} ({comparison.quantity}{_up_to(comparison)})" for comparison in open_ones)
     return f"{text}; not excluded by the interval: {names}", False
 
 
-def findable(one: Comparison, at_most: str) -> float:
+def findable(comparison: Comparison, at_most: str) -> float:
     """Return the smallest slow-down that a comparison of such spread shows to exceed a limit with 80 % probability."""
-    return (1 + share(at_most)) * (1 + one.detectable) - 1
+    return (1 + share(at_most)) * (1 + comparison.detectable) - 1
 
 
-def _worst(one: Comparison) -> float:
+def _worst(comparison: Comparison) -> float:
     """Return the largest slow-down that the interval leaves possible; NaN without an interval."""
-    return 1 / one.low - 1 if one.more_is_better else one.high - 1
+    return 1 / comparison.low - 1 if comparison.more_is_better else comparison.high - 1
 
 
-def _up_to(one: Comparison) -> str:
-    return "" if math.isnan(worst := _worst(one)) else f", up to {math.ceil(1000 * worst) / 10:g}%"
+def _up_to(comparison: Comparison) -> str:
+    return "" if math.isnan(worst := _worst(comparison)) else f", up to {math.ceil(1000 * worst) / 10:g}%"
 
 
 def _floored(value: float) -> str:
