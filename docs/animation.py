@@ -41,8 +41,8 @@ def served() -> Iterator[str]:
             process_group=0,
         )  # fmt: skip
         try:
-            found = (re.search(r"http://127\.0\.0\.1:\d+/\S*", line) for line in server.stdout or ())
-            yield next(address[0] for address in found if address)
+            matches = (re.search(r"http://127\.0\.0\.1:\d+/\S*", line) for line in server.stdout or ())
+            yield next(match[0] for match in matches if match)
         finally:
             os.killpg(server.pid, signal.SIGTERM)
             server.communicate()

@@ -19,8 +19,8 @@ TITLE = "How well were the occasions forecast?"
 def draw(published: Published, caption: str) -> Figure:
     """Return a figure with a row for each occasion that something earlier forecast, in the order of time."""
     occasions = published.occasions
-    numbers = dict(zip((of.run for of in occasions), replication.machine_numbers(occasions), strict=True))
-    tested = [(of, score) for of, score in replication.each_score(occasions) if score.count]
+    numbers = dict(zip((occasion.run for occasion in occasions), replication.machine_numbers(occasions), strict=True))
+    tested = [(occasion, score) for occasion, score in replication.each_score(occasions) if score.count]
     with style():
         figure = Figure(figsize=(11, 1.6 + 0.34 * len(tested)), layout="constrained")
         body = figure.subfigures()
@@ -29,7 +29,7 @@ def draw(published: Published, caption: str) -> Figure:
             for axes, value in ((inside, score.coverage), (reach, score.factor)):
                 _point(axes, y, value, score, numbers[occasion.run])
             write_beside(reach, y, f"{score.count} ratios")
-        names = [f"{of.began:%d %b, %H:%M}, {machine_name(numbers[of.run])}" for of, _ in tested]
+        names = [f"{occasion.began:%d %b, %H:%M}, {machine_name(numbers[occasion.run])}" for occasion, _ in tested]
         inside.set_yticks(range(len(tested)), names)
         inside.set_ylim(len(tested) - 0.5, -0.5)
         inside.axvline(CONFIDENCE, color="black", lw=1, ls="--", zorder=0.9)

@@ -26,10 +26,11 @@ def draw(published: Published, traced: Run) -> Figure:
             axes.set_ylim(len(names) - 0.5, -0.5)
             axes.grid(axis="y", visible=False)
         right.tick_params("y", labelleft=False)
-        for axes, place, columns in ((left, "left", 3), (right, "right", 4)):
+        for axes, side, columns in ((left, "left", 3), (right, "right", 4)):
             entries = legend_entries(axes)
-            where = f"outside lower {place}"
-            figure.legend(entries.values(), entries, loc=where, ncols=columns, fontsize=9.5, frameon=False)
+            figure.legend(
+                entries.values(), entries, loc=f"outside lower {side}", ncols=columns, fontsize=9.5, frameon=False
+            )
     return figure
 
 

@@ -112,16 +112,16 @@ def entries(folder: Path) -> Iterator[str]:
         rows = []
         for stem in stems:
             run = run_of(stem)
-            link, said = f"../notebooks/{stem}.ipynb", WITHOUT_RUN
+            link, answer = f"../notebooks/{stem}.ipynb", WITHOUT_RUN
             shown = f"[{stem}]({link})"
             if run is not None:
-                link, said = f"examples/{stem}.md", _answer(run)
+                link, answer = f"examples/{stem}.md", _answer(run)
                 shown = f"[![{figure.alt_text(run)}](examples/{stem}-small.png)]({link})"
                 save(picture(figure.whole(run)), PIXELS, folder / f"{stem}.png")
                 first = next(iter(of_run(run).panels))
                 save(picture(figure.panel(run, first)), SMALL_PIXELS, folder / f"{stem}-small.png")
                 (folder / f"{stem}.md").write_text(f"{page(stem, run)}\n", "utf-8")
-            rows.append(f"| {shown} | **[{question(stem)}]({link})**<br>{said}<br>`{stem}` |")
+            rows.append(f"| {shown} | **[{question(stem)}]({link})**<br>{answer}<br>`{stem}` |")
         yield "\n".join([f"## {heading}", "", "| | |", "| --- | --- |", *rows])
 
 
@@ -130,11 +130,11 @@ def _answer(run: Run) -> str:
     shown = of_run(run)
     first, lines = shown.estimands[0], shown.answer(run).splitlines()
     values = [] if shown.why_no_conclusion(run) else first(run)
-    if 1 < len(values) <= MOST_VALUES and not any(of.base for of in values):
-        said = f"{capitalized(first.words)}: {'; '.join(f'{of.subject}: {of.words}' for of in values)}."
+    if 1 < len(values) <= MOST_VALUES and not any(value.base for value in values):
+        answer = f"{capitalized(first.words)}: {'; '.join(f'{value.subject}: {value.words}' for value in values)}."
     else:
-        said = figure.first_sentence(next((line for line in lines if " divided by " in line), lines[0]))
-    return said.replace("|", "\\|")
+        answer = figure.first_sentence(next((line for line in lines if " divided by " in line), lines[0]))
+    return answer.replace("|", "\\|")
 
 
 def main() -> None:

@@ -46,7 +46,7 @@ def by_system(published: Published, transport: str) -> pd.DataFrame:
     order = published.orders[transport]
     made = [
         {"system": _name(row), "rank": rank_text(rank), "machines": str(len(row.on))}
-        | {heading: _ratio(published, row, *of) for heading, of in columns.items()}
+        | {heading: _ratio(published, row, quantity, placement) for heading, (quantity, placement) in columns.items()}
         for row, rank in zip(order.rows, order.ranks, strict=True)
     ]
     return pd.DataFrame(made).set_index("system")
@@ -69,10 +69,10 @@ def well_known(published: Published) -> pd.DataFrame:
 
 def gains(published: Published) -> pd.DataFrame:
     """Return calls per second of two clients over those of one for each system, the largest first."""
-    found = [row for row in published.rows if row.quantity == RATE_RATIO]
+    rows = [row for row in published.rows if row.quantity == RATE_RATIO]
     made = [
         {"system": f"`{row.system}`", "transport": row.place[0], "two clients / one": ratio_text(row)}
-        for row in sorted(found, key=lambda row: row.middle, reverse=True)
+        for row in sorted(rows, key=lambda row: row.middle, reverse=True)
     ]
     return pd.DataFrame(made).set_index("system") if made else pd.DataFrame()
 
@@ -84,16 +84,19 @@ def _name(row: Row) -> str:
 def _ratio(published: Published, row: Row, quantity: str, placement: str) -> str:
     if not row.measured.over:
         return "1"
-    found = published.of(row.system, row.place[0], placement, quantity)
-    return ratio_text(found) if found else "not measured"
+    ratio = published.of(row.system, row.place[0], placement, quantity)
+    return ratio_text(ratio) if ratio else "not measured"
 
 
 def occasions_table(published: Published) -> pd.DataFrame:
     """Return a row for each occasion: when, on which machine, and which checks it passed."""
     made = [
-        {"begun (UTC)": f"{of.began:%Y-%m-%d %H:%M}", "machine": f"{machine_name(number)}: {of.machine.words}"}
-        | {"checks passed": of.checks}
-        for number, of in published.numbered
+        {
+            "begun (UTC)": f"{occasion.began:%Y-%m-%d %H:%M}",
+            "machine": f"{machine_name(number)}: {occasion.machine.words}",
+        }
+        | {"checks passed": occasion.checks}
+        for number, occasion in published.numbered
     ]
     return pd.DataFrame(made).set_index("begun (UTC)")
 
@@ -106,33 +109,35 @@ CAUTIONS = {  # of the trust card, in words for those who do not know it
 
 def cautions(published: Published) -> str:
     """Return in one sentence the cautions that the trust cards of all occasions have; "" if there are none."""
-    said = [why for name, why in CAUTIONS.items() if all(name in of.checks for of in published.occasions)]
-    return f"In each of them {listed(said)} (CAUTION in its trust card)." if said else ""
+    reasons = [
+        why for name, why in CAUTIONS.items() if all(name in occasion.checks for occasion in published.occasions)
+    ]
+    return f"In each of them {listed(reasons)} (CAUTION in its trust card)." if reasons else ""
 
 
 def levels_us(published: Published, transport: str, placement: str) -> list[float]:
     """Return the median RTT of raw sockets in us on each machine that has it: the median over its occasions."""
-    found: dict[int, list[float]] = {}
-    for number, of in published.numbered:
-        level = replication.of_baseline(of).get((transport, placement))
+    levels: dict[int, list[float]] = {}
+    for number, occasion in published.numbered:
+        level = replication.of_baseline(occasion).get((transport, placement))
         if level is not None:
-            found.setdefault(number, []).append(level)
-    return [median(levels) for levels in found.values()]
+            levels.setdefault(number, []).append(level)
+    return list(map(median, levels.values()))
 
 
 def levels_text(published: Published) -> str:
     """Return the median RTT of raw sockets on each machine, over each transport, on two CPUs and on one."""
-    found = [
+    rows = [
         (transport, words, levels_us(published, transport, placement))
         for transport in published.orders
         for placement, words in PLACES.items()
     ]
-    return "; ".join(f"over {transport} {words} {listed(map(duration, us))}" for transport, words, us in found if us)
+    return "; ".join(f"over {transport} {words} {listed(map(duration, us))}" for transport, words, us in rows if us)
 
 
 def systems(published: Published) -> dict[str, int]:
     """Return the names of all systems, and on how many machines each was measured."""
-    pairs = {(row.case["system"], number) for number, of in published.numbered for row in of.rows}
+    pairs = {(row.case["system"], number) for number, occasion in published.numbered for row in occasion.rows}
     return dict(sorted(Counter(system for system, _ in pairs).items()))
 
 
@@ -160,11 +165,11 @@ def holds(published: Published) -> str:
 
 def predicted(published: Published) -> str:
     """Return in one sentence how far forecasts are off on another machine, if it measures two systems."""
-    found = probes.left_out(published.occasions)
-    if not found.count:
+    score = probes.left_out(published.occasions)
+    if not score.count:
         return ""
     return (
         "`.venv/bin/bench predict` measures two systems there and forecasts the times of all others: "
-        f"{found.coverage:.0%} of the times were inside its intervals, half of which reach a factor of "
-        f"{found.factor:.2f} or less."
+        f"{score.coverage:.0%} of the times were inside its intervals, half of which reach a factor of "
+        f"{score.factor:.2f} or less."
     )

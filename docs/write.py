@@ -97,12 +97,12 @@ def published() -> Published:
 AGAIN = "overview.published"  # the scenario that measures another occasion
 
 
-def heading(found: Published) -> str:
+def heading(publication: Published) -> str:
     """Return what the numbers of the tables are."""
-    count = len(found.machines)
+    count = len(publication.machines)
     return (
         "Each number is a system's value divided by that of raw sockets over the same transport and on the same CPUs, "
-        f"with one client and a payload of {_payload(found)}: the smallest and the largest of {count} machines."
+        f"with one client and a payload of {_payload(publication)}: the smallest and the largest of {count} machines."
     )
 
 
@@ -112,28 +112,30 @@ RANKS = (
 )
 
 
-def _payload(found: Published) -> str:
-    sizes = {row.case.get("payload_bytes", 1000) for occasion in found.occasions for row in occasion.rows}
+def _payload(publication: Published) -> str:
+    sizes = {row.case.get("payload_bytes", 1000) for occasion in publication.occasions for row in occasion.rows}
     return listed(f"{size:,} B" for size in sorted(sizes))
 
 
-def how_far(found: Published) -> str:
+def how_far(publication: Published) -> str:
     """Return how far the numbers hold: occasions, machines, other machines, and how forecasts did."""
-    levels = f"Median RTT of raw sockets on these machines: {published_tables.levels_text(found)}."
-    occasions = f"{of_occasions.described(found)} {published_tables.cautions(found)}"
-    parts = [occasions.strip(), of_occasions.reach_text(found), of_occasions.scores_text(found), levels]
-    return "\n".join(f"- {part}" for part in [*parts, _on_fewer(found)] if part)
+    levels = f"Median RTT of raw sockets on these machines: {published_tables.levels_text(publication)}."
+    occasions = f"{of_occasions.described(publication)} {published_tables.cautions(publication)}"
+    parts = [occasions.strip(), of_occasions.reach_text(publication), of_occasions.scores_text(publication), levels]
+    return "\n".join(f"- {part}" for part in [*parts, _on_fewer(publication)] if part)
 
 
-def _on_fewer(found: Published) -> str:
+def _on_fewer(publication: Published) -> str:
     """Return which systems were not measured on all machines."""
-    fewer = [f"{listed(f'`{name}`' for name in names)} on {count}" for count, names in published_tables.fewer(found)]
+    fewer = [
+        f"{listed(f'`{name}`' for name in names)} on {count}" for count, names in published_tables.fewer(publication)
+    ]
     return f"Not measured on all machines: {'; '.join(fewer)}." if fewer else ""
 
 
-def again(found: Published) -> str:
+def again(publication: Published) -> str:
     """Return the command that measures another occasion and compares it with these, and how long it takes."""
-    minutes = counted(published_tables.minutes(found), "minute")
+    minutes = counted(published_tables.minutes(publication), "minute")
     return (
         f"`.venv/bin/bench replicate {AGAIN} --against reference` measures another occasion on your machine, "
         f"in about {minutes}, and reports how many of these orders and ratios hold there."
@@ -147,19 +149,19 @@ def anatomy_table(name: str, scenario: str = ANATOMY) -> str:
     """Return a table of one of these runs, and of which run it is."""
     run = reference(scenario)
     machine, (placement,) = run.manifest["machine"], run.cases["placement"].unique()
-    where = f"{machine['cpu_model']}, {'virtual, ' if machine['virtual'] else ''}Linux {machine['kernel']}"
-    return _of_frame(of_run(run).table(run, name), f"Run {run.id}: {where}; placement `{placement}`.")
+    host = f"{machine['cpu_model']}, {'virtual, ' if machine['virtual'] else ''}Linux {machine['kernel']}"
+    return _of_frame(of_run(run).table(run, name), f"Run {run.id}: {host}; placement `{placement}`.")
 
 
 def summary() -> str:
     """Return a picture and a table of well-known systems, and how far they hold."""
-    found = published()
+    publication = published()
     shown = f"![{FRONT_ALT}]({FRONT_PICTURE})"
-    table = markdown(published_tables.well_known(found))
+    table = markdown(published_tables.well_known(publication))
     runs = "[All systems, the runs and their cautions](docs/results.md)."
-    parts = [published_tables.holds(found), published_tables.predicted(found), runs]
+    parts = [published_tables.holds(publication), published_tables.predicted(publication), runs]
     below = " ".join(part for part in parts if part)
-    return paragraphs(well_known_lead(found), shown, table, below)
+    return paragraphs(well_known_lead(publication), shown, table, below)
 
 
 FRONT_ALT = (
@@ -168,14 +170,14 @@ FRONT_ALT = (
 )
 
 
-def well_known_lead(found: Published) -> str:
+def well_known_lead(publication: Published) -> str:
     """Return what the numbers of well-known systems are."""
-    on = sorted({len(row.on) for row in published_tables.well_known_rows(found)})
+    on = sorted({len(row.on) for row in published_tables.well_known_rows(publication)})
     counts = " or ".join(map(str, on)) if len(on) < 3 else f"{on[0]} to {on[-1]}"
     over = published_tables.WELL_KNOWN_OVER
-    times = [duration(us) for us in sorted(published_tables.levels_us(found, over, APART))]
+    times = [duration(us) for us in sorted(published_tables.levels_us(publication, over, APART))]
     return (
-        f"One call of {_payload(found)} over a Unix domain socket (`{over}`), client and server on two CPUs. The "
+        f"One call of {_payload(publication)} over a Unix domain socket (`{over}`), client and server on two CPUs. The "
         f"numbers are its median round-trip time divided by that of a raw socket ({times[0]} to {times[-1]}): the "
         f"lowest and the highest of {counts} machines."
     )
@@ -210,11 +212,11 @@ def guarantees() -> str:
     for group in groups:
         rows = []
         for name in (name for name in _own_systems() if systems.group(name) == group):
-            given = systems.guarantees(name)
-            for options, said in given.items():
-                sources = " ".join(f"[{number}]({url})" for number, url in enumerate(said["source"].split(), 1))
-                same = [options and said[field] == given[""][field] for field in fields]
-                texts = [SAME if is_same else said[field] for field, is_same in zip(fields, same, strict=True)]
+            promises = systems.guarantees(name)
+            for options, promise in promises.items():
+                sources = " ".join(f"[{number}]({url})" for number, url in enumerate(promise["source"].split(), 1))
+                same = [options and promise[field] == promises[""][field] for field in fields]
+                texts = [SAME if is_same else promise[field] for field, is_same in zip(fields, same, strict=True)]
                 speed = "" if options else speeds.get(name, "")
                 rows.append([f"`{name}` {options}".strip(), speed, *texts, sources])
         heading = GROUP_NAMES[group][0].upper() + GROUP_NAMES[group][1:]
@@ -228,12 +230,12 @@ SAME = "as with the defaults"
 
 def _speeds() -> dict[str, str]:
     """Return each system's ratio to raw sockets, on two CPUs, by transport."""
-    found, said = published(), dict[str, list[str]]()
-    for transport in found.orders:
-        for shown, ratio in published_tables.by_system(found, transport)[published_tables.APART_RTT].items():
+    publication, speeds = published(), dict[str, list[str]]()
+    for transport in publication.orders:
+        for shown, ratio in published_tables.by_system(publication, transport)[published_tables.APART_RTT].items():
             name = BASELINE if shown == published_tables.BASE else str(shown).strip("`")
-            said.setdefault(name, []).append(f"{transport} {ratio}")
-    return {name: "; ".join(ratios) for name, ratios in said.items()}
+            speeds.setdefault(name, []).append(f"{transport} {ratio}")
+    return {name: "; ".join(ratios) for name, ratios in speeds.items()}
 
 
 def origins() -> str:
@@ -246,40 +248,41 @@ def origins() -> str:
 
 def results() -> str:
     """Return all systems with their ranks, the limit of each server, and the tables of one run."""
-    found = published()
+    publication = published()
     frames = {
-        f"All systems over {transport}": published_tables.by_system(found, transport) for transport in found.orders
+        f"All systems over {transport}": published_tables.by_system(publication, transport)
+        for transport in publication.orders
     }
-    frames["Two clients: calls/s over those of one, on two CPUs"] = published_tables.gains(found)
-    frames["The occasions"] = published_tables.occasions_table(found)
+    frames["Two clients: calls/s over those of one, on two CPUs"] = published_tables.gains(publication)
+    frames["The occasions"] = published_tables.occasions_table(publication)
     made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
     picture = f"![{overview.TITLE} Ratios to raw sockets on each machine.]({Path(PICTURE).name})"
-    intro = [f"{heading(found)} {RANKS}", how_far(found), again(found)]
+    intro = [f"{heading(publication)} {RANKS}", how_far(publication), again(publication)]
     return paragraphs(*intro, picture, *made, limits(), "## One run in detail", one_run())
 
 
 def decision() -> str:
     """Return six questions that lead to a system, each with a stored number."""
-    servers, one, found = reference(LANGUAGES), reference("overview"), published()
+    servers, run, publication = reference(LANGUAGES), reference("overview"), published()
     over = {"transport": published_tables.WELL_KNOWN_OVER, "placement": APART, "clients": 1}
-    firsts = (one.first(system=name, **over) for name in published_tables.WELL_KNOWN)
+    firsts = (run.first(system=name, **over) for name in published_tables.WELL_KNOWN)
     known = [case for case in firsts if case is not None]
-    longest = max(known, key=lambda case: one.cases.loc[case, "p50_rtt_us"])
+    longest = max(known, key=lambda case: run.cases.loc[case, "p50_rtt_us"])
 
     def rate(system: str) -> str:
         cases = servers.find(system=system, engine="wire")
         return quantity(max(servers.over_starts(case, "rate_per_s").middle for case in cases))
 
     def times(system: str, transport: str) -> str:
-        row = found.of(system, transport, APART, RTT_RATIO)
+        row = publication.of(system, transport, APART, RTT_RATIO)
         return f"{of_occasions.ratio_text(row)} times a raw {transport} socket" if row else "not measured"
 
-    slow = f"{published_tables.WELL_KNOWN[one.case(longest).system]}, the slowest of eight well-known systems"
+    slow = f"{published_tables.WELL_KNOWN[run.case(longest).system]}, the slowest of eight well-known systems"
     rows = [
         (
             "Does your server work on a request for more than 10 ms?",
             "Choose by features: any of these systems adds less.",
-            f"A whole call over {slow}: {duration(one.cases.loc[longest, 'p50_rtt_us'])}",
+            f"A whole call over {slow}: {duration(run.cases.loc[longest, 'p50_rtt_us'])}",
         ),
         (
             "Must browsers, proxies or `curl` reach it?",
@@ -309,7 +312,7 @@ def decision() -> str:
     ]
     frame = pd.DataFrame(rows, columns=["ask in this order", "if yes", "what the stored runs say"])
     questions_asked = markdown(frame.set_index("ask in this order"))
-    return paragraphs(questions_asked, "Six times no: HTTP, which every tool can speak.", with_work(one, known))
+    return paragraphs(questions_asked, "Six times no: HTTP, which every tool can speak.", with_work(run, known))
 
 
 WORK_MS = (0.0, 0.3, 3.0, 30.0)  # of a server on a request
@@ -322,11 +325,13 @@ def with_work(run: Run, cases: Iterable[int]) -> str:
         rtt_us = run.cases.loc[case, "p50_rtt_us"]
         rows[published_tables.WELL_KNOWN[run.case(case).system]] = [duration(rtt_us + 1e3 * work) for work in WORK_MS]
     names = ["the server only echoes", *(f"it works for {duration(1e3 * work)}" for work in WORK_MS[1:])]
-    said = (
+    introduction = (
         "How long is one call if the server works on it? Median RTT of the stored run, plus that work: "
         f"`{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on two CPUs of one machine."
     )
-    return paragraphs(said, markdown(pd.DataFrame.from_dict(rows, "index", columns=names).rename_axis("one call over")))
+    return paragraphs(
+        introduction, markdown(pd.DataFrame.from_dict(rows, "index", columns=names).rename_axis("one call over"))
+    )
 
 
 CERTIFICATES = "data/referees"
@@ -417,10 +422,10 @@ OF_RATES = ("rate", "pacing", "client")  # the checks of whether a rate may be q
 
 def caution(run: Run) -> str:
     """Return what a run's trust card says against its rates, or nothing where it lets them be quoted."""
-    found = [check for check in checks.check(run) if check.name in OF_RATES and check.verdict == trust_card.CAUTION]
-    if not found:
+    cautions = [check for check in checks.check(run) if check.name in OF_RATES and check.verdict == trust_card.CAUTION]
+    if not cautions:
         return ""
-    names = listed(f"`{check.name}`" for check in found)
+    names = listed(f"`{check.name}`" for check in cautions)
     return (
         f'The [trust card](trust.md#the-trust-card) of this run says CAUTION for {names}: read its rates as "at least".'
     )
@@ -469,10 +474,10 @@ def expected() -> str:
         low, high = wanted["low"], wanted["high"]
         inside = "inside" if low <= answer.middle <= high else "**outside**"
         span = f"{low:g} to {high:g} {question.unit}"
-        said, where = f"{question.said(answer)}: {inside}", questions.where(run, question)
+        answer_text, conditions = f"{question.said(answer)}: {inside}", questions.where(run, question)
         machine = run.manifest["machine"]
-        where += f"; {machine['cpu_model']}, {machine['cpus_allowed']} CPUs"
-        rows.append([question.notebook, question.text, span, wanted["why"], said, where])
+        conditions += f"; {machine['cpu_model']}, {machine['cpus_allowed']} CPUs"
+        rows.append([question.notebook, question.text, span, wanted["why"], answer_text, conditions])
     columns = [
         "notebook",
         "question",
@@ -486,8 +491,8 @@ def expected() -> str:
 
 def deviations() -> str:
     """Return what each deviation from a library's own defaults costs, or how to measure that."""
-    found = fairness.table()
-    return _of_frame(*found) if found else f"Nothing is stored yet in {fairness.FILE}."
+    table = fairness.table()
+    return _of_frame(*table) if table else f"Nothing is stored yet in {fairness.FILE}."
 
 
 def stored_tables() -> str:
@@ -568,18 +573,18 @@ def write(documents: Mapping[str, Makers]) -> None:
 
 def picture() -> None:
     """Draw the picture of docs/results.md: the systems on each machine."""
-    found = published()
+    publication = published()
     with style():
-        metadata = ratios_picture.provenance(found, overview.TITLE) | {"Software": None}
-        drawn = ratios_picture.draw(found, overview.TITLE, published_tables.holds(found))
+        metadata = ratios_picture.provenance(publication, overview.TITLE) | {"Software": None}
+        drawn = ratios_picture.draw(publication, overview.TITLE, published_tables.holds(publication))
         drawn.savefig(paths.home() / PICTURE, format="png", metadata=metadata)
 
 
 def front_picture() -> None:
     """Draw README.md's picture."""
-    found = published()
-    metadata = ratios_picture.provenance(found, overview.TITLE) | {"Software": None}
-    front.draw(found, reference(ANATOMY)).savefig(paths.home() / FRONT_PICTURE, format="png", metadata=metadata)
+    publication = published()
+    metadata = ratios_picture.provenance(publication, overview.TITLE) | {"Software": None}
+    front.draw(publication, reference(ANATOMY)).savefig(paths.home() / FRONT_PICTURE, format="png", metadata=metadata)
 
 
 def anatomy_picture() -> None:
@@ -590,9 +595,9 @@ def anatomy_picture() -> None:
 
 def picture_of_forecasts() -> None:
     """Draw the picture of docs/trust.md: how well each occasion was forecast."""
-    found = published()
-    metadata = ratios_picture.provenance(found, forecast_picture.TITLE) | {"Software": None}
-    drawn = forecast_picture.draw(found, of_occasions.described(found))
+    publication = published()
+    metadata = ratios_picture.provenance(publication, forecast_picture.TITLE) | {"Software": None}
+    drawn = forecast_picture.draw(publication, of_occasions.described(publication))
     drawn.savefig(paths.home() / FORECAST_PICTURE, format="png", metadata=metadata)
 
 

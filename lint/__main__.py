@@ -27,9 +27,9 @@ def findings(checkout: tree.Tree) -> Iterator[tree.Finding]:
 
 def main() -> int:
     """Print what is found in the checkout that holds this folder."""
-    found = sorted(findings(tree.read(Path(__file__).parent.parent)))
-    print(*found, sep="\n", end="\n" if found else "")
-    return 1 if found else 0
+    problems = sorted(findings(tree.read(Path(__file__).parent.parent)))
+    print(*problems, sep="\n", end="\n" if problems else "")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -48,9 +48,9 @@ def read(root: Path) -> Tree:
     return {name: "" if name.endswith(NOT_TEXT) else (root / name).read_text("utf-8") for name in files}
 
 
-def line_of(text: str, place: int) -> int:
-    """Return the line of a place in a text, counted from 0."""
-    return text.count("\n", 0, place)
+def line_of(text: str, position: int) -> int:
+    """Return the line of a position in a text, counted from 0."""
+    return text.count("\n", 0, position)
 
 
 def blank(pattern: re.Pattern[str], text: str) -> str:

@@ -206,10 +206,10 @@ def compare(as_json: bool, files: tuple[Path, ...], **asked: Any) -> int:
     from bench.apps import comparing, outcome
 
     outcome.refuse_unknown(files)
-    found = comparing.outcome(**asked, say=lambda line: click.echo(line, err=as_json))
-    echo(found.json if as_json else found.text)
-    outcome.write(found, files)
-    return (1 if asked["counts"] else 3) if found.failed else 0
+    comparison = comparing.outcome(**asked, say=lambda line: click.echo(line, err=as_json))
+    echo(comparison.json if as_json else comparison.text)
+    outcome.write(comparison, files)
+    return (1 if asked["counts"] else 3) if comparison.failed else 0
 
 
 @cli.command()
@@ -443,8 +443,8 @@ def export(run: str, kind: str, out: Path | None) -> None:
     from bench.run import stored
     from bench.run.frames import Run
 
-    found = Run(stored.find(run))
-    for file in exporting.export(found, kind, out or Path(found.id)):
+    stored_run = Run(stored.find(run))
+    for file in exporting.export(stored_run, kind, out or Path(stored_run.id)):
         echo(paths.shown(file))
 
 

@@ -161,7 +161,7 @@ def _piece(source: Any) -> Piece:
 def _native(file: Path, begin: str) -> Piece:
     """Return a function of a C++ file, from the line with its name to the brace that is indented alike."""
     lines = file.read_text("utf-8").splitlines()
-    first = next(place for place, line in enumerate(lines) if begin in line)
+    first = next(index for index, line in enumerate(lines) if begin in line)
     indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
-    last = next(place for place in range(first, len(lines)) if lines[place] == f"{indent}}}")
+    last = next(index for index in range(first, len(lines)) if lines[index] == f"{indent}}}")
     return Piece(file, first + 1, textwrap.dedent("\n".join(lines[first : last + 1])))

@@ -55,8 +55,8 @@ def outcome(
     of the plan, as ``-p`` has them. folders: from which the systems import, inside the states. counts: compare counts
     per call of two states instead of times; the limit is that none rises. ``say`` gets lines while it measures.
     """
-    given = dict(parameters)
-    if not revisions.are_meant(base, head, bool(names or transport or folders or given or counts)):
+    settings = dict(parameters)
+    if not revisions.are_meant(base, head, bool(names or transport or folders or settings or counts)):
         return listing.compared(base, head, margin or "5%", at_most, quantities, cases)
     if cases:
         raise UsageError("--case is for two stored runs: choose what is measured with --system")
@@ -67,14 +67,14 @@ def outcome(
     verdicts.of_quantities([], quantities)
     if counts and (reason := _why_no_counts(at_most, quantities)):
         raise UsageError(reason)
-    given = (OF_COUNTS if counts else {}) | given
+    settings = (OF_COUNTS if counts else {}) | settings
     for name in MADE_HERE:
-        if name in given:
+        if name in settings:
             raise UsageError(f"-p {name} is not for two revisions or folders: {BENCH} compare --help")
     with revisions.opened(base, head, folders, say) as (first, second), taking_part(second, first):
         systems = revisions.systems_of(first, second, names, say)
-        made = [_plan(name, transport, given, first, second) for name in systems]
-        runs = [_measured(_traced(plan) if counts else plan, given, say) for plan in made]
+        made = [_plan(name, transport, settings, first, second) for name in systems]
+        runs = [_measured(_traced(plan) if counts else plan, settings, say) for plan in made]
     return _count_changes(runs) if counts else _verdicts(runs, quantities, at_most)
 
 
@@ -97,10 +97,10 @@ def _traced(plan: Plan) -> Plan:
     return replace(plan, cases=tuple(replace(case, traced=True) for case in plan.cases))
 
 
-def _plan(system: str, transport: str | None, given: Mapping[str, str], base: Source, head: Source) -> Plan:
+def _plan(system: str, transport: str | None, parameters: Mapping[str, str], base: Source, head: Source) -> Plan:
     """Return the plan of compare.ipynb: the system from BASE, again, and from HEAD."""
-    own = {name: value for name, value in given.items() if name in COMPARED and name not in OF_THE_PLAN}
-    rest = {name: value for name, value in given.items() if name not in own}
+    own = {name: value for name, value in parameters.items() if name in COMPARED and name not in OF_THE_PLAN}
+    rest = {name: value for name, value in parameters.items() if name not in own}
     for name in ("budget_s", "resume"):
         rest.pop(name, None)
     case = {"system": system} | ({"transport": transport} if transport else {}) | own
@@ -108,12 +108,12 @@ def _plan(system: str, transport: str | None, given: Mapping[str, str], base: So
     return experiment("compare").plan(a=a, b=b, **rest)
 
 
-def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) -> Run:
+def _measured(plan: Plan, parameters: Mapping[str, str], say: Callable[[str], None]) -> Run:
     """Measure a plan; return its run, whose manifest holds the checks."""
     began, case = time.monotonic(), plan.cases[A]
-    is_resumed = params.flag(given.get("resume", False), "resume")
-    if "budget_s" in given:
-        plan = budget.spend(plan, given["budget_s"])
+    is_resumed = params.flag(parameters.get("resume", False), "resume")
+    if "budget_s" in parameters:
+        plan = budget.spend(plan, parameters["budget_s"])
     estimate.refuse_too_long(plan)
     say(f"{case.system} over {case.transport}: {estimate.described(plan)}")
     unfinished = stored.unfinished(plan) if is_resumed else None
@@ -131,80 +131,84 @@ def _measured(plan: Plan, given: Mapping[str, str], say: Callable[[str], None]) 
 
 def _verdicts(runs: Sequence[Run], quantities: str, at_most: str | None) -> Outcome:
     """Return what the runs show."""
-    found = _found(runs, quantities)
+    comparisons = _comparisons(runs, quantities)
     names = [run.plan.cases[A].system for run in runs]
     has_others = not set(names) <= set(verdicts.BASELINES)
     not_judged = [
         comparison.case
-        for name, of_run in zip(names, found, strict=True)
+        for name, of_run in zip(names, comparisons, strict=True)
         for comparison in of_run
         if has_others and name in verdicts.BASELINES
     ]
-    closing, failed = verdicts.verdict_text(list(chain(*found)), at_most, not_judged)
-    parts = [_record(run, of_run, at_most, not_judged) for run, of_run in zip(runs, found, strict=True)]
+    closing, failed = verdicts.verdict_text(list(chain(*comparisons)), at_most, not_judged)
+    parts = [_record(run, of_run, at_most, not_judged) for run, of_run in zip(runs, comparisons, strict=True)]
     document = {"runs": parts, "at_most": at_most, "closing": closing, "failed": failed}
-    blocks = ["\n".join(_lines(run, of_run, at_most)) for run, of_run in zip(runs, found, strict=True)]
+    blocks = ["\n".join(_lines(run, of_run, at_most)) for run, of_run in zip(runs, comparisons, strict=True)]
     return Outcome("\n\n".join([*blocks, closing]), document, failed)
 
 
 def _count_changes(runs: Sequence[Run]) -> Outcome:
     """Return what happens more and less often per call; failed is what happens more often."""
-    found = [
+    changes = [
         list(count_changes.changes(count_changes.counts(run, A, AGAIN), count_changes.counts(run, B))) for run in runs
     ]
     names = [f"{run.plan.cases[A].system} {run.plan.cases[A].transport}" for run in runs]
     parts = [
         _of_both(run, counts=[{"case": name} | count_changes.record(change) for change in of_run])
-        for run, name, of_run in zip(runs, names, found, strict=True)
+        for run, name, of_run in zip(runs, names, changes, strict=True)
     ]
-    rose = [f"{one['case']}, {one['text']}" for part in parts for one in part["counts"] if one["exceeds_limit"]]
+    rose = [f"{count['case']}, {count['text']}" for part in parts for count in part["counts"] if count["exceeds_limit"]]
     closing = f"more per call than before: {listed(rose)}" if rose else "nothing that is judged happens more per call"
-    blocks = ["\n".join(_count_lines(run, of_run)) for run, of_run in zip(runs, found, strict=True)]
+    blocks = ["\n".join(_count_lines(run, of_run)) for run, of_run in zip(runs, changes, strict=True)]
     document = {"runs": parts, "closing": closing, "failed": bool(rose)}
     return Outcome("\n\n".join([*blocks, closing]), document, bool(rose))
 
 
-def _count_lines(run: Run, found: Sequence[Change]) -> list[str]:
+def _count_lines(run: Run, changes: Sequence[Change]) -> list[str]:
     """Return the sources, then each count with its verdict: first what rose, last what is not judged."""
     order = (ROSE, FELL, UNCHANGED, UNJUDGED)
-    rows = sorted(found, key=lambda change: order.index(change.verdict))
+    rows = sorted(changes, key=lambda change: order.index(change.verdict))
     return [*_states(run), *(f"{change.verdict:<15}  {change}" for change in rows)]
 
 
-def _found(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]:
+def _comparisons(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]:
     """Return the comparisons of B with A of each run, looked at together; DataError without one."""
     of_each = [evidence(run, A, B) for run in runs]
     alone = compare_cases(runs[0], A, B) if len(runs) == 1 else []
     together = iter(alone or judged(list(chain(*of_each))))
-    found = []
+    comparisons = []
     for run, of_run in zip(runs, of_each, strict=True):
         case = run.plan.cases[A]
         named = [replace(next(together), case=f"{case.system} {case.transport}") for _ in of_run]
-        found.append(verdicts.asked_for(named, quantities, verdicts.left_out(run, COMPARED_CASES)))
-    return found
+        comparisons.append(verdicts.asked_for(named, quantities, verdicts.left_out(run, COMPARED_CASES)))
+    return comparisons
 
 
-def _record(run: Run, found: Sequence[Comparison], at_most: str | None, not_judged: Sequence[str]) -> dict[str, Any]:
-    compared = [verdicts.record(comparison, at_most, not_judged) for comparison in found]
+def _record(
+    run: Run, comparisons: Sequence[Comparison], at_most: str | None, not_judged: Sequence[str]
+) -> dict[str, Any]:
+    compared = [verdicts.record(comparison, at_most, not_judged) for comparison in comparisons]
     return _of_both(run, comparisons=compared, left_out=verdicts.left_out(run, COMPARED_CASES))
 
 
-def _of_both(run: Run, **found: list[Any]) -> dict[str, Any]:
+def _of_both(run: Run, **fields: list[Any]) -> dict[str, Any]:
     a, b = (run.plan.cases[case].source for case in (A, B))
-    return {"run": run.id, "a": a, "b": b, **found, "checks": [outcome.as_dict() for outcome in checks.check(run)]}
+    return {"run": run.id, "a": a, "b": b, **fields, "checks": [outcome.as_dict() for outcome in checks.check(run)]}
 
 
 def _states(run: Run) -> list[str]:
     return [f"{name}  {run.labels[case]}" for name, case in (("A", A), ("B", B))]
 
 
-def _lines(run: Run, found: Sequence[Comparison], at_most: str | None) -> list[str]:
+def _lines(run: Run, comparisons: Sequence[Comparison], at_most: str | None) -> list[str]:
     """Return the sources, the verdicts with the A/A ratio, how much they rest on, and what can be found."""
     tally = trust_card.tally(checks.check(run))
-    lines = [*_states(run), *map(str, found)]
+    lines = [*_states(run), *map(str, comparisons)]
     lines += verdicts.left_out(run, COMPARED_CASES)
     lines += [f"{turns(run)} {tally.line}.", *filter(None, [outlasted(run)])]
     if at_most is not None:
-        able = ", ".join(f"{verdicts.findable(one, at_most):.1%} in {one.quantity}" for one in found)
+        able = ", ".join(
+            f"{verdicts.findable(comparison, at_most):.1%} in {comparison.quantity}" for comparison in comparisons
+        )
         lines += [f"Smallest slow-down that such a run shows to exceed {at_most} in four of five tries: {able}"]
-    return [*lines, budget.resolution(run, list(found))]
+    return [*lines, budget.resolution(run, list(comparisons))]

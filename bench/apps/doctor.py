@@ -89,9 +89,9 @@ def _placements() -> Finding:
     if reason := placement.why_not():
         return Finding("placement", reason, "only placement free is possible: expect medians that vary between starts")
     parts = []
-    for where in placement.PLACEMENTS:
-        calls = measure(Case("sockets", "tcp", placement=where), 0.2, seed=1).calls[0]
-        parts.append(f"{where} {stats.quantile((calls[1] - calls[0]) / 1e3, 0.5):.0f} us")
+    for name in placement.PLACEMENTS:
+        calls = measure(Case("sockets", "tcp", placement=name), 0.2, seed=1).calls[0]
+        parts.append(f"{name} {stats.quantile((calls[1] - calls[0]) / 1e3, 0.5):.0f} us")
     return Finding("placement", f"raw sockets over tcp, median RTT: {', '.join(parts)}")
 
 

@@ -38,27 +38,30 @@ def text(url: str) -> str:
 
     A service over gRPC is asked for its interface, also where its address begins with http.
     """
-    where = urlsplit(url)
-    if where.scheme not in ("http", "https", "grpc") or not where.hostname:
+    address = urlsplit(url)
+    if address.scheme not in ("http", "https", "grpc") or not address.hostname:
         raise UsageError(
             f"{quoted(url)} is no address of a service: write http://127.0.0.1:8000 or grpc://127.0.0.1:50051"
         )
-    base, said = f"{where.scheme}://{where.netloc}", list[str]()
+    base, notes = f"{address.scheme}://{address.netloc}", list[str]()
     try:
-        requests = None if where.scheme == "grpc" else _of_http(base, where.path, said)
+        requests = None if address.scheme == "grpc" else _of_http(base, address.path, notes)
     except http.client.HTTPException as reason:  # what answers does not speak HTTP/1.1
-        if where.scheme == "https":
+        if address.scheme == "https":
             raise DataError(f"{base} does not answer over HTTP/1.1 ({reason!r}): write the file by hand") from reason
         requests = None
     if requests is None:
-        base, requests = f"http://{where.netloc}", _of_grpc(where.netloc)
-    if not (written := "".join(_written(requests, said))):
-        raise DataError(f"{base} describes no request that can be written: {(said or ['it has no paths'])[0]}")
-    said = ["Check paths, values and weights, and say under expect what a right reply holds (docs/services.md).", *said]
-    return "".join(f"# {one_line(line)}\n" for line in said) + f"address: {base}\nrequests:\n{written}".rstrip()
+        base, requests = f"http://{address.netloc}", _of_grpc(address.netloc)
+    if not (written := "".join(_written(requests, notes))):
+        raise DataError(f"{base} describes no request that can be written: {(notes or ['it has no paths'])[0]}")
+    notes = [
+        "Check paths, values and weights, and say under expect what a right reply holds (docs/services.md).",
+        *notes,
+    ]
+    return "".join(f"# {one_line(line)}\n" for line in notes) + f"address: {base}\nrequests:\n{written}".rstrip()
 
 
-def _written(requests: list[dict[str, Any]], said: list[str]) -> Iterator[str]:
+def _written(requests: list[dict[str, Any]], notes: list[str]) -> Iterator[str]:
     """Yield requests as YAML, each with a name of its own; say which cannot be written."""
     names, left = set[str](), MOST_WRITTEN
     for request in requests:
@@ -73,45 +76,45 @@ def _written(requests: list[dict[str, Any]], said: list[str]) -> Iterator[str]:
         try:
             yaml_text.value_of(part)
         except ValueError as reason:
-            said.append(f"Not written: {name}: {reason}")
+            notes.append(f"Not written: {name}: {reason}")
             continue
         if len(part) > left:
-            said.append(f"Not written: {name} and all behind it: the file would be too long")
+            notes.append(f"Not written: {name} and all behind it: the file would be too long")
             return
         yield part
         names, left = names | {name}, left - len(part)
 
 
-def _of_http(base: str, path: str, said: list[str]) -> list[dict[str, Any]]:
+def _of_http(base: str, path: str, notes: list[str]) -> list[dict[str, Any]]:
     """Return a request for each operation of a service's OpenAPI description, or one for the path.
 
     A file has no streams beside calls: operations that answer with streams of events are taken if all do.
     """
     urls = (base + path.rstrip("/") + each for each in DESCRIPTIONS)
-    found = ((url, value) for url in urls if isinstance((value := _read(url) or {}).get("paths"), dict))
-    if not (described := next(found, None)):
-        said.append("No OpenAPI description was found: give its URL, or write the requests.")
+    descriptions = ((url, value) for url in urls if isinstance((value := _read(url) or {}).get("paths"), dict))
+    if not (described := next(descriptions, None)):
+        notes.append("No OpenAPI description was found: give its URL, or write the requests.")
         return [{"name": "root", "http": {"path": path or "/"}, "expect": {"status": 200}}]
-    requests = list(_requests(*described, said))
+    requests = list(_requests(*described, notes))
     calls = [request for request in requests if "stream" not in request["http"]]
     if 0 < len(calls) < len(requests):
-        said.append(
+        notes.append(
             f"Not written: {counted(len(requests) - len(calls), 'stream')}: describe streams in a file of their own"
         )
     return calls or requests
 
 
-def _of_grpc(place: str) -> list[dict[str, Any]]:
+def _of_grpc(address: str) -> list[dict[str, Any]]:
     """Return a request for each method with one reply, or else with a stream of them.
 
     DataError for a service that does not describe itself, or has no such methods.
     """
     try:
-        requests = systems.grpc_requests(place)
+        requests = systems.grpc_requests(address)
     except TransportError as reason:
         raise DataError(str(reason)) from reason
     if not requests:
-        raise DataError(f"{place} has only methods that take streams, which are not called")
+        raise DataError(f"{address} has only methods that take streams, which are not called")
     return requests
 
 
@@ -131,18 +134,20 @@ def _read(url: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _requests(url: str, described: dict[str, Any], said: list[str]) -> Iterator[dict[str, Any]]:
+def _requests(url: str, described: dict[str, Any], notes: list[str]) -> Iterator[dict[str, Any]]:
     """Yield a request for each operation of the OpenAPI description at a URL; say which cannot be written."""
     for (path, item), method in itertools.product(described["paths"].items(), METHODS):
         try:
             shared = _at(described, item)
             if (operation := shared.get(method)) is not None:
-                given = [_at(described, each) for part in (shared, operation) for each in part.get("parameters", [])]
-                yield _request(url, described, path, method, shared | operation | {"parameters": given})
+                parameters = [
+                    _at(described, each) for part in (shared, operation) for each in part.get("parameters", [])
+                ]
+                yield _request(url, described, path, method, shared | operation | {"parameters": parameters})
         except ValueError as reason:
-            said.append(f"Not written: {method.upper()} {path}: {reason}")
+            notes.append(f"Not written: {method.upper()} {path}: {reason}")
         except (AttributeError, IndexError, KeyError, TypeError):
-            said.append(f"Not written: {method.upper()} {path}: it is not described as OpenAPI has it")
+            notes.append(f"Not written: {method.upper()} {path}: it is not described as OpenAPI has it")
 
 
 def _request(url: str, described: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
@@ -159,8 +164,8 @@ def _request(url: str, described: dict[str, Any], path: str, method: str, operat
         if each.get("required") or each["in"] in ("path", "formData"):
             places[each["in"]][each["name"]] = each
     values, query, headers, cookies = (
-        {name: _example(described, each) for name, each in places[place].items()}
-        for place in ("path", "query", "header", "cookie")
+        {name: _example(described, each) for name, each in places[location].items()}
+        for location in ("path", "query", "header", "cookie")
     )
     target = re.sub(r"\{(.+?)\}", lambda name: quote(_text(values.get(name[1], 1)), safe=""), path.partition("#")[0])
     if pairs := [pair for name, value in query.items() for pair in _pairs(name, value, places["query"][name])]:
@@ -184,9 +189,9 @@ def _at(described: dict[str, Any], part: Any) -> Any:
     for _ in range(DEEPEST):
         if "$ref" not in part:
             return part
-        where, _, names = part["$ref"].partition("#/")
-        if where:
-            raise ValueError(f"it refers to another document, {where}")
+        document, _, names = part["$ref"].partition("#/")
+        if document:
+            raise ValueError(f"it refers to another document, {document}")
         part = described
         for name in names.split("/"):
             part = part[unquote(name).replace("~1", "/").replace("~0", "~")]
@@ -197,16 +202,16 @@ def _prefix(url: str, described: dict[str, Any], operation: dict[str, Any]) -> s
     """Return the path of the server that is at the URL, or of the first one."""
     servers = operation.get("servers") or described.get("servers") or [{"url": described.get("basePath", "/")}]
     server = min(servers, key=lambda each: urlsplit(url).netloc not in each["url"])
-    place = re.sub(r"\{(.+?)\}", lambda name: server["variables"][name[1]]["default"], server["url"])
-    return urlsplit(urljoin(url, place or "/")).path.rstrip("/")
+    address = re.sub(r"\{(.+?)\}", lambda name: server["variables"][name[1]]["default"], server["url"])
+    return urlsplit(urljoin(url, address or "/")).path.rstrip("/")
 
 
-def _pairs(name: str, value: Any, given: dict[str, Any]) -> list[tuple[str, str]]:
+def _pairs(name: str, value: Any, parameter: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the names and values of a parameter in a query or a form."""
     if isinstance(value, dict):
-        named = f"{name}[{{}}]" if given.get("style") == "deepObject" else "{}"
+        named = f"{name}[{{}}]" if parameter.get("style") == "deepObject" else "{}"
         return [(named.format(key), _text(each)) for key, each in value.items()]
-    are_apart = given.get("explode", "schema" in given or given.get("collectionFormat") == "multi")
+    are_apart = parameter.get("explode", "schema" in parameter or parameter.get("collectionFormat") == "multi")
     return [(name, _text(each)) for each in (value if isinstance(value, list) and are_apart else [value])]
 
 

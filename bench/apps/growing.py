@@ -42,8 +42,8 @@ def _least_exact(converging: Converging) -> str:
         return ""
     pair = max(others, key=lambda pair: math.log(others[pair].high / others[pair].low) if others[pair].has_ends else 0)
     known = NAMES.get(plan.notebook, labels(plan.cases))
-    said = f"{known[pair[1]]}/{known[pair[0]]} {in_words(others[pair])}"
-    return said if len(others) == 1 else f"{len(others)} ratios, the least exact {said}"
+    description = f"{known[pair[1]]}/{known[pair[0]]} {in_words(others[pair])}"
+    return description if len(others) == 1 else f"{len(others)} ratios, the least exact {description}"
 
 
 def in_words(ratio: Interval) -> str:

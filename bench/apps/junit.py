@@ -28,20 +28,20 @@ def of_checks(group: str, checks: Iterable[Check]) -> Iterable[Result]:
 
 def comparisons(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the comparisons of all runs in the document of ``bench compare --json``."""
-    return [one for part in document.get("runs", [document]) for one in part.get("comparisons", ())]
+    return [comparison for part in document.get("runs", [document]) for comparison in part.get("comparisons", ())]
 
 
 def counts(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the counts of all runs in the document of ``bench compare --counts --json``."""
-    return [one for part in document.get("runs", ()) for one in part.get("counts", ())]
+    return [count for part in document.get("runs", ()) for count in part.get("counts", ())]
 
 
 def of_counts(document: Mapping[str, Any]) -> Iterable[Result]:
     """Yield each count in that document: a failure where it rose; those that are not judged are skipped."""
-    for one in counts(document):
-        failure = "more per call than before" if one["exceeds_limit"] else ""
-        skipped = one["verdict"] if one["verdict"] == UNJUDGED else ""
-        yield Result(one["case"], f"{one['role']}: {one['what']}", one["text"], failure, skipped)
+    for count in counts(document):
+        failure = "more per call than before" if count["exceeds_limit"] else ""
+        skipped = count["verdict"] if count["verdict"] == UNJUDGED else ""
+        yield Result(count["case"], f"{count['role']}: {count['what']}", count["text"], failure, skipped)
 
 
 def of_comparisons(document: Mapping[str, Any]) -> Iterable[Result]:
@@ -49,16 +49,16 @@ def of_comparisons(document: Mapping[str, Any]) -> Iterable[Result]:
 
     Baselines, and ratios without an interval, are skipped.
     """
-    for one in comparisons(document):
-        failure = f"slower than allowed ({document['at_most']})" if one["exceeds_limit"] else ""
-        why = "it shows the machine" if one["is_baseline"] else "no interval: too few starts"
-        skipped = why if one["is_baseline"] or one["low"] is None else ""
-        yield Result(one["case"], one["quantity"], one["text"], failure, skipped)
+    for comparison in comparisons(document):
+        failure = f"slower than allowed ({document['at_most']})" if comparison["exceeds_limit"] else ""
+        why = "it shows the machine" if comparison["is_baseline"] else "no interval: too few starts"
+        skipped = why if comparison["is_baseline"] or comparison["low"] is None else ""
+        yield Result(comparison["case"], comparison["quantity"], comparison["text"], failure, skipped)
 
 
 def xml(suite: str, tests: Iterable[Result]) -> str:
     """Return test cases as one suite of this name."""
-    cases = [_element(of) for of in tests]
+    cases = [_element(test) for test in tests]
     failures, skipped = (str(sum(case.find(kind) is not None for case in cases)) for kind in ("failure", "skipped"))
     counts = {"tests": str(len(cases)), "failures": failures, "errors": "0", "skipped": skipped}
     made = ElementTree.Element("testsuites")
@@ -67,9 +67,9 @@ def xml(suite: str, tests: Iterable[Result]) -> str:
     return ElementTree.tostring(made, "unicode")
 
 
-def _element(of: Result) -> ElementTree.Element:
-    case = ElementTree.Element("testcase", classname=harmless(of.group), name=harmless(of.name))
-    kind = "failure" if of.failure else "skipped" if of.skipped else "system-out"
-    about = {"message": harmless(of.failure or of.skipped)} if kind != "system-out" else {}
-    ElementTree.SubElement(case, kind, about).text = harmless(of.found)
+def _element(result: Result) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname=harmless(result.group), name=harmless(result.name))
+    kind = "failure" if result.failure else "skipped" if result.skipped else "system-out"
+    about = {"message": harmless(result.failure or result.skipped)} if kind != "system-out" else {}
+    ElementTree.SubElement(case, kind, about).text = harmless(result.found)
     return case

@@ -210,15 +210,15 @@ def figure_text(name: str) -> str:
     folder, stem = _data_of(facts), Path(name).stem
     named = stem if stem in scenarios.files() and stem.startswith(f"{facts['notebook']}.") else facts["notebook"]
     if folder is None:
-        where = "its data is not stored here: only a new measurement can repeat it"
+        location = "its data is not stored here: only a new measurement can repeat it"
         source = f"{BENCH} run {named}"
     else:
         same = "the same data" if folder.data_hash() == facts["data"] else "CHANGED data: the figure is older than it"
-        where = f"{paths.shown(folder.path)} contains {same}"
+        location = f"{paths.shown(folder.path)} contains {same}"
         source = f"{BENCH} run {named} -p source {_source(folder)}"
-    lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items()), f"found     {where}"]
+    lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items()), f"found     {location}"]
     measure = repeat.command(folder) if folder else f"{BENCH} run {named}"
-    lines += [f"hosts     {where}" for where in hosts.each(folder.plan())] if folder else []
+    lines += [f"hosts     {description}" for description in hosts.each(folder.plan())] if folder else []
     return "\n".join([*lines, f"redraw    {source}", f"measure   {measure}"])
 
 

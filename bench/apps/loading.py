@@ -92,11 +92,11 @@ def report(record: StartRecord, connections: int) -> dict[str, Any]:
     begun = np.concatenate([times[-1] if len(times) == 3 else times[0] for times in record.calls])
     ended = np.concatenate([times[1] for times in record.calls])
     times_us = (ended - begun) / 1e3
-    duration_s, of = float(record.ledger["window_s"]), requests.of_record(record)
+    duration_s, counts = float(record.ledger["window_s"]), requests.of_record(record)
     return {
-        "requests": of.answered,
-        "errors": of.errors,
-        "not_sent": of.not_sent,
+        "requests": counts.answered,
+        "errors": counts.errors,
+        "not_sent": counts.not_sent,
         "rate_per_s": len(times_us) / duration_s,
         "duration_s": duration_s,
         "connections": connections,
@@ -132,5 +132,5 @@ def _summary(times_us: Array) -> dict[str, float | None]:
     """Return the quantiles, the mean and the maximum of times, in us; None without any."""
     if not len(times_us):
         return dict.fromkeys((*QUANTILES, "mean", "max"))
-    found: dict[str, float | None] = {name: stats.quantile(times_us, p) for name, p in QUANTILES.items()}
-    return found | {"mean": float(times_us.mean()), "max": float(times_us.max())}
+    quantiles: dict[str, float | None] = {name: stats.quantile(times_us, p) for name, p in QUANTILES.items()}
+    return quantiles | {"mean": float(times_us.mean()), "max": float(times_us.max())}

@@ -69,11 +69,11 @@ def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **para
     return _judged(_run(plan, _to_resume(plan) if is_resumed else None, parameters | {"budget_s": budget_s}))
 
 
-def _asked(notebook: str, namespace: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _asked(notebook: str, namespace: Mapping[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
     """Return a notebook's parameters in a namespace, and those given; UsageError for one that it does not have."""
     parameters = experiment(notebook).parameters
-    refuse_unknown(notebook, [*_injected(namespace), *given], parameters)
-    return {name: namespace[name] for name in parameters if name in namespace} | given
+    refuse_unknown(notebook, [*_injected(namespace), *arguments], parameters)
+    return {name: namespace[name] for name in parameters if name in namespace} | arguments
 
 
 def _injected(namespace: Mapping[str, Any]) -> list[str]:
@@ -193,8 +193,8 @@ class Folded(HTML):
 
 def answer(run: Run, *panels: str) -> None:
     """Show the claims that the run contradicts, the answer, what was not measured, and panels."""
-    of = of_run(run)
-    display(Markdown(paragraphs(of.contradictions(run), of.answer(run), absent(run))))
+    shown = of_run(run)
+    display(Markdown(paragraphs(shown.contradictions(run), shown.answer(run), absent(run))))
     show(run, *panels)
 
 
@@ -204,7 +204,7 @@ def trust(run: Run) -> None:
     Below the checks: whether the last comparable run said the same, if there is one; it does not count among them.
     """
     outcomes = checks.check(run)
-    again = [found for found in [earlier.replication(run)] if found and found.verdict != trust_card.NOTHING]
+    again = [check for check in [earlier.replication(run)] if check and check.verdict != trust_card.NOTHING]
     display(Folded(trust_card.tally(outcomes).line, _html(tables.card([*outcomes, *again]), wrap=True)))
 
 

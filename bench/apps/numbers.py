@@ -46,8 +46,8 @@ def case(run: Run, number: int) -> Record:
 
     calls: those that quantiles describe. requests: what became of all of them.
     """
-    of = requests.of_starts(run, run.ledger_of(number))
-    became = known(of._asdict() | {"not_sent": of.not_sent})
+    counts = requests.of_starts(run, run.ledger_of(number))
+    became = known(counts._asdict() | {"not_sent": counts.not_sent})
     amount = {"starts": len(run.starts_of(number)), "calls": run.count(number), "requests": became}
     return {
         "case": number,

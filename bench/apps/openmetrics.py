@@ -13,7 +13,7 @@ USUAL = {field.name: field.default for field in fields(Case)}
 
 
 def _quantiles(time: str) -> dict[str, dict[str, str]]:
-    return {f"{p}_{time}_us": {"quantile": of} for p, of in QUANTILES.items()}
+    return {f"{p}_{time}_us": {"quantile": quantile} for p, quantile in QUANTILES.items()}
 
 
 QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99_9": "0.999"}

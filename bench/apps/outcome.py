@@ -29,14 +29,16 @@ class Outcome(NamedTuple):
         counts = junit.counts(self.document)
         verdict = "failed" if self.failed else "passed" if counts or self.document["at_most"] else "compared"
         rows = ["| case | per call, BASE -> HEAD | verdict |", "|---|---|---|"] if counts else []
-        for one in counts:
-            found = "**rose**" if one["exceeds_limit"] else one["verdict"]
-            rows.append(f"| {harmless(one['case'])} | {harmless(one['text'])} | {found} |")
+        for count in counts:
+            cell = "**rose**" if count["exceeds_limit"] else count["verdict"]
+            rows.append(f"| {harmless(count['case'])} | {harmless(count['text'])} | {cell} |")
         rows += [] if counts else ["| case | quantity | HEAD / BASE | interval | verdict |", "|---|---|---|---|---|"]
-        for one in junit.comparisons(self.document):
-            ratio, low, high = ratio_ends(*(one[end] or math.nan for end in ("ratio", "low", "high")))
-            found = "**slower than allowed**" if one["exceeds_limit"] else one["verdict"]
-            rows.append(f"| {harmless(one['case'])} | {one['quantity']} | {ratio} | {low} to {high} | {found} |")
+        for comparison in junit.comparisons(self.document):
+            ratio, low, high = ratio_ends(*(comparison[end] or math.nan for end in ("ratio", "low", "high")))
+            cell = "**slower than allowed**" if comparison["exceeds_limit"] else comparison["verdict"]
+            rows.append(
+                f"| {harmless(comparison['case'])} | {comparison['quantity']} | {ratio} | {low} to {high} | {cell} |"
+            )
         lines = ["```", *map(harmless, self.text.splitlines()), "```"]
         parts = [f"### Roundtrip: {verdict}", harmless(self.document["closing"]), "\n".join(rows)]
         folded = ["<details><summary>All lines</summary>", "\n".join(lines), "</details>"]

@@ -47,15 +47,15 @@ def _events(run: Run, case: int) -> Iterator[dict[str, Any]]:
             for t_ns, waker, woken in trace.wakes:
                 if waker[1] >= 0:
                     number += 1
-                    yield {"ph": "s", "name": "wakes", "cat": "wake", "id": number, "ts": t_ns / 1e3, **_where(waker)}
+                    yield {"ph": "s", "name": "wakes", "cat": "wake", "id": number, "ts": t_ns / 1e3, **_ids(waker)}
                     yield {"ph": "f", "bp": "e", "name": "wakes", "cat": "wake", "id": number, "ts": t_ns / 1e3 + 1e-3,
-                           **_where(woken)}  # fmt: skip
+                           **_ids(woken)}  # fmt: skip
 
 
 def _span(name: str, thread: Thread, begin_ns: int, end_ns: int) -> dict[str, Any]:
-    return {"ph": "X", "name": name, "ts": begin_ns / 1e3, "dur": (end_ns - begin_ns) / 1e3, **_where(thread)}
+    return {"ph": "X", "name": name, "ts": begin_ns / 1e3, "dur": (end_ns - begin_ns) / 1e3, **_ids(thread)}
 
 
-def _where(thread: Thread) -> dict[str, int]:
+def _ids(thread: Thread) -> dict[str, int]:
     role, number = thread
     return {"pid": ROLES.index(role) + 1 if role else 0, "tid": number}

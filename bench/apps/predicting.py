@@ -28,8 +28,8 @@ def predict(run: str | None, as_json: bool, say: Callable[[str], None]) -> str:
     """Return what the probes of a run, measured now if none is named, say of all other systems."""
     known = load(file_of(REFERENCE, NOTEBOOK)).occasions
     probed = kept.of_run(Run(stored.find(run)) if run else _measured(say))
-    said = probes.forecasts(known, probed)
-    return _as_json(known, said) if as_json else text(known, said)
+    forecasts = probes.forecasts(known, probed)
+    return _as_json(known, forecasts) if as_json else text(known, forecasts)
 
 
 def _measured(say: Callable[[str], None]) -> Run:
@@ -40,41 +40,46 @@ def _measured(say: Callable[[str], None]) -> Run:
     return run
 
 
-def text(known: Sequence[Occasion], said: Sequence[Forecast]) -> str:
+def text(known: Sequence[Occasion], forecasts: Sequence[Forecast]) -> str:
     """Return the forecasts as a table, the fastest system first, how far they may be off, and what would test them."""
-    frame = table(said).to_string()
+    frame = table(forecasts).to_string()
     machines = len(set(machine_numbers(known)))
     lines = [
         f"Forecast from {FLOOR} and {LIBRARY} over ipc here, and from {counted(len(known), 'occasion')} on "
         f"{counted(machines, 'machine')}; one client, 1,000 B. In brackets: the range that held "
         f"{SHARE:.0%} of the times when each known machine was forecast from the others.",
     ]
-    if (found := probes.left_out(known)).count:
-        tested = inside_text(found, "times")
+    if (score := probes.left_out(known)).count:
+        tested = inside_text(score, "times")
         lines.append(f"Tested on each of these machines, forecast from the others and its own two probes: {tested}.")
     lines.append(f"To test it here: {BENCH} replicate {AGAIN} --against {REFERENCE}")
     return "\n".join([frame, "", *lines])
 
 
-def table(said: Sequence[Forecast]) -> pd.DataFrame:
+def table(forecasts: Sequence[Forecast]) -> pd.DataFrame:
     """Return a row for each system over its transport, a column for each quantity and placement."""
     rows: dict[tuple[str, str], dict[str, str]] = {}
-    for one in sorted(said, key=lambda one: (one.quantity != "p50_us", one.placement != "split", one.middle)):
-        heading = f"{QUANTITIES[one.quantity]}, {PLACES[one.placement].removeprefix('with ')}"
-        rows.setdefault((one.system, one.transport), {})[heading] = _text(one)
+    for forecast in sorted(
+        forecasts, key=lambda forecast: (forecast.quantity != "p50_us", forecast.placement != "split", forecast.middle)
+    ):
+        heading = f"{QUANTITIES[forecast.quantity]}, {PLACES[forecast.placement].removeprefix('with ')}"
+        rows.setdefault((forecast.system, forecast.transport), {})[heading] = _text(forecast)
     frame = pd.DataFrame.from_dict({" ".join(system): row for system, row in rows.items()}, orient="index")
     return frame.fillna("").rename_axis("system")
 
 
-def _text(one: Forecast) -> str:
-    if math.isinf(one.reach):
-        return duration(one.middle)
-    return f"{duration(one.middle)} [{', '.join(map(duration, one.ends))}]"
+def _text(forecast: Forecast) -> str:
+    if math.isinf(forecast.reach):
+        return duration(forecast.middle)
+    return f"{duration(forecast.middle)} [{', '.join(map(duration, forecast.ends))}]"
 
 
-def _as_json(known: Sequence[Occasion], said: Sequence[Forecast]) -> str:
+def _as_json(known: Sequence[Occasion], forecasts: Sequence[Forecast]) -> str:
     """Return the same as JSON; times in us, an end that is not known is null."""
-    found = probes.left_out(known)
-    rows = [asdict(one) | {"reach": None if math.isinf(one.reach) else one.reach, "unit": "us"} for one in said]
-    tested = {"inside": found.inside, "count": found.count, "factor": found.factor} if found.count else None
+    score = probes.left_out(known)
+    rows = [
+        asdict(forecast) | {"reach": None if math.isinf(forecast.reach) else forecast.reach, "unit": "us"}
+        for forecast in forecasts
+    ]
+    tested = {"inside": score.inside, "count": score.count, "factor": score.factor} if score.count else None
     return json.dumps({"probes": [FLOOR, LIBRARY], "forecasts": rows, "left_out": tested}, indent=1)

@@ -62,7 +62,7 @@ def best_of(measure: Callable[[], Run], say: Say) -> Try:
         if not tries[-1].misses or set(tries[-1].misses) == {acceptance.DIRTY}:  # that no repetition mends
             return tries[-1]
         say(f"{run.id}, try {number} of {TRIES}: {'; '.join(tries[-1].misses)}")
-    return min(tries, key=lambda one: one.rank)
+    return min(tries, key=lambda attempt: attempt.rank)
 
 
 def measured(name: str, say: Say) -> Run:

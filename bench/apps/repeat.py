@@ -66,9 +66,9 @@ def _of_plan(plan: Plan) -> dict[str, Any]:
     """Return the parameters that say how much a plan measures."""
     if budget := re.fullmatch(r"budget ([\d.]+) s", plan.profile):
         return {"budget_s": float(budget[1]), "seed": plan.seed}
-    profile, given = PROFILES.get(plan.profile), {"profile": plan.profile, "seed": plan.seed}
+    profile, parameters = PROFILES.get(plan.profile), {"profile": plan.profile, "seed": plan.seed}
     if profile is None or plan.starts != profile.starts:
-        given["starts"] = plan.starts
+        parameters["starts"] = plan.starts
     if profile is None or plan.window_s != usual_window_s(profile, plan.starts, plan.cases):
-        given["window_s"] = plan.window_s
-    return given
+        parameters["window_s"] = plan.window_s
+    return parameters

@@ -63,8 +63,8 @@ def replicate(
     say(text(occasions))
     for occasion in occasions if earlier else ():
         say(f"\n{published.score_text(replication.score(earlier, occasion), occasion)}")
-        if (found := probes.score(probes.forecasts(earlier, occasion), occasion)).count:
-            say(f"Forecast from its own two probes (bench predict): {published.inside_text(found, 'times')}")
+        if (score := probes.score(probes.forecasts(earlier, occasion), occasion)).count:
+            say(f"Forecast from its own two probes (bench predict): {published.inside_text(score, 'times')}")
     if file:
         target = file_of(file, stem)
         say(f"\n{target} holds {len(keep(occasions, target, stem, although).occasions)} occasions")
@@ -72,10 +72,10 @@ def replicate(
 
 def seconds(text: str) -> float:
     """Return a length of time like 90s, 30m, 1.5h or 2d in seconds; a number alone is seconds."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?", text.strip())
+    if match is None:
         raise UsageError(f"{quoted(text)} is no length of time: write 30m, 1h or 2d")
-    return float(found[1]) * UNITS_S[found[2] or "s"]
+    return float(match[1]) * UNITS_S[match[2] or "s"]
 
 
 def planned(name: str, parameters: Mapping[str, str]) -> tuple[Plan, dict[str, Any]]:
@@ -133,7 +133,7 @@ def measure(plan: Plan, parameters: dict[str, Any], wanted: int, apart_s: float,
         if done:
             _wait(done[-1], apart_s, say)
         say(f"Occasion {len(done) + 1} of {wanted}")
-        new = next((one for one in plans if not occasions_here([one])), plan)
+        new = next((candidate for candidate in plans if not occasions_here([candidate])), plan)
         asked = {**parameters, "seed": new.seed, "resume": stored.unfinished(new) is not None}
         run = notebook.measure(plan.notebook, **asked)
         if run.plan != new:  # a program that was there is not any more
@@ -159,25 +159,25 @@ def file_of(name: str, notebook: str) -> Path:
 def load(file: Path) -> Replicated:
     """Return stored occasions; DataError if the file cannot be used."""
     try:
-        found = msgspec.json.decode(documents.read(file, MOST_BYTES), type=Replicated)
-        if found.version != kept_of.VERSION:
-            raise ValueError(f"it has version {found.version}, and this Roundtrip reads {kept_of.VERSION}")
+        replicated = msgspec.json.decode(documents.read(file, MOST_BYTES), type=Replicated)
+        if replicated.version != kept_of.VERSION:
+            raise ValueError(f"it has version {replicated.version}, and this Roundtrip reads {kept_of.VERSION}")
     except (OSError, ValueError) as reason:  # msgspec's errors are ValueErrors too
         why = getattr(reason, "strerror", None) or in_words(reason)
         raise DataError(f"cannot read occasions from {paths.shown(file)}: {why}") from reason
-    return found
+    return replicated
 
 
 def read(names: Iterable[str], notebook: str) -> list[Occasion]:
     """Return the occasions of runs, and of files of occasions (*.json), each once, the oldest first."""
-    found: dict[str, Occasion] = {}
+    occasions: dict[str, Occasion] = {}
     for name in names:
         is_file = name == REFERENCE or name.endswith(".json")
         many = load(file_of(name, notebook)).occasions if is_file else [kept_of.of_run(Run(stored.find(name)))]
-        found |= {occasion.run: occasion for occasion in many}
-    if others := [run for run in found if f"-{notebook}-" not in run]:
+        occasions |= {occasion.run: occasion for occasion in many}
+    if others := [run for run in occasions if f"-{notebook}-" not in run]:
         raise UsageError(f"run {others[0]} is not of {notebook}: occasions are compared of one notebook")
-    return in_order(found.values())
+    return in_order(occasions.values())
 
 
 def in_order(occasions: Iterable[Occasion]) -> list[Occasion]:
@@ -197,13 +197,13 @@ def keep(occasions: Sequence[Occasion], file: Path, notebook: str, although: boo
         )
     before = load(file).occasions if file.exists() else []
     kept = {occasion.run: occasion for occasion in (*before, *occasions)}
-    found = Replicated(kept_of.VERSION, notebook, in_order(kept.values()))
+    replicated = Replicated(kept_of.VERSION, notebook, in_order(kept.values()))
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(file, encoded(found))
+        write_bytes(file, encoded(replicated))
     except OSError as reason:
         raise DataError(f"cannot write {paths.shown(file)}: {reason.strerror or reason}") from reason
-    return found
+    return replicated
 
 
 def encoded(replicated: Replicated) -> bytes:
@@ -217,10 +217,10 @@ def text(occasions: Sequence[Occasion]) -> str:
         f"#{number} {occasion.utc} {occasion.run} on {occasion.machine.words}; checks passed: {occasion.checks}"
         for number, occasion in enumerate(occasions, 1)
     ]
-    found = Published(occasions)
+    publication = Published(occasions)
     with pd.option_context("display.width", 200):
-        frame = published.table(found)
+        frame = published.table(publication)
         shown = frame.reset_index().to_string(index=False) if len(frame) else "no ratio in them"
-    reach = filter(None, [published.reach_text(found), published.scores_text(found)])
-    ranks = published.ranks_text(found)
-    return "\n\n".join([published.described(found), "\n".join(numbered), shown, *ranks, *reach])
+    reach = filter(None, [published.reach_text(publication), published.scores_text(publication)])
+    ranks = published.ranks_text(publication)
+    return "\n\n".join([published.described(publication), "\n".join(numbered), shown, *ranks, *reach])

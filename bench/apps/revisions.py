@@ -34,10 +34,10 @@ class Repository:
     @classmethod
     def around(cls, folder: Path) -> "Repository | None":
         """Return the repository that a folder is in, or None."""
-        found = _git(folder, "rev-parse", "--show-toplevel", "--show-prefix")
-        if found is None:
+        output = _git(folder, "rev-parse", "--show-toplevel", "--show-prefix")
+        if output is None:
             return None
-        top, inside = f"{found}\n".split("\n")[:2]
+        top, inside = f"{output}\n".split("\n")[:2]
         return cls(Path(top), inside)
 
     def commit(self, name: str) -> str | None:
@@ -56,12 +56,12 @@ class Repository:
         for words in (("read-tree", commit), ("checkout-index", "--all")):
             _git(self.top, *words, must=True, own=own)
         listing = (_git(self.top, "ls-files", "--stage", "-z", must=True, own=own) or "").split("\0")
-        for found in filter(None, (re.fullmatch(r"160000 (\w+) 0\t(.+)", entry, re.DOTALL) for entry in listing)):
-            part, path = found.groups()
+        for match in filter(None, (re.fullmatch(r"160000 (\w+) 0\t(.+)", entry, re.DOTALL) for entry in listing)):
+            part, path = match.groups()
             kept = _git(self.top, "rev-parse", "--git-path", f"modules/{path}", own=own) or ""
-            places = (Repository(place, "") for place in (self.top / path, self.top / kept) if place.is_dir())
-            if place := next((each for each in places if each.commit(part)), None):
-                place.write(part, folder / path, index, say)
+            repositories = (Repository(top, "") for top in (self.top / path, self.top / kept) if top.is_dir())
+            if repository := next((each for each in repositories if each.commit(part)), None):
+                repository.write(part, folder / path, index, say)
             else:
                 say(
                     f"The submodule {path} of {commit[:10]} is left out: its commit {part[:10]} is not here; git -C "

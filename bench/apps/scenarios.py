@@ -34,8 +34,8 @@ def notebooks() -> dict[str, Path]:
     files = sorted(paths.notebooks().glob("[a-z]*.ipynb"))
     by_name = {file.stem: file for file in files if not file.stem.startswith("out")}
     if not by_name:
-        where = quoted(str(paths.notebooks()))
-        raise UsageError(f"there are no notebooks in {where}: name a checkout of Roundtrip in ROUNDTRIP_HOME")
+        folder = quoted(str(paths.notebooks()))
+        raise UsageError(f"there are no notebooks in {folder}: name a checkout of Roundtrip in ROUNDTRIP_HOME")
     return by_name
 
 

@@ -98,19 +98,19 @@ def described(service: service_file.Service) -> str:
 def headline(first: Run, *others: Run) -> dict[str, Any]:
     """Return the page's numbers: of the service's round trips and its capacity, or of its streams; and the runs."""
     case = next(case for case in first.numbers if first.case(case).system not in ("sockets", "loopback"))
-    said: dict[str, Any] = {"service": first.case(case).system}
+    summary: dict[str, Any] = {"service": first.case(case).system}
     if others:
-        said |= {"round_trip": numbers.values(first, case), "capacity": numbers.capacity(others[0])}
-    return said | {"runs": {run.plan.notebook: numbers.document(run) for run in (first, *others)}}
+        summary |= {"round_trip": numbers.values(first, case), "capacity": numbers.capacity(others[0])}
+    return summary | {"runs": {run.plan.notebook: numbers.document(run) for run in (first, *others)}}
 
 
 def write(*runs: Run, folder: Path) -> tuple[Path, Path]:
     """Write the page and its numbers into a folder, named after the service; return their paths."""
-    said = headline(*runs)
-    page, data = (folder / f"{said['service']}.{kind}" for kind in ("html", "json"))
+    summary = headline(*runs)
+    page, data = (folder / f"{summary['service']}.{kind}" for kind in ("html", "json"))
     folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(data, json.dumps(said, indent=1).encode() + b"\n")
-    write_bytes(page, _html(said["service"], *runs).encode())
+    write_bytes(data, json.dumps(summary, indent=1).encode() + b"\n")
+    write_bytes(page, _html(summary["service"], *runs).encode())
     return page, data
 
 

@@ -51,7 +51,7 @@ def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     say(f"{len(plan.cases)} cases x {plan.starts} blocks of {plan.slices}")
     run = Run(runner.run(plan))
     answer = paragraphs(experiment(NOTEBOOK).answer(run), stalls.held_back(run))
-    return "\n\n".join([*_tables(run), unmarked(answer), _where(run)])
+    return "\n\n".join([*_tables(run), unmarked(answer), _storage(run)])
 
 
 def slowest_s(run: Run, label: str) -> float:
@@ -77,7 +77,7 @@ def _tables(run: Run) -> list[str]:
     return [f"{title}\n{table.to_string()}" for title, table in made.items() if len(table)]
 
 
-def _where(run: Run) -> str:
+def _storage(run: Run) -> str:
     return (
         f"Stored in {run.id}. In pictures: {BENCH} run {NOTEBOOK} -p source {run.id}. "
         f"For ui.perfetto.dev: {BENCH} export {run.id} --format perfetto"

@@ -53,7 +53,9 @@ def execute(
     parameters = {name: systems.adopted(value) for name, value in parameters.items()}  # kernels have another folder
     subjects = _chosen(names, every)
     of_each = _shares(subjects, parameters) if every else [parameters] * len(subjects)
-    subjects = [replace(of, parameters=of.parameters | own) for of, own in zip(subjects, of_each, strict=True)]
+    subjects = [
+        replace(subject, parameters=subject.parameters | own) for subject, own in zip(subjects, of_each, strict=True)
+    ]
     subjects = [replace(subject, parameters=_checked(subject.parameters)) for subject in subjects]
     if is_agreed:
         os.environ[estimate.AGREED] = "1"  # the kernels see it
@@ -110,8 +112,8 @@ def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
     """
     source = parameters.get("source", "measure")
     if source not in ("measure", "reference"):
-        found = stored.find(source).path
-        parameters = parameters | ({"source": str(found.resolve())} if found == Path(source) else {})
+        path = stored.find(source).path
+        parameters = parameters | ({"source": str(path.resolve())} if path == Path(source) else {})
     make_folder(paths.executed(), "ROUNDTRIP_EXECUTED")
     make_folder(paths.figures(), "ROUNDTRIP_FIGURES")
     if source == "measure":

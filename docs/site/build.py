@@ -160,9 +160,9 @@ def _origin(run: Run | None) -> str:
     if run is None:
         return "the stored runs that it reads"
     machine = run.manifest["machine"]
-    place = f"machine {machine['machine_id']} ({machine['cpu_model']}, {machine['cpus_allowed']} CPUs)"
+    host = f"machine {machine['machine_id']} ({machine['cpu_model']}, {machine['cpus_allowed']} CPUs)"
     placements = listed(run.cases["placement"].unique())
-    return f"the stored run `{run.id}` of {run.manifest['created'][:10]}, {place}, placement {placements}"
+    return f"the stored run `{run.id}` of {run.manifest['created'][:10]}, {host}, placement {placements}"
 
 
 def _put_pictures_into_files(made: nbformat.NotebookNode, folder: Path, stem: str) -> None:
@@ -185,10 +185,10 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="*", metavar="NOTEBOOK", help="execute and draw these; show the others as written"
     )
-    given, began = parser.parse_args(), time.monotonic()
-    target = given.folder.resolve()
+    arguments, began = parser.parse_args(), time.monotonic()
+    target = arguments.folder.resolve()
     try:
-        build(target, given.only)
+        build(target, arguments.only)
         print(f"The site took {time.monotonic() - began:.0f} s. Open it: {(target / 'index.html').as_uri()}")
     except BenchError as error:
         sys.exit(f"site: {error}")

@@ -162,8 +162,8 @@ def read(data: bytes, file: str = "") -> list[SubmittedRun]:
 
 def _cases(records: Sequence[Struct]) -> tuple[Case, ...]:
     stored = (msgspec.structs.asdict(record).items() for record in records)
-    said = ({name: value for name, value in case if value is not None and name not in LEFT_OUT} for case in stored)
-    return tuple(Case.from_dict(all_harmless(case)) for case in said)
+    fields = ({name: value for name, value in case if value is not None and name not in LEFT_OUT} for case in stored)
+    return tuple(Case.from_dict(all_harmless(case)) for case in fields)
 
 
 def read_folder(path: Path) -> tuple[list[SubmittedRun], list[Refusal]]:

@@ -96,9 +96,9 @@ def encoded(content: dict[str, Any]) -> bytes:
 
 def _case(case: Case) -> dict[str, Any]:
     """Return what is said of a case; a user's own file is named by its content: equal for equal ones."""
-    said = {name: value for name, value in vars(case).items() if name not in reading.LEFT_OUT}
+    fields = {name: value for name, value in vars(case).items() if name not in reading.LEFT_OUT}
     own = f"own-{hashlib.sha256(case.content.encode()).hexdigest()[:8]}"
-    return said | {"message": own if case.content else case.message}
+    return fields | {"message": own if case.content else case.message}
 
 
 def _starts(run: Run) -> list[dict[str, Any]]:
@@ -106,10 +106,10 @@ def _starts(run: Run) -> list[dict[str, Any]]:
     starts = run.starts.groupby(["case", "block"], sort=False)[["calls", "errors"]].sum().reset_index()
     for name in comparison.QUANTITIES:
         of_case = {case: comparison.values(run, number_of(case), name) for case in starts["case"].unique()}
-        found = pd.Series(
+        column = pd.Series(
             [of_case[case].get(block) for case, block in starts[["case", "block"]].to_numpy()], dtype=float
         )
-        starts[name] = found.astype(object).where(found > 0, None)
+        starts[name] = column.astype(object).where(column > 0, None)
     return starts.to_dict("records")
 
 

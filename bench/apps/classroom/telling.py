@@ -20,34 +20,34 @@ def conclusion(room: Room) -> str:
     """Say which claims hold on every machine, and what cannot be concluded."""
     if not room.claims:
         return "**No conclusion.** No submission could be used: the table of what was not used says why."
-    lines = [f"- {_said(claim)}" for claim in room.claims if claim.verdict != FEW]
+    lines = [f"- {_sentence(claim)}" for claim in room.claims if claim.verdict != FEW]
     if more := len(room.claims) - len(lines):
         which = f"{more} more claims" if lines else counted(more, "claim")
         lines.append(f"- {capitalized(which)} of fewer than {LEAST_MACHINES} machines: nothing is concluded.")
     return "\n".join([*_limits(room, max(len(claim.rows) for claim in room.claims)), "", *lines])
 
 
-def _limits(room: Room, most: int) -> list[str]:
+def _limits(room: Room, maximum: int) -> list[str]:
     """Say what cannot be concluded from so few machines, or from simulated ones."""
-    few_machines = f"no claim has more than {counted(most, 'machine')}, and {LEAST_MACHINES} are needed"
+    few_machines = f"no claim has more than {counted(maximum, 'machine')}, and {LEAST_MACHINES} are needed"
     generated = "**These machines are simulated**: their numbers are generated, and show nothing of real machines."
     made_up = [generated] * (room.source == SIMULATED_SOURCE)
-    scarce = [f"**Nothing is concluded about machines**: {few_machines}."] * (most < LEAST_MACHINES)
+    scarce = [f"**Nothing is concluded about machines**: {few_machines}."] * (maximum < LEAST_MACHINES)
     return made_up + scarce
 
 
-def _said(claim: Claim) -> str:
+def _sentence(claim: Claim) -> str:
     """Say whether a claim holds on every machine, the pooled ratio, and where one more machine is expected."""
     above = [row for row, ratio in claim.rows.items() if ratio.verdict == DIFFERENT and ratio.effect.middle > 0]
     below = [row for row, ratio in claim.rows.items() if ratio.verdict == DIFFERENT and ratio.effect.middle < 0]
     others = [row for row in claim.rows if row not in above and row not in below]
     sides = {"higher on": above, "lower on": below, "not distinguishable from 1 on": others}
-    where = ", ".join(f"{words} {listed(rows)}" for words, rows in sides.items() if rows)
+    directions = ", ".join(f"{words} {listed(rows)}" for words, rows in sides.items() if rows)
     verdict = {
         HOLDS: f"**{'higher' if above else 'lower'} on every machine** ({len(claim.rows)} of {len(claim.rows)})",
         NOTHING: f"**no practical difference on any machine** ({len(claim.rows)})",
-        DEPENDS: f"**depends on the machine**: {where}",
-    }.get(claim.verdict, f"not decided on every machine: {where}")
+        DEPENDS: f"**depends on the machine**: {directions}",
+    }.get(claim.verdict, f"not decided on every machine: {directions}")
     more = f" One more machine: {spoken(*claim.pool.predicted)}." if claim.pool.predicted else ""
     return f"**{claim.label}**, {QUANTITIES[claim.quantity][0]}: {verdict}. Pooled: {_pooled(claim)}.{more}"
 

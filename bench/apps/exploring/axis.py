@@ -54,8 +54,8 @@ class Shown:
             return f"{self.over}: no time is reported" if self.over else ""
         if is_of_ratios:
             return "1" if self.ratio is BASE else growing.in_words(self.ratio) if self.ratio else NO_RATIO
-        of = of_medians(self.medians)
-        return "[{}, {}]".format(*of.ends(duration)) if of.has_ends else ""
+        spread = of_medians(self.medians)
+        return "[{}, {}]".format(*spread.ends(duration)) if spread.has_ends else ""
 
 
 class Axis(NamedTuple):
@@ -107,9 +107,9 @@ def have_ends(shown: Sequence[Shown]) -> bool:
     return bool(values) and all(value.has_ends for value in values)
 
 
-def drawn(row: Shown, place: int, on: Axis | None) -> str:
-    """Return one result as HTML; ``place``: which, for its colour."""
-    return str(ROWS.row(row, look(place).colour, on))
+def drawn(row: Shown, index: int, on: Axis | None) -> str:
+    """Return one result as HTML; ``index``: which, for its colour."""
+    return str(ROWS.row(row, look(index).colour, on))
 
 
 def below(shown: Sequence[Shown], on: Axis | None) -> str:

@@ -87,9 +87,9 @@ class Measurement:
         if self.run is None:
             return "Stopped before the first block was complete" if self.is_stopped else ""
         how = "Stopped" if self.is_stopped else "Failed" if self.error else "Done"
-        blocks, where = counted(self.plan.starts, "block"), paths.shown(self.run.folder.path)
+        blocks, path = counted(self.plan.starts, "block"), paths.shown(self.run.folder.path)
         reached = f". {precision.reached(self.run, self.plan)}" if self.plan.until_width and how == "Done" else ""
-        return f"{how}: {self.blocks} of {blocks} are in {where}{reached}"
+        return f"{how}: {self.blocks} of {blocks} are in {path}{reached}"
 
     def medians_us(self, case: int) -> Array:
         """Return the median of each start so far, in us: of the RTT, or of the response time under an open loop."""

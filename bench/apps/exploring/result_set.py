@@ -42,8 +42,8 @@ def collect(results: Sequence[Result]) -> Run:
         (id(result.run), result.number) for result in results
     ]:
         return run
-    cases, most = tuple(result.case for result in results), max(len(result.starts()) for result in results)
-    plan = replace(run.plan, notebook="explore", cases=cases, starts=most, absent={}, groups=())
+    cases, starts = tuple(result.case for result in results), max(len(result.starts()) for result in results)
+    plan = replace(run.plan, notebook="explore", cases=cases, starts=starts, absent={}, groups=())
     facts = {name: run.manifest[name] for name in ("machine", "versions", "git")}
     records = {name: record for result in results for name, record in result.run.manifest.get("hosts", {}).items()}
     facts |= {"hosts": records} if records else {}

@@ -257,9 +257,10 @@ class Page:
         self._show_rows(showing.shown(entries), showing.heading(entries, self._is_example))
         runs = {entry.result.run.id: entry for entry in entries}
         self._cards.children = [widgets.HTML(showing.card(entry), layout={"width": "100%"}) for entry in runs.values()]
+        tallies = {run: tally(entry.card).words for run, entry in runs.items()}
         self._cards.titles = [
-            f"{', '.join(entry.row.name for entry in entries if entry.result.run.id == run)}: {tally(of.card).words}"
-            for run, of in runs.items()
+            f"{', '.join(entry.row.name for entry in entries if entry.result.run.id == run)}: {words}"
+            for run, words in tallies.items()
         ]
         self._trust.children = [self._cards] if entries else [widgets.HTML(showing.NOTHING_YET)]
         self._show_commands()
@@ -279,8 +280,8 @@ class Page:
 
     def _show_rows(self, rows: Sequence[Shown], heading: str) -> None:
         self._axis = on = axis.axis(rows, self._axis)
-        for place, (line, row) in enumerate(zip(self._rows.children, rows, strict=True)):
-            line.children[0].value = axis.drawn(row, place, on)
+        for index, (line, row) in enumerate(zip(self._rows.children, rows, strict=True)):
+            line.children[0].value = axis.drawn(row, index, on)
         self._heading.value = showing.heading_of(heading)
         self._below.value = axis.below(rows, on)
 

@@ -117,13 +117,13 @@ def numbers(entries: Sequence[Entry]) -> str:
         return NOTHING_YET
     carrying = [entry.row for entry in entries if entry.carries]
     medians = Estimand("median", lambda run: to_shortest(carrying, _paired(entries)))
-    said = medians.sentences(entries[0].result.run)
-    said += [
+    sentences = medians.sentences(entries[0].result.run)
+    sentences += [
         f"**No conclusion** from {entry.row.name}: {len(entry.row.medians)} starts, {entry.score}."
         for entry in entries
         if not entry.carries
     ]
-    text = as_html(" ".join(said))
+    text = as_html(" ".join(sentences))
     frames = [frame for make in (tables.calls, tables.loads, tables.costs) if len(frame := _frame(entries, make))]
     folded = f"<details><summary>Tables</summary>{'<br>'.join(table(frame, border=0) for frame in frames)}</details>"
     return f'<div class="rt-numbers"><p>{text}</p>{folded}</div>'
@@ -133,8 +133,8 @@ def _paired(entries: Sequence[Entry]) -> dict[tuple[str, str], Interval]:
     """Return the ratios to the shortest result of those that were measured in one run with it, by their names."""
     known = [entry for entry in entries if entry.carries and not entry.row.over]
     base = min(known, key=lambda entry: stats.across_starts(entry.row.medians).middle, default=None)
-    found = {entry.row.name: _ratio(base, entry) for entry in known if base and entry is not base}
-    return {(base.row.name, name): ratio for name, ratio in found.items() if base and ratio}
+    ratios = {entry.row.name: _ratio(base, entry) for entry in known if base and entry is not base}
+    return {(base.row.name, name): ratio for name, ratio in ratios.items() if base and ratio}
 
 
 def _frame(entries: Sequence[Entry], make: Callable[[Run], pd.DataFrame]) -> pd.DataFrame:

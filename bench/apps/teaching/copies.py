@@ -148,9 +148,9 @@ LEFT_OUT = "*The results of the reference runs are left out of this copy: measur
 def documents() -> list[Path]:
     """Return the documents that students get, relative to the folder ``docs``: the lecturer's are not among them."""
     folder = paths.home() / "docs"
-    found = [file for file in folder.glob("*.md") if file.name != NOT_FOR_STUDENTS]
-    found += (file for name in FOR_STUDENTS for file in (folder / "teaching").glob(name))
-    return sorted(file.relative_to(folder) for file in found)
+    files = [file for file in folder.glob("*.md") if file.name != NOT_FOR_STUDENTS]
+    files += (file for name in FOR_STUDENTS for file in (folder / "teaching").glob(name))
+    return sorted(file.relative_to(folder) for file in files)
 
 
 def write(folder: Path) -> list[Path]:
@@ -170,8 +170,8 @@ def write(folder: Path) -> list[Path]:
     texts = {Path("docs", name): (home / "docs" / name).read_text("utf-8") for name in documents()}
     texts = {name: RESULTS.sub(LEFT_OUT, text) for name, text in texts.items()} | {Path("README.md"): README}
     for name, text in texts.items():
-        for place in PLACES:
-            target = (folder / place).parent / name
+        for subfolder in PLACES:
+            target = (folder / subfolder).parent / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, "utf-8")
     graded = {

@@ -42,21 +42,23 @@ class Exercise:
         """Return whether an answer is right, and a hint if it is not."""
         return self._number(answer) if self.unit is not None else self._word(answer)
 
-    def _number(self, given: object) -> Judgement:
-        value = parameters.literal(given)
+    def _number(self, answer: object) -> Judgement:
+        value = parameters.literal(answer)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise UsageError(f"{self.name} asks for a number{f' ({self.unit})' * bool(self.unit)}, not {quoted(given)}")
+            raise UsageError(
+                f"{self.name} asks for a number{f' ({self.unit})' * bool(self.unit)}, not {quoted(answer)}"
+            )
         if math.isclose(value, float(self.answer), rel_tol=WITHIN):
             return Judgement(f"**Right.** {self.why}", True)
         for slip, hint in self.slips.items():
             if math.isclose(value, float(slip), rel_tol=WITHIN):
                 return Judgement(f"**Not yet.** {hint}", False)
-        where = "too large" if value > float(self.answer) else "too small"
-        return Judgement(f"**Not yet**, {where}. {self.hint}", False)
+        direction = "too large" if value > float(self.answer) else "too small"
+        return Judgement(f"**Not yet**, {direction}. {self.hint}", False)
 
-    def _word(self, given: object) -> Judgement:
-        word, choices = " ".join(str(given).lower().split()), [str(self.answer), *map(str, self.slips)]
+    def _word(self, answer: object) -> Judgement:
+        word, choices = " ".join(str(answer).lower().split()), [str(self.answer), *map(str, self.slips)]
         if word not in choices:
-            raise unknown(f"answer to {self.name}", given, sorted(choices))
+            raise unknown(f"answer to {self.name}", answer, sorted(choices))
         right = word == self.answer
         return Judgement(f"**Right.** {self.why}" if right else f"**Not yet.** {self.slips[word]}", right)

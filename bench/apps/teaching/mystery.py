@@ -34,10 +34,10 @@ def is_right(box: str, named: str) -> bool:
 def judge(exercise: str) -> Callable[[object], Judgement]:
     """Return the function that judges a diagnosis of one box ("mystery A")."""
 
-    def of(answer: object) -> Judgement:
+    def judge_box(answer: object) -> Judgement:
         named = suspect(answer)
         if is_right(exercise.split()[1], named):
             return Judgement(f"**Right**: {named}. Its symptoms: {EVIDENCE[named]}.", True)
         return Judgement(f"**Not {named}.** Its symptoms are {EVIDENCE[named]}. Does this box show them?", False)
 
-    return of
+    return judge_box

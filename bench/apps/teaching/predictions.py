@@ -122,10 +122,10 @@ def _checked(asked: Question, low: object, high: object, why: str) -> Prediction
 
 def _kept(asked: Question, first: Prediction, low: object, high: object) -> str:
     other = parameters.literal(low) not in (None, first.low) or parameters.literal(high) not in (None, first.high)
-    said = f"Locked since {first.utc[:16].replace('T', ' ')} UTC: {_range(asked, first)}, because: {first.why}"
+    sentence = f"Locked since {first.utc[:16].replace('T', ' ')} UTC: {_range(asked, first)}, because: {first.why}"
     if not other:
-        return said
-    return f"{said}. It stays: the new one is **not** taken (`anew=True` locks one for the next run, beside this)."
+        return sentence
+    return f"{sentence}. It stays: the new one is **not** taken (`anew=True` locks one for the next run, beside this)."
 
 
 def _range(asked: Question, made: Prediction) -> str:

@@ -136,7 +136,7 @@ def _case(run: Run, **wanted: object) -> int:
     return case
 
 
-def _one(run: Run, contrast: Contrast, **factors: object) -> Ratio | None:
+def _ratio(run: Run, contrast: Contrast, **factors: object) -> Ratio | None:
     """Return the first ratio of a contrast whose case has these factors; None if there is none."""
     cases = run.find(**factors)
     return next((ratio for ratio in contrast.ratios(run) if ratio.other in cases), None)
@@ -148,8 +148,8 @@ def _subject(run: Run, transport: str) -> int:
 
 def _held(run: Run, *sides: str) -> "pd.Series[float]":
     """Return calls per second of the first system in two writes while ``sides`` set TCP_NODELAY."""
-    where = {"system": run.case(0).system, nodelay.sides: lambda found: found in sides}
-    cases = chosen(run, where, chosen(run, nodelay.two_writes))
+    conditions = {"system": run.case(0).system, nodelay.sides: lambda side: side in sides}
+    cases = chosen(run, conditions, chosen(run, nodelay.two_writes))
     return run.starts.loc[run.starts["case"].isin(cases), RATE]
 
 
@@ -184,30 +184,30 @@ def _workers(run: Run) -> Ratio | None:
 
 ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer | None"]] = {
     "latency q1": lambda run: run.starts_of(_subject(run, "ipc"))[P50],
-    "latency q2": lambda run: _one(run, latency.over_ipc, system=run.case(0).system),
-    "overview q1": lambda run: _one(run, overview.over_sockets, system="grpc_sync", placement="same"),
-    "overview q2": lambda run: _one(run, overview.over_sockets, system="wamp_crossbar", placement="same"),
-    "clients q1": lambda run: _one(run, clients.second),
-    "clients q2": lambda run: _one(run, clients.gain),
+    "latency q2": lambda run: _ratio(run, latency.over_ipc, system=run.case(0).system),
+    "overview q1": lambda run: _ratio(run, overview.over_sockets, system="grpc_sync", placement="same"),
+    "overview q2": lambda run: _ratio(run, overview.over_sockets, system="wamp_crossbar", placement="same"),
+    "clients q1": lambda run: _ratio(run, clients.second),
+    "clients q2": lambda run: _ratio(run, clients.gain),
     "nodelay q1": lambda run: _held(run, "client only", "server only"),
     "nodelay q2": lambda run: _held(run, "neither"),
     "messages q1": lambda run: over_starts(run, _of_codec(run, "json"), messages.SHARE),
     "messages q2": lambda run: ratio(run, messages.by_codec(run)[0], _of_codec(run, "json"), P50),
-    "languages q1": lambda run: _one(run, languages.left, system="sockets_c"),
-    "languages q2": lambda run: _one(run, languages.server_cpu, system="grpc_cpp"),
-    "tls q1": lambda run: _one(run, tls.connecting, system="sockets"),
-    "tls q2": lambda run: _one(run, tls.large_calls, system="sockets"),
+    "languages q1": lambda run: _ratio(run, languages.left, system="sockets_c"),
+    "languages q2": lambda run: _ratio(run, languages.server_cpu, system="grpc_cpp"),
+    "tls q1": lambda run: _ratio(run, tls.connecting, system="sockets"),
+    "tls q2": lambda run: _ratio(run, tls.large_calls, system="sockets"),
     "openload q1": lambda run: _response_ms(run, 0.5),
     "openload q2": lambda run: _response_ms(run, 0.9),
     "retries q1": lambda run: _at_once(run).attempts_per_request,
     "retries q2": lambda run: 100 * _at_once(run).met,
-    "streaming q1": lambda run: _one(run, streaming.over_sockets_with_fewest, system="grpc_aio"),
-    "streaming q2": lambda run: _one(run, streaming.stack_cpu),
+    "streaming q1": lambda run: _ratio(run, streaming.over_sockets_with_fewest, system="grpc_aio"),
+    "streaming q2": lambda run: _ratio(run, streaming.stack_cpu),
     "scaleup q1": _workers,
-    "connections q1": lambda run: _one(run, connections.persistent, system="sockets"),
-    "connections q2": lambda run: _one(run, connections.deeper, system="zeromq"),
-    "fanin q1": lambda run: _one(run, fanin.detour, system="redis"),
-    "fanin q2": lambda run: _one(run, fanin.growth, system="nats"),
-    "network q1": lambda run: _one(run, network.added, system="sockets"),
-    "network q2": lambda run: _one(run, network.limited, system="grpc_sync"),
+    "connections q1": lambda run: _ratio(run, connections.persistent, system="sockets"),
+    "connections q2": lambda run: _ratio(run, connections.deeper, system="zeromq"),
+    "fanin q1": lambda run: _ratio(run, fanin.detour, system="redis"),
+    "fanin q2": lambda run: _ratio(run, fanin.growth, system="nats"),
+    "network q1": lambda run: _ratio(run, network.added, system="sockets"),
+    "network q2": lambda run: _ratio(run, network.limited, system="grpc_sync"),
 }
