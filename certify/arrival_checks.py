@@ -64,18 +64,21 @@ def dispersion(arrived_ns: Array, window_ns: float) -> tuple[float, int]:
 
 def poisson(seen: Observation) -> Check:
     """Requests arrive as a Poisson process: the index of dispersion is in its interval around 1."""
-    found, windows = dispersion(seen.record.requests["arrived"], PER_WINDOW / seen.record.arrivals_per_s * SECOND)
+    dispersion_index, windows = dispersion(
+        seen.record.requests["arrived"], PER_WINDOW / seen.record.arrivals_per_s * SECOND
+    )
     freedom = max(windows - 1, 1)
     tails = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
     low, high = (float(special.chdtri(freedom, 1 - tail)) / freedom for tail in tails)
-    text = (
-        f"The index of dispersion of arrivals is {found:.2f}; of Poisson arrivals it is from {low:.2f} to {high:.2f}."
-    )
-    if found < low:
+    text = f"The index of dispersion of arrivals is {dispersion_index:.2f}; of Poisson arrivals it is from {low:.2f} "
+    text += f"to {high:.2f}."
+    if dispersion_index < low:
         text += " They are more regular."
-    if found > high:
+    if dispersion_index > high:
         text += " They come in bursts."
-    return Check("schedule", verdict(low <= found <= high), text, 1.0, found, max(1 - low, high - 1), "")
+    return Check(
+        "schedule", verdict(low <= dispersion_index <= high), text, 1.0, dispersion_index, max(1 - low, high - 1), ""
+    )
 
 
 def in_freezes(arrived_ns: Array, first_ns: int, freeze_ns: int) -> tuple[int, float]:
@@ -105,18 +108,18 @@ def stays_open(seen: Observation) -> Check:
     """
     record, asked = seen.record, seen.scenario.rate_per_s or math.nan
     freeze_ns = int(seen.scenario.service.freeze_ms * 1e6)
-    found, frozen_s = in_freezes(record.requests["arrived"], record.first_freeze_ns, freeze_ns)
+    arrivals, frozen_s = in_freezes(record.requests["arrived"], record.first_freeze_ns, freeze_ns)
     due = asked * frozen_s
     tolerance = (1 - LEAST_IN_FREEZE) * due
     if seen.schedule == "poisson":
         tolerance += NORMAL_99 * math.sqrt(due)
-    holds = abs(found - due) <= tolerance
-    text = f"{found:,} requests arrived while the server was frozen; {due:,.0f} were due."
-    check = Check("open-in-freeze", verdict(holds), text, due, found, tolerance, "requests")
+    holds = abs(arrivals - due) <= tolerance
+    text = f"{arrivals:,} requests arrived while the server was frozen; {due:,.0f} were due."
+    check = Check("open-in-freeze", verdict(holds), text, due, arrivals, tolerance, "requests")
     in_bursts = float(np.median(np.diff(record.requests["arrived"]))) < BURST * SECOND / record.arrivals_per_s
-    if not holds and in_bursts and found / frozen_s >= BY_CHANCE * _least_beside(record, freeze_ns):
+    if not holds and in_bursts and arrivals / frozen_s >= BY_CHANCE * _least_beside(record, freeze_ns):
         return check.undecided("it sends in bursts")
-    if found < due - tolerance:
+    if arrivals < due - tolerance:
         return replace(check, text=f"{text} The load closed: it waited for replies before it sent what was due.")
     return check
 

@@ -18,26 +18,26 @@ ALIKE = 0.8  # of the largest capacity per CPU: one load of some seconds decides
 SHARES = (0.5, 1.0, 1.2)  # of the capacity, whose delivered rates are compared
 
 
-def in_order(found: Sequence[Capacity]) -> list[Capacity]:
+def in_order(measurements: Sequence[Capacity]) -> list[Capacity]:
     """Return those with the most requests per second of CPU time first."""
-    return sorted((one for one in found if one.points), key=per_cpu, reverse=True)
+    return sorted((measurement for measurement in measurements if measurement.points), key=per_cpu, reverse=True)
 
 
-def per_cpu(found: Capacity) -> float:
+def per_cpu(measurement: Capacity) -> float:
     """Return the capacity divided by the CPUs used for it, in requests per second; 0 if these are not known."""
-    best = found.best()
+    best = measurement.best()
     return best.delivered_per_s / best.cpus if best.cpus else 0.0
 
 
-def _most_per_cpu(found: Capacity) -> float:
+def _most_per_cpu(measurement: Capacity) -> float:
     """Return the most requests per second of CPU time in an open load with the connections of the capacity."""
-    used = (point.cpu_us_per_request for point in found.opened())
+    used = (point.cpu_us_per_request for point in measurement.opened())
     return max((1e6 / each for each in used if each), default=0.0)
 
 
-def draw(found: Sequence[Capacity]) -> Figure:
+def draw(measurements: Sequence[Capacity]) -> Figure:
     """Return the figure: capacity per CPU, rates delivered at shares of the capacity, CPU time per request."""
-    rows = in_order(found)
+    rows = in_order(measurements)
     size = (10, (1.8 + 0.36 * len(rows)) * len(PANELS))
     return sheet(size, len(PANELS), [partial(panel_of_rows, panel, rows) for panel in PANELS])
 
@@ -64,8 +64,8 @@ def capacity(axes: Axes, rows: Sequence[Capacity]) -> None:
 
 def delivered(axes: Axes, rows: Sequence[Capacity]) -> None:
     """Draw the delivered rate divided by the one asked for, and the reported one, at shares of the capacity."""
-    for place, share in enumerate(SHARES):
-        drawn, dy = look(place), 0.22 * (place - 1)
+    for index, share in enumerate(SHARES):
+        drawn, dy = look(index), 0.22 * (index - 1)
         for y, row in enumerate(rows):
             point = row.at(share)
             if point is None or not point.asked_per_s:
@@ -88,11 +88,11 @@ def delivered(axes: Axes, rows: Sequence[Capacity]) -> None:
 def cost(axes: Axes, rows: Sequence[Capacity]) -> None:
     """Draw the CPU time per request at the capacity, and of an open load of half of it."""
     for y, row in enumerate(rows):
-        for place, point in enumerate((row.best(), row.at(SHARES[0]))):
-            used, drawn = point.cpu_us_per_request if point else None, look(place)
-            label = ("at the capacity", f"open load, {SHARES[0]:.0%} of the capacity")[place]
+        for index, point in enumerate((row.best(), row.at(SHARES[0]))):
+            used, drawn = point.cpu_us_per_request if point else None, look(index)
+            label = ("at the capacity", f"open load, {SHARES[0]:.0%} of the capacity")[index]
             if used:
-                axes.plot([used], [y + 0.16 * (2 * place - 1)], drawn.marker, color=drawn.colour, ms=7, label=label,
+                axes.plot([used], [y + 0.16 * (2 * index - 1)], drawn.marker, color=drawn.colour, ms=7, label=label,
                           clip_on=False)  # fmt: skip
     log_axis(axes.xaxis, duration)
     axes.set_xlabel("CPU time of the generator per request")
@@ -102,9 +102,9 @@ def cost(axes: Axes, rows: Sequence[Capacity]) -> None:
 PANELS: tuple[Callable[[Axes, Sequence[Capacity]], None], ...] = (capacity, delivered, cost)
 
 
-def conclusion(found: Sequence[Capacity]) -> str:
+def conclusion(measurements: Sequence[Capacity]) -> str:
     """Return which generators make the most requests per CPU, and which rates were not those asked for, or reported."""
-    rows = in_order(found)
+    rows = in_order(measurements)
     largest = per_cpu(rows[0])
     alike = [row.name for row in rows if per_cpu(row) >= ALIKE * largest]
     near = [row.name for row in rows if _most_per_cpu(row) >= ALIKE * largest > per_cpu(row)]
@@ -120,7 +120,7 @@ def conclusion(found: Sequence[Capacity]) -> str:
         for whose, point in over.items()
         if _is_asked(point, point.reported_per_s) and not _is_asked(point, point.answers_per_s)
     ]
-    said = [
+    sentences = [
         f"**In closed loads the most requests per second of CPU time, {ALIKE:.0%} of {quantity(largest)} or more, are "
         f"made by {listed(alike)}.** Each capacity is that of one load, so smaller differences decide nothing.",
         f"In an open load {listed(near)} did as much." if near else "",
@@ -132,8 +132,8 @@ def conclusion(found: Sequence[Capacity]) -> str:
         off = dict.fromkeys(whose for whose, point in drawn if any(map(_is_of_rate, point.not_held)))
         verdict = f"it is not held for {listed(off)}" if off else "it is held for all"
         check = "The check `rate-reported` compares the rates that open loads report with those delivered"
-        said.append(f"{check}: {verdict}.")
-    return " ".join(filter(None, said))
+        sentences.append(f"{check}: {verdict}.")
+    return " ".join(filter(None, sentences))
 
 
 def _is_of_rate(words: str) -> bool:
@@ -147,15 +147,15 @@ def _is_asked(point: Point, per_s: float | None) -> bool:
     return per_s is not None and abs(per_s - asked) <= REPORTED_RATE_OFF * asked
 
 
-def table(found: Sequence[Capacity]) -> pd.DataFrame:
+def table(measurements: Sequence[Capacity]) -> pd.DataFrame:
     """Return a row for each generator, at the connections of its highest capacity: version, date, seconds, rates."""
     rows = []
-    for one in in_order(found):
-        best = one.best()
+    for measurement in in_order(measurements):
+        best = measurement.best()
         rows.append({
-            "generator": one.generator,
-            "version": one.version or "not stored",
-            "date": one.date,
+            "generator": measurement.generator,
+            "version": measurement.version or "not stored",
+            "date": measurement.date,
             "connections": f"{best.connections:,}",
             "seconds of each load": f"{best.duration_s:g}",
             "capacity": f"{'at least ' if best.is_front_saturated else ''}{quantity(best.delivered_per_s)}/s",
@@ -164,11 +164,11 @@ def table(found: Sequence[Capacity]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def findings(found: Sequence[Capacity]) -> list[str]:
+def findings(measurements: Sequence[Capacity]) -> list[str]:
     """Return a sentence for each check that is not held, of the loads that are drawn."""
     return [
         f"**{row.name}**, {name(point)}: {one_line(harmless(words), 400)}"
-        for row in in_order(found)
+        for row in in_order(measurements)
         for point in (row.best(), *row.opened())
         for words in point.not_held
     ]

@@ -16,14 +16,18 @@ DELIVERED, REPORTED = look(0), look(3)
 LEAST_US = 0.1  # a response time that is drawn: no clock here resolves less
 
 
-def whole(found: Capacity) -> Figure:
+def whole(measurement: Capacity) -> Figure:
     """Return the figure: for each number of connections the rates, and below them p99; of closed loads one column."""
-    columns = {_title(found.full(count)): points for count in found.connections if (points := found.opened(count))}
-    columns = columns or {"closed load": found.points}
+    columns = {
+        _title(measurement.full(count)): points
+        for count in measurement.connections
+        if (points := measurement.opened(count))
+    }
+    columns = columns or {"closed load": measurement.points}
     draws = [partial(rates, title=title, points=points) for title, points in columns.items()]
-    below = [partial(p99, points=points, way_us=found.path_us.p50) for points in columns.values()]
+    below = [partial(p99, points=points, way_us=measurement.path_us.p50) for points in columns.values()]
     figure = sheet((max(7.5, PANEL[0] * len(columns)), 2 * PANEL[1] + 1.0), 2, [*draws, *below])
-    figure.suptitle(f"{found.name}\n{capitalized(capacity(found))}", wrap=True, fontsize=12)
+    figure.suptitle(f"{measurement.name}\n{capitalized(capacity(measurement))}", wrap=True, fontsize=12)
     return figure
 
 
@@ -35,10 +39,10 @@ def rates(axes: Axes, title: str, points: Sequence[Point]) -> None:
     """Draw the rates that were delivered and reported: of open loads as shares of the capacity."""
     x, is_open = _x(axes, points), points[0].share is not None
     scale = [100 * (point.share or 1.0) / (point.asked_per_s or 1.0) if is_open else 1.0 for point in points]
-    delivered = [point.answers_per_s * by for point, by in zip(points, scale, strict=True)]
+    delivered = [point.answers_per_s * factor for point, factor in zip(points, scale, strict=True)]
     label = "delivered: answers divided by their time"
     axes.plot(x, delivered, DELIVERED.marker, ls="-", color=DELIVERED.colour, ms=7, label=label)
-    _reported(axes, x, [(point.reported_per_s or 0.0) * by for point, by in zip(points, scale, strict=True)])
+    _reported(axes, x, [(point.reported_per_s or 0.0) * factor for point, factor in zip(points, scale, strict=True)])
     if is_open:  # rates have no common scale
         ends = [0, 100 * max(SHARES)]
         axes.plot(ends, ends, color=GREY, ls="--", lw=1, label="as asked for")

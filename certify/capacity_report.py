@@ -13,17 +13,22 @@ from certify.capacity import FORMAT, Capacity, Point
 from certify.certificate import MOST_OF_OTHERS
 
 
-def text(found: Capacity) -> str:
+def text(measurement: Capacity) -> str:
     """Return it for people: the capacity, a row for each load, then the checks that are not held."""
-    lines = [f"{found.name}: {capacity(found)}", surroundings(found), "", str(table(found).to_string(index=False))]
-    refused = [(point, words) for point in found.points for words in point.not_held]
+    lines = [
+        f"{measurement.name}: {capacity(measurement)}",
+        surroundings(measurement),
+        "",
+        str(table(measurement).to_string(index=False)),
+    ]
+    refused = [(point, words) for point in measurement.points for words in point.not_held]
     lines += ["", *(f"NOT HELD    {name(point)}: {words}" for point, words in refused)] if refused else []
-    return "\n".join([*lines, *(f"NOT MEASURED  {words}" for words in found.left_out)])
+    return "\n".join([*lines, *(f"NOT MEASURED  {words}" for words in measurement.left_out)])
 
 
-def capacity(found: Capacity) -> str:
+def capacity(measurement: Capacity) -> str:
     """Return the sentence on its capacity: the rate, at how many connections, on how many CPUs."""
-    best = found.best()
+    best = measurement.best()
     used = f", for which it used {best.cpus:.2f} CPUs" if best.cpus is not None else ""
     rate = f"{quantity(best.delivered_per_s)} requests/s with {counted(best.connections, 'connection')}{used}"
     if not best.is_front_saturated:
@@ -31,14 +36,14 @@ def capacity(found: Capacity) -> str:
     return f"its capacity is at least {rate}: the server's CPU was saturated, at {best.front_cpus:.0%}."
 
 
-def surroundings(found: Capacity) -> str:
+def surroundings(measurement: Capacity) -> str:
     """Return the sentence on what times include, and on what else ran."""
-    others = max((point.others_cpu_share for point in found.points), default=0.0)
+    others = max((point.others_cpu_share for point in measurement.points), default=0.0)
     again = ": measure again when the machine is quiet" if others > MOST_OF_OTHERS else ""
     return (
-        f"The server answers at once; the way to it and back adds {duration(found.path_us.p50)} (p99 "
-        f"{duration(found.path_us.p99)}), which true times do not include. {found.machine}; other processes used up to "
-        f"{others:.0%} of the CPU time{again}."
+        f"The server answers at once; the way to it and back adds {duration(measurement.path_us.p50)} (p99 "
+        f"{duration(measurement.path_us.p99)}), which true times do not include. {measurement.machine}; other "
+        f"processes used up to {others:.0%} of the CPU time{again}."
     )
 
 
@@ -48,9 +53,9 @@ def name(point: Point) -> str:
     return f"{counted(point.connections, 'connection')}, {load}"
 
 
-def table(found: Capacity) -> pd.DataFrame:
+def table(measurement: Capacity) -> pd.DataFrame:
     """Return a row of words for each load."""
-    return pd.DataFrame([_row(point) for point in found.points])
+    return pd.DataFrame([_row(point) for point in measurement.points])
 
 
 def _row(point: Point) -> dict[str, str]:
@@ -79,20 +84,20 @@ def _time(us: float | None) -> str:
     return "" if us is None else duration(us)
 
 
-def as_json(found: Capacity) -> str:
+def as_json(measurement: Capacity) -> str:
     """Return the document as text."""
-    return msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n"
+    return msgspec.json.format(msgspec.json.encode(measurement), indent=1).decode() + "\n"
 
 
 def read(file: Path) -> Capacity:
     """Return a document as it was written; DataError if the file holds none."""
     try:
         content: Any = all_harmless(documents.from_json(documents.read(file).decode()))
-        found = msgspec.convert(content, Capacity)
+        measurement = msgspec.convert(content, Capacity)
     except (OSError, ValueError) as reason:
         raise DataError(
             f"{file} holds no capacity of a load generator: write one with {BENCH} certify NAME --capacity --json FILE"
         ) from reason
-    if found.format != FORMAT:
+    if measurement.format != FORMAT:
         raise DataError(f"{file} was written by another version: measure it again with this one")
-    return found
+    return measurement

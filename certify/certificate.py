@@ -71,11 +71,11 @@ def certify(generator: GeneratorFile, scenarios: Iterable[Scenario], say: Callab
 
     A scenario in which a check is not held is run again: a check that is held then is not decided.
     """
-    program, protocol, found = generator.program, generator.says.protocol, []
+    program, protocol, observations = generator.program, generator.says.protocol, []
     before = path_times.measure(protocol=protocol)
     for scenario in scenarios:
         say(f"{scenario.name}: {scenario.title}")
-        found.append(observe(generator, program, scenario))
+        observations.append(observe(generator, program, scenario))
     after = path_times.measure(protocol=protocol)
     paths = {load: path.or_more(before[load]) for load, path in after.items()}
 
@@ -88,7 +88,7 @@ def certify(generator: GeneratorFile, scenarios: Iterable[Scenario], say: Callab
         again = replace(observe(generator, program, scenario), path=path)
         return Section(seen, unless_held_again(first, checks(again)))
 
-    return Certificate(generator, version(generator), paths, [judged(seen) for seen in found])
+    return Certificate(generator, version(generator), paths, [judged(seen) for seen in observations])
 
 
 def observe(generator: GeneratorFile, program: str, scenario: Scenario) -> Observation:
@@ -127,12 +127,12 @@ def observe(generator: GeneratorFile, program: str, scenario: Scenario) -> Obser
 
 def checks(seen: Observation) -> list[Check]:
     """Return all checks of a scenario; none is decided by a record that is not whole."""
-    found = [*load_checks.of_load(seen), *arrival_checks.of_arrivals(seen), *time_checks.of_times(seen)]
-    found += stream_checks.of_streams(seen)
+    all_checks = [*load_checks.of_load(seen), *arrival_checks.of_arrivals(seen), *time_checks.of_times(seen)]
+    all_checks += stream_checks.of_streams(seen)
     if seen.record.is_whole:
-        return [unless_disturbed(check, seen) for check in found]
+        return [unless_disturbed(check, seen) for check in all_checks]
     why = f"the front's record has no more room than {quantity(len(seen.record.requests))} requests"
-    return [check.undecided(why) for check in found]
+    return [check.undecided(why) for check in all_checks]
 
 
 def unless_held_again(first: Sequence[Check], second: Sequence[Check]) -> list[Check]:
@@ -173,5 +173,5 @@ def version(generator: GeneratorFile) -> str:
         ended = running.run(words, VERSION_S)
     except BenchError:
         return ""
-    found = VERSION.search(f"{ended.stdout}\n{ended.stderr}")
-    return found[1] if found else ""
+    match = VERSION.search(f"{ended.stdout}\n{ended.stderr}")
+    return match[1] if match else ""

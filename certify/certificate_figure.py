@@ -29,7 +29,7 @@ def whole(certificate: Certificate) -> Figure:
         if section.seen.scenario.are_times_judged and len(section.seen.record.answered)
     ]
     draws: list[Callable[[Axes], None]] = [partial(times, section=section) for section in judged]
-    draws += [partial(lateness, seen=one.seen) for one in judged if one.seen.scenario.service.freeze_ms]
+    draws += [partial(lateness, seen=section.seen) for section in judged if section.seen.scenario.service.freeze_ms]
     draws = draws or [partial(say_why_empty, why="no response times are compared in these scenarios")]
     figure = sheet((PANEL[0], PANEL[1] * len(draws)), len(draws), draws)
     figure.suptitle(f"{certificate.name}: {VERDICTS[certificate.outcome]}")
@@ -46,9 +46,9 @@ def times(axes: Axes, section: Section) -> None:
     verdicts = {check.name: check.verdict for check in section.checks}
     reported = time_checks.reported_quantiles(seen.reported) if seen.reported else {}
     for name, value in reported.items():
-        found = verdicts.get(name, HELD)
-        height, (colour, marker) = float(tail_scale(time_checks.QUANTILES[name])), MARKERS[found]
-        label = "reported" if found == HELD else f"reported, {found}"
+        verdict = verdicts.get(name, HELD)
+        height, (colour, marker) = float(tail_scale(time_checks.QUANTILES[name])), MARKERS[verdict]
+        label = "reported" if verdict == HELD else f"reported, {verdict}"
         axes.plot([value], [height], ls="", marker=marker, color=colour, label=label)
     distribution_axes(axes, "requests")
     axes.set_title(seen.scenario.name)

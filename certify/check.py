@@ -26,9 +26,9 @@ class Check:
     unit: str = ""
 
     @classmethod
-    def near(cls, name: str, text: str, expected: float, found: float, tolerance: float, unit: str) -> Self:
+    def near(cls, name: str, text: str, expected: float, value: float, tolerance: float, unit: str) -> Self:
         """Return a check that is held if what was found is within the tolerance."""
-        return cls(name, verdict(abs(found - expected) <= tolerance), text, expected, found, tolerance, unit)
+        return cls(name, verdict(abs(value - expected) <= tolerance), text, expected, value, tolerance, unit)
 
     def undecided(self, why: str) -> "Check":
         """Return it as not decided, for a reason."""
@@ -57,8 +57,8 @@ def verdict(holds: bool) -> str:
 
 def worst(verdicts: Iterable[str]) -> str:
     """Return the verdict that decides for several: not held before not decided before held; "" without any."""
-    found = set(verdicts)
-    return next((word for word in (NOT_HELD, NOT_DECIDED, HELD) if word in found), "")
+    words = set(verdicts)
+    return next((word for word in (NOT_HELD, NOT_DECIDED, HELD) if word in words), "")
 
 
 def outcome(checks: Iterable[Check]) -> str:

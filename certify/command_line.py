@@ -39,14 +39,14 @@ def certify(
     generator = generator_file.load(name)
     chosen = _chosen(generator, scenarios.scenarios(connections, seconds, generator.says.protocol), names)
     with _certifiable():
-        found = certificate.certify(generator, chosen, say)
-    say(f"\n{certificate_report.text(found, every)}")
-    _write(json_file, certificate_report.as_json(found))
+        certification = certificate.certify(generator, chosen, say)
+    say(f"\n{certificate_report.text(certification, every)}")
+    _write(json_file, certificate_report.as_json(certification))
     if figure:
         from certify import certificate_figure
 
-        _draw(figure, lambda: certificate_figure.whole(found))
-    return found.exit_status
+        _draw(figure, lambda: certificate_figure.whole(certification))
+    return certification.exit_status
 
 
 def measure_capacity(name: str, seconds: float, json_file: str | None, figure: str | None, say: Say) -> None:
@@ -54,13 +54,13 @@ def measure_capacity(name: str, seconds: float, json_file: str | None, figure: s
     _check_folders(json_file, figure)
     generator = generator_file.load(name)
     with _certifiable():
-        found = capacity.measure(generator, capacity.CONNECTIONS, seconds, say)
-    say(f"\n{capacity_report.text(found)}")
-    _write(json_file, capacity_report.as_json(found))
+        measurement = capacity.measure(generator, capacity.CONNECTIONS, seconds, say)
+    say(f"\n{capacity_report.text(measurement)}")
+    _write(json_file, capacity_report.as_json(measurement))
     if figure:
         from certify import capacity_figure
 
-        _draw(figure, lambda: capacity_figure.whole(found))
+        _draw(figure, lambda: capacity_figure.whole(measurement))
 
 
 def _check_folders(*files: str | None) -> None:
@@ -78,7 +78,7 @@ def _chosen(
     for name in wanted:
         if name not in names:
             raise unknown("scenario", name, names)
-    chosen = [one for one in scenarios.of(generator.loads, every) if not wanted or one.name in wanted]
+    chosen = [scenario for scenario in scenarios.of(generator.loads, every) if not wanted or scenario.name in wanted]
     if not chosen:
         loads = listed(generator.loads)
         raise NotCertifiableError(f"{generator.name} makes {loads} loads only: choose other scenarios")

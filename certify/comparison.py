@@ -64,15 +64,15 @@ def capacities(certificates: str = REFERENCE) -> None:
     Generators without such a file are left out.
     """
     folder = _folder(certificates) / "capacity"
-    found = [capacity_report.read(file) for file in sorted(folder.glob("*.json"))]
-    if not found:
+    measurements = [capacity_report.read(file) for file in sorted(folder.glob("*.json"))]
+    if not measurements:
         print(f"No capacity is stored in {paths.shown(folder)}: see {BENCH} certify --help, --capacity")
         return
-    said = capacity_comparison.conclusion(found)
-    notebook.show_frame(capacity_comparison.table(found).set_index("generator"))
-    notebook.show_figure(capacity_comparison.draw(found), f"Capacity of load generators: {unmarked(said)}")
-    said += f" Measured on {listed(dict.fromkeys(one.machine for one in found))}."
-    display(Markdown("\n".join([said, "", *(f"- {line}" for line in capacity_comparison.findings(found))])))
+    summary = capacity_comparison.conclusion(measurements)
+    notebook.show_frame(capacity_comparison.table(measurements).set_index("generator"))
+    notebook.show_figure(capacity_comparison.draw(measurements), f"Capacity of load generators: {unmarked(summary)}")
+    summary += f" Measured on {listed(dict.fromkeys(measurement.machine for measurement in measurements))}."
+    display(Markdown("\n".join([summary, "", *(f"- {line}" for line in capacity_comparison.findings(measurements))])))
 
 
 def _asked(generator: object) -> list[str]:
@@ -90,12 +90,12 @@ def _certified(name: str, seconds: float) -> Row:
     """Certify a generator, keep its certificate; return its row."""
     generator = generator_file.load(name)
     chosen = scenarios.of(generator.loads, scenarios.scenarios(seconds=seconds, protocol=generator.says.protocol))
-    found = certificate.certify(generator, chosen, lambda line: print(f"{generator.name}, {line}"))
+    certification = certificate.certify(generator, chosen, lambda line: print(f"{generator.name}, {line}"))
     folder = paths.workplace() / "data" / "certificates"
     make_folder(folder, "ROUNDTRIP_HOME")
     with writing(folder / f"{generator.name}.json") as file:
-        file.write_text(certificate_report.as_json(found), "utf-8")
-    return Row(certificate_report.document(found), is_stored=False)
+        file.write_text(certificate_report.as_json(certification), "utf-8")
+    return Row(certificate_report.document(certification), is_stored=False)
 
 
 def show(rows: Sequence[Row], *names: str) -> None:
@@ -117,9 +117,9 @@ def conclusion(rows: Sequence[Row]) -> str:
     frozen = [row.name for row in true if row.scenario(comparison_figure.FROZEN)] or ["none"]
     as_asked = [row.name for row in rows if row.holds(of_load=True)]
     verdicts = {kind: [of_group(row, names) for row in rows] for kind, names in GROUPS.items()}
-    most = max(verdicts, key=lambda kind: verdicts[kind].count(NOT_HELD))
-    failed = verdicts[most].count(NOT_HELD)
-    said = [
+    worst_kind = max(verdicts, key=lambda kind: verdicts[kind].count(NOT_HELD))
+    failed = verdicts[worst_kind].count(NOT_HELD)
+    sentences = [
         f"**All checks of the report are held in {len(true)} of {counted(len(rows), 'certificate')}**"
         + (f": {listed(row.name for row in true)}." if true else "."),
         f"These are certificates of {_tools(true)}, and all {len(rows)} are of {_tools(rows)}." if true else "",
@@ -127,12 +127,12 @@ def conclusion(rows: Sequence[Row]) -> str:
         f"Coordinated omission is judged in one scenario alone, an open load over {scenarios.FEW} connections to a "
         f"server that freezes. Of those whose report is true, {listed(frozen)} made that load.",
         f"**All checks of the load are held in {len(as_asked)}**" + (f": {listed(as_asked)}." if as_asked else "."),
-        f"The kind of check that is not held most often is {most} ({failed} of {sum(map(bool, verdicts[most]))} that "
-        "have it)."
+        f"The kind of check that is not held most often is {worst_kind} ({failed} of "
+        f"{sum(map(bool, verdicts[worst_kind]))} that have it)."
         if failed
         else "",
     ]
-    return " ".join(filter(None, said))
+    return " ".join(filter(None, sentences))
 
 
 def _tools(rows: Sequence[Row]) -> str:
@@ -158,18 +158,18 @@ def unsent(rows: Sequence[Row]) -> None:
 
 def not_sent(rows: Sequence[Row]) -> str:
     """Return which generators report how many requests of ``overload`` they did not send, and which do not."""
-    said, silent, all_sent = list[str](), list[Row](), list[str]()
+    reports, silent, all_sent = list[str](), list[Row](), list[str]()
     for row in rows:
-        if not (found := row.scenario("overload")):
+        if not (scenario := row.scenario("overload")):
             continue
-        due = round(found["rate_per_s"] * found["duration_s"])
-        if dropped := (found["reported"] or {}).get("dropped"):
-            said.append(f"{row.name} ({dropped:,.0f} of {due:,} requests)")
-        elif found["requests"] < ALL_SENT * due:
+        due = round(scenario["rate_per_s"] * scenario["duration_s"])
+        if dropped := (scenario["reported"] or {}).get("dropped"):
+            reports.append(f"{row.name} ({dropped:,.0f} of {due:,} requests)")
+        elif scenario["requests"] < ALL_SENT * due:
             silent.append(row)
         else:
             all_sent.append(row.name)
-    is_one, who = len(said) < 2, listed(said or ["No generator"])
+    is_one, who = len(reports) < 2, listed(reports or ["No generator"])
     words = [
         "An open load of twice what its connections can carry (`overload`) shows it.",
         f"**{who} report{'s' * is_one} how many {'it' if is_one else 'they'} did not send.**",

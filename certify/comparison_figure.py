@@ -59,8 +59,8 @@ def verdicts(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw what the checks of each kind found."""
     for y, row in enumerate(rows):
         for x, names in enumerate(GROUPS.values()):
-            if found := of_group(row, names):
-                _mark(axes, x, y, *MARKERS[found], found, row)
+            if verdict := of_group(row, names):
+                _mark(axes, x, y, *MARKERS[verdict], verdict, row)
     ticks_at(axes.xaxis, range(len(GROUPS)))
     axes.set_xticklabels(GROUPS, rotation=30, ha="right", fontsize=SMALL)
     axes.set_xlim(-0.6, len(GROUPS) - 0.4)
@@ -69,9 +69,9 @@ def verdicts(axes: Axes, rows: Sequence[Row]) -> None:
 
 def times(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw the reported p99 divided by the true one, in each scenario whose times are compared."""
-    for place, name in enumerate(TIMES):
+    for index, name in enumerate(TIMES):
         for y, row in enumerate(rows):
-            _ratio(axes, y + 0.12 * (place - 1.5), row, name, P99, look(place), name)
+            _ratio(axes, y + 0.12 * (index - 1.5), row, name, P99, look(index), name)
     for y, row in enumerate(rows):
         if not any(row.check(name, P99) for name in TIMES):
             version = row.document["version"]
@@ -83,8 +83,8 @@ def times(axes: Axes, rows: Sequence[Row]) -> None:
 
 def times_note(rows: Sequence[Row]) -> str:
     """Return what a difference in ``single`` is, and which true times count from the arrival."""
-    said = [f"{name} of {listed(found)}" for name in TIMES if (found := _from_arrival(rows, name))]
-    since = f", in {' and in '.join(said)}" if said else ""
+    phrases = [f"{name} of {listed(generators)}" for name in TIMES if (generators := _from_arrival(rows, name))]
+    since = f", in {' and in '.join(phrases)}" if phrases else ""
     return (
         "single: the service takes 1 ms (of streams 0.2 s), so 0.1 is 0.1 ms of the way and of the client's own time. "
         f"True times count from the arrival in the closed loads single and many{since}; in other open loads from when "
@@ -97,9 +97,9 @@ def _from_arrival(rows: Sequence[Row], name: str) -> list[str]:
     return [
         str(row.generator)
         for row in rows
-        if (found := row.scenario(name)).get("load") == "open"
+        if (scenario := row.scenario(name)).get("load") == "open"
         and row.check(name, P99)
-        and found["true_us"]["since"] == "arrival"
+        and scenario["true_us"]["since"] == "arrival"
     ]
 
 
@@ -109,16 +109,16 @@ def frozen(axes: Axes, rows: Sequence[Row]) -> None:
     True times count from the schedule; of a load that did not keep it, they are not known to the server.
     """
     for y, row in enumerate(rows):
-        found = row.scenario(FROZEN)
-        if not found:
-            has_open = any(one["load"] == "open" for one in row.document["scenarios"])
+        scenario = row.scenario(FROZEN)
+        if not scenario:
+            has_open = any(entry["load"] == "open" for entry in row.document["scenarios"])
             write_beside(axes, y, "not measured" if has_open else "no open load")
-        elif found["true_us"]["since"] == "arrival":
-            arrived = found["arrivals_per_s"] / found["rate_per_s"]
+        elif scenario["true_us"]["since"] == "arrival":
+            arrived = scenario["arrivals_per_s"] / scenario["rate_per_s"]
             write_beside(axes, y, f"no schedule kept, {arrived:.0%} of the rate")
         else:
-            for place, name in enumerate((P90, "mean")):
-                _ratio(axes, y, row, FROZEN, name, look(place), name)
+            for index, name in enumerate((P90, "mean")):
+                _ratio(axes, y, row, FROZEN, name, look(index), name)
             if row.needs_no_connection:
                 write_beside(axes, y, "waits for no connection")
     ratio_axis(axes)
@@ -131,14 +131,14 @@ def frozen_notes(rows: Sequence[Row]) -> list[str]:
     """Return a sentence on the generators without a marker that did not send all, and on those that never wait."""
     left_out = []
     for row in rows:
-        found, check = row.scenario(FROZEN), row.check(FROZEN, "rate-delivered")
-        if check and check["verdict"] == NOT_HELD and found["true_us"]["since"] == "arrival":
+        scenario, check = row.scenario(FROZEN), row.check(FROZEN, "rate-delivered")
+        if check and check["verdict"] == NOT_HELD and scenario["true_us"]["since"] == "arrival":
             left_out.append(f"{row.generator} {1 - check['found'] / check['expected']:.0%}")
     free = [row.generator for row in rows if row.needs_no_connection and row.scenario(FROZEN)]
-    said = (
+    sentences = (
         [f"Without a marker nothing is shown to be true. Requests not sent: {', '.join(left_out)}."] if left_out else []
     )
-    return said + ([f"With {listed(free)}, no request waits for a connection."] if free else [])
+    return sentences + ([f"With {listed(free)}, no request waits for a connection."] if free else [])
 
 
 def cost(axes: Axes, rows: Sequence[Row]) -> None:
@@ -149,11 +149,11 @@ def cost(axes: Axes, rows: Sequence[Row]) -> None:
     for y, row in enumerate(rows):
         if _has_streams(row):
             write_beside(axes, y, "streams")
-    for place, (name, load) in enumerate((("many", "closed load"), ("half-load", "open load"))):
+    for index, (name, load) in enumerate((("many", "closed load"), ("half-load", "open load"))):
         for y, row in enumerate(rows):
             used = row.scenario(name).get("generator_cpu_us_per_request")
             if used and not _has_streams(row):
-                _mark(axes, used, y + 0.16 * (place - 0.5), *look(place), load, row)
+                _mark(axes, used, y + 0.16 * (index - 0.5), *look(index), load, row)
     log_axis(axes.xaxis)
     axes.set_xlabel("CPU time of the generator per request")
     axes.set_title("CPU time")
@@ -177,7 +177,7 @@ def _ratio(axes: Axes, y: float, row: Row, scenario: str, name: str, drawn: Look
     if not (ratio := row.ratio(scenario, name)):
         return
     _mark(axes, ratio, y, *drawn, label, row)
-    if (found := row.check(scenario, name)["verdict"]) != HELD:
-        marker, size = RINGS[found]
-        axes.plot([ratio], [y], ls="", marker=marker, color=MARKERS[found][0], mfc="none", ms=size, mew=1.4,
-                  label=found, clip_on=False)  # fmt: skip
+    if (verdict := row.check(scenario, name)["verdict"]) != HELD:
+        marker, size = RINGS[verdict]
+        axes.plot([ratio], [y], ls="", marker=marker, color=MARKERS[verdict][0], mfc="none", ms=size, mew=1.4,
+                  label=verdict, clip_on=False)  # fmt: skip

@@ -84,19 +84,19 @@ class GeneratorFile:
         """The loads that it can make."""
         return tuple(self.says.loads)
 
-    def _found(self) -> list[str | None]:
+    def _paths(self) -> list[str | None]:
         first = _command(self.says, self.says.loads[0])[0]
         return [shutil.which(word) for word in self._filled([first, self.says.program or first], {})]
 
     @property
     def is_installed(self) -> bool:
         """Whether its program, and the one that starts it, are here."""
-        return all(self._found())
+        return all(self._paths())
 
     @property
     def program(self) -> str:
         """The path of the first word of its command; NotInstalledError with the line that installs what is missing."""
-        path, other = self._found()
+        path, other = self._paths()
         if path and other:
             return path
         raise NotInstalledError(f"{self.name} is not installed; install it: {self.says.install}")
@@ -121,12 +121,12 @@ class GeneratorFile:
         rate: of an open load, in 1/s. requests: of a closed load, for a program that takes no duration. service_us: the
         mean service time, for one that takes a resolution.
         """
-        asked, where = (rate or 0.0) if load == "open" else 0.0, urlsplit(url)
+        asked, address = (rate or 0.0) if load == "open" else 0.0, urlsplit(url)
         numbers = {"rate": asked, "rate_per_connection": asked / connections, "duration": duration_s}
         numbers |= {"connections": connections, "requests": requests}
         numbers["resolution"] = max(service_us, LEAST_SERVICE_US) / TENTH
         filled = {name: _decimal(number) for name, number in numbers.items()}
-        filled |= {"url": url, "host": str(where.hostname), "port": str(where.port)}
+        filled |= {"url": url, "host": str(address.hostname), "port": str(address.port)}
         return self._filled(_command(self.says, load), filled)
 
     def is_counted(self, load: Load) -> bool:
@@ -139,7 +139,7 @@ class GeneratorFile:
 
     def _filled(self, words: list[str], values: dict[str, str]) -> list[str]:
         known = values | {"folder": str(Path(self.file).parent), "python": sys.executable}
-        return [PLACEHOLDER.sub(lambda found: known[found[1]], word) for word in words]
+        return [PLACEHOLDER.sub(lambda match: known[match[1]], word) for word in words]
 
 
 def names() -> list[str]:

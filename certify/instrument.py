@@ -109,9 +109,9 @@ def _coverage(
     draw: Callable[[np.random.Generator], Array], seed: int, p: float, truth: float, runs: int
 ) -> tuple[float, float]:
     """Return the share of the intervals of a quantile inside one start that cover the true one, and of runs without."""
-    found = [intervals.quantile_interval(draw(np.random.default_rng([number, seed])), p) for number in range(runs)]
-    covered = [low <= truth <= high for low, high in filter(None, found)]
-    return (sum(covered) / len(covered) if covered else 0.0), found.count(None) / runs
+    estimates = [intervals.quantile_interval(draw(np.random.default_rng([number, seed])), p) for number in range(runs)]
+    covered = [low <= truth <= high for low, high in filter(None, estimates)]
+    return (sum(covered) / len(covered) if covered else 0.0), estimates.count(None) / runs
 
 
 def bursts(chance: np.random.Generator, n: int, length: int, share: float) -> Array:
@@ -166,9 +166,9 @@ def verdicts(runs: int) -> Iterator[Line]:
             {case: stationarity.levels(run, case, len(run.numbers)) for case in run.numbers}
         )
         if last is not None:
-            found = comparison.compare(last, run)
-            counts["other_aa"] += _called_different(found)
-            counts["unpaired"] += _covers(found[0], 1.0)
+            comparisons = comparison.compare(last, run)
+            counts["other_aa"] += _called_different(comparisons)
+            counts["unpaired"] += _covers(comparisons[0], 1.0)
         last = run
     yield _at_least("range of 6 start medians covers the true median", counts["range"] / runs, COVERED)
     yield _at_least("effect of B on A, paired by block, covers the true ratio", counts["paired"] / runs, COVERED)
@@ -220,10 +220,10 @@ def covered_at_stop(runs: int, confidences: Sequence[float] = looks.confidences(
     chance, covered = np.random.default_rng(11), 0
     for logs in chance.normal(math.log(TRUE_RATIO), 0.05, (runs, 80)):
         for blocks, confidence in zip(looks.looks(80), confidences, strict=True):
-            found = intervals.paired_shift(logs[:blocks], confidence).exp()
-            if found.half_width <= 0.02:
+            interval = intervals.paired_shift(logs[:blocks], confidence).exp()
+            if interval.half_width <= 0.02:
                 break
-        covered += found.low <= TRUE_RATIO <= found.high
+        covered += interval.low <= TRUE_RATIO <= interval.high
     return covered / runs
 
 

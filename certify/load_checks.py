@@ -33,8 +33,8 @@ def ending(seen: Observation) -> Check:
     may_fail = seen.scenario.service.fault != "none" and ended.status >= 0
     holds = (ended.status == 0 or may_fail) and not left
     check = Check("exit", verdict(holds), f"It ended after {ended.took_s:.1f} s with {how}{left}.", 0, ended.status, 0)
-    said = ended.stderr.strip().splitlines()
-    return check.saying(f"The last line of its errors: {one_line(said[-1])}") if said and not holds else check
+    lines = ended.stderr.strip().splitlines()
+    return check.saying(f"The last line of its errors: {one_line(lines[-1])}") if lines and not holds else check
 
 
 def report(seen: Observation) -> Check:
@@ -56,13 +56,13 @@ def arrivals(seen: Observation) -> Check:
 
 def delivered_rate(seen: Observation) -> Check:
     """An open load delivers the rate that it is asked for."""
-    asked, found = seen.scenario.rate_per_s or math.nan, seen.record.arrivals_per_s
+    asked, rate = seen.scenario.rate_per_s or math.nan, seen.record.arrivals_per_s
     chance = NORMAL_99 / math.sqrt(asked * seen.scenario.duration_s) if seen.schedule == "poisson" else 0.0
     tolerance = asked * (RATE_OFF + chance) + seen.scenario.connections / seen.scenario.duration_s
-    text = f"{quantity(found)} requests/s arrived, {quantity(asked)} were asked for ({found / asked:.1%})."
+    text = f"{quantity(rate)} requests/s arrived, {quantity(asked)} were asked for ({rate / asked:.1%})."
     if seen.reported and seen.reported.dropped:
         text += f" It reports {seen.reported.dropped:,.0f} that it did not send."
-    return Check.near("rate-delivered", text, asked, found, tolerance, "1/s")
+    return Check.near("rate-delivered", text, asked, rate, tolerance, "1/s")
 
 
 def reported_rate(seen: Observation, reported: float) -> Check:
@@ -101,44 +101,44 @@ def requests(seen: Observation, reported: float) -> Check:
 
 def window(seen: Observation) -> Check:
     """The load lasts as long as asked, from its first request to its last; longer if its schedule cannot be kept."""
-    asked, found = seen.scenario.duration_s, seen.record.span_s
+    asked, span_s = seen.scenario.duration_s, seen.record.span_s
     tolerance = max(WINDOW_OFF * asked, START_S)
-    holds = asked - tolerance <= found and (found <= asked + tolerance or not seen.scenario.can_be_delivered)
-    text = f"The load lasted {found:.2f} s from the first request to the last; {asked:g} s were asked for."
-    check = Check("window", verdict(holds), text, asked, found, tolerance, "s")
-    if holds or found > asked:
+    holds = asked - tolerance <= span_s and (span_s <= asked + tolerance or not seen.scenario.can_be_delivered)
+    text = f"The load lasted {span_s:.2f} s from the first request to the last; {asked:g} s were asked for."
+    check = Check("window", verdict(holds), text, asked, span_s, tolerance, "s")
+    if holds or span_s > asked:
         return check if holds else check.saying("It stopped late.")
-    longer_s = max(0.0, seen.ended.took_s - found)
+    longer_s = max(0.0, seen.ended.took_s - span_s)
     early = "It stopped early, or started late within its window"
     return check.saying(f"{early}: it ran {longer_s:.2f} s longer than its load lasted.")
 
 
 def reported_window(seen: Observation, reported: float) -> Check:
     """The reported duration is that of the load, to its last request or to the last reply."""
-    found, until_reply = seen.record.span_s, seen.record.answers_s
+    span_s, until_reply = seen.record.span_s, seen.record.answers_s
     tolerance = WINDOW_OFF * seen.scenario.duration_s
-    holds = found - tolerance <= reported <= max(found, until_reply) + tolerance
-    text = f"It reports a duration of {reported:.2f} s; from the first request to the last it was {found:.2f} s"
+    holds = span_s - tolerance <= reported <= max(span_s, until_reply) + tolerance
+    text = f"It reports a duration of {reported:.2f} s; from the first request to the last it was {span_s:.2f} s"
     text += f", to the last reply {until_reply:.2f} s."
-    return Check("window-reported", verdict(holds), text, found, reported, tolerance, "s")
+    return Check("window-reported", verdict(holds), text, span_s, reported, tolerance, "s")
 
 
 def connections(seen: Observation) -> Check:
     """A closed load uses as many connections as asked for."""
-    asked, found = seen.scenario.connections, len(seen.record.per_connection)
-    text = f"Requests came on {counted(found, 'connection')}; it was asked for {asked:,}."
-    if found > asked:
+    asked, count = seen.scenario.connections, len(seen.record.per_connection)
+    text = f"Requests came on {counted(count, 'connection')}; it was asked for {asked:,}."
+    if count > asked:
         opened, last = seen.record.connections, seen.record.requests["arrived"].max()
         closed = np.count_nonzero((opened["closed"] > 0) & (opened["closed"] < last))
         text += f" {closed:,} of them were closed before the last request. Some response times include set-up."
-    return Check.near("connections", text, asked, found, 0, "connections")
+    return Check.near("connections", text, asked, count, 0, "connections")
 
 
 def concurrency(seen: Observation) -> Check:
     """A closed load whose requests share connections has as many under way at once as asked for."""
-    asked, found = seen.scenario.connections, seen.record.most_at_once
-    text = f"Up to {counted(found, 'request')} were under way at once; it was asked for {asked:,}."
-    return Check.near("concurrency", text, asked, found, 0, "requests")
+    asked, count = seen.scenario.connections, seen.record.most_at_once
+    text = f"Up to {counted(count, 'request')} were under way at once; it was asked for {asked:,}."
+    return Check.near("concurrency", text, asked, count, 0, "requests")
 
 
 def shares(seen: Observation) -> Check:
@@ -151,26 +151,26 @@ def shares(seen: Observation) -> Check:
 
 def streams_read(seen: Observation) -> Check:
     """Streams are read to their end, but for those under way at the end of the load: else their times are not whole."""
-    asked, found = len(seen.record.requests), len(seen.record.answered)
-    text = f"{found:,} of {counted(asked, 'stream')} were read to their end."
-    holds = asked - found <= seen.scenario.connections
-    return Check("streams-read", verdict(holds), text, asked, found, seen.scenario.connections, "requests")
+    asked, count = len(seen.record.requests), len(seen.record.answered)
+    text = f"{count:,} of {counted(asked, 'stream')} were read to their end."
+    holds = asked - count <= seen.scenario.connections
+    return Check("streams-read", verdict(holds), text, asked, count, seen.scenario.connections, "requests")
 
 
 def errors(seen: Observation, reported: Reported) -> Check | None:
     """As many errors are reported as requests failed; None where none failed and errors are not reported."""
-    found, faults = reported.errors, seen.record.faults
-    if found is None and not faults:
+    count, faults = reported.errors, seen.record.faults
+    if count is None and not faults:
         return None
     tolerance = seen.scenario.connections if faults else 0
-    holds = found is not None and abs(found - faults) <= tolerance and (found > 0 or not faults)
-    says = "does not report errors" if found is None else f"reports {found:,.0f} errors"
+    holds = count is not None and abs(count - faults) <= tolerance and (count > 0 or not faults)
+    says = "does not report errors" if count is None else f"reports {count:,.0f} errors"
     text = f"It {says}; {faults:,} requests failed."
-    check = Check("errors", verdict(holds), text, faults, found, tolerance, "requests")
+    check = Check("errors", verdict(holds), text, faults, count, tolerance, "requests")
     resends = seen.scenario.service.fault == "close" and PROTOCOLS[seen.protocol].resends
-    if holds or not resends or found is None or found > faults:
+    if holds or not resends or count is None or count > faults:
         return check
-    if found < (final := seen.record.surely_final):
+    if count < (final := seen.record.surely_final):
         return check.saying(f"At least {final:,} cannot have been sent again: fewer requests arrived after them.")
     return check.undecided(RESENT)
 
@@ -216,5 +216,5 @@ def _of_report(seen: Observation) -> Iterator[Check]:
         yield reported_rate(seen, reported.rate_per_s)
     if reported.duration_s is not None:
         yield reported_window(seen, reported.duration_s)
-    if found := errors(seen, reported):
-        yield found
+    if check := errors(seen, reported):
+        yield check

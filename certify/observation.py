@@ -64,9 +64,9 @@ class Observation:
 
         None if the load was too short to read its CPU clocks twice.
         """
-        if not (found := self._cpu()):
+        if not (usage := self._cpu()):
             return None
-        begin, end, used_ns = found
+        begin, end, used_ns = usage
         departed = self.record.answered["departed"]
         count = np.count_nonzero((departed >= begin) & (departed < end))
         return used_ns / 1e3 / float(count) if count else None
@@ -74,8 +74,8 @@ class Observation:
     @property
     def cpus(self) -> float | None:
         """How many CPUs the generator used while its load lasted; None as of ``cpu_us_per_request``."""
-        found = self._cpu()
-        return found[2] / (found[1] - found[0]) if found else None
+        usage = self._cpu()
+        return usage[2] / (usage[1] - usage[0]) if usage else None
 
     def _cpu(self) -> tuple[int, int, int] | None:
         """Return the first and the last reading of its CPU clocks in the load, in ns, and the CPU time used between."""

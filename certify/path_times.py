@@ -59,8 +59,8 @@ def _loaded(protocol: Name, begins: Iterable[int]) -> tuple[Array, Record]:
     """
     spoken, times = PROTOCOLS[protocol], []
     with Front(Service(), protocol=protocol) as front:
-        where = urlsplit(front.url)
-        with socket.create_connection((where.hostname, where.port), timeout=10) as connection:
+        address = urlsplit(front.url)
+        with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.sendall(spoken.opening)
             for number, begin in enumerate(begins):

@@ -28,16 +28,16 @@ BACKLOG = 4096
 class Front:
     """A front that serves. url: where."""
 
-    def __init__(self, service: Service, most: int = MOST_REQUESTS, protocol: Name = "http1") -> None:
+    def __init__(self, service: Service, limit: int = MOST_REQUESTS, protocol: Name = "http1") -> None:
         """Start it; SystemFailedError if it does not get ready, NotInstalledError if it cannot be compiled.
 
-        most: how many requests are recorded.
+        limit: how many requests are recorded.
         """
         with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as listener:
             listener.setblocking(False)
             self.url = f"{PROTOCOLS[protocol].scheme}://127.0.0.1:{listener.getsockname()[1]}/"
             law = (service.law, service.mean_us, service.freeze_ms, SEED, service.workers)
-            words = (*law, service.fault, service.every, service.spared, most, service.events, service.gap_us)
+            words = (*law, service.fault, service.every, service.spared, limit, service.events, service.gap_us)
             self._process = Process(
                 [_program(protocol), "serve", str(listener.fileno()), *map(str, words)],
                 pass_fds=[listener.fileno()],

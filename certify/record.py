@@ -63,13 +63,13 @@ class Record:
         """Return the record without so many requests, which a generator's documentation leaves out of its numbers."""
         return replace(self, requests=self.requests[count:])
 
-    def after_warm_up(self, most: int, due: float | None = None) -> Self:
+    def after_warm_up(self, limit: int, due: float | None = None) -> Self:
         """Return the record without the requests that a generator sent before its load began, at most so many.
 
         They are followed by a pause, in which all of them have been answered and no other one arrives. Of an open load,
         in which a server is often idle, they are also more than the requests that are ``due``.
         """
-        arrived, departed = (self.requests[name][: most + 1] for name in ("arrived", "departed"))
+        arrived, departed = (self.requests[name][: limit + 1] for name in ("arrived", "departed"))
         if len(arrived) < 2:
             return self
         idle_ns = arrived[1:] - np.maximum.accumulate(departed)[:-1]

@@ -111,12 +111,12 @@ def read(says: Says, generator: str, tried: str, stdout: str, stderr: str = "") 
     """
     report = _Report(generator, tried, stdout, stderr)
 
-    def values(of: Says | StreamTimes[Value], group: str = "") -> dict[str, Any]:
+    def values(description: Says | StreamTimes[Value], group: str = "") -> dict[str, Any]:
         return {
             field: StreamTimes(**values(wanted, f"{field}."))
             if isinstance(wanted, StreamTimes)
             else report.value(group + NAMES.get(field, field), wanted, _scales(field))
-            for field, wanted in described(of).items()
+            for field, wanted in described(description).items()
         }
 
     return Reported(**values(says))
@@ -151,9 +151,9 @@ def _problems(wanted: Value, scales: Scales | None) -> Iterator[str]:
     except re.error as reason:
         yield f"its pattern is no regular expression: {reason}"
         return
-    most = 2 if scales else 1
-    if not 1 <= groups <= most:
-        yield f"its pattern has {groups} groups, not 1{' or 2' * (most == 2)}: use (?:...)"
+    limit = 2 if scales else 1
+    if not 1 <= groups <= limit:
+        yield f"its pattern has {groups} groups, not 1{' or 2' * (limit == 2)}: use (?:...)"
     if scales is None:
         if wanted.unit is not None:
             yield "it is a number without unit: leave unit out"
@@ -180,8 +180,8 @@ class _Report:
         """Return a value in the unit of its field; None if it is null, or optional and not there."""
         if not wanted.json:
             return self._of_pattern(name, wanted, scales)
-        found = self._of_json(name, wanted)
-        return found if found is None or not (scales and wanted.unit) else found * scales[wanted.unit]
+        number = self._of_json(name, wanted)
+        return number if number is None or not (scales and wanted.unit) else number * scales[wanted.unit]
 
     def _of_pattern(self, name: str, wanted: Value, scales: Scales | None) -> float | None:
         matches = list(re.finditer(wanted.pattern or "", self._text, re.M))
@@ -231,8 +231,8 @@ class _Report:
             raise self._strange(name, "it is no number from 0 on", str(number))
         return number
 
-    def _strange(self, name: str, why: str, where: str) -> SystemFailedError:
+    def _strange(self, name: str, why: str, excerpt: str) -> SystemFailedError:
         return SystemFailedError(
-            f"the report of {self._name} has no {name} as its file describes it: {why}, in {quoted(where.strip())}; "
+            f"the report of {self._name} has no {name} as its file describes it: {why}, in {quoted(excerpt.strip())}; "
             f"{self._advice}"
         )

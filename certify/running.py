@@ -62,14 +62,14 @@ class CpuClocks:
 
 def run(words: Sequence[str], limit_s: float) -> Ended:
     """Run a program, from the process's main thread; SystemFailedError if it cannot be started."""
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         began = time.monotonic()
         try:
             process = subprocess.Popen(
                 words,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=complained,
+                stdout=stdout,
+                stderr=stderr,
                 process_group=0,
                 env=with_package(PACKAGE) | {"LC_ALL": "C"},
                 preexec_fn=bound_to_this(),
@@ -85,7 +85,7 @@ def run(words: Sequence[str], limit_s: float) -> Ended:
                 os.killpg(process.pid, signal.SIGKILL)
             status = process.wait()
         took_s = time.monotonic() - began
-        outputs, status_in_time = (_text(said), _text(complained)), status if in_time else None
+        outputs, status_in_time = (_text(stdout), _text(stderr)), status if in_time else None
         return Ended(*outputs, status_in_time, took_s, left and in_time, tuple(clocks.readings))
 
 

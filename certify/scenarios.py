@@ -73,9 +73,9 @@ class Scenario:
 
 def scenarios(connections: int = CONNECTIONS, seconds: float = 70.0, protocol: Name = "http1") -> list[Scenario]:
     """Return all scenarios, which together take so many seconds; ``connections`` where these are the subject."""
-    found = _of_streams(connections) if PROTOCOLS[protocol].has_streams else _of_calls(connections)
-    scale = seconds / sum(scenario.duration_s for scenario in found)
-    return [replace(scenario, duration_s=max(LEAST_S, round(scale * scenario.duration_s))) for scenario in found]
+    templates = _of_streams(connections) if PROTOCOLS[protocol].has_streams else _of_calls(connections)
+    scale = seconds / sum(scenario.duration_s for scenario in templates)
+    return [replace(scenario, duration_s=max(LEAST_S, round(scale * scenario.duration_s))) for scenario in templates]
 
 
 def _of_calls(connections: int) -> list[Scenario]:

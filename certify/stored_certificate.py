@@ -68,11 +68,11 @@ class Row:
 
     def scenario(self, name: str) -> dict[str, Any]:
         """Return what was seen in a scenario; empty where the generator cannot make its load."""
-        return next((one for one in self.document["scenarios"] if one["name"] == name), {})
+        return next((scenario for scenario in self.document["scenarios"] if scenario["name"] == name), {})
 
     def check(self, scenario: str, name: str) -> dict[str, Any]:
         """Return one check; empty where it is not made."""
-        return next((one for one in self.scenario(scenario).get("checks", ()) if one["name"] == name), {})
+        return next((check for check in self.scenario(scenario).get("checks", ()) if check["name"] == name), {})
 
     def checks(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield every check with the name of its scenario."""
@@ -105,8 +105,8 @@ class Row:
     @property
     def needs_no_connection(self) -> bool:
         """Whether an open load sent all requests due, though its connections cannot carry so many one at a time."""
-        found = self.scenario("overload")
-        return bool(found) and found["arrivals_per_s"] >= ALL_SENT * found["rate_per_s"]
+        scenario = self.scenario("overload")
+        return bool(scenario) and scenario["arrivals_per_s"] >= ALL_SENT * scenario["rate_per_s"]
 
     def count(self, word: str) -> int:
         """Return how many checks have this verdict."""
@@ -131,10 +131,10 @@ def of_group(row: Row, names: Sequence[str]) -> str:
 def read(file: Path) -> Row:
     """Return a certificate as it was written; DataError if the file holds none."""
     try:
-        found = documents.from_json(documents.read(file).decode())
-        if found["format"] != FORMAT:
+        document = documents.from_json(documents.read(file).decode())
+        if document["format"] != FORMAT:
             raise DataError(f"{file} is a certificate of another version: make it again with this one")
-        row = Row(dict(all_harmless(found)))
+        row = Row(dict(all_harmless(document)))
         _ = _cells(row), row.made_on  # what is missing in it is found here
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as reason:
         raise DataError(f"{file} holds no certificate: write one with {BENCH} certify NAME --json FILE") from reason
@@ -153,9 +153,9 @@ def table(rows: Sequence[Row]) -> pd.DataFrame:
 
 def _cells(row: Row) -> dict[str, Any]:
     ratios = {
-        f"{one['name']} {P99} reported/true": ratio
-        for one in row.document["scenarios"]
-        if (ratio := row.ratio(one["name"], P99)) is not None
+        f"{scenario['name']} {P99} reported/true": ratio
+        for scenario in row.document["scenarios"]
+        if (ratio := row.ratio(scenario["name"], P99)) is not None
     }
     counts = {word: row.count(word) for word in (HELD, NOT_HELD, NOT_DECIDED)}
     which = [f"{scenario}: {check['name']}" for scenario, check in row.checks() if check["verdict"] == NOT_HELD]

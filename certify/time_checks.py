@@ -28,8 +28,8 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 def reported_quantiles(reported: Reported | ReportedTimes) -> dict[str, float]:
     """Return the quantiles that are reported, in us, by their names."""
-    found = {name: getattr(reported, f"{name.replace('.', '_')}_us", None) for name in QUANTILES}
-    return {name: value for name, value in found.items() if value is not None}
+    quantiles = {name: getattr(reported, f"{name.replace('.', '_')}_us", None) for name in QUANTILES}
+    return {name: value for name, value in quantiles.items() if value is not None}
 
 
 @functools.lru_cache(maxsize=1)
@@ -249,7 +249,7 @@ def of_times(seen: Observation) -> list[Check]:
     reported = seen.reported
     if reported is None or not seen.scenario.are_times_judged or not len(seen.record.answered):
         return []
-    found = [quantile_check(name, value, seen) for name, value in reported_quantiles(reported).items()]
-    found += [] if reported.mean_us is None else [mean_check(reported.mean_us, seen)]
-    found += [] if reported.max_us is None else [max_check(reported.max_us, seen)]
-    return [check for check in (*found, resolution_check(reported, seen)) if check]
+    checks = [quantile_check(name, value, seen) for name, value in reported_quantiles(reported).items()]
+    checks += [] if reported.mean_us is None else [mean_check(reported.mean_us, seen)]
+    checks += [] if reported.max_us is None else [max_check(reported.max_us, seen)]
+    return [check for check in (*checks, resolution_check(reported, seen)) if check]

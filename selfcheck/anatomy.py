@@ -69,7 +69,7 @@ ALL = (
 
 def measured(options: dict[str, Any], placement: str) -> Run:
     """Return a run of raw sockets, and of the same with some options, in turns, both traced."""
-    both = tuple(Case("altered", "tcp", 100, of, placement, traced=True) for of in ({}, options))
+    both = tuple(Case("altered", "tcp", 100, case_options, placement, traced=True) for case_options in ({}, options))
     return Run(runner.run(Plan("anatomy", both, BLOCKS, 0.08, 1, "class", slice_s=0.02)))
 
 
@@ -79,7 +79,7 @@ def more_us(run: Run, plain: Run) -> dict[Row, float]:
     return {row: float(np.median(after.to_numpy() - before.to_numpy())) for row, (before, after) in pairs.items()}
 
 
-def found(added: Added) -> dict[str, Any]:
+def appearance(added: Added) -> dict[str, Any]:
     """Measure one thing that is added; return in which rows it appeared, in us, and how often ``count`` was called."""
     plain = run = measured(added.options, added.placement)
     if added.has_neighbour:
@@ -87,15 +87,16 @@ def found(added: Added) -> dict[str, Any]:
         with busy(cpu):
             run = measured(added.options, added.placement)
     more = more_us(run, plain)
-    times = [
-        {(of.role, of.what): of.mean for of in anatomy.counts(of_run, case)} for of_run, case in ((plain, 0), (run, 1))
+    counts = [
+        {(count.role, count.what): count.mean for count in anatomy.counts(of_run, case)}
+        for of_run, case in ((plain, 0), (run, 1))
     ]
     return {
         "added": added.words,
         "more": {row_words(row): us for row, us in more.items() if us},
         "row": row_words(added.row),
         "us": added.us,
-        "count": added.count and [added.count[1], *(of.get(added.count, 0.0) for of in times)],
+        "count": added.count and [added.count[1], *(means.get(added.count, 0.0) for means in counts)],
         "explained": min(anatomy.explained_share(of_run, case) for of_run in (plain, run) for case in (0, 1)),
     }
 
@@ -111,7 +112,7 @@ def busy(cpu: int) -> Iterator[None]:
         process.wait()
 
 
-def of(results: list[dict[str, Any]]) -> pd.DataFrame:
+def summary(results: list[dict[str, Any]]) -> pd.DataFrame:
     """Return a row for each thing that was added: how long its row became, what else changed most, what was called."""
     rows = []
     for result in results:
@@ -136,7 +137,7 @@ def of(results: list[dict[str, Any]]) -> pd.DataFrame:
 def table() -> tuple[pd.DataFrame, str]:
     """Return the table of what was kept last, and the sentence below it."""
     kept = keeping.read(FILE)
-    return of(kept["found"]), f"Measured {kept['measured']} on {kept['machine']}."
+    return summary(kept["found"]), f"Measured {kept['measured']} on {kept['machine']}."
 
 
 def main() -> None:
@@ -145,10 +146,10 @@ def main() -> None:
     os.environ[systems.FOLDERS], systems.__path__ = own, [*systems.__path__, own]  # of children, and here
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ROUNDTRIP_RUNS"] = folder
-        results = [found(added) for added in ALL]
+        results = [appearance(added) for added in ALL]
     if "--write" in sys.argv:
         keeping.write(FILE, indent=1, found=results)
-    print(of(results).to_string())
+    print(summary(results).to_string())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Bare loops with which bench is compared: what a person would write who needs one number.
 
-``python bare.py server|client|receiver|sender SYSTEM TRANSPORT CPU PLACE SIZE SECONDS``: servers print where they
+``python bare.py server|client|receiver|sender SYSTEM TRANSPORT CPU LOCATION SIZE SECONDS``: servers print where they
 listen; a client prints its median RTT in ns, a receiver its messages per second.
 """
 
@@ -18,37 +18,37 @@ import zmq
 LENGTH = struct.Struct("!I")
 
 
-def zeromq(kind, transport, place):
+def zeromq(kind, transport, location):
     """Return a bound (servers, receivers) or connected socket and where it listens."""
-    found = zmq.Context.instance().socket(kind)
+    zmq_socket = zmq.Context.instance().socket(kind)
     if kind in (zmq.REP, zmq.PULL):
-        found.bind(f"ipc://{place}/bare.sock" if transport == "ipc" else "tcp://127.0.0.1:*")
-        print(found.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"), flush=True)
+        zmq_socket.bind(f"ipc://{location}/bare.sock" if transport == "ipc" else "tcp://127.0.0.1:*")
+        print(zmq_socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"), flush=True)
     else:
-        found.connect(place)
-    return found
+        zmq_socket.connect(location)
+    return zmq_socket
 
 
-def listen(transport, place):
+def listen(transport, folder):
     """Return a listening stream socket; print where."""
     if transport == "ipc":
         listener = socket.socket(socket.AF_UNIX)
-        listener.bind(f"{place}/bare.sock")
+        listener.bind(f"{folder}/bare.sock")
         listener.listen()
-        print(f"{place}/bare.sock", flush=True)
+        print(f"{folder}/bare.sock", flush=True)
     else:
         listener = socket.create_server(("127.0.0.1", 0))
         print(listener.getsockname()[1], flush=True)
     return listener
 
 
-def connect(transport, place):
+def connect(transport, address):
     """Return a connected stream socket."""
     if transport == "ipc":
         connection = socket.socket(socket.AF_UNIX)
-        connection.connect(place)
+        connection.connect(address)
     else:
-        connection = socket.create_connection(("127.0.0.1", int(place)))
+        connection = socket.create_connection(("127.0.0.1", int(address)))
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
     return connection
 
@@ -64,14 +64,14 @@ def receive(connection):
     return data[4:]
 
 
-def grpc_server(transport, place):
+def grpc_server(transport, folder):
     """Echo bytes by gRPC for ever."""
     call = grpc.unary_unary_rpc_method_handler(lambda request, context: request)
     handlers = (grpc.method_handlers_generic_handler("bare.Echo", {"Call": call}),)
     server = grpc.server(ThreadPoolExecutor(10), handlers)
-    port = server.add_insecure_port(f"unix:{place}/bare.sock" if transport == "ipc" else "127.0.0.1:0")
+    port = server.add_insecure_port(f"unix:{folder}/bare.sock" if transport == "ipc" else "127.0.0.1:0")
     server.start()
-    print(f"unix:{place}/bare.sock" if transport == "ipc" else f"127.0.0.1:{port}", flush=True)
+    print(f"unix:{folder}/bare.sock" if transport == "ipc" else f"127.0.0.1:{port}", flush=True)
     server.wait_for_termination()
 
 
@@ -105,11 +105,11 @@ async def http_server():
     await asyncio.get_running_loop().create_future()
 
 
-async def http_client(place, size, seconds):
+async def http_client(port, size, seconds):
     """Do what ``client`` does, by one session of aiohttp with the settings that bench chooses."""
     import aiohttp
 
-    url, payload = f"http://127.0.0.1:{place}/echo", os.urandom(size)
+    url, payload = f"http://127.0.0.1:{port}/echo", os.urandom(size)
     settings = {"timeout": aiohttp.ClientTimeout(total=None), "auto_decompress": False}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), **settings) as session:
 
@@ -126,17 +126,17 @@ def median(times, end, seconds):
     return warm[len(warm) // 2]
 
 
-def server(system, transport, place):
+def server(system, transport, folder):
     """Echo for ever."""
     if system == "grpc_sync":
-        grpc_server(transport, place)
+        grpc_server(transport, folder)
     if system == "http_aiohttp":
         asyncio.run(http_server())
     if system == "zeromq":
-        replier = zeromq(zmq.REP, transport, place)
+        replier = zeromq(zmq.REP, transport, folder)
         while True:
             replier.send(replier.recv())
-    connection, _ = listen(transport, place).accept()
+    connection, _ = listen(transport, folder).accept()
     if transport == "tcp":
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
     while True:
@@ -144,19 +144,19 @@ def server(system, transport, place):
         connection.sendall(LENGTH.pack(len(payload)) + payload)
 
 
-def client(system, transport, place, size, seconds):
+def client(system, transport, address, size, seconds):
     """Call until the time is over; print the median RTT of all calls after a fifth of it."""
     payload, clock, times = os.urandom(size), time.perf_counter_ns, []
     if system == "http_aiohttp":
-        asyncio.run(http_client(place, size, seconds))
+        asyncio.run(http_client(address, size, seconds))
     elif system == "grpc_sync":
-        call = grpc.insecure_channel(place).unary_unary("/bare.Echo/Call")
+        call = grpc.insecure_channel(address).unary_unary("/bare.Echo/Call")
         call(payload)
     elif system == "zeromq":
-        requester = zeromq(zmq.REQ, transport, place)
+        requester = zeromq(zmq.REQ, transport, address)
         send, recv = requester.send, requester.recv
     else:
-        connection = connect(transport, place)
+        connection = connect(transport, address)
     end = clock() + int(seconds * 1e9)
     now = 0
     while now < end:
@@ -174,9 +174,9 @@ def client(system, transport, place, size, seconds):
     return print(median(times, end, seconds))
 
 
-def receiver(_, transport, place):
+def receiver(_, transport, folder):
     """Receive until an empty message; print messages per second."""
-    puller, count = zeromq(zmq.PULL, transport, place), 0
+    puller, count = zeromq(zmq.PULL, transport, folder), 0
     recv = puller.recv
     recv()
     began = time.perf_counter()
@@ -185,9 +185,9 @@ def receiver(_, transport, place):
     print(count / (time.perf_counter() - began), flush=True)
 
 
-def sender(_, transport, place, size, seconds):
+def sender(_, transport, address, size, seconds):
     """Send for some time, then an empty message."""
-    pusher, payload = zeromq(zmq.PUSH, transport, place), os.urandom(size)
+    pusher, payload = zeromq(zmq.PUSH, transport, address), os.urandom(size)
     send, end = pusher.send, time.perf_counter() + seconds
     while time.perf_counter() < end:
         for _ in range(256):
@@ -198,9 +198,9 @@ def sender(_, transport, place, size, seconds):
 
 
 if __name__ == "__main__":
-    role, system, transport, cpu, place, size, seconds = sys.argv[1:]
+    role, system, transport, cpu, location, size, seconds = sys.argv[1:]
     os.sched_setaffinity(0, [int(cpu)])
     if role in ("server", "receiver"):
-        globals()[role](system, transport, place)
+        globals()[role](system, transport, location)
     else:
-        globals()[role](system, transport, place, int(size), float(seconds))
+        globals()[role](system, transport, location, int(size), float(seconds))

@@ -107,7 +107,7 @@ def measured(pair: Pair) -> tuple[dict[str, Any], list[Evidence]]:
     run = Run(runner.run(planned(pair)))
     of_roles = {f"{role}_cpu_us_per_call" for role in ROLES} & set(run.starts.columns)
     default = run.plan.cases[A].options
-    found = {
+    record = {
         "system": pair.system,
         "transport": pair.transport,
         "payload_bytes": pair.payload_bytes,
@@ -120,7 +120,7 @@ def measured(pair: Pair) -> tuple[dict[str, Any], list[Evidence]]:
             if run.starts_of(A)[name].notna().any()
         },
     }
-    return found, [one for one in evidence(run, A, B) if one.name in COLUMNS]
+    return record, [effect for effect in evidence(run, A, B) if effect.name in COLUMNS]
 
 
 def _median(run: Run, case: int, name: str) -> float:
@@ -129,38 +129,38 @@ def _median(run: Run, case: int, name: str) -> float:
 
 def with_verdicts(parts: Sequence[tuple[dict[str, Any], list[Evidence]]]) -> list[dict[str, Any]]:
     """Return what was found of each pair, with verdicts that allow for how many pairs there are."""
-    together = iter(judged([one for _, of_pair in parts for one in of_pair]))
+    together = iter(judged([effect for _, of_pair in parts for effect in of_pair]))
     return [
-        found
+        record
         | {
-            one.quantity: {"ratio": one.ratio, "low": one.low, "high": one.high, "verdict": one.verdict}
-            for one in (next(together) for _ in of_pair)
+            effect.quantity: {"ratio": effect.ratio, "low": effect.low, "high": effect.high, "verdict": effect.verdict}
+            for effect in (next(together) for _ in of_pair)
         }
-        for found, of_pair in parts
+        for record, of_pair in parts
     ]
 
 
-def of(found: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def of(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return a row for each pair: the options of both, their median RTT, and the ratios."""
     rows = []
-    for one in found:
+    for record in records:
         rows.append({
-            "system": f"`{one['system']}` {one['transport']}, {one['payload_bytes']:,} B",
-            "default": f"`{typed(one['default'])}`",
-            "alternative": f"`{typed(one['options'])}`",
-            "median RTT, default; alternative": "; ".join(map(duration, one["p50_us"])),
-            **{f"{name}, alternative divided by default": _ratio(one[name]) for name in QUANTITIES},
+            "system": f"`{record['system']}` {record['transport']}, {record['payload_bytes']:,} B",
+            "default": f"`{typed(record['default'])}`",
+            "alternative": f"`{typed(record['options'])}`",
+            "median RTT, default; alternative": "; ".join(map(duration, record["p50_us"])),
+            **{f"{name}, alternative divided by default": _ratio(record[name]) for name in QUANTITIES},
             "client's share of the CPU time, default; alternative": "; ".join(
-                f"{one['cpu_us']['client'][case] / sum(both[case] for both in one['cpu_us'].values()):.0%}"
+                f"{record['cpu_us']['client'][case] / sum(both[case] for both in record['cpu_us'].values()):.0%}"
                 for case in (0, 1)
             ),
         })  # fmt: skip
     return pd.DataFrame(rows).set_index("system")
 
 
-def _ratio(found: Mapping[str, Any]) -> str:
-    ratio, low, high = ratio_ends(found["ratio"], found["low"], found["high"])
-    return f"{ratio} [{low}, {high}]: {found['verdict']}"
+def _ratio(effect: Mapping[str, Any]) -> str:
+    ratio, low, high = ratio_ends(effect["ratio"], effect["low"], effect["high"])
+    return f"{ratio} [{low}, {high}]: {effect['verdict']}"
 
 
 def table() -> tuple[pd.DataFrame, str] | None:
@@ -191,10 +191,10 @@ def main() -> None:
                 parts.append(measured(pair))
             except NotInstalledError as reason:
                 print(f"{pair.system}: {reason}", flush=True)
-    found = with_verdicts(parts)
-    print(of(found).to_string())
+    records = with_verdicts(parts)
+    print(of(records).to_string())
     if is_kept:
-        keeping.write(FILE, indent=1, blocks=BLOCKS, found=found)
+        keeping.write(FILE, indent=1, blocks=BLOCKS, found=records)
 
 
 if __name__ == "__main__":

@@ -39,12 +39,12 @@ def far_starts(blocks: int) -> list[float]:
         for case in cases.values():
             measure(case, WINDOW_S, 0, routers)
         for block in range(max(blocks, 6)):
-            for where in ("here", "hosts") if block % 2 else ("hosts", "here"):
+            for location in ("here", "hosts") if block % 2 else ("hosts", "here"):
                 began = time.perf_counter()
-                measure(cases[where], WINDOW_S, block, routers)
-                took[where].append(time.perf_counter() - began)
-    medians = ", ".join(f"{where} {np.median(each):.3f} s" for where, each in took.items())
+                measure(cases[location], WINDOW_S, block, routers)
+                took[location].append(time.perf_counter() - began)
+    medians = ", ".join(f"{location} {np.median(each):.3f} s" for location, each in took.items())
     more = paired_shift(np.subtract(took["hosts"], took["here"]))
-    found = f"{more.middle:+.3f} s [{more.low:+.3f}, {more.high:+.3f}] (wanted <= {WANTED_S:g}); {medians}"
-    print(f"{title:38} {found}", flush=True)
+    text = f"{more.middle:+.3f} s [{more.low:+.3f}, {more.high:+.3f}] (wanted <= {WANTED_S:g}); {medians}"
+    print(f"{title:38} {text}", flush=True)
     return [round(1e3 * (seconds - WINDOW_S), 3) for seconds in took["hosts"]]

@@ -51,25 +51,25 @@ def connections() -> None:
 
 def samples(counts: tuple[int, ...] = (1_000_000, 4_000_000, 16_000_000)) -> None:
     """Time and memory of the review of a stored run."""
-    found: dict[int, list[tuple[float, float]]] = {}
+    measurements: dict[int, list[tuple[float, float]]] = {}
     for count in counts:
         with _folder():
-            name = _said(str(count)).strip()
-            found[count] = [_seconds_and_mb(_said(name)) for _ in range(REPEATS)]
-    for place, unit, wanted in ((0, "s", ""), (1, "MB", " (wanted <= 4,000 MB)")):
-        n = [count for count in found for _ in range(REPEATS)]
-        values = [pair[place] for pairs in found.values() for pair in pairs]
+            name = _output(str(count)).strip()
+            measurements[count] = [_seconds_and_mb(_output(name)) for _ in range(REPEATS)]
+    for index, unit, wanted in ((0, "s", ""), (1, "MB", " (wanted <= 4,000 MB)")):
+        n = [count for count in measurements for _ in range(REPEATS)]
+        values = [pair[index] for pairs in measurements.values() for pair in pairs]
         show("review of n samples", growth.line(n, values), unit, 100_000_000, wanted)
 
 
-def _said(word: str) -> str:
+def _output(word: str) -> str:
     """Return what ``selfcheck.review`` prints in a process of its own, whose memory is its own too."""
     words = [sys.executable, "-m", "selfcheck.review", word]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def _seconds_and_mb(said: str) -> tuple[float, float]:
-    seconds, mb = said.split()
+def _seconds_and_mb(output: str) -> tuple[float, float]:
+    seconds, mb = output.split()
     return float(seconds), float(mb)
 
 
@@ -79,11 +79,11 @@ def runs() -> None:
 
     def seconds(count: int) -> float:
         with _folder() as folder:
-            place, record = stored.create(plan, runner.facts(plan)), measure(plan.cases[0], 0.1, seed=1)
+            run_folder, record = stored.create(plan, runner.facts(plan)), measure(plan.cases[0], 0.1, seed=1)
             for start, block, index in plan.order():
-                place.append(start, start_record.tables(start, block, index, plan.cases[index], record))
+                run_folder.append(start, start_record.tables(start, block, index, plan.cases[index], record))
             for number in range(count - 1):
-                shutil.copytree(place.path, folder / f"20200101T000000.{number:06d}Z-benchmark-{plan.hash8}")
+                shutil.copytree(run_folder.path, folder / f"20200101T000000.{number:06d}Z-benchmark-{plan.hash8}")
             began = time.perf_counter()
             assert len(query.runs()) == count
             return time.perf_counter() - began

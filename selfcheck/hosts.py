@@ -122,7 +122,7 @@ def hosts(blocks: int, is_written: bool = False) -> None:
         large = [round(1e3 * start(connected)["samples"], 3) for _ in range(blocks)]
     spent = far_starts.far_starts(blocks)
     cpus = len(os.sched_getaffinity(0))
-    found = {
+    document = {
         "measured": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": {
             "cpu": machine.cpu_model(),
@@ -139,7 +139,7 @@ def hosts(blocks: int, is_written: bool = False) -> None:
         each = f"{line.each.middle:.2f} n ms (95 % CI {line.each.low:.2f} to {line.each.high:.2f})"
         print(f"{f'a start on n hosts, {name}':38} {line.base:.1f} + {each}{wanted}")
     if is_written and spent:
-        (paths.home() / hosts_cost.FILE).write_text(f"{json.dumps(found, indent=1)}\n", "utf-8")
+        (paths.home() / hosts_cost.FILE).write_text(f"{json.dumps(document, indent=1)}\n", "utf-8")
         print(f"Saved {hosts_cost.FILE}; make expected writes it into docs/hosts.md")
 
 

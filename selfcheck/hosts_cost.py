@@ -21,13 +21,13 @@ def cost() -> tuple[pd.DataFrame, str, str, str]:
     return described(keeping.read(FILE))
 
 
-def described(found: Mapping[str, Any]) -> tuple[pd.DataFrame, str, str, str]:
+def described(document: Mapping[str, Any]) -> tuple[pd.DataFrame, str, str, str]:
     """Return the fit of each part of a start with its predictions, how it was measured, real hosts, the first limit.
 
-    found: ``starts``, each with its ``hosts`` and ms by part; ``large``: ``hosts``, ``calls`` of each, and ``ms`` of
+    document: ``starts``, each with its ``hosts`` and ms by part; ``large``: ``hosts``, ``calls`` of each, and ``ms`` of
     collecting them in each start; ``real``: ``hosts``, and ``ms`` of each start; ``calls``, ``machine``, ``measured``.
     """
-    lines = lines_of(found["starts"])
+    lines = lines_of(document["starts"])
     rows = [
         {
             "part of a start": name,
@@ -40,9 +40,9 @@ def described(found: Mapping[str, Any]) -> tuple[pd.DataFrame, str, str, str]:
     ]
     return (
         pd.DataFrame(rows).set_index("part of a start"),
-        _basis(found),
-        _real(found, lines[WHOLE]),
-        _limit(found, lines[WHOLE]),
+        _basis(document),
+        _real(document, lines[WHOLE]),
+        _limit(document, lines[WHOLE]),
     )
 
 
@@ -60,20 +60,20 @@ def _range(predicted: Interval) -> str:
     return f"{middle:.2f} s ({low:.2f} to {high:.2f})"
 
 
-def _basis(found: Mapping[str, Any]) -> str:
-    machine, numbers = found["machine"], sorted({start["hosts"] for start in found["starts"]})
+def _basis(document: Mapping[str, Any]) -> str:
+    machine, numbers = document["machine"], sorted({start["hosts"] for start in document["starts"]})
     return (
-        f"A start on n hosts costs a + b n: fitted to {len(found['starts'])} starts with {listed(map(str, numbers))} "
-        f"hosts, {found['calls']:,} calls by each, on {machine['cpus']} CPUs ({machine['cpu']}, Python "
-        f"{machine['python']}), {found['measured']}. Times of more hosts are predictions with their 95 % interval. The "
-        "hosts were light: workers in one process, whose children are threads. Conductor, scheduler and hosts shared "
-        "these CPUs, so that waiting is an upper bound."
+        f"A start on n hosts costs a + b n: fitted to {len(document['starts'])} starts with "
+        f"{listed(map(str, numbers))} hosts, {document['calls']:,} calls by each, on {machine['cpus']} CPUs "
+        f"({machine['cpu']}, Python {machine['python']}), {document['measured']}. Times of more hosts are predictions "
+        "with their 95 % interval. The hosts were light: workers in one process, whose children are threads. "
+        "Conductor, scheduler and hosts shared these CPUs, so that waiting is an upper bound."
     )
 
 
-def _real(found: Mapping[str, Any], total: growth.Line) -> str:
+def _real(document: Mapping[str, Any], total: growth.Line) -> str:
     """Return what a start on real hosts took, beside the prediction for light ones."""
-    hosts, ms = found["real"]["hosts"], found["real"]["ms"]
+    hosts, ms = document["real"]["hosts"], document["real"]["ms"]
     light_s = total.at(hosts).middle / 1e3
     return (
         f"Real hosts also start processes: on {hosts} hosts, namespaces of this machine, a start took "
@@ -82,9 +82,9 @@ def _real(found: Mapping[str, Any], total: growth.Line) -> str:
     )
 
 
-def _limit(found: Mapping[str, Any], total: growth.Line) -> str:
+def _limit(document: Mapping[str, Any], total: growth.Line) -> str:
     """Return which limit comes first: orders to so many hosts, or their samples."""
-    large = found["large"]
+    large = document["large"]
     ms = float(np.median(large["ms"]))
     per_s = 1e3 * BYTES * large["hosts"] * large["calls"] / ms
     equal = total.each.middle / 1e3 * per_s / BYTES

@@ -11,8 +11,10 @@ from bench.plan import paths
 def write(file: str, indent: int | None = None, **content: Any) -> None:
     """Keep what was found in a file of the checkout, as JSON."""
     record = machine.record()
-    where = f"{record['cpu_model']}, {record['cpus_allowed']} CPUs, {'virtual' if record['virtual'] else 'not virtual'}"
-    kept = {"measured": f"{datetime.now(UTC):%Y-%m-%d}", "machine": where, **content}
+    description = (
+        f"{record['cpu_model']}, {record['cpus_allowed']} CPUs, {'virtual' if record['virtual'] else 'not virtual'}"
+    )
+    kept = {"measured": f"{datetime.now(UTC):%Y-%m-%d}", "machine": description, **content}
     (paths.home() / file).write_text(json.dumps(kept, indent=indent) + "\n", "utf-8")
 
 

@@ -81,7 +81,7 @@ class LightAgent(agent.Agent):
         """Do nothing."""
 
 
-async def main(where: str, number: int) -> None:
+async def main(address: str, number: int) -> None:
     """Register as many hosts, and stay until the scheduler ends."""
     distributed = dask_engine.load()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2 * number))  # a poll keeps one for its time
@@ -94,7 +94,7 @@ async def main(where: str, number: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = {"nthreads": 1, "memory_limit": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"}
         settings |= {"host": "127.0.0.1", "local_directory": folder, "startup_information": {KEY: lambda _: facts}}
-        workers = [distributed.Worker(where, name=f"light{each:04}", **settings) for each in range(number)]
+        workers = [distributed.Worker(address, name=f"light{each:04}", **settings) for each in range(number)]
         await asyncio.gather(*workers)
         print("registered", flush=True)
         await workers[0].finished()

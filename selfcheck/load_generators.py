@@ -32,9 +32,9 @@ MANY_WINDOW_S = 5.0  # of a thousand connections or more: each makes some calls
 FAST = Path(__file__).with_name("fast_http.c")
 
 
-def _compare(title: str, one: Callable[[], float], other: Callable[[], float], blocks: int, wanted: str) -> None:
+def _compare(title: str, first: Callable[[], float], other: Callable[[], float], blocks: int, wanted: str) -> None:
     """Run both in turn, and print the ratio of their calls per CPU second."""
-    pairs = [(one(), other()) if block % 2 else (other(), one())[::-1] for block in range(max(2, blocks))]
+    pairs = [(first(), other()) if block % 2 else (other(), first())[::-1] for block in range(max(2, blocks))]
     low, middle, high = statistics.quantiles([a / b for a, b in pairs], n=4)
     costs = [1e6 / statistics.median(values) for values in zip(*pairs, strict=True)]
     text = f"{costs[0]:.1f} and {costs[1]:.1f} us of client CPU time per call"
@@ -52,7 +52,7 @@ def grpc(blocks: int) -> None:
         for callers in (1, 8):
             case = Case(system, "tcp", 100, placement="split", callers=callers, engine="wire")
             own = dataclasses.replace(case, engine="library")
-            by_wire, by_own = (functools.partial(_calls_per_cpu_second, by) for by in (case, own))
+            by_wire, by_own = (functools.partial(_calls_per_cpu_second, variant) for variant in (case, own))
             _compare(f"{system} tcp, {callers} callers: wire, grpcio", by_wire, by_own, blocks, "wanted >= 3")
 
 
@@ -77,15 +77,15 @@ def _served(is_encrypted: bool) -> Iterator[Case]:
     with tempfile.TemporaryDirectory() as parent:
         os.environ[credentials.FOLDER] = str(Path(parent, "credentials"))
         certificates.make_folder(Path(parent, "credentials"), [])
-        said = f"{{resource: bytes, tls: {str(is_encrypted).lower()}}}"
-        words = [sys.executable, "-P", "-m", "bench", "serve", case.system, "tcp://127.0.0.1:0", "-o", said]
+        options_text = f"{{resource: bytes, tls: {str(is_encrypted).lower()}}}"
+        words = [sys.executable, "-P", "-m", "bench", "serve", case.system, "tcp://127.0.0.1:0", "-o", options_text]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as server:
             assert server.stdout
             try:
                 line = server.stdout.readline()
-                found = re.search(r"tcp://\S+?:\d+", line)
-                assert found, line
-                yield dataclasses.replace(case, target=found[0])
+                match = re.search(r"tcp://\S+?:\d+", line)
+                assert match, line
+                yield dataclasses.replace(case, target=match[0])
             finally:
                 server.terminate()
                 if before is None:
@@ -104,12 +104,12 @@ def _wrk(case: Case) -> float:
         ["taskset", "-c", str(cpu), *wrk.command(case.callers, WINDOW_S, url)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout
-    said = process.stdout.read()
+    report = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = status
     process.stdout.close()
-    requests = re.search(r"(\d+) requests in", said)
-    assert requests and "Non-2xx" not in said and "Socket errors" not in said, said
+    requests = re.search(r"(\d+) requests in", report)
+    assert requests and "Non-2xx" not in report and "Socket errors" not in report, report
     return int(requests[1]) / (usage.ru_utime + usage.ru_stime)
 
 

@@ -55,10 +55,10 @@ def lines(record: StartRecord, minutes: float) -> list[tuple[str, str, growth.Li
 def of_parts(at: Array, values: Array, minutes: float, p: float) -> growth.Line:
     """Return the line through a quantile of each part of the window, the first one, a warm-up, left out."""
     edges = np.linspace(0, minutes, PARTS + 1)
-    middles, found = [], []
+    middles, quantiles = [], []
     for begin, end in itertools.pairwise(edges[1:]):
         inside = values[(at >= begin) & (at < end)]
         if len(inside):
             middles.append((begin + end) / 2)
-            found.append(stats.quantile(inside, p))
-    return growth.line(middles, found)
+            quantiles.append(stats.quantile(inside, p))
+    return growth.line(middles, quantiles)

@@ -31,17 +31,17 @@ def bare(kind: str, case: Case) -> float:
         first = _start(roles[0], case, places.server[0], folder)
         assert first.stdout
         second = _start(roles[1], case, places.clients[0][0], first.stdout.readline().strip())
-        said, _ = second.communicate(timeout=20)
+        output, _ = second.communicate(timeout=20)
         if kind == "streams":
-            said, _ = first.communicate(timeout=20)
+            output, _ = first.communicate(timeout=20)
         first.kill()
         first.wait()
         first.stdout.close()
-    return float(said)
+    return float(output)
 
 
-def _start(role: str, case: Case, cpu: int, place: str) -> "subprocess.Popen[str]":
-    words = [role, case.system, case.transport, str(cpu), place, str(case.payload_bytes), str(WINDOW_S)]
+def _start(role: str, case: Case, cpu: int, location: str) -> "subprocess.Popen[str]":
+    words = [role, case.system, case.transport, str(cpu), location, str(case.payload_bytes), str(WINDOW_S)]
     return subprocess.Popen([sys.executable, BARE, *words], stdout=subprocess.PIPE, text=True)
 
 
@@ -94,18 +94,18 @@ def loops() -> None:
 
 def round_trips() -> None:
     """The median round trip of bench and of bare loops, where both roles share a CPU and where they do not."""
-    for where in ("same", "split"):
+    for placement_name in ("same", "split"):
         for system in ("zeromq", "sockets"):
             for transport in ("ipc", "tcp"):
-                compare_rtt(Case(system, transport, placement=where))
+                compare_rtt(Case(system, transport, placement=placement_name))
     for transport in ("ipc", "tcp"):
         compare_rtt(Case("grpc_sync", transport, options={"serialization": "bytes"}, placement="same"))
 
 
 def http() -> None:
     """The median round trip of HTTP by aiohttp: bench's client loop and a bare one (wanted within 3 %)."""
-    for where in ("same", "split"):
-        compare_rtt(Case("http_aiohttp", "tcp", placement=where))
+    for placement_name in ("same", "split"):
+        compare_rtt(Case("http_aiohttp", "tcp", placement=placement_name))
 
 
 def native() -> None:
@@ -113,10 +113,10 @@ def native() -> None:
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/bare_sockets"
         subprocess.run(["gcc", "-O2", "-pthread", "-o", program, str(NATIVE)], check=True)
-        for where in ("same", "split"):
+        for placement_name in ("same", "split"):
             for transport in ("ipc", "tcp"):
-                case = Case("sockets_c", transport, options={"client": "c", "server": "c"}, placement=where)
-                title, other = f"sockets_c {transport} {where}, p50 RTT", partial(bare_native, program, case)
+                case = Case("sockets_c", transport, options={"client": "c", "server": "c"}, placement=placement_name)
+                title, other = f"sockets_c {transport} {placement_name}, p50 RTT", partial(bare_native, program, case)
                 compare(title, partial(bench_rtt, case), other, "us", 1e-3)
 
 

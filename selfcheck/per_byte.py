@@ -19,12 +19,12 @@ WINDOW_S = 5.0  # the plan ends it earlier
 
 def per_byte(blocks: int) -> None:
     """Print which delay per byte the regression of tls.ipynb finds, as a ratio to the known one."""
-    found = [_found(block) / NS_PER_BYTE for block in range(max(2, blocks))]
-    low, middle, high = statistics.quantiles(found, n=4)
+    ratios = [_slope(block) / NS_PER_BYTE for block in range(max(2, blocks))]
+    low, middle, high = statistics.quantiles(ratios, n=4)
     print(f"{'known delay per byte, found / known':38} {middle:.3f} [{low:.3f}, {high:.3f}] (wanted 0.95 to 1.05)")
 
 
-def _found(seed: int) -> float:
+def _slope(seed: int) -> float:
     plain, delayed = (_medians_us(delay, seed) for delay in (0.0, NS_PER_BYTE))
     return fit(np.array(SIZES, float), delayed - plain, plain)[1]
 

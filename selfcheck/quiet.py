@@ -39,12 +39,12 @@ PLANS: dict[str, dict[str, Any]] = {
 
 def plans() -> list[Plan]:
     """Return the plans of one repetition."""
-    return [experiment(notebook).plan(**given) for notebook, given in PLANS.items()]
+    return [experiment(notebook).plan(**parameters) for notebook, parameters in PLANS.items()]
 
 
 def judged(run: Run) -> dict[str, Any]:
     """Return a run's notebook, and the outcome of each check."""
-    return {"notebook": run.plan.notebook, "checks": {one.name: one.verdict for one in card(run)}}
+    return {"notebook": run.plan.notebook, "checks": {check.name: check.verdict for check in card(run)}}
 
 
 def card(run: Run) -> list[Check]:
@@ -52,19 +52,19 @@ def card(run: Run) -> list[Check]:
     return [*checks.check(run), *filter(None, [earlier.replication(run)])]
 
 
-def of(found: Sequence[dict[str, Any]]) -> pd.DataFrame:
+def summary(outcomes: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """Return for each check in how many runs it fired: in those whose check ``machine`` passed, and in others."""
-    names = dict.fromkeys(name for run in found for name in run["checks"])
+    names = dict.fromkeys(name for run in outcomes for name in run["checks"])
     rows = {}
     for name in names:
         row = rows[f"`{name}`"] = [RATES.get(name, "compares with a bound")]
         for is_quiet in (True, False):
-            runs = [run for run in found if (run["checks"][DIVIDES] == PASS) == is_quiet]
+            runs = [run for run in outcomes if (run["checks"][DIVIDES] == PASS) == is_quiet]
             verdicts = [(run["notebook"], run["checks"].get(name, NOTHING)) for run in runs if name != DIVIDES]
             fired = Counter(notebook for notebook, verdict in verdicts if verdict in (CAUTION, INVALID))
-            where = ", ".join(f"{notebook} {count}" for notebook, count in fired.items())
+            notebooks = ", ".join(f"{notebook} {count}" for notebook, count in fired.items())
             looked_at = sum(verdict != NOTHING for _, verdict in verdicts)
-            row.append(f"{sum(fired.values())} of {looked_at}" + f" ({where})" * bool(fired) if looked_at else "-")
+            row.append(f"{sum(fired.values())} of {looked_at}" + f" ({notebooks})" * bool(fired) if looked_at else "-")
     columns = ["false alarms by design", f"CAUTION where `{DIVIDES}` passed", f"CAUTION where `{DIVIDES}` did not"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("check")
 
@@ -75,8 +75,8 @@ def table() -> tuple[pd.DataFrame, str]:
     runs = Counter(run["notebook"] for run in kept["runs"])
     what = listed(f"{count} of `{notebook}`" for notebook, count in runs.items())
     fired = sum(run["checks"][DIVIDES] in (CAUTION, INVALID) for run in kept["runs"])
-    said = f"{len(kept['runs'])} runs: {what}. `{DIVIDES}` fired in {fired} of them; no other work was started. "
-    return of(kept["runs"]), f"{said}Measured {kept['measured']} on {kept['machine']}."
+    sentences = f"{len(kept['runs'])} runs: {what}. `{DIVIDES}` fired in {fired} of them; no other work was started. "
+    return summary(kept["runs"]), f"{sentences}Measured {kept['measured']} on {kept['machine']}."
 
 
 def main() -> None:
@@ -89,13 +89,13 @@ def main() -> None:
         print(f"repetition {number + 1}", flush=True)
     runs = [Run(of_run) for of_run in stored.all_runs() if of_run.manifest()["finished"]]
     for run in runs:
-        for one in card(run):
-            if one.verdict in (CAUTION, INVALID):
-                print(f"{run.id[:16]} {run.plan.notebook}: {one.name} {one.verdict}: {one.found}")
-    found = [judged(run) for run in runs]
-    print(of(found).to_string())
+        for check in card(run):
+            if check.verdict in (CAUTION, INVALID):
+                print(f"{run.id[:16]} {run.plan.notebook}: {check.name} {check.verdict}: {check.found}")
+    outcomes = [judged(run) for run in runs]
+    print(summary(outcomes).to_string())
     if "--write" in sys.argv:
-        keeping.write(FILE, runs=found)
+        keeping.write(FILE, runs=outcomes)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ def servers() -> None:
     """From asking for a server until it listens."""
     for system in ("zeromq", "sockets"):
         times = [measure(Case(system, "ipc"), 0.05, seed=1).ledger["ready_s"] for _ in range(BLOCKS)]
-        found = f"{statistics.median(times):.3f} s, at most {max(times):.3f} s (wanted <= 0.3)"
-        print(f"{f'{system} server ready':38} {found}")
+        text = f"{statistics.median(times):.3f} s, at most {max(times):.3f} s (wanted <= 0.3)"
+        print(f"{f'{system} server ready':38} {text}")
 
 
 def pacing() -> None:
@@ -32,9 +32,9 @@ def pacing() -> None:
         case = Case("sockets", "ipc", 100, placement="split", load="open", offered_per_s=2000.0, clients=clients)
         late, sent = [], []
         for block in range(BLOCKS):
-            found = measure(case, 1.0, seed=block)
-            sent.append(found.ledger["calls"] / found.ledger["scheduled"])
-            late.append(stats.quantile(np.concatenate([_lateness(calls) for calls in found.calls]) / 1e3, 0.99))
+            record = measure(case, 1.0, seed=block)
+            sent.append(record.ledger["calls"] / record.ledger["scheduled"])
+            late.append(stats.quantile(np.concatenate([_lateness(calls) for calls in record.calls]) / 1e3, 0.99))
         low, middle, high = statistics.quantiles(late, n=4)
         text = f"p99 late by {middle:,.0f} us [{low:,.0f}, {high:,.0f}] (wanted <= 150); sent {min(sent):.2%}"
         print(f"{f'pacing 2 000/s, {clients} clients':38} {text}", flush=True)
@@ -52,8 +52,8 @@ def notebook() -> None:
     took, _ = _papermill("20")
     print(f"{'papermill latency.ipynb, ipc':38} {took:.1f} s (wanted <= 60)")
     took, windows = _papermill("0")
-    found = f"{took:.1f} s (wanted <= 30), of which {took - windows:.1f} s outside windows (wanted <= 8)"
-    print(f"{'the same in starts':38} {found}")
+    text = f"{took:.1f} s (wanted <= 30), of which {took - windows:.1f} s outside windows (wanted <= 8)"
+    print(f"{'the same in starts':38} {text}")
 
 
 def _papermill(slice_ms: str) -> tuple[float, float]:

@@ -24,14 +24,14 @@ def reply_streams(blocks: int) -> None:
     each: dict[tuple[str, str], list[tuple[float, float, float]]] = {pair: [] for pair in SYSTEMS}
     for block in range(blocks):
         for pair in SYSTEMS:
-            each[pair].append(_one(*pair, block))
-    for (name, engine), found in each.items():
-        half, tail, rate = (statistics.median(values) for values in zip(*found, strict=True))
+            each[pair].append(_measurement(*pair, block))
+    for (name, engine), measurements in each.items():
+        half, tail, rate = (statistics.median(values) for values in zip(*measurements, strict=True))
         print(f"{f'{name} tcp, {STREAMS:,} streams, {engine}':38} {half:.2f} ms, p99 {tail:.2f} ms", end=" ")
         print(f"from the server's hands to the stamp (wanted <= {WANTED_MS:g}), {rate:,.0f} messages/s", flush=True)
 
 
-def _one(name: str, engine: str, seed: int) -> tuple[float, float, float]:
+def _measurement(name: str, engine: str, seed: int) -> tuple[float, float, float]:
     options = {"connections": "shared"} if name.startswith("grpc") else {}
     streamed: dict[str, Any] = {
         "callers": STREAMS,
@@ -41,8 +41,9 @@ def _one(name: str, engine: str, seed: int) -> tuple[float, float, float]:
         "load": "reply_stream",
     }
     streamed["engine"] = engine
-    where = placement.default(parallel=True)
-    measured = measure(checked(Case(name, "tcp", 2000, options, where, **streamed)), WINDOW_S, seed)
+    measured = measure(
+        checked(Case(name, "tcp", 2000, options, placement.default(parallel=True), **streamed)), WINDOW_S, seed
+    )
     transit = measured.tables["replies"]["transit_ns"]
     rate = measured.ledger["calls"] / measured.ledger["window_s"]
     return stats.quantile(transit, 0.5) / 1e6, stats.quantile(transit, 0.99) / 1e6, rate

@@ -101,26 +101,26 @@ def of_run(run: Run, pair: Pair, busy: int, usual: int) -> dict[str, Any]:
     return {"pair": pair.name, "busy": busy, "effect": pair.effect, "blocks": usual, "logs": logs}
 
 
-def tried(found: Mapping[str, Any], name: str, effect: float) -> tuple[float, float, float]:
+def tried(record: Mapping[str, Any], name: str, effect: float) -> tuple[float, float, float]:
     """Return the share of tries that call B different from A, and A again from A, and the median half width.
 
     effect: the true ratio - 1, to which the ratios of B over A are moved.
     """
-    ours, same = (np.array(found["logs"][name][other]) for other in ("B", "A"))
+    ours, same = (np.array(record["logs"][name][other]) for other in ("B", "A"))
     ours = ours - intervals.paired_shift(ours).middle + np.log1p(effect)
     same = same - intervals.paired_shift(same).middle
     chance, seen = np.random.default_rng(1), []
     for _ in range(TRIES):
-        drawn = pieces(len(ours), found["blocks"], chance)
-        one, twin = intervals.paired_shift(ours[drawn]), intervals.paired_shift(same[drawn])
-        verdict = judge(*_ends(one), MARGIN, float(np.expm1(shown(twin))))
-        seen.append((verdict == DIFFERENT, judge(*_ends(twin), MARGIN) == DIFFERENT, (one.high - one.low) / 2))
+        drawn = pieces(len(ours), record["blocks"], chance)
+        shift, twin = intervals.paired_shift(ours[drawn]), intervals.paired_shift(same[drawn])
+        verdict = judge(*_ends(shift), MARGIN, float(np.expm1(shown(twin))))
+        seen.append((verdict == DIFFERENT, judge(*_ends(twin), MARGIN) == DIFFERENT, (shift.high - shift.low) / 2))
     shares = np.array(seen, float)
     return float(shares[:, 0].mean()), float(shares[:, 1].mean()), float(np.median(shares[:, 2]))
 
 
-def _ends(found: intervals.Interval) -> tuple[float, float]:
-    return float(np.exp(found.low)), float(np.exp(found.high))
+def _ends(interval: intervals.Interval) -> tuple[float, float]:
+    return float(np.exp(interval.low)), float(np.exp(interval.high))
 
 
 def pieces(length: int, wanted: int, chance: np.random.Generator) -> Array:
@@ -132,26 +132,26 @@ def pieces(length: int, wanted: int, chance: np.random.Generator) -> Array:
 def table() -> tuple[pd.DataFrame, str]:
     """Return the table of what was kept last, and how it was measured."""
     stored = keeping.read(FILE)
-    found, false = of(stored["found"])
-    return found, (
+    frame, false = summary(stored["found"])
+    return frame, (
         f"{TRIES:,} tries of each; measured {stored['measured']} on {stored['machine']}. Over all rows A and A are "
         f"called different in {false:.1%} of the tries; a row, whose tries share their blocks, varies around that."
     )
 
 
-def of(measured: list[dict[str, Any]]) -> tuple[pd.DataFrame, float]:
+def summary(measured: list[dict[str, Any]]) -> tuple[pd.DataFrame, float]:
     """Return a row for each pair, load and quantity, and the share of all tries that call A different from A."""
     rows, false_shares = [], []
-    for found in measured:
-        effect = found["effect"] * (1.5 if found["busy"] else 1)
+    for record in measured:
+        effect = record["effect"] * (1.5 if record["busy"] else 1)
         for name, words in NAMES.items():
-            different, false, half = tried(found, name, effect)
+            different, false, half = tried(record, name, effect)
             false_shares.append(false)
             rows.append({
-                "A and B": found["pair"],
-                "beside": f"{found['busy']} busy processes" if found["busy"] else "nothing",
+                "A and B": record["pair"],
+                "beside": f"{record['busy']} busy processes" if record["busy"] else "nothing",
                 "quantity": words,
-                "blocks in a run (measured)": f"{found['blocks']} ({len(found['logs'][name]['B'])})",
+                "blocks in a run (measured)": f"{record['blocks']} ({len(record['logs'][name]['B'])})",
                 "half width of the 95 % CI": f"{half:.2%}",
                 "true difference": f"{effect:.1%}",
                 "called different": f"{different:.0%}",
@@ -164,16 +164,16 @@ def main() -> None:
     """Measure each pair, quiet and disturbed; print the table."""
     own = str(Path(__file__).with_name("systems"))
     os.environ["ROUNDTRIP_SYSTEMS"], systems.__path__ = own, [*systems.__path__, own]  # of children, and here
-    found = []
+    records = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ROUNDTRIP_RUNS"] = folder
         for busy in (0, BUSY):
             for pair in PAIRS:
                 print(f"{pair.name}, {busy} busy processes: {BLOCKS} blocks", flush=True)
-                found.append(measured(pair, busy))
+                records.append(measured(pair, busy))
                 if "--write" in sys.argv:
-                    keeping.write(FILE, found=found)
-    print(of(found)[0].to_string())
+                    keeping.write(FILE, found=records)
+    print(summary(records)[0].to_string())
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ def store(samples: int) -> str:
         ledger = {"window_s": received[-1] / 1e9, "calls": each, "server_calls": each, "first_rtt_ns": 1, "errors": 0}
         ledger |= {"client_cpu_ns": each * 10_000, "server_cpu_ns": each * 10_000, "gc_collections": 0}
         ledger |= {"voluntary_switches": each, "involuntary_switches": 0}
-        found = StartRecord(ledger, [np.stack([received - rtt, received])])
-        folder.append(start, start_record.tables(start, block, index, plan.cases[index], found))
+        record = StartRecord(ledger, [np.stack([received - rtt, received])])
+        folder.append(start, start_record.tables(start, block, index, plan.cases[index], record))
     folder.update(finished=True)
     return folder.id
 

@@ -25,7 +25,7 @@ def storing() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ROUNDTRIP_RUNS"] = folder
         plan = make_plan("selfcheck", [Case("loopback", "inproc")])
-        place = stored.create(plan, runner.facts(plan))
+        run_folder = stored.create(plan, runner.facts(plan))
         for count, wanted in ((10_000, "5 ms"), (1_000_000, "1,000 ms")):
             rtt = np.random.default_rng(1).integers(50_000, 90_000, count)
             columns = {"start": np.zeros(count, "i4"), "client": np.zeros(count, "i4"), "lag_ns": np.zeros(count, "i8")}
@@ -34,9 +34,9 @@ def storing() -> None:
             times = []
             for start in range(7):
                 began = time.perf_counter()
-                place.append(start, {"samples": table})
+                run_folder.append(start, {"samples": table})
                 times.append(1e3 * (time.perf_counter() - began))
-            size = place.files("samples")[0].stat().st_size / count
+            size = run_folder.files("samples")[0].stat().st_size / count
             text = f"{statistics.median(times):.1f} ms, {size:.1f} bytes each (wanted <= {wanted})"
             print(f"{f'storing {count:,} samples':38} {text}")
 
@@ -46,13 +46,15 @@ def loading() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ROUNDTRIP_RUNS"] = folder
         plan = make_plan("selfcheck", [Case("loopback", "inproc", max_calls=1000)], starts=100)
-        place = stored.create(plan, runner.facts(plan))
+        run_folder = stored.create(plan, runner.facts(plan))
         record = measure(plan.cases[0], WINDOW_S, seed=1)
         for start, block, index in plan.order():
-            place.append(start, start_record.tables(start, block, index, plan.cases[index], record))
+            run_folder.append(start, start_record.tables(start, block, index, plan.cases[index], record))
         for table in ("ledger", "samples"):
-            parse = partial(_parse, place.files(table))
-            compare(f"loading 100 starts, {table}", _seconds(partial(place.read, table)), _seconds(parse), "ms", 1e3)
+            parse = partial(_parse, run_folder.files(table))
+            compare(
+                f"loading 100 starts, {table}", _seconds(partial(run_folder.read, table)), _seconds(parse), "ms", 1e3
+            )
 
 
 def _parse(files: list[Path]) -> None:

@@ -40,11 +40,11 @@ def stored(draw: Draw, random: np.random.Generator) -> tuple[Shift, float]:
 def alarms(draw: Draw, made: Callable[[Draw, np.random.Generator], tuple[Shift, float]]) -> tuple[float, float]:
     """Return in which share of tries equal cases are called different, and a detectable difference is found."""
     random = np.random.default_rng(1)
-    found = [made(draw, random) for _ in range(TRIES)]
-    lows = [shift.interval().low for shift, _ in found]
-    false = np.mean([shift.interval().excludes(0) for shift, _ in found])
+    comparisons = [made(draw, random) for _ in range(TRIES)]
+    lows = [shift.interval().low for shift, _ in comparisons]
+    false = np.mean([shift.interval().excludes(0) for shift, _ in comparisons])
     others = np.random.default_rng(2).permutation(TRIES)  # what one run says that it can detect, tried in another one
-    power_of = np.mean([lows[place] + found[other][1] > 0 for place, other in enumerate(others)])
+    power_of = np.mean([lows[index] + comparisons[other][1] > 0 for index, other in enumerate(others)])
     return float(false), float(power_of)
 
 
@@ -52,20 +52,21 @@ def at_once(draw: Draw) -> float:
     """Return in which share of tries one of many comparisons of equal cases, made together, is called different."""
     random = np.random.default_rng(3)
     tries = [[intervals.paired(draw(random, BLOCKS) - draw(random, BLOCKS)) for _ in range(MANY)] for _ in range(TRIES)]
-    return float(np.mean([any(of.excludes(0) for of in intervals.together(one, [CONFIDENCE] * MANY)) for one in tries]))
+    families = [intervals.together(group, [CONFIDENCE] * MANY) for group in tries]
+    return float(np.mean([any(interval.excludes(0) for interval in family) for family in families]))
 
 
 def table() -> pd.DataFrame:
     """Return a row for each kind of noise."""
     rows = {}
     for name, draw in NOISE.items():
-        (false, found), (false_stored, found_stored) = alarms(draw, in_turns), alarms(draw, stored)
+        (false, detection), (false_stored, detection_stored) = alarms(draw, in_turns), alarms(draw, stored)
         rows[name] = {
             f"A and A different, {BLOCKS} blocks in turns": f"{false:.1%}",
             f"any of {MANY} such comparisons at once": f"{at_once(draw):.1%}",
-            "what is detectable is found": f"{found:.0%}",
+            "what is detectable is found": f"{detection:.0%}",
             f"A and A different, two stored runs of {STARTS} starts": f"{false_stored:.1%}",
-            "what is detectable there is found": f"{found_stored:.0%}",
+            "what is detectable there is found": f"{detection_stored:.0%}",
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("noise of blocks and starts")
 
@@ -102,23 +103,23 @@ def capacities(width: float) -> tuple[float, float, float]:
     truth = 10_000 * math.exp(-width * math.log(0.95 / 0.05))
     for _ in range(TRIES):
         rates, won = searched(random, 10_000, width)
-        found = rate_of_success(rates, won, 0.95)
-        inside.append(found.low <= truth <= found.high)
+        interval = rate_of_success(rates, won, 0.95)
+        inside.append(interval.low <= truth <= interval.high)
         chances.append(1 / (1 + (rates[-1] / 10_000) ** (1 / width)))
-        wide.append(found.high / found.low)
+        wide.append(interval.high / interval.low)
     return float(np.mean(inside)), float(np.median(chances)), float(np.median(wide))
 
 
 def capacities_text() -> str:
     """Return in a sentence what searches for a capacity find where the truth is known."""
-    said = []
+    phrases = []
     for width, words in ((0.03, "a sharp limit"), (0.15, "a gradual one")):
         inside, chance, wide = capacities(width)
-        said.append(
+        phrases.append(
             f"with {words} the interval held the true rate in {inside:.0%} of {TRIES} searches, its ends a factor of "
             f"{wide:.1f} apart in the median, and the true chance at the rate that the search ended at was {chance:.0%}"
         )
-    return f"Searches for a capacity, whose 95 % rate is known: {'; '.join(said)}."
+    return f"Searches for a capacity, whose 95 % rate is known: {'; '.join(phrases)}."
 
 
 if __name__ == "__main__":

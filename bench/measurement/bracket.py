@@ -84,14 +84,14 @@ class _Search:
             self.probes[-1] = replace(self.probes[-1], confirms=True)
         return all(votes) if self._rule.needs_all else 2 * sum(votes) > len(votes)
 
-    def double(self, most: float) -> None:
+    def double(self, maximum: float) -> None:
         """Double the rate until the objective is violated."""
-        while self.high <= most and self.keeps(self.high):
+        while self.high <= maximum and self.keeps(self.high):
             self.low, self.high = self.high, 2 * self.high
 
-    def halve(self, least: float) -> None:
+    def halve(self, minimum: float) -> None:
         """Halve the rate until the objective is met, or the rate is below the search range."""
-        while not self.low and self.high / 2 >= least:
+        while not self.low and self.high / 2 >= minimum:
             if self.keeps(self.high / 2):
                 self.low = self.high / 2
             else:
@@ -106,11 +106,11 @@ class _Search:
             else:
                 self.high = middle
 
-    def run(self, least: float, most: float) -> bool:
+    def run(self, minimum: float, maximum: float) -> bool:
         """Search; return whether the lower end was confirmed."""
-        self.double(most)
-        while self.high <= most:
-            self.halve(least)
+        self.double(maximum)
+        while self.high <= maximum:
+            self.halve(minimum)
             if not self.low:
                 return False
             self.narrow()
@@ -130,20 +130,20 @@ def decided(probe: Callable[[float], Probe], rate: float) -> tuple[Probe, ...]:
 def search(
     probe: Callable[[float], Probe],
     first: float,
-    least: float = 1.0,
-    most: float = MOST_PER_S,
+    minimum: float = 1.0,
+    maximum: float = MOST_PER_S,
     rule: Rule = MOST_OF_SIX,
     confirm: Ask | None = None,
 ) -> Bracket:
     """Double the rate until the objective is violated, bisect (on logs) to a narrow bracket, confirm its lower end.
 
     Two of at most three fresh starts decide at each rate, further ones at the lower end by a ``rule``; ``confirm``
-    makes these. An end not confirmed becomes the upper one, and the search continues below it. Rates below ``least``
-    and above ``most`` are not tried.
+    makes these. An end not confirmed becomes the upper one, and the search continues below it. Rates below
+    ``minimum`` and above ``maximum`` are not tried.
     """
     going, confirmed, ended = _Search(probe, confirm or probe, first, rule), False, True
     try:
-        confirmed = going.run(least, most)
+        confirmed = going.run(minimum, maximum)
     except _OutOfPatienceError:
         ended = False
     return Bracket(going.low, going.high, tuple(going.probes), confirmed, ended)

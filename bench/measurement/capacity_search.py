@@ -157,12 +157,12 @@ def judged(record: StartRecord, rate: float, goal: Objective) -> Probe:
     processes = max(1, sum(row["clients"] for row in hosts))
     callers = len(record.calls) // processes
     answered = np.concatenate([np.zeros(0, "i8"), *(times[1] - times[2] for times in record.calls[alone * callers :])])
-    of, scheduled = requests.of_record(record), record.ledger["scheduled"]
+    counts, scheduled = requests.of_record(record), record.ledger["scheduled"]
     due = len(range(alone, scheduled, processes)) if alone else scheduled  # requests go to the processes in turn
     times = np.append(answered / 1e3, np.full(max(0, due - len(answered)), inf))
     quantile = stats.quantile(times, goal.p) if len(times) >= stats.needed_samples(goal.p) else nan
-    is_met = quantile <= goal.limit_us and of.part(of.answered) >= LEAST_ACHIEVED
-    return Probe(rate, quantile, of.part(of.sent), bool(is_met), shortfall=of.shortfall)
+    is_met = quantile <= goal.limit_us and counts.part(counts.answered) >= LEAST_ACHIEVED
+    return Probe(rate, quantile, counts.part(counts.sent), bool(is_met), shortfall=counts.shortfall)
 
 
 def _record(goal: Objective, bracket: Bracket, control: Sequence[Probe], rule: Rule) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def read(
 
 def _throttled(proc: Path, cgroup: Path) -> dict[str, int]:
     """Return how long CPU limits of this process's control groups throttled tasks, or nothing where none is counted."""
-    lines, found = ["0::/"], list[int]()
+    lines, counts = ["0::/"], list[int]()
     with contextlib.suppress(OSError):
         lines = (proc / "self" / "cgroup").read_text().splitlines()
     for _, names, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
@@ -56,8 +56,8 @@ def _throttled(proc: Path, cgroup: Path) -> dict[str, int]:
             continue
         own = top / path.lstrip("/")
         for folder in (own, *own.parents)[: len(own.parts) - len(top.parts) + 1]:
-            found += _first(folder / "cpu.stat", *counter).values()
-    return {"throttled_ns": sum(found)} if found else {}
+            counts += _first(folder / "cpu.stat", *counter).values()
+    return {"throttled_ns": sum(counts)} if counts else {}
 
 
 def _named(file: Path, group: str, counter: str, name: str) -> dict[str, int]:

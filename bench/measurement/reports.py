@@ -194,7 +194,7 @@ def _replies(callers: list[list[Times]], sizes: Times) -> Columns:
 
     In the order of the callers it could be the first stream of each that is kept, and none from behind the warm-up.
     """
-    sent, received, due, handed = (np.concatenate([columns[place] for columns in callers]) for place in (0, 3, 4, 5))
+    sent, received, due, handed = (np.concatenate([columns[index] for columns in callers]) for index in (0, 3, 4, 5))
     stream = np.repeat(np.arange(len(sizes), dtype="i4"), sizes)
     is_first = np.append(True, np.diff(stream) > 0)[: len(stream)]
     before = np.where(is_first, sent[stream], np.append(0, received[:-1])[: len(stream)])

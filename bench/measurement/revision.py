@@ -60,7 +60,7 @@ def of_systems(cases: Iterable[Case]) -> dict[str, str]:
     for case in cases:
         folder = sources.of(case.source).systems if case.source else str(Path(systems.file_of(case.system)).parent)
         hashes.setdefault(case.system, {})[of_system(case.system, Path(folder))] = None
-    return {name: ", ".join(found) for name, found in sorted(hashes.items())}
+    return {name: ", ".join(digests) for name, digests in sorted(hashes.items())}
 
 
 def of_system(name: str, folder: Path) -> str:

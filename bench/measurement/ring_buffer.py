@@ -52,8 +52,8 @@ class Decoder:
     def events(self, cpus: Sequence[bytes], page_bytes: int, until_ns: float = math.inf) -> list[RawEvent]:
         """Return the events of all CPUs until an instant, in the order of their times."""
         of_cpus = (self._of_cpu(cpu, pages, page_bytes) for cpu, pages in enumerate(cpus))
-        found = [event for of in of_cpus for event in takewhile(lambda event: event.t_ns <= until_ns, of)]
-        return sorted(found, key=lambda event: event.t_ns)
+        events = [event for stream in of_cpus for event in takewhile(lambda event: event.t_ns <= until_ns, stream)]
+        return sorted(events, key=lambda event: event.t_ns)
 
     def reaches(self, pages: bytes, page_bytes: int, at_ns: int) -> bool:
         """Return whether the events of a CPU go on until an instant: its last page begins behind it."""

@@ -106,10 +106,10 @@ def facts(plan: Plan) -> dict[str, Any]:
 def asked(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a notebook's parameters as a manifest keeps them, without those that are not set."""
     plain = (bool, int, float, str, list, dict)
-    given = {name: value for name, value in (parameters or {}).items() if value is not None}
+    settings = {name: value for name, value in (parameters or {}).items() if value is not None}
     return (
-        {"parameters": {name: value if isinstance(value, plain) else str(value) for name, value in given.items()}}
-        if given
+        {"parameters": {name: value if isinstance(value, plain) else str(value) for name, value in settings.items()}}
+        if settings
         else {}
     )
 

@@ -36,13 +36,13 @@ def serve(
     requests carry, as in ``Case``.
     """
     name = one_system(system)
-    where = parse_address(address).transport
-    if where == "inproc":
+    transport = parse_address(address).transport
+    if transport == "inproc":
         raise UsageError("inproc cannot be reached from another process: serve at tcp://HOST:PORT or ipc:///PATH")
-    parameters.names(where, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
-    case = checked(Case(name, where, options=parameters.mapping(options, "options"), message=message))
+    parameters.names(transport, f"transport of {name}", systems.constant(name, "TRANSPORTS"))
+    case = checked(Case(name, transport, options=parameters.mapping(options, "options"), message=message))
     permissions = _permissions(mode)
-    file = Path(parse_address(address).path) if where == "ipc" else None
+    file = Path(parse_address(address).path) if transport == "ipc" else None
     if file is not None:
         _make_way(file)
     systems.prepare(name)
@@ -82,8 +82,8 @@ def _serve(
     behind = [router.child] if router else []
     try:
         (listening,) = collect(Listening, [server], 40, behind)
-        where = re.sub(r"//(0\.0\.0\.0|\[::\]):", "//HOST:", listening.address)
-        listens(f"{name} listens at {listening.address}; measure it with -p system {name} -p target {where}")
+        target = re.sub(r"//(0\.0\.0\.0|\[::\]):", "//HOST:", listening.address)
+        listens(f"{name} listens at {listening.address}; measure it with -p system {name} -p target {target}")
         with contextlib.suppress(KeyboardInterrupt):
             collect(Closed, [server], float("inf"), behind)
         server.send(Count())

@@ -48,9 +48,9 @@ from bench.stats.clock_offsets import ClockReading
 class ResidentFailedError(SystemFailedError):
     """A case of a block failed; ``place``: which."""
 
-    def __init__(self, place: int, error: SystemFailedError) -> None:
+    def __init__(self, index: int, error: SystemFailedError) -> None:
         super().__init__(str(error))
-        self.place = place
+        self.place = index
 
 
 @dataclass(frozen=True)
@@ -185,18 +185,20 @@ def without_pauses(
     reply.
     """
     edges = np.array([row["at_ns"] for row in slices])
-    places = [np.searchsorted(edges, times[0], "right") - 1 for times in calls]
+    indices_of_callers = [np.searchsorted(edges, times[0], "right") - 1 for times in calls]
     first, last = np.full(len(slices), np.iinfo("i8").max), np.full(len(slices), np.iinfo("i8").min)
-    for place, times in zip(places, calls, strict=True):
-        np.minimum.at(first, place, times[0])
-        np.maximum.at(last, place, times[1])
-    counted = sum((np.bincount(place, minlength=len(slices)) for place in places), np.zeros(len(slices), int))
+    for indices, times in zip(indices_of_callers, calls, strict=True):
+        np.minimum.at(first, indices, times[0])
+        np.maximum.at(last, indices, times[1])
+    counted = sum(
+        (np.bincount(indices, minlength=len(slices)) for indices in indices_of_callers), np.zeros(len(slices), int)
+    )
     length = np.where(counted > 0, last - first, 0)
     begin = np.concatenate([[0], np.cumsum(length)[:-1]])
-    moved = [times + (begin - first)[place] for place, times in zip(places, calls, strict=True)]
-    found = {"begin_ns": begin, "length_ns": length, "calls": counted}
+    moved = [times + (begin - first)[indices] for indices, times in zip(indices_of_callers, calls, strict=True)]
+    columns = {"begin_ns": begin, "length_ns": length, "calls": counted}
     return moved, [
-        row | {"number": number} | {name: int(values[number]) for name, values in found.items()}
+        row | {"number": number} | {name: int(values[number]) for name, values in columns.items()}
         for number, row in enumerate(slices)
     ]
 
@@ -211,18 +213,18 @@ def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int],
     try:
         if tracer:
             tracer.get_ready()
-        for place, (case, seed) in enumerate(zip(cases, seeds, strict=True)):
-            with _failing(place, starts, children):
+        for index, (case, seed) in enumerate(zip(cases, seeds, strict=True)):
+            with _failing(index, starts, children):
                 starts.append(specified(case, plan.window_s, seed, routers))
         spawned, residents = dict[int, Spawned](), dict[int, Resident]()
-        for place in order:
-            with _failing(place, starts, children):
-                spawned[place] = starts[place].spawn(children[place])
-        for place in order:
-            with _failing(place, starts, children):
-                prepared = starts[place].get_ready(spawned[place])
-                residents[place] = Resident(starts[place], spawned[place], prepared)
-        cpus = speed.cpus_of(of.places for of in spawned.values())
+        for index in order:
+            with _failing(index, starts, children):
+                spawned[index] = starts[index].spawn(children[index])
+        for index in order:
+            with _failing(index, starts, children):
+                prepared = starts[index].get_ready(spawned[index])
+                residents[index] = Resident(starts[index], spawned[index], prepared)
+        cpus = speed.cpus_of(group.places for group in spawned.values())
         speed_before = speed.probe(cpus)
         left = Counter(turn.place for turn in turns)
         for turn in turns:
@@ -232,9 +234,9 @@ def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int],
                 residents[turn.place].take(turn, plan.slice_s, left[turn.place] > 0, of_case)
         speeds = speed.mean(speed_before, speed.probe(cpus))
         go_ns, records = min(resident.slices[0]["at_ns"] for resident in residents.values()), []
-        for place, resident in sorted(residents.items()):
-            with _failing(place, starts, children):
-                records.append(resident.record(go_ns, tracer if cases[place].traced else None))
+        for index, resident in sorted(residents.items()):
+            with _failing(index, starts, children):
+                records.append(resident.record(go_ns, tracer if cases[index].traced else None))
                 records[-1].ledger |= speeds
                 disconnect(resident.spawned)
         return records
@@ -243,10 +245,10 @@ def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int],
 
 
 @contextmanager
-def _failing(place: int, starts: Sequence[Start], children: Sequence[Sequence[ChildHandle]]) -> Iterator[None]:
+def _failing(index: int, starts: Sequence[Start], children: Sequence[Sequence[ChildHandle]]) -> Iterator[None]:
     """Name the case whose processes failed, and how they ended."""
     try:
         yield
     except (SystemFailedError, psutil.NoSuchProcess) as error:
-        whole = starts[place].failure(error, children[place]) if place < len(starts) else SystemFailedError(str(error))
-        raise ResidentFailedError(place, whole) from error
+        whole = starts[index].failure(error, children[index]) if index < len(starts) else SystemFailedError(str(error))
+        raise ResidentFailedError(index, whole) from error

@@ -17,9 +17,9 @@ REPETITIONS = 3  # of each work; its median counts
 clock = time.perf_counter_ns
 
 
-def cpus_of(places: Iterable[Placement]) -> tuple[int, ...]:
+def cpus_of(placements: Iterable[Placement]) -> tuple[int, ...]:
     """Return one CPU of each role; none where the kernel chooses."""
-    roles = [cpus for place in places for cpus in (place.server, place.router, *place.clients[:1])]
+    roles = [cpus for placement in placements for cpus in (placement.server, placement.router, *placement.clients[:1])]
     return tuple(sorted({cpus[0] for cpus in roles if cpus}))
 
 
@@ -29,21 +29,21 @@ def probe(cpus: Sequence[int] = ()) -> dict[str, float]:
     spin_ns: a fixed loop. syscall_ns: one system call. switch_ns: one switch between two threads, there or back.
     """
     before = os.sched_getaffinity(0) if cpus else set()
-    found = []
+    medians = []
     try:
         for cpu in cpus or (None,):
             if cpu is not None:
                 os.sched_setaffinity(0, {cpu})  # of this thread alone, and of those that it starts
-            found.append([statistics.median(work() for _ in range(REPETITIONS)) for work in WORK.values()])
+            medians.append([statistics.median(work() for _ in range(REPETITIONS)) for work in WORK.values()])
     finally:
         if cpus:
             os.sched_setaffinity(0, before)
-    return dict(zip(WORK, map(statistics.fmean, zip(*found, strict=True)), strict=True))
+    return dict(zip(WORK, map(statistics.fmean, zip(*medians, strict=True)), strict=True))
 
 
 def mean(*probes: dict[str, float]) -> dict[str, float]:
     """Return the mean of probes, work by work."""
-    return {name: statistics.fmean(of[name] for of in probes) for name in probes[0]}
+    return {name: statistics.fmean(sample[name] for sample in probes) for name in probes[0]}
 
 
 def _spin() -> float:

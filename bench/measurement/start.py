@@ -302,8 +302,8 @@ class Start:
         """Return what may keep clients from a server on another machine, where they did not reach it."""
         if self.hosts.is_here or not ("was not ready" in error or "connect" in error.lower()):
             return ""
-        where = address.partition("#")[0]
-        return f"; is there a firewall between that host and {where}? Let TCP through, on all ports above 1023"
+        endpoint = address.partition("#")[0]
+        return f"; is there a firewall between that host and {endpoint}? Let TCP through, on all ports above 1023"
 
     def _metered_by_client(self, spawned: Spawned) -> dict[str, list[int]]:
         """Return the processes of the server and the router whose CPU time the clients read themselves."""

@@ -119,22 +119,22 @@ def _of_case(event: RawEvent, known: Mapping[int, tuple[str, int]]) -> Iterator[
         before, state, after = event.values
         if before in known:
             what = "preempted" if state & 0xFF == 0 else "sleeps"
-            yield *known[before], what, _by(after, known)
+            yield *known[before], what, _cause(after, known)
         if after in known:
-            yield *known[after], "runs", _by(before, known)
+            yield *known[after], "runs", _cause(before, known)
     elif event.kind == WAKING:
         (woken,) = event.values
         if woken in known:
             in_interrupt = event.flags & HARD_INTERRUPT or (event.flags & SOFT_INTERRUPT and event.tid not in known)
-            by = {"by_role": INTERRUPT} if in_interrupt else _by(event.tid, known)
-            yield *known[woken], "woken", by
+            cause = {"by_role": INTERRUPT} if in_interrupt else _cause(event.tid, known)
+            yield *known[woken], "woken", cause
     elif event.tid in known:
         number, *result = event.values
         more = {"name": name_of(number)} | ({"result": result[0]} if result else {})
         yield *known[event.tid], "returns" if result else "calls", more
 
 
-def _by(tid: int, known: Mapping[int, tuple[str, int]]) -> dict[str, Any]:
+def _cause(tid: int, known: Mapping[int, tuple[str, int]]) -> dict[str, Any]:
     if tid in known:
         role, thread = known[tid]
         return {"by_role": role, "by_thread": thread}

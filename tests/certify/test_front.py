@@ -145,7 +145,7 @@ def test_the_first_requests_are_spared():
 
 
 def test_a_record_without_room_says_so():
-    with Front(QUICK, most=3) as front:
+    with Front(QUICK, limit=3) as front:
         assert len(exchange(front, GET * 5, 5)) == 5
         record = front.end()
     assert len(record.requests) == 3 and record.not_recorded == 2 and not record.is_whole

@@ -97,10 +97,10 @@ def test_fresh_starts_that_never_agree_end_the_search():
 
 def test_an_objective_that_is_never_kept_or_always():
     never, asked = server(0)
-    found = search(never, 100, least=40)
+    found = search(never, 100, minimum=40)
     assert found.low == 0 and not found.confirmed and min(asked) >= 40
     always, asked = server(math.inf)
-    found = search(always, 100, most=1000)
+    found = search(always, 100, maximum=1000)
     assert not found.confirmed and found.low == 800 and max(asked) == 800
 
 

@@ -42,7 +42,7 @@ def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say
         raise UsageError(
             f"{quoted(address)} is no address of this machine: write a number such as 192.168.1.7, without port"
         )
-    where = dask_engine.joined(protocol, far, port)
+    scheduler_address = dask_engine.joined(protocol, far, port)
     name = name or machine.machine_id()
     if name == "here":
         raise UsageError("here is the conductor's own machine: choose another --name")
@@ -50,18 +50,18 @@ def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say
         raise UsageError(f"{quoted(name)} is no name of a host: write letters, digits, . _ + -")
     if security is None:
         say(dask_engine.exposed(address, getpass.getuser()))
-    _run(lambda stop: _host(where, name, address, security, say, stop))
+    _run(lambda stop: _host(scheduler_address, name, address, security, say, stop))
 
 
-async def _host(where: str, name: str, address: str, security: Any, say: Say, stop: asyncio.Event) -> None:
+async def _host(scheduler_address: str, name: str, address: str, security: Any, say: Say, stop: asyncio.Event) -> None:
     distributed = dask_engine.load()
     facts = {"revision": revision.content(), "python": revision.python(), "process": secrets.token_hex(8)}
-    protocol = address_of(where)[0]
+    protocol = address_of(scheduler_address)[0]
     with private_folder(FOLDER) as folder:
         while not stop.is_set():
-            await take_over(where, name, facts["process"], security)
+            await take_over(scheduler_address, name, facts["process"], security)
             worker = distributed.Worker(
-                where,
+                scheduler_address,
                 name=name,
                 nthreads=1,
                 memory_limit=0,
@@ -73,8 +73,8 @@ async def _host(where: str, name: str, address: str, security: Any, say: Say, st
                 local_directory=folder,
                 startup_information={KEY: lambda _: facts},
             )
-            say(f"host {name}: waiting for the scheduler at {where}")
-            reminder = asyncio.ensure_future(_remind(say, where))
+            say(f"host {name}: waiting for the scheduler at {scheduler_address}")
+            reminder = asyncio.ensure_future(_remind(say, scheduler_address))
             await _first(asyncio.ensure_future(_started(worker, name)), stop)
             reminder.cancel()
             if not stop.is_set():
@@ -88,19 +88,19 @@ async def _host(where: str, name: str, address: str, security: Any, say: Say, st
                 await _first(asyncio.ensure_future(asyncio.sleep(PAUSE_S)), stop)
 
 
-async def _remind(say: Say, where: str) -> None:
+async def _remind(say: Say, scheduler_address: str) -> None:
     """Say after a while what may keep a host from its scheduler."""
     await asyncio.sleep(REMIND_S)
     folder = certificates.folder_of_hosts()
-    both = f" Both sides need the same folder of credentials ({folder})" if where.startswith("tls") else ""
+    both = f" Both sides need the same folder of credentials ({folder})" if scheduler_address.startswith("tls") else ""
     say(f"still waiting: does a scheduler listen there, and does a firewall let connections through?{both}")
 
 
-async def take_over(where: str, name: str, process: str, security: Any) -> None:
+async def take_over(scheduler_address: str, name: str, process: str, security: Any) -> None:
     """Remove the entry that this process left at a scheduler when its connection broke, if one is there."""
     arguments = security.get_connection_args("worker") if security else {}
     with contextlib.suppress(OSError):  # no scheduler answers: it is waited for
-        async with dask_engine.load().rpc(where, connection_args=arguments) as scheduler:
+        async with dask_engine.load().rpc(scheduler_address, connection_args=arguments) as scheduler:
             workers = (await scheduler.identity(n_workers=-1))["workers"]
             for address, worker in workers.items():
                 if worker["name"] == name and worker.get(KEY, {}).get("process") == process:
@@ -111,16 +111,16 @@ async def _started(worker: Any, name: str) -> None:
     try:
         await worker
     except Exception as error:
-        said, cause = "", error
+        text, cause = "", error
         while cause is not None:
-            said, cause = f"{said} {cause}", cause.__cause__  # type: ignore[assignment]
-        if "name taken" in said:
+            text, cause = f"{text} {cause}", cause.__cause__  # type: ignore[assignment]
+        if "name taken" in text:
             raise UsageError(
                 f"a host called {name} is registered already: choose another --name, or wait 30 s if that host has "
                 "lost its power or its network"
             ) from error
         raise SystemFailedError(
-            f"the host could not be started ({one_line(said, 300)}): check --listen, and the credentials in "
+            f"the host could not be started ({one_line(text, 300)}): check --listen, and the credentials in "
             f"{certificates.folder_of_hosts()}"
         ) from error
 
@@ -140,7 +140,7 @@ def scheduler(listen: str, is_plain_wanted: bool, say: Say) -> None:
 
 async def _scheduler(protocol: str, address: str, port: int, security: Any, say: Say, stop: asyncio.Event) -> None:
     distributed = dask_engine.load()
-    where = dask_engine.joined(protocol, address, port)
+    endpoint = dask_engine.joined(protocol, address, port)
     try:
         made = distributed.Scheduler(
             protocol=protocol,
@@ -154,8 +154,8 @@ async def _scheduler(protocol: str, address: str, port: int, security: Any, say:
     except (OSError, RuntimeError, ValueError) as error:
         cause = error.__cause__ or error
         raise SystemFailedError(
-            f"the scheduler cannot listen at {where} ({one_line(str(cause), 200)}): choose another address or end what "
-            "holds it"
+            f"the scheduler cannot listen at {endpoint} ({one_line(str(cause), 200)}): choose another address or end "
+            "what holds it"
         ) from error
     plain = " --plain" if security is None else ""
     say(f"scheduler at {made.address}; on each machine: {BENCH} host {made.address}{plain}; Ctrl-C ends it")

@@ -94,9 +94,9 @@ def exposed(address: str, user: str) -> str:
 def local_address(host: str, port: int) -> str:
     """Return the address of this machine by which it reaches another: on the network between both, no other."""
     try:
-        family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect(where)  # sends nothing
+            probe.connect(address)  # sends nothing
             return str(probe.getsockname()[0])
     except OSError as reason:
         raise UsageError(f"{host} cannot be reached from here ({reason}): check its name and the network") from reason

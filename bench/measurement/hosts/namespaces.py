@@ -132,9 +132,9 @@ def _configure(name: str, lines: Sequence[str]) -> None:
     words = [program(name) or name, "-batch", "-"]
     done = subprocess.run(words, input="\n".join([*lines, ""]), capture_output=True, text=True)
     if done.returncode:
-        said = one_line(done.stderr or done.stdout or f"status {done.returncode}", 200)
+        message = one_line(done.stderr or done.stdout or f"status {done.returncode}", 200)
         raise NotInstalledError(
-            f"two namespaces cannot be joined here: {name} says {said}; use a kernel with veth and tbf, {END}"
+            f"two namespaces cannot be joined here: {name} says {message}; use a kernel with veth and tbf, {END}"
         )
 
 

@@ -409,26 +409,26 @@ def client(hosts: Mapping[str, Any]) -> Iterator[Any]:
             connection.close(timeout=5)
 
 
-def registered(found: Any, scheduler: str) -> dict[str, dict[str, Any]]:
+def registered(connection: Any, scheduler: str) -> dict[str, dict[str, Any]]:
     """Return what each host said of itself when it registered, by its engine's address, in the order of names."""
-    workers = found.scheduler_info(n_workers=-1)["workers"]
+    workers = connection.scheduler_info(n_workers=-1)["workers"]
     if strangers := sorted(str(worker["name"]) for worker in workers.values() if KEY not in worker):
         raise UsageError(f"{listed(strangers)} at {scheduler} did not come from {BENCH} host: start hosts by it alone")
     return dict(sorted(workers.items(), key=lambda item: str(item[1]["name"])))
 
 
-def check_revision(name: str, said: Mapping[str, str]) -> None:
+def check_revision(name: str, facts: Mapping[str, str]) -> None:
     """Raise UsageError unless a host runs the same files of this package, and the same Python apart from its patch."""
-    ours, theirs = revision.content(), said["revision"]
+    ours, theirs = revision.content(), facts["revision"]
     if ours != theirs:
         raise UsageError(
             f"the host {name} runs another revision of bench, {theirs}, than this conductor, {ours}: "
             "install the same one on both, with the same files in the folders of ROUNDTRIP_SYSTEMS, and start "
             "bench host there again"
         )
-    if _minor(revision.python()) != _minor(said["python"]):
+    if _minor(revision.python()) != _minor(facts["python"]):
         raise UsageError(
-            f"the host {name} runs {said['python']} and this conductor {revision.python()}: "
+            f"the host {name} runs {facts['python']} and this conductor {revision.python()}: "
             "install the same Python on both and start bench host there again"
         )
 
@@ -453,11 +453,13 @@ def hosts_of(client: Any, scheduler: str) -> Iterator[list[RemoteHost]]:
         return asyncio.run_coroutine_threadsafe(work, loop)
 
     pinned = {"actor": True, "allow_other_workers": False, "retries": 0, "pure": False}
-    futures = [client.submit(AgentActor, workers=[where], **pinned) for where in workers]
+    futures = [client.submit(AgentActor, workers=[address], **pinned) for address in workers]
     hosts: list[RemoteHost] = []
     try:
-        for future, (where, worker) in zip(futures, workers.items(), strict=True):
-            hosts.append(RemoteHost(str(worker["name"]), address_of(where)[1], _actor(client, future, worker), on_loop))
+        for future, (address, worker) in zip(futures, workers.items(), strict=True):
+            hosts.append(
+                RemoteHost(str(worker["name"]), address_of(address)[1], _actor(client, future, worker), on_loop)
+            )
         for host, answer in [(host, host.ask("describe")) for host in hosts]:
             host.facts = host.wait(answer)
         yield hosts

@@ -83,9 +83,11 @@ def one_way(system: object, transport: object, hosts: Mapping[str, Any] | None =
     return name, one_transport(name, transport)
 
 
-def instrument(payload_bytes: int, where: str, hosts: Mapping[str, Any] | None = None) -> Case:
+def instrument(payload_bytes: int, placement_name: str, hosts: Mapping[str, Any] | None = None) -> Case:
     """Return the case of the instrument alone, under the placement of the others, on a host that loads."""
-    return Case(INSTRUMENT, "inproc", payload_bytes, placement=where, max_calls=20_000, hosts=dict(hosts or {}))
+    return Case(
+        INSTRUMENT, "inproc", payload_bytes, placement=placement_name, max_calls=20_000, hosts=dict(hosts or {})
+    )
 
 
 def absent_of(chosen: list[str]) -> dict[str, str]:
@@ -136,16 +138,16 @@ def case_of(text: object, what: str, shared: dict[str, Any]) -> Case:
 
     Without a transport it is ipc, or tcp between hosts and of a system without ipc.
     """
-    given = parameters.mapping(text, what)
-    for name in given:
+    parts = parameters.mapping(text, what)
+    for name in parts:
         if name not in COMPARED:
             raise unknown(f"part of {what}", name, COMPARED)
-    if "system" not in given:
+    if "system" not in parts:
         raise UsageError(f"{what} names no system: write {{system: zeromq, transport: ipc}}")
-    name = parameters.one_name(_adopted(given["system"]), f"system of {what}", systems.names())
-    _, by = one_way(name, given.get("transport", "auto"), shared.get("hosts"))
-    rest = {key: value for key, value in given.items() if key not in ("system", "transport")}
-    return Case(name, by, **shared | rest)
+    name = parameters.one_name(_adopted(parts["system"]), f"system of {what}", systems.names())
+    _, transport = one_way(name, parts.get("transport", "auto"), shared.get("hosts"))
+    rest = {key: value for key, value in parts.items() if key not in ("system", "transport")}
+    return Case(name, transport, **shared | rest)
 
 
 def placement_of(value: object, parallel: bool = False, hosts: Mapping[str, Any] | None = None) -> str:

@@ -70,16 +70,16 @@ def _check_outstanding(case: Case, module: Any) -> None:
 
 def _need_multiplexed(case: Case, module: Any) -> None:
     """Raise UsageError where a connection of the system carries one call at a time, with these options or any."""
-    name, by = ("MultiplexedWire", " by the engine wire") if case.engine == "wire" else ("Multiplexed", "")
+    name, suffix = ("MultiplexedWire", " by the engine wire") if case.engine == "wire" else ("Multiplexed", "")
     if not hasattr(module, name):
         raise UsageError(
-            f"a connection of {case.system} carries one call at a time{by}: give callers, a connection each, instead "
-            f"of outstanding; several calls share one in {', '.join(systems.offering(name))}"
+            f"a connection of {case.system} carries one call at a time{suffix}: give callers, a connection each, "
+            f"instead of outstanding; several calls share one in {', '.join(systems.offering(name))}"
         )
     options = module.Options(**case.options)
     needed = ENCRYPTS_ONE if case.engine == "wire" else getattr(module, "FOR_MULTIPLEXED", {})
     if instead := systems.unmet(options, needed):
-        several = f"several calls under way on one connection{by}"
+        several = f"several calls under way on one connection{suffix}"
         raise UsageError(f"{case.system}: for {several} give {instead}, or give outstanding 1")
     try:
         getattr(module, name)(Binding(case.transport, "").endpoint(), options)

@@ -16,10 +16,12 @@ from bench.text import quoted
 OWN = "own"
 
 
-def bytes_only(case: Case, given: Mapping[str, Any]) -> Case:
+def bytes_only(case: Case, options: Mapping[str, Any]) -> Case:
     """Return a case of opaque bytes without the option ``codec``; UsageError if one was asked for."""
-    if "codec" in given and given["codec"] != systems.load(case.system).Options.codec:
-        raise UsageError("opaque bytes need no codec: give a message, such as items, with codec " + str(given["codec"]))
+    if "codec" in options and options["codec"] != systems.load(case.system).Options.codec:
+        raise UsageError(
+            "opaque bytes need no codec: give a message, such as items, with codec " + str(options["codec"])
+        )
     return replace(case, options={name: value for name, value in case.options.items() if name != "codec"})
 
 
@@ -37,9 +39,9 @@ def refuse_if_no_carrier(case: Case, module: Any) -> None:
         raise UsageError(f"{case.system} carries opaque bytes only: messages are carried by {', '.join(carriers())}")
 
 
-def carrying(case: Case, given: Mapping[str, Any], module: Any) -> Case:
+def carrying(case: Case, options: Mapping[str, Any], module: Any) -> Case:
     """Return a case of a structured message, with the text of a user's own; UsageError if it cannot be carried."""
-    case = _with_options(_with_content(case), given, module)
+    case = _with_options(_with_content(case), options, module)
     how = carried(module, module.Options(**case.options), case.message)
     assert how is not None
     some = message_types.first(case.message, case.payload_bytes, case.content)
@@ -67,11 +69,11 @@ def _with_content(case: Case) -> Case:
     return replace(case, message=file.name, content=content, payload_bytes=len(content.encode()))
 
 
-def _with_options(case: Case, given: Mapping[str, Any], module: Any) -> Case:
+def _with_options(case: Case, options: Mapping[str, Any], module: Any) -> Case:
     """Return the case with the options that structured messages need; UsageError if others were asked for."""
     needed: Mapping[str, Any] = getattr(module, "FOR_MESSAGES", {})
     for name, value in needed.items():
-        if given.get(name, value) != value:
+        if options.get(name, value) != value:
             raise UsageError(f"{case.system}: structured messages need {name} {value}")
     return replace(case, options=case.options | dict(needed))
 

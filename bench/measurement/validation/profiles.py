@@ -87,7 +87,7 @@ def in_slices(
     ``seconds`` have time for. Cases of a system that works while it sleeps have starts of their own: its file says so
     by ``AWAKE``. alike: see ``slicing.groups``.
     """
-    apart = {place for place, case in enumerate(plan.cases) if not takes_turns(case)}
+    apart = {index for index, case in enumerate(plan.cases) if not takes_turns(case)}
     groups = slicing.groups(plan.cases, alike, apart) if slice_s else []
     if not groups:
         return plan

@@ -49,11 +49,11 @@ def _checked(case: str, label: str) -> Case:
     package = str(Path(__file__).parents[3])
     environment = sources.environment(with_package(package), label)
     process = Process(python("bench.measurement.validation.in_a_source"), stderr=subprocess.PIPE, env=environment)
-    said, complained = process.communicate(case.encode())
+    stdout, stderr = process.communicate(case.encode())
     try:
-        answer: dict[str, Any] = json.loads(said.splitlines()[-1])
+        answer: dict[str, Any] = json.loads(stdout.splitlines()[-1])
     except (ValueError, IndexError):
-        last = (complained.decode(errors="replace").splitlines() or ["nothing was said"])[-1]
+        last = (stderr.decode(errors="replace").splitlines() or ["nothing was said"])[-1]
         raise SystemFileError(
             f"{label}: its import ended the interpreter: {one_line(last)}: correct the file"
         ) from None

@@ -22,14 +22,14 @@ PARTS = (*COMPARED, "rate", "hosts")  # of a case as typed
 
 def of_each_system(spelled: object, absent: dict[str, str]) -> list[object]:
     """Return the mapping of each system that one mapping names; what cannot be measured here goes into ``absent``."""
-    given = parameters.mapping(spelled, "a case")
-    named = parameters.as_list(given.get("system"))
+    parts = parameters.mapping(spelled, "a case")
+    named = parameters.as_list(parts.get("system"))
     if len(named) == 1 and named != ["all"]:
         return [spelled]
-    names = _loadable(str(given.get("engine", "library"))) if named == ["all"] else chosen_systems(named)
+    names = _loadable(str(parts.get("engine", "library"))) if named == ["all"] else chosen_systems(named)
     missing = absent_of(names)
     absent |= missing
-    return [given | {"system": name} for name in names if name not in missing]
+    return [parts | {"system": name} for name in names if name not in missing]
 
 
 def _loadable(engine: str) -> list[str]:
@@ -41,22 +41,22 @@ def _loadable(engine: str) -> list[str]:
 
 def case(spelled: object) -> Case:
     """Return the case that a mapping spells; with a ``rate`` its load is open, with ``clients`` connections."""
-    given = parameters.mapping(spelled, "a case")
-    for name in given:
+    parts = parameters.mapping(spelled, "a case")
+    for name in parts:
         if name not in PARTS:
             raise unknown("part of a case", name, PARTS)
-    clients = parameters.count(given.get("clients", 1), "clients", MOST_CLIENTS)
-    callers = parameters.count(given.get("callers", 1), "callers", MOST_CONNECTIONS)
+    clients = parameters.count(parts.get("clients", 1), "clients", MOST_CLIENTS)
+    callers = parameters.count(parts.get("callers", 1), "callers", MOST_CONNECTIONS)
     paced: dict[str, Any] = {}
-    if rate := given.pop("rate", None):
+    if rate := parts.pop("rate", None):
         offered = parameters.positive(rate, "rate", MOST_PER_S, whole=False)
         paced = {"load": "open", "offered_per_s": offered, "arrivals": "poisson"}
-    there = machines.asked(given.pop("hosts", None))
-    is_parallel = bool(paced) or clients * callers > 1 or given.get("outstanding", 1) != 1
-    given |= {
-        "payload_bytes": parameters.count(given.get("payload_bytes", 1000), "payload_bytes", MOST_BYTES),
-        "placement": placement_of(given.get("placement"), parallel=is_parallel, hosts=there),
+    there = machines.asked(parts.pop("hosts", None))
+    is_parallel = bool(paced) or clients * callers > 1 or parts.get("outstanding", 1) != 1
+    parts |= {
+        "payload_bytes": parameters.count(parts.get("payload_bytes", 1000), "payload_bytes", MOST_BYTES),
+        "placement": placement_of(parts.get("placement"), parallel=is_parallel, hosts=there),
         "clients": clients,
         "callers": callers,
     }
-    return case_of(given, "a case", paced | {"hosts": there})
+    return case_of(parts, "a case", paced | {"hosts": there})

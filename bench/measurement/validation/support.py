@@ -59,14 +59,14 @@ def checked(case: Case) -> Case:
     _check_whole(case, module)
     if case.load == "stream" and not hasattr(module, "Receiver"):
         raise UsageError(f"{case.system} has no one-way streams (no Sender and Receiver in its file)")
-    given = case.options
+    options = case.options
     if case.message != BYTES:
         message_support.refuse_if_no_carrier(case, module)
-    case = replace(case, options=options_of(module.Options, given, case.system))
+    case = replace(case, options=options_of(module.Options, options, case.system))
     case = (
-        message_support.bytes_only(case, given)
+        message_support.bytes_only(case, options)
         if case.message == BYTES
-        else message_support.carrying(case, given, module)
+        else message_support.carrying(case, options, module)
     )
     if case.engine == "library" and case.load not in ("closed", "session"):
         _check_native_client(case, module)
@@ -110,7 +110,8 @@ def _of_kinds(case: Case) -> Case:
     """Return the case with numbers, options and placement of their kinds, also where texts spell them."""
     limits = LIMITS | {"callers": (1, _most_callers(case))}
     numbers: dict[str, Any] = {
-        name: parameters.count(getattr(case, name), name, most, least) for name, (least, most) in limits.items()
+        name: parameters.count(getattr(case, name), name, maximum, minimum)
+        for name, (minimum, maximum) in limits.items()
     }
     is_linked = namespaces.is_asked(case.hosts)
     return replace(
@@ -128,10 +129,10 @@ def _most_callers(case: Case) -> int:
     return MOST_CONNECTIONS if case.engine != "library" and case.load != "retry" else MOST_CLIENTS
 
 
-def _check_target(case: Case, where: Address) -> None:
-    if where.transport != case.transport:
+def _check_target(case: Case, address: Address) -> None:
+    if address.transport != case.transport:
         raise UsageError(f"target {case.target} is not reached over {case.transport}")
-    if where.transport == "tcp" and where.port == 0:
+    if address.transport == "tcp" and address.port == 0:
         raise UsageError(f"target {case.target} has port 0, which no server listens at: give its real port")
 
 
@@ -257,16 +258,16 @@ def _check_generator(case: Case, module: Any) -> None:
     generators.program(name)
 
 
-def options_of(kind: type[Any], given: Mapping[str, Any], system: str) -> dict[str, Any]:
+def options_of(kind: type[Any], options: Mapping[str, Any], system: str) -> dict[str, Any]:
     """Return all options of a system with their values; UsageError lists the known options or values.
 
     NotInstalledError for a library that an option asks for, an event loop for example.
     """
     by_name = {field.name: field for field in fields(kind)}
-    if not by_name and given:
-        raise UsageError(f"{system} has no options, so {', '.join(given)} cannot be set")
+    if not by_name and options:
+        raise UsageError(f"{system} has no options, so {', '.join(options)} cannot be set")
     values, allowed = {name: field.default for name, field in by_name.items()}, choices(kind)
-    for name, value in given.items():
+    for name, value in options.items():
         if name not in by_name:
             raise unknown(f"option of {system}", name, by_name)
         what = f"option {name} of {system}"
