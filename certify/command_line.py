@@ -78,7 +78,9 @@ def _chosen(
     for name in wanted:
         if name not in names:
             raise unknown("scenario", name, names)
-    chosen = [scenario for scenario in scenarios.of(generator.loads, every) if not wanted or scenario.name in wanted]
+    chosen = [
+        scenario for scenario in scenarios.of_loads(generator.loads, every) if not wanted or scenario.name in wanted
+    ]
     if not chosen:
         loads = listed(generator.loads)
         raise NotCertifiableError(f"{generator.name} makes {loads} loads only: choose other scenarios")

@@ -89,7 +89,7 @@ def installed() -> list[str]:
 def _certified(name: str, seconds: float) -> Row:
     """Certify a generator, keep its certificate; return its row."""
     generator = generator_file.load(name)
-    chosen = scenarios.of(generator.loads, scenarios.scenarios(seconds=seconds, protocol=generator.says.protocol))
+    chosen = scenarios.of_loads(generator.loads, scenarios.scenarios(seconds=seconds, protocol=generator.says.protocol))
     certification = certificate.certify(generator, chosen, lambda line: print(f"{generator.name}, {line}"))
     folder = paths.workplace() / "data" / "certificates"
     make_folder(folder, "ROUNDTRIP_HOME")

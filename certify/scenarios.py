@@ -103,6 +103,6 @@ def _of_streams(connections: int) -> list[Scenario]:
     ]
 
 
-def of(loads: Sequence[str], chosen: Sequence[Scenario]) -> list[Scenario]:
+def of_loads(loads: Sequence[str], chosen: Sequence[Scenario]) -> list[Scenario]:
     """Return the scenarios whose load a generator can make."""
     return [scenario for scenario in chosen if scenario.load in loads]

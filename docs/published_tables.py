@@ -84,7 +84,7 @@ def _name(row: Row) -> str:
 def _ratio(published: Published, row: Row, quantity: str, placement: str) -> str:
     if not row.measured.over:
         return "1"
-    ratio = published.of(row.system, row.place[0], placement, quantity)
+    ratio = published.row(row.system, row.place[0], placement, quantity)
     return ratio_text(ratio) if ratio else "not measured"
 
 

@@ -56,7 +56,7 @@ def _panel(published: Published, axes: Axes, order: Order) -> None:
             write_beside(axes, y, f"baseline, rank {rank_text(rank)}")
             continue
         for placement in LOOKS:
-            if ratio := published.of(row.system, row.place[0], placement, RTT_RATIO):
+            if ratio := published.row(row.system, row.place[0], placement, RTT_RATIO):
                 draw_ratio(axes, y, ratio, placement)
         write_beside(axes, y, f"{ratio_text(row)}, rank {rank_text(rank)}")
     axes.axvline(1, color=GREY, lw=1, ls="--", zorder=0.9)

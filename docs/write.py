@@ -274,7 +274,7 @@ def decision() -> str:
         return quantity(max(servers.over_starts(case, "rate_per_s").middle for case in cases))
 
     def times(system: str, transport: str) -> str:
-        row = publication.of(system, transport, APART, RTT_RATIO)
+        row = publication.row(system, transport, APART, RTT_RATIO)
         return f"{of_occasions.ratio_text(row)} times a raw {transport} socket" if row else "not measured"
 
     slow = f"{published_tables.WELL_KNOWN[run.case(longest).system]}, the slowest of eight well-known systems"
@@ -474,7 +474,7 @@ def expected() -> str:
         low, high = wanted["low"], wanted["high"]
         inside = "inside" if low <= answer.middle <= high else "**outside**"
         span = f"{low:g} to {high:g} {question.unit}"
-        answer_text, conditions = f"{question.said(answer)}: {inside}", questions.where(run, question)
+        answer_text, conditions = f"{question.text(answer)}: {inside}", questions.conditions(run, question)
         machine = run.manifest["machine"]
         conditions += f"; {machine['cpu_model']}, {machine['cpus_allowed']} CPUs"
         rows.append([question.notebook, question.text, span, wanted["why"], answer_text, conditions])

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lint import docstrings, files, glossary, libraries, links, notebooks, numbers, scenarios, tree, words
+from lint import docstrings, files, glossary, libraries, links, names, notebooks, numbers, scenarios, tree, words
 
 CHECKS = (
     words.check,
@@ -15,6 +15,7 @@ CHECKS = (
     scenarios.check,
     libraries.check,
     docstrings.check,
+    names.check,
     files.check,
 )
 

@@ -140,7 +140,7 @@ def with_verdicts(parts: Sequence[tuple[dict[str, Any], list[Evidence]]]) -> lis
     ]
 
 
-def of(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def rows_of(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return a row for each pair: the options of both, their median RTT, and the ratios."""
     rows = []
     for record in records:
@@ -168,7 +168,7 @@ def table() -> tuple[pd.DataFrame, str] | None:
     if not (paths.home() / FILE).exists():
         return None
     kept = keeping.read(FILE)
-    return of(kept["found"]), (
+    return rows_of(kept["found"]), (
         f"One client, client and server on one CPU, {kept['blocks']} blocks of each pair; in brackets the 95 % "
         f"confidence interval. Verdicts allow for the number of pairs. Measured {kept['measured']} on "
         f"{kept['machine']}."
@@ -192,7 +192,7 @@ def main() -> None:
             except NotInstalledError as reason:
                 print(f"{pair.system}: {reason}", flush=True)
     records = with_verdicts(parts)
-    print(of(records).to_string())
+    print(rows_of(records).to_string())
     if is_kept:
         keeping.write(FILE, indent=1, blocks=BLOCKS, found=records)
 

@@ -192,13 +192,13 @@ def routers():
     """Return routers that all tests share, in a folder that outlives the test which needs them first."""
 
     class Lasting(Routers):
-        def of(self, case):
+        def router_of(self, case):
             if missing := systems.missing(case.system):
                 raise missing  # here, where it skips the test: of a router's process it is another error
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("TMPDIR", folder)
                 patch.setattr("tempfile.tempdir", None)
-                return super().of(case)
+                return super().router_of(case)
 
     with tempfile.TemporaryDirectory(prefix="rt-", dir="/tmp") as folder, Lasting() as shared:
         yield shared
@@ -223,7 +223,7 @@ def child_server():
             case = Case(name, transport, options=options or {})
             private = {"directory": private_directory(), "environment": systems.environment(name)}
             if routers:
-                router = routers.of(case)
+                router = routers.router_of(case)
                 private["router"] = dict(router.addresses) if router else {}
                 private["credentials"] = routers.credentials(case)
             child = Child("server", "bench.child.server", server_spec(name, transport, options, **private | more))

@@ -229,5 +229,5 @@ def test_a_course_schedules_the_prerequisites_of_each_notebook_before_it(title):
 
 
 def test_guarantees_have_the_published_ratios():
-    row = write.published().of("zeromq", "ipc", "split", RTT_RATIO)
+    row = write.published().row("zeromq", "ipc", "split", RTT_RATIO)
     assert f"| `zeromq` | ipc {ratio_text(row)} |" in write.guarantees()

@@ -95,7 +95,7 @@ def _of_start(run: Run, start: int) -> Iterator[TracedCall]:
 
 def _kept(run: Run, start: int) -> Iterator[tuple[int, pd.DataFrame, list[tuple[int, int]]]]:
     """Yield each slice of a start: its number, its events, and when each of their whole calls began and ended."""
-    made = run.calls.of(start)
+    made = run.calls.of_start(start)
     for number, events in run.events_of(start).groupby("slice"):
         began_ns, ended_ns = events["t_ns"].iloc[0], events["t_ns"].iloc[-1]
         first, last = np.searchsorted(made.t_send_ns, [began_ns - EDGE_NS, ended_ns])

@@ -215,7 +215,7 @@ def _apart(run: Run, starts: pd.DataFrame) -> str:
 
 def _silent(run: Run, starts: pd.DataFrame) -> tuple[int, int, int] | None:
     """Return how many callers made calls in a start in which not all did, how many there are, and the case."""
-    made = pd.Series({start: len(np.unique(run.calls.of(start).client)) for start in starts.index}, dtype=int)
+    made = pd.Series({start: len(np.unique(run.calls.of_start(start).client)) for start in starts.index}, dtype=int)
     wanted = starts["case"].map(lambda case: run.case(case).under_way)
     short = made[made < wanted]
     if short.empty:
@@ -758,10 +758,10 @@ OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks, hosts, stalls)
 @once
 def check(run: Run) -> list[Check]:
     """Return the outcome of every check, in the order of the card; those of what not every run has only where it is."""
-    return [examine(run) for examine in of(run)]
+    return [examine(run) for examine in applicable(run)]
 
 
-def of(run: Run) -> tuple[Callable[[Run], Check], ...]:
+def applicable(run: Run) -> tuple[Callable[[Run], Check], ...]:
     """Return the checks of a run."""
     in_slices = (turns,) if len(run.stored_slices) else ()
     placed = (order,) if len(rankings.in_both(run)) > 1 else ()

@@ -40,7 +40,7 @@ class Published:
         transports = dict.fromkeys(row.place[0] for row in self.rows if row.place[1:] == (APART, 1))
         return {transport: Order(replication.ordered(self.rows, transport)) for transport in transports}
 
-    def of(self, system: str, transport: str, placement: str, quantity: str) -> Row | None:
+    def row(self, system: str, transport: str, placement: str, quantity: str) -> Row | None:
         """Return a ratio; None if no occasion has it."""
         wanted = (system, transport, placement, quantity)
         alike = ((row.system, *row.place[:2], row.quantity) == wanted for row in self.rows)

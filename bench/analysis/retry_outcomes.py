@@ -70,7 +70,7 @@ def attempts(run: Run, case: int) -> pd.DataFrame:
     the attempt was abandoned. queue: the connection, and with it the server's worker, whose queue the attempt joined.
     """
     rows = run.attempts[run.attempts["case"] == case].copy()
-    policy = RetryPolicy.of(run.case(case).retry)
+    policy = RetryPolicy.from_values(run.case(case).retry)
     rows["reply_ns"] = rows["t_send_ns"] + rows["rtt_ns"]
     deadline_ns = rows["due_ns"] + policy.deadline_ms * 1e6
     rows["is_met"] = rows["reply_ns"] <= deadline_ns
@@ -155,7 +155,7 @@ def _outcome(run: Run, case: int) -> Outcome:
     replied = attempts(run, case).dropna(subset="rtt_ns")
     return Outcome(
         case,
-        RetryPolicy.of(run.case(case).retry),
+        RetryPolicy.from_values(run.case(case).retry),
         tries.size() / by_start.size(),
         by_start["awaited"].sum() / window_s,
         by_start["met"].mean(),

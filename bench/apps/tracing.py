@@ -57,7 +57,7 @@ def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
 def slowest_s(run: Run, label: str) -> float:
     """Return the RTT of the slowest call of a case in s; 0 where no start of it was stored."""
     starts = run.ledger_of(run.labels.index(label)).index
-    return max((run.calls.of(number_of(start)).rtt_ns.max(initial=0) for start in starts), default=0) / 1e9
+    return max((run.calls.of_start(number_of(start)).rtt_ns.max(initial=0) for start in starts), default=0) / 1e9
 
 
 def slice_for(slowest: Sequence[float]) -> float:

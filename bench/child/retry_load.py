@@ -32,7 +32,7 @@ class RetryLoad:
         payloads = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)
         wires = [system.Wire(address, options) for _ in range(spec.case.callers)]
         self._connections = [Connection(wire, payloads) for wire in wires]
-        self._requests = Requests(due := schedule(spec), RetryPolicy.of(spec.case.retry), spec.schedule_seed)
+        self._requests = Requests(due := schedule(spec), RetryPolicy.from_values(spec.case.retry), spec.schedule_seed)
         self._due = due
         self._answered = 0
         self._took_s = spec.window_s

@@ -54,7 +54,7 @@ def sweep(
     """Yield the round trips of some systems, and of raw sockets over the same transports, traced and not traced."""
     if not amount.slice_s:
         raise UsageError("calls are traced in slices: give slice_ms above 0")
-    placement = amount.where()
+    placement = amount.chosen_placement()
     ways = [
         (name, transport_name)
         for name in system

@@ -53,7 +53,7 @@ def sweep(
 ) -> Iterator[Case]:
     """Yield a closed loop of each distribution, open loads of the exponential one, and a freeze."""
     transport, mean = one_transport("oracle", transport), parameters.count(mean_us, "mean_us", 1_000_000)
-    shared: dict[str, Any] = {"payload_bytes": 100, "placement": amount.where(is_parallel=True)}
+    shared: dict[str, Any] = {"payload_bytes": 100, "placement": amount.chosen_placement(is_parallel=True)}
     server = {"mean_us": mean, "server": oracle_server()}
     paced: dict[str, Any] = {"load": "open", "arrivals": "poisson", "clients": clients}
     exponential = {"law": "exponential", **server}

@@ -97,7 +97,7 @@ def sweep(
         transport,
         payload_bytes,
         options,
-        amount.where(is_parallel=True),
+        amount.chosen_placement(is_parallel=True),
         "open",
         first,
         arrivals_of(arrivals),

@@ -39,9 +39,8 @@ def sweep(
     name, transport = one_way(system, transport)
     if transport == "inproc":
         raise UsageError("inproc lives in one process, so clients cannot be added: use ipc or tcp")
-    base_case = Case(
-        name, transport, payload_bytes, options, amount.where(is_parallel=True), engine=engine, hosts=amount.there
-    )
+    placement = amount.chosen_placement(is_parallel=True)
+    base_case = Case(name, transport, payload_bytes, options, placement, engine=engine, hosts=amount.there)
     bursts = [replace(base_case, clients=count) for count in (1, 2)]
     yield from (replace(case, max_calls=BURST * case.processes) for case in bursts)
     counts = sorted({1, *clients})  # one: the prediction is made from it

@@ -59,7 +59,11 @@ def sweep(
 
     hosts: see ``bench.plan.hosts``; both cases are measured by the same machines.
     """
-    shared: dict[str, Any] = {"payload_bytes": payload_bytes, "placement": amount.where(), "hosts": amount.there}
+    shared: dict[str, Any] = {
+        "payload_bytes": payload_bytes,
+        "placement": amount.chosen_placement(),
+        "hosts": amount.there,
+    }
     case_a, case_b = case_of(a, "a", shared), case_of(b, "b", shared)
     yield from (case_a, case_a, case_b)
 

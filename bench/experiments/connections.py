@@ -71,7 +71,9 @@ def sweep(
     if not [*churn, *depth, *head_of_line]:
         raise UsageError("nothing to measure: name a system in churn, depth or head_of_line")
     base_cases = {
-        name: Case(name, one_transport(name, transport), payload_bytes, placement=amount.where(is_parallel=True))
+        name: Case(
+            name, one_transport(name, transport), payload_bytes, placement=amount.chosen_placement(is_parallel=True)
+        )
         for name in dict.fromkeys([*churn, *depth, *head_of_line])
     }
     cases = [
@@ -89,7 +91,7 @@ def sweep(
         beside = [replace(base_cases[name], large_bytes=large_bytes, **how) for how in (same, {"callers": 2})]
         cases += [base_cases[name], *beside]
     yield from distinct(cases)
-    yield instrument(payload_bytes, amount.where(is_parallel=True))
+    yield instrument(payload_bytes, amount.chosen_placement(is_parallel=True))
 
 
 def plain(run: Run) -> list[int]:

@@ -54,7 +54,7 @@ def sweep(
     """
     if foreign := [name for name in options if name not in system]:
         raise unknown("system of options", foreign[0], system)
-    placement = amount.where(is_parallel=True)
+    placement = amount.chosen_placement(is_parallel=True)
     for name in system:
         router = systems.constant(name, "ROUTER_OPTION", None)
         own = ({router: True} if router else {}) | parameters.mapping(options.get(name), f"options of {name}")

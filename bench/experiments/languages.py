@@ -121,12 +121,12 @@ def cases(
     """
     if callers < 2:
         raise UsageError("callers must be 2 or more: one caller is measured in any case")
-    loads = (1, amount.where()), (callers, amount.where(is_parallel=True))
+    loads = (1, amount.chosen_placement()), (callers, amount.chosen_placement(is_parallel=True))
     if of_servers(servers):
         yield from _of_servers(servers, payload_bytes, loads)
     else:
         yield from _of_twins(system, transport, payload_bytes, loads)
-    yield instrument(payload_bytes, amount.where())
+    yield instrument(payload_bytes, amount.chosen_placement())
 
 
 Loads = Sequence[tuple[int, str]]

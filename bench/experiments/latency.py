@@ -42,7 +42,7 @@ def sweep(
     chosen = [name for name in system if name != INSTRUMENT]
     if not chosen:
         raise UsageError(f"{INSTRUMENT} is measured with every system: name another ({', '.join(systems.names())})")
-    shared: dict[str, Any] = {"placement": amount.where(), "hosts": amount.there}
+    shared: dict[str, Any] = {"placement": amount.chosen_placement(), "hosts": amount.there}
     asked: dict[str, Any] = {"options": options, "target": target or None, "engine": engine}
     ways = [
         (name, transport_name)
@@ -57,7 +57,7 @@ def sweep(
         names = dict.fromkeys(transport_name for _, transport_name in ways)
         also = [transport_name for transport_name in names if transport_name in provided]
         yield from (Case(BASELINE, transport_name, size, **shared) for transport_name in also for size in payload_bytes)
-    yield instrument(payload_bytes[0], amount.where(), amount.there)
+    yield instrument(payload_bytes[0], amount.chosen_placement(), amount.there)
 
 
 def first_size(run: Run, among: Sequence[int]) -> list[int]:

@@ -69,7 +69,13 @@ def sweep(
     for name in system:
         for transport_name, options in itertools.product(transports(name, transport, ""), VARIANTS.get(name, ({},))):
             yield Case(
-                name, transport_name, sizes[0], dict(options), amount.where(), "session", sessions=tuple(sessions)
+                name,
+                transport_name,
+                sizes[0],
+                dict(options),
+                amount.chosen_placement(),
+                "session",
+                sessions=tuple(sessions),
             )
 
 

@@ -74,7 +74,7 @@ def sweep(
         )
     middle = sorted(set(payload_bytes))[len(set(payload_bytes)) // 2]
     sizes = sorted(set(payload_bytes)) if kind in message_types.KINDS else [middle]
-    shared: dict[str, Any] = {"message": kind, "placement": amount.where()}
+    shared: dict[str, Any] = {"message": kind, "placement": amount.chosen_placement()}
     absent = absent_of(list(dict.fromkeys([*system, carrier])))
     yield from itertools.starmap(Absent, absent.items())
     usual = [
@@ -90,7 +90,7 @@ def sweep(
     yield from (candidate for candidate in [*usual, *by_codec] if isinstance(candidate, Absent))
     pairs = [variant for case in usual if isinstance(case, Case) for variant in (_bytes(case), case)]
     yield from distinct([*pairs, *(case for case in by_codec if isinstance(case, Case))])
-    yield instrument(middle, amount.where())
+    yield instrument(middle, amount.chosen_placement())
 
 
 def _carried(case: Case, label: str) -> Case | Absent:

@@ -104,7 +104,7 @@ def in_order(run: Run, axes: Axes) -> None:
     """Draw the RTT of every call against time: the starts of all boxes, end to end."""
     lone = chosen(run, LONE)
     for case, start, begin in end_to_end(run, lone):
-        calls, colour = run.calls.of(start), look(lone.index(case)).colour
+        calls, colour = run.calls.of_start(start), look(lone.index(case)).colour
         axes.plot(begin + calls.t_send_ns / 1e9, calls.rtt_ns / 1e3, ".", ms=2.5, mew=0, alpha=0.6, color=colour)
     for index, case in enumerate(lone):
         axes.plot([], [], "o", ms=5, color=look(index).colour, label=box_of(run, case))

@@ -91,7 +91,7 @@ def sweep(
         raise UsageError(
             f"large_bytes must be more than payload_bytes ({payload_bytes:,} B): the link's bandwidth shows there"
         )
-    placement, far = amount.where(), amount.there
+    placement, far = amount.chosen_placement(), amount.there
     if far and (reason := measurable.why_not()):
         absent["veth pair"] = reason
     unlimited, limited = namespaces.hosts(), [namespaces.hosts(rate) for rate in rates_mbit]

@@ -55,7 +55,7 @@ def sweep(
     sizes: ManyBytes = (100, 40_000, 65_000, 66_000),
 ) -> Iterator[Case]:
     """Yield the factorial of client's and server's TCP_NODELAY and one write or two; then raw sockets by payload."""
-    shared: dict[str, Any] = {"placement": amount.where(), "max_calls": CALLS}
+    shared: dict[str, Any] = {"placement": amount.chosen_placement(), "max_calls": CALLS}
     for name in (name for name in system if systems.load(name)):
         for writes in (1, 2):
             for client, server in SIDES:

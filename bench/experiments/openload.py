@@ -79,7 +79,7 @@ def sweep(
     asked = "" if name != "oracle" and options == ORACLE else options  # the notebook's are of the oracle alone
     shared: dict[str, Any] = {
         "payload_bytes": payload_bytes,
-        "placement": amount.where(is_parallel=True),
+        "placement": amount.chosen_placement(is_parallel=True),
         "hosts": amount.there,
     }
     of_system = {

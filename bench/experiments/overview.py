@@ -78,7 +78,7 @@ def sweep(
     absent = absent_of(asked) | _too_small(asked, payload_bytes)
     yield from (Absent(name, reason) for name, reason in absent.items())
     named = [name for name in dict.fromkeys([*asked, BASELINE]) if name not in absent and name not in SELF_TEST_SYSTEMS]
-    between, alone, parallel = amount.there, amount.where(), amount.where(is_parallel=True)
+    between, alone, parallel = amount.there, amount.chosen_placement(), amount.chosen_placement(is_parallel=True)
     kind = parameters.text(message, "message")
     offered = {name: _way(name, tls, is_far=bool(between)) for name in named if carries(name, kind)}
     ways = {name: way for name, way in offered.items() if way is not None}

@@ -75,7 +75,7 @@ def sweep(
         "workers": count,
     }
     load: dict[str, Any] = {"load": "retry", "offered_per_s": rate, "arrivals": "poisson", "engine": "wire"}
-    transport_name, placement = one_transport("oracle", transport), amount.where(is_parallel=True)
+    transport_name, placement = one_transport("oracle", transport), amount.chosen_placement(is_parallel=True)
     for policy in ({}, again, again | backoff, again | bucket):
         yield Case(
             "oracle", transport_name, payload_bytes, options, placement, callers=count, retry=patience | policy, **load

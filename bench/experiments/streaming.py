@@ -106,7 +106,7 @@ def sweep(
     absent = absent_of(names)
     every: dict[str, Any] = {
         "payload_bytes": parameters.count(payload_bytes, "payload_bytes", 1_000_000),
-        "placement": amount.where(is_parallel=True),
+        "placement": amount.chosen_placement(is_parallel=True),
         "load": LOAD,
         "engine": engine,
     }

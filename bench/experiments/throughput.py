@@ -63,7 +63,7 @@ def sweep(
     A target gets the calls only: what a stream's receiver took in cannot be seen from here. So does a server on another
     host (``bench.plan.hosts``): streams are of one machine.
     """
-    placement, there = amount.where(is_parallel=True), amount.there
+    placement, there = amount.chosen_placement(is_parallel=True), amount.there
     has_streams = not target and not there and hasattr(systems.load(system), "Receiver")
     ways = transports(system, transport, target, there)
     if not has_streams and set(ways) <= {"inproc"}:

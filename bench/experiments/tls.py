@@ -89,13 +89,13 @@ def sweep(
     ]
     whole: dict[str, Any] = {"load": "reconnect", "sessions": ((1, sizes[0]),) * connections}
     yield from (
-        Case(name, transport_name, sizes[0], tls_options, amount.where(), **whole)
+        Case(name, transport_name, sizes[0], tls_options, amount.chosen_placement(), **whole)
         for name, transport_name, every in ways
         for tls_options in every
     )
     for (name, transport_name, every), size in itertools.product(ways, sizes):
         yield from (
-            Case(name, transport_name, size, tls_options, amount.where()) for tls_options in every[:2]
+            Case(name, transport_name, size, tls_options, amount.chosen_placement()) for tls_options in every[:2]
         )  # only new connections resume
 
 

@@ -57,7 +57,8 @@ def sweep(
     fresh_router: Flag = False,
 ) -> Iterator[Case]:
     """Yield the factorial of transport, framing and serializer through a router, and the same echo without one."""
-    placement, ways = amount.where(), parameters.names(transport, "transport", systems.constant(ROUTED, "TRANSPORTS"))
+    placement = amount.chosen_placement()
+    ways = parameters.names(transport, "transport", systems.constant(ROUTED, "TRANSPORTS"))
     framings = parameters.names(framing, "framing", ("rawsocket", "websocket"))
     serializers = parameters.names(serializer, "serializer", ("msgpack", "cbor", "json"))
     for transport_name, frame, text in itertools.product(ways, framings, serializers):

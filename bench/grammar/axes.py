@@ -370,7 +370,7 @@ def end_to_end(run: Run, cases: Iterable[int]) -> Iterator[tuple[int, int, float
     for case in cases:
         for start in run.ledger_of(case).index:
             yield case, int(start), begin
-            begin += run.calls.of(start).t_send_ns.max(initial=0) / 1e9
+            begin += run.calls.of_start(start).t_send_ns.max(initial=0) / 1e9
 
 
 def tail_scale(fractions: Any) -> Any:

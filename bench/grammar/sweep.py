@@ -4,7 +4,7 @@ A sweep is a generator of cases whose parameters have the kinds below::
 
     @as_sweep()
     def sweep(amount: InTurns, system: Systems = "zeromq", payload_bytes: Bytes = 1000) -> Iterator[Case]:
-        yield from (Case(name, "tcp", payload_bytes, placement=amount.where()) for name in system)
+        yield from (Case(name, "tcp", payload_bytes, placement=amount.chosen_placement()) for name in system)
 """
 
 import inspect

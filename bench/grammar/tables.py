@@ -83,7 +83,7 @@ def plan(run: Run) -> Iterator[Row]:
     for number, case in enumerate(run.plan.cases):
         load = f"{case.load}, {case.offered_per_s:g}/s {case.arrivals}" if case.is_paced else case.load
         load += f", {case.max_calls} calls" if case.max_calls < MOST_CALLS else ""
-        load += f", {RetryPolicy.of(case.retry).words}" if case.load == "retry" else ""
+        load += f", {RetryPolicy.from_values(case.retry).words}" if case.load == "retry" else ""
         yield {
             "system": case.system,
             "transport": case.transport,

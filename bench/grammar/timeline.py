@@ -53,7 +53,7 @@ def _draw_start(run: Run, axes: Axes, start: int, begin_s: float, colour: str) -
 
     Return for each call whether it is a dot, shape (n,).
     """
-    calls, is_warm = run.calls.of(start), run.is_warm[run.calls.place_of(start)]
+    calls, is_warm = run.calls.of_start(start), run.is_warm[run.calls.place_of(start)]
     time_s, rtt_us = begin_s + calls.t_send_ns / 1e9, calls.rtt_ns / 1e3
     every = max(1, calls.size * len(run.ledger) // MOST_DOTS) if calls.size > FEW else 1
     is_dot = np.arange(calls.size) % every == 0

@@ -58,7 +58,9 @@ def of_systems(cases: Iterable[Case]) -> dict[str, str]:
     """Return a hash of the source files of each case's system, by its name; several where it has several sources."""
     hashes: dict[str, dict[str, None]] = {}
     for case in cases:
-        folder = sources.of(case.source).systems if case.source else str(Path(systems.file_of(case.system)).parent)
+        folder = (
+            sources.source_of(case.source).systems if case.source else str(Path(systems.file_of(case.system)).parent)
+        )
         hashes.setdefault(case.system, {})[of_system(case.system, Path(folder))] = None
     return {name: ", ".join(digests) for name, digests in sorted(hashes.items())}
 

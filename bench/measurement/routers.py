@@ -113,7 +113,7 @@ class Routers:
         assignment = self._hosts[key]
         return assignment if case.target is None else roles.for_target(case.hosts, assignment)
 
-    def of(self, case: Case) -> Router | None:
+    def router_of(self, case: Case) -> Router | None:
         """Return the router for a case, started if there is none yet or the case wants a fresh one."""
         if case.target is not None or not systems.is_routed(case.system, case.options):
             return None

@@ -99,7 +99,7 @@ def _in_words(roles: set[tuple[str, str]]) -> str:
 
 def facts(plan: Plan) -> dict[str, Any]:
     """Return the machine, the versions and sources of what the plan uses, and the revision, for a manifest."""
-    used = {"versions": versions.of(plan.cases), "sources": revision.of_systems(plan.cases)}
+    used = {"versions": versions.installed(plan.cases), "sources": revision.of_systems(plan.cases)}
     return {"machine": machine.record(), "git": machine.git_revision(), **used}
 
 

@@ -112,7 +112,7 @@ def specified(case: Case, window_s: float, seed: int, routers: Routers, far_ahea
     hosts = routers.hosts(case)
     environment, *_ = [host.prepare(case.system, case.source) for host in hosts.all()]  # the server's host comes first
     texts = routers.credentials(case)
-    return Start(case, seed, window_s, routers.of(case), environment, texts, hosts, far_ahead_ns)
+    return Start(case, seed, window_s, routers.router_of(case), environment, texts, hosts, far_ahead_ns)
 
 
 def _remedy(case: Case) -> str:

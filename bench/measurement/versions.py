@@ -18,7 +18,7 @@ PACKAGES = ("psutil", "numpy", "pandas", "pyarrow", "matplotlib", "seaborn", "pa
 PATIENCE_S = 10.0  # for a program to report its version
 
 
-def of(cases: Iterable[Case]) -> dict[str, str]:
+def installed(cases: Iterable[Case]) -> dict[str, str]:
     """Return versions by name: of Python, OpenSSL and the packages that matter, and of the cases' systems.
 
     Those of a system are of the packages that it requires, of its codec, of its programs and of its environment. Names

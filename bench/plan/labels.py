@@ -55,7 +55,7 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         "outstanding": f"{case.outstanding} outstanding" if case.outstanding > 1 else "",
         "large_bytes": f"beside {case.large_bytes:,} B" if case.large_bytes else "",
         "p99_bytes": f"p99 {case.p99_bytes:,} B" if case.p99_bytes else "",
-        "retry": RetryPolicy.of(case.retry).words if case.load == "retry" else "",
+        "retry": RetryPolicy.from_values(case.retry).words if case.load == "retry" else "",
         "source": case.source,
         "traced": "traced" if case.traced else "",
     }

@@ -35,7 +35,7 @@ class RetryPolicy:
             raise ValueError("backoff_ms, budget and burst must not be negative")
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
         """Return the policy that a specification holds; ValueError for what is not one."""
         try:
             return cls(**values)

@@ -34,7 +34,7 @@ def know(source: Source) -> None:
     _KNOWN[source.label] = source
 
 
-def of(label: str) -> Source:
+def source_of(label: str) -> Source:
     """Return the source of a label; UsageError where this process does not know it."""
     if label not in _KNOWN:
         raise UsageError(f"where the source {label} is, no run stores: measure with {BENCH} compare BASE HEAD")
@@ -45,6 +45,6 @@ def environment(inherited: Mapping[str, str], label: str) -> dict[str, str]:
     """Return the environment of a child whose case holds a source's label; "": this installation's systems."""
     if not label:
         return dict(inherited)
-    source = of(label)
+    source = source_of(label)
     folders = [*source.paths, *filter(None, [inherited.get("PYTHONPATH")])]
     return {**inherited, SYSTEMS: source.systems} | ({"PYTHONPATH": os.pathsep.join(folders)} if folders else {})

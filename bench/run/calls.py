@@ -41,7 +41,7 @@ class Calls:
         """The time of each call from when it was due."""
         return self.lag_ns + self.rtt_ns
 
-    def where(self, chosen: slice | Array) -> "Calls":
+    def select(self, chosen: slice | Array) -> "Calls":
         """Return some of the calls: a view of those of a slice, a copy of those of which a flag is true."""
         return Calls(*(getattr(self, name)[chosen] for name in COLUMNS))
 
@@ -60,13 +60,13 @@ class AllCalls:
         """Return where the calls of a start are; an empty slice for one without any."""
         return self.places.get(start, slice(0))
 
-    def of(self, start: object) -> Calls:
+    def of_start(self, start: object) -> Calls:
         """Return a view of the calls of a start."""
-        return self.calls.where(self.place_of(start))
+        return self.calls.select(self.place_of(start))
 
     def by_start(self) -> Iterator[tuple[int, Calls]]:
         """Yield each start that has any calls with a view of them."""
-        return ((start, self.calls.where(rows)) for start, rows in self.places.items())
+        return ((start, self.calls.select(rows)) for start, rows in self.places.items())
 
 
 def gathered(parts: Iterable[pa.Table]) -> AllCalls:
@@ -80,7 +80,7 @@ def gathered(parts: Iterable[pa.Table]) -> AllCalls:
             column.add(part[name].to_numpy())
     calls, in_order = Calls(*(column.taken() for column in columns.values())), sorted(slices, key=lambda pair: pair[0])
     if slices != in_order:
-        calls = calls.where(np.concatenate([np.arange(rows.start, rows.stop) for _, rows in in_order]))
+        calls = calls.select(np.concatenate([np.arange(rows.start, rows.stop) for _, rows in in_order]))
     places: dict[Any, slice] = {}
     end = 0
     for start, rows in in_order:

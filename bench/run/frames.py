@@ -126,7 +126,7 @@ class Run(Tables):
     def _calls(self, case: object, flags: Sequence[Array]) -> Iterator[tuple[int, Calls]]:
         """Yield each start of a case with those of its calls of which all flags are true, where it has any."""
         for start in map(number_of, self.ledger_of(case).index):
-            calls = self.calls.of(start).where(self._chosen(start, flags))
+            calls = self.calls.of_start(start).select(self._chosen(start, flags))
             if calls.size:
                 yield start, calls
 
@@ -182,7 +182,7 @@ class Run(Tables):
 
     def _slice_numbers(self, start: object) -> Array:
         """Return the number of the slice of each call of a start; -1 where it has none."""
-        sent = self.calls.of(start).t_send_ns
+        sent = self.calls.of_start(start).t_send_ns
         if start not in self._slices_by_start:
             return constant(np.int32(-1), len(sent))
         return slices.numbers_of_calls(sent, self._slices_by_start[start]["begin_ns"].to_numpy()).astype(np.int32)
@@ -220,7 +220,7 @@ class Run(Tables):
         for number, case in sizes.items():
             callers = case.callers * case.outstanding
             for start in self.ledger_of(number).index:
-                large[self.calls.place_of(start)] = self.calls.of(start).client % callers == callers - 1
+                large[self.calls.place_of(start)] = self.calls.of_start(start).client % callers == callers - 1
         return large
 
     @cached_property
@@ -308,10 +308,10 @@ class Run(Tables):
         """
         flags = self._flags(warm=True, headline=True)
         for start in map(number_of, self.ledger_of(case).index):
-            calls, part = self.calls.of(start), self.calls.place_of(start)
+            calls, part = self.calls.of_start(start), self.calls.place_of(start)
             idle = functools.reduce(np.logical_and, [flag[part] for flag in flags], ~start_values.was_waiting(calls))
             if idle.any():
-                yield start, calls.where(idle)
+                yield start, calls.select(idle)
 
     def distribution_us(self, case: int) -> tuple[Array, Array]:
         """Return the empirical CDF of the RTT of a case after the warm-up: (values in us, fractions)."""
@@ -377,7 +377,7 @@ class Run(Tables):
         frame["metered_ns"] = frame["metered_ns"].fillna(1e9 * frame["window_s"])  # of an older version
         cases = frame["case"].map(self.case)
         cuts_ns = {
-            start: int(self.calls.of(start).t_send_ns[settling.cut]) for start, settling in self.settlings.items()
+            start: int(self.calls.of_start(start).t_send_ns[settling.cut]) for start, settling in self.settlings.items()
         }
         frame["warm_up_ns"] = start_values.warm_up_ns(frame, cases, cuts_ns, self.settlings)
         rounds = self.stored_slices[self.stored_slices["round"] > slicing.WARM_UP]
@@ -423,7 +423,7 @@ class Run(Tables):
         frame["p50_first_us"] = self._first_us()
         marks = start_values.warm_marks(self.marks, frame["warm_up_ns"])
         rates = {
-            start: start_values.call_rate(self.calls.of(start), int(warm.t_send_ns[0]))
+            start: start_values.call_rate(self.calls.of_start(start), int(warm.t_send_ns[0]))
             for case in self._ledger_by_case
             for start, warm in self.calls_of(case, warm=True)
         }

@@ -60,7 +60,7 @@ def hosts_of(calls: AllCalls, hosts: pd.DataFrame, case_of: Callable[[object], C
     codes = np.full(calls.calls.size, -1, np.int16)
     for start, rows in hosts[hosts["clients"] > 0].groupby("start"):
         case, by_process = case_of(start), _by_process(rows, names)
-        process = calls.of(start).client // (case.callers * case.outstanding)
+        process = calls.of_start(start).client // (case.callers * case.outstanding)
         codes[calls.place_of(start)] = by_process[np.minimum(process, len(by_process) - 1)]
     return pd.Categorical.from_codes(codes, names)
 

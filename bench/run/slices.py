@@ -52,7 +52,7 @@ def values(slices: pd.DataFrame, calls: AllCalls, ledger: pd.DataFrame) -> pd.Da
     of_calls = {
         (start, number): _p50_and_rate(made, dropped)
         for start, rows in slices.groupby("start")
-        for number, made, dropped in _by_slice(calls.of(start), rows)
+        for number, made, dropped in _by_slice(calls.of_start(start), rows)
     }
     index = pd.MultiIndex.from_arrays(np.array([*of_calls], int).reshape(-1, 2).T, names=["start", "number"])
     medians = pd.DataFrame([*of_calls.values()], index, ["p50_rtt_us", "rate_per_s"], dtype=float)
@@ -68,7 +68,7 @@ def _by_slice(calls: Calls, rows: pd.DataFrame) -> Iterator[tuple[int, Calls, in
     begins, sizes = _slices(numbers)
     for begin, size, dropped in zip(begins, sizes, _dropped(sizes), strict=True):
         if numbers[begin] >= 0:
-            yield int(numbers[begin]), calls.where(slice(begin, begin + size)), int(dropped)
+            yield int(numbers[begin]), calls.select(slice(begin, begin + size)), int(dropped)
 
 
 def _p50_and_rate(calls: Calls, dropped: int) -> tuple[float, float]:

@@ -70,7 +70,7 @@ class Tables:
         if unknown := sorted(calls.places.keys() - set(self.stored_ledger.index)):
             raise self._contradiction(f"start {unknown[0]} has samples, and no row in the ledger")
         for row in self.stored_ledger[["case", "calls", "window_s", "errors"]].itertuples():
-            of_start, most_ns = calls.of(row.Index), row.window_s * 1e9 + BEYOND_NS
+            of_start, most_ns = calls.of_start(row.Index), row.window_s * 1e9 + BEYOND_NS
             if of_start.size and max(of_start.t_send_ns.max(), of_start.rtt_ns.max()) > most_ns:
                 raise self._contradiction(f"start {row.Index} has times beyond its window")
             lacks = of_start.size != row.calls and not row.errors > 0

@@ -44,7 +44,7 @@ class Options:
             raise ValueError("max_message_bytes must be above 0 and below 2 GiB")
 
 
-def place(address: str) -> str:
+def target(address: str) -> str:
     """Return an address in gRPC's form."""
     parsed = parse_address(address)
     return f"unix:{parsed.path}" if parsed.transport == "ipc" else parsed.place
@@ -152,9 +152,9 @@ def bound(server: Any, binding: Binding, options: Options) -> str:
     address = binding.endpoint()
     try:
         if options.tls:
-            port = server.add_secure_port(place(address), _server_credentials(binding.credentials))
+            port = server.add_secure_port(target(address), _server_credentials(binding.credentials))
         else:
-            port = server.add_insecure_port(place(address))
+            port = server.add_insecure_port(target(address))
     except RuntimeError as reason:
         raise TransportError(f"cannot listen at {address}: {reason}") from reason
     return str(parse_address(address)._replace(port=port))
@@ -168,7 +168,7 @@ class Connected(_client.Connected):
     def dial(self, library: Any) -> Any:
         """Make the channel of ``library`` (grpc or grpc.aio), or take the one of this process; return the method."""
         make = shared_channel if self.options.connections == "shared" else channel
-        self.connection = make(library, place(str(self.server)), self.options)
+        self.connection = make(library, target(str(self.server)), self.options)
         self._wrap, self._unwrap = wrapping(self.options)
         return method(self.connection, self.options)
 

@@ -51,7 +51,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
         return grpc_sync.serve(binding, in_python(options), service)
     endpoint = binding.endpoint()
     _connections.refuse_if_taken(endpoint)
-    program = SOURCE.start(["server", options.max_message_bytes, _grpc.place(endpoint), options.api])
+    program = SOURCE.start(["server", options.max_message_bytes, _grpc.target(endpoint), options.api])
     address = parse_address(endpoint)
     return _native.serve(program, service, lambda words: str(address._replace(port=int(words[0]))))
 
@@ -60,7 +60,7 @@ class Load(_native.Load):
     """The closed load by the program, which connects."""
 
     def _start(self, words: list[object]) -> _native.Program:
-        return SOURCE.start([*words, self._options.max_message_bytes, _grpc.place(self._address)])
+        return SOURCE.start([*words, self._options.max_message_bytes, _grpc.target(self._address)])
 
 
 Client = _twin.with_options(grpc_sync.Client, in_python)

@@ -111,7 +111,7 @@ class Multiplexed(_grpc.Connected, _client.Client):
 
     def connect(self) -> None:
         self._done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
-        self.connection = _grpc.channel(grpc, _grpc.place(str(self.server)), self.options)
+        self.connection = _grpc.channel(grpc, _grpc.target(str(self.server)), self.options)
         self._remote = _grpc.method(self.connection, self.options)
         self._wrap, self._unwrap = _grpc.wrapping(self.options)
 

@@ -261,7 +261,7 @@ def test_an_order_that_changes_with_the_placement_names_the_pair():
     assert [(pair.base, pair.other) for pair in rankings.reversed_pairs(run)] == [(0, 2)]
     near = handmade(cases, [100, 98, 300, 98, 100, 300], shape=noisy, is_checked=False)  # ordered by less than 5 %
     assert outcome(near, "order").verdict == PASS
-    assert checks.order not in checks.of(handmade(PAIR, [100, 50], starts=1))
+    assert checks.order not in checks.applicable(handmade(PAIR, [100, 50], starts=1))
 
 
 def test_the_last_run_of_the_notebook_is_what_a_run_is_compared_with():
@@ -472,5 +472,7 @@ def test_throttling_is_that_of_the_own_control_group_and_of_those_around_it(tmp_
 def test_cases_in_turns_that_disturb_each_other_are_a_caution(changed, verdict):
     run = in_turns([100, 50], blocks=48, rounds=2, calls=20, **changed)  # in one of four a case is alone
     found = outcome(run, "turns")
-    assert checks.turns in checks.of(run) and checks.turns not in checks.of(handmade(PAIR, [100, 50], starts=1))
+    assert checks.turns in checks.applicable(run) and checks.turns not in checks.applicable(
+        handmade(PAIR, [100, 50], starts=1)
+    )
     assert found.verdict == verdict and ("slice_ms" in found.advice) == (verdict == CAUTION)

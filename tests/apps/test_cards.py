@@ -61,7 +61,7 @@ def test_questions_are_asked_before_and_scored_after_the_measurement(notebook):
     sources = [cell.source for cell in cells(ROOT / "notebooks" / f"{notebook}.ipynb")]
     code = "\n".join(sources)
     measured = code.index(f'run = bench.measure("{notebook}", globals())')
-    asked = [f'bench.predict("{one.name}", low=None, high=None, why="")' for one in questions.of(notebook)]
+    asked = [f'bench.predict("{one.name}", low=None, high=None, why="")' for one in questions.of_notebook(notebook)]
     assert all(code.index(question) < measured for question in asked) and measured < code.index("bench.score(run)")
     shown = [source.splitlines()[-1] for source in sources if "bench.predict(" in source]
     assert shown == asked  # each is the last line of its cell, whose value is shown

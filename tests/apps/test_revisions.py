@@ -104,7 +104,7 @@ def test_what_is_imported_from_elsewhere_in_a_state_counts_as_its_content(tmp_pa
     with revisions.opened(*roots, [], quiet) as (base, head):
         assert base.label.removeprefix("base-") == head.label.removeprefix("head-")
         with taking_part(head, base):
-            assert [sources.of(each.label).root for each in (base, head)] == roots
+            assert [sources.source_of(each.label).root for each in (base, head)] == roots
     with revisions.opened(*roots, ["../library"], quiet) as (base, head):
         assert base.label != head.label
         sources.know(head)

@@ -156,10 +156,10 @@ def test_with_two_workers_a_retry_is_answered_before_its_original_and_with_one_n
 )
 def test_impossible_policies_are_refused(given, words):
     with pytest.raises(ValueError, match=words):
-        RetryPolicy.of(given)
+        RetryPolicy.from_values(given)
 
 
 def test_each_policy_has_its_name():
     given = ({}, {"retries": 1}, {"retries": 1, "backoff_ms": 5}, {"retries": 1, "budget": 0.1})
-    names = [RetryPolicy.of(one).words for one in given]
+    names = [RetryPolicy.from_values(one).words for one in given]
     assert names == ["no retries", "retries at once", "backoff with jitter", "retry budget"]

@@ -39,7 +39,7 @@ def test_the_rows_of_every_explained_call_add_up_to_its_rtt(run: Run) -> None:
 def test_traced_calls_are_calls_of_the_run(run: Run) -> None:
     for case in traced(run):
         for call in anatomy.calls(run, case)[:50]:
-            made = run.calls.of(call.start)
+            made = run.calls.of_start(call.start)
             assert ((made.t_send_ns == call.sent_ns) & (made.rtt_ns == call.rtt_ns)).sum() == 1
 
 

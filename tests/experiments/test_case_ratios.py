@@ -22,7 +22,7 @@ NOTEBOOKS = ("overview", "messages", "streaming", "connections", "network")
 
 def asked(notebook):
     """Return the questions of a notebook that ask for a ratio."""
-    return [one for one in questions.of(notebook) if one.unit == questions.RATIO]
+    return [one for one in questions.of_notebook(notebook) if one.unit == questions.RATIO]
 
 
 def quantity_of(starts, name):

@@ -21,13 +21,13 @@ def several(
     assert anything == "as typed"
     for name in system:
         for count in clients:
-            yield Case(name, "tcp", payload_bytes, options, amount.where(is_parallel=True), clients=count)
+            yield Case(name, "tcp", payload_bytes, options, amount.chosen_placement(is_parallel=True), clients=count)
 
 
 @as_sweep(alike=("transport",), blocks_s=10)
 def in_turns(amount: InTurns):
     for by in ("ipc", "tcp"):
-        yield Case("zeromq", by, placement=amount.where())
+        yield Case("zeromq", by, placement=amount.chosen_placement())
 
 
 def test_parameters_are_the_sweeps_own_and_then_the_shared_ones():

@@ -149,7 +149,7 @@ def test_a_broker_is_in_the_namespace_of_its_server():
     with Routers() as routers:
         record = measure(case("redis"), 0.2, 1, routers)
         inode = inode_of(routers.hosts(case()).server)
-        router = routers.of(case("redis"))
+        router = routers.router_of(case("redis"))
         assert router is not None
         assert {pid for pids in router.pids.values() for pid in pids} <= set(inhabitants(inode))
     assert record.ledger["calls"] == record.ledger["server_calls"] > 0

@@ -128,9 +128,9 @@ def test_a_host_that_gets_its_order_too_late_twice_is_named(two, monkeypatch):
 def test_a_router_runs_on_the_servers_host(two):
     with Routers() as routers:
         asked = case(two, "redis")
-        router = routers.of(asked)
+        router = routers.router_of(asked)
         assert router.child.name.endswith("alpha")
-        assert routers.of(asked) is router
+        assert routers.router_of(asked) is router
         assert {pid for pids in router.pids.values() for pid in pids} <= set(children(two.hosts["alpha"]))
         ledger = measure(asked, 0.2, 1, routers).ledger
         assert ledger["calls"] == ledger["server_calls"] > 1 and ledger["router_cpu_ns"] > 0

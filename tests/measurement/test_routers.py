@@ -27,8 +27,8 @@ def test_the_cpu_time_and_the_memory_of_router_and_controller_are_measured(route
 
 
 def test_worker_and_controller_are_told_apart_and_one_router_serves_all(routers):
-    router = routers.of(Case(NAME, "ipc"))
-    assert routers.of(Case(NAME, "tcp", options={"framing": "websocket"})) is router
+    router = routers.router_of(Case(NAME, "ipc"))
+    assert routers.router_of(Case(NAME, "tcp", options={"framing": "websocket"})) is router
     (worker,), (controller,) = router.pids["router"], router.pids["controller"]
     assert psutil.Process(worker).ppid() == controller and psutil.Process(controller).ppid() == router.child.pid
 
@@ -36,7 +36,7 @@ def test_worker_and_controller_are_told_apart_and_one_router_serves_all(routers)
 def test_a_router_is_placed_where_the_start_wants_it(routers):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU leaves no choice")
-    router = routers.of(Case(NAME, "ipc"))
+    router = routers.router_of(Case(NAME, "ipc"))
     for where in ("same", "split"):
         ledger = measure(Case(NAME, "ipc", placement=where), 0.05, 1, routers).ledger
         for pids in router.pids.values():
@@ -46,9 +46,9 @@ def test_a_router_is_placed_where_the_start_wants_it(routers):
 def test_routers_that_are_killed_leave_nothing_are_quoted_and_print_nothing_here(monkeypatch, private_parent, capfd):
     monkeypatch.setattr(start, "PATIENCE_S", 5.0)
     with Routers() as own:
-        old = own.of(Case(NAME, "ipc"))
+        old = own.router_of(Case(NAME, "ipc"))
         os.kill(old.child.pid, signal.SIGKILL)
-        new = own.of(Case(NAME, "ipc", fresh_router=True))
+        new = own.router_of(Case(NAME, "ipc", fresh_router=True))
         assert new.pids != old.pids
         assert wait_for(lambda: all(is_gone(pid) for pids in old.pids.values() for pid in pids))
         case = Case(NAME, "ipc", **CALM)
@@ -83,6 +83,6 @@ def test_a_router_at_a_named_address_is_a_target_and_without_its_callee_an_error
 
 
 def test_a_callee_that_is_not_there_is_an_error_at_once(routers):
-    router = routers.of(Case(NAME, "ipc"))
+    router = routers.router_of(Case(NAME, "ipc"))
     with pytest.raises(SystemFailedError, match=r"roundtrip\.echo"):
         measure(Case(NAME, "tcp", target=router.addresses["tcp rawsocket"]), 0.1, 1)

@@ -91,15 +91,15 @@ def test_versions_are_those_of_the_cases_systems(declaring, monkeypatch, tmp_pat
         (tmp_path / name).chmod(0o755)
     monkeypatch.setattr(pipes, "SYSTEM_FOLDERS", (str(tmp_path),))
     programs = 'PROGRAMS = {"a-server": "a", "b-server": "b"}\nVERSION_COMMANDS = {"b-server": "b-server version"}'
-    found = versions.of([case(declaring("versioned", programs))])
+    found = versions.installed([case(declaring("versioned", programs))])
     assert found["a-server"] == "7.0.15" and found["b-server"] == "3.10.8" and "pyzmq" in found
-    others = versions.of([case("sockets")])
+    others = versions.installed([case("sockets")])
     assert others.keys().isdisjoint({"a-server", "pyzmq"}) and {"python", "numpy"} <= others.keys()
 
 
 def test_versions_hold_the_environments_package_the_codecs_and_pyzmqs_own_libzmq():
     carrying = Case("sockets", "tcp", message="items", options={"codec": "msgpack"})
-    found = versions.of([Case("wamp_crossbar", "tcp"), carrying, Case("zeromq", "ipc")])
+    found = versions.installed([Case("wamp_crossbar", "tcp"), carrying, Case("zeromq", "ipc")])
     assert {"crossbar", "autobahn", "msgpack"} <= found.keys()
     assert found["libzmq of pyzmq"] == zmq.zmq_version() and "libzmq" not in found
     assert versions.reported("true") == "" and versions.reported("no-such-program --version") == ""

@@ -24,9 +24,9 @@ def test_calls_follow_each_other_by_start_and_time_of_sending():
     swapped = part(2, client=[0, 0, 1, 1], t_send_ns=[10, 30, 20, 40], rtt_ns=[1, 3, 2, 4])
     found = calls.gathered([swapped, part(1), part(7, [])])
     assert found.places == {1: slice(0, 4), 2: slice(4, 8)}
-    assert found.of(1).rtt_ns.tolist() == RTT_NS and found.of(2).rtt_ns.tolist() == [1, 2, 3, 4]
-    assert found.of(2).client.tolist() == [0, 1, 0, 1] and found.of(7).size == 0
-    assert calls.gathered([swapped]).of(2).rtt_ns.tolist() == [1, 2, 3, 4]
+    assert found.of_start(1).rtt_ns.tolist() == RTT_NS and found.of_start(2).rtt_ns.tolist() == [1, 2, 3, 4]
+    assert found.of_start(2).client.tolist() == [0, 1, 0, 1] and found.of_start(7).size == 0
+    assert calls.gathered([swapped]).of_start(2).rtt_ns.tolist() == [1, 2, 3, 4]
     both = calls.gathered([pa.concat_tables([part(1), swapped])])
     assert both.places == found.places and both.calls.rtt_ns.tolist() == found.calls.rtt_ns.tolist()
 

@@ -59,7 +59,7 @@ def test_the_table_has_ratios_shares_and_verdicts_that_allow_for_the_number_of_p
     judged = fairness.with_verdicts([found("grpc_sync", 2.0, 0.1), *(found("nats", 1.1, 0.3) for _ in range(20))])
     verdicts = [one["p50 RTT"]["verdict"] for one in judged]
     assert verdicts[0] == "different" and set(verdicts[1:]) == {"inconclusive"}
-    table = fairness.of(judged[:1])
+    table = fairness.rows_of(judged[:1])
     row = table.iloc[0]
     assert row["default"] == "`{rpc: unary, tls: true}`" and row["alternative"] == "`{rpc: stream, tls: false}`"
     assert row["p50 RTT, alternative divided by default"].startswith("2.00 [1.")

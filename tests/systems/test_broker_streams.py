@@ -37,7 +37,7 @@ def binding(request, routers, tmp_path, monkeypatch):
     monkeypatch.setattr(_broker, "name_of", lambda _: own)
     name, options = request.param
     module = systems.load(name)
-    addresses = routers.of(Case(name, "tcp", options=options)).addresses
+    addresses = routers.router_of(Case(name, "tcp", options=options)).addresses
     return module, module.Options(**options), Binding("tcp", str(tmp_path), None, addresses)
 
 

@@ -51,7 +51,7 @@ def port_mappers(folder):
 
 @every_broker
 def test_a_broker_listens_on_this_host_alone_and_writes_into_its_directory_alone(name, routers):
-    router = routers.of(Case(name, "tcp"))
+    router = routers.router_of(Case(name, "tcp"))
     members = [psutil.Process(pid) for pid in router.pids["router"]]
     assert name != "rabbitmq" or len(port_mappers(router.child._directory)) == 1  # its own, not the host's
     listening = [
@@ -161,14 +161,14 @@ def test_a_port_that_is_taken_is_named(name, command, private_parent):
 @every_client
 def test_requests_that_nobody_takes_are_an_error(name, routers, monkeypatch):
     monkeypatch.setattr(_broker, "WAIT_S", 0.5)
-    addresses = routers.of(Case(name, "tcp")).addresses
+    addresses = routers.router_of(Case(name, "tcp")).addresses
     with calling(name, f"{addresses['tcp']}#nobody:{addresses[_broker.OWN]}") as call, pytest.raises(TransportError):
         call(b"hello")
 
 
 @every_client
 def test_nobody_but_the_run_may_use_its_broker(name, routers, monkeypatch):
-    address = routers.of(Case(name, "tcp")).addresses["tcp"]
+    address = routers.router_of(Case(name, "tcp")).addresses["tcp"]
     monkeypatch.setattr(_broker, "_logins", {})
     for behind in ("", f"#nobody:{_broker.SERVICE}:wrong"):
         with pytest.raises(TransportError, match="refuses the login"), calling(name, f"{address}{behind}"):
@@ -177,7 +177,7 @@ def test_nobody_but_the_run_may_use_its_broker(name, routers, monkeypatch):
 
 @pytest.mark.skipif("redis" in MISSING, reason=MISSING.get("redis", ""))
 def test_redis_says_nothing_to_who_does_not_log_in(routers):
-    where = parse_address(routers.of(Case("redis", "tcp")).addresses["tcp"])
+    where = parse_address(routers.router_of(Case("redis", "tcp")).addresses["tcp"])
     for word in (b"CLIENT LIST", b"INFO", b"KEYS *"):
         with socket.create_connection((where.host, where.port), 5) as stranger:
             stranger.sendall(word + b"\r\n")
@@ -232,7 +232,7 @@ def test_a_broker_that_is_not_there_is_an_error(name):
 def test_nothing_is_left_when_an_experiment_with_a_broker_is_killed(name, private_parent):
     code = (
         "from bench.measurement.routers import Routers; from bench.plan.case import Case; import time\n"
-        f"with Routers() as r:\n    print(sum(r.of(Case({name!r}, 'tcp')).pids.values(), []), flush=True)\n"
+        f"with Routers() as r:\n    print(sum(r.router_of(Case({name!r}, 'tcp')).pids.values(), []), flush=True)\n"
         "    time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:

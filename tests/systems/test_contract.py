@@ -156,7 +156,7 @@ def test_a_server_listens_where_it_is_told_alone_and_counts_the_large_calls_of_p
             router = routers_of.start(Case(name, transport), bind)
             children.append(router.child)
         elif systems.is_routed(name, {}):
-            router = request.getfixturevalue("routers").of(Case(name, transport))
+            router = request.getfixturevalue("routers").router_of(Case(name, transport))
         private = {"directory": str(private_parent / name), "environment": systems.environment(name)}
         given = {"bind": bind, "router": dict(router.addresses) if router else {}} | private
         server = Child(f"{name} server", "bench.child.server", server_spec(name, transport, **given))

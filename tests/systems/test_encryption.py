@@ -186,7 +186,7 @@ def test_a_router_has_endpoints_of_both_kinds(trusting, routers):
     measured = measure(case, 5.0, 1, routers)
     assert measured.ledger["calls"] == measured.ledger["server_calls"] == 5
     trusting(routers.credentials(case))
-    addresses = routers.of(case).addresses
+    addresses = routers.router_of(case).addresses
     for framing in ("rawsocket", "websocket"):
         mixed = ((addresses[f"tcp {framing}"], True), (addresses[f"tcp {framing} tls"], False))
         for address, is_encrypted in mixed:

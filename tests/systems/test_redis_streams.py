@@ -36,7 +36,7 @@ def ends(request, routers, tmp_path, monkeypatch):
     monkeypatch.setattr(_broker_ends, "AHEAD_MESSAGES", AHEAD)
     options = redis.Options(**request.param)
     case = Case("redis", "tcp", options=request.param)
-    receiver = redis.Receiver(Binding("tcp", str(tmp_path), None, routers.of(case).addresses), options)
+    receiver = redis.Receiver(Binding("tcp", str(tmp_path), None, routers.router_of(case).addresses), options)
     sender = redis.Sender(receiver.address, options)
     sender.open()
     yield sender, receiver
@@ -68,7 +68,7 @@ def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(ends):
 @pytest.mark.parametrize(("queue", "is_kept"), [("list", False), ("stream", True)])
 def test_a_message_whose_reader_dies_is_delivered_again_by_a_stream_alone(queue, is_kept, routers, tmp_path):
     options = redis.Options(queue=queue)
-    binding = Binding("tcp", str(tmp_path), None, routers.of(Case("redis", "tcp")).addresses)
+    binding = Binding("tcp", str(tmp_path), None, routers.router_of(Case("redis", "tcp")).addresses)
     receiver = redis.Receiver(binding, options)
     sender = redis.Sender(receiver.address, options)
     sender.open()

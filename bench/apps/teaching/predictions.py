@@ -71,7 +71,7 @@ def require(notebook: str, predictions: object = "off") -> None:
         raise unknown("predictions", predictions, SWITCH)
     if switch == "off":
         return
-    missing = [asked for asked in questions.of(notebook) if not locked(asked)]
+    missing = [asked for asked in questions.of_notebook(notebook) if not locked(asked)]
     if missing:
         names = listed(asked.name for asked in missing)
         raise UsageError(

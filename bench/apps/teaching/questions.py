@@ -66,7 +66,7 @@ class Question:
             return ratio_ends(answer.middle, answer.low, answer.high)
         return f"{answer.middle:.3g}", f"{answer.low:.3g}", f"{answer.high:.3g}"
 
-    def said(self, answer: "Answer") -> str:
+    def text(self, answer: "Answer") -> str:
         """Return an answer with its unit as text, without its ends; a median between two levels as both."""
         if self.unit == RATIO:
             return f"{self.shown(answer)[0]} {RATIO}"
@@ -79,7 +79,7 @@ ALL = tuple(
 )
 
 
-def of(notebook: str) -> list[Question]:
+def of_notebook(notebook: str) -> list[Question]:
     """Return a notebook's questions; none for a notebook in which nothing is predicted."""
     return [question for question in ALL if question.notebook == notebook]
 
@@ -90,7 +90,7 @@ def find(name: str, notebook: str | None = None) -> Question:
     for question in ALL:
         if question.name == full:
             return question
-    raise unknown("question", name, [question.name for question in (of(notebook) if notebook else ALL)])
+    raise unknown("question", name, [question.name for question in (of_notebook(notebook) if notebook else ALL)])
 
 
 def measured(run: Run, question: Question) -> Answer | None:
@@ -112,7 +112,7 @@ def measured(run: Run, question: Question) -> Answer | None:
     return None if math.isnan(spread.middle) else spread
 
 
-def where(run: Run, question: Question) -> str:
+def conditions(run: Run, question: Question) -> str:
     """Return with which transport, placement and payload a run answers a question that it does answer.
 
     Those of the two cases of a ratio, else those of all cases with a server.

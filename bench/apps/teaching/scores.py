@@ -30,7 +30,7 @@ class Score(NamedTuple):
         text = f"**{self.asked.text}** "
         if self.measured is None:
             return f"{text}Not measured in this run."
-        value = f"{self.asked.said(self.measured)} ({self._ends()})"
+        value = f"{self.asked.text(self.measured)} ({self._ends()})"
         if self.made is None:
             return f"{text}Measured: {value}; {self.remark}."
         off, side = self.made.off_by(self.measured[0]), "high" if self.made.middle > self.measured[0] else "low"
@@ -54,7 +54,7 @@ class Score(NamedTuple):
 def scores(run: Run, *names: str) -> list[Score]:
     """Return the scores of these questions ("q1"), or of all that the run's notebook asks."""
     notebook = run.plan.notebook
-    chosen = [questions.find(name, notebook) for name in names] or questions.of(notebook)
+    chosen = [questions.find(name, notebook) for name in names] or questions.of_notebook(notebook)
     if not chosen:
         raise UsageError(f"nothing is predicted in {notebook}.ipynb: it asks no questions")
     return [Score(asked, *predictions.before(asked, run), questions.measured(run, asked)) for asked in chosen]

@@ -60,7 +60,7 @@ class Placed(Amount):
 
     placement: object = "default"  # which CPUs: same, split, free; default: same for one caller, else split
 
-    def where(self, is_parallel: bool = False) -> str:
+    def chosen_placement(self, is_parallel: bool = False) -> str:
         """Return the placement asked for; the default is that of one caller, or of parallel work."""
         return placement_of(self.placement, is_parallel)
 
@@ -76,7 +76,7 @@ class OnHosts(Placed):
         """The hosts asked for, as ``Case.hosts`` holds them; {} for this machine."""
         return hosts.asked(self.hosts)
 
-    def where(self, is_parallel: bool = False) -> str:
+    def chosen_placement(self, is_parallel: bool = False) -> str:
         """Return the placement asked for; on other machines the default is free."""
         return placement_of(self.placement, is_parallel, self.there)
 

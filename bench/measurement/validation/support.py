@@ -211,7 +211,7 @@ def _checked_retry(case: Case) -> dict[str, Any]:
     if case.engine != "wire" or case.clients != 1:
         raise UsageError("retries are made by one client: give engine wire, clients 1, and callers: its connections")
     try:
-        return asdict(RetryPolicy.of(case.retry))
+        return asdict(RetryPolicy.from_values(case.retry))
     except ValueError as reason:
         raise UsageError(f"retry policy: {reason}") from reason
 
