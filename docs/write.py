@@ -474,7 +474,7 @@ def expected() -> str:
         low, high = wanted["low"], wanted["high"]
         inside = "inside" if low <= answer.middle <= high else "**outside**"
         span = f"{low:g} to {high:g} {question.unit}"
-        answer_text, conditions = f"{question.text(answer)}: {inside}", questions.conditions(run, question)
+        answer_text, conditions = f"{question.in_words(answer)}: {inside}", questions.conditions(run, question)
         machine = run.manifest["machine"]
         conditions += f"; {machine['cpu_model']}, {machine['cpus_allowed']} CPUs"
         rows.append([question.notebook, question.text, span, wanted["why"], answer_text, conditions])

@@ -57,6 +57,8 @@ FAULTS = {
     "a scenario's notebook": ("papermill_params/other.first.yaml", "# A.\n", "there is no notebook other"),
     "a system's library": ("bench/text.py", "def f():\n    import zmq\n", "bench/text.py:2: zmq is imported outside"),
     "a socket": ("bench/text.py", "import socket", "bench/text.py:1: socket is imported outside"),
+    "a bare preposition": ("bench/text.py", "def f(of):\n    return of", "bench/text.py:1: of does not say what"),
+    "a bare participle": ("bench/text.py", "a = [found\n     for found in ()]", "bench/text.py:2: found does not say"),
     "a package index": ("README.md", "https://pypi" + ".org", "README.md:1: pypi"),
     "a path of a machine": ("README.md", "# A\n/home" + "/a", "README.md:2: /home"),
     "a generated file": ("figures/latency.png", "", "figures/latency.png:1: a generated file"),

@@ -66,7 +66,7 @@ class Question:
             return ratio_ends(answer.middle, answer.low, answer.high)
         return f"{answer.middle:.3g}", f"{answer.low:.3g}", f"{answer.high:.3g}"
 
-    def text(self, answer: "Answer") -> str:
+    def in_words(self, answer: "Answer") -> str:
         """Return an answer with its unit as text, without its ends; a median between two levels as both."""
         if self.unit == RATIO:
             return f"{self.shown(answer)[0]} {RATIO}"

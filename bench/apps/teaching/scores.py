@@ -30,7 +30,7 @@ class Score(NamedTuple):
         text = f"**{self.asked.text}** "
         if self.measured is None:
             return f"{text}Not measured in this run."
-        value = f"{self.asked.text(self.measured)} ({self._ends()})"
+        value = f"{self.asked.in_words(self.measured)} ({self._ends()})"
         if self.made is None:
             return f"{text}Measured: {value}; {self.remark}."
         off, side = self.made.off_by(self.measured[0]), "high" if self.made.middle > self.measured[0] else "low"
