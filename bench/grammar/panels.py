@@ -130,11 +130,11 @@ class Rows(Panel):
         """Return the height of each row: one below the other, with a gap between the groups of a hue."""
         if not self.hue:
             return [float(index) for index in range(len(cases))]
-        groups, begin, places = self._groups(cases), 0, dict[int, float]()
+        groups, begin, heights = self._groups(cases), 0, dict[int, float]()
         for rows in groups.values():
-            places |= {id(row): float(begin + index) for index, row in enumerate(rows)}
+            heights |= {id(row): float(begin + index) for index, row in enumerate(rows)}
             begin += len(rows) + 1
-        return [places[id(row)] for row in cases]
+        return [heights[id(row)] for row in cases]
 
     def _name(self, axes: Axes, cases: Sequence[Drawn]) -> None:
         """Name each row, or each group of rows."""
@@ -293,7 +293,7 @@ class CpuBars(Panel):
         if all(math.isnan(bar.run.cases.loc[bar.case, "client_cpu_us_per_call"]) for bar in cases):
             return say_why_empty(axes, "the CPU time is not known")
         for part in shown(run):
-            places = [index for index, bar in enumerate(cases) if bar.run is part]
+            indices = [index for index, bar in enumerate(cases) if bar.run is part]
             with hollow(axes, part is not run):
-                cpu_bars(part, axes, part.cases.loc[[cases[index].case for index in places]], places)
+                cpu_bars(part, axes, part.cases.loc[[cases[index].case for index in indices]], indices)
         name_rows(axes, [bar.name for bar in cases])
