@@ -1,12 +1,13 @@
 """A service as a user would write it, of the standard library alone: python own_service.py PLACE [FAULT [FOLDER]].
 
 PLACE: a port, or the path of a socket. FOLDER: of the certificate and the key with which it encrypts. FAULT: workers,
-it has a process of its own beside it; early, it ends at once; deaf, it never listens; of every fifth price: wrong,
-it is another one; close, its connection ends; redirect, it is elsewhere; late, it takes half a second; mute, it never
-comes; die, it is the last. Of every fifth stream of events: cut, its connection ends; stall, it stops. Of all replies:
-gzip, they are compressed where the request allows that; chunks, they come in pieces with a trailer behind; last, the
-connection ends behind them. order: users 1, 2 and 0 must come in turn. A POST to /login returns a token and sets a
-cookie, with which orders are made, read and deleted; login: not without them.
+it has a process of its own beside it, and one in a session of its own; early, it ends at once; deaf, it never
+listens; of every fifth price: wrong, it is another one; close, its connection ends; redirect, it is elsewhere; late,
+it takes half a second; mute, it never comes; die, it is the last. Of every fifth stream of events: cut, its
+connection ends; stall, it stops. Of all replies: gzip, they are compressed where the request allows that; chunks,
+they come in pieces with a trailer behind; last, the connection ends behind them. order: users 1, 2 and 0 must come in
+turn. A POST to /login returns a token and sets a cookie, with which orders are made, read and deleted; login: not
+without them.
 """
 
 import gzip
@@ -139,7 +140,9 @@ class AtSocket(ThreadingHTTPServer):
 
 if __name__ == "__main__":
     if FAULT == "workers":
-        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)", "own_service_worker"])
+        words = [sys.executable, "-c", "import time; time.sleep(300)", "own_service_worker"]
+        subprocess.Popen(words)
+        subprocess.Popen(words, start_new_session=True)
     if FAULT == "early":
         sys.exit("own_service: the database is not there")
     if FAULT == "deaf":

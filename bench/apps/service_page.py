@@ -16,7 +16,9 @@ from bench.grammar import figure as panels
 from bench.grammar import tables
 from bench.grammar.experiment import of_run
 from bench.grammar.method import measured
-from bench.plan import paths, service_file
+from bench.measurement.validation.profiles import PROFILES
+from bench.plan import parameters, paths, service_file
+from bench.plan.case import MOST_CLIENTS
 from bench.plan.objective import objective as read_objective
 from bench.run.files import write_bytes
 from bench.run.frames import Run
@@ -63,6 +65,8 @@ def measure(file: str, objective: str, clients: int, profile: str, engine: str, 
     UsageError for a file that is none.
     """
     read_objective(objective)
+    parameters.count(clients, "clients", MOST_CLIENTS)
+    parameters.one_name(profile, "profile", list(PROFILES))
     name = systems.adopt(file)
     service = service_file.read(systems.file_of(name))
     say(described(service))

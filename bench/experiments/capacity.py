@@ -51,6 +51,7 @@ from bench.plan.confirmation import USUAL
 from bench.plan.confirmation import rule as by_rule
 from bench.plan.objective import objective as read
 from bench.plan.plan import Plan
+from bench.run import requests
 from bench.run.frames import Run
 from bench.run.start_values import BUSY
 from bench.stats import Spread, Text
@@ -128,7 +129,7 @@ def capacity(run: Run) -> list[Estimate]:
     factors, search = run.case(0), searched(run)
     gaps = ", with the gaps of its recording, all multiplied by one factor" * (factors.arrivals == "recorded")
     subject = f"{factors.system} {factors.transport}, {counted(factors.clients * factors.callers, 'connection')}{gaps}"
-    if not (low and search["ended"]) and not machine_shows(run):
+    if not (low and search["ended"]) and not (machine_shows(run) or is_refused(run)):
         words, reasons = "not known", why_machine(run)
     elif not search["ended"]:
         starts = counted(len(probes(run)), "start")
@@ -138,9 +139,19 @@ def capacity(run: Run) -> list[Estimate]:
     elif not search["confirmed"]:
         words, reasons = f"at least {low:,.0f} requests/s", ["the highest rate searched: use a stricter SLO"]
     else:
-        words, reasons = f"{'at least ' * is_at_least(run)}{low:,.0f} requests/s", why_bracket(run)
+        is_lower_bound = is_at_least(run) or not machine_shows(run)
+        words, reasons = f"{'at least ' * is_lower_bound}{low:,.0f} requests/s", why_bracket(run)
     value = low if low and search["ended"] else math.nan
     return [Estimate(subject, Interval(value, value, high), words, "; ".join([f"SLO {search['objective']}", *reasons]))]
+
+
+def is_refused(run: Run) -> bool:
+    """Return whether more requests were answered with an error than the SLO allows: no machine is the cause of that."""
+    case = case_at(run, bracket(run)[1])
+    if case is None:
+        return False
+    outcome = requests.of_starts(run, run.ledger[run.ledger["case"] == case])
+    return outcome.part(outcome.answered_with_an_error) > 1 - searched(run)["p"]
 
 
 def why_machine(run: Run) -> list[str]:
@@ -165,7 +176,8 @@ def why_none(run: Run) -> list[str]:
     else:
         ends = f"{quantity(rates[-1])}/s down to {quantity(rates[0])}/s"
         tried, at = f"violated at each of the {len(rates)} rates tried, {ends}", rates[0]
-    return [tried, *(["raw sockets meet it"] if len(control(run)) else []), *why_violated(run, at)]
+    meet = len(control(run)) and machine_shows(run)
+    return [tried, *(["raw sockets meet it"] if meet else []), *why_violated(run, at)]
 
 
 def why_bracket(run: Run) -> list[str]:
@@ -179,7 +191,10 @@ def why_bracket(run: Run) -> list[str]:
         f"met in {met} of {evidence(run)} {kind} starts{each} (95 % CI {chance.low:.0%} to {chance.high:.0%})",
         f"violated at {high:,.0f} requests/s",
     ]
-    if is_at_least(run):
+    if not machine_shows(run):
+        rate = quantity(control(run)["rate"].iloc[0])
+        reasons.append(f"raw sockets violate it at {rate}/s, too, so this machine may be the limit")
+    elif is_at_least(run):
         share = busiest_clients(run)
         used = f"used up to {percent_beside(share, BUSY)} of their CPUs"
         used = used if share > BUSY else "shared a saturated CPU with the server"

@@ -6,7 +6,7 @@ cannot show it, and nothing follows about the system.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from math import ceil, inf, isfinite, isinf, nan
+from math import ceil, inf, isfinite, isinf, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from bench.run.folder import Folder
 from bench.run.start_record import StartRecord
 
 LONGEST_S = 10.0  # of a probe whose quantile needs many requests
-LEAST_SHARE = 1.3  # requests a probe is made for, of those that its quantile needs: arrivals are random
+DEVIATIONS = 4  # of a Poisson count that a probe allows for: arrivals are random
 Say = Callable[[str], None]
 
 
@@ -40,9 +40,9 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
     takes more than an hour and nobody agreed; what was measured until then is kept.
 
     The run's cases are the rates that were tried; the manifest's ``capacity`` holds objective, probes, bracket, and the
-    probes of the control, which is measured at the first rate, and again at the lowest if the objective is violated
-    there. A failed probe counts as a violation. If the first one fails, or none of its requests is answered as
-    expected, SystemFailedError.
+    probes of the control. It is measured at the first rate, and, if no rate meets the objective or the control does
+    not, again at the lowest rate that violates it. A failed probe counts as a violation. If the first one fails, or
+    none of its requests is answered as expected, SystemFailedError.
     """
     (case,) = plan.cases
     shorter = "ask for shorter windows (window_s), or give a shorter recording or a higher first rate"
@@ -52,16 +52,21 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
         rule = rule or Rule(USUAL, PROFILES[plan.profile].starts)
         prober = Prober(folder, plan, goal, routers, say, rule)
         needed = stats.needed_samples(goal.p)
-        least = ceil(LEAST_SHARE * needed / LONGEST_S)
+        least = ceil(planned_requests(needed) / LONGEST_S)
         if (first := max(case.offered_per_s, least)) > case.offered_per_s:
             say(f"p{100 * goal.p:g} needs {needed:,} requests in a probe: the search begins at {first:,.0f}/s")
         prober.try_machine(first)
         say(of_machine(prober.control, goal))
         bracket = search(prober, first, least, rule=rule, confirm=prober.confirm)
-        if not bracket.low:
+        if not (bracket.low and machine_shows(prober.control)):  # is it the machine that violates it there?
             prober.try_machine(bracket.high)
         folder.update(finished=True, capacity=_record(goal, bracket, prober.control, rule))
     return folder
+
+
+def planned_requests(needed: int) -> float:
+    """Return the mean of a random number of requests that is hardly ever below the number needed."""
+    return (DEVIATIONS / 2 + sqrt(DEVIATIONS**2 / 4 + needed)) ** 2
 
 
 class Prober:
@@ -95,7 +100,7 @@ class Prober:
         self.control = decided(probe, rate)
 
     def _measure(self, case: Case, least_s: float = 0.0) -> StartRecord:
-        needed_s = LEAST_SHARE * stats.needed_samples(self._goal.p) / case.offered_per_s
+        needed_s = planned_requests(stats.needed_samples(self._goal.p)) / case.offered_per_s
         window_s = max(least_s, min(LONGEST_S, max(self._plan.window_s, needed_s)))
         window_s = estimate.whole_replays_s(case, window_s)
         return measure(case, window_s, self._plan.seed + len(self._tried), self._routing)

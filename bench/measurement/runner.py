@@ -15,7 +15,7 @@ from bench.plan.plan import Plan
 from bench.run import start_record, stored
 from bench.run.folder import Folder
 from bench.stats import looks
-from bench.text import listed
+from bench.text import counted, listed
 
 Progress = Callable[[Case], None]
 Width = Callable[[Folder], float]  # the largest half width of the ratios that the notebook prints, as a share
@@ -126,7 +126,7 @@ def _measure(folder: Folder, plan: Plan, block: int, part: list[Numbered], route
     except SystemFailedError as error:
         start, index = part[error.place if isinstance(error, slices.ResidentFailedError) else 0]
         folder.failed(start, index, error)
-        kept = f"{len(folder.done())} starts before it are kept in {folder.id}"
+        kept = f"{counted(len(folder.done()), 'start')} before it kept in {folder.id}"
         raise SystemFailedError(f"{describe(plan.cases[index])}: {error} ({kept})") from error
     keep_machines(folder, routers.hosts(cases[0]).records)
     for (start, index), case, measured in zip(part, cases, records, strict=True):

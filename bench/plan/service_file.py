@@ -42,7 +42,7 @@ class Http(Struct, forbid_unknown_fields=True, frozen=True):
     """
 
     path: Annotated[str, Meta(pattern="^/")]
-    method: Text = "GET"
+    method: Annotated[str, Meta(pattern=r"^[A-Za-z-]+\Z")] = "GET"
     json: Any = None
     body: str | None = None
     headers: dict[str, str] = {}
@@ -561,6 +561,8 @@ def _check_request(request: Request, service: Service, file: str) -> None:
     """Refuse a request of no kind or two, and files that are not there or not what they should be."""
     if (request.http is None) == (request.grpc is None):
         raise SystemFileError(f"{file}: request {request.name} needs either http or grpc: correct the file")
+    if request.http and request.http.json is not None and request.http.body is not None:
+        raise SystemFileError(f"{file}: request {request.name} has json and body: write one of them")
     schema = request.expect.schema
     if request.expect.end is not None and not (request.http and request.http.stream):
         raise SystemFileError(f"{file}: request {request.name} is answered by no events: leave end out")

@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -109,6 +110,8 @@ def sources_of(values: "dict[str, list[Any] | Source | str]", folder: str) -> "d
             sources[name] = name, source
         elif isinstance(source, Source) and source.uniform:
             low, high = source.uniform
+            if high - low >= sys.maxsize:
+                raise SystemFileError(f"values of {name}: uniform has more than {sys.maxsize:,} numbers: give fewer")
             sources[name] = name, range(low, high + 1)
         elif file := source if isinstance(source, str) else source.numbers:
             path = os.path.join(folder, file)  # noqa: PTH118

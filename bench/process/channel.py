@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, TypeVar, dataclass_transform
 
 from bench.errors import BenchError, SystemFailedError
+from bench.process import descendants
 
 TRIES = 10  # to remove a directory into which a file comes meanwhile
 
@@ -201,7 +202,8 @@ class Channel:
             self.directory = path
 
     def adopt(self, group: int) -> None:
-        """End a process group with this process; the parent is informed in case this process is killed."""
+        """End a process group, and all that it starts, with this process; the parent knows, in case this is killed."""
+        descendants.inherit()
         self._groups.append(group)
         self.send(Adopted(group=group))
 
@@ -211,6 +213,8 @@ class Channel:
         for group in self._groups:
             with contextlib.suppress(OSError):
                 os.killpg(group, signal.SIGKILL)
+        if self._groups:
+            descendants.end()
         self._making_directory.acquire()  # and no directory is made from now on
         if self.directory is not None:
             _remove(self.directory)

@@ -164,6 +164,8 @@ class Child(Process, ChildHandle):
         status = self.wait(max(patience_s, END_S) if self._has_failed else patience_s)
         if status is None:
             return ""
+        if self._has_failed:  # it said why; its status is not that of a program that it started
+            return f"the end of the {self.name}'s log: {self.log_tail()}"
         how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
         return f"the {self.name} {how}; the end of its log: {self.log_tail()}"
 

@@ -14,7 +14,7 @@ from pandas.api.types import union_categoricals
 
 from bench import stats
 from bench.plan import slicing
-from bench.plan.case import Case
+from bench.plan.case import PACED, Case
 from bench.plan.labels import labels
 from bench.run import merging, reply_streams, slices, start_values
 from bench.run.calls import COLUMNS as OF_CALLS
@@ -427,6 +427,9 @@ class Run(Tables):
             for case in self._ledger_by_case
             for start, warm in self.calls_of(case, warm=True)
         }
+        for start, row in frame[frame["load"].isin(PACED) & frame.index.isin(rates)].iterrows():
+            within = row["warm_up_ns"], 1e9 * row["window_s"]
+            rates[start] = start_values.paced_rate(self.calls.of_start(start), *within)
         rates |= start_values.stream_rates(marks, "server")
         if len(self.stored_slices):
             rounds = self.slices[self.slices["round"] > slicing.WARM_UP]

@@ -44,6 +44,11 @@ class Requests(NamedTuple):
         return count / whole if (whole := self.sent + self.not_sent) else 1.0
 
     @property
+    def answered_with_an_error(self) -> int:
+        """How many had a whole reply that is not the expected one."""
+        return sum(count for kind, count in self.failed.items() if kind.partition(" ")[0] not in UNANSWERED)
+
+    @property
     def shortfall(self) -> str:
         """What became of those without the expected reply, in words; "" if all have one."""
         became = {"answered with an error": dict[str, int](), "not answered": dict[str, int]()}

@@ -71,6 +71,12 @@ def _detected_ns(starts: pd.DataFrame, cuts_ns: dict[int, int], settled: dict[in
     return min(latest_ns, int(starts["window_s"].min() * 0.5e9)) if len(starts) else 0
 
 
+def paced_rate(calls: Calls, from_ns: float, until_ns: float) -> float:
+    """Return the requests per second of a load with a schedule that were answered in a part of the window."""
+    is_inside = (calls.received_ns >= from_ns) & (calls.received_ns < until_ns)
+    return float(np.count_nonzero(is_inside) / ((until_ns - from_ns) / 1e9))
+
+
 def is_warm(t_send_ns: Array, warm_up_ns: float) -> Array:
     """Return which calls of a start were sent after its warm-up; of one without any the last call."""
     warm = t_send_ns >= warm_up_ns

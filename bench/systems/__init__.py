@@ -75,7 +75,10 @@ def adopt(path: str) -> str:
         raise UsageError(f"{quoted(path)}: a system is called so, or none can be: rename the file, as in prices.yaml")
     if (known := _files().get(name)) and os.path.realpath(known) != os.path.realpath(file):
         raise UsageError(f"{quoted(path)}: {known} is called so too: rename one of the files")
-    if not known and is_service(file):
+    if not known:
+        from bench.plan import service_file
+
+        service_file.read(file)  # it says what is wrong in it
         OWN.append(file)
         os.environ[FOLDERS] = os.pathsep.join(OWN)
     return name

@@ -73,7 +73,8 @@ def test_the_kernels_count_decides_on_the_prediction(acks, few, many):
 
 def test_delayed_acks_in_most_calls_are_named_with_their_remedies():
     said = held_back(known(1))
-    assert "delayed ACKs per call: 1." in said and "TCP_NODELAY" in said and held_back(known(0)) == ""
+    assert said.count("delayed ACKs per call: 1.") == 3  # not of the calls that took 0.1 ms
+    assert "TCP_NODELAY" in said and held_back(known(0)) == ""
 
 
 @pytest.mark.parametrize("system", ABLE)

@@ -126,6 +126,12 @@ def test_requests_that_were_not_sent_are_late(unsent, is_kept):
     assert judged(record, 100.0, objective("p95<=5ms")).kept
 
 
+@pytest.mark.parametrize("needed", [6, 36, 72, 368, 3688])
+def test_a_probe_is_made_for_so_many_requests_that_random_arrivals_are_hardly_ever_too_few(needed):
+    counts = np.random.default_rng(1).poisson(capacity_search.planned_requests(needed), 100_000)
+    assert np.mean(counts < needed) < 1e-4
+
+
 def test_too_many_requests_that_were_not_sent_leave_no_quantile():
     record = StartRecord({"calls": 900, "scheduled": 1000}, [opened(np.full(900, 1000))])
     probe = judged(record, 100.0, objective("p95<=5ms"))
@@ -195,6 +201,19 @@ def test_where_raw_sockets_violate_an_objective_too_the_machine_is_named_and_not
     assert {case.system for case in run.plan.cases} == {"zeromq"}
 
 
+def test_errors_of_the_service_are_not_blamed_on_the_machine(monkeypatch):
+    run, _ = searched(monkeypatch, {"sockets": 0, "zeromq": 10**6}, refused=lambda rate: 40)
+    assert "none" in answer(run) and "10% of the requests were answered with an error" in answer(run)
+    assert "machine" not in answer(run) and "raw sockets meet" not in answer(run)
+
+
+def test_where_the_machine_violates_the_objective_above_the_capacity_it_may_be_the_limit(monkeypatch):
+    run, said = searched(monkeypatch, {"sockets": 100, "zeromq": 100})
+    search = run.manifest["capacity"]
+    assert "cannot" in said[0] and search["control"][0]["rate"] == search["high_per_s"]
+    assert "at least" in answer(run) and "this machine may be the limit" in answer(run)
+
+
 def test_a_search_begins_where_a_probe_has_enough_requests(monkeypatch):
     run, said = searched(monkeypatch, {"sockets": 9000, "zeromq": 100}, first=2, profile="smoke")
     rates = [probe["rate"] for probe in run.manifest["capacity"]["probes"]]
@@ -224,7 +243,7 @@ def test_a_machine_that_was_slow_at_the_beginning_only_is_not_blamed(monkeypatch
 
 
 def test_a_server_that_refuses_requests_violates_the_objective_and_the_refusal_is_named(monkeypatch, tmp_path):
-    run, said = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=20, refused=lambda rate: 200)
+    run, said = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=30, refused=lambda rate: 200)
     for words in (said[1], of_run(run).conclusion(run)):
         assert "violated" in words and "50% of the requests were answered with an error (it: status 503)" in words
     assert "sent 100.0%" in said[1] and "not sent" not in of_run(run).conclusion(run)

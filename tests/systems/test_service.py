@@ -178,6 +178,9 @@ def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
         (description(requests=[USER, json.loads(json.dumps(USER))]), "user"),
         (description(requests=[USER | {"expect": {"message": {"id": 1}}}]), "json instead of message"),
         (description(requests=[{"name": "u", "grpc": CALL, "expect": {"json": {}}}]), "message instead of json"),
+        (description(requests=[USER | {"http": {"path": "/", "json": {"a": 1}, "body": "x"}}]), "json and body"),
+        (description(requests=[USER | {"http": {"path": "/", "method": "ge t"}}]), "method"),
+        (description(values={"sku": {"uniform": [1, 2**70]}, "id": [1]}), "uniform"),
         (description(values={}), "{sku}"),
         (description(values={"sku": [], "id": [1]}), "sku"),
         (description(values={"sku": "absent.csv", "id": [1]}), "absent.csv"),
@@ -217,6 +220,10 @@ def test_an_expected_text_holds_values(own):
 def test_a_file_that_is_not_there_or_is_called_like_a_system_is_refused(own, tmp_path):
     with pytest.raises(UsageError, match=r"absent\.yaml"):
         systems.adopt(str(tmp_path / "absent.yaml"))
+    for text, fault in (("", "null"), ("request: []", "request"), ("- requests", "array"), ("a: [1", "expected")):
+        (tmp_path / "damaged.yaml").write_text(text)
+        with pytest.raises(SystemFileError, match=rf"damaged\.yaml.*{fault}"):
+            systems.adopt(str(tmp_path / "damaged.yaml"))
     with pytest.raises(UsageError, match="rename"):
         systems.adopt(own(description(), "zeromq"))
     with pytest.raises(UsageError, match="rename"):
