@@ -32,17 +32,17 @@ def machine_name(number: int) -> str:
     return f"M{number + 1}"
 
 
-APART_RTT = "median RTT, two CPUs (`split`)"
+APART_RTT = "RTT divided by that of raw sockets, two CPUs (`split`)"
 COLUMNS = {  # of a table: quantity and placement
     APART_RTT: (RTT_RATIO, APART),
-    "median RTT, one CPU (`same`)": (RTT_RATIO, SHARED),
-    "CPU time per call (`split`)": (CPU_RATIO, APART),
+    "RTT divided by that of raw sockets, one CPU (`same`)": (RTT_RATIO, SHARED),
+    "CPU time per call divided by that of raw sockets, two CPUs (`split`)": (CPU_RATIO, APART),
 }
 
 
 def by_system(published: Published, transport: str) -> pd.DataFrame:
     """Return a row for each system over a transport: its rank, and its ratios on the machines."""
-    columns = COLUMNS | {"CPU time per call (`same`)": (CPU_RATIO, SHARED)}
+    columns = COLUMNS | {"the same, one CPU (`same`)": (CPU_RATIO, SHARED)}
     order = published.orders[transport]
     made = [
         {"system": _name(row), "rank": rank_text(rank), "machines": str(len(row.on))}
@@ -169,7 +169,7 @@ def predicted(published: Published) -> str:
     if not score.count:
         return ""
     return (
-        "`.venv/bin/bench predict` measures two systems there and forecasts the times of all others: "
-        f"{score.coverage:.0%} of the times were inside its intervals, half of which reach a factor of "
+        "`.venv/bin/bench predict` measures two systems there and forecasts the others. On machines that were left "
+        f"out, {score.coverage:.0%} of the times were inside its intervals, half of which reach a factor of "
         f"{score.factor:.2f} or less."
     )

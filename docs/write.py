@@ -177,9 +177,9 @@ def well_known_lead(publication: Published) -> str:
     over = published_tables.WELL_KNOWN_OVER
     times = [duration(us) for us in sorted(published_tables.levels_us(publication, over, APART))]
     return (
-        f"One call of {_payload(publication)} over a Unix domain socket (`{over}`), client and server on two CPUs. The "
-        f"numbers are its median round-trip time divided by that of a raw socket ({times[0]} to {times[-1]}): the "
-        f"lowest and the highest of {counts} machines."
+        f"One call of {_payload(publication)} over a Unix domain socket (`{over}`), client and server on two CPUs. "
+        "Each row is its median round-trip time divided by that of a raw socket: the lowest and the highest of these "
+        f"ratios on {counts} machines. The raw socket takes {times[0]} to {times[-1]} there."
     )
 
 
@@ -295,7 +295,7 @@ def decision() -> str:
             f"One CPU answers {rate('grpc_go')} calls/s in Go, {rate('grpc_sync')} in Python",
         ),
         (
-            "Must callers not know who answers, or do many subscribe?",
+            "Should callers be independent of who answers, or do many programs subscribe?",
             "a broker: NATS, Redis or MQTT",
             f"NATS: {times('nats', 'tcp')}",
         ),
@@ -312,7 +312,9 @@ def decision() -> str:
     ]
     frame = pd.DataFrame(rows, columns=["ask in this order", "if yes", "what the stored runs say"])
     questions_asked = markdown(frame.set_index("ask in this order"))
-    return paragraphs(questions_asked, "Six times no: HTTP, which every tool can speak.", with_work(run, known))
+    return paragraphs(
+        questions_asked, "If all six answers are no: HTTP, which every tool can speak.", with_work(run, known)
+    )
 
 
 WORK_MS = (0.0, 0.3, 3.0, 30.0)  # of a server on a request

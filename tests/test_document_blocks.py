@@ -29,7 +29,7 @@ def test_what_documents_quote_is_what_the_reference_runs_say(name):
 
 def test_six_questions_lead_to_a_system_and_a_servers_own_work_is_added_to_a_call():
     said = write.decision()
-    asked, calls = said.split("Six times no")
+    asked, calls = said.split("If all six answers are no")
     assert asked.count("\n| ") == 7 and "nan" not in said and "not measured" not in said
     assert calls.count("\n| ") == 2 + len(published_tables.WELL_KNOWN)
 

@@ -64,4 +64,4 @@ def _next_step(plan: Plan, starts: int, quantity: str, margin: float) -> str:
     if not any(case.load == "closed" for case in plan.cases) or seconds > MOST_BUDGET_S:
         minutes = f"{seconds / 60:,.0f} minutes"
         return f"{aim}, about {starts:,} starts of each case are needed, {minutes}: use a quieter machine."
-    return f"{aim}, measure with -p budget_s {seconds} (about {starts} starts of each)."
+    return f"{aim}, measure with -p budget_s {seconds} (about {starts} starts of each, profile {plan.profile})."

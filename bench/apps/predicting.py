@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import pandas as pd
 
+from bench.analysis import checks, probes, trust_card
 from bench.analysis import occasions as kept
-from bench.analysis import probes
 from bench.analysis.occasions import Occasion
 from bench.analysis.probes import FLOOR, LIBRARY, QUANTITIES, SHARE, Forecast
 from bench.analysis.published import PLACES, inside_text
@@ -27,8 +27,9 @@ AGAIN = "overview.published"  # the plan that measures all systems
 def predict(run: str | None, as_json: bool, say: Callable[[str], None]) -> str:
     """Return what the probes of a run, measured now if none is named, say of all other systems."""
     known = load(file_of(REFERENCE, NOTEBOOK)).occasions
-    probed = kept.of_run(Run(stored.find(run)) if run else _measured(say))
-    forecasts = probes.forecasts(known, probed)
+    measured = Run(stored.find(run)) if run else _measured(say)
+    say(f"Of the two systems measured here: {trust_card.tally(checks.check(measured)).line}")
+    forecasts = probes.forecasts(known, kept.of_run(measured))
     return _as_json(known, forecasts) if as_json else text(known, forecasts)
 
 

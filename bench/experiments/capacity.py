@@ -276,8 +276,8 @@ def cost_ratios(run: Run) -> list[Estimate]:
 
 
 answer = (
-    Estimand("capacity", capacity),
     Estimand(f"rate at which {SURE:.0%} of the starts meet the SLO", sure_rate),
+    Estimand("capacity", capacity),
     Estimand("CPU time per call", cpu_per_call),
     Estimand("CPU utilization", utilization),
 )

@@ -95,7 +95,7 @@ class MadeRun:
         columns = ["slice", "t_ns", "role", "event", "name", "result"]
         self.events = pd.DataFrame(rows, columns=columns).assign(thread=0).sort_values(["slice", "t_ns"])
         self.made = SimpleNamespace(t_send_ns=np.array(sent), rtt_ns=np.full(len(sent), 100))
-        self.calls, self.labels = SimpleNamespace(of=lambda start: self.made), {0: "made"}
+        self.calls, self.labels = SimpleNamespace(of_start=lambda start: self.made), {0: "made"}
         self.ledger = pd.DataFrame({"tcp_segments_out": [segments, segments + 1], "calls": [calls, calls]})
         self.transport = transport
 

@@ -95,7 +95,7 @@ def test_a_folder_without_certificates_is_named(tmp_path):
 def test_a_generator_is_certified_in_the_place_of_its_stored_certificate(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ROUNDTRIP_HOME", str(ROOT))
     monkeypatch.setattr("bench.plan.paths.workplace", lambda: tmp_path)
-    monkeypatch.setattr(comparison.scenarios, "of", lambda loads, chosen: chosen[:1])
+    monkeypatch.setattr(comparison.scenarios, "of_loads", lambda loads, chosen: chosen[:1])
     with certifying.fewer():
         made = comparison.gather("reference", "roundtrip", 10)
     assert [row.document["generator"] for row in made if not row.is_stored] == ["roundtrip"]

@@ -26,7 +26,7 @@ def of_starts(run, ledger, kept, emptied=()):
     places = {start: place for start, place in run.calls.places.items() if start in kept and "calls" not in emptied}
     at = np.concatenate([np.arange(0), *(np.arange(place.start, place.stop) for place in places.values())])
     ends = np.cumsum([0, *(place.stop - place.start for place in places.values())])
-    calls = AllCalls(run.calls.calls.where(at), dict(zip(places, map(slice, ends[:-1], ends[1:]), strict=True)))
+    calls = AllCalls(run.calls.calls.select(at), dict(zip(places, map(slice, ends[:-1], ends[1:]), strict=True)))
 
     class Lacking(Run):
         def _read(self, table):
