@@ -12,12 +12,28 @@ BenchError
 Programs exit with ``exit_status``; notebooks show the message alone, without a traceback.
 """
 
+import os
 import sys
 from collections.abc import Iterable
 
 from bench.text import quoted
 
-BENCH = ".venv/bin/bench" if sys.prefix.endswith(".venv") else "bench"  # the command, as it is typed in a clone
+
+def _command() -> str:
+    """Return the command as it is typed here: in a clone by its path, elsewhere by its name."""
+    clone, folder = os.path.split(sys.prefix)
+    program = os.path.join(sys.prefix, "bin", "bench")  # noqa: PTH118
+    try:
+        here = os.getcwd()  # noqa: PTH109
+    except OSError:  # it was removed
+        return program
+    if folder != ".venv":
+        return "bench"
+    is_inside = os.path.join(here, "").startswith(os.path.join(clone, ""))  # noqa: PTH118
+    return os.path.relpath(program, here) if is_inside else program
+
+
+BENCH = _command()
 
 
 class BenchError(Exception):

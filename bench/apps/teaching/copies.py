@@ -119,7 +119,7 @@ def _cells(cell: dict[str, Any], change: Callable[[str], str]) -> list[dict[str,
     (name,) = CHECK.findall(source(cell))
     text, identity = change(source(cell)), re.sub(r"[^a-z0-9]+", "-", name.lower())
     check = nbformat.v4.new_code_cell(
-        f'assert bench.check("{name}", answer), "not right yet: the cell above has a hint"',
+        f'assert bench.check("{name}", answer), "not answered, or not right yet: the cell above has a hint"',
         id=f"{cell['id']}-test",
         metadata=_graded(f"{identity}-test", points=POINTS["check"]),
     )
