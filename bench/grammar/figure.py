@@ -3,7 +3,6 @@
 The same run gives the same bytes. Nothing here measures, and no style is set at import.
 """
 
-import contextlib
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +15,6 @@ from matplotlib.figure import Figure
 
 from bench import systems
 from bench.analysis import acceptance, checks, per_host
-from bench.errors import SystemFileError, UsageError
 from bench.grammar import borrowed, method
 from bench.grammar.axes import finish, say_why_empty, sheet, style
 from bench.grammar.experiment import experiment, of_run
@@ -99,7 +97,7 @@ def caption(run: Run) -> str:
     payload = listed(sizes) if len(sizes) < 8 and not len(run.sessions) else f"{sizes[0]} to {sizes[-1]}"
     if streamed := sorted({case.reply_bytes for case in run.plan.cases if case.reply_bytes}):
         payload = f"of a request {payload}, of a reply {listed(f'{size:,} B' for size in streamed)}"
-    elif run.find(load="reply_stream") or any(_is_service(case.system) for case in run.plan.cases):
+    elif run.find(load="reply_stream") or any(systems.has_own_requests(case.system) for case in run.plan.cases):
         payload = "as the service's file says"
     places = listed(cases["placement"].unique())
     if others := [name for name in cases["engine"].dropna().unique() if name != "library"]:
@@ -112,13 +110,6 @@ def caption(run: Run) -> str:
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
         f"Checks passed: {checks.tally(run)}.{_although(run)}"
     )
-
-
-def _is_service(system: str) -> bool:
-    """Return whether a system is a service of the user's, whose file is here: it has requests of its own."""
-    with contextlib.suppress(UsageError, SystemFileError):
-        return systems.file_of(system).endswith(systems.SERVICE)
-    return False
 
 
 def _windows(run: Run) -> str:

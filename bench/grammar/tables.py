@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench import stats
+from bench import stats, systems
 from bench.analysis import overload, per_host, quantiles, resources, stationarity
 from bench.analysis.checks import level_changes
 from bench.analysis.limits import AT_LEAST, EXACTLY, UNKNOWN, limit_of
@@ -77,6 +77,10 @@ def limits(run: Run) -> Iterator[Row]:
             }
 
 
+def _payload(case: Case) -> int | str:
+    return "its own requests" if systems.has_own_requests(case.system) else case.payload_bytes
+
+
 @as_table("system", {"connections": "persistent", "hosts": "this machine"})
 def plan(run: Run) -> Iterator[Row]:
     """Return one row for each planned case: its factors, starts and window."""
@@ -87,7 +91,7 @@ def plan(run: Run) -> Iterator[Row]:
         yield {
             "system": case.system,
             "transport": case.transport,
-            "payload [B]": case.payload_bytes,
+            "payload [B]": _payload(case),
             "load": load,
             "clients": f"{case.clients} x {case.callers}" if case.callers > 1 else f"{case.clients}",
             **_connections(case),
@@ -151,7 +155,7 @@ def calls(run: Run) -> Iterator[Row]:
         has_samples = not run.case(case).generator
         yield {
             "case": row["label"],
-            "payload [B]": row["payload_bytes"],
+            "payload [B]": _payload(run.case(case)),
             "starts": row["starts"],
             "n": row["n"] if has_samples else "no samples",
             "median RTT [range over starts]": _of_case(run, case, column(0.5), duration)

@@ -33,9 +33,8 @@ def _counts() -> "itertools.accumulate[int]":
 @functools.lru_cache(64)
 def confidences(maximum: int) -> tuple[float, ...]:
     """Return the confidence of one interval at each of ``looks(maximum)``: all of them cover with 95 % together."""
-    return tuple(
-        1 - 2 * float(special.ndtr(-bound)) for bound in bounds([blocks / maximum for blocks in looks(maximum)])
-    )
+    limits = bounds([blocks / maximum for blocks in looks(maximum)])
+    return tuple(1 - 2 * float(special.ndtr(-bound)) for bound in limits)
 
 
 def spent(share: float, error: float) -> float:

@@ -145,6 +145,13 @@ def _unusable(file: str, reason: BaseException) -> SystemFileError:
     return SystemFileError(f"{location}: {type(reason).__name__}: {text}: correct the file")
 
 
+def has_own_requests(name: str) -> bool:
+    """Return whether a system is a service of the user's whose file is here: no payload of a case is sent to it."""
+    with contextlib.suppress(UsageError, SystemFileError):
+        return file_of(name).endswith(SERVICE)
+    return False
+
+
 def service_of(name: str) -> "service_file.Service | None":
     """Return what the file of a service says; None for a system that Python describes."""
     if not (file := file_of(name)).endswith(SERVICE):
