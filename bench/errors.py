@@ -22,13 +22,13 @@ from bench.text import quoted
 def _command() -> str:
     """Return the command as it is typed here: in a clone by its path, elsewhere by its name."""
     clone, folder = os.path.split(sys.prefix)
+    if folder != ".venv":
+        return "bench"
     program = os.path.join(sys.prefix, "bin", "bench")  # noqa: PTH118
     try:
         here = os.getcwd()  # noqa: PTH109
     except OSError:  # it was removed
         return program
-    if folder != ".venv":
-        return "bench"
     is_inside = os.path.join(here, "").startswith(os.path.join(clone, ""))  # noqa: PTH118
     return os.path.relpath(program, here) if is_inside else program
 

@@ -28,8 +28,8 @@ def rate_per_s(case: Case) -> float:
 def held_back(run: Run) -> str:
     """Return which cases wait for delayed ACKs in most of their calls, and the remedies; "" for none.
 
-    The kernel counts those of the whole machine, and of connections on which nobody waits for the ACK: calls that are
-    faster have waited for none.
+    The kernel also counts the delayed ACKs of other connections, and those for which no call waits. So a case is named
+    only if its median RTT is about as long as such a delay, or longer.
     """
     slow = [case for case in run.numbers if run.cases.loc[case, "p50_rtt_us"] > 0.9e6 * DELAY_S]
     medians = {case: acks_per_call(run, case).median() for case in slow}

@@ -28,7 +28,7 @@ def predict(run: str | None, as_json: bool, say: Callable[[str], None]) -> str:
     """Return what the probes of a run, measured now if none is named, say of all other systems."""
     known = load(file_of(REFERENCE, NOTEBOOK)).occasions
     measured = Run(stored.find(run)) if run else _measured(say)
-    say(f"Of the two systems measured here: {trust_card.tally(checks.check(measured)).line}")
+    say(f"The two systems that were measured here: {trust_card.tally(checks.check(measured)).line}")
     forecasts = probes.forecasts(known, kept.of_run(measured))
     return _as_json(known, forecasts) if as_json else text(known, forecasts)
 

@@ -16,7 +16,6 @@ MOST_OUTSTANDING = 1000  # per connection
 MOST_PER_S = 1_000_000
 GENERATORS = ("wrk", "h2load")  # external load generators: files of ``bench.child.generators``
 ENGINES = ("library", "wire", *GENERATORS)
-PACED = ("open", "retry")  # loads that send on a schedule
 WHOLE = ("session", "reconnect")  # loads of whole client processes, or of whole connections, one after another
 LEAST_ACHIEVED = 0.99  # share of an open load's requests that have to leave, or it was not that load
 
@@ -81,7 +80,7 @@ class Case:
     @property
     def is_paced(self) -> bool:
         """Whether requests are sent on a schedule."""
-        return self.load in PACED
+        return self.load in ("open", "retry")
 
     @property
     def is_short(self) -> bool:

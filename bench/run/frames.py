@@ -14,7 +14,7 @@ from pandas.api.types import union_categoricals
 
 from bench import stats
 from bench.plan import slicing
-from bench.plan.case import PACED, Case
+from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.run import merging, reply_streams, slices, start_values
 from bench.run.calls import COLUMNS as OF_CALLS
@@ -422,14 +422,15 @@ class Run(Tables):
         frame["mean_rtt_us"] = self.means_us("rtt")
         frame["p50_first_us"] = self._first_us()
         marks = start_values.warm_marks(self.marks, frame["warm_up_ns"])
-        rates = {
-            start: start_values.call_rate(self.calls.of_start(start), int(warm.t_send_ns[0]))
-            for case in self._ledger_by_case
-            for start, warm in self.calls_of(case, warm=True)
-        }
-        for start, row in frame[frame["load"].isin(PACED) & frame.index.isin(rates)].iterrows():
-            within = row["warm_up_ns"], 1e9 * row["window_s"]
-            rates[start] = start_values.paced_rate(self.calls.of_start(start), *within)
+        rates: dict[int, float] = {}
+        for case in self._ledger_by_case:
+            for start, warm in self.calls_of(case, warm=True):
+                calls = self.calls.of_start(start)
+                if self.case(case).is_paced:
+                    from_ns, until_ns = frame.at[start, "warm_up_ns"], 1e9 * frame.at[start, "window_s"]
+                    rates[start] = start_values.paced_rate(calls, from_ns, until_ns)
+                else:
+                    rates[start] = start_values.call_rate(calls, int(warm.t_send_ns[0]))
         rates |= start_values.stream_rates(marks, "server")
         if len(self.stored_slices):
             rounds = self.slices[self.slices["round"] > slicing.WARM_UP]

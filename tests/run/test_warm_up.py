@@ -89,3 +89,15 @@ def test_the_rate_of_few_calls_in_step_counts_those_under_way_at_the_cut_and_at_
     run = recorded("mystery", [Case("sockets", "tcp", callers=4)], lambda *_: record, window_s=0.23)
     assert 0.04e9 < run.ledger["warm_up_ns"].iloc[0] < 0.08e9
     assert run.starts["rate_per_s"].tolist() == pytest.approx([4 / 0.04] * 6)
+
+
+@pytest.mark.parametrize("took_ms", [1, 60])  # late replies that come behind the window are not of it
+def test_the_achieved_rate_of_a_few_requests_on_a_schedule_is_of_the_window_and_not_of_the_time_between_them(took_ms):
+    due_ns = np.array([100, 101, 102, 190]) * 1_000_000
+    times = np.stack([due_ns, due_ns + took_ms * 1_000_000, due_ns])
+    record = StartRecord(usual(4, 0.2, scheduled=4), [times])
+    case = Case("sockets", "ipc", load="open", offered_per_s=20)
+    run = recorded("latency", [case], lambda *_: record, window_s=0.2)
+    warm_up_s = run.ledger["warm_up_ns"].iloc[0] / 1e9
+    answered = 4 if took_ms == 1 else 3
+    assert run.starts["rate_per_s"].tolist() == pytest.approx([answered / (0.2 - warm_up_s)] * 6)

@@ -680,8 +680,9 @@ def test_replies_in_chunks_compressed_behind_an_interim_one_or_before_the_end_of
 
 @pytest.mark.slow
 def test_a_service_that_ends_before_it_is_ready_is_quoted(own):
-    with pytest.raises(SystemFailedError, match="the database is not there"):
+    with pytest.raises(SystemFailedError, match="the database is not there") as caught:
         measure(case(own(description("early"))), 0.1, seed=1)
+    assert str(caught.value).count("status") == 1  # the service's, not that of the process that started it
     with pytest.raises(SystemFailedError, match="no_such_program"):
         measure(case(own(description(start=["no_such_program", "{port}"]))), 0.1, seed=1)
 
