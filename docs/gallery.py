@@ -35,7 +35,7 @@ GROUPS = {
 }
 ORDER = [stem for stems in GROUPS.values() for stem in stems]
 PIXELS, SMALL_PIXELS = 1400, 480  # how wide pictures are
-COLOURS = 256
+COLOURS = 192
 MOST_VALUES = 5  # of one estimand in an answer
 LEAD = """# The notebooks, with what their stored runs found
 
@@ -85,7 +85,8 @@ def save(image: Image.Image, wide: int, file: Path) -> None:
     """Write a picture with so many pixels in width, and few colours, so that the file is small."""
     size = (wide, round(image.height * wide / image.width))
     small = image.resize(size, Image.Resampling.LANCZOS) if wide != image.width else image
-    small.quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+    few = small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)  # a rare colour is kept, too
+    few.save(file, optimize=True)
 
 
 def page(stem: str, run: Run) -> str:

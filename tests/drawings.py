@@ -54,7 +54,13 @@ def shown(notebook: str) -> dict[str, Figure]:
 
 def legend(axes: Any) -> list[str]:
     """Return the labels in a panel's legend."""
-    return [text.get_text() for legend in axes.get_figure().legends for text in legend.get_texts()]
+    return [text.get_text() for legend in legends(axes) for text in legend.get_texts()]
+
+
+def legends(axes: Any) -> list[Any]:
+    """Return the legends that explain a panel: its own, or the one that its row shares."""
+    part = axes.get_figure()
+    return [*part.legends] if isinstance(part, Figure) else [*part.legends, *part.get_figure(root=False).legends]
 
 
 def kept_by(patch: pytest.MonkeyPatch) -> None:
@@ -152,7 +158,7 @@ def not_drawn(axes: Axes) -> list[str]:
     colours |= {to_rgba(one)[:3] for of in filled for one in _faces(of)}
     markers = {line.get_marker() for line in lines} - {"None", "", " "}
     missing = []
-    for of in axes.get_figure().legends:
+    for of in legends(axes):
         for handle, text in zip(of.legend_handles, of.get_texts(), strict=True):
             marker = handle.get_marker() if isinstance(handle, Line2D) else None
             colour = handle.get_color() if isinstance(handle, Line2D) else _faces(handle)[0]

@@ -2,10 +2,14 @@
 
 import re
 
+import numpy as np
 import pytest
 from conftest import ROOT
 from handmade import reference
+from matplotlib.colors import to_rgb
+from PIL import Image
 
+from bench.grammar.axes import SYSTEM_COLOURS
 from docs import gallery
 
 DOCS = ROOT / "docs"
@@ -24,7 +28,7 @@ def test_a_page_shows_the_reference_run_and_its_picture(stem):
     text = (DOCS / "examples" / f"{stem}.md").read_text("utf-8")
     assert reference(stem).id in text, "make gallery writes the pages anew"
     assert re.findall(r"!\[[^\]]{20,}\]\((\S+)\)", text) == [f"{stem}.png"]
-    assert all((DOCS / "examples" / f"{stem}{end}.png").stat().st_size > 5_000 for end in ("", "-small"))
+    assert all((DOCS / "examples" / f"{stem}{end}.png").stat().st_size > 4_000 for end in ("", "-small"))
 
 
 def test_a_page_has_answer_tables_and_trust_card():
@@ -32,3 +36,9 @@ def test_a_page_has_answer_tables_and_trust_card():
     assert page.startswith(f"# {gallery.question('latency')}") and run.id in page
     assert "## Answer" in page and "<details><summary>Trust card: checks passed" in page and "| verdict |" in page
     assert "](../glossary.md" in page and "](../docs/" not in page
+
+
+def test_a_picture_keeps_the_colours_of_all_lines():
+    pixels = np.asarray(Image.open(DOCS / "examples" / "network.png").convert("RGB")).astype(int)
+    for colour in (np.array(to_rgb(name)) * 255 for name in SYSTEM_COLOURS[:4]):  # of its four links
+        assert (np.abs(pixels - colour).max(axis=2) < 10).any()

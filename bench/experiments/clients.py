@@ -92,7 +92,7 @@ def greeter(run: Run, axes: Axes) -> None:
     axes.plot([theirs], [0], "D", ms=8, color=GREY, label=f"the greeter, on another machine: {duration(theirs)}")
     name_rows(axes, rows)
     log_axis(axes.xaxis)
-    axes.set_xlabel("RTT of each start; bar: their range, line: their median")
+    axes.set_xlabel("RTT, each start; bar: range, line: median")
     axes.set_title("RTT of one call: cold, and in a loop")
 
 

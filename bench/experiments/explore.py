@@ -185,7 +185,7 @@ def medians(run: Run, axes: Axes) -> None:
     axes.set_xlabel(
         "median RTT of each start (open loop: median response time)"
         if any(series.paced for series in drawn)
-        else "median RTT of each start; bar: their range, line: their median, or the two middle starts"
+        else "median RTT, each start; bar: range, line: median"
     )
     axes.set_title("Median RTT of each start")
     name_rows(axes, wrapped(series.name for series in shown))
@@ -233,7 +233,7 @@ def rates(run: Run, axes: Axes) -> None:
     drawn = (RangeRow(each, colour, marker=marker) for each, (colour, marker) in zip(values, looks, strict=True))
     range_rows(axes, drawn, quantity)
     log_axis(axes.xaxis, quantity)
-    axes.set_xlabel("calls per second of each start; bar: their range, line: their median, or the two middle starts")
+    axes.set_xlabel("calls per second, each start; bar: range, line: median")
     name_rows(axes, wrapped(run.labels[number] for number in run.numbers))
     axes.set_title("Throughput of each start")
 

@@ -29,14 +29,13 @@ from bench.grammar import (
     over_starts,
 )
 from bench.grammar.axes import (
-    SYSTEM_COLOURS,
-    SYSTEM_MARKERS,
     Look,
     band,
     draw_spreads,
     interval_row,
     level,
     log_axis,
+    look,
     name_rows,
     payload_axis,
     ratio_axis,
@@ -212,7 +211,7 @@ def two_writes(run: Run, among: Sequence[int]) -> list[int]:
 def look_of(run: Run, name: str) -> Look:
     """Return the colour and the marker of a link, the same in all panels."""
     index = links(run).index(name) if name in links(run) else len(links(run))
-    return Look(SYSTEM_COLOURS[index % len(SYSTEM_COLOURS)], SYSTEM_MARKERS[index % len(SYSTEM_MARKERS)])
+    return look(index)
 
 
 def by_bandwidth(run: Run, axes: Axes) -> None:
@@ -233,7 +232,9 @@ def by_bandwidth(run: Run, axes: Axes) -> None:
             axes.plot(ends, law_us, "--", color=drawn.colour, lw=1.5, label=label)
     payload_axis(axes, rows["payload_bytes"])
     log_axis(axes.yaxis)
-    axes.set_xlabel("payload of request and of reply, raw sockets")
+    axes.set_xlabel(
+        "payload of request and of reply, raw sockets\nbelow a line: the bucket lets a first burst pass"
+    )
     axes.set_ylabel("median RTT; band: range over starts")
 
 

@@ -182,7 +182,7 @@ claims = (Claim("what an origin found larger is larger here, too", conclusions, 
 LOOKS = dict(
     zip(
         ("zeromq", "scaleup", "wamp", "grpc", "xmlrpc_c"),
-        map(Look, SYSTEM_COLOURS, (*SYSTEM_MARKERS, "v")),
+        map(Look, SYSTEM_COLOURS, SYSTEM_MARKERS),
         strict=False,
     )
 )

@@ -33,7 +33,6 @@ from bench.grammar.axes import (
     GREY,
     ROLE_COLOURS,
     SYSTEM_COLOURS,
-    SYSTEM_MARKERS,
     Look,
     RangeRow,
     band,
@@ -224,7 +223,6 @@ claims = (
     Claim("as in the origin's table, the first message takes longer with gRPC than with ZeroMQ", stack, above=1),
 )
 
-MARKERS = (*SYSTEM_MARKERS, "v", "<")  # of six systems: in print they differ by marker alone; all can be hollow
 PACING, TRANSIT = Look(ROLE_COLOURS["router"], "s"), Look(SYSTEM_COLOURS[0], "o")
 LEAST_US = 1.0  # a deviation that is drawn on the logarithmic axis, at least
 NOT_ON_SCHEDULE = "no number of streams at which most systems are on schedule"
@@ -235,7 +233,7 @@ WIDE = 0.16  # of a bar of gaps, in decades of the number of streams
 def look_of(run: Run, system: object) -> Look:
     """Return the look of a system."""
     index = list(dict.fromkeys(case.system for case in run.plan.cases)).index(str(system))
-    return Look(look(index).colour, MARKERS[index % len(MARKERS)])
+    return look(index)
 
 
 def dot(axes: Axes, x: float, y: float, drawn: Look, row: "pd.Series[float]") -> None:
@@ -297,7 +295,7 @@ def gaps(run: Run, axes: Axes) -> None:
             dot(axes, x, middle, drawn, row)
     for name in names:
         colour, marker = look_of(run, name)
-        axes.plot([], [], marker=marker, color=colour, lw=4, alpha=0.6, label=name)
+        axes.plot([], [], f"{marker}-", color=colour, lw=1.8, label=name)
     streams_axis(run, axes, cases)
     axes.set_ylabel("|gap - planned gap|")
     if without:
@@ -395,7 +393,7 @@ def without_pauses(run: Run, axes: Axes) -> None:
     range_rows(axes, (RangeRow(of_starts, colour, marker=marker) for of_starts, (colour, marker) in drawn), quantity)
     log_axis(axes.xaxis, quantity)
     name_rows(axes, with_streams(rows))
-    axes.set_xlabel("messages per second of each start; bar: their range, line: their median")
+    axes.set_xlabel("messages per second, each start; bar: range, line: median")
     axes.set_title("Streams without pauses")
     return None
 

@@ -153,7 +153,7 @@ def draw_effects(run: Run, axes: Axes) -> None:
     range_rows(axes, rows)
     axes.axvline(0, color="black", lw=1)
     name_rows(axes, [f"{effect.factor}:\n{effect.level} instead\nof {effect.against}" for effect in drawn])
-    axes.set_xlabel("added to the median RTT [µs], each block; line: estimate; grey: not distinguishable from 0")
+    axes.set_xlabel("added to the median RTT [µs], each block; line: estimate; grey: may be 0")
     axes.set_title("Effect of one factor, averaged over the others")
 
 

@@ -236,7 +236,7 @@ def predictions(run: Run, axes: Axes) -> None:
         interval_row(axes, y - 0.14, guessed, Look(look(1).colour, "D"), label="predicted")
     name_rows(axes, [pair_of(run, case, between="\n") for case in cases])
     log_axis(axes.xaxis)
-    axes.set_xlabel("mean RTT of the middle half of the traced calls; bar: range over starts")
+    axes.set_xlabel("mean RTT of the middle half of the calls; bar: range")
     axes.set_title("Predicted from two known pairs")
 
 
@@ -268,9 +268,9 @@ def ratios(run: Run, axes: Axes) -> None:
         interval = over_measured(run, case)
         interval_row(axes, y, interval, Look(look(1).colour, "D"), f"{interval.middle:.2f}")
     name_rows(axes, [pair_of(run, case, between="\n") for case in cases])
-    axes.axvspan(1 / CLOSE, CLOSE, color="#e8e8e8", zorder=0)
+    axes.axvspan(1 / CLOSE, CLOSE, color="#e8e8e8", zorder=0, label="within 10 %")
     ratio_axis(axes)
-    axes.set_xlabel("predicted divided by measured mean RTT; bar: 95 % CI, grey: within 10 %")
+    axes.set_xlabel("predicted divided by measured mean RTT; bar: 95 % CI")
     axes.set_title("How far off the predictions are")
 
 
@@ -283,7 +283,7 @@ def after_waiting(run: Run, axes: Axes) -> None:
         range_row(axes, y, RangeRow(per_start(run, case, OWN_CODE), look(0).colour))
     name_rows(axes, [wait_of(run, case) for case in cases])
     log_axis(axes.xaxis)
-    axes.set_xlabel(f"{OWN_CODE.words}, each start; bar: range, line: median")
+    axes.set_xlabel("client's own code and system calls, each start; bar: range, line: median")
     axes.set_title("The same client code after a longer wait")
 
 

@@ -47,7 +47,7 @@ SYSTEM_COLOURS = (  # those of seaborn's "colorblind" that are dark enough for l
 
 MORE_COLOURS = ("#332288", "#882255", "#6b8e23", "#444444", "#00b3b3", "#7a4a12")  # for the eighth system and later
 
-SYSTEM_MARKERS = ("o", "s", "^", "D")  # their number and that of all colours have no common divisor
+SYSTEM_MARKERS = ("o", "s", "^", "D", "v", "<", ">")  # all can be hollow; no common divisor with all colours
 
 
 class Look(NamedTuple):
@@ -58,7 +58,7 @@ class Look(NamedTuple):
 
 
 def look(index: int) -> Look:
-    """Return the look of the system at an index; 13 indices differ in colour, 52 in colour or marker."""
+    """Return the look of the system at an index; 13 indices differ in colour, 91 in colour or marker."""
     colours = SYSTEM_COLOURS + MORE_COLOURS
     return Look(colours[index % len(colours)], SYSTEM_MARKERS[index % len(SYSTEM_MARKERS)])
 
@@ -100,19 +100,28 @@ def style() -> Iterator[None]:
         yield
 
 
-def finish(axes: Axes) -> None:
-    """Put the legend below the panel, where it covers no data, one entry for each label; wrap what is too wide.
+def finish(row: Any, *panels: Axes) -> None:
+    """Wrap what is too wide for its panel, and put legends below, where they cover no data.
 
-    The panel has its figure, or subfigure, for itself: the layout engine gives its legend room.
+    The panels of a row whose legends have the same labels share one. The row and each panel have a figure, or
+    subfigure, for themselves: the layout engine gives legends room.
     """
-    axes.set_title(axes.get_title(loc="left"), wrap=True)
-    axes.set_xlabel(axes.get_xlabel(), wrap=True)
-    axes.set_ylabel(axes.get_ylabel(), wrap=True)
-    if entries := legend_entries(axes):
-        figure: Any = axes.get_figure()
-        letters = max(len(line) for label in entries for line in label.splitlines()) + 9  # with the handle
-        columns = max(1, int(figure.bbox.width / figure.dpi * 72 / (5.6 * letters)))
-        figure.legend(entries.values(), entries, loc="outside lower left", ncols=min(columns, len(entries)))
+    for axes in panels:
+        axes.set_title(axes.get_title(loc="left"), wrap=True)
+        axes.set_xlabel(axes.get_xlabel(), wrap=True)
+        axes.set_ylabel(axes.get_ylabel(), wrap=True)
+    legends = [(axes.get_figure(), entries) for axes in panels if (entries := legend_entries(axes))]
+    if len(legends) > 1 and len({frozenset(entries) for _, entries in legends}) == 1:
+        legends = [(row, legends[0][1])]
+    for figure, entries in legends:
+        put_legend(figure, entries)
+
+
+def put_legend(figure: Any, entries: dict[str, Any]) -> None:
+    """Put a legend below all that a figure, or subfigure, has: one entry for each label, in as many columns as fit."""
+    letters = max(len(line) for label in entries for line in label.splitlines()) + 9  # with the handle
+    columns = max(1, int(figure.bbox.width / figure.dpi * 72 / (5.6 * letters)))
+    figure.legend(entries.values(), entries, loc="outside lower left", ncols=min(columns, len(entries)))
 
 
 def legend_entries(*panels: Axes) -> dict[str, Any]:
@@ -128,11 +137,12 @@ def sheet(size: tuple[float, float], rows: int, draws: Sequence[Callable[[Axes],
     """Return a figure of some panels, in so many rows; each is drawn by a function of its axes. size: in inches."""
     with style():
         figure = Figure(figsize=size, layout="constrained")
-        parts = figure.subfigures(rows, len(draws) // rows, squeeze=False)
-        for part, draw in zip(parts.flat, draws, strict=True):
-            axes = part.subplots()
-            draw(axes)
-            finish(axes)
+        columns = len(draws) // rows
+        for number, row in enumerate(figure.subfigures(rows, 1, squeeze=False).flat):
+            panels = [part.subplots() for part in row.subfigures(1, columns, squeeze=False).flat]
+            for axes, draw in zip(panels, draws[number * columns :], strict=False):
+                draw(axes)
+            finish(row, *panels)
     return figure
 
 

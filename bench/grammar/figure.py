@@ -44,7 +44,7 @@ def panel(run: Run, name: str) -> Figure:
         figure = Figure(figsize=(10, 4.2 + of_run(run).height(run) / 2), layout="constrained")
         axes = figure.subplots()
         _draw(run, of_run(run).panels[name], axes)
-        finish(axes)
+        finish(figure, axes)
     return figure
 
 

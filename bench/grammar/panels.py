@@ -14,7 +14,6 @@ from bench.grammar.axes import (
     GREY,
     LINE_STYLES,
     SYSTEM_COLOURS,
-    SYSTEM_MARKERS,
     Look,
     RangeRow,
     band,
@@ -155,7 +154,7 @@ class Rows(Panel):
 def hues(hue: Factor, cases: Sequence[Drawn]) -> dict[str, Look]:
     """Return the look of each value of a factor, in the order of the cases."""
     values = dict.fromkeys(str(factor(subject.run.case(subject.case), hue)) for subject in cases)
-    return {value: Look(SYSTEM_COLOURS[index], SYSTEM_MARKERS[index % 4]) for index, value in enumerate(values)}
+    return {value: look(index) for index, value in enumerate(values)}
 
 
 def look_of(subject: Drawn, hue: Factor, of_hue: dict[str, Look]) -> Look:

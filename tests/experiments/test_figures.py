@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from conftest import slow_but
-from drawings import RUNS, WHOLE, texts
+from drawings import RUNS, WHOLE, legends, texts
 from handmade import handmade, reference
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
@@ -48,8 +48,9 @@ def titles(are_wrong):
 
 
 def covered_by_a_legend(axes):
-    boxes, panel = [of.get_window_extent() for of in axes.get_figure().legends], axes.get_tightbbox()
-    return any(box.y1 > panel.y0 + 1 or box.x1 > axes.get_figure().bbox.x1 + 1 for box in boxes)
+    boxes = [(legend.get_window_extent(), legend.get_figure(root=False).bbox) for legend in legends(axes)]
+    panel = axes.get_tightbbox()
+    return any(box.y1 > panel.y0 + 1 or box.x1 > figure.x1 + 1 for box, figure in boxes)
 
 
 def unlabelled(axes):

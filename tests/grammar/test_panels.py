@@ -5,6 +5,7 @@ from handmade import handmade
 from matplotlib.figure import Figure
 
 from bench.grammar import CPU, P50, RATE, Cdf, Contrast, CpuBars, Curve, Lines, Model, Ratios, Rows
+from bench.grammar.axes import sheet
 from bench.plan.case import Case
 
 CASES = [Case(name, by, placement=where) for name in ("sockets", "zeromq") for by in ("ipc", "tcp")
@@ -75,3 +76,13 @@ def test_cpu_time_is_a_bar_of_the_roles_for_each_case(run):
 def test_a_run_without_the_cases_of_a_panel_is_drawn_too(panel, grown):
     axes = drawn(type(panel)(**{**vars(panel), "where": {"system": "nats"}}), grown)
     assert not axes.lines or not axes.get_legend_handles_labels()[1]
+
+
+@pytest.mark.parametrize(("others", "in_panels", "in_row"), [(("a", "b"), [0, 0], 1), (("a", "c"), [1, 1], 0)])
+def test_panels_beside_each_other_share_a_legend_that_says_the_same_of_both(others, in_panels, in_row):
+    def draws(labels):
+        return lambda axes: [axes.plot([1, 2], label=label) for label in labels]
+
+    figure = sheet((8, 4), 1, [draws(("a", "b")), draws(others)])
+    (row,) = figure.subfigs
+    assert ([len(part.legends) for part in row.subfigs], len(row.legends)) == (in_panels, in_row)
