@@ -232,9 +232,7 @@ def by_bandwidth(run: Run, axes: Axes) -> None:
             axes.plot(ends, law_us, "--", color=drawn.colour, lw=1.5, label=label)
     payload_axis(axes, rows["payload_bytes"])
     log_axis(axes.yaxis)
-    axes.set_xlabel(
-        "payload of request and of reply, raw sockets\nbelow a line: the bucket lets a first burst pass"
-    )
+    axes.set_xlabel("payload of request and of reply, raw sockets\nbelow a line: the bucket lets a first burst pass")
     axes.set_ylabel("median RTT; band: range over starts")
 
 
