@@ -85,7 +85,7 @@ def save(image: Image.Image, wide: int, file: Path) -> None:
     """Write a picture with so many pixels in width, and few colours, so that the file is small."""
     size = (wide, round(image.height * wide / image.width))
     small = image.resize(size, Image.Resampling.LANCZOS) if wide != image.width else image
-    few = small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)  # a rare colour is kept, too
+    few = small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)  # keeps rare ones
     few.save(file, optimize=True)
 
 

@@ -185,6 +185,7 @@ def against_load(run: Run, axes: Axes) -> None:
     """Draw the p50 and p99 of RTT and response time against the offered rate; overloaded or failing rates have none."""
     rates = rates_of(run)
     pooled: dict[str, list[str]] = {}  # by rate: the quantiles of all calls together, because a start has too few
+    without = False
     for time, colour, face, words in (
         ("rtt", RTT_COLOUR, RTT_COLOUR, "RTT"),
         ("response", RESPONSE_COLOUR, "white", "response time"),
@@ -198,6 +199,7 @@ def against_load(run: Run, axes: Axes) -> None:
                     if estimate.over
                 ]
             )
+            without |= len(shown) < len(quantiles)
             at, values, low, high = shown.reshape(-1, 4).T
             how: dict[str, Any] = {"mfc": face, "lw": 1.8, "color": colour, "label": f"{words}, p{100 * p:g}"}
             axes.plot(at, values, line, marker=marker, ms=5.5, **how)
@@ -212,6 +214,8 @@ def against_load(run: Run, axes: Axes) -> None:
         names = listed(sorted({name for names in of_calls.values() for name in names}))
         note = f"{names} at {listed(of_calls)}/s: of all calls; band: 95 % CI, if there are enough"
         axes.set_xlabel(f"{axes.get_xlabel()}\n{note}")
+    if without:
+        axes.set_xlabel(f"{axes.get_xlabel()}\nno marker: too few independent requests for this quantile")
     axes.set_ylabel("time per request; band: range over starts")
     axes.set_title("RTT and response time against offered rate")
 
