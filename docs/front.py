@@ -1,15 +1,16 @@
 """README.md's picture: how much longer than over a raw socket a call of eight systems takes, and where time goes."""
 
+import math
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.analysis.published import Published, ratio_text
-from bench.analysis.replication import APART
 from bench.experiments import anatomy
 from bench.grammar.axes import GREY, legend_entries, log_axis, look, style, write_beside
 from bench.run.frames import Run
 from bench.text import quantity
-from docs import ratios_picture
 from docs.published_tables import WELL_KNOWN, WELL_KNOWN_OVER, well_known_rows
 
 
@@ -26,22 +27,21 @@ def draw(published: Published, traced: Run) -> Figure:
             axes.set_ylim(len(names) - 0.5, -0.5)
             axes.grid(axis="y", visible=False)
         right.tick_params("y", labelleft=False)
-        for axes, side, columns in ((left, "left", 3), (right, "right", 4)):
-            entries = legend_entries(axes)
-            figure.legend(
-                entries.values(), entries, loc=f"outside lower {side}", ncols=columns, fontsize=9.5, frameon=False
-            )
+        entries = legend_entries(right)
+        close: dict[str, Any] = {"ncols": len(entries), "columnspacing": 1.3, "handlelength": 1.5, "frameon": False}
+        figure.legend(entries.values(), entries, loc="outside lower right", **close)
     return figure
 
 
 def _ratios(published: Published, axes: Axes) -> None:
     for y, row in enumerate(well_known_rows(published)):
-        ratios_picture.draw_ratio(axes, y, row, APART, 0.0)
+        values = [math.exp(ln) for ln in row.on.values()]
+        axes.plot([min(values), max(values)], [y, y], lw=3, alpha=0.35, color=look(0).colour)
+        axes.plot(values, [y] * len(values), look(0).marker, ms=5.5, mec="white", mew=0.6, color=look(0).colour)
         write_beside(axes, y, ratio_text(row))
-    ratios_picture.name_machines(published, axes, look(0).colour)
     axes.axvline(1, color=GREY, lw=1, ls="--")
     log_axis(axes.xaxis, quantity)
-    axes.set_xlabel("median RTT divided by that of a raw socket")
+    axes.set_xlabel("median RTT divided by that of a raw socket; dot: one machine")
     axes.set_title("How much longer than a raw socket?")
 
 

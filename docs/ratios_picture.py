@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from bench.analysis.occasions import RTT_RATIO
 from bench.analysis.published import Published, rank_text, ratio_text
 from bench.analysis.replication import APART, SHARED, Order, Row
-from bench.grammar.axes import GREY, SMALL, legend_entries, log_axis, look, style, write_beside
+from bench.grammar.axes import GREY, SMALL, SYSTEM_MARKERS, legend_entries, log_axis, look, style, write_beside
 from bench.grammar.figure import framed
 from bench.text import quantity
 from docs.published_tables import machine_name
 
 EACH = 0.27  # inches of a system's row
-MARKS = ("o", "s", "^", "P", "D", "v")  # of the machines
+MARKS = (*SYSTEM_MARKERS, "P", "X", "p", "h", "*")  # of the machines
 LOOKS = {APART: (look(0).colour, -0.17, "on two CPUs (split)"), SHARED: (GREY, 0.17, "on one CPU (same)")}
 
 
@@ -40,16 +40,11 @@ def mark(number: int) -> str:
     return MARKS[number % len(MARKS)]
 
 
-def name_machines(published: Published, axes: Axes, colour: str) -> None:
-    """Put the machines with their marks into a legend."""
-    for number in published.machines:
-        axes.plot([], [], mark(number), ms=5, color=colour, label=f"machine {machine_name(number)}")
-
-
 def _panel(published: Published, axes: Axes, order: Order) -> None:
     for placement, (colour, _, label) in LOOKS.items():
         axes.plot([], [], "s", color=colour, mfc="white" if placement == SHARED else colour, label=label)
-    name_machines(published, axes, GREY)
+    for number in published.machines:
+        axes.plot([], [], mark(number), ms=5, color=GREY, label=f"machine {machine_name(number)}")
     for y, (row, rank) in enumerate(zip(order.rows, order.ranks, strict=True)):
         if not row.measured.over:  # the baseline is compared with nothing
             axes.plot(1, y, "|", ms=13, mew=2, color="black")
@@ -65,10 +60,9 @@ def _panel(published: Published, axes: Axes, order: Order) -> None:
     log_axis(axes.xaxis, quantity)
 
 
-def draw_ratio(axes: Axes, y: float, row: Row, placement: str, off: float | None = None) -> None:
+def draw_ratio(axes: Axes, y: float, row: Row, placement: str) -> None:
     """Draw a ratio on each machine, and the range between them."""
-    colour, beside, _ = LOOKS[placement]
-    off = beside if off is None else off
+    colour, off, _ = LOOKS[placement]
     axes.plot([math.exp(end) for end in row.ends], [y + off] * 2, color=colour, lw=3, alpha=0.35)
     for number, ln in row.on.items():
         fill = "white" if placement == SHARED else colour

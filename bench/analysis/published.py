@@ -107,8 +107,8 @@ def scores_text(published: Published) -> str:
     ]
     if not phrases:
         return ""
-    pairs, kept = (known + new + left_out).pairs, known + new + left_out
-    orders = f" Of {pairs:,} orders of two systems {kept.order:.1%} held." if pairs else ""
+    every = known + new + left_out
+    orders = f" Of {every.pairs:,} orders of two systems {every.kept:,} held." if every.pairs else ""
     return f"Forecasts tested by these occasions: {'; '.join(phrases)}.{orders}"
 
 
@@ -165,7 +165,7 @@ def score_text(score: replication.Score, new: Occasion) -> str:
     source = "earlier occasions of this machine" if score.is_known else "occasions of other machines"
     lines = [f"{new.run}, forecast from {source}:"]
     if score.pairs:
-        lines.append(f"{score.pairs - len(score.reversed)} of {score.pairs} ordered pairs of systems keep their order")
+        lines.append(f"{score.kept} of {score.pairs} ordered pairs of systems keep their order")
         lines += [
             f"  reversed: {first.measured.words} was published as faster than {second.measured.words}"
             for first, second in score.reversed

@@ -252,9 +252,9 @@ class Score:
         return math.exp(sorted(self.reaches)[self.count // 2]) if self.count else math.nan
 
     @property
-    def order(self) -> float:
-        """The share of the ordered pairs that keep their order."""
-        return 1 - len(self.reversed) / self.pairs if self.pairs else math.nan
+    def kept(self) -> int:
+        """How many of the ordered pairs keep their order."""
+        return self.pairs - len(self.reversed)
 
     def __add__(self, other: "Score") -> "Score":
         return Score(
