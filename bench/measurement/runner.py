@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from bench import systems
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import machine, revision, slices, versions
 from bench.measurement.hosts.host import HERE
@@ -145,4 +146,5 @@ def describe(case: Case) -> str:
     """Return a short description of a case."""
     clients = f", {case.clients} clients" if case.clients > 1 else ""
     source = f" of {case.source}" if case.source else ""
-    return f"{case.system}{source} over {case.target or case.transport}, {case.payload_bytes} B{clients}"
+    payload = "" if systems.has_own_requests(case.system) else f", {case.payload_bytes:,} B"
+    return f"{case.system}{source} over {case.target or case.transport}{payload}{clients}"

@@ -28,7 +28,7 @@ def test_the_line_has_the_block_the_ratio_with_its_interval_and_the_time_that_is
 
 def test_without_turns_the_line_names_the_case():
     run = handmade([Case("sockets", "ipc"), Case("zeromq", "ipc")], [10, 20])
-    assert after(run, 3) == "block 1 of 6: sockets over ipc, 1000 B; 31 s left"
+    assert after(run, 3) == "block 1 of 6: sockets over ipc, 1,000 B; 31 s left"
 
 
 class Several:

@@ -309,3 +309,12 @@ def test_a_submission_is_no_run_and_the_error_says_where_it_goes(command, tmp_pa
         finished = command(*words)
         assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (1, "", 1)
         assert fact in finished.stderr
+
+
+def test_what_a_class_gets_no_ratio_from_is_said_before_a_file_is_written():
+    run = handmade([Case("sockets", "ipc"), Case("zeromq", "ipc")], (10, 20), starts=5)
+    run.folder.update(machine=run.manifest["machine"] | {"machine_id": "0" * 8})
+    few = submitting.submission([run.id])
+    assert "no ratio of zeromq ipc: 5 starts: at least 6 are needed" in str(few)
+    enough = submitting.submission(["reference/latency"])
+    assert "no ratio of zeromq ipc" not in str(enough)

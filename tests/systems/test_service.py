@@ -25,7 +25,7 @@ from bench.child import timed_loops
 from bench.contract import PACING, parse_address
 from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, TransportError, UsageError
 from bench.grammar.experiment import experiment
-from bench.measurement import certificates, revision
+from bench.measurement import certificates, revision, runner
 from bench.measurement.start import measure
 from bench.measurement.validation import cases, sources
 from bench.measurement.validation.support import checked
@@ -642,6 +642,11 @@ def test_a_late_reply_has_its_time_and_one_that_never_comes_is_a_counted_failure
 def test_a_service_that_dies_in_the_window_is_named_with_its_status(own, engine):
     with pytest.raises(SystemFailedError, match="prices ended with status 7"):
         measure(case(own(description("die", requests=[PRICED])), engine=engine), 5, seed=1)
+
+
+def test_an_error_of_a_service_names_no_payload_that_it_was_not_sent(own):
+    assert runner.describe(case(own(description()))) == "prices over tcp"
+    assert runner.describe(Case("sockets", "ipc", payload_bytes=1000)) == "sockets over ipc, 1,000 B"
 
 
 def test_a_service_that_never_listens_is_named_with_its_address(own):

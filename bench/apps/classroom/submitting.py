@@ -12,6 +12,7 @@ import pandas as pd
 
 from bench.analysis import checks, comparison
 from bench.apps.classroom import reading
+from bench.apps.classroom.ratios import ratios
 from bench.errors import DataError, UsageError, reason_of
 from bench.plan import hosts, paths
 from bench.plan.case import Case
@@ -22,11 +23,12 @@ from bench.text import counted, quantity, quoted
 
 @dataclass(frozen=True)
 class Submission:
-    """A file that is not written yet; ``name`` is its usual name."""
+    """A file that is not written yet; ``name`` is its usual name. unused: what of it a class gets no ratio from."""
 
     content: dict[str, Any]
     data: bytes
     name: str
+    unused: tuple[reading.Refusal, ...] = ()
 
     def __str__(self) -> str:
         rows = [
@@ -40,6 +42,7 @@ class Submission:
                 "Of each run: digest, date, packages, revision, checks and cases; of each start: calls, p50 and p99 of "
                 "the RTT, rate and CPU time per call. Single calls are not in it.",
                 *rows,
+                *(f"  {refusal.run}: no ratio of {refusal.what}: {refusal.reason}" for refusal in self.unused),
             ]
         )
 
@@ -61,10 +64,12 @@ def submission(names: Sequence[str]) -> Submission:
     content = report(runs)
     data = encoded(content)
     try:
-        reading.read(data)
+        submitted = reading.read(data)
     except reading.RefusedError as reason:
         raise DataError(f"such a file would not be accepted: {reason}; submit fewer or other runs") from reason
-    return Submission(content, data, f"roundtrip-{content['machine']['machine_id']}-{runs[-1].id[:15]}.json")
+    unused = [refusal for run in submitted for refusal in ratios(run, comparison.QUANTITIES)[1]]
+    name = f"roundtrip-{content['machine']['machine_id']}-{runs[-1].id[:15]}.json"
+    return Submission(content, data, name, tuple(unused))
 
 
 def report(runs: Sequence[Run]) -> dict[str, Any]:
