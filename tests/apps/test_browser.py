@@ -43,13 +43,13 @@ def begun(words, folder, **environment):
     server = subprocess.Popen(
         words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0
     )
-    said = []
+    lines = []
     for line in server.stdout:
-        said.append(line)
-        if found := re.search(r"http://(?:127\.0\.0\.1|localhost):\d+/\S*", line):
+        lines.append(line)
+        if address_match := re.search(r"http://(?:127\.0\.0\.1|localhost):\d+/\S*", line):
             threading.Thread(target=lambda: [None for _ in server.stdout], daemon=True).start()
-            return server, found[0]
-    raise AssertionError("".join(said))
+            return server, address_match[0]
+    raise AssertionError("".join(lines))
 
 
 OWN = (  # folders of a server, apart from the user's
@@ -197,8 +197,8 @@ def status(page, text):
     try:
         page.locator(".rt-status").filter(has_text=re.compile(text)).first.wait_for()
     except sync_api.TimeoutError:
-        said = page.locator(".rt-status, .rt-error, .rt-row").all_inner_texts()
-        raise AssertionError(f"not {text!r}: {said}, cells: {errors(page)}") from None
+        page_texts = page.locator(".rt-status, .rt-error, .rt-row").all_inner_texts()
+        raise AssertionError(f"not {text!r}: {page_texts}, cells: {errors(page)}") from None
 
 
 RUN = "button.mod-primary"
@@ -283,9 +283,9 @@ def test_explore_measures_stops_saves_and_gives_a_command_that_works(page, jupyt
 def under_way(page, server):
     """Begin to measure; return the processes of a start, when the first is on disk."""
     measure(page, "sockets", until=MEASURING)
-    found = []
-    assert wait_for(lambda: found.extend(children(server)) or found)
-    return found
+    processes = []
+    assert wait_for(lambda: processes.extend(children(server)) or processes)
+    return processes
 
 
 @pytest.fixture
@@ -345,12 +345,12 @@ def refuses_strangers(origin, token):
     """Assert that the page is for who has its URL, which holds a token, and under this machine's names."""
 
     def answer(path, **headers):
-        where = urlsplit(origin)
-        connection = http.client.HTTPConnection(where.hostname, where.port, timeout=60)
+        address = urlsplit(origin)
+        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
         with contextlib.closing(connection):
             connection.request("GET", path, headers=headers)
-            found = connection.getresponse()
-            return found.status, found.getheader("Location", "")
+            response = connection.getresponse()
+            return response.status, response.getheader("Location", "")
 
     assert answer("/")[0] == 302 and "/login" in answer("/")[1] and answer(f"/?token={'0' * 48}")[0] == 302
     for path in ("/login", f"/?{token}"):

@@ -21,11 +21,11 @@ def cells(notebook):
 def test_no_plan_takes_longer_than_its_card_says():
     late = {}
     for notebook in NOTEBOOKS:
-        (said,) = re.findall(r"^\| Minutes \|.* (\d+) to measure", cells(notebook)[0].source, re.M)
+        (card_minutes,) = re.findall(r"^\| Minutes \|.* (\d+) to measure", cells(notebook)[0].source, re.M)
         is_planned = (ROOT / "bench" / "experiments" / f"{notebook.stem}.py").exists()
         if is_planned and not experiment(notebook.stem).why_not():
             minutes = expected_s(experiment(notebook.stem).plan()) / 60
-            if minutes - int(said) > 0.75:
+            if minutes - int(card_minutes) > 0.75:
                 late[notebook.stem] = minutes
     assert late == {}
 

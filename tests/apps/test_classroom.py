@@ -38,8 +38,8 @@ def room(tmp_path):
 
 
 def claim_of(room, label="zeromq ipc"):
-    (found,) = [claim for claim in room.claims if claim.label == label]
-    return found
+    (labelled_claim,) = [claim for claim in room.claims if claim.label == label]
+    return labelled_claim
 
 
 def test_a_machine_says_what_compare_says_of_its_run():
@@ -47,11 +47,11 @@ def test_a_machine_says_what_compare_says_of_its_run():
     labels = run.labels
     expected = comparison.compare_cases(run, labels.index("sockets ipc"), labels.index("zeromq ipc"))[0]
     (submitted,) = reading.read(submitting.submission(["reference/latency"]).data)
-    found = {ratio.case.transport: ratio for ratio in ratios.ratios(submitted, [P50])[0]}["ipc"]
+    ipc_ratio = {ratio.case.transport: ratio for ratio in ratios.ratios(submitted, [P50])[0]}["ipc"]
     near = 0.05 if len(run.stored_slices) else 1e-6  # a submission holds starts, and no slices
-    theirs = [math.exp(end) for end in (found.effect.middle, found.effect.low, found.effect.high)]
+    theirs = [math.exp(end) for end in (ipc_ratio.effect.middle, ipc_ratio.effect.low, ipc_ratio.effect.high)]
     assert theirs == pytest.approx([expected.ratio, expected.low, expected.high], rel=near)
-    assert found.verdict == expected.verdict
+    assert ipc_ratio.verdict == expected.verdict
 
 
 def test_raw_sockets_of_each_group_of_a_block_are_one_baseline():
@@ -65,19 +65,19 @@ def test_raw_sockets_of_each_group_of_a_block_are_one_baseline():
 
 
 def test_speed_of_a_machine_is_divided_out(room):
-    found = claim_of(room)
-    base = {row: float(sorted(ratio.baseline)[3]) for row, ratio in found.rows.items()}
+    claim = claim_of(room)
+    base = {row: float(sorted(ratio.baseline)[3]) for row, ratio in claim.rows.items()}
     assert base["00000003"] > 1.5 * base["00000000"]  # machines are 1, 4/3, 5/3, 2 times as slow
-    middle = {row: math.exp(ratio.effect.middle) for row, ratio in found.rows.items()}
+    middle = {row: math.exp(ratio.effect.middle) for row, ratio in claim.rows.items()}
     assert middle["00000001"] / middle["00000000"] == pytest.approx(1.2, rel=0.06)
     assert middle["00000002"] / middle["00000000"] == pytest.approx(1.4, rel=0.06)
-    assert room.machines == 4 and found.pool.predicted is not None
+    assert room.machines == 4 and claim.pool.predicted is not None
 
 
 def test_a_claim_holds_where_every_machine_agrees(room):
     assert {claim.verdict for claim in room.claims} == {merging.HOLDS}
-    said = telling.conclusion(room)
-    assert "**higher on every machine** (4 of 4)" in said
+    conclusion = telling.conclusion(room)
+    assert "**higher on every machine** (4 of 4)" in conclusion
 
 
 def test_a_claim_depends_where_machines_contradict_each_other(tmp_path):
@@ -110,9 +110,9 @@ def test_a_machine_counts_once_by_its_newest_run(tmp_path):
     run["created"] = (datetime.fromisoformat(run["created"]) + timedelta(seconds=1)).isoformat()
     (folder / "again.json").write_bytes(submitting.encoded(again))
     room = classroom.gather(str(folder))
-    found = claim_of(room)
-    assert list(found.rows) == ["00000000", "00000001", "00000002"]
-    assert found.rows["00000001"].run.file == "again.json"
+    claim = claim_of(room)
+    assert list(claim.rows) == ["00000000", "00000001", "00000002"]
+    assert claim.rows["00000001"].run.file == "again.json"
     assert {one.file for one in room.refusals if "zeromq ipc" in one.what} == {"student01.json"}
 
 

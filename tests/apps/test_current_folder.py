@@ -28,9 +28,9 @@ STARTED = re.compile(r"sys\.executable,\s*(.{4})")
 @pytest.mark.parametrize("folder", ["bench", "docs/site"])
 def test_interpreters_are_started_with_a_safe_path(folder):
     texts = {file: file.read_text("utf-8") for file in (ROOT / folder).rglob("*.py")}
-    found = {file: STARTED.findall(text) for file, text in texts.items()}
-    assert [file for file, words in found.items() if set(words) - {'"-P"'}] == []
-    assert sum(map(len, found.values())) == (2 if folder == "bench" else 0)
+    words_by_file = {file: STARTED.findall(text) for file, text in texts.items()}
+    assert [file for file, words in words_by_file.items() if set(words) - {'"-P"'}] == []
+    assert sum(map(len, words_by_file.values())) == (2 if folder == "bench" else 0)
 
 
 def test_the_makefile_starts_installed_modules_with_a_safe_path():

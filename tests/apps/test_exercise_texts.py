@@ -36,7 +36,7 @@ def test_every_command_of_an_exercise_asks_for_a_plan_that_there_is(notebook, tm
     for words in commands(notebook):
         if words == ["submit", "latest"]:
             continue
-        name, given = asked(words)
+        name, parameters = asked(words)
         if "." in name:
             assert name in [*scenarios.files()]
             continue
@@ -44,4 +44,4 @@ def test_every_command_of_an_exercise_asks_for_a_plan_that_there_is(notebook, tm
             continue
         if experiment(name).why_not():
             pytest.skip(experiment(name).why_not())
-        assert experiment(name).plan(**given).cases
+        assert experiment(name).plan(**parameters).cases

@@ -69,18 +69,18 @@ def kind(way: system.Way) -> str:
         "stale server": bool(way.slow) and way.workers > 1,
         "gzip": way.pack_from < 1 << 30,
     }
-    (found,) = [name for name, holds in told.items() if holds]
-    return found
+    (suspect,) = [name for name, holds in told.items() if holds]
+    return suspect
 
 
 def test_each_suspect_is_in_one_box_and_only_the_right_one_is_accepted():
-    found = {}
+    suspects = {}
     for box in "ABCDEF":
-        found[box] = kind(system.way(box.lower()))
+        suspects[box] = kind(system.way(box.lower()))
         for name in mystery.EVIDENCE:
             judged = bench.check(f"mystery {box}", name)
-            assert bool(judged) == (name == found[box]) and mystery.EVIDENCE[name] in judged.data
-    assert sorted(found.values()) == sorted(mystery.EVIDENCE)
+            assert bool(judged) == (name == suspects[box]) and mystery.EVIDENCE[name] in judged.data
+    assert sorted(suspects.values()) == sorted(mystery.EVIDENCE)
 
 
 def test_suspects_have_other_names_and_others_are_refused():

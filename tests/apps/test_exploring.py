@@ -116,9 +116,9 @@ def test_a_command_measures_the_cases_that_it_was_made_from():
     line = command.measuring(CASES, {"starts": 4, "window_s": 0.25})
     program, source, target, *words = shlex.split(line)
     assert (program, source, target) == ("papermill", "explore.ipynb", "out.ipynb")
-    given = {name: _resolve_type(value) for name, value in zip(words[1::3], words[2::3], strict=True)}
-    assert words[::3] == ["-p"] * len(given)
-    made = experiment("explore").plan(**given)
+    parameters = {name: _resolve_type(value) for name, value in zip(words[1::3], words[2::3], strict=True)}
+    assert words[::3] == ["-p"] * len(parameters)
+    made = experiment("explore").plan(**parameters)
     assert made.cases == experiment("explore").plan(cases=CASES).cases and (made.starts, made.window_s) == (4, 0.25)
 
 
@@ -162,28 +162,30 @@ def test_a_measurement_in_turns_shows_ratios_between_its_blocks():
 
 def test_a_case_alone_is_shown_start_by_start():
     seen = []
-    of = plan({"system": "sockets"}, starts=2)
-    measurement = Measurement(of, print, lambda now: seen.append((now.ratios(), len(now.medians_us(0)))), print)
+    sockets_plan = plan({"system": "sockets"}, starts=2)
+    measurement = Measurement(
+        sockets_plan, print, lambda now: seen.append((now.ratios(), len(now.medians_us(0)))), print
+    )
     assert not finished(measurement).error and seen[0] == ({}, 1) and len(measurement.medians_us(0)) == 2
 
 
 def test_a_measurement_that_is_stopped_keeps_its_blocks_and_leaves_no_process(private_parent):
     first, ended, before = threading.Event(), threading.Event(), set(descendants(os.getpid()))
-    of = plan(*SOCKETS, starts=5, window_s=1)
-    measurement = Measurement(of, print, lambda now: first.set(), lambda measurement: ended.set())
+    sockets_plan = plan(*SOCKETS, starts=5, window_s=1)
+    measurement = Measurement(sockets_plan, print, lambda now: first.set(), lambda measurement: ended.set())
     measurement.start()
     assert first.wait(30) and wait_for(lambda: set(descendants(os.getpid())) - before)
     measurement.stop()
     assert ended.wait(10) and measurement.is_stopped and not measurement.error
     assert not set(descendants(os.getpid())) - before and not list(private_parent.glob("roundtrip-*"))
     assert 0 < len(measurement.run.ledger) < 10 and not measurement.run.manifest["finished"]
-    assert stored.unfinished(of).path == measurement.run.folder.path
+    assert stored.unfinished(sockets_plan).path == measurement.run.folder.path
 
 
 def test_a_measurement_that_fails_is_one_line(with_systems):
     with_systems()
-    of = make_plan("explore", [Case("faulty", "tcp", 100, {"fault": "dies_at_once"})], starts=1, window_s=0.1)
-    measurement = finished(Measurement(of, print, print, lambda measurement: None))
+    faulty_plan = make_plan("explore", [Case("faulty", "tcp", 100, {"fault": "dies_at_once"})], starts=1, window_s=0.1)
+    measurement = finished(Measurement(faulty_plan, print, print, lambda measurement: None))
     assert "status 7" in measurement.error and "\n" not in showing.error(measurement.error)
     assert measurement.run is None and not measurement.is_stopped
 

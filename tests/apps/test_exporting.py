@@ -34,7 +34,7 @@ def counts_of(text: str) -> dict[int, int]:
     inner, size, offset, digits, lowest, _, ratio = struct.unpack(">IIIIQQd", content[:40])
     assert (cookie, inner, length) == (0x1C849314, 0x1C849313, len(packed) - 8)
     assert (size, offset, digits, lowest, ratio) == (len(content) - 40, 0, 3, 1, 1.0)
-    found, index, shift, value = {}, 0, 0, 0
+    counts, index, shift, value = {}, 0, 0, 0
     for byte in content[40:]:
         value |= (byte & 0x7F) << shift
         shift += 7
@@ -42,9 +42,9 @@ def counts_of(text: str) -> dict[int, int]:
             number = (value >> 1) ^ -(value & 1)
             if number > 0:
                 doublings = max((index >> 10) - 1, 0)
-                found[(index - (doublings << 10)) << doublings] = number
+                counts[(index - (doublings << 10)) << doublings] = number
             index, shift, value = index + (1 if number >= 0 else -number), 0, 0
-    return found
+    return counts
 
 
 def test_a_histogram_is_encoded_as_the_library_of_its_authors_does():
@@ -55,8 +55,8 @@ def test_a_histogram_is_encoded_as_the_library_of_its_authors_does():
 @pytest.mark.parametrize("scale", [1, 8, 11, 14, 27])
 def test_every_value_is_counted_within_a_thousandth(scale):
     values = np.exp(np.random.default_rng(scale).normal(scale, 1, 10_000)).astype(np.int64)
-    found = counts_of(hdr.encoded(values))
-    again = np.repeat(list(found), list(found.values()))
+    counts = counts_of(hdr.encoded(values))
+    again = np.repeat(list(counts), list(counts.values()))
     assert len(again) == len(values)
     assert (np.sort(values) >= again).all() and (np.sort(values) <= again * (1 + 1e-3)).all()
 
@@ -72,9 +72,9 @@ def test_a_log_has_an_interval_for_each_start(tmp_path):
     begins = [float(begin) for begin, _, _, _ in intervals]
     assert begins[0] == 0 and begins == sorted(begins)
     counts = [counts_of(encoded) for _, _, _, encoded in intervals]
-    assert sum(sum(found.values()) for found in counts) == run.count(case)
-    for found, (_, start) in zip(counts, run.starts_of(case).sort_values("utc").iterrows(), strict=True):
-        median_us = quantile(np.repeat(list(found), list(found.values())), 0.5) / 1e3
+    assert sum(sum(histogram.values()) for histogram in counts) == run.count(case)
+    for histogram, (_, start) in zip(counts, run.starts_of(case).sort_values("utc").iterrows(), strict=True):
+        median_us = quantile(np.repeat(list(histogram), list(histogram.values())), 0.5) / 1e3
         assert median_us == pytest.approx(start[column(0.5)], rel=2e-3)
 
 
@@ -134,21 +134,21 @@ def test_openmetrics_are_read_by_the_parser_of_prometheus(name, tmp_path):
     (file,) = exporting.export(run, "openmetrics", tmp_path)
     text = file.read_text()
     families = {family.name: family for family in text_string_to_metric_families(text)}
-    assert text.endswith("\n# EOF\n") and all(name.endswith(f"_{of.unit}") for name, of in families.items())
+    assert text.endswith("\n# EOF\n") and all(name.endswith(f"_{family.unit}") for name, family in families.items())
     samples = [sample for family in families.values() for sample in family.samples]
     assert len({(sample.name, *sorted(sample.labels.items())) for sample in samples}) == len(samples)
     assert ("roundtrip_response_time_seconds" in families) == (name == "openload")
     for number in run.numbers:
-        of = [sample for sample in samples if sample.labels["case"] == run.labels[number]]
+        case_samples = [sample for sample in samples if sample.labels["case"] == run.labels[number]]
         known = numbers.values(run, number)
         for metric, label, column_, scale in (
             ("roundtrip_rtt_seconds", {"quantile": "0.5"}, column(0.5), 1e6),
             ("roundtrip_rate_calls_per_second", {}, "rate_per_s", 1),
             ("roundtrip_cpu_seconds_per_call", {"role": "server"}, "server_cpu_us_per_call", 1e6),
         ):
-            found = [one.value for one in of if one.name == metric and label.items() <= one.labels.items()]
-            assert found == pytest.approx([known[column_]["median"] / scale] if column_ in known else [])
-        assert {sample.labels["system"] for sample in of} == {run.case(number).system}
+            values = [one.value for one in case_samples if one.name == metric and label.items() <= one.labels.items()]
+            assert values == pytest.approx([known[column_]["median"] / scale] if column_ in known else [])
+        assert {sample.labels["system"] for sample in case_samples} == {run.case(number).system}
 
 
 def test_export_names_the_files_that_it_wrote(command, tmp_path):

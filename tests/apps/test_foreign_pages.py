@@ -83,7 +83,7 @@ def test_the_site(executed, tmp_path, monkeypatch):
     for stem, (run, file) in zip(stems, executed, strict=True):
         monkeypatch.setattr(build.gallery, "run_of", lambda stem, run=run: run)
         made = (pages / "notebooks" / f"{stem}.ipynb").write_bytes
-        monkeypatch.setattr(build, "execute", lambda *given, made=made, file=file: made(file.read_bytes()))
+        monkeypatch.setattr(build, "execute", lambda *arguments, made=made, file=file: made(file.read_bytes()))
         build._page(ROOT / "notebooks" / f"{stem}.ipynb", pages, None)
         (pages / f"{stem}.md").write_text(build.gallery.page(stem, run), "utf-8")
     listed = "\n".join(f"notebooks/{stem}\n{stem}" for stem in stems)

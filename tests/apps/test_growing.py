@@ -52,8 +52,8 @@ def test_of_several_ratios_the_least_exact_is_shown_and_a_case_with_itself_only_
     case = again.cases[0]
     assert growing.text(Several(twins, A_A, EXACT), case) == "block 9 of 6: B/A 1.500 [1.499, 1.501]"
     assert growing.text(Several(twins, A_A), case) == "block 9 of 6: A again/A 1.00 [0.90, 1.10]"
-    said = growing.text(Several(others, WIDE, EXACT), case)
-    assert said == "block 9 of 6: 2 ratios, the least exact sockets tcp/sockets ipc 2.00 [1.80, 2.20]"
+    progress_line = growing.text(Several(others, WIDE, EXACT), case)
+    assert progress_line == "block 9 of 6: 2 ratios, the least exact sockets tcp/sockets ipc 2.00 [1.80, 2.20]"
 
 
 def test_a_terminal_has_one_line_that_is_replaced_and_taken_away(monkeypatch):

@@ -31,9 +31,9 @@ def test_a_run_is_one_json_document(notebook):
 
 
 def test_the_ratios_are_those_of_the_notebook_or_of_each_case_over_the_first():
-    found = numbers.ratios(reference("compare"))
-    assert {(ratio["compared_with"], ratio["case"]) for ratio in found} == {(0, 1), (0, 2)}
-    assert {ratio["quantity"] for ratio in found} == QUANTITIES.keys()
+    ratios = numbers.ratios(reference("compare"))
+    assert {(ratio["compared_with"], ratio["case"]) for ratio in ratios} == {(0, 1), (0, 2)}
+    assert {ratio["quantity"] for ratio in ratios} == QUANTITIES.keys()
     run = reference("latency")
     assert {run.case(ratio["compared_with"]).system for ratio in numbers.ratios(run)} == {"sockets"}
 
@@ -47,12 +47,12 @@ def test_what_is_not_known_is_left_out_and_two_levels_are_shown():
 
 def test_the_page_of_a_service_and_show_have_the_same_numbers():
     latency, capacity = reference("latency"), reference("capacity")
-    said = service_page.headline(latency, capacity)
-    case = latency.first(system=said["service"])
-    assert said["round_trip"] == numbers.document(latency)["cases"][case]["numbers"]
-    assert said["round_trip"][column(0.5)]["median"] == latency.cases.loc[case, column(0.5)]
-    assert 0 < said["capacity"]["met_at_per_s"] < said["capacity"]["violated_at_per_s"]
-    assert capacity.case(said["capacity"]["case"]).offered_per_s == said["capacity"]["met_at_per_s"]
+    headline = service_page.headline(latency, capacity)
+    case = latency.first(system=headline["service"])
+    assert headline["round_trip"] == numbers.document(latency)["cases"][case]["numbers"]
+    assert headline["round_trip"][column(0.5)]["median"] == latency.cases.loc[case, column(0.5)]
+    assert 0 < headline["capacity"]["met_at_per_s"] < headline["capacity"]["violated_at_per_s"]
+    assert capacity.case(headline["capacity"]["case"]).offered_per_s == headline["capacity"]["met_at_per_s"]
 
 
 def test_show_prints_the_document(command):

@@ -17,16 +17,16 @@ WHY = "because I say so"
 
 
 def test_a_prediction_is_locked_and_kept_with_its_reason():
-    said = bench.predict("latency q1", 20, 80, WHY).data
-    assert "20 to 80 µs" in said and WHY in said
+    message = bench.predict("latency q1", 20, 80, WHY).data
+    assert "20 to 80 µs" in message and WHY in message
     (kept,) = json.loads((paths.runs() / "predictions" / "latency-q1.json").read_text("utf-8"))
     assert (kept["low"], kept["high"], kept["why"]) == (20, 80, WHY)
 
 
 def test_a_second_prediction_is_not_taken_and_that_is_said():
     bench.predict("latency q1", 20, 80, WHY)
-    said = bench.predict("latency q1", 30, 31, "I have seen it").data
-    assert "`anew=True`" in said and "20 to 80" in said
+    message = bench.predict("latency q1", 30, 31, "I have seen it").data
+    assert "`anew=True`" in message and "20 to 80" in message
     assert "anew" not in bench.predict("latency q1", 20, 80, WHY).data  # the same cell, run again
     assert len(predictions.locked(questions.find("latency q1"))) == 1
 
@@ -39,7 +39,7 @@ def test_a_prediction_for_the_next_run_stands_beside_the_first():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "pattern"),
     [
         ((80, 20, WHY), "80.*20"),
         ((20, 80, ""), "why"),
@@ -49,8 +49,8 @@ def test_a_prediction_for_the_next_run_stands_beside_the_first():
         (("many", 80, WHY), "low.*many"),
     ],
 )
-def test_what_cannot_be_scored_is_not_locked(words, said):
-    with pytest.raises(UsageError, match=said):
+def test_what_cannot_be_scored_is_not_locked(words, pattern):
+    with pytest.raises(UsageError, match=pattern):
         bench.predict("latency q1", *words)
     assert not predictions.locked(questions.find("latency q1"))
 

@@ -67,7 +67,7 @@ def program(folder: Path, name: str, lines: str) -> None:
 def _filled(text: str, inputs: dict[str, str]) -> str:
     known = {f"inputs.{name}": value for name, value in inputs.items()} | {"github.base_ref": "main"}
     for _ in range(2):  # a default holds an expression too
-        text = re.sub(r"\$\{\{ (\S+) \}\}", lambda found: known[found[1]], text)
+        text = re.sub(r"\$\{\{ (\S+) \}\}", lambda expression: known[expression[1]], text)
     return text
 
 

@@ -26,17 +26,17 @@ def test_the_command_holds_what_differs_from_the_notebooks_defaults_and_is_print
     asked = {"system": "sockets", "transport": "ipc", "payload_bytes": [100, 200], "options": "{writes: 2}"}
     usual = {"target": "", "engine": "library", "placement": "default", "profile": "class", "seed": 1}
     run = notebook.measure("latency", **asked, **usual, **SMALL)
-    said = repeat.command(run.folder)
-    assert f"measure   {said}" in command("show", "latest").stdout.splitlines()
-    assert f"measure   {said}" in command("explain", str(panels.save(run)[1])).stdout.splitlines()
-    words = shlex.split(said)
+    command_line = repeat.command(run.folder)
+    assert f"measure   {command_line}" in command("show", "latest").stdout.splitlines()
+    assert f"measure   {command_line}" in command("explain", str(panels.save(run)[1])).stdout.splitlines()
+    words = shlex.split(command_line)
     assert words[:3] == [BENCH, "run", "latency"] and set(words[3::3]) == {"-p"}
-    given = {words[place + 1]: words[place + 2] for place in range(3, len(words), 3)}
-    assert given == {
+    parameters = {words[place + 1]: words[place + 2] for place in range(3, len(words), 3)}
+    assert parameters == {
         "system": "sockets", "transport": "ipc", "payload_bytes": "[100, 200]", "options": "{writes: 2}",
         "starts": "2", "window_s": "0.05",
     }  # fmt: skip
-    again = experiment("latency").plan(**given)
+    again = experiment("latency").plan(**parameters)
     assert again.cases == run.plan.cases and again.starts == 2
 
 
@@ -51,12 +51,12 @@ def test_parameters_of_a_stored_run_that_differ_from_those_shown_are_named(capsy
 def test_a_run_that_recorded_no_parameters_says_so():
     plan = experiment("latency").plan(system="sockets", transport="ipc", seed=7, starts=2)
     folder = runner.run(plan)
-    said = repeat.command(folder)
-    words = shlex.split(said, comments=True)
-    given = {words[place + 1]: words[place + 2] for place in range(3, len(words), 3)}
-    again = experiment("latency").plan(system="sockets", transport="ipc", **given)
-    assert given.keys() <= {"starts", "seed", "window_s"} and again == plan
-    assert "  # " in said
+    command_line = repeat.command(folder)
+    words = shlex.split(command_line, comments=True)
+    parameters = {words[place + 1]: words[place + 2] for place in range(3, len(words), 3)}
+    again = experiment("latency").plan(system="sockets", transport="ipc", **parameters)
+    assert parameters.keys() <= {"starts", "seed", "window_s"} and again == plan
+    assert "  # " in command_line
     assert repeat.command(Folder(REFERENCE / "latency")).startswith(f"{BENCH} run latency")
 
 

@@ -24,7 +24,7 @@ def test_lengths_of_time(text, wanted):
 
 def test_occasions_that_are_here_count_and_a_second_call_continues(monkeypatch, command):
     plan, measured = make_plan("latency", PAIR, starts=6, window_s=0.01), []
-    monkeypatch.setattr(Experiment, "plan", lambda self, **given: plan)
+    monkeypatch.setattr(Experiment, "plan", lambda self, **arguments: plan)
     monkeypatch.setattr(replicating, "machine_id", lambda: FACTS["machine"]["machine_id"])
 
     def measure(name, resume, **parameters):
@@ -48,7 +48,9 @@ def test_each_occasion_of_a_machine_has_an_order_of_its_own_which_a_second_call_
     plan = make_plan("latency", PAIR, starts=6, window_s=0.01)
     monkeypatch.setattr(replicating, "machine_id", lambda: "here")
     plans = [replicating.of_occasion(plan, {}, number) for number in range(5)]
-    assert len({of.seed for of in plans}) == 5 and plans == [replicating.of_occasion(plan, {}, n) for n in range(5)]
+    assert len({occasion_plan.seed for occasion_plan in plans}) == 5 and plans == [
+        replicating.of_occasion(plan, {}, n) for n in range(5)
+    ]
     monkeypatch.setattr(replicating, "machine_id", lambda: "there")
     assert replicating.of_occasion(plan, {}, 0).seed != plans[0].seed
     assert replicating.of_occasion(plan, {"seed": "7"}, 0) == plan
@@ -118,10 +120,10 @@ def tried(*misses):
 def test_a_run_that_is_not_accepted_is_repeated_and_the_best_of_three_is_kept(monkeypatch, misses, kept):
     runs, measure, judge = tried(*misses)
     monkeypatch.setattr(acceptance, "misses", judge)
-    best, said = None, []
-    best = reference_runs.best_of(measure, said.append)
+    best, lines = None, []
+    best = reference_runs.best_of(measure, lines.append)
     assert best.run.id == runs[kept].id and len(best.misses) == misses[kept]
-    assert len(said) == next((place for place, count in enumerate(misses) if not count), 3)
+    assert len(lines) == next((place for place, count in enumerate(misses) if not count), 3)
 
 
 def test_what_a_kept_run_misses_is_in_its_manifest_and_shown(monkeypatch, tmp_path, command):

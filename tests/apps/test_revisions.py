@@ -80,19 +80,19 @@ def test_two_arguments_mean_stored_runs_or_states_of_files(repository, monkeypat
 
 def test_a_revision_is_copied_beside_a_repository_that_stays_as_it_is(repository, private_parent, monkeypatch):
     write(repository / "rpc", spin_us=77)
-    before, said = git(repository, "status", "--porcelain"), []
-    with revisions.opened("main", str(repository / "rpc"), [], said.append) as (base, head):
+    before, lines = git(repository, "status", "--porcelain"), []
+    with revisions.opened("main", str(repository / "rpc"), [], lines.append) as (base, head):
         assert "60 * 1000" in Path(base.systems, "spinning.py").read_text()
         assert head.systems == str(repository / "rpc") and "77" in Path(head.systems, "spinning.py").read_text()
         assert base.label.startswith("main@") and head.label.startswith("rpc@") and base.label[-8:] != head.label[-8:]
     assert not Path(base.systems).exists() and not list(private_parent.glob(f"{revisions.COPIES}*"))
     assert git(repository, "status", "--porcelain") == before
-    assert any("main is measured as committed" in line for line in said)
+    assert any("main is measured as committed" in line for line in lines)
     monkeypatch.chdir(repository / "rpc")
-    with revisions.opened("slow", "main", [], said.append) as (base, head):
+    with revisions.opened("slow", "main", [], lines.append) as (base, head):
         assert base.label.startswith("slow@") and "120 * 1000" in Path(base.systems, "spinning.py").read_text()
-    with revisions.opened("main", "main~0", [], said.append):
-        assert "files of" in said[-1] and "are equal" in said[-1]
+    with revisions.opened("main", "main~0", [], lines.append):
+        assert "files of" in lines[-1] and "are equal" in lines[-1]
 
 
 def test_what_is_imported_from_elsewhere_in_a_state_counts_as_its_content(tmp_path):
@@ -133,10 +133,10 @@ def test_a_copy_has_the_files_of_submodules_or_it_is_said_which_are_not_here(rep
         copied = {path.name for path in Path(base.systems, "protos").rglob("*.proto")}
     assert copied == {"protos.proto", "inner.proto"}
     git(tmp_path, "clone", "-q", str(repository), "clone")
-    said = []
-    with revisions.opened("with", str(tmp_path / "clone" / "rpc"), [], said.append) as (base, _):
+    lines = []
+    with revisions.opened("with", str(tmp_path / "clone" / "rpc"), [], lines.append) as (base, _):
         assert not list(Path(base.systems, "protos").glob("*"))
-    assert any("rpc/protos" in line and "submodule update --init" in line for line in said)
+    assert any("rpc/protos" in line and "submodule update --init" in line for line in lines)
 
 
 def test_what_git_says_of_a_repository_of_another_user_is_quoted(repository, monkeypatch):
@@ -185,14 +185,14 @@ def test_outside_a_repository_only_folders_are_compared(tmp_path, monkeypatch):
 
 
 def test_the_systems_are_those_of_both_and_of_a_checkout_those_that_differ(tmp_path):
-    said = []
+    lines = []
     for name in ("a", "b"):
         write(tmp_path / name)
         write(tmp_path / name, name="other")
     write(tmp_path / "b", name="newer")
-    with revisions.opened(str(tmp_path / "a"), str(tmp_path / "b"), [], said.append) as pair:
-        assert revisions.systems_of(*pair, [], said.append) == ["other", "spinning"] and "newer" in said[-1]
-        assert revisions.systems_of(*pair, ["spinning"], said.append) == ["spinning"]
+    with revisions.opened(str(tmp_path / "a"), str(tmp_path / "b"), [], lines.append) as pair:
+        assert revisions.systems_of(*pair, [], lines.append) == ["other", "spinning"] and "newer" in lines[-1]
+        assert revisions.systems_of(*pair, ["spinning"], lines.append) == ["spinning"]
         with pytest.raises(UsageError, match=r"newer.*other and spinning"):
             revisions.systems_of(*pair, ["newer"], quiet)
     for name, spin_us in (("old", 1), ("new", 2)):

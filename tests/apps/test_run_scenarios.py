@@ -24,9 +24,9 @@ def executed(monkeypatch):
     monkeypatch.setattr(papermill, "execute_notebook", partial(papermill.execute_notebook, engine_name="here"))
 
     def execute(name, **parameters):
-        said = []
-        unattended.execute([name], False, parameters, said.append)
-        return "\n".join(said)
+        lines = []
+        unattended.execute([name], False, parameters, lines.append)
+        return "\n".join(lines)
 
     return execute
 
@@ -35,9 +35,9 @@ def executed(monkeypatch):
     "name", ["explore.http_parsers", "explore.http_parsers.yaml", f"papermill_params/{FILE.name}", str(FILE)]
 )
 def test_a_scenario_is_named_by_its_name_or_its_file(name):
-    found = scenarios.chosen(name)
-    assert (found.notebook.stem, found.name, found.is_scenario) == ("explore", "explore.http_parsers", True)
-    assert found.parameters == yaml.safe_load(FILE.read_text("utf-8"))
+    scenario = scenarios.chosen(name)
+    assert (scenario.notebook.stem, scenario.name, scenario.is_scenario) == ("explore", "explore.http_parsers", True)
+    assert scenario.parameters == yaml.safe_load(FILE.read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", ["explore", "explore.ipynb", "notebooks/explore.ipynb"])
@@ -46,15 +46,15 @@ def test_a_notebooks_own_name_has_no_scenarios_parameters(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "pattern"),
     [
         ("explore.http_parser", r"scenario 'explore\.http_parser'.*explore\.http_parsers\?$"),
         ("latncy", r"latency\?.*bench list --scenarios"),
         ("x" * 3000 + ".yaml", "notebook 'xxx"),
     ],
 )
-def test_an_unknown_name_is_answered_with_the_nearest_ones(name, said):
-    with pytest.raises(UsageError, match=said) as error:
+def test_an_unknown_name_is_answered_with_the_nearest_ones(name, pattern):
+    with pytest.raises(UsageError, match=pattern) as error:
         scenarios.chosen(name)
     assert "\n" not in str(error.value)
 
@@ -62,8 +62,9 @@ def test_an_unknown_name_is_answered_with_the_nearest_ones(name, said):
 def test_a_file_of_your_own_is_a_scenario_too(tmp_path):
     (tmp_path / "latency.mine.yaml").write_text("payload_bytes: [7]\n")
     (tmp_path / "mine.yaml").write_text("payload_bytes: [7]\n")
-    found = scenarios.chosen(str(tmp_path / "latency.mine.yaml"))
-    assert (found.name, found.notebook.stem, found.parameters) == ("latency.mine", "latency", {"payload_bytes": [7]})
+    scenario = scenarios.chosen(str(tmp_path / "latency.mine.yaml"))
+    assert (scenario.name, scenario.notebook.stem) == ("latency.mine", "latency")
+    assert scenario.parameters == {"payload_bytes": [7]}
     with pytest.raises(UsageError, match=r"mine\.yaml.*NOTEBOOK"):
         scenarios.chosen(str(tmp_path / "mine.yaml"))
 
@@ -93,10 +94,10 @@ def test_parameters_on_the_command_line_override_the_scenarios(executed, monkeyp
 
 @pytest.mark.slow
 def test_notebook_and_figure_of_a_scenario_bear_its_name(executed):
-    said = executed("explore.http_parsers", cases=LOOPBACK, profile="smoke")
+    output = executed("explore.http_parsers", cases=LOOPBACK, profile="smoke")
     names = {"explore.http_parsers.ipynb", "explore.http_parsers.svg", "explore.http_parsers.png"}
     assert {file.name for folder in (paths.executed(), paths.figures()) for file in folder.iterdir()} == names
-    assert all(name in said for name in names)
+    assert all(name in output for name in names)
     run = stored.all_runs()[-1]
     assert {(case.system, case.callers) for case in run.plan().cases} == {("loopback", 1)}
     text = papermilling.outputs(paths.executed() / "explore.http_parsers.ipynb")
@@ -104,8 +105,8 @@ def test_notebook_and_figure_of_a_scenario_bear_its_name(executed):
     assert f"run explore.http_parsers -p source {run.id}" in figure_text(
         str(paths.figures() / "explore.http_parsers.png")
     )
-    said = executed("explore", source=run.id)
-    assert "explore.png" in said and "explore.http_parsers" not in said and len(stored.all_runs()) == 1
+    output = executed("explore", source=run.id)
+    assert "explore.png" in output and "explore.http_parsers" not in output and len(stored.all_runs()) == 1
     assert (paths.figures() / "explore.svg").read_bytes() == (paths.figures() / "explore.http_parsers.svg").read_bytes()
 
 

@@ -43,13 +43,13 @@ def graded(file):
     """Return the cells of a notebook that nbgrader knows, by their ids."""
     document = nbformat.read(file, 4)
     nbformat.validate(document)
-    found = [cell for cell in document.cells if "nbgrader" in cell.metadata]
-    for cell in found:
+    graded_cells = [cell for cell in document.cells if "nbgrader" in cell.metadata]
+    for cell in graded_cells:
         OF_NBGRADER.validate(cell.metadata["nbgrader"])
         assert ("points" in cell.metadata["nbgrader"]) == cell.metadata["nbgrader"]["grade"]
         assert cell.metadata["nbgrader"]["cell_type"] == cell.cell_type
-    known = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in found}
-    assert len(known) == len(found)
+    known = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in graded_cells}
+    assert len(known) == len(graded_cells)
     return known
 
 

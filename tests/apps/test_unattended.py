@@ -62,24 +62,24 @@ def test_nothing_is_made_while_a_notebook_runs(events):
 
 def test_of_all_notebooks_each_gets_the_parameters_that_it_has(events, monkeypatch):
     wanted = {"profile": "smoke", "folder": "hand-ins"}
-    given = {}
+    parameters = {}
     monkeypatch.setattr(
-        unattended, "_execute_one", lambda subject, show: given.update({subject.name: subject.parameters})
+        unattended, "_execute_one", lambda subject, show: parameters.update({subject.name: subject.parameters})
     )
     monkeypatch.setattr(unattended, "concluded", lambda executed, in_one_line: [])
     monkeypatch.setattr(paths, "shown", str)
     unattended.execute([], True, wanted, events.append)
-    assert given["classroom"] == {"folder": "hand-ins"} and given["compare"] == {"profile": "smoke"}
+    assert parameters["classroom"] == {"folder": "hand-ins"} and parameters["compare"] == {"profile": "smoke"}
     with pytest.raises(UsageError, match=r"'profil'.*did you mean profile"):
         unattended.execute([], True, {"profil": "smoke"}, events.append)
 
 
 def test_each_notebook_is_announced_and_ended_and_its_figure_named(events):
     execute(events, "latency", "calibration")
-    said = [event.removeprefix("say ") for event in events if event.startswith("say ")]
-    begun = [re.match(r"(\w+) \((\d of 2)\)", line) for line in said]
-    assert [found.groups() for found in begun if found] == [("latency", "1 of 2"), ("calibration", "2 of 2")]
-    assert [name for name in ("latency", "calibration") if any(shown(f"{name}.png") in line for line in said)] == [
+    lines = [event.removeprefix("say ") for event in events if event.startswith("say ")]
+    begun = [re.match(r"(\w+) \((\d of 2)\)", line) for line in lines]
+    assert [start.groups() for start in begun if start] == [("latency", "1 of 2"), ("calibration", "2 of 2")]
+    assert [name for name in ("latency", "calibration") if any(shown(f"{name}.png") in line for line in lines)] == [
         "latency", "calibration",
     ]  # fmt: skip
 

@@ -54,16 +54,16 @@ def _let_write(folder: Path, is_allowed: bool) -> None:
 @pytest.fixture
 def bench(installed, tmp_path):
     """Return a function that runs ``bench`` in the folder "some where", without root's rights."""
-    where = tmp_path / "some where"
-    where.mkdir()
+    folder = tmp_path / "some where"
+    folder.mkdir()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ROUNDTRIP_")}
 
     def run(*words: str, program: str = "bench", **variables: str) -> subprocess.CompletedProcess:
         command = [*_without_rights(), str(installed / "bin" / program), *words]
         environment = kept | {"HOME": str(tmp_path)} | variables
-        return subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True, timeout=100)
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
 
-    run.where = where
+    run.where = folder
     return run
 
 
