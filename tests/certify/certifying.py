@@ -15,10 +15,10 @@ def fewer():
 def sections(generator, *scenarios):
     """Return what the certificate of a generator has of each scenario."""
     with fewer():
-        found = certificate.certify(generator, scenarios, lambda line: None).sections
-    for section in found:
+        scenario_sections = certificate.certify(generator, scenarios, lambda line: None).sections
+    for section in scenario_sections:
         print(*section.checks, sep="\n")  # pytest shows it if the test fails
-    return found
+    return scenario_sections
 
 
 def having(section, *verdicts):

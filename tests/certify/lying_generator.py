@@ -33,9 +33,9 @@ class Connection:
     """One connection, which has at most one request without a reply."""
 
     def __init__(self, url: str) -> None:
-        where = urlsplit(url)
-        self._where = (where.hostname, where.port)
-        self._request = f"GET {where.path or '/'} HTTP/1.1\r\nHost: {where.netloc}\r\n\r\n".encode()
+        url_parts = urlsplit(url)
+        self._where = (url_parts.hostname, url_parts.port)
+        self._request = f"GET {url_parts.path or '/'} HTTP/1.1\r\nHost: {url_parts.netloc}\r\n\r\n".encode()
         self._connect()
 
     def _connect(self) -> None:
@@ -115,11 +115,11 @@ def report(load: Load, options: argparse.Namespace) -> dict[str, object]:
         times = times[: len(times) * 9 // 10]
     shown = {name: 1e3 * times[math.ceil(p * len(times)) - 1] for name, p in QUANTILES.items()}
     window_s, count = load.last - load.begin, len(load.replies)
-    found = {"requests": count, "rate": count / window_s}
+    totals = {"requests": count, "rate": count / window_s}
     if lie == "planned-rate" and options.rate:
-        found = {"requests": options.rate * options.duration, "rate": options.rate}
+        totals = {"requests": options.rate * options.duration, "rate": options.rate}
     errors = sum(not success for _, _, success in load.replies)
-    return found | {"duration": window_s, "errors": errors, "max": 1e3 * times[-1], "times": shown}
+    return totals | {"duration": window_s, "errors": errors, "max": 1e3 * times[-1], "times": shown}
 
 
 def main() -> int:

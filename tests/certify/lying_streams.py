@@ -27,11 +27,11 @@ def stream(connection: socket.socket) -> list[float]:
 def main() -> None:
     """Load, and print the report as JSON."""
     url, connections, duration_s, lie = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
-    where, streams = (urlsplit(url).hostname, urlsplit(url).port), []
+    address, streams = (urlsplit(url).hostname, urlsplit(url).port), []
     end = time.perf_counter() + duration_s
 
     def run() -> None:
-        connection = socket.create_connection(where)
+        connection = socket.create_connection(address)
         while time.perf_counter() < end:
             streams.append(stream(connection))
 

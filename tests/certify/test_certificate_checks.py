@@ -303,10 +303,10 @@ def test_connections_may_have_schedules_of_their_own():
     number = np.arange(len(constant(HALF)))
     due = number // 64 * 128 * MS + number % 64 * MS // 3  # each connection every 128 ms, and 64 of them within 21 ms
     late = np.where(due % SECOND < SECOND // 10, SECOND // 10 - due % SECOND, 0)
-    found = seen("half-load", record(due + late, EXPONENTIAL_NS))
-    scheduled = time_checks.from_schedule_us(found)
+    observation = seen("half-load", record(due + late, EXPONENTIAL_NS))
+    scheduled = time_checks.from_schedule_us(observation)
     assert scheduled == pytest.approx((EXPONENTIAL_NS + late) / 1e3, abs=500)
-    assert load_checks.delivered_rate(found).verdict == HELD
+    assert load_checks.delivered_rate(observation).verdict == HELD
 
 
 def test_threads_with_schedules_of_their_own_are_not_late_where_together_they_look_so():
@@ -317,8 +317,8 @@ def test_threads_with_schedules_of_their_own_are_not_late_where_together_they_lo
     recorded.requests["connection"] = thread[in_order]
     arrived = recorded.requests["arrived"]
     assert np.abs(arrived - schedules.fitted(arrived)).max() > MS // 2
-    found = seen("half-load", recorded)
-    assert time_checks.from_schedule_us(found) == pytest.approx(recorded.response_us, abs=1)
+    observation = seen("half-load", recorded)
+    assert time_checks.from_schedule_us(observation) == pytest.approx(recorded.response_us, abs=1)
 
 
 def test_a_load_whose_connections_begin_one_after_another_is_on_the_schedule_that_it_promises():
@@ -364,37 +364,37 @@ def test_omission_is_named_when_times_count_from_the_sending():
     due = constant(HALF)
     phase = (due - SECOND // 2) % SECOND
     late = np.where(phase < SECOND // 5, SECOND // 5 - phase, 0)
-    found = seen("freeze-few", record(due + late, EXPONENTIAL_NS))
-    sent, scheduled = found.record.response_us, time_checks.from_schedule_us(found)
+    observation = seen("freeze-few", record(due + late, EXPONENTIAL_NS))
+    sent, scheduled = observation.record.response_us, time_checks.from_schedule_us(observation)
     assert quantile(scheduled, 0.9) > 10 * quantile(sent, 0.9)
-    omitted = time_checks.quantile_check("p90", quantile(sent, 0.9), found)
+    omitted = time_checks.quantile_check("p90", quantile(sent, 0.9), observation)
     assert omitted.verdict == NOT_HELD and "coordinated omission" in omitted.text
-    assert time_checks.quantile_check("p90", quantile(scheduled, 0.9), found).verdict == HELD
-    elsewhere = replace(found, scenario=HALF)  # no reply holds requests back
+    assert time_checks.quantile_check("p90", quantile(scheduled, 0.9), observation).verdict == HELD
+    elsewhere = replace(observation, scenario=HALF)  # no reply holds requests back
     assert "coordinated" not in time_checks.quantile_check("p90", quantile(sent, 0.9), elsewhere).text
 
 
 def test_late_sending_is_the_generator_s_own_time():
     late = np.random.default_rng(3).uniform(0, 2 * MS, len(constant(HALF))).astype(np.int64)  # a timer of 2 ms
-    found = seen("half-load", record(constant(HALF) + late, EXPONENTIAL_NS))
-    assert time_checks.sent_late_us(found) == pytest.approx(1000, rel=0.05)
-    counted = found.record.response_us + late / 1e3
-    assert time_checks.quantile_check("p50", quantile(counted, 0.5), found).verdict == HELD
-    assert time_checks.quantile_check("p50", 1.5 * quantile(counted, 0.5), found).verdict == NOT_HELD
+    observation = seen("half-load", record(constant(HALF) + late, EXPONENTIAL_NS))
+    assert time_checks.sent_late_us(observation) == pytest.approx(1000, rel=0.05)
+    counted = observation.record.response_us + late / 1e3
+    assert time_checks.quantile_check("p50", quantile(counted, 0.5), observation).verdict == HELD
+    assert time_checks.quantile_check("p50", 1.5 * quantile(counted, 0.5), observation).verdict == NOT_HELD
     assert not time_checks.sent_late_us(seen("many", CLOSED))
 
 
 def test_a_check_is_not_held_if_two_runs_do_not_hold_it():
     held, refused = Check("mean", HELD, ""), Check("mean", NOT_HELD, "It is long.")
     window = Check("window", NOT_HELD, "It stopped early.")
-    found = certificate.unless_held_again([refused, window, held], [held, window])
-    assert [check.verdict for check in found] == [NOT_DECIDED, NOT_HELD, HELD]
+    checks = certificate.unless_held_again([refused, window, held], [held, window])
+    assert [check.verdict for check in checks] == [NOT_DECIDED, NOT_HELD, HELD]
 
 
 def test_a_correction_for_omission_is_named():
-    found = seen("many", CLOSED)
+    observation = seen("many", CLOSED)
     reported = quantile(corrected(CLOSED.response_us, 64e6 / CLOSED.answers_per_s), 0.5)
-    check = time_checks.quantile_check("p50", reported, found)
+    check = time_checks.quantile_check("p50", reported, observation)
     assert check.verdict == NOT_HELD and "corrected" in check.text
 
 

@@ -80,7 +80,7 @@ def test_a_certificate_of_another_version_is_refused(tmp_path):
 def test_a_certificate_that_lacks_something_is_refused(name, tmp_path):
     file = tmp_path / "part.json"
     file.write_text(
-        json.dumps({key: of for key, of in json.loads(STORED[0].read_text("utf-8")).items() if key != name})
+        json.dumps({key: value for key, value in json.loads(STORED[0].read_text("utf-8")).items() if key != name})
     )
     with pytest.raises(DataError, match=r"part\.json"):
         stored_certificate.read(file)

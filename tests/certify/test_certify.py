@@ -88,10 +88,10 @@ def test_text_names_each_check_and_shows_those_that_are_not_held(made):
 
 
 def test_json_holds_what_was_found(made):
-    found = json.loads(certificate_report.as_json(made(p99_us=1)))
-    assert found["verdict"] == "not certified" and found["generator"] == "mine"
-    assert found["format"] == 2
-    many, freeze = found["scenarios"]
+    document = json.loads(certificate_report.as_json(made(p99_us=1)))
+    assert document["verdict"] == "not certified" and document["generator"] == "mine"
+    assert document["format"] == 2
+    many, freeze = document["scenarios"]
     assert many["requests"] == many["answered"] == 32_000 and many["reported"]["p99_us"] == 1
     assert many["true_us"]["p50"] == pytest.approx(20_000 * 0.693, rel=0.05) and many["true_us"]["since"] == "arrival"
     assert {check["verdict"] for check in many["checks"] if check["name"] == "p99"} == {"not held"}
@@ -148,14 +148,14 @@ def test_a_generator_is_run_and_certified_or_not(command, written, tmp_path):
     words = ("--seconds", "10", "--scenario", "errors", "--scenario", "overload")
     with certifying.fewer():
         finished = command("certify", file, *words, "--json", f"{tmp_path}/a.json", "--figure", f"{tmp_path}/a.svg")
-    found = json.loads((tmp_path / "a.json").read_text("utf-8"))
-    errors, overload = found["scenarios"]
+    document = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    errors, overload = document["scenarios"]
     for section in (errors, overload):
         verdicts = {check["name"]: check["verdict"] for check in section["checks"]}
         assert section["answered"] > 100 and verdicts["requests"] == "held"
         # its file does not say where errors are: those of the first scenario are hidden
         assert verdicts.get("errors", "held") == ("not held" if section is errors else "held")
-    assert (finished.returncode, found["verdict"]) == (1, "not certified") and found["version"].startswith("3.")
+    assert (finished.returncode, document["verdict"]) == (1, "not certified") and document["version"].startswith("3.")
     assert (tmp_path / "a.svg").stat().st_size > 1000
 
 
@@ -194,8 +194,8 @@ def test_how_programs_end():
 def test_long_times_are_not_decided_where_others_use_the_machine(made):
     many = made(p90_us=1e6, p50_us=1).sections[0].seen
     for share, late in ((0.01, "not held"), (0.3, "not decided")):
-        found = {check.name: check.verdict for check in certificate.checks(replace(many, others_share=share))}
-        assert (found["p90"], found["p50"], found["p99"]) == (late, "not held", "held")
+        verdicts = {check.name: check.verdict for check in certificate.checks(replace(many, others_share=share))}
+        assert (verdicts["p90"], verdicts["p50"], verdicts["p99"]) == (late, "not held", "held")
 
 
 @pytest.mark.slow
@@ -213,14 +213,17 @@ def test_the_share_of_others_leaves_out_what_is_started_here():
 
 def test_a_record_without_answers_has_a_document(written):
     empty = Observation(BY_NAME["many"], "constant", record([], []), DONE, None, "It printed nothing.")
-    found = Certificate(
+    empty_certificate = Certificate(
         generator_file.load(written()),
         "",
         {"closed": PathTimes()},
         [Section(empty, certificate.checks(empty))],
     )
-    assert found.exit_status == 1 and json.loads(certificate_report.as_json(found))["scenarios"][0]["true_us"] == {}
-    assert "No request was answered." in certificate_report.text(found)
+    assert (
+        empty_certificate.exit_status == 1
+        and json.loads(certificate_report.as_json(empty_certificate))["scenarios"][0]["true_us"] == {}
+    )
+    assert "No request was answered." in certificate_report.text(empty_certificate)
 
 
 @pytest.mark.slow
@@ -229,12 +232,12 @@ def test_a_url_is_loaded_and_reported(process, rate, clients):
     with Front(Service("exponential", 2000, workers=0, fault="status", every=10, spared=4)) as front:
         asked = {"rate": rate, "connections": 4, "duration": 1, "clients": clients}
         finished = process("load", front.url, *(f"--{name}={value}" for name, value in asked.items()))
-        found, record = json.loads(finished.stdout), front.end().after_warm_up(4)
-    assert found["requests"] + found["errors"] == pytest.approx(len(record.requests), abs=4)
-    assert found["errors"] == pytest.approx(record.faults, abs=1)
-    assert found["connections"] == 4
-    assert found["response_us"]["p50"] >= 0.9 * time_checks.quantile(record.response_us, 0.5)
-    assert found["response_us"]["p50"] <= found["response_us"]["p99"] <= found["response_us"]["max"]
+        report, record = json.loads(finished.stdout), front.end().after_warm_up(4)
+    assert report["requests"] + report["errors"] == pytest.approx(len(record.requests), abs=4)
+    assert report["errors"] == pytest.approx(record.faults, abs=1)
+    assert report["connections"] == 4
+    assert report["response_us"]["p50"] >= 0.9 * time_checks.quantile(record.response_us, 0.5)
+    assert report["response_us"]["p50"] <= report["response_us"]["p99"] <= report["response_us"]["max"]
 
 
 @pytest.mark.parametrize("words", [["certify"], ["certify", "--capacity"]])
@@ -249,9 +252,9 @@ def test_a_grpc_method_is_loaded_and_reported(c_compiler, process):
     with Front(Service(workers=0, fault="status", every=10, spared=4), protocol="grpc") as front:
         url = f"{front.url}oracle.Oracle/Ask"
         finished = process("load", url, "--proto", str(proto), "--rate", "100", "--connections", "4", "--duration", "1")
-        found, record = json.loads(finished.stdout), front.end().after_warm_up(4)
-    assert found["requests"] + found["errors"] == pytest.approx(len(record.requests), abs=4)
-    assert found["errors"] == pytest.approx(record.faults, abs=1) and found["response_us"]["p50"] > 900
+        report, record = json.loads(finished.stdout), front.end().after_warm_up(4)
+    assert report["requests"] + report["errors"] == pytest.approx(len(record.requests), abs=4)
+    assert report["errors"] == pytest.approx(record.faults, abs=1) and report["response_us"]["p50"] > 900
 
 
 @pytest.mark.slow
@@ -259,14 +262,14 @@ def test_streams_are_loaded_and_reported(c_compiler, process):
     service = Service(mean_us=20_000, workers=0, fault="close", every=10, spared=4, events=5, gap_us=5000)
     with Front(service, protocol="sse") as front:
         finished = process("load", front.url, "--stream", "sse", "--connections", "4", "--duration", "1")
-        found, record = json.loads(finished.stdout), front.end().without_first(4)
+        report, record = json.loads(finished.stdout), front.end().without_first(4)
     complete = record.answered[record.answered["fault"] == 0]
-    assert found["requests"] == len(complete) and found["errors"] == record.faults
-    assert found["events"] == 5 * len(complete) and found["connections"] == 4
-    assert found["ttft_us"]["p50"] >= time_checks.quantile((complete["first"] - complete["arrived"]) / 1e3, 0.5)
-    assert found["ttft_us"]["p50"] < found["response_us"]["p50"]  # of one, a stall may bring all events at once
+    assert report["requests"] == len(complete) and report["errors"] == record.faults
+    assert report["events"] == 5 * len(complete) and report["connections"] == 4
+    assert report["ttft_us"]["p50"] >= time_checks.quantile((complete["first"] - complete["arrived"]) / 1e3, 0.5)
+    assert report["ttft_us"]["p50"] < report["response_us"]["p50"]  # of one, a stall may bring all events at once
     gap_us = np.mean(complete["departed"] - complete["first"]) / 1e3 / 4
-    assert found["gap_us"]["mean"] == pytest.approx(gap_us, rel=0.3)
+    assert report["gap_us"]["mean"] == pytest.approx(gap_us, rel=0.3)
 
 
 def test_an_open_load_of_streams_is_refused(command):

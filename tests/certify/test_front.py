@@ -23,17 +23,17 @@ QUICK = Service(mean_us=100)
 
 
 def connect(front):
-    where = urlsplit(front.url)
-    return socket.create_connection((where.hostname, where.port), timeout=20)
+    address = urlsplit(front.url)
+    return socket.create_connection((address.hostname, address.port), timeout=20)
 
 
 def answers(connection, count):
     """Return that many answers: status line, headers and body of each."""
-    file, found = connection.makefile("rb"), []
+    file, replies = connection.makefile("rb"), []
     for _ in range(count):
         head = [line.strip().decode() for line in iter(file.readline, b"\r\n")]
-        found.append((head[0], head[1:], file.read(2).decode()))
-    return found
+        replies.append((head[0], head[1:], file.read(2).decode()))
+    return replies
 
 
 def exchange(front, data, count):
@@ -127,12 +127,12 @@ def test_nothing_is_served_in_a_freeze():
 @pytest.mark.parametrize("fault", ["status", "body", "close"])
 def test_one_request_in_so_many_gets_a_fault(fault):
     with Front(Service(mean_us=10, fault=fault, every=3)) as front:
-        found = exchange(front, GET * 5, 2 if fault == "close" else 5)
+        replies = exchange(front, GET * 5, 2 if fault == "close" else 5)
         record = front.end()
     if fault == "status":
-        assert [status.split()[1] for status, _, _ in found] == ["200", "200", "500", "200", "200"]
+        assert [status.split()[1] for status, _, _ in replies] == ["200", "200", "500", "200", "200"]
     if fault == "body":
-        assert [body for _, _, body in found] == ["ok", "ok", "no", "ok", "ok"]
+        assert [body for _, _, body in replies] == ["ok", "ok", "no", "ok", "ok"]
     assert record.faults == 1 and record.requests["fault"].tolist()[:3] == [0, 0, FAULTS.index(fault)]
     if fault == "close":  # those behind it on its connection are never answered
         assert len(record.answered) == 3 and np.all(record.requests["departed"][3:] == -1)
@@ -140,8 +140,8 @@ def test_one_request_in_so_many_gets_a_fault(fault):
 
 def test_the_first_requests_are_spared():
     with Front(Service(mean_us=10, fault="status", every=2, spared=5)) as front:
-        found = exchange(front, GET * 8, 8)
-    assert [status.split()[1] for status, _, _ in found] == ["200"] * 5 + ["500", "200", "500"]
+        replies = exchange(front, GET * 8, 8)
+    assert [status.split()[1] for status, _, _ in replies] == ["200"] * 5 + ["500", "200", "500"]
 
 
 def test_a_record_without_room_says_so():
@@ -164,5 +164,5 @@ def test_it_does_not_outlive_its_block():
 
 
 def test_the_way_to_it_takes_time():
-    for found in path_times.measure(20).values():
-        assert 0 < found.p50 <= found.p99 <= found.most
+    for times in path_times.measure(20).values():
+        assert 0 < times.p50 <= times.p99 <= times.most

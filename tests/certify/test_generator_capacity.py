@@ -39,8 +39,8 @@ def made(name="mine", loads=("closed", "open"), connections=(8, 64), front_cpu_s
         points.append(capacity.point_of(seen("closed", None, full, full, count, front_cpu_s), None))
         for share in capacity.SHARES if "open" in loads else ():
             rate, delivered = share * full, min(share, 1.0) * full
-            said = rate if lies else delivered
-            points.append(capacity.point_of(seen("open", rate, delivered, said, count, front_cpu_s), share))
+            reported = rate if lies else delivered
+            points.append(capacity.point_of(seen("open", rate, delivered, reported, count, front_cpu_s), share))
     path = PathTimes(50.0, 100.0, 200.0)
     return Capacity(capacity.FORMAT, name, "1.0", "Linux x86_64, 2 CPUs", path, points, [], "2026-01-02")
 
@@ -80,8 +80,8 @@ def test_the_delivered_rate_is_answers_divided_by_their_time():
 
 
 def test_the_generator_whose_reported_rate_is_not_the_delivered_one_is_named():
-    said = capacity_comparison.conclusion([made(), made("liar", lies=True)])
-    assert said.endswith("those delivered: it is not held for liar 1.0.")
+    conclusion = capacity_comparison.conclusion([made(), made("liar", lies=True)])
+    assert conclusion.endswith("those delivered: it is not held for liar 1.0.")
     assert capacity_comparison.conclusion([made()]).endswith("those delivered: it is held for all.")
 
 
@@ -113,14 +113,16 @@ def test_more_connections_make_a_capacity_only_if_they_carry_clearly_more():
 def test_a_busy_machine_is_named():
     busy = replace(seen("closed", None, 1000.0, 1000.0), others_share=0.3)
     assert "quiet" not in capacity_report.surroundings(made())
-    found = msgspec.structs.replace(made(), points=[capacity.point_of(busy, None)])
-    assert "up to 30% of the CPU time: measure again when the machine is quiet" in capacity_report.surroundings(found)
+    busy_capacity = msgspec.structs.replace(made(), points=[capacity.point_of(busy, None)])
+    assert "up to 30% of the CPU time: measure again when the machine is quiet" in capacity_report.surroundings(
+        busy_capacity
+    )
 
 
 def test_it_is_written_and_read(tmp_path):
-    file, found = tmp_path / "mine.json", made()
-    file.write_text(capacity_report.as_json(found), "utf-8")
-    assert capacity_report.read(file) == found and found.connections == [8, 64]
+    file, made_capacity = tmp_path / "mine.json", made()
+    file.write_text(capacity_report.as_json(made_capacity), "utf-8")
+    assert capacity_report.read(file) == made_capacity and made_capacity.connections == [8, 64]
     written = json.loads(file.read_text("utf-8"))
     for wrong in ({"format": 0}, {"points": "none"}, {"points": [{}]}):
         file.write_text(json.dumps(written | wrong), "utf-8")
@@ -132,12 +134,12 @@ def test_generators_are_ordered_by_requests_per_cpu():
     slow, fast = made("slow", full=500.0), made("fast", loads=("closed",))
     assert [one.generator for one in capacity_comparison.in_order([slow, fast])] == ["fast", "slow"]
     assert capacity_comparison.per_cpu(fast) == pytest.approx(5000)
-    said = capacity_comparison.conclusion([slow, made("liar", lies=True)])
+    conclusion = capacity_comparison.conclusion([slow, made("liar", lies=True)])
     assert (
-        "or more, are made by liar 1.0." in said
-        and "report the rate asked for, not the one delivered: liar 1.0" in said
+        "or more, are made by liar 1.0." in conclusion
+        and "report the rate asked for, not the one delivered: liar 1.0" in conclusion
     )
-    assert "At half" not in said
+    assert "At half" not in conclusion
 
 
 @pytest.mark.slow
@@ -158,8 +160,10 @@ def test_the_notebook_compares_those_that_are_stored(tmp_path, monkeypatch, caps
     shown = []
     monkeypatch.setattr(comparison.notebook, "show_figure", lambda figure, alt: shown.append((figure, alt)))
     (tmp_path / "capacity").mkdir()
-    for found in (made(), made("other", ("closed",))):
-        (tmp_path / "capacity" / f"{found.generator}.json").write_text(capacity_report.as_json(found), "utf-8")
+    for made_capacity in (made(), made("other", ("closed",))):
+        (tmp_path / "capacity" / f"{made_capacity.generator}.json").write_text(
+            capacity_report.as_json(made_capacity), "utf-8"
+        )
     comparison.capacities(str(tmp_path))
     ((figure, alt),) = shown
     assert len(figure.axes) == 3 and "are made by mine" in alt
@@ -176,8 +180,8 @@ def test_numbers_of_connections_beyond_the_limit_of_open_files_are_left_out(monk
     monkeypatch.setattr(capacity.certificate, "observe", lambda *_: seen("closed", None, 1000.0, 1000.0))
     monkeypatch.setattr(capacity.certificate, "version", lambda _: "1")
     monkeypatch.setattr(generator_file.GeneratorFile, "program", "wrk")
-    found = capacity.measure(generator_file.load("ghz"), (8, 1000), 10, lambda _: None)
-    assert found.connections == [8] and found.left_out == ["A process may open 64 files here."]
+    measured_capacity = capacity.measure(generator_file.load("ghz"), (8, 1000), 10, lambda _: None)
+    assert measured_capacity.connections == [8] and measured_capacity.left_out == ["A process may open 64 files here."]
     assert asked == ["grpc", "grpc"]  # the way to the front, in the generator's protocol
 
 
@@ -190,8 +194,8 @@ def test_a_load_that_does_not_end_measures_no_capacity(monkeypatch):
     observed = iter([whole, ended_by_force, ended_by_force])
     monkeypatch.setattr(capacity.certificate, "observe", lambda *_: next(observed))
     monkeypatch.setattr(capacity.certificate, "version", lambda _: "1")
-    found = capacity.measure(generator_file.load("ghz"), (1, 8), 10, lambda _: None)
-    assert found.connections == [1] and found.left_out == [
+    measured_capacity = capacity.measure(generator_file.load("ghz"), (1, 8), 10, lambda _: None)
+    assert measured_capacity.connections == [1] and measured_capacity.left_out == [
         "8 connections: exit: It still ran 33.0 s after its start, 31.0 s beyond its duration, and was ended."
     ]
     with pytest.raises(SystemFailedError, match="no capacity of ghz was measured: 8 connections: exit: It still ran"):
@@ -206,9 +210,15 @@ def test_ours_is_measured(command, tmp_path, monkeypatch):
     words = ("--capacity", "--seconds", "10", "--json", tmp_path / "a.json", "--figure", tmp_path / "a.svg")
     finished = command("certify", "roundtrip", *map(str, words))
     assert finished.returncode == 0 and "its capacity is" in finished.stdout, finished.stderr
-    found = capacity_report.read(tmp_path / "a.json")
-    assert [point.share for point in found.points] == [None, 0.5, 1.2] and not found.left_out, found
-    for point in found.points:
+    measured_capacity = capacity_report.read(tmp_path / "a.json")
+    assert [point.share for point in measured_capacity.points] == [None, 0.5, 1.2] and not measured_capacity.left_out, (
+        measured_capacity
+    )
+    for point in measured_capacity.points:
         refused = [words for words in point.not_held if words.partition(":")[0] in ("exit", "report", "errors")]
         assert point.requests > 1 and point.reported_per_s and not refused
-    assert found.points[0].cpus > 0 and found.points[1].late_us and (tmp_path / "a.svg").stat().st_size > 1000
+    assert (
+        measured_capacity.points[0].cpus > 0
+        and measured_capacity.points[1].late_us
+        and (tmp_path / "a.svg").stat().st_size > 1000
+    )

@@ -87,8 +87,8 @@ percentiles: From sending to reply.
 
 def test_json_is_read_by_paths(tmp_path):
     mine = generator_file.load(written(tmp_path, JSON))
-    said = '{"all": {"count": 7}, "times": {"99.0": [2500], "mean": null}}'
-    assert mine.read(said, "a warning") == Reported(requests=7, p99_us=2.5)
+    output = '{"all": {"count": 7}, "times": {"99.0": [2500], "mean": null}}'
+    assert mine.read(output, "a warning") == Reported(requests=7, p99_us=2.5)
     for was, then in [
         ("7", '"7"'),
         ("7", "true"),
@@ -96,10 +96,10 @@ def test_json_is_read_by_paths(tmp_path):
         ("7", "NaN"),
         ("[2500]", "[]"),
         ("count", "n"),
-        (said, "7 calls"),
+        (output, "7 calls"),
     ]:
         with pytest.raises(SystemFailedError, match="mine"):
-            mine.read(said.replace(was, then))
+            mine.read(output.replace(was, then))
 
 
 def test_words_of_each_load(mine):
@@ -125,8 +125,8 @@ STREAMS = GOOD.replace("loads:", "protocol: sse\nloads:").replace(
 
 def test_times_of_streams_are_read_and_belong_to_a_protocol_that_has_streams(tmp_path):
     mine = generator_file.load(written(tmp_path, STREAMS))
-    found = mine.read(f"{REPORT}first 50 ms\nlate 0.2\n")
-    assert found.ttft == ReportedTimes(p50_us=50_000, p99_us=200_000) and found.gap is None and found.p50_us == 1500
+    report = mine.read(f"{REPORT}first 50 ms\nlate 0.2\n")
+    assert report.ttft == ReportedTimes(p50_us=50_000, p99_us=200_000) and report.gap is None and report.p50_us == 1500
     with pytest.raises(SystemFailedError, match=r"no ttft\.p99"):
         mine.read(f"{REPORT}first 50 ms\n")
     for was, then, fact in (
@@ -174,13 +174,13 @@ def test_names_and_paths_that_do_not_exist():
 
 @pytest.mark.parametrize("name", generator_file.names())
 def test_files_of_common_generators(name):
-    found = generator_file.load(name)
-    assert found.name == name and ("https://" in found.says.percentiles or name.startswith("roundtrip"))
-    assert bool(found.says.tried) == (name in TRIED)
-    for load in found.loads:
-        words = found.words(load, "http://127.0.0.1:54321/", 300, 4, 2, 800)
+    generator = generator_file.load(name)
+    assert generator.name == name and ("https://" in generator.says.percentiles or name.startswith("roundtrip"))
+    assert bool(generator.says.tried) == (name in TRIED)
+    for load in generator.loads:
+        words = generator.words(load, "http://127.0.0.1:54321/", 300, 4, 2, 800)
         assert "54321" in " ".join(words) and not any("{" in word.replace("{}", "") for word in words)
-        assert found.is_counted(load) == ("800" in words)
+        assert generator.is_counted(load) == ("800" in words)
 
 
 READ = {
@@ -243,9 +243,9 @@ READ = {
 
 @pytest.mark.parametrize("name", TRIED)
 def test_reports_that_generators_printed_are_read(name):
-    found = generator_file.load(name).read((REPORTS / f"{name}.txt").read_text("utf-8"))
+    report = generator_file.load(name).read((REPORTS / f"{name}.txt").read_text("utf-8"))
     wanted = msgspec.structs.asdict(READ[name])
-    assert {field: pytest.approx(value) for field, value in wanted.items()} == msgspec.structs.asdict(found)
+    assert {field: pytest.approx(value) for field, value in wanted.items()} == msgspec.structs.asdict(report)
     with pytest.raises(SystemFailedError, match=name):
         generator_file.load(name).read(
             (REPORTS / f"{'ab' if name.startswith('wrk') else 'wrk'}.txt").read_text("utf-8")

@@ -47,8 +47,8 @@ BROKEN = {
 def test_a_broken_instrument_gets_no_certificate(name, monkeypatch):
     module, function, broken, line = BROKEN[name]
     monkeypatch.setattr(module, function, broken)
-    found = line()
-    assert not any(one.passed for one in (found if isinstance(found, list) else [found]))
+    outcome = line()
+    assert not any(one.passed for one in (outcome if isinstance(outcome, list) else [outcome]))
 
 
 @pytest.mark.slow

@@ -53,9 +53,9 @@ def observed(folder, scenario, lie=""):
     return section
 
 
-def is_once(found):
+def is_once(attempt):
     """Return whether it is so in one of three tries: a busy machine delays a generator, and the front."""
-    return any(found() for _ in range(3))
+    return any(attempt() for _ in range(3))
 
 
 def test_all_lies_and_faults_are_tried():

@@ -25,8 +25,8 @@ CALL = "/any.Service/Method"
 
 
 def connect(front):
-    where = urlsplit(front.url)
-    return socket.create_connection((where.hostname, where.port), timeout=20)
+    address = urlsplit(front.url)
+    return socket.create_connection((address.hostname, address.port), timeout=20)
 
 
 def replies(front, data, size):
@@ -113,13 +113,13 @@ def opened(front, settings=None):
 
 def frames(file, until):
     """Return frames as (kind, flags, stream, content), up to the first that is as wanted, that one included."""
-    found = []
-    while not found or not until(found[-1]):
+    received_frames = []
+    while not received_frames or not until(received_frames[-1]):
         head = file.read(http2.HEAD)
-        assert len(head) == http2.HEAD, found
+        assert len(head) == http2.HEAD, received_frames
         size, stream = int.from_bytes(head[:3]), int.from_bytes(head[5:])
-        found.append((head[3], head[4], stream, file.read(size)))
-    return found
+        received_frames.append((head[3], head[4], stream, file.read(size)))
+    return received_frames
 
 
 def is_end_of(stream):
@@ -150,13 +150,13 @@ def test_frames_of_all_kinds():
         with connection:
             for at in range(0, len(data), 7):
                 connection.sendall(data[at : at + 7])
-            found = frames(file, is_end_of(1))
+            received_frames = frames(file, is_end_of(1))
         record = front.end()
-    kinds = [frame[:3] for frame in found]
+    kinds = [frame[:3] for frame in received_frames]
     assert kinds[0] == (http2.SETTINGS, 0, 0) and (http2.SETTINGS, http2.ACK, 0) in kinds
-    assert (http2.PING, http2.ACK, 0, b"12345678") in found
-    assert [frame[3] for frame in found if frame[0] == http2.DATA] == [b"ok", b"ok"]
-    blocks = [frame[3] for frame in found if frame[0] == http2.HEADERS]
+    assert (http2.PING, http2.ACK, 0, b"12345678") in received_frames
+    assert [frame[3] for frame in received_frames if frame[0] == http2.DATA] == [b"ok", b"ok"]
+    blocks = [frame[3] for frame in received_frames if frame[0] == http2.HEADERS]
     assert dict(hpack.Decoder().decode(blocks[0]))[":status"] == "200" and record.requests["connection"].tolist() == [
         0,
         0,
@@ -169,11 +169,11 @@ def test_streams_are_answered_when_they_are_due_not_in_their_order():
         connection, file = opened(front)
         with connection:
             connection.sendall(b"".join(get(stream) for stream in range(1, 41, 2)))
-            found = []
+            answered_streams = []
             for _ in range(20):
-                found += [frame[2] for frame in frames(file, lambda frame: frame[0] == http2.DATA)[-1:]]
+                answered_streams += [frame[2] for frame in frames(file, lambda frame: frame[0] == http2.DATA)[-1:]]
         requests = front.end().requests
-    assert found == (2 * np.argsort(requests["due"], kind="stable") + 1).tolist() != sorted(found)
+    assert answered_streams == (2 * np.argsort(requests["due"], kind="stable") + 1).tolist() != sorted(answered_streams)
 
 
 def test_a_smaller_table_is_agreed_to_and_no_entry_is_used():
@@ -275,16 +275,16 @@ def test_faults_of_http2(fault):
 
 def called(front, count):
     """Return the status of so many calls that follow each other, of a client library."""
-    found = []
+    statuses = []
     with grpc.insecure_channel(urlsplit(front.url).netloc) as channel:
         call = channel.unary_unary(CALL)
         for _ in range(count):
             try:
                 assert call(b"any message", timeout=20) in (b"", b"\xff")
-                found.append("OK")
+                statuses.append("OK")
             except grpc.RpcError as reason:
-                found.append(reason.code().name)
-    return found
+                statuses.append(reason.code().name)
+    return statuses
 
 
 def test_a_client_library_for_grpc():
@@ -306,5 +306,5 @@ def test_faults_of_grpc(fault, status):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_way_to_each_front_takes_time(protocol):
-    for found in path_times.measure(20, protocol).values():
-        assert 0 < found.p50 <= found.p99 <= found.most
+    for times in path_times.measure(20, protocol).values():
+        assert 0 < times.p50 <= times.p99 <= times.most

@@ -37,8 +37,8 @@ def record(arrived, first, late=0, connections=16):
 
 
 def times_of(values_us, **changed):
-    found = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99}
-    return ReportedTimes(**({name: quantile(values_us, p) for name, p in found.items()} | changed))
+    probabilities = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99}
+    return ReportedTimes(**({name: quantile(values_us, p) for name, p in probabilities.items()} | changed))
 
 
 CLOSED = record(np.arange(1000) * 12 * MS, FIRST_NS)
@@ -80,8 +80,8 @@ def test_the_way_to_the_server_is_allowed_for_in_times_of_streams():
 
 def test_times_between_tokens():
     for gap_us, verdict in ((10_000, HELD), (9600, HELD), (10_900, HELD), (9400, NOT_HELD), (11_100, NOT_HELD)):
-        found = verdicts(seen(gap=ReportedTimes(p50_us=gap_us, p99_us=gap_us, mean_us=gap_us)))
-        assert found == dict.fromkeys(("gap-p50", "gap-p99", "gap-mean"), verdict)
+        gap_verdicts = verdicts(seen(gap=ReportedTimes(p50_us=gap_us, p99_us=gap_us, mean_us=gap_us)))
+        assert gap_verdicts == dict.fromkeys(("gap-p50", "gap-p99", "gap-mean"), verdict)
 
 
 def test_a_front_that_was_late_explains_gaps_but_does_not_hide_true_ones():

@@ -26,8 +26,8 @@ def started(service):
 
 
 def connect(front):
-    where = urlsplit(front.url)
-    return socket.create_connection((where.hostname, where.port), timeout=20)
+    address = urlsplit(front.url)
+    return socket.create_connection((address.hostname, address.port), timeout=20)
 
 
 def head_of(file):
@@ -46,8 +46,8 @@ def chunks(file):
 def tokens(file):
     """Return the contents of an answer's events, and the data of what is no event in the last chunk."""
     events = Events()
-    *found, last = [data for chunk in chunks(file) for data in events.feed(chunk)]
-    return [json.loads(data) for data in found], last
+    *contents, last = [data for chunk in chunks(file) for data in events.feed(chunk)]
+    return [json.loads(data) for data in contents], last
 
 
 def test_a_request_is_answered_by_chat_completion_chunks_and_their_end():
@@ -58,9 +58,9 @@ def test_a_request_is_answered_by_chat_completion_chunks_and_their_end():
             file = connection.makefile("rb")
             for _ in range(2):
                 assert {"HTTP/1.1 200 OK", "Content-Type: text/event-stream"} <= set(head_of(file))
-                found, last = tokens(file)
-                assert [one["choices"][0]["delta"]["content"] for one in found] == [" a"] * 4 and last == b"[DONE]"
-                assert found[-1]["usage"]["completion_tokens"] == 4 and found[-1]["choices"][0]["finish_reason"]
+                contents, last = tokens(file)
+                assert [one["choices"][0]["delta"]["content"] for one in contents] == [" a"] * 4 and last == b"[DONE]"
+                assert contents[-1]["usage"]["completion_tokens"] == 4 and contents[-1]["choices"][0]["finish_reason"]
         requests = front.end().requests
     assert np.all(requests["due"] - requests["arrived"] >= 20 * MS)
     assert requests["due"][0] == requests["arrived"][0] + 20 * MS
