@@ -23,8 +23,8 @@ from bench.systems import http_aiohttp, http_stdlib, sockets
 
 def callers(system, address, **spec):
     """Make a window's calls in this process; return what was reported, and the times."""
-    given = client_spec(**{"max_calls": 30, "offered_per_s": 30} | spec)
-    report = reported(Callers(system, system.Options(), address, given))
+    window_spec = client_spec(**{"max_calls": 30, "offered_per_s": 30} | spec)
+    report = reported(Callers(system, system.Options(), address, window_spec))
     return report, [list(times) for times in report.times]
 
 
@@ -100,8 +100,8 @@ def test_failures_are_on_the_trust_card_by_kind_and_in_no_quantile():
         run = Run(runner.run(make_plan("latency", [case], "smoke")))
     ledger = run.ledger
     assert (ledger["errors"] > 0).all() and len(run.samples) == ledger["calls"].sum()
-    (found,) = [one for one in checks.check(run) if one.name == "answers"]
-    assert found.verdict == checks.INVALID and "status 500" in found.found and found.advice
+    (answers_check,) = [one for one in checks.check(run) if one.name == "answers"]
+    assert answers_check.verdict == checks.INVALID and "status 500" in answers_check.found and answers_check.advice
 
 
 @pytest.mark.parametrize("load", ["closed", "open"])

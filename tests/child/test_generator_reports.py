@@ -52,7 +52,7 @@ def test_errors_are_told_by_kind():
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said", "complained"),
+    ("name", "text", "output", "complained"),
     [
         ("h2load", "connections", texts.H2LOAD_ENDED, ""),
         ("h2load", "h2load .*unknown", texts.H2LOAD, "unknown\n"),
@@ -65,9 +65,9 @@ def test_errors_are_told_by_kind():
         ("h2load", "max +median", texts.H2LOAD.replace("        mean ", "      median "), ""),
     ],
 )  # fmt: skip
-def test_contradictions_and_other_versions_are_refused(name, text, said, complained):
+def test_contradictions_and_other_versions_are_refused(name, text, output, complained):
     with pytest.raises(SystemFailedError, match=text):
-        READ[name](said, complained, 4)
+        READ[name](output, complained, 4)
 
 
 def test_a_window_without_any_answer_is_a_failure():
@@ -103,8 +103,8 @@ def test_a_mangled_report_gives_the_same_numbers_or_none(which, data):
     mangled = "\n".join(changed(data.draw, text.split("\n")))
     assume(mangled != text)
     try:
-        found = READ[name](mangled, "", 4)
+        report = READ[name](mangled, "", 4)
     except SystemFailedError as error:
         assert "\n" not in str(error)
     else:
-        assert found == whole, mangled
+        assert report == whole, mangled

@@ -73,17 +73,17 @@ def test_a_report_is_stored_and_told_as_reported(engine, resource):
     assert words["p99.9"].startswith("n/a") and engine in words["p99.9"] and engine in words["p99"]
     assert words["p99"].startswith("n/a") == (engine == "h2load")
     assert quantiles.quantile(run, 0, 0.5, "response").over == ""
-    found = {one.name: one for one in checks.check(run)}
-    assert found["answers"].verdict == checks.PASS and engine in found["answers"].found
+    card = {one.name: one for one in checks.check(run)}
+    assert card["answers"].verdict == checks.PASS and engine in card["answers"].found
     for name in ("rate", "settled", "samples", "instrument"):
-        assert found[name].verdict == checks.NOTHING and engine in found[name].found
+        assert card[name].verdict == checks.NOTHING and engine in card[name].found
 
 
 def test_beside_samples_the_checks_say_what_was_left_out():
     need("wrk")
     run = Run(runner.run(make_plan("latency", [case("wire"), case("wrk")], starts=1, window_s=0.2)))
-    found = {one.name: one for one in checks.check(run)}
-    assert "wrk" in found["answers"].found and "http_aiohttp tcp wrk" in found["rate"].found
+    card = {one.name: one for one in checks.check(run)}
+    assert "wrk" in card["answers"].found and "http_aiohttp tcp wrk" in card["rate"].found
     assert run.count(0) > 0 and run.count(1) == 0
 
 
@@ -113,9 +113,9 @@ def test_errors_after_the_first_call_are_told_and_spoil_the_card(engine):
         one = case(engine, payload_bytes=2, target=target)
         run = Run(runner.run(make_plan("latency", [one], starts=1, window_s=0.1)))
     errors = run.ledger["errors"].iloc[0]
-    (found,) = [one for one in checks.check(run) if one.name == "answers"]
-    assert 0 < errors <= run.ledger["calls"].iloc[0] and found.verdict == checks.INVALID
-    assert f"(status {errors:,})" in found.found
+    (answers_check,) = [one for one in checks.check(run) if one.name == "answers"]
+    assert 0 < errors <= run.ledger["calls"].iloc[0] and answers_check.verdict == checks.INVALID
+    assert f"(status {errors:,})" in answers_check.found
 
 
 # What they cannot do, and how they end

@@ -54,10 +54,10 @@ LOADS = {
 }
 
 
-@pytest.mark.parametrize("given", LOADS.values(), ids=LOADS)
-def test_a_client_is_closed_in_the_task_that_opened_it(given):
+@pytest.mark.parametrize("load_fields", LOADS.values(), ids=LOADS)
+def test_a_client_is_closed_in_the_task_that_opened_it(load_fields):
     kind = type("Counted", (Client,), {"closed": 0})
     system = SimpleNamespace(Client=kind, Multiplexed=kind, StreamClient=kind, __name__="counted")
-    spec = client_spec(window_s=0.2, **given)
+    spec = client_spec(window_s=0.2, **load_fields)
     assert reported(library_load(system, SimpleNamespace(), "", spec), 200_000_000).calls > 0
     assert kind.closed >= spec.case.callers

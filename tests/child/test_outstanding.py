@@ -208,8 +208,8 @@ def test_failed_requests_of_an_open_load_are_counted_and_have_no_times():
 
 def test_what_is_unsent_at_the_limit_is_dropped():
     system = awaited()
-    given = client_spec(load="open", callers=4, offered_per_s=1000.0, window_s=0.1)
-    load = library_load(system, sockets.Options(), "", given)
+    spec = client_spec(load="open", callers=4, offered_per_s=1000.0, window_s=0.1)
+    load = library_load(system, sockets.Options(), "", spec)
     load.first()
     now = time.perf_counter_ns()
     run_load(load, now - 10**9, now - 9 * 10**8)  # a window that is over
@@ -240,8 +240,8 @@ def test_sizes_have_the_median_and_the_p99_asked_for_and_are_the_same_for_the_sa
     assert len(drawn) == 1000 and drawn == sorted(drawn) and min(drawn) >= 1 and max(drawn) <= payload_sizes.MOST_DRAWN
     assert np.median(drawn) == pytest.approx(1_500, rel=0.01)
     assert drawn[989] < 196_000 < drawn[990] * 1.01 and np.quantile(drawn, 0.99) == pytest.approx(196_000, rel=0.1)
-    given = client_spec(payload_bytes=100, p99_bytes=5_000)
-    once, again = payload_sizes.payloads(given), payload_sizes.payloads(given)
+    spec = client_spec(payload_bytes=100, p99_bytes=5_000)
+    once, again = payload_sizes.payloads(spec), payload_sizes.payloads(spec)
     assert once == again and sorted(map(len, once)) == payload_sizes.log_normal(100, 5_000)
     assert [len(one) for one in payload_sizes.payloads(client_spec())] == [100] * 16
     another = payload_sizes.payloads(client_spec(payload_bytes=100, p99_bytes=5_000, seed=2))

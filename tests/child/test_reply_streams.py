@@ -83,9 +83,9 @@ def test_an_event_loop_has_the_same_schedule_and_does_not_spin(event_loop, monke
     pauses, sleep = [], asyncio.sleep
     monkeypatch.setattr(asyncio, "sleep", lambda seconds: (pauses.append(seconds), sleep(seconds))[1])
     with asyncio.Runner(loop_factory=importlib.import_module(event_loop).new_event_loop) as runner:
-        found = runner.run(marks())
-    assert [due - found[0][1] for _, due, _ in found] == [0, 3_000_000, 6_000_000, 9_000_000]
-    assert all(handed >= due for _, due, handed in found)
+        reply_marks = runner.run(marks())
+    assert [due - reply_marks[0][1] for _, due, _ in reply_marks] == [0, 3_000_000, 6_000_000, 9_000_000]
+    assert all(handed >= due for _, due, handed in reply_marks)
     assert pauses and (event_loop == "asyncio" or min(pauses) >= 0.001)  # of less than 0.5 ms uvloop makes none
 
 

@@ -39,25 +39,25 @@ def made(requests):
 
 
 def test_requests_that_are_answered_in_time_are_not_tried_again():
-    found = simulated([0, 10, 20], RetryPolicy(retries=3))
-    assert made(found) == [(0, 0, 0, 2), (1, 0, 10, 12), (2, 0, 20, 22)]
-    assert found.wake_ns is None
+    simulation = simulated([0, 10, 20], RetryPolicy(retries=3))
+    assert made(simulation) == [(0, 0, 0, 2), (1, 0, 10, 12), (2, 0, 20, 22)]
+    assert simulation.wake_ns is None
 
 
 def test_without_retries_a_late_request_is_given_up():
-    found = simulated([0, 10], RetryPolicy(timeout_ms=50), freeze=(0, 100))
-    assert made(found) == [(0, 0, 0, 102), (1, 0, 10, 104)]
+    simulation = simulated([0, 10], RetryPolicy(timeout_ms=50), freeze=(0, 100))
+    assert made(simulation) == [(0, 0, 0, 102), (1, 0, 10, 104)]
 
 
 def test_retries_at_once_follow_each_timeout_and_their_replies_are_queued_behind():
-    found = simulated([0], RetryPolicy(timeout_ms=50, retries=3), freeze=(0, 120))
-    assert made(found) == [(0, 0, 0, 122), (0, 1, 50, 124), (0, 2, 100, 126)]  # the third is in time: 26 ms
+    simulation = simulated([0], RetryPolicy(timeout_ms=50, retries=3), freeze=(0, 120))
+    assert made(simulation) == [(0, 0, 0, 122), (0, 1, 50, 124), (0, 2, 100, 126)]  # the third is in time: 26 ms
 
 
 def test_no_attempt_begins_at_the_deadline_and_none_outlasts_it():
-    found = simulated([0], RetryPolicy(timeout_ms=40, deadline_ms=100, retries=9), freeze=(0, 1000))
-    assert [sent for _, _, sent, _ in made(found)] == [0, 40, 80]
-    assert found.wake_ns is None  # the third was abandoned at 100 ms, not at 120
+    simulation = simulated([0], RetryPolicy(timeout_ms=40, deadline_ms=100, retries=9), freeze=(0, 1000))
+    assert [sent for _, _, sent, _ in made(simulation)] == [0, 40, 80]
+    assert simulation.wake_ns is None  # the third was abandoned at 100 ms, not at 120
 
 
 def test_a_retry_that_is_late_counts_its_timeout_from_its_sending():
@@ -98,10 +98,10 @@ def test_backoff_waits_up_to_a_bound_that_doubles_and_is_the_same_for_the_same_s
 
 def test_a_budget_allows_its_burst_and_then_its_share():
     policy = RetryPolicy(timeout_ms=10, deadline_ms=1000, retries=5, budget=0.25, burst=2)
-    found = simulated([100 * number for number in range(12)], policy, service_ms=20)  # every reply is late
-    tried = [sum(1 for one, *_ in made(found) if one == request) for request in range(12)]
+    simulation = simulated([100 * number for number in range(12)], policy, service_ms=20)  # every reply is late
+    tried = [sum(1 for one, *_ in made(simulation) if one == request) for request in range(12)]
     assert tried[:2] == [3, 1]  # the burst of two tokens; then a quarter of a token for each request
-    assert sum(tried) == 12 + 2 + 2 and len(made(found)) == found.attempts  # 11 requests bring 2.75 tokens
+    assert sum(tried) == 12 + 2 + 2 and len(made(simulation)) == simulation.attempts  # 11 requests bring 2.75 tokens
 
 
 def test_a_storm_outlives_its_cause_where_all_attempts_together_exceed_the_capacity():
@@ -137,15 +137,16 @@ def test_with_two_workers_a_retry_is_answered_before_its_original_and_with_one_n
             for policy in (RetryPolicy(), RetryPolicy(retries=3), RetryPolicy(retries=3, budget=0.1))
         )
         late = {
-            name: {r for r, *_ in made(of)} - {r for r, _, sent, replied in made(of) if replied - sent <= 50}
-            for name, of in (("plain", plain), ("retried", retried), ("budgeted", budgeted))
+            name: {r for r, *_ in made(simulation)}
+            - {r for r, _, sent, replied in made(simulation) if replied - sent <= 50}
+            for name, simulation in (("plain", plain), ("retried", retried), ("budgeted", budgeted))
         }
         assert bool(overtaken(retried)) == bool(overtaken(budgeted)) == (workers == 2) and not overtaken(plain)
         assert (len(late["budgeted"]) < len(late["plain"])) == (workers == 2)  # only then retries save requests
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("values", "words"),
     [
         ({"timeout_ms": 0}, "timeout_ms"),
         ({"timeout_ms": 600}, "deadline_ms"),
@@ -154,12 +155,12 @@ def test_with_two_workers_a_retry_is_answered_before_its_original_and_with_one_n
         ({"patience": 3}, "patience"),
     ],
 )
-def test_impossible_policies_are_refused(given, words):
+def test_impossible_policies_are_refused(values, words):
     with pytest.raises(ValueError, match=words):
-        RetryPolicy.from_values(given)
+        RetryPolicy.from_values(values)
 
 
 def test_each_policy_has_its_name():
-    given = ({}, {"retries": 1}, {"retries": 1, "backoff_ms": 5}, {"retries": 1, "budget": 0.1})
-    names = [RetryPolicy.from_values(one).words for one in given]
+    policies = ({}, {"retries": 1}, {"retries": 1, "backoff_ms": 5}, {"retries": 1, "budget": 0.1})
+    names = [RetryPolicy.from_values(one).words for one in policies]
     assert names == ["no retries", "retries at once", "backoff with jitter", "retry budget"]

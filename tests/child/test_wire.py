@@ -179,7 +179,7 @@ def test_a_wrong_answer_ends_the_load(spoil, text):
 
 
 @pytest.mark.parametrize(
-    ("load", "spoil", "kind"), [*(("closed", how, of) for how, _, of in BROKEN), ("open", reset, "read")]
+    ("load", "spoil", "kind"), [*(("closed", how, kind) for how, _, kind in BROKEN), ("open", reset, "read")]
 )
 def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(load, spoil, kind):
     paced = {"load": "open", "offered_per_s": 100, "window_s": 0.4} if load == "open" else {}

@@ -112,7 +112,7 @@ def spoilt(spoil, after=5):
 
     def behave(connection, asked):
         numbers = itertools.count()
-        answering(lambda *given: (spoil if next(numbers) >= after else grpc_echo)(*given))(connection, asked)
+        answering(lambda *arguments: (spoil if next(numbers) >= after else grpc_echo)(*arguments))(connection, asked)
 
     return behave
 
