@@ -50,9 +50,9 @@ def server(limit, moody=()):
 @pytest.mark.parametrize("limit", [50, 100, 777, 12_345])
 def test_the_bracket_holds_the_capacity_and_is_narrow(limit):
     probe, asked = server(limit)
-    found = search(probe, 100)
-    assert found.confirmed and found.low <= limit < found.high and found.high / found.low <= RATIO + 1e-9
-    assert found.votes(found.low) == (STARTS, STARTS) and len(found.probes) == len(asked) < 45
+    bracket = search(probe, 100)
+    assert bracket.confirmed and bracket.low <= limit < bracket.high and bracket.high / bracket.low <= RATIO + 1e-9
+    assert bracket.votes(bracket.low) == (STARTS, STARTS) and len(bracket.probes) == len(asked) < 45
 
 
 def test_a_lone_hiccup_loses_nothing():
@@ -65,8 +65,8 @@ def test_a_lower_end_that_is_not_confirmed_is_given_up():
     steady = search(probe, 100)
     last = len(asked)
     probe, again = server(1000, moody=range(last - 3, last + 1))  # four of the six starts there fail
-    found = search(probe, 100)
-    assert found.confirmed and found.low < steady.low and len(again) > len(asked)
+    bracket = search(probe, 100)
+    assert bracket.confirmed and bracket.low < steady.low and len(again) > len(asked)
 
 
 def test_starts_that_chose_a_rate_do_not_confirm_it():
@@ -77,11 +77,11 @@ def test_starts_that_chose_a_rate_do_not_confirm_it():
         number = asked.count(rate)
         return Probe(rate, 1.0, 1.0, rate < 900 or (rate < 1000 and (number <= 2 or number % 3 == 0)))
 
-    found = search(probe, 100)
-    assert found.confirmed and found.low < 900
-    assert found.votes(found.low) == (STARTS, STARTS) and asked.count(found.low) == STARTS + 2
+    bracket = search(probe, 100)
+    assert bracket.confirmed and bracket.low < 900
+    assert bracket.votes(bracket.low) == (STARTS, STARTS) and asked.count(bracket.low) == STARTS + 2
     unconfirmed = [rate for rate in asked if 900 <= rate < 1000]
-    assert unconfirmed and found.votes(unconfirmed[0]) == (2, STARTS)
+    assert unconfirmed and bracket.votes(unconfirmed[0]) == (2, STARTS)
 
 
 def test_fresh_starts_that_never_agree_end_the_search():
@@ -91,17 +91,17 @@ def test_fresh_starts_that_never_agree_end_the_search():
         asked.append(rate)
         return Probe(rate, 1.0, 1.0, rate <= 1000 and asked.count(rate) <= 2)
 
-    found = search(probe, 100)
-    assert not found.ended and not found.confirmed and len(found.probes) == MOST_PROBES
+    bracket = search(probe, 100)
+    assert not bracket.ended and not bracket.confirmed and len(bracket.probes) == MOST_PROBES
 
 
 def test_an_objective_that_is_never_kept_or_always():
     never, asked = server(0)
-    found = search(never, 100, minimum=40)
-    assert found.low == 0 and not found.confirmed and min(asked) >= 40
+    bracket = search(never, 100, minimum=40)
+    assert bracket.low == 0 and not bracket.confirmed and min(asked) >= 40
     always, asked = server(math.inf)
-    found = search(always, 100, maximum=1000)
-    assert not found.confirmed and found.low == 800 and max(asked) == 800
+    bracket = search(always, 100, maximum=1000)
+    assert not bracket.confirmed and bracket.low == 800 and max(asked) == 800
 
 
 @pytest.mark.parametrize(
@@ -177,25 +177,25 @@ def searched(
         return StartRecord(known, [opened(took_us)], {"reports": reports})
 
     def say(text):
-        said.append(text)
-        if len(said) == lines:
+        messages.append(text)
+        if len(messages) == lines:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(capacity_search, "measure", measured)
     monkeypatch.setattr(runner, "facts", lambda plan: FACTS)
     asked = {"system": "zeromq", "transport": "ipc", "objective": goal, "first": first} | asked
-    plan, said = experiment("capacity").plan(**asked), []
+    plan, messages = experiment("capacity").plan(**asked), []
     with pytest.raises(KeyboardInterrupt) if lines < math.inf else nullcontext():
         capacity_search.find(plan, objective(goal), say, rule)
     run = Run(find("latest"))
     vars(run).update(measured=cases, windows=windows)
-    return run, said
+    return run, messages
 
 
 def test_where_raw_sockets_violate_an_objective_too_the_machine_is_named_and_not_the_system(monkeypatch):
-    run, said = searched(monkeypatch, {"sockets": 0, "zeromq": 0})
+    run, messages = searched(monkeypatch, {"sockets": 0, "zeromq": 0})
     assert run.manifest["capacity"]["control"][0]["rate"] == run.manifest["capacity"]["high_per_s"] < 20
-    for words in (said[0], answer(run)):
+    for words in (messages[0], answer(run)):
         assert "machine" in words and "raw sockets violate" in words
     assert "Relax" not in answer(run)
     assert {case.system for case in run.plan.cases} == {"zeromq"}
@@ -208,22 +208,22 @@ def test_errors_of_the_service_are_not_blamed_on_the_machine(monkeypatch):
 
 
 def test_where_the_machine_violates_the_objective_above_the_capacity_it_may_be_the_limit(monkeypatch):
-    run, said = searched(monkeypatch, {"sockets": 100, "zeromq": 100})
+    run, messages = searched(monkeypatch, {"sockets": 100, "zeromq": 100})
     search = run.manifest["capacity"]
-    assert "cannot" in said[0] and search["control"][0]["rate"] == search["high_per_s"]
+    assert "cannot" in messages[0] and search["control"][0]["rate"] == search["high_per_s"]
     assert "at least" in answer(run) and "this machine may be the limit" in answer(run)
 
 
 def test_a_search_begins_where_a_probe_has_enough_requests(monkeypatch):
-    run, said = searched(monkeypatch, {"sockets": 9000, "zeromq": 100}, first=2, profile="smoke")
+    run, messages = searched(monkeypatch, {"sockets": 9000, "zeromq": 100}, first=2, profile="smoke")
     rates = [probe["rate"] for probe in run.manifest["capacity"]["probes"]]
-    assert "requests" in said[0] and rates[0] == run.manifest["capacity"]["control"][0]["rate"] > 2
+    assert "requests" in messages[0] and rates[0] == run.manifest["capacity"]["control"][0]["rate"] > 2
     assert run.manifest["capacity"]["low_per_s"] > 90
 
 
 def test_where_raw_sockets_meet_an_objective_the_system_is_named(monkeypatch):
-    run, said = searched(monkeypatch, {"sockets": 1000, "zeromq": 0})
-    assert "meet" in said[0] and all(probe["kept"] for probe in run.manifest["capacity"]["control"])
+    run, messages = searched(monkeypatch, {"sockets": 1000, "zeromq": 0})
+    assert "meet" in messages[0] and all(probe["kept"] for probe in run.manifest["capacity"]["control"])
     rates = sorted({probe["rate"] for probe in run.manifest["capacity"]["probes"]})
     assert f"each of the {len(rates)} rates tried, 200/s" in answer(run)
     assert "raw sockets meet it" in answer(run) and "other processes" not in answer(run)
@@ -238,17 +238,18 @@ def test_a_crowded_machine_is_named_where_the_objective_is_violated(monkeypatch)
 
 
 def test_a_machine_that_was_slow_at_the_beginning_only_is_not_blamed(monkeypatch):
-    run, said = searched(monkeypatch, {"sockets": 100, "zeromq": 0})  # the control at 200/s fails, at the lowest not
-    assert "cannot" in said[0] and "raw sockets meet it" in answer(run)
+    # the control at 200/s fails, at the lowest not
+    run, messages = searched(monkeypatch, {"sockets": 100, "zeromq": 0})
+    assert "cannot" in messages[0] and "raw sockets meet it" in answer(run)
 
 
 def test_a_server_that_refuses_requests_violates_the_objective_and_the_refusal_is_named(monkeypatch, tmp_path):
-    run, said = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=30, refused=lambda rate: 200)
-    for words in (said[1], of_run(run).conclusion(run)):
+    run, messages = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=30, refused=lambda rate: 200)
+    for words in (messages[1], of_run(run).conclusion(run)):
         assert "violated" in words and "50% of the requests were answered with an error (it: status 503)" in words
-    assert "sent 100.0%" in said[1] and "not sent" not in of_run(run).conclusion(run)
-    found = {check.name: check.verdict for check in checks.check(run)}
-    assert found["answers"] == checks.CAUTION and checks.INVALID not in found.values()
+    assert "sent 100.0%" in messages[1] and "not sent" not in of_run(run).conclusion(run)
+    verdicts = {check.name: check.verdict for check in checks.check(run)}
+    assert verdicts["answers"] == checks.CAUTION and checks.INVALID not in verdicts.values()
     requests = numbers.document(run)["cases"][0]["requests"]
     assert requests == {"scheduled": 800, "answered": 400, "failed": {"it: status 503": 400}, "not_sent": 0}
     page, _ = service_page.write(run, folder=tmp_path)
@@ -259,8 +260,8 @@ def test_a_search_goes_on_below_rates_at_which_everything_is_refused_but_not_beh
     refused = {"refused": lambda rate: 400 * (rate > 500)}
     run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, **refused)
     assert 400 < run.manifest["capacity"]["low_per_s"] <= 500 < run.manifest["capacity"]["high_per_s"]
-    said = of_run(run).conclusion(run)
-    assert "violated" in said and "100% of the requests were answered with an error" in said
+    conclusion_text = of_run(run).conclusion(run)
+    assert "violated" in conclusion_text and "100% of the requests were answered with an error" in conclusion_text
     figure.whole(run).draw_without_rendering()
     with pytest.raises(SystemFailedError, match=r"600/s.*status 503"):
         searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=600, **refused)
@@ -268,8 +269,8 @@ def test_a_search_goes_on_below_rates_at_which_everything_is_refused_but_not_beh
 
 @pytest.mark.parametrize(("share", "is_at_least"), [(0.75, False), (0.85, True)])
 def test_a_rate_at_which_the_clients_are_busy_is_at_least_the_capacity(monkeypatch, share, is_at_least):
-    run, said = searched(monkeypatch, {"sockets": 10**6, "zeromq": 1000}, share)
-    assert len(said) == 1 + len(run.manifest["capacity"]["probes"])  # what follows is said once, by the conclusion
+    run, messages = searched(monkeypatch, {"sockets": 10**6, "zeromq": 1000}, share)
+    assert len(messages) == 1 + len(run.manifest["capacity"]["probes"])  # what follows is said once, by the conclusion
     words = answer(run)
     assert ("at least" in words) == is_at_least and (f"{share:.0%}" in words) == is_at_least
     assert "other processes" not in words
@@ -317,8 +318,8 @@ def test_each_probe_replays_a_whole_recording_and_the_control_has_poisson_arriva
         replays = window_s * case.offered_per_s / len(lines)
         assert replays == pytest.approx(round(replays)) and replays > 0.5
         assert (case.arrivals, case.callers) == ("recorded", 5)
-    found = run.manifest["capacity"]
-    assert found["low_per_s"] <= 300 < found["high_per_s"] and "recording" in answer(run)
+    bracket = run.manifest["capacity"]
+    assert bracket["low_per_s"] <= 300 < bracket["high_per_s"] and "recording" in answer(run)
 
 
 @pytest.mark.slow
@@ -334,8 +335,8 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
     assert told in finished.stdout and 0 < low < high and len(probes) >= 8
     assert run.id in stored and run.plan.notebook == "capacity" and run.manifest["finished"]
     assert len(run.ledger) == len(probes) == len(run.manifest["capacity"]["probes"])
-    said = of_run(run).conclusion(run).replace("**", "")
-    assert "p90<=200ms" in said or "No conclusion" in said  # where others leave no CPU to send
+    conclusion_text = of_run(run).conclusion(run).replace("**", "")
+    assert "p90<=200ms" in conclusion_text or "No conclusion" in conclusion_text  # where others leave no CPU to send
     assert "response time p90" in command("show", "latest").stdout
     assert command("capacity", "oracle", "--objective", "fast").returncode == 2
 
@@ -343,7 +344,11 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
 def test_an_interrupted_search_can_be_looked_at(monkeypatch):
     run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, lines=3)
     assert not run.manifest["finished"] and len(run.ledger) == 2  # the first line is the control's
-    said = numbers.capacity(run)
-    assert not said["ended"] and said["met_at_per_s"] is None and said["violated_at_per_s"] is None
+    capacity_numbers = numbers.capacity(run)
+    assert (
+        not capacity_numbers["ended"]
+        and capacity_numbers["met_at_per_s"] is None
+        and capacity_numbers["violated_at_per_s"] is None
+    )
     assert "not certain" in listing.run_text("latest") or "No conclusion" in listing.run_text("latest")
     figure.whole(run)

@@ -63,7 +63,7 @@ def test_a_clock_answers_by_ipv6_too():
         pytest.skip("no IPv6 here")
     with listening("[::1]") as (_, address):
         assert address.startswith("tcp://[::1]:")
-        assert abs((found := compare(address, exchanges=1)).offset_ns) <= found.bound_ns
+        assert abs((reading := compare(address, exchanges=1)).offset_ns) <= reading.bound_ns
 
 
 def test_a_clock_ends_when_its_input_ends_though_somebody_is_connected():
@@ -146,9 +146,9 @@ def test_a_slow_network_costs_fewer_exchanges(monkeypatch):
         return now, now
 
     with peer(answering(slow)) as address:
-        found = compare(address)
+        reading = compare(address)
     assert clock_exchange.LEAST <= len(seen) < 200
-    assert abs(found.offset_ns) <= found.bound_ns
+    assert abs(reading.offset_ns) <= reading.bound_ns
 
 
 @pytest.mark.parametrize(("exchanges", "shift"), [(LEAST, -(10**13)), (MOST, 50_000_000)])
@@ -162,6 +162,6 @@ def test_the_clock_of_another_host_need_not_be_close(exchanges, shift, monkeypat
         return now, now
 
     with peer(answering(shifted)) as address:
-        found = compare(address, exchanges)
-    assert abs(found.offset_ns - shift) <= found.bound_ns and np.isfinite(found.bound_ns)
+        reading = compare(address, exchanges)
+    assert abs(reading.offset_ns - shift) <= reading.bound_ns and np.isfinite(reading.bound_ns)
     assert len(seen) == exchanges

@@ -26,14 +26,14 @@ WINDOW_S = 0.2
 @pytest.fixture
 def assignment(monkeypatch):
     """The bed, and its two hosts in their roles: the first serves, the second loads."""
-    with bed(0.05, 10) as made, registered(made) as scheduler, remote.connected({"scheduler": scheduler}) as found:
-        monkeypatch.setattr(routers.Routers, "hosts", lambda self, case: found)
-        yield made, found
+    with bed(0.05, 10) as made, registered(made) as scheduler, remote.connected({"scheduler": scheduler}) as hosts:
+        monkeypatch.setattr(routers.Routers, "hosts", lambda self, case: hosts)
+        yield made, hosts
 
 
 def test_clocks_are_known_clients_go_at_one_instant_and_a_run_resumes_after_a_step(assignment, monkeypatch):
-    made, found = assignment
-    for host, conducted in zip(made.hosts, found.all(), strict=True):
+    made, hosts = assignment
+    for host, conducted in zip(made.hosts, hosts.all(), strict=True):
         assert conducted.name == host.name
         for times in (MOST, LEAST) * 5:
             reading = conducted.clock(times)
@@ -44,7 +44,7 @@ def test_clocks_are_known_clients_go_at_one_instant_and_a_run_resumes_after_a_st
         assert send_ns[0] >= 0 and (received_ns > send_ns).all()
         assert (received_ns[:-1] < 1e9 * WINDOW_S).all()  # after the first reply that comes later, nothing is sent
     plan = make_plan("latency", [Case("sockets", "tcp", placement="free")], starts=3, window_s=WINDOW_S)
-    (loading,), read, number = found.load, found.load[0].clock, itertools.count()
+    (loading,), read, number = hosts.load, hosts.load[0].clock, itertools.count()
 
     def stepped(exchanges):  # after the window of the second start
         reading = read(exchanges)

@@ -83,8 +83,8 @@ def test_a_server_that_fails_is_quoted_and_nothing_is_left(impatient, private_pa
 def test_a_stale_server_that_answers_in_its_place_is_found_by_the_counts(with_systems):
     with_systems()
     run = Run(runner.run(make_plan("latency", [faulty("stale")], starts=1, window_s=0.05)))
-    (found,) = [one for one in checks.check(run) if one.name == "answers"]
-    assert found.verdict == checks.INVALID and found.advice
+    (answers_check,) = [one for one in checks.check(run) if one.name == "answers"]
+    assert answers_check.verdict == checks.INVALID and answers_check.advice
 
 
 def test_what_was_measured_before_a_failure_is_kept_and_resumed(impatient, monkeypatch):

@@ -22,8 +22,8 @@ def case(scheduler: str, **more) -> Case:
 
 def children(hosts) -> list[int]:
     """Return the processes that a conductor has on hosts."""
-    found = [pid for host in hosts.hosts for pid in host.processes()]
-    return [pid for pid in found if psutil.pid_exists(pid) and "bench.child." in " ".join(_words(pid))]
+    pids = [pid for host in hosts.hosts for pid in host.processes()]
+    return [pid for pid in pids if psutil.pid_exists(pid) and "bench.child." in " ".join(_words(pid))]
 
 
 def _words(pid: int) -> list[str]:

@@ -40,8 +40,8 @@ WINDOWS = [
 
 
 def test_each_host_has_its_row_with_its_clients_clocks_and_counters():
-    of = ALL.clients(3)
-    rows = hosts_of(ALL, of, WINDOWS, [done(cpu) for cpu in (1, 2, 4, 8)], has_server=True)
+    client_hosts = ALL.clients(3)
+    rows = hosts_of(ALL, client_hosts, WINDOWS, [done(cpu) for cpu in (1, 2, 4, 8)], has_server=True)
     assert [(row["host"], row["role"], row["first_client"], row["clients"]) for row in rows] == [
         ("s", "server", None, 0),
         ("a", "load", 0, 2),

@@ -38,12 +38,12 @@ def devices() -> list[str]:
 
 def inhabitants(inode: int) -> list[int]:
     """Return the processes that have a thread in a network namespace."""
-    found = []
+    pids = []
     for link in glob.glob("/proc/[0-9]*/task/*/ns/net"):  # noqa: PTH207 - passes over processes that end meanwhile
         with contextlib.suppress(OSError):
             if Path(link).stat().st_ino == inode:
-                found.append(int(link.split("/")[2]))
-    return found
+                pids.append(int(link.split("/")[2]))
+    return pids
 
 
 def is_empty_soon(inode: int) -> bool:

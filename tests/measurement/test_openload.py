@@ -267,8 +267,8 @@ def open_run(rtt_us, rate, scheduled=None, **known):
 
 
 def outcome(run):
-    (found,) = [one for one in checks.check(run) if one.name == "pacing"]
-    return found
+    (pacing_check,) = [one for one in checks.check(run) if one.name == "pacing"]
+    return pacing_check
 
 
 def test_pacing_passes_where_all_left_in_time_and_fails_where_it_did_not():
@@ -291,6 +291,6 @@ def test_windows_in_which_nothing_was_due_are_complete_and_said():
     run = Run(runner.run(make_plan("openload", [idle, Case("sockets", "ipc")], starts=2, window_s=0.05)))
     assert len(run.ledger) == 4 and run.cases.loc[0, "n"] == 0
     assert run.labels == ["sockets ipc 0.01/s", "sockets ipc"]
-    (found,) = [one for one in checks.check(run) if one.name == "pacing"]
-    assert found.verdict == checks.INVALID and found.found and found.advice
+    (pacing_check,) = [one for one in checks.check(run) if one.name == "pacing"]
+    assert pacing_check.verdict == checks.INVALID and pacing_check.found and pacing_check.advice
     assert tables.loads(run).filter(like="p50").iloc[0, 0].startswith("n/a")

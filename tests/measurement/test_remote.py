@@ -91,7 +91,7 @@ def test_one_host_serves_and_this_machine_loads_and_it_ends_cleanly_as_its_sched
         assert ledger["calls"] == ledger["server_calls"] > 1
         host = hosts.hosts["only"]
         assert host.end(signal.SIGINT) == 0 and hosts.scheduler.end(signal.SIGTERM) == 0
-        assert "Traceback" not in host.said + hosts.scheduler.said and "ERROR" not in host.said
+        assert "Traceback" not in host.output + hosts.scheduler.output and "ERROR" not in host.output
     finally:
         hosts.close()
 
@@ -222,19 +222,20 @@ def test_cases_of_one_run_give_hosts_different_roles(two):
             return [(row["role"], row["host"], row["clients"]) for row in record.tables["hosts"]], record
 
         for server, load in (("alpha", "beta"), ("beta", "alpha")):
-            found, _ = roles_of(case(two), server=server, load=[load])
-            assert found == [("server", server, 0), ("load", load, 1)]
-        found, record = roles_of(case(two, clients=2), server="alpha", load=["here"], latency="beta")
-        assert found == [("server", "alpha", 0), ("load", "here", 2), ("latency", "beta", 1)]  # alone, and the last
+            host_roles, _ = roles_of(case(two), server=server, load=[load])
+            assert host_roles == [("server", server, 0), ("load", load, 1)]
+        host_roles, record = roles_of(case(two, clients=2), server="alpha", load=["here"], latency="beta")
+        # the client of the host "latency" is alone, and the last
+        assert host_roles == [("server", "alpha", 0), ("load", "here", 2), ("latency", "beta", 1)]
         assert record.tables["hosts"][2]["first_client"] == 2 and len(record.calls) == 3
         instrument = Case("loopback", "inproc", placement="free", max_calls=1000)
-        found, record = roles_of(instrument, 1.0)
-        assert record.ledger["calls"] == 1000 and [host for _, host, _ in found] == ["beta"]
+        host_roles, record = roles_of(instrument, 1.0)
+        assert record.ledger["calls"] == 1000 and [host for _, host, _ in host_roles] == ["beta"]
         served = Started("serve", "sockets", "tcp://127.0.0.1:0")
         try:
             target = served.wait_for("listens at ").split("listens at ")[1].split(";")[0]
-            found, record = roles_of(case(two, clients=2, target=target))
-            assert found == [("load", "alpha", 1), ("load", "beta", 1)]  # a target is loaded by all hosts
+            host_roles, record = roles_of(case(two, clients=2, target=target))
+            assert host_roles == [("load", "alpha", 1), ("load", "beta", 1)]  # a target is loaded by all hosts
             assert record.ledger["calls"] > 1 and record.ledger.get("server_cpu_ns") is None
         finally:
             served.close()
@@ -252,11 +253,11 @@ def test_another_revision_and_another_python_are_refused(two, monkeypatch):
 
 def test_a_worker_that_is_no_host_is_refused():
     workers = {"tls://10.0.0.1:1": {"name": "alpha", remote.KEY: {}}, "tls://10.0.0.2:1": {"name": "beta"}}
-    found = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
+    scheduler_client = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
     with pytest.raises(UsageError, match=r"beta at .*bench host"):
-        remote.registered(found, "tls://10.0.0.3:8786")
+        remote.registered(scheduler_client, "tls://10.0.0.3:8786")
     del workers["tls://10.0.0.2:1"]
-    assert remote.registered(found, "tls://10.0.0.3:8786") == workers
+    assert remote.registered(scheduler_client, "tls://10.0.0.3:8786") == workers
 
 
 def test_no_scheduler_and_no_host(monkeypatch):
@@ -287,11 +288,11 @@ def test_mutual_tls_lets_in_nobody_with_another_folder_or_none(two, tmp_path, mo
 def test_another_user_of_this_machine_runs_programs_on_a_host_only_if_it_is_plain(two):
     plain = Hosts("alpha", protocol="tcp")
     try:
-        assert "entered 0" in intruded(plain.address) and "every user of this machine" in plain.hosts["alpha"].said
+        assert "entered 0" in intruded(plain.address) and "every user of this machine" in plain.hosts["alpha"].output
     finally:
         plain.close()
-    said = intruded(two.address)
-    assert said.count("refused") == 4 and "entered" not in said
+    output = intruded(two.address)
+    assert output.count("refused") == 4 and "entered" not in output
 
 
 def test_a_host_takes_over_the_entry_that_its_own_process_left(two, tmp_path):
@@ -334,9 +335,9 @@ def test_a_notebook_shows_the_hosts_before_anything_is_measured(two, monkeypatch
     shown = []
     monkeypatch.setattr(notebook, "show_frame", lambda frame, **look: shown.append(frame))
     monkeypatch.setattr(runner, "_measure", lambda folder, *rest: shown.append("measured") or 1 / 0)
-    given = {"system": "sockets", "profile": "smoke", "hosts": two.address}
+    parameters = {"system": "sockets", "profile": "smoke", "hosts": two.address}
     with pytest.raises(ZeroDivisionError):
-        notebook.measure("latency", **given)
+        notebook.measure("latency", **parameters)
     table, measured = shown
     assert list(table["role"]) == ["server", "load"] and list(table.index) == ["alpha", "beta"]
     assert set(table["revision"]) == {revision.content()} and set(table["CPUs"]) == {str(len(os.sched_getaffinity(0)))}

@@ -25,8 +25,8 @@ A, B, C = (SimpleNamespace(name=name) for name in "abc")
     ],
 )
 def test_roles(asked, hosts, server, load, latency):
-    found = roles.assigned(asked, hosts)
-    assert (found.server, found.load, found.latency) == (server, load, latency)
+    assignment = roles.assigned(asked, hosts)
+    assert (assignment.server, assignment.load, assignment.latency) == (server, load, latency)
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ def test_a_router_is_placed_where_the_start_wants_it(routers):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU leaves no choice")
     router = routers.router_of(Case(NAME, "ipc"))
-    for where in ("same", "split"):
-        ledger = measure(Case(NAME, "ipc", placement=where), 0.05, 1, routers).ledger
+    for placement in ("same", "split"):
+        ledger = measure(Case(NAME, "ipc", placement=placement), 0.05, 1, routers).ledger
         for pids in router.pids.values():
             assert ",".join(map(str, os.sched_getaffinity(pids[0]))) == ledger["router_cpus"]
 

@@ -56,11 +56,11 @@ def test_a_run_stops_at_the_first_look_at_which_every_ratio_is_known(varying):
     assert blocks in looks.looks(MOST)[:-1] and run.plan.starts == run.ledger["block"].nunique() == blocks
     place = looks.looks(MOST).index(blocks)
     assert run.confidence == looks.confidences(MOST)[place] > CONFIDENCE
-    found = comparison.effect(run, 1, 0, P50)
-    assert found.confidence >= run.confidence and found.half_width == run.manifest["look"]["half_width"] <= 0.02
+    effect = comparison.effect(run, 1, 0, P50)
+    assert effect.confidence >= run.confidence and effect.half_width == run.manifest["look"]["half_width"] <= 0.02
     compared = comparison.compare_cases(run, 1, 0)[0]
-    assert compared.ratio == found.middle  # of one of four quantities: its interval is no narrower
-    assert compared.low <= found.low and compared.high >= found.high
+    assert compared.ratio == effect.middle  # of one of four quantities: its interval is no narrower
+    assert compared.low <= effect.low and compared.high >= effect.high
     assert f"Stopped after {blocks} of at most {MOST} blocks" in precision.reached(run, plan)
     assert stored.unfinished(plan) is None
 

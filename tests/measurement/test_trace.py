@@ -29,13 +29,13 @@ def event(t_ns: int, kind: str, tid: int, *values: int, cpu: int = 0, flags: int
     return RawEvent(t_ns, cpu, kind, tid, flags, values)
 
 
-def of(*events: RawEvent) -> list[dict[str, Any]]:
+def rows_of(*events: RawEvent) -> list[dict[str, Any]]:
     """Return the rows of some events, without those that are null."""
     return list(rows(Recorded(list(events), KNOWN), 0, 10_000))
 
 
 def test_a_switch_is_of_the_thread_that_stops_and_of_the_one_that_runs() -> None:
-    assert of(event(5, SWITCH, 11, 11, 1, 22)) == [
+    assert rows_of(event(5, SWITCH, 11, 11, 1, 22)) == [
         {"t_ns": 5, "cpu": 0, "role": "client", "thread": 0, "event": "sleeps", "by_role": "server", "by_thread": 0},
         {"t_ns": 5, "cpu": 0, "role": "server", "thread": 0, "event": "runs", "by_role": "client", "by_thread": 0},
     ]
@@ -43,14 +43,15 @@ def test_a_switch_is_of_the_thread_that_stops_and_of_the_one_that_runs() -> None
 
 def test_of_other_processes_nothing_is_kept_but_that_one_ran() -> None:
     assert (
-        of(event(5, SWITCH, 99, 99, 1, 98), event(6, WAKING, 99, 98), event(7, "raw_syscalls/sys_enter", 99, 0)) == []
+        rows_of(event(5, SWITCH, 99, 99, 1, 98), event(6, WAKING, 99, 98), event(7, "raw_syscalls/sys_enter", 99, 0))
+        == []
     )
-    (row,) = of(event(5, SWITCH, 11, 11, 0, 99))
+    (row,) = rows_of(event(5, SWITCH, 11, 11, 0, 99))
     assert (row["event"], row["by_role"], "by_thread" in row) == ("preempted", "another process", False)
 
 
 @pytest.mark.parametrize(
-    ("tid", "flags", "by"),
+    ("tid", "flags", "waker"),
     [
         (22, 0, "server"),
         (22, 0x10, "server"),  # the network stack works in the time of the thread that sends
@@ -60,13 +61,13 @@ def test_of_other_processes_nothing_is_kept_but_that_one_ran() -> None:
         (99, 0, "another process"),
     ],
 )
-def test_who_woke_a_thread(tid: int, flags: int, by: str) -> None:
-    (row,) = of(event(5, WAKING, tid, 11, flags=flags))
-    assert (row["event"], row["by_role"]) == ("woken", by)
+def test_who_woke_a_thread(tid: int, flags: int, waker: str) -> None:
+    (row,) = rows_of(event(5, WAKING, tid, 11, flags=flags))
+    assert (row["event"], row["by_role"]) == ("woken", waker)
 
 
 def test_system_calls_have_a_name_and_a_result_and_no_arguments() -> None:
-    called, returned = of(event(5, "raw_syscalls/sys_enter", 23, 0), event(6, "raw_syscalls/sys_exit", 23, 0, 64))
+    called, returned = rows_of(event(5, "raw_syscalls/sys_enter", 23, 0), event(6, "raw_syscalls/sys_exit", 23, 0, 64))
     assert called == {"t_ns": 5, "cpu": 0, "role": "server", "thread": 1, "event": "calls", "name": name_of(0)}
     assert returned["result"] == 64
 
@@ -83,7 +84,7 @@ def test_a_switch_from_idle_that_is_missing_is_put_where_the_thread_was_queued()
             event(12, SWITCH, 0, 0, 0, 22, cpu=1),
         ]
     )
-    switches = [(of.t_ns, of.values) for of in events if of.kind == SWITCH]
+    switches = [(raw_event.t_ns, raw_event.values) for raw_event in events if raw_event.kind == SWITCH]
     assert switches == [(1, (22, 1, 0)), (7, (0, 0, 22)), (10, (22, 1, 0)), (12, (0, 0, 22))]
 
 
@@ -106,7 +107,7 @@ def test_why_calls_cannot_be_traced(
 ) -> None:
     monkeypatch.setattr(trace.sys, "platform", platform)
     monkeypatch.setattr(trace.os, "geteuid", lambda: user)
-    monkeypatch.setattr(trace.os, "access", lambda *where: may_write)
+    monkeypatch.setattr(trace.os, "access", lambda *arguments: may_write)
     assert expected in (trace.why_not() or "")
     assert bool(trace.why_not()) is bool(expected)
 
@@ -158,7 +159,7 @@ def test_raw_sockets_make_four_system_calls_and_all_of_each_call_is_explained() 
         assert anatomy.explained_share(run, case) > 0.95
         breakdown = anatomy.breakdown(run, case)
         assert (breakdown[list(anatomy.ROWS)].sum(axis=1) == breakdown["rtt_ns"]).all()
-        exact = {(of.role, of.what): of.mean for of in anatomy.counts(run, case) if of.is_exact}
+        exact = {(count.role, count.what): count.mean for count in anatomy.counts(run, case) if count.is_exact}
         assert {key: round(times) for key, times in exact.items() if key[1] in ("sendto", "recvfrom")} == {
             (role, name): 1 for role in ("client", "server") for name in ("recvfrom", "sendto")
         }
