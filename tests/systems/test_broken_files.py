@@ -74,11 +74,11 @@ def test_what_is_missing_is_named_with_one_command_for_all_programs(folder, comm
     write(folder, "b_library", WHOLE.replace('("pyzmq>=20",)', '("no-such-package",)') + "\nimport no_such_package\n")
     write(folder, "b_program", WHOLE + '\nPROGRAMS = {"no-such-program": "its-package", "no-such-2": "its-package"}\n')
     write(folder, "b_second", WHOLE + '\nPROGRAMS = {"no-such-program": "its-package"}\n')
-    said = command("list", "--missing").stdout
-    assert "b_library, " in said and "b_program, " in said and "python -m pip install no-such-package\n" in said
-    (line,) = [line for line in said.splitlines() if "apt-get install " in line]
+    output = command("list", "--missing").stdout
+    assert "b_library, " in output and "b_program, " in output and "python -m pip install no-such-package\n" in output
+    (line,) = [line for line in output.splitlines() if "apt-get install " in line]
     assert line.split().count("its-package") == 1 and "its-package" not in before
-    assert re.search(r"^  b_syntax .*line 12: ", said, re.M)
+    assert re.search(r"^  b_syntax .*line 12: ", output, re.M)
 
 
 def test_a_file_without_server_is_listed_but_not_measured(folder, command):
@@ -116,9 +116,9 @@ def test_a_server_that_answers_without_the_service_is_told_so(folder):
     uncounted = "    " + around.replace("\n", "\n    ") + "sockets.serve(binding, sockets.Options(), Around)"
     write(folder, "around", WHOLE.replace("    sockets.serve(binding, sockets.Options(), service)", uncounted))
     run = Run(runner.run(make_plan("latency", [Case("around", "ipc", max_calls=20)], starts=1, window_s=0.1)))
-    found = next(one for one in checks.check(run) if one.name == "answers")
-    assert found.verdict == checks.INVALID and "20 calls" in found.found
-    assert "around" in found.advice and "service.answer(payload)" in found.advice
+    answers_check = next(one for one in checks.check(run) if one.name == "answers")
+    assert answers_check.verdict == checks.INVALID and "20 calls" in answers_check.found
+    assert "around" in answers_check.advice and "service.answer(payload)" in answers_check.advice
 
 
 FAILING = '    {}["price"]'

@@ -106,8 +106,8 @@ def test_a_message_whose_reader_dies_is_delivered_again_by_a_quorum_queue(bindin
             await sender.publish(sender.name, b"one")
             assert await asyncio.wait_for(receiver._next(), 10) == b"one"
             await receiver.close()  # it has acknowledged nothing
-            module, options, where = binding
-            another = module.Receiver(where, options)
+            module, options, address = binding
+            another = module.Receiver(address, options)
             await another.open()
             assert await asyncio.wait_for(another._next(), 10) == b"one"
             await another.close()
@@ -139,7 +139,7 @@ def test_a_message_stays_in_its_stream_until_it_is_acknowledged(binding):
 @contextlib.asynccontextmanager
 async def relayed(binding):
     """Yield a binding whose broker is reached through a relay, and a function that cuts all its connections."""
-    where, links = parse_address(binding.router["tcp"]), []
+    broker_address, links = parse_address(binding.router["tcp"]), []
 
     async def pipe(reader, writer):
         while data := await reader.read(65536):
@@ -147,7 +147,7 @@ async def relayed(binding):
         writer.close()
 
     async def relay(reader, writer):
-        there = await asyncio.open_connection(where.host, where.port)
+        there = await asyncio.open_connection(broker_address.host, broker_address.port)
         links.extend([writer, there[1]])
         await asyncio.gather(pipe(reader, there[1]), pipe(there[0], writer), return_exceptions=True)
 

@@ -45,8 +45,8 @@ def server_of(name):
 
 def port_mappers(folder):
     """Return the Erlang port mappers that were started for brokers in private directories of a folder, and run now."""
-    found = (one for one in psutil.process_iter(["name", "environ"]) if one.info["name"] == "epmd")
-    return [one.pid for one in found if (one.info["environ"] or {}).get("HOME", "").startswith(str(folder))]
+    mappers = (one for one in psutil.process_iter(["name", "environ"]) if one.info["name"] == "epmd")
+    return [one.pid for one in mappers if (one.info["environ"] or {}).get("HOME", "").startswith(str(folder))]
 
 
 @every_broker
@@ -177,9 +177,9 @@ def test_nobody_but_the_run_may_use_its_broker(name, routers, monkeypatch):
 
 @pytest.mark.skipif("redis" in MISSING, reason=MISSING.get("redis", ""))
 def test_redis_says_nothing_to_who_does_not_log_in(routers):
-    where = parse_address(routers.router_of(Case("redis", "tcp")).addresses["tcp"])
+    address = parse_address(routers.router_of(Case("redis", "tcp")).addresses["tcp"])
     for word in (b"CLIENT LIST", b"INFO", b"KEYS *"):
-        with socket.create_connection((where.host, where.port), 5) as stranger:
+        with socket.create_connection((address.host, address.port), 5) as stranger:
             stranger.sendall(word + b"\r\n")
             assert stranger.recv(1000).startswith(b"-NOAUTH")
 

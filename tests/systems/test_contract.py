@@ -158,8 +158,8 @@ def test_a_server_listens_where_it_is_told_alone_and_counts_the_large_calls_of_p
         elif systems.is_routed(name, {}):
             router = request.getfixturevalue("routers").router_of(Case(name, transport))
         private = {"directory": str(private_parent / name), "environment": systems.environment(name)}
-        given = {"bind": bind, "router": dict(router.addresses) if router else {}} | private
-        server = Child(f"{name} server", "bench.child.server", server_spec(name, transport, **given))
+        spec_fields = {"bind": bind, "router": dict(router.addresses) if router else {}} | private
+        server = Child(f"{name} server", "bench.child.server", server_spec(name, transport, **spec_fields))
         children.append(server)
         address = collect(Listening, [server], 60)[0].address
         if transport == "tcp":
@@ -168,12 +168,12 @@ def test_a_server_listens_where_it_is_told_alone_and_counts_the_large_calls_of_p
         measured = measure(Case(name, transport, size, target=address, callers=3, max_calls=6), 20.0, 1)
         assert [times.shape for times in measured.calls] == [(2, 2)] * 3
         assert answered(server) == 6 + 3  # the first of each caller is made before the window
-        where = parse_address(address)
+        endpoint = parse_address(address)
         listens = transport == "tcp" and (router is None or bind is not None)
         others = {"127.0.0.1", "::1"}  # what a router's processes use alone
-        assert bool(found := listening(children)) is listens and found <= {where.host, *others}, found
-        assert where.port if transport == "tcp" else where.path
-        assert not bind or where.host == HOST in found
+        assert bool(addresses := listening(children)) is listens and addresses <= {endpoint.host, *others}, addresses
+        assert endpoint.port if transport == "tcp" else endpoint.path
+        assert not bind or endpoint.host == HOST in addresses
     finally:
         stop_all(children)
 
@@ -181,10 +181,10 @@ def test_a_server_listens_where_it_is_told_alone_and_counts_the_large_calls_of_p
 def listening(children):
     """Return the addresses at which processes and those that they started wait for connections or datagrams."""
     ours = {pid for child in children for pid in meters.family(child.pid)}
-    found = (one for one in psutil.net_connections("inet") if one.pid in ours)
+    connections = (one for one in psutil.net_connections("inet") if one.pid in ours)
     return {
         one.laddr.ip.removeprefix("::ffff:")
-        for one in found
+        for one in connections
         if one.type == socket.SOCK_DGRAM or one.status == psutil.CONN_LISTEN
     }
 

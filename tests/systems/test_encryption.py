@@ -90,26 +90,26 @@ def test_the_payload_is_on_the_wire_only_without_encryption(
 ):
     texts, options = certificates.make(), {option_of(name): is_encrypted}
     trusting(texts)
-    where = parse_address(child_server(name, transport, options, credentials=texts)[1])
+    endpoint = parse_address(child_server(name, transport, options, credentials=texts)[1])
     path = private_parent / "tap" if transport == "ipc" else None
-    tap = Tap(where.path if path else (where.host, where.port), path)
+    tap = Tap(endpoint.path if path else (endpoint.host, endpoint.port), path)
     tap.start()
     payload = os.urandom(300)
     with calling(name, f"ipc://{path}" if path else f"tcp://127.0.0.1:{tap.port}", **options) as call:
         assert [call(payload) for _ in range(8)] == [payload] * 8
     seen = tap.bytes()
-    found = any(part in seen for part in (payload[60:120], base64.b64encode(payload)[80:140]))
-    assert len(seen) > 8 * 2 * 300 and found is not is_encrypted
+    is_readable = any(part in seen for part in (payload[60:120], base64.b64encode(payload)[80:140]))
+    assert len(seen) > 8 * 2 * 300 and is_readable is not is_encrypted
     if is_encrypted and transport == "tcp" and option_of(name) == "tls":
-        check_version(where, texts)
+        check_version(endpoint, texts)
 
 
-def check_version(where, texts):
+def check_version(endpoint, texts):
     """Make a handshake with a server as anybody would, and look at what is agreed on."""
     context = ssl.create_default_context(cadata=texts[credentials.AUTHORITY])
     context.set_alpn_protocols(["h2", "http/1.1"])
     with (
-        socket.create_connection((where.host, where.port), 5) as connection,
+        socket.create_connection((endpoint.host, endpoint.port), 5) as connection,
         context.wrap_socket(connection, server_hostname="localhost") as encrypted,
     ):
         assert encrypted.version() == "TLSv1.3" and encrypted.cipher()[2] >= 128
@@ -126,11 +126,11 @@ def refusal(name, address, engine="library", **options):
             else:
                 with calling(name, address, **options) as made:
                     made(b"hello")
-        said.put(str(error.value))
+        messages.put(str(error.value))
 
-    said = queue.SimpleQueue()
+    messages = queue.SimpleQueue()
     threading.Thread(target=call, daemon=True).start()
-    text = said.get(timeout=60)  # all have ended long before, or hang
+    text = messages.get(timeout=60)  # all have ended long before, or hang
     assert "Traceback" not in text and "\n" not in text
     return text
 
@@ -160,14 +160,14 @@ def test_each_fault_of_tls_says_what_to_do(name, made, trusting, child_server):
     """Before a WAMP session there is a handshake, too: whatever listens there shows the certificate."""
     for served, faults in FAULTS:
         _, address = child_server(name, options={"tls": bool(served)}, credentials=made[served])
-        for trusted, said in faults:
+        for trusted, pattern in faults:
             trusting(made[trusted])
             options = {"tls": bool(trusted)}
-            assert re.search(said, refusal(name, address, **options))
+            assert re.search(pattern, refusal(name, address, **options))
             if name in BY_WIRE:
-                assert re.search(said, refusal(name, address, "wire", **options))
+                assert re.search(pattern, refusal(name, address, "wire", **options))
             if name == "sockets" and served and trusted and ROUTED not in MISSING:
-                assert re.search(said, refusal(ROUTED, address, **options))
+                assert re.search(pattern, refusal(ROUTED, address, **options))
 
 
 def test_a_fault_of_tls_ends_a_measurement_in_one_sentence(made, child_server, tmp_path, monkeypatch):
@@ -196,7 +196,7 @@ def test_a_router_has_endpoints_of_both_kinds(trusting, routers):
 def test_each_fault_of_curve_says_what_to_do(made, trusting, child_server):
     _, encrypted = child_server("zeromq", options={"curve": True}, credentials=made["right"])
     _, plain = child_server("zeromq")
-    for address, trusted, is_encrypted, said in (
+    for address, trusted, is_encrypted, pattern in (
         (encrypted, made["others"], True, r"curve\.public"),
         (encrypted, made["right"] | {"curve.public": "nothing"}, True, r"curve\.public"),
         (encrypted, {}, False, "option curve"),
@@ -204,7 +204,7 @@ def test_each_fault_of_curve_says_what_to_do(made, trusting, child_server):
         ("tcp://127.0.0.1:1", made["right"], True, "CURVE"),
     ):
         trusting(trusted)
-        assert re.search(said, refusal("zeromq", address, curve=is_encrypted))
+        assert re.search(pattern, refusal("zeromq", address, curve=is_encrypted))
 
 
 def test_keys_are_private_and_go_with_their_server(private_parent, made):

@@ -49,30 +49,30 @@ Multiplexed = Client
 '''
 
 
-@pytest.mark.parametrize("given", [{"max_calls": 3}, {"max_calls": 3, "callers": 2}, {"outstanding": 2}])
+@pytest.mark.parametrize("case_fields", [{"max_calls": 3}, {"max_calls": 3, "callers": 2}, {"outstanding": 2}])
 @pytest.mark.slow
-def test_the_loop_that_is_asked_for_runs_in_server_and_client(given, tmp_path, with_systems):
+def test_the_loop_that_is_asked_for_runs_in_server_and_client(case_fields, tmp_path, with_systems):
     pytest.importorskip("uvloop")
     (tmp_path / "checked.py").write_text(textwrap.dedent(CHECKED))
     with_systems(tmp_path)
-    measured = measure(Case("checked", "ipc", 100, {"event_loop": "uvloop"}, **given), window_s=0.1, seed=1)
+    measured = measure(Case("checked", "ipc", 100, {"event_loop": "uvloop"}, **case_fields), window_s=0.1, seed=1)
     assert measured.ledger["calls"] == measured.ledger["server_calls"] > 0
 
 
 def test_servers_and_clients_run_in_the_loop_of_their_options():
     uvloop = pytest.importorskip("uvloop")
-    found = []
+    kinds = []
 
     async def running():
         import asyncio
 
-        found.append(type(asyncio.get_running_loop()))
+        kinds.append(type(asyncio.get_running_loop()))
 
     for event_loop, is_it in (("uvloop", True), ("asyncio", False)):
         options = grpc_aio.Options(event_loop=event_loop)
         event_loops.run(running(), options)
         runner_of(True, options)(running())
-        assert [issubclass(kind, uvloop.Loop) for kind in found[-2:]] == [is_it, is_it]
+        assert [issubclass(kind, uvloop.Loop) for kind in kinds[-2:]] == [is_it, is_it]
 
 
 def test_every_asynchronous_system_has_the_option():

@@ -16,11 +16,11 @@ from bench.plan.case import Case
 pytestmark = pytest.mark.slow
 
 
-def case_of(name, *given, **named):
+def case_of(name, *arguments, **named):
     """Return a checked case; skip where the system's library is missing."""
     if name in MISSING:
         pytest.skip(MISSING[name])
-    return checked(Case(name, *given, **named))
+    return checked(Case(name, *arguments, **named))
 
 
 def test_batches_of_megabytes_come_back_whole():

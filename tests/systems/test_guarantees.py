@@ -19,13 +19,13 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_system_says_what_it_guarantees_with_its_source_for_options_that_it_has(name):
-    said, kind = systems.guarantees(name), systems.load(name).Options
-    assert "" in said, f"{name} has no entry in bench/systems/guarantees.yaml"
-    for text, fields in said.items():
+    guarantees, kind = systems.guarantees(name), systems.load(name).Options
+    assert "" in guarantees, f"{name} has no entry in bench/systems/guarantees.yaml"
+    for text, fields in guarantees.items():
         assert fields.keys() == GUARANTEES.keys() and all(fields.values())
         assert all(url.startswith("https://") for url in fields["source"].split())
-        given = dict(one.split("=") for one in text.split(", ") if one)
-        assert not given or options_of(kind, given, name) != options_of(kind, {}, name)
+        options = dict(one.split("=") for one in text.split(", ") if one)
+        assert not options or options_of(kind, options, name) != options_of(kind, {}, name)
 
 
 def test_a_system_of_a_users_own_may_say_nothing_and_a_wrong_field_is_named(tmp_path, with_systems):

@@ -152,8 +152,8 @@ def test_a_kept_connection_that_is_lost_is_not_tried_again(end):
     ],
 )
 def test_a_wrong_body_is_an_error(resource, body, text):
-    said = f"GET /.*200 OK: .*{text}"
-    with scripted((answered(body), "close")) as (address, _), pytest.raises(TransportError, match=said):
+    pattern = f"GET /.*200 OK: .*{text}"
+    with scripted((answered(body), "close")) as (address, _), pytest.raises(TransportError, match=pattern):
         ask(address, b"abc", resource=resource)
 
 

@@ -61,22 +61,22 @@ def begun(most=1 << 20):
 
 def fed(talk, stream, cuts=()):
     """Return the response in a stream of bytes that comes in pieces; None if it is not whole."""
-    found = None
+    whole_response = None
     for start, stop in itertools.pairwise([0, *sorted({cut % (len(stream) + 1) for cut in cuts}), len(stream)]):
         if stop > start and (response := talk.receive(stream[start:stop])) is not None:
-            assert found is None
-            found = response
-    return found
+            assert whole_response is None
+            whole_response = response
+    return whole_response
 
 
 def sent_by(talk, data):
     """Return (kind, flags, stream, content) of each frame in what a client has sent."""
-    data, found = data.removeprefix(_http2.PREFACE), []
+    data, frames = data.removeprefix(_http2.PREFACE), []
     while data:
         size = int.from_bytes(data[:3], "big")
-        found.append((data[3], data[4], int.from_bytes(data[5:9], "big"), data[9 : 9 + size]))
+        frames.append((data[3], data[4], int.from_bytes(data[5:9], "big"), data[9 : 9 + size]))
         data = data[9 + size :]
-    return found
+    return frames
 
 
 @given(some.lists(some.tuples(some.binary(max_size=40_000), ASIDES), min_size=1, max_size=6), CUTS)
@@ -87,12 +87,12 @@ def test_responses_are_found_wherever_they_are_split_whatever_comes_between(resp
         place = number % 2
         talk.begin(place, b"request")
         stream = b"".join(asides) + grpc_response(encoder, 2 * number + 1, payload)
-        found = fed(talk, stream, cuts)
-        if found is True:
+        reply = fed(talk, stream, cuts)
+        if reply is True:
             assert payload == responses[number - 2][0]
             continue
-        assert (found.body, dict(found.fields)[b":status"]) == (grpc_message(payload), b"200")
-        assert dict(found.trailers)[b"grpc-status"] == b"0"
+        assert (reply.body, dict(reply.fields)[b":status"]) == (grpc_message(payload), b"200")
+        assert dict(reply.trailers)[b"grpc-status"] == b"0"
         talk.known(place)
 
 
@@ -119,8 +119,8 @@ def test_nothing_is_recognized_after_the_table_of_header_fields_has_changed():
     talk.begin(1, b"request")
     assert talk.receive(grpc_response(encoder, 7, b"one", trailers=[*OK, ("number", "7")])) is not True
     talk.begin(0, b"request")
-    found = talk.receive(grpc_response(encoder, 9, b"one"))
-    assert found is not True and found.trailers == [(b"grpc-status", b"0"), (b"grpc-message", b"")]
+    reply = talk.receive(grpc_response(encoder, 9, b"one"))
+    assert reply is not True and reply.trailers == [(b"grpc-status", b"0"), (b"grpc-message", b"")]
 
 
 def test_header_blocks_in_parts_padding_priority_and_interim_responses_are_read():
@@ -136,8 +136,8 @@ def test_header_blocks_in_parts_padding_priority_and_interim_responses_are_read(
         frame(DATA, PADDED, 1, bytes([2]) + grpc_message(b"body") + bytes(2)),
         frame(HEADERS, END_HEADERS | END_STREAM, 1, encoder.encode(OK)),
     ])  # fmt: skip
-    found = fed(begun(), stream, range(len(stream)))
-    assert found.body == grpc_message(b"body") and dict(found.fields)[b":status"] == b"200"
+    reply = fed(begun(), stream, range(len(stream)))
+    assert reply.body == grpc_message(b"body") and dict(reply.fields)[b":status"] == b"200"
 
 
 HEAD_FRAME = frame(HEADERS, END_HEADERS, 1, hpack.Encoder().encode(HEAD))
@@ -257,8 +257,8 @@ FRAMES = some.builds(frame, KINDS, FLAGS, some.sampled_from([0, 1, 2, 3]), some.
 @given(some.lists(FRAMES, max_size=12), CUTS)
 def test_any_frames_in_any_order_are_read_alike_however_they_are_split(frames, cuts):
     stream = b"".join(frames)
-    found, whole = outcome(stream, cuts), outcome(stream, [])
-    assert found == whole or TransportError in (found, whole)
+    cut_outcome, whole = outcome(stream, cuts), outcome(stream, [])
+    assert cut_outcome == whole or TransportError in (cut_outcome, whole)
 
 
 def response(head=HEAD, trailers=OK, body=None):

@@ -67,9 +67,9 @@ def test_responses_whose_frames_are_mixed_are_found_each_for_its_call(payloads, 
             else:
                 sent += frame(HEADERS, END_HEADERS | END_STREAM, stream, encoder.encode(OK))
             came[stream] += 1
-        found = fed(talk, sent, cuts)
-        assert sorted(one[0] for one in found) == list(range(len(payloads)))
-        for number, response, known in found:
+        responses = fed(talk, sent, cuts)
+        assert sorted(one[0] for one in responses) == list(range(len(payloads)))
+        for number, response, known in responses:
             assert response is True or response.body == grpc_message(payloads[number])
             talk.recognize(number, known)
         first += 2 * len(payloads)

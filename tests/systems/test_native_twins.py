@@ -92,9 +92,9 @@ def test_a_server_that_does_not_echo_is_found_out(name):
 @only_sockets
 def test_requests_that_come_before_their_replies_are_answered_in_order(child_server, name):
     _, address = child_server(name)
-    where = parse_address(address)
+    endpoint = parse_address(address)
     payloads = [os.urandom(size) for size in (0, 1, 70_000, 5, 65_532)]
-    with socket.create_connection((where.host, where.port)) as connection:
+    with socket.create_connection((endpoint.host, endpoint.port)) as connection:
         sent = b"".join(struct.pack("!I", len(one)) + one for one in payloads)
         connection.sendall(sent)
         connection.shutdown(socket.SHUT_WR)
@@ -105,8 +105,8 @@ def test_requests_that_come_before_their_replies_are_answered_in_order(child_ser
 @only_sockets
 def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(child_server, name):
     _, address = child_server(name)
-    where = parse_address(address)
-    with socket.create_connection((where.host, where.port)) as connection:
+    endpoint = parse_address(address)
+    with socket.create_connection((endpoint.host, endpoint.port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert connection.recv(100) == b""
     client = client_of(name, address)
@@ -125,11 +125,11 @@ def test_what_is_missing_is_named_with_the_packages(monkeypatch):
 
 def programs_of_mine(role):
     """Return the native programs in this role that descend from this process."""
-    found = []
+    processes = []
     for one in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            found += [one] * (one.cmdline()[1:2] == [role] and one.name() == "program")
-    return found
+            processes += [one] * (one.cmdline()[1:2] == [role] and one.name() == "program")
+    return processes
 
 
 @twins

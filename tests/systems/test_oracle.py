@@ -81,8 +81,8 @@ def test_calls_are_answered_and_counted_and_take_their_service_times(transport):
 
 def test_a_request_in_pieces_is_answered_and_a_broken_one_ends_only_its_connection(serve):
     _, address = serve(mean_us=1)
-    where = parse_address(address)
-    with _connections.connect(where) as broken, _connections.connect(where) as slow:
+    endpoint = parse_address(address)
+    with _connections.connect(endpoint) as broken, _connections.connect(endpoint) as slow:
         broken.sendall(struct.pack("!I", 10) + b"too few")
         broken.shutdown(socket.SHUT_WR)
         assert broken.recv(10) == b""
@@ -145,8 +145,8 @@ def test_bytes_add_what_they_are_told_to_to_a_service_time(server):
 @pytest.mark.parametrize("server", choices(oracle, "server"))
 def test_workers_answer_beside_each_other_and_one_of_them_freezes(serve, server):
     _, address = serve("tcp", mean_us=1000, server=server, wait="sleep", workers=2, freeze_after=1, freeze_ms=400)
-    where, message = parse_address(address), struct.pack("!I", 5) + b"hello"
-    with _connections.connect(where) as frozen, _connections.connect(where) as other:
+    endpoint, message = parse_address(address), struct.pack("!I", 5) + b"hello"
+    with _connections.connect(endpoint) as frozen, _connections.connect(endpoint) as other:
         frozen.sendall(message)
         assert select.select([frozen], [], [], 0.05)[0] == []  # it is served: the next request is the second
         other.sendall(message)

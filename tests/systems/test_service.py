@@ -54,7 +54,7 @@ def description(fault="", **changes):
         "requests": [PRICE | {"expect": expect}, USER],
     } | changes
     values = {"sku": ["a", "b"], "id": {"uniform": [1, 1000]}}
-    return {"values": {name: of for name, of in values.items() if f"{{{name}}}" in json.dumps(content)}} | content
+    return {"values": {name: value for name, value in values.items() if f"{{{name}}}" in json.dumps(content)}} | content
 
 
 @pytest.fixture
@@ -148,8 +148,8 @@ def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fa
     service = service_file.read(
         own({"start": ["x"], "requests": [{"name": "one", "http": {"path": "/"}, "expect": expect}]})
     )
-    found = next(service_file.prepared(service, random.Random(0))).fault(status, body)
-    assert fault in found and bool(found) == bool(fault)
+    error_text = next(service_file.prepared(service, random.Random(0))).fault(status, body)
+    assert fault in error_text and bool(error_text) == bool(fault)
 
 
 def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
@@ -345,9 +345,9 @@ def test_a_service_is_asked_over_http_2_with_prior_knowledge_or_as_negotiated(
         {"name": "host", "http": {"path": "/", "headers": {"host": "shop"}}, "expect": {"json": {"host": "shop"}}},
     ]
     content = {"start": start, "ready": "/", "address": address, "http2": True, "requests": requests}
-    where = started(file := own(content | more, "second"))
+    service_address = started(file := own(content | more, "second"))
     for engine in ENGINES:
-        report, failed = asked(file, where, callers=callers, engine=engine)
+        report, failed = asked(file, service_address, callers=callers, engine=engine)
         assert report.calls and not failed
 
 
@@ -386,16 +386,16 @@ def test_an_archive_of_a_browser_is_read(own, tmp_path):
     ]
     (tmp_path / "shop.har").write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
     service = service_file.read(own({"start": ["x"], "recording": "shop.har", "headers": {"X-Run": "1"}}))
-    found = service.recording
-    assert (found.dropped, found.elsewhere) == (("Cookie", "Authorization"), 2)
-    assert [each.at_s for each in found.requests] == [0, 1, 2]
+    recording = service.recording
+    assert (recording.dropped, recording.elsewhere) == (("Cookie", "Authorization"), 2)
+    assert [each.at_s for each in recording.requests] == [0, 1, 2]
     made = [request for _, request in zip(range(4), service_file.prepared(service, random.Random(0)), strict=False)]
     assert [request.name for request in made] == ["POST /price", "POST /form", "GET /users/*", "POST /price"]
     assert [request.body for request in made] == [b'{"sku": "{sku}"}', b"a=x+y", b"", b'{"sku": "{sku}"}']
     assert made[2].target == "/users/17?q=%2Fa%20b" and made[2].headers == {"accept": "*/*", "X-Run": "1"}
     assert made[0].expect.status == 201 and systems.is_service(service.file)
-    said = service_page.described(service)
-    assert "Cookie" in said and "Authorization" in said and "1 per second" in said
+    page_text = service_page.described(service)
+    assert "Cookie" in page_text and "Authorization" in page_text and "1 per second" in page_text
 
 
 def test_a_recorded_body_of_json_has_the_type_that_its_line_names_in_whatever_case(own, tmp_path):
@@ -726,8 +726,8 @@ def test_a_token_of_the_environment_is_sent_and_not_stored(own, monkeypatch):
     for expect in ({"status": 201}, {"text": "x"}, {"json": {"token": "x"}}):
         service = service_file.read(file := own(description(requests=[request | {"expect": expect}]), "echo"))
         asked = next(service_file.prepared(service, random.Random(0)))
-        said = asked.fault(200, json.dumps({"token": asked.headers["Authorization"]}).encode())
-        assert "Bearer {env:OWN_TOKEN}" in said and "hush" not in said
+        error_text = asked.fault(200, json.dumps({"token": asked.headers["Authorization"]}).encode())
+        assert "Bearer {env:OWN_TOKEN}" in error_text and "hush" not in error_text
     with pytest.raises(SystemFailedError, match=r"Bearer \{env:OWN_TOKEN\}") as refused:
         measure(case(file), 0.1, seed=1)
     assert "hush" not in str(refused.value)
@@ -778,7 +778,7 @@ def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatc
         first_service_file.text("ftp://x")
 
 
-def given(name, place, **more):
+def operation_with(name, place, **more):
     """Return an operation of an OpenAPI description that has a parameter."""
     return {"parameters": [{"name": name, "in": place, "required": True, **more}]}
 
@@ -791,7 +791,7 @@ def sent(**schemas):
 
 NODE = {"$ref": "#/x/Node"}
 REFERRED = {
-    "User": given("userId", "path", schema={"type": "integer", "minimum": 7}) | {"get": {}},
+    "User": operation_with("userId", "path", schema={"type": "integer", "minimum": 7}) | {"get": {}},
     "Node": {"type": "object", "properties": {"kids": {"type": "array", "items": NODE}, "next": NODE}},
     "Body": sent(json=NODE)["requestBody"],
 }
@@ -807,9 +807,9 @@ SERVER = {"url": "/api/{v}/", "variables": {"v": {"default": "v3"}}}
         ("get", None, {}, "/u/7", {}, b""),
         ("get", {}, {"servers": [SERVER]}, "/api/v3/u/1", {}, b""),
         ("get", {"servers": [{"url": "https://shop.example/v2"}]}, {"servers": [SERVER]}, "/v2/u/1", {}, b""),
-        ("get", given("q", "query", schema=TEXTS), {}, "/u/1?q=a%20b%26c&q=a%20b%26c", {}, b""),
-        ("get", given("q", "query", **TEXTS), {"swagger": "2.0"}, "/u/1?q=a%20b%26c%2Ca%20b%26c", {}, b""),
-        ("get", given("X-A", "header", example="b"), {}, "/u/1", {"X-A": "b"}, b""),
+        ("get", operation_with("q", "query", schema=TEXTS), {}, "/u/1?q=a%20b%26c&q=a%20b%26c", {}, b""),
+        ("get", operation_with("q", "query", **TEXTS), {"swagger": "2.0"}, "/u/1?q=a%20b%26c%2Ca%20b%26c", {}, b""),
+        ("get", operation_with("X-A", "header", example="b"), {}, "/u/1", {"X-A": "b"}, b""),
         (
             "post",
             {"requestBody": {"$ref": "#/x/Body"}},
@@ -820,9 +820,12 @@ SERVER = {"url": "/api/{v}/", "variables": {"v": {"default": "v3"}}}
         ),
         ("post", sent(parts=A, form=A), {}, "/u/1", {"Content-Type": FORM}, b"a=NO"),
         ("put", sent(json={"allOf": [A, C]}), {}, "/u/1", {"Content-Type": "application/json"}, b'{"a":"NO","c":0.5}'),
-        ("post", given("a", "formData", type="string"), {"swagger": "2.0"}, "/u/1", {"Content-Type": FORM}, b"a=text"),
         (
-            *("post", given("x", "body", schema=A), {"swagger": "2.0", "basePath": "/v2"}),
+            *("post", operation_with("a", "formData", type="string"), {"swagger": "2.0"}),
+            *("/u/1", {"Content-Type": FORM}, b"a=text"),
+        ),
+        (
+            *("post", operation_with("x", "body", schema=A), {"swagger": "2.0", "basePath": "/v2"}),
             *("/v2/u/1", {"Content-Type": "application/json"}, b'{"a":"NO"}'),
         ),
     ],
@@ -856,9 +859,9 @@ def test_a_first_file_says_what_it_does_not_hold_and_gives_each_request_a_name_o
     assert third.name == "post_text" and b'"Hi {name}"' in {one.body for one in made}
     assert (first.name, second.name) == ("no", "no_2") and first.http.json == {"b": {"a": [1]}, "c": {"a": [1]}}
     assert second.expect.status is None  # either of two is right
-    said = [line for line in text.splitlines() if line.startswith("# Not written: ")]
+    notes = [line for line in text.splitlines() if line.startswith("# Not written: ")]
     for fact in ("/file: its body is multipart", "apart.json", "GET /broken"):
-        assert any(fact in line for line in said)
+        assert any(fact in line for line in notes)
     monkeypatch.setattr(first_service_file, "_read", lambda url: None)
     assert "# No OpenAPI description was found" in first_service_file.text("http://127.0.0.1:8000")
 
@@ -924,9 +927,9 @@ def test_grpc_calls_are_made_by_tls_and_at_a_unix_domain_socket(own_grpc, own, c
     content |= {"address": address, "start": [sys.executable, "own_grpc_service.py", place]}
     if address.startswith("https"):
         content = encrypted(content, "certified", authority="certified/authority.pem")
-    where = started(file := own(content, "users"))
+    service_address = started(file := own(content, "users"))
     for engine in ENGINES:
-        report, failed = asked(file, where, engine=engine)
+        report, failed = asked(file, service_address, engine=engine)
         assert report.calls and not failed
 
 
@@ -986,8 +989,8 @@ def test_a_message_has_the_members_that_are_expected_at_every_level(own_grpc):
         service = service_file.read(own_grpc(["a"], {"message": message}, f"users{number}"))
         request = next(service_file.prepared(service, random.Random(0)))
         _, kind = _service_grpc.types_of(request.proto, request.target)
-        found = _service_grpc.fault(request, "OK", json_format.ParseDict(reply, kind()).SerializeToString())
-        assert fault in found and bool(found) == bool(fault), message
+        error_text = _service_grpc.fault(request, "OK", json_format.ParseDict(reply, kind()).SerializeToString())
+        assert fault in error_text and bool(error_text) == bool(fault), message
 
 
 @pytest.mark.slow
@@ -1062,8 +1065,8 @@ def test_a_message_is_written_and_compared_as_protobufs_json_says(wide):
     for number, (message, expect, fault) in enumerate(MESSAGES):
         expect = copy.deepcopy(message) if expect is None else expect
         request = next(service_file.prepared(wide(message, expect, name=f"wide{number}"), random.Random(0)))
-        found = _service_grpc.fault(request, "OK", _service_grpc.encoded(request))
-        assert fault in found and bool(found) == bool(fault), message
+        error_text = _service_grpc.fault(request, "OK", _service_grpc.encoded(request))
+        assert fault in error_text and bool(error_text) == bool(fault), message
 
 
 def test_a_message_that_is_one_value_and_an_any_of_an_unknown_type(wide):
@@ -1210,8 +1213,8 @@ def test_the_messages_of_a_grpc_method_with_a_stream_are_checked(own_grpc, start
 
 @pytest.mark.slow
 def test_the_page_of_a_service_with_streams_has_its_times_to_first_message(own, command, tmp_path):
-    said = command("service", tokens(own), "--profile", "smoke", "--out", str(tmp_path / "out"))
-    assert not said.returncode, said.stderr
+    finished = command("service", tokens(own), "--profile", "smoke", "--out", str(tmp_path / "out"))
+    assert not finished.returncode, finished.stderr
     page = json.loads((tmp_path / "out" / "tokens.json").read_text())
     (run,) = page["runs"].values()
     assert all(each["numbers"]["p50_first_us"]["median"] > 0 for each in run["cases"])

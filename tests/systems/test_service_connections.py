@@ -173,11 +173,11 @@ def test_a_stream_that_is_reset_or_late_leaves_the_others_on_its_connection(own)
         described = service_file.read(own(address, http2=True, timeout_s=0.3))
         session = _service_http2.Session(described, parse_address(address))
         request = next(service_file.prepared(described, random.Random(0)))
-        found = [await session.call(request, b"")]
-        found += await asyncio.gather(*(session.call(request, b"") for _ in range(3)), return_exceptions=True)
-        found.append(await session.call(request, b""))
+        outcomes = [await session.call(request, b"")]
+        outcomes += await asyncio.gather(*(session.call(request, b"") for _ in range(3)), return_exceptions=True)
+        outcomes.append(await session.call(request, b""))
         await session.close()
-        return found
+        return outcomes
 
     with served(behave) as address:
         first, reset, late, *others = asyncio.run(ask(address))
@@ -309,8 +309,8 @@ def test_a_service_is_found_at_each_address_of_localhost(own, host):
     process = subprocess.Popen(["sleep", "60"])
     try:
         described = service_file.read(own("http://localhost:{port}", start=["x"], ready_s=5))
-        where = parse_address(f"tcp://localhost:{listener.getsockname()[1]}")
-        assert _service._ready_at(described, process, where) == where._replace(host=host)
+        endpoint = parse_address(f"tcp://localhost:{listener.getsockname()[1]}")
+        assert _service._ready_at(described, process, endpoint) == endpoint._replace(host=host)
     finally:
         process.kill()
         process.wait()

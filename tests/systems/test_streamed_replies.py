@@ -25,21 +25,33 @@ from bench.systems import _ports, _tokens, oracle
 pytestmark = pytest.mark.slow
 
 WAYS = [
-    *(("sockets", by, {}) for by in ("ipc", "tcp")),
+    *(("sockets", transport, {}) for transport in ("ipc", "tcp")),
     ("sockets", "tcp", {"writes": 2}),
-    *(("zeromq", by, {"token_codec": codec}) for by in ("ipc", "tcp") for codec in ("bytes", "pickle", "protobuf")),
-    *((name, by, {"connections": "shared"}) for name in ("grpc_sync", "grpc_aio") for by in ("ipc", "tcp")),
+    *(
+        ("zeromq", transport, {"token_codec": codec})
+        for transport in ("ipc", "tcp")
+        for codec in ("bytes", "pickle", "protobuf")
+    ),
+    *(
+        (name, transport, {"connections": "shared"})
+        for name in ("grpc_sync", "grpc_aio")
+        for transport in ("ipc", "tcp")
+    ),
     *((name, "tcp", {"serialization": "bytes"}) for name in ("grpc_sync", "grpc_aio")),
-    *(("http_aiohttp", by, {"stream_by": way}) for by in ("ipc", "tcp") for way in ("chunked", "sse", "websocket")),
-    *(("arrow_flight", by, {}) for by in ("ipc", "tcp")),
+    *(
+        ("http_aiohttp", transport, {"stream_by": way})
+        for transport in ("ipc", "tcp")
+        for way in ("chunked", "sse", "websocket")
+    ),
+    *(("arrow_flight", transport, {}) for transport in ("ipc", "tcp")),
     ("http_asgi", "ipc", {}),
     ("http_asgi", "ipc", {"framework": "fastapi"}),
     *(("http_asgi", "tcp", {"server": server}) for server in ("uvicorn_h11", "hypercorn", "granian")),
     ("connect", "tcp", {}),
     ("grpclib", "tcp", {"serialization": "bytes"}),
     ("websockets", "tcp", {"library": "picows"}),
-    *(("pyro5", by, {}) for by in ("ipc", "tcp")),
-    *(("rpyc", by, {}) for by in ("ipc", "tcp")),
+    *(("pyro5", transport, {}) for transport in ("ipc", "tcp")),
+    *(("rpyc", transport, {}) for transport in ("ipc", "tcp")),
     ("wamp_crossbar", "ipc", {}),
     ("nats", "tcp", {}),
     ("nats", "tcp", {"jetstream": True}),

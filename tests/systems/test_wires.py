@@ -211,7 +211,7 @@ BROKEN = [  # module, its broker, what it sends instead of a reply, what is said
 ]
 
 
-@pytest.mark.parametrize(("module", "broker", "instead", "text"), BROKEN, ids=[said for *_, said in BROKEN])
+@pytest.mark.parametrize(("module", "broker", "instead", "text"), BROKEN, ids=[text for *_, text in BROKEN])
 def test_what_is_no_reply_is_named(module, broker, instead, text):
     def answer(name, payload):
         return instead % name if b"%s" in instead else instead
@@ -224,16 +224,16 @@ def test_what_is_no_reply_is_named(module, broker, instead, text):
 
 
 @pytest.mark.parametrize(
-    ("module", "said"),
+    ("module", "refusal"),
     [
         (redis, b"-WRONGPASS invalid username-password pair\r\n"),
         (nats, b"INFO {}\r\n-ERR 'Authorization Violation'\r\n"),
         (mqtt, b"\x20\x03\0\x87\0"),
     ],
 )
-def test_a_login_that_is_refused_says_where_to_name_it(module, said):
+def test_a_login_that_is_refused_says_where_to_name_it(module, refusal):
     def behave(connection, asked):
-        connection.sendall(said)
+        connection.sendall(refusal)
         connection.recv(65_536)
 
     with served(behave) as address, pytest.raises(TransportError, match="ROUNDTRIP_BROKER_LOGIN"):
@@ -266,11 +266,11 @@ def replies(wire, payload):
 
 @pytest.mark.parametrize("size", [1, 255, 256, 70_000])
 @pytest.mark.parametrize(
-    ("module", "where"),
+    ("module", "address"),
     [(thrift, "tcp://h:1"), (zeromq, "tcp://h:1"), (nng, "tcp://h:1"), (nng, "ipc:///h")],
 )
-def test_a_reply_is_whole_with_its_last_byte_and_not_before(module, where, size):
-    wire, payload = module.Wire(where, module.Options()), bytes(range(251)) * (size // 251 + 1)
+def test_a_reply_is_whole_with_its_last_byte_and_not_before(module, address, size):
+    wire, payload = module.Wire(address, module.Options()), bytes(range(251)) * (size // 251 + 1)
     reply, other = replies(wire, payload[:size])
     for cut in (*range(min(len(reply), 40)), len(reply) - 1):
         assert wire.end(bytearray(reply[:cut]), cut) == 0
@@ -314,10 +314,10 @@ def test_options_that_the_wire_cannot_carry_out_are_refused(name, options, inste
             for name in ("sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_sync", "grpc_aio", "thrift")
         ],
         ("xmlrpc_c", "tcp", {"protocol": "pstream"}),
-        *[("redis", by, options) for by in ("ipc", "tcp") for options in ({}, {"pipelining": True})],
+        *[("redis", transport, options) for transport in ("ipc", "tcp") for options in ({}, {"pipelining": True})],
         ("redis", "tcp", {"queue": "stream"}),
         ("nats", "tcp", {}),
-        *[(name, by, {}) for name in ("zeromq", "nng") for by in ("ipc", "tcp")],
+        *[(name, transport, {}) for name in ("zeromq", "nng") for transport in ("ipc", "tcp")],
         ("zeromq_c", "tcp", {}),
         *[
             (name, "tcp", {})

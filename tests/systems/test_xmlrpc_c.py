@@ -89,17 +89,17 @@ def test_entities_do_no_harm_to_the_library(serve):
 
 def small(tmp_path, text="int main() {}", header=""):
     """Return a program made of a small source and its header, and what was said meanwhile."""
-    said = []
+    lines = []
     (tmp_path / "small.cpp").write_text(f'#include "small.hpp"\n{text}')
     (tmp_path / "small.hpp").write_text(header)
     programs.ensure.cache_clear()
-    made = programs.ensure(tmp_path / "small.cpp", (), said.append, headers=(tmp_path / "small.hpp",))
-    return made, said
+    made = programs.ensure(tmp_path / "small.cpp", (), lines.append, headers=(tmp_path / "small.hpp",))
+    return made, lines
 
 
 def test_a_program_is_compiled_once_and_again_when_its_source_or_its_header_differs(programs_folder, tmp_path):
-    first, said = small(tmp_path)
-    assert len(said) == 1 and subprocess.run([first]).returncode == 0
+    first, lines = small(tmp_path)
+    assert len(lines) == 1 and subprocess.run([first]).returncode == 0
     assert small(tmp_path) == (first, [])
     second, _ = small(tmp_path, "int main() { return STATUS; }", "enum { STATUS = 3 };")
     third, _ = small(tmp_path, "int main() { return STATUS; }", "enum { STATUS = 4 };")

@@ -73,9 +73,9 @@ def test_packets_come_whole_however_the_stream_is_cut(documents, cuts, with_nois
 @given(st.binary(max_size=60) | st.text(alphabet="\x1bPKTENDSCO", max_size=60).map(str.encode), CUTS)
 @example(b"\x1bPKT\x1b", [])
 def test_any_bytes_are_packets_or_an_error_and_cuts_make_no_difference(stream, cuts):
-    def outcome(where):
+    def outcome(places):
         try:
-            return fed(stream, where)
+            return fed(stream, places)
         except TransportError:
             return TransportError
 
