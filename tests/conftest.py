@@ -138,8 +138,8 @@ def group(nodeid):
         return "whatif" if "anatomy" in test else "overview"  # the run of which it quotes most
     if Path(file).parent.name == REFEREES:
         return REFEREES
-    given = re.search(r"\[(?:.*/)?(\w+)", test)
-    for name in (stem.removeprefix("test_"), given and given[1]):
+    parameter = re.search(r"\[(?:.*/)?(\w+)", test)
+    for name in (stem.removeprefix("test_"), parameter and parameter[1]):
         if name in RUNS and stem != "test_site":
             return name
     return next((name for name in NODES if name in nodeid), stem)

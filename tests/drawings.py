@@ -91,9 +91,11 @@ def written(figure: Figure) -> tuple[Written, ...]:
     with _recorded() as texts:
         figure.draw_without_rendering()
     return tuple(
-        Written(words, of.get_window_extent(), of.get_fontsize(), of.get_clip_box() if of.get_clip_on() else None)
-        for of in texts
-        if (words := of.get_text()).strip()
+        Written(
+            words, text.get_window_extent(), text.get_fontsize(), text.get_clip_box() if text.get_clip_on() else None
+        )
+        for text in texts
+        if (words := text.get_text()).strip()
     )
 
 
@@ -101,10 +103,10 @@ def written(figure: Figure) -> tuple[Written, ...]:
 def _recorded() -> Iterator[list[Text]]:
     texts, draw = [], Text.draw
 
-    def record(self: Text, *given: Any, **named: Any) -> None:
+    def record(self: Text, *arguments: Any, **named: Any) -> None:
         if self.get_visible():
             texts.append(self)
-        draw(self, *given, **named)
+        draw(self, *arguments, **named)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Text, "draw", record)
@@ -113,8 +115,8 @@ def _recorded() -> Iterator[list[Text]]:
 
 def clipped(figure: Figure) -> list[str]:
     """Return the texts that are not wholly inside the figure, or are cut by the axes that they are in."""
-    boxes = [(of, (figure.bbox, of.cut_by or figure.bbox)) for of in written(figure)]
-    return [of.words for of, outer in boxes if not all(_holds(box, of.box) for box in outer)]
+    boxes = [(text, (figure.bbox, text.cut_by or figure.bbox)) for text in written(figure)]
+    return [text.words for text, outer in boxes if not all(_holds(box, text.box) for box in outer)]
 
 
 def _holds(outer: Any, inner: Bbox) -> bool:
@@ -126,7 +128,7 @@ def _holds(outer: Any, inner: Bbox) -> bool:
 def overlapping(figure: Figure) -> list[tuple[str, str]]:
     """Return the pairs of texts that cover each other by more than a sliver, in both directions."""
     texts = written(figure)
-    ends = np.array([of.box.extents for of in texts]).reshape(-1, 4)
+    ends = np.array([text.box.extents for text in texts]).reshape(-1, 4)
     low, high = np.maximum(ends[:, None, :2], ends[:, :2]), np.minimum(ends[:, None, 2:], ends[:, 2:])
     pairs = np.argwhere(np.triu((high - low).min(axis=2) > SLIVER, 1))
     return [(texts[one].words, texts[other].words) for one, other in pairs]
@@ -135,7 +137,7 @@ def overlapping(figure: Figure) -> list[tuple[str, str]]:
 def too_small(figure: Figure) -> list[str]:
     """Return the texts that are smaller than can be read where the figure is 1280 pixels wide."""
     scale = 1280 / 96 / figure.get_figwidth()
-    return [of.words for of in written(figure) if of.points * scale < LEAST_POINTS]
+    return [text.words for text in written(figure) if text.points * scale < LEAST_POINTS]
 
 
 def curves(axes: Axes) -> int:
@@ -154,12 +156,12 @@ def not_drawn(axes: Axes) -> list[str]:
     lines = [line for line in axes.lines if _is_visible(line)]
     colours = {to_rgba(line.get_color())[:3] for line in lines}
     colours |= {to_rgba(line.get_markeredgecolor())[:3] for line in lines}
-    filled = [*axes.collections, *(of for of in axes.patches if of.get_window_extent().width >= 1)]
-    colours |= {to_rgba(one)[:3] for of in filled for one in _faces(of)}
+    filled = [*axes.collections, *(patch for patch in axes.patches if patch.get_window_extent().width >= 1)]
+    colours |= {to_rgba(one)[:3] for artist in filled for one in _faces(artist)}
     markers = {line.get_marker() for line in lines} - {"None", "", " "}
     missing = []
-    for of in legends(axes):
-        for handle, text in zip(of.legend_handles, of.get_texts(), strict=True):
+    for panel_legend in legends(axes):
+        for handle, text in zip(panel_legend.legend_handles, panel_legend.get_texts(), strict=True):
             marker = handle.get_marker() if isinstance(handle, Line2D) else None
             colour = handle.get_color() if isinstance(handle, Line2D) else _faces(handle)[0]
             if to_rgba(colour)[:3] not in colours and marker not in markers:
@@ -167,9 +169,9 @@ def not_drawn(axes: Axes) -> list[str]:
     return missing
 
 
-def _faces(of: Any) -> Any:
-    faces = np.atleast_2d(of.get_facecolor())
-    return faces if faces.size else np.atleast_2d(of.get_edgecolor())
+def _faces(artist: Any) -> Any:
+    faces = np.atleast_2d(artist.get_facecolor())
+    return faces if faces.size else np.atleast_2d(artist.get_edgecolor())
 
 
 def texts(axes):

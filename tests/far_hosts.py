@@ -55,10 +55,10 @@ def far_run(
         if not case.hosts:
             made.append(start_record.tables(start, block, index, case, _here(rtt_us["here"], calls)))
             continue
-        of = [hosts[number % len(hosts)] for number in range(case.clients)] + ([latency] if latency else [])
+        client_hosts = [hosts[number % len(hosts)] for number in range(case.clients)] + ([latency] if latency else [])
         arrays = []
-        for name in of:
-            many = int(calls * max(rtt_us[one] for one in of) / rtt_us[name])
+        for name in client_hosts:
+            many = int(calls * max(rtt_us[one] for one in client_hosts) / rtt_us[name])
             for _ in range(case.callers * case.outstanding):
                 rtt = np.rint(1000 * rtt_us[name] * (1 + block / 100 + np.arange(many) / 1e6))
                 rtt = (rtt * (shape(name, start, many) if shape else 1)).astype("i8")
@@ -66,19 +66,19 @@ def far_run(
                 arrays.append(np.stack([sent, sent + rtt, sent][: 3 if case.load == "open" else 2]))
         total, window_ns = sum(len(one[1]) for one in arrays), max(int(one[1][-1]) for one in arrays)
         table = [(SERVER, "server", None, 0)]
-        table += [(name, "load", *_first(of[: case.clients], name)) for name in hosts]
+        table += [(name, "load", *_first(client_hosts[: case.clients], name)) for name in hosts]
         table += [(latency, "latency", case.clients, 1)] if latency else []
         known = {"calls": total, "server_calls": total, "window_s": window_ns / 1e9, "errors": 0, "first_rtt_ns": 1,
                  "client_cpu_ns": 10 * total, "server_cpu_ns": 20 * total, "gc_collections": 0,
                  "scheduled": total if case.load == "open" else None}  # fmt: skip
-        found = [
+        host_rows = [
             {"host": name, "role": role, "first_client": first, "clients": clients, "offset_ns": 0, "bound_ns": 100,
              "at_ns": -1000, "after_offset_ns": 0, "after_bound_ns": 100, "after_at_ns": window_ns,
              "machine_busy_ns": 0, "steal_ns": 0, "throttled_ns": 0, "cpu_ns": (busy or {}).get(name, 0),
              "gc_collections": 0 if clients else None} | (rows or {}).get(name, {})
             for name, role, first, clients in table
         ]  # fmt: skip
-        made.append(start_record.tables(start, block, index, case, StartRecord(known, arrays, {"hosts": found})))
+        made.append(start_record.tables(start, block, index, case, StartRecord(known, arrays, {"hosts": host_rows})))
     return write(folder, made)
 
 
@@ -89,5 +89,5 @@ def _here(us, calls):
     return StartRecord(known, calls=[np.stack([sent, sent + round(1000 * us)])])
 
 
-def _first(of, name):
-    return (of.index(name), of.count(name)) if name in of else (None, 0)
+def _first(client_hosts, name):
+    return (client_hosts.index(name), client_hosts.count(name)) if name in client_hosts else (None, 0)

@@ -39,7 +39,7 @@ class Started:
         return self.process.pid
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         size = os.fstat(self._log.fileno()).st_size
         return os.pread(self._log.fileno(), size, 0).decode()
 
@@ -47,13 +47,13 @@ class Started:
         """Return the last line in which a pattern occurs, once it occurred so many times."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            found = [line for line in self.said.splitlines() if re.search(pattern, line)]
-            if len(found) >= times:
-                return found[-1]
+            lines = [line for line in self.output.splitlines() if re.search(pattern, line)]
+            if len(lines) >= times:
+                return lines[-1]
             if self.process.poll() is not None:
                 break
             time.sleep(0.05)
-        raise AssertionError(f"{pattern!r} was not printed: {self.said}")
+        raise AssertionError(f"{pattern!r} was not printed: {self.output}")
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal; return the exit status."""
@@ -135,7 +135,7 @@ def intruded(address: str) -> str:
     """Return what another user of this machine says who gives orders to a scheduler, four ways; needs root."""
     intruder = Started(address, program=("-c", INTRUDER))
     try:
-        assert intruder.process.wait(90) == 0, intruder.said
-        return intruder.said
+        assert intruder.process.wait(90) == 0, intruder.output
+        return intruder.output
     finally:
         intruder.close()

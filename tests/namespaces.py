@@ -44,11 +44,11 @@ class Network:
             file.write_text(f"{secrets.token_hex(16)}\n")
         words = [sys.executable, "-I", str(HOLDER), self.kind, name, str(self.offset_ns), str(file)]
         self._holder = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        said = self._holder.stdout.readline().decode().strip()
-        if said != "ready":
+        answer = self._holder.stdout.readline().decode().strip()
+        if answer != "ready":
             self._holder.stdin.close()
             self._holder.wait()
-            raise RuntimeError(said)
+            raise RuntimeError(answer)
         self.pid = self._first()
         self._network = _own_network(self.pid)
 
@@ -80,17 +80,17 @@ class Network:
 
     def ip(self, *commands: str) -> None:
         """Run some commands of ``ip`` here."""
-        given = {"input": "\n".join(commands), "check": True, "text": True, "capture_output": True}
-        subprocess.run(["nsenter", "--target", str(self.pid), "--net", program("ip"), "-batch", "-"], **given)
+        options = {"input": "\n".join(commands), "check": True, "text": True, "capture_output": True}
+        subprocess.run(["nsenter", "--target", str(self.pid), "--net", program("ip"), "-batch", "-"], **options)
 
     def processes(self) -> list[int]:
         """Return all processes in this network but those that hold it, by their numbers outside."""
-        found = []
+        pids = []
         for pid in psutil.pids():
             with contextlib.suppress(OSError):
                 if _own_network(pid) == self._network and pid not in (self.pid, self._holder.pid):
-                    found.append(pid)
-        return found
+                    pids.append(pid)
+        return pids
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
@@ -238,11 +238,11 @@ def bed(*offsets_s: float) -> Iterator[Bed]:
 def registered(made: Bed) -> Iterator[str]:
     """Run a scheduler in the conductor's network and ``bench host`` on each host; return the scheduler's address."""
     address, bench = f"tls://{made.conductor.address}:8786", (sys.executable, "-P", "-m", "bench")
-    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with contextlib.ExitStack() as started:
 
         def start(network: Network, *words: str) -> subprocess.Popen:
-            process = started.enter_context(network.popen(*bench, *words, **said))
+            process = started.enter_context(network.popen(*bench, *words, **pipes))
             started.callback(_kill, process, network is not made.conductor)
             return process
 

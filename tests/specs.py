@@ -15,10 +15,10 @@ from bench.process.spec import ClientSpec, Connect, ServerSpec
 OF_CASE = {field.name for field in fields(Case)}
 
 
-def divided(given):
+def divided(values):
     """Return what of some names is of a case, and what of its specification."""
-    return ({name: value for name, value in given.items() if name in OF_CASE},
-            {name: value for name, value in given.items() if name not in OF_CASE})  # fmt: skip
+    return ({name: value for name, value in values.items() if name in OF_CASE},
+            {name: value for name, value in values.items() if name not in OF_CASE})  # fmt: skip
 
 
 def choices(module, option):

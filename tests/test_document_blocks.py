@@ -28,24 +28,24 @@ def test_what_documents_quote_is_what_the_reference_runs_say(name):
 
 
 def test_six_questions_lead_to_a_system_and_a_servers_own_work_is_added_to_a_call():
-    said = write.decision()
-    asked, calls = said.split("If all six answers are no")
-    assert asked.count("\n| ") == 7 and "nan" not in said and "not measured" not in said
+    text = write.decision()
+    asked, calls = text.split("If all six answers are no")
+    assert asked.count("\n| ") == 7 and "nan" not in text and "not measured" not in text
     assert calls.count("\n| ") == 2 + len(published_tables.WELL_KNOWN)
 
 
 def test_the_certificates_beside_other_tools_are_those_that_are_stored():
-    said = write.certificates()
-    assert said.count("\n| ") == 1 + len(list((ROOT / write.CERTIFICATES).glob("*.json")))
-    assert "| wrk | 4.1.0 | not certified | `many`: p50" in said and "| ghz | 0.121.0 | certified |  |" in said
+    table = write.certificates()
+    assert table.count("\n| ") == 1 + len(list((ROOT / write.CERTIFICATES).glob("*.json")))
+    assert "| wrk | 4.1.0 | not certified | `many`: p50" in table and "| ghz | 0.121.0 | certified |  |" in table
 
 
 @pytest.mark.parametrize(("verdict", "is_marked"), [("PASS", False), ("N/A", False), ("CAUTION", True)])
 def test_rates_are_marked_where_the_trust_card_of_their_run_advises_caution(verdict, is_marked, monkeypatch):
     made = [trust_card.Check("rate", verdict, "x"), trust_card.Check("levels", "CAUTION", "y")]
     monkeypatch.setattr(write.checks, "check", lambda run: made)
-    said = write.caution(None)
-    assert bool(said) == is_marked and ("`rate`" in said) == is_marked and "levels" not in said
+    caution = write.caution(None)
+    assert bool(caution) == is_marked and ("`rate`" in caution) == is_marked and "levels" not in caution
 
 
 VALUE = r"([-\d.,]+) ([^\s\d,;)\]*]+)"  # a number and its unit
@@ -55,9 +55,11 @@ ENDS = (rf"{VALUE} \[{VALUE}, {VALUE}\]", rf"{VALUE}(?:\*\*)? \((?:range over st
 @pytest.mark.parametrize("name", write.FROM_RUNS)
 def test_an_interval_has_one_unit_and_at_most_three_digits(name):
     text = (ROOT / name).read_text("utf-8")
-    found = [each for block in write.BLOCK.finditer(text) for ends in ENDS for each in re.findall(ends, block["text"])]
-    assert found or name not in ("docs/results.md", "docs/choosing.md")
-    for middle, unit, low, low_unit, high, high_unit in found:
+    intervals = [
+        each for block in write.BLOCK.finditer(text) for ends in ENDS for each in re.findall(ends, block["text"])
+    ]
+    assert intervals or name not in ("docs/results.md", "docs/choosing.md")
+    for middle, unit, low, low_unit, high, high_unit in intervals:
         assert unit == low_unit == high_unit, (middle, unit, low, low_unit, high, high_unit)
         for number in (middle, low, high):
             digits = number.replace(",", "").replace(".", "").lstrip("-0")
@@ -101,21 +103,21 @@ def test_a_block_is_filled_and_the_rest_is_left():
 
 @pytest.mark.slow
 def test_pictures_are_drawn_from_what_the_numbers_are_from():
-    found = write.published()
+    published = write.published()
     pictures = {
         write.PICTURE: overview.TITLE,
         write.FRONT_PICTURE: overview.TITLE,
         write.FORECAST_PICTURE: forecast_picture.TITLE,
     }
     for name, title in pictures.items():
-        wanted = ratios_picture.provenance(found, title)
+        wanted = ratios_picture.provenance(published, title)
         with Image.open(ROOT / name) as picture:
             assert picture.text["Title"] == wanted["Title"]
             assert picture.text["Description"].partition(" ")[0] == wanted["Description"].partition(" ")[0]
     for figure in (
-        ratios_picture.draw(found, overview.TITLE, write.how_far(found)),
-        front.draw(found, write.reference(write.ANATOMY)),
-        forecast_picture.draw(found, ""),
+        ratios_picture.draw(published, overview.TITLE, write.how_far(published)),
+        front.draw(published, write.reference(write.ANATOMY)),
+        forecast_picture.draw(published, ""),
     ):
         assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
 
@@ -131,8 +133,8 @@ def occasions(count, systems="abcd"):
 
 @pytest.mark.slow
 def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_path):
-    found = Published(occasions(5, ("zeromq", "grpc_sync", "nats", "other")))
-    monkeypatch.setattr(write, "published", lambda: found)
+    published = Published(occasions(5, ("zeromq", "grpc_sync", "nats", "other")))
+    monkeypatch.setattr(write, "published", lambda: published)
     text = write.summary()
     assert "| ZeroMQ (pyzmq) | `zeromq` | 2.0" in text and "nats" not in text and "other" not in text
     assert f"]({write.FRONT_PICTURE})" in text
@@ -149,7 +151,7 @@ def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_
     (tmp_path / "docs").mkdir()
     write.picture()
     with Image.open(tmp_path / "docs" / "overview.png") as picture:
-        assert picture.text["Description"] == ratios_picture.provenance(found, overview.TITLE)["Description"]
+        assert picture.text["Description"] == ratios_picture.provenance(published, overview.TITLE)["Description"]
 
 
 OVER_SOCKETS = re.compile(

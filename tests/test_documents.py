@@ -18,14 +18,14 @@ SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 def steps(document: Path) -> list[tuple[str, str]]:
     """Return a document's blocks as (kind, text): commands, what they print, and pieces of files as commands."""
-    found = []
+    blocks = []
     for block in BLOCK.finditer(document.read_text("utf-8")):
         kind, text = block["kind"], block["text"]
         if kind == "python":
             assert block["file"], f"a piece of code belongs to no file:\n{text}"
             kind, text = "sh", f"cat >> {block['file']} <<'END'\n\n\n{text}END\n"
-        found.append((kind, text))
-    return found
+        blocks.append((kind, text))
+    return blocks
 
 
 @pytest.fixture

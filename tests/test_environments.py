@@ -35,7 +35,7 @@ def wheel(folder: Path, name: str) -> str:
 
 
 @pytest.fixture(params=installer.NAMES)
-def by(request, monkeypatch):
+def installer_name(request, monkeypatch):
     """Choose an installer, the one and then the other; return its name."""
     if request.param == "uv" and installer.uv() is None:
         pytest.skip("uv is not installed")
@@ -61,14 +61,14 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_it_is_made_once(home, by):
-    said = []
-    folder = environments.ensure("small", said.append)
-    assert f"small with {by}" in said[0] and len(said) <= 3
+def test_it_is_made_once(home, installer_name):
+    lines = []
+    folder = environments.ensure("small", lines.append)
+    assert f"small with {installer_name}" in lines[0] and len(lines) <= 3
     assert [file.name.split(".")[0] for file in folder.rglob("*.pyc")] == ["tiny"]  # byte-code is compiled
     subprocess.run([folder / "bin" / "python", "-c", "import tiny"], check=True)
-    said.clear()
-    assert environments.ensure("small", said.append) == folder and not said
+    lines.clear()
+    assert environments.ensure("small", lines.append) == folder and not lines
 
 
 def test_it_is_made_again_when_it_is_not_whole(home):
@@ -87,26 +87,28 @@ def test_it_is_made_again_when_it_is_not_whole(home):
 
 
 def test_two_at_once_make_it_once(home):
-    said = []
-    both = [threading.Thread(target=environments.ensure, args=("small", said.append)) for _ in range(2)]
+    lines = []
+    both = [threading.Thread(target=environments.ensure, args=("small", lines.append)) for _ in range(2)]
     for thread in both:
         thread.start()
     for thread in both:
         thread.join()
-    assert sum(" with " in line for line in said) == 1 and len(said) >= 3  # made, ready, and the other one waits
+    assert sum(" with " in line for line in lines) == 1 and len(lines) >= 3  # made, ready, and the other one waits
 
 
-def test_without_a_network_it_says_what_to_run_and_nothing_counts_as_made(home, by):
+def test_without_a_network_it_says_what_to_run_and_nothing_counts_as_made(home, installer_name):
     lock = home / "requirements" / "small.txt"
     lock.write_text(f"no-such-package==1.0 --hash=sha256:{'0' * 64}\n")
     with pytest.raises(NotInstalledError, match=r"no-such-package.*bench prepare small") as caught:
         environments.ensure("small", lambda line: None)
-    assert ("ROUNDTRIP_INSTALLER=pip" in str(caught.value)) == (by == "uv") and not environments.is_ready("small")
+    assert ("ROUNDTRIP_INSTALLER=pip" in str(caught.value)) == (installer_name == "uv") and not environments.is_ready(
+        "small"
+    )
 
 
-@pytest.mark.parametrize("given", [f" --hash=sha256:{'0' * 64}", ""])
-def test_a_package_of_another_hash_or_without_one_is_refused(home, by, given):
-    (home / "requirements" / "small.txt").write_text(f"tiny==1.0{given}\n")
+@pytest.mark.parametrize("hash_option", [f" --hash=sha256:{'0' * 64}", ""])
+def test_a_package_of_another_hash_or_without_one_is_refused(home, installer_name, hash_option):
+    (home / "requirements" / "small.txt").write_text(f"tiny==1.0{hash_option}\n")
     with pytest.raises(NotInstalledError, match=r"(?i)hash.*bench prepare small"):
         environments.ensure("small", lambda line: None)
 
@@ -114,10 +116,10 @@ def test_a_package_of_another_hash_or_without_one_is_refused(home, by, given):
 def test_where_uv_is_not_there_pip_is_used_and_one_line_says_so(home, monkeypatch):
     monkeypatch.delenv(installer.VARIABLE, raising=False)
     monkeypatch.setattr(installer, "uv", lambda: None)
-    said = []
-    environments.ensure("small", said.append)
-    assert "uv" in said[0] and "small with pip" in said[1]
-    assert said.count(said[0]) == 1
+    lines = []
+    environments.ensure("small", lines.append)
+    assert "uv" in lines[0] and "small with pip" in lines[1]
+    assert lines.count(lines[0]) == 1
 
 
 def test_an_installer_that_there_is_not_is_an_error(monkeypatch):

@@ -29,13 +29,13 @@ SYSTEMS = sorted((BENCH / "systems").glob("[a-z]*.py"))
 
 def imports(file: Path) -> set[str]:
     """Return all modules that a file imports, wherever in it."""
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
+            modules |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
-    return found
+            modules |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    return modules
 
 
 def tops(file: Path) -> set[str]:
