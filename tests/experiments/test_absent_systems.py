@@ -28,7 +28,7 @@ MEASURED = {  # cases that are measured here; systems that are not installed
     "fanin": ([Case("sockets", "tcp", 100, clients=n) for n in (1, 8)], ["nats", "redis"]),
     "languages": (sides("sockets_c"), ["grpc_cpp", "xmlrpc_c"]),
     "overview": ([Case("sockets", "ipc"), Case("zeromq", "ipc"), Case("wamp_crossbar", "ipc")], ["nats", "redis"]),
-    "origins": ([Case("zeromq", by, 1000) for by in ("inproc", "ipc", "tcp")], ["wamp_crossbar"]),
+    "origins": ([Case("zeromq", transport, 1000) for transport in ("inproc", "ipc", "tcp")], ["wamp_crossbar"]),
 }
 
 NOTEBOOKS = ["fanin", *(pytest.param(name, marks=pytest.mark.slow) for name in MEASURED if name != "fanin")]
@@ -37,8 +37,8 @@ NOTEBOOKS = ["fanin", *(pytest.param(name, marks=pytest.mark.slow) for name in M
 def measured(notebook, **changed):
     cases, names = MEASURED[notebook]
     cases = [*cases, Case("loopback", "inproc", 100)]
-    given = {"absent": dict.fromkeys(names, INSTALL), "is_checked": False, "calls": 500} | changed
-    return handmade(cases, [100 + 20 * place for place in range(len(cases))], notebook=notebook, **given)
+    settings = {"absent": dict.fromkeys(names, INSTALL), "is_checked": False, "calls": 500} | changed
+    return handmade(cases, [100 + 20 * place for place in range(len(cases))], notebook=notebook, **settings)
 
 
 def names_in(axes):
@@ -78,9 +78,9 @@ def test_their_rows_are_hollow_and_marked_in_every_panel_and_named_in_the_captio
         what = ["WAMP"] if notebook == "origins" else MEASURED[notebook][1]
         assert marked and all(any(name.startswith(one) for name in marked) for one in what), panel
         assert hollow(axes), panel
-    said = caption(run)
-    assert f"Hollow: {' and '.join(MEASURED[notebook][1])} " in said and "measured on another machine" in said
-    assert "Not measured" not in said
+    text = caption(run)
+    assert f"Hollow: {' and '.join(MEASURED[notebook][1])} " in text and "measured on another machine" in text
+    assert "Not measured" not in text
 
 
 def test_a_run_that_lacks_nothing_has_no_hollow_rows():
@@ -95,12 +95,16 @@ def test_nothing_is_computed_with_them(notebook, no_reference):
     run = measured(notebook)
     assert borrowed.systems(run) == MEASURED[notebook][1]
 
-    def computed(of):
-        return of_run(of).conclusion(of), [str(frame) for frame in tables.results(of)], panels.alt_text(of)
+    def computed(opened_run):
+        return (
+            of_run(opened_run).conclusion(opened_run),
+            [str(frame) for frame in tables.results(opened_run)],
+            panels.alt_text(opened_run),
+        )
 
-    found = computed(run)
+    results = computed(run)
     no_reference()
-    assert computed(Run(run.folder)) == found
+    assert computed(Run(run.folder)) == results
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS)

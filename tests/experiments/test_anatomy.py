@@ -51,7 +51,7 @@ def test_a_case_that_was_not_traced_has_no_breakdown(run: Run) -> None:
 
 def test_raw_sockets_make_one_call_to_send_and_one_to_receive(run: Run) -> None:
     (case,) = run.find(traced=True, system="sockets")
-    exact = {(of.role, of.what): round(of.mean) for of in anatomy.counts(run, case) if of.is_exact}
+    exact = {(count.role, count.what): round(count.mean) for count in anatomy.counts(run, case) if count.is_exact}
     assert [exact[role, what] for role in ("client", "server") for what in ("sendto", "recvfrom")] == [1, 1, 1, 1]
 
 
@@ -80,10 +80,10 @@ def test_what_a_library_adds_is_the_difference_of_two_breakdowns(run: Run) -> No
 def test_rows_add_up_to_the_mean_of_the_middle_starts(starts: int) -> None:
     levels = [100.0, 1.0, 50.0, 2.0, 60.0, 70.0, 3.0, 80.0][:starts]
     first, second = pd.Series(levels), 2 * pd.Series(levels[::-1])
-    found = experiment.middle_half({ROWS[0]: first, ROWS[1]: second})
+    row_means = experiment.middle_half({ROWS[0]: first, ROWS[1]: second})
     whole = sorted(first + second)
     middle = whole if starts < 3 else whole[2:5] if starts == 7 else whole[2:6]
-    assert sum(found.values()) == pytest.approx(sum(middle) / len(middle))
+    assert sum(row_means.values()) == pytest.approx(sum(middle) / len(middle))
 
 
 def test_each_case_is_measured_with_and_without_tracing() -> None:
@@ -132,7 +132,7 @@ def test_a_run_without_such_cases_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 def test_cases_that_differ_in_an_option_only_are_compared_with_themselves() -> None:
     boxes = [Case("mystery", "tcp", 100, {"box": box}, traced=traced) for box in "ab" for traced in (False, True)]
     run = handmade(boxes, [100, 110, 1000, 1200], notebook="anatomy")
-    assert [round(of.interval.middle, 2) for of in experiment.probe_effect.ratios(run)] == [1.1, 1.2]
+    assert [round(ratio.interval.middle, 2) for ratio in experiment.probe_effect.ratios(run)] == [1.1, 1.2]
     assert [experiment.name_of(run, case) for case in traced(run)] == ["mystery tcp a", "mystery tcp b"]
     assert not chosen(run, experiment.LIBRARIES)  # of an instrument nothing is claimed
 

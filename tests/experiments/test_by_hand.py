@@ -88,7 +88,7 @@ def test_the_growth_that_clients_draws_is_the_gain_that_it_prints():
     of_several = dict(zip(processes.get_xdata(), processes.get_ydata(), strict=True))
     assert of_several.pop(1) == 1 and len(of_several) > 2
     growth = Contrast(RATE, of={}, over={"clients": 1}, where=clients.WINDOW)
-    gains = {run.case(of.other).clients: of.value for of in growth.ratios(run)}
+    gains = {run.case(ratio.other).clients: ratio.value for ratio in growth.ratios(run)}
     assert gains == {int(count): pytest.approx(value) for count, value in of_several.items()}
 
 

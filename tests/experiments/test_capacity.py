@@ -17,8 +17,8 @@ from bench.stats import Spread
 
 def test_a_search_is_judged_by_the_starts_at_the_rate_that_it_states():
     run = reference("capacity")
-    found = run.manifest["capacity"]
-    there = [one for one in found["probes"] if one["rate"] == found["low_per_s"]]
+    search_record = run.manifest["capacity"]
+    there = [one for one in search_record["probes"] if one["rate"] == search_record["low_per_s"]]
     further = sum(one["confirms"] for one in there)
     check = checks.starts(run)
     assert check.verdict == PASS and further == capacity.evidence(run) >= 6
@@ -28,9 +28,9 @@ def test_a_search_is_judged_by_the_starts_at_the_rate_that_it_states():
 
 def test_too_few_starts_at_that_rate_are_a_caution(monkeypatch):
     run = reference("capacity")
-    found = run.manifest["capacity"]
-    rest = [one for one in found["probes"] if one["rate"] != found["low_per_s"]]
-    monkeypatch.setitem(run.manifest, "capacity", found | {"probes": rest})
+    search_record = run.manifest["capacity"]
+    rest = [one for one in search_record["probes"] if one["rate"] != search_record["low_per_s"]]
+    monkeypatch.setitem(run.manifest, "capacity", search_record | {"probes": rest})
     assert checks.starts(run).verdict == CAUTION
 
 
@@ -39,7 +39,7 @@ def test_starts_at_one_rate_that_disagree_are_counted():
     rows = search.probes(run).groupby("rate")["met"].agg(["sum", "size"])
     assert (rows["sum"] % rows["size"] > 0).any()
     assert capacity.tables["rates"](run)["SLO met"].to_list() == [
-        f"{met} of {of} starts" for met, of in rows.to_numpy()
+        f"{met} of {starts} starts" for met, starts in rows.to_numpy()
     ]
 
 
@@ -87,7 +87,7 @@ def test_a_search_without_a_stated_rate_compares_the_lowest_with_the_highest(mon
 
 
 @pytest.mark.parametrize(
-    ("tried", "found"),
+    ("tried", "rates"),
     [
         ([(10, False)] * 2 + [(20, True)] * 2, (10, 20)),
         ([(10, True)] * 2 + [(20, False)] * 2, (20, 10)),
@@ -95,12 +95,12 @@ def test_a_search_without_a_stated_rate_compares_the_lowest_with_the_highest(mon
         ([(10, False), (10, True)] + [(20, True)] * 2, None),
     ],
 )
-def test_a_lower_rate_that_violates_below_one_that_meets_contradicts_the_order(monkeypatch, tried, found):
+def test_a_lower_rate_that_violates_below_one_that_meets_contradicts_the_order(monkeypatch, tried, rates):
     monkeypatch.setattr(search, "probes", lambda run: pd.DataFrame(tried, columns=["rate", "met"]))
-    assert search.decided_rates(None) == found
+    assert search.decided_rates(None) == rates
     verdicts = capacity.claims[0].verdicts(None)
-    assert [of.word for of in verdicts] == (
-        [] if found is None else ["holds" if found[0] > found[1] else "contradicted"]
+    assert [verdict.word for verdict in verdicts] == (
+        [] if rates is None else ["holds" if rates[0] > rates[1] else "contradicted"]
     )
 
 

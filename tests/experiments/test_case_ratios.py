@@ -33,9 +33,9 @@ def quantity_of(starts, name):
 @pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_a_table_gives_the_ratios_of_the_one_estimator(notebook):
     run = reference(notebook)
-    found = experiment(notebook).ratios(run)
-    assert found
-    for one in found:
+    ratios = experiment(notebook).ratios(run)
+    assert ratios
+    for one in ratios:
         logs = [np.log(quantity_of(run.starts_of(case).set_index("block"), one.name)) for case in (one.base, one.other)]
         turns = run.contrasts(one.base, one.other, one.name)  # None: of starts
         of_blocks = logs[1] - logs[0] if turns is None else turns.groupby(level="block").median()
@@ -44,7 +44,7 @@ def test_a_table_gives_the_ratios_of_the_one_estimator(notebook):
         assert one.value == pytest.approx(np.exp(np.median(means)))
         assert one.interval == effect(run, one.base, one.other, one.name)
     shown = tables.ratios(run)
-    assert [f"{row['ratio']} times ({row['interval']})" for _, row in shown.iterrows()] == list(map(str, found))
+    assert [f"{row['ratio']} times ({row['interval']})" for _, row in shown.iterrows()] == list(map(str, ratios))
 
 
 @pytest.mark.parametrize("question", [one.name for n in ("latency", *NOTEBOOKS) for one in asked(n)])
@@ -56,8 +56,8 @@ def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkey
         rows = tables.ratios(run)
         assert any(row["ratio"] == value and f"{low} to {high}" in row["interval"] for _, row in rows.iterrows())
     made = predictions.Prediction(1, 2, "because I say so", "2000-01-01T00:00:00+00:00")
-    said = str(scores.Score(one, made, "", questions.measured(run, one)))
-    assert f" {value} times" in said and f"{low} to {high}" in said
+    text = str(scores.Score(one, made, "", questions.measured(run, one)))
+    assert f" {value} times" in text and f"{low} to {high}" in text
 
 
 def test_fewer_than_six_blocks_give_a_ratio_without_an_interval():
@@ -69,10 +69,10 @@ def test_fewer_than_six_blocks_give_a_ratio_without_an_interval():
 def test_systems_are_compared_with_raw_sockets_over_the_same_transport():
     cases = [Case("sockets", "ipc"), Case("xmlrpc_stdlib", "tcp"), Case("sockets", "tcp"), Case("zeromq", "ipc")]
     run = handmade(cases, [10, 200, 20, 40], notebook="overview")
-    found = {of.other: of for of in overview.over_sockets.ratios(run)}
+    ratios = {case_ratio.other: case_ratio for case_ratio in overview.over_sockets.ratios(run)}
     assert overview.above(run, 3).startswith("  × 4.00 [")
-    assert found[1].base == 2 and found[1].value == pytest.approx(10, rel=0.01)
-    assert found[3].base == 0 and found[3].value == pytest.approx(4, rel=0.01)
+    assert ratios[1].base == 2 and ratios[1].value == pytest.approx(10, rel=0.01)
+    assert ratios[3].base == 0 and ratios[3].value == pytest.approx(4, rel=0.01)
     without = handmade(cases[:2], [10, 200], notebook="overview")
     assert overview.over_sockets.ratios(without) == [] and "tcp" in overview.above(without, 1)
     assert overview.tables["systems"](without).iloc[1, 2] == "not measured"

@@ -49,7 +49,7 @@ def test_two_clients_make_at_most_twice_the_calls_of_one(two_us, verdict):
     run = measured("clients", GROWN + BURSTS, (100, two_us, 30, 100, 90), [9] * 5, [9] * 5)
     assert SECOND.verdict(run) == verdict
     assert clients.second.ratios(run)[0].value == pytest.approx(100 / two_us, rel=0.02)
-    assert [of.base for of in experiment("clients").ratios(run)] == [3, 0, 0]
+    assert [ratio.base for ratio in experiment("clients").ratios(run)] == [3, 0, 0]
 
 
 def test_a_gain_that_was_not_measured_is_absent():
@@ -62,7 +62,7 @@ def test_the_origin_s_rates_are_added_up_only_for_its_one_measurement():
     assert two.count("=") == 1 and "1,206.19 + 1,207.73 = 2,413.92" in two
 
 
-PLACED = [Case("zeromq", "ipc", placement=where) for where in ("same", "split", "free")]
+PLACED = [Case("zeromq", "ipc", placement=layout) for layout in ("same", "split", "free")]
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ CASES = [Case("zeromq", "ipc"), Case("zeromq", "ipc"), Case("zeromq", "tcp")]
 @pytest.mark.parametrize(("b_us", "verdict"), [(120, "worse"), (80, "better"), (103, "worse, by less than 5%")])
 def test_b_is_better_or_worse_in_time_and_in_rate_alike(b_us, verdict):
     run = in_turns([100, 100, b_us], cases=CASES, wobble=0.001)
-    found = {of.subject.partition(" (")[0]: of for of in compare.b_over_a(run)}
-    assert found["p50 RTT"].interval.middle == pytest.approx(b_us / 100, rel=0.01)
-    assert found["p50 RTT"].ends.endswith(f"; {verdict}") and found["calls per second"].ends.endswith(f"; {verdict}")
+    estimates = {estimate.subject.partition(" (")[0]: estimate for estimate in compare.b_over_a(run)}
+    assert estimates["p50 RTT"].interval.middle == pytest.approx(b_us / 100, rel=0.01)
+    assert estimates["p50 RTT"].ends.endswith(f"; {verdict}")
+    assert estimates["calls per second"].ends.endswith(f"; {verdict}")
     shown = compare.comparisons(run).loc["p50 RTT"]
     assert list(shown["compared"]) == ["B over A", "A over A"] and shown["verdict"].iloc[0] == verdict
 
@@ -30,6 +31,6 @@ def test_more_starts_narrow_an_interval_and_find_smaller_differences(unit):
     run = handmade(CASES, us, notebook="compare") if unit == "starts" else in_turns(us, cases=CASES)
     values = compare.effort(run)["value"]
     assert values[f"width of the interval with twice as many {unit}"] == "70.7%"
-    now, later = (float(of.rstrip("%")) for of in values.iloc[-2:])
+    now, later = (float(text.rstrip("%")) for text in values.iloc[-2:])
     assert later <= now and f"between {unit}" in values.index[0]
     assert "p50 RTT" in compare.resolution(run).index

@@ -62,22 +62,22 @@ def test_the_plan_measures_each_case_once_and_the_groups_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("parameters", "why"),
     [
         ({"churn": [], "depth": [], "head_of_line": []}, "churn, depth or head_of_line"),
         ({"depth": "http_stdlib"}, "http_stdlib .*callers.* outstanding"),
         ({"p99_bytes": 10}, r"^p99_bytes .*payload_bytes \(100\)"),
     ],
 )
-def test_a_wrong_parameter_is_one_sentence(given, why):
+def test_a_wrong_parameter_is_one_sentence(parameters, why):
     with pytest.raises(UsageError, match=why):
-        experiment("connections").plan(**given)
+        experiment("connections").plan(**parameters)
 
 
 def only(contrast, run):
     """Return the one ratio of a contrast."""
-    (found,) = contrast.ratios(run)
-    return found
+    (ratio,) = contrast.ratios(run)
+    return ratio
 
 
 def score(run, name):
@@ -132,8 +132,8 @@ def test_head_of_line_blocking_is_not_decided_by_unlike_numbers_of_large_calls(a
 
 def test_a_persistent_connection_is_compared_with_each_number_of_calls_per_connection():
     run = by_hand(CHURN, [100, 50, 100], opening_us=300)  # 400, 80 and 100 us per call
-    assert [of.value > 1 for of in connections.persistent_over_each.ratios(run)] == [True, False]
-    assert [of.word for of in RENEWAL.verdicts(run)] == [HOLDS, CONTRADICTED]
+    assert [ratio.value > 1 for ratio in connections.persistent_over_each.ratios(run)] == [True, False]
+    assert [verdict.word for verdict in RENEWAL.verdicts(run)] == [HOLDS, CONTRADICTED]
     assert experiment("connections").conclusion(run).startswith(AGAINST)
 
 

@@ -47,7 +47,7 @@ def run():
 @pytest.mark.parametrize(("rtt_us", "ratio"), [([100, 120, 600], [0.5]), ([100, 120, 200], [])])
 def test_the_rate_of_the_most_clients_is_compared_with_a_higher_one(rtt_us, ratio):
     run = by_hand([*DIRECT, Case("sockets", "tcp", 100, clients=2, callers=5)], rtt_us)
-    assert [of.value for of in fanin.decline.ratios(run)] == pytest.approx(ratio)
+    assert [case_ratio.value for case_ratio in fanin.decline.ratios(run)] == pytest.approx(ratio)
 
 
 def test_the_plan_spreads_clients_evenly_over_processes():
@@ -75,9 +75,9 @@ def test_brokers_without_their_program_are_left_out_and_zenoh_has_its_router(mon
 
 
 def test_detour_growth_and_delay(run):
-    assert [of.value for of in fanin.detour.ratios(run)] == [pytest.approx(3, rel=1e-3)]
-    assert [of.value for of in fanin.growth.ratios(run)] == pytest.approx([4 / 1.2, 3], rel=1e-3)
-    assert [of.value for of in fanin.delay.ratios(run)] == pytest.approx([1.2, 4 / 3], rel=1e-3)
+    assert [ratio.value for ratio in fanin.detour.ratios(run)] == [pytest.approx(3, rel=1e-3)]
+    assert [ratio.value for ratio in fanin.growth.ratios(run)] == pytest.approx([4 / 1.2, 3], rel=1e-3)
+    assert [ratio.value for ratio in fanin.delay.ratios(run)] == pytest.approx([1.2, 4 / 3], rel=1e-3)
     assert len(experiment("fanin").ratios(run)) == 5
 
 

@@ -32,12 +32,12 @@ from bench.plan.case import Case
 
 def points(axes):
     """Return the places in pixels of all points that are plotted inside an Axes."""
-    found = []
+    places = []
     for line in axes.lines:
         if line.get_transform() == axes.transData and len(line.get_xdata()):
             with np.errstate(all="ignore"):
-                found.append(axes.transData.transform(line.get_xydata().astype(float)))
-    every = np.concatenate(found) if found else np.empty((0, 2))
+                places.append(axes.transData.transform(line.get_xydata().astype(float)))
+    every = np.concatenate(places) if places else np.empty((0, 2))
     box = axes.get_window_extent()
     return every[((every >= box.min - 1) & (every <= box.max + 1)).all(axis=1)]
 
@@ -117,8 +117,8 @@ OF_ALL = {
 
 def looked_at(looks, figures):
     """Return what looks find wrong in figures, by the name of the figure and of the look."""
-    found = {(name, look): see(figure) for name, figure in figures.items() for look, see in looks.items()}
-    return {at: wrong for at, wrong in found.items() if wrong}
+    faults = {(name, look): see(figure) for name, figure in figures.items() for look, see in looks.items()}
+    return {at: wrong for at, wrong in faults.items() if wrong}
 
 
 @pytest.mark.parametrize("notebook", slow_but(RUNS, "latency"))
@@ -205,7 +205,7 @@ def test_holds_is_never_beside_a_pool_that_contains_1(tmp_path):
 @pytest.mark.parametrize("notebook", slow_but(["latency", "explore"], "latency"))
 def test_thin_data_of_many_systems_is_drawn_and_named(notebook):
     names = ["zeromq", "sockets", "grpc_sync", "http_aiohttp", "xmlrpc_stdlib", "xmlrpc_pstream", "wamp_crossbar"]
-    cases = [Case(name, by) for by in ("ipc", "tcp") for name in names]
+    cases = [Case(name, transport) for transport in ("ipc", "tcp") for name in names]
     run = handmade(cases, [20 + 7 * place for place in range(14)], starts=2, calls=30, notebook=notebook)
     figure = panels.whole(run)
     figure.draw_without_rendering()

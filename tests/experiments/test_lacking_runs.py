@@ -22,7 +22,7 @@ TABLES = ("marks", "sessions", "replies", "reports", "attempts", "streams", "sto
 def of_starts(run, ledger, kept, emptied=()):
     """Return a run with another ledger, and the rows of the other tables of some starts; emptied: of none at all."""
     rows = {name: run.stored_slices if name == "stored_slices" else run._read(name) for name in TABLES}
-    rows = {name: of[of["start"].isin([] if name in emptied else kept)] for name, of in rows.items()}
+    rows = {name: table[table["start"].isin([] if name in emptied else kept)] for name, table in rows.items()}
     places = {start: place for start, place in run.calls.places.items() if start in kept and "calls" not in emptied}
     at = np.concatenate([np.arange(0), *(np.arange(place.start, place.stop) for place in places.values())])
     ends = np.cumsum([0, *(place.stop - place.start for place in places.values())])
@@ -72,7 +72,9 @@ def untraced(run):
 
 
 PARTLY = ("anatomy", "capacity", "latency", "marginal", "overview", "retries", "streaming", "tls", "whatif")
-LACKING = [(name, all_failed) for name in RUNS] + [(name, of) for name in PARTLY for of in (first_failed, one_start)]
+LACKING = [(name, all_failed) for name in RUNS] + [
+    (name, lacking) for name in PARTLY for lacking in (first_failed, one_start)
+]
 LACKING += [(name, untraced) for name in ("anatomy", "whatif")]
 
 
@@ -92,7 +94,9 @@ def test_whatever_a_run_lacks_is_drawn_or_said(notebook, lacking):
     if lacking is untraced:
         assert (breakdown(run, run.numbers[0]).dtypes == "int64").all()  # so that a reader can plot them
     if lacking is all_failed:
-        words = [text.get_text() for axes in figure.findobj(lambda of: hasattr(of, "texts")) for text in axes.texts]
+        words = [
+            text.get_text() for axes in figure.findobj(lambda artist: hasattr(artist, "texts")) for text in axes.texts
+        ]
         assert sum("no request of" in text.replace("\n", " ") for text in words) == 4
         assert "No conclusion" in document["conclusion"]
     if lacking is one_start and notebook != "capacity":  # whose manifest still holds the search

@@ -23,8 +23,8 @@ def cases(callers=1, system="sockets_c"):
     return [Case(system, "tcp", 100, {"client": c, "server": s}, callers=callers) for c, s in SIDES]
 
 
-def plan(**given):
-    return experiment("languages").plan(**given)
+def plan(**parameters):
+    return experiment("languages").plan(**parameters)
 
 
 def verdicts(run):
@@ -46,8 +46,8 @@ def test_shares_are_ratios_to_both_sides_in_python():
     run = handmade(cases(), ONE_CALLER)
     contrasts = (languages.left, languages.client_alone, languages.server_alone, languages.server_cpu)
     ratios = [contrast.ratios(run)[0] for contrast in contrasts]
-    assert [(of.base, of.other) for of in ratios] == [(0, 3), (0, 1), (0, 2), (0, 2)]
-    assert [of.value for of in ratios] == pytest.approx([0.5, 0.75, 0.85, 1], rel=1e-3)
+    assert [(ratio.base, ratio.other) for ratio in ratios] == [(0, 3), (0, 1), (0, 2), (0, 2)]
+    assert [ratio.value for ratio in ratios] == pytest.approx([0.5, 0.75, 0.85, 1], rel=1e-3)
 
 
 def test_a_side_that_changes_nothing_or_makes_it_slower_is_not_called_a_gain():
@@ -63,7 +63,7 @@ def test_a_side_that_changes_nothing_or_makes_it_slower_is_not_called_a_gain():
 def test_rates_are_those_of_several_callers(server_us, verdict):
     run = handmade([*cases(), *cases(callers=4)], [*ONE_CALLER, 400, 200, server_us, 200])
     gains = languages.rate_gain.ratios(run)
-    assert [(of.base, of.other) for of in gains] == [(4, 5), (4, 6), (4, 7)]
+    assert [(gain.base, gain.other) for gain in gains] == [(4, 5), (4, 6), (4, 7)]
     assert gains[0].value == pytest.approx(2, rel=1e-3)
     (over,) = languages.server_over_client.ratios(run)
     assert (over.base, over.other) == (5, 6) and over.interval.high < 1
@@ -80,8 +80,8 @@ def test_labels_name_the_side_of_a_language():
 
 def test_the_plan_exchanges_one_side_at_a_time():
     planned = plan(system="sockets_c", callers=3)
-    of = [one for one in planned.cases if one.system == "sockets_c"]
-    assert [(one.callers, one.options["client"], one.options["server"]) for one in of] == [
+    side_cases = [one for one in planned.cases if one.system == "sockets_c"]
+    assert [(one.callers, one.options["client"], one.options["server"]) for one in side_cases] == [
         *((1, *side) for side in SIDES),
         *((3, *side) for side in SIDES),
     ]

@@ -20,9 +20,9 @@ def test_a_library_can_be_faster_than_raw_sockets(rtt_us, verdict):
 
 
 def test_systems_are_compared_with_raw_sockets_over_the_same_transport_and_payload():
-    cases = [Case("sockets", by, size) for by in ("ipc", "tcp") for size in (10, 1000)]
+    cases = [Case("sockets", transport, size) for transport in ("ipc", "tcp") for size in (10, 1000)]
     run = handmade([*cases, Case("zeromq", "tcp", 1000), Case("zeromq", "inproc", 1000)], [10, 20, 30, 40, 80, 5])
-    assert [(of.base, of.other, round(of.value)) for of in experiment("latency").ratios(run)] == [(3, 4, 2)]
+    assert [(ratio.base, ratio.other, round(ratio.value)) for ratio in experiment("latency").ratios(run)] == [(3, 4, 2)]
     answer = experiment("latency").answer(run)
     assert "zeromq inproc" in answer and "**2.00**" in answer  # the one without raw sockets by itself
 
@@ -69,6 +69,6 @@ def streamed(each_us, count=1000):
 def test_whether_larger_messages_make_more_bits_per_second(each_us, verdict):
     run = streamed(each_us)
     assert throughput.claims[0].verdict(run) == verdict
-    (found,) = throughput.bits_by_size(run)
-    assert found.interval.middle == pytest.approx(100 * each_us[0] / each_us[1], rel=0.01)
+    (estimate,) = throughput.bits_by_size(run)
+    assert estimate.interval.middle == pytest.approx(100 * each_us[0] / each_us[1], rel=0.01)
     assert "**976 k**" in experiment("throughput").answer(run)  # the median start takes 1.025 us for a message

@@ -71,13 +71,13 @@ def paced_starts():
 
 def test_a_slow_request_is_named_with_its_pause_and_those_behind_it(paced_starts):
     run = stalled(100_000.0, paced_starts[2:3])
-    found = slow_request(run, 1)
-    assert (found.start, found.number, found.of_tail) == (paced_starts[2], NUMBER, 1.0)
-    assert found.pause_us == pytest.approx(100_000, rel=0.01)
-    assert found.behind == pytest.approx(98, abs=1)  # each of them has 1 ms less to wait than the one before
+    request = slow_request(run, 1)
+    assert (request.start, request.number, request.of_tail) == (paced_starts[2], NUMBER, 1.0)
+    assert request.pause_us == pytest.approx(100_000, rel=0.01)
+    assert request.behind == pytest.approx(98, abs=1)  # each of them has 1 ms less to wait than the one before
     (row,) = openload.tables["slow_requests"](run).to_dict("records")
     assert row["slow request"] == f"{NUMBER} of start {paced_starts[2]}"
-    assert row["until the queue was empty"] == f"{found.behind} later requests waited"
+    assert row["until the queue was empty"] == f"{request.behind} later requests waited"
 
 
 def test_where_no_single_request_explains_the_tail_none_is_named(paced_starts):

@@ -41,8 +41,8 @@ def test_the_regression_finds_the_law_that_made_the_numbers(a, b, c, seed, repea
     points = np.array([(1, 100), (100, 100), (300, 100), (100, 10_000), (300, 10_000)] * repeats)
     np.random.default_rng(seed).shuffle(points)
     calls, sizes = points.T
-    found = findings.fit(calls, sizes, a + b * calls + c / 1e3 * calls * sizes)
-    assert np.allclose(found, (a, b, c), rtol=1e-6, atol=1e-3)
+    coefficients = findings.fit(calls, sizes, a + b * calls + c / 1e3 * calls * sizes)
+    assert np.allclose(coefficients, (a, b, c), rtol=1e-6, atol=1e-3)
 
 
 def test_what_cannot_be_told_is_not_a_number():
@@ -108,13 +108,14 @@ def test_what_processes_cannot_be_is_refused(changed):
 
 
 def test_the_reference_run_compares_protocols_and_languages_and_has_the_costs_of_all_cases():
-    run, of = reference("marginal"), experiment("marginal")
-    assert [verdict.word for claim in of.claims for verdict in claim.verdicts(run)] == ["holds"] * 4
+    run, marginal_experiment = reference("marginal"), experiment("marginal")
+    assert [verdict.word for claim in marginal_experiment.claims for verdict in claim.verdicts(run)] == ["holds"] * 4
     (ratio,) = marginal.cpp_http.ratios(run)
     http, stream = (findings.costs(run, case)["call"].median() for case in (ratio.other, ratio.base))
     assert ratio.interval.low < http / stream < ratio.interval.high
-    assert len(of.tables["marginal_costs"](run)) == 3 * len(run.numbers)
-    assert len(of.tables["methods"](run)) == len(run.numbers) and "68.6 µs" in of.answer(run)
+    assert len(marginal_experiment.tables["marginal_costs"](run)) == 3 * len(run.numbers)
+    assert len(marginal_experiment.tables["methods"](run)) == len(run.numbers)
+    assert "68.6 µs" in marginal_experiment.answer(run)
 
 
 def test_the_plan_explains_what_it_needs():
@@ -163,9 +164,9 @@ def command(pid):
 
 
 def test_the_process_as_a_program_says_what_is_wrong():
-    given = {"system": "sockets", "options": {}, "seed": 1, "calls": 1, "payload_bytes": 10}
-    (spec,) = encode(SessionSpec(**given, address="tcp://127.0.0.1:1"))
+    settings = {"system": "sockets", "options": {}, "seed": 1, "calls": 1, "payload_bytes": 10}
+    (spec,) = encode(SessionSpec(**settings, address="tcp://127.0.0.1:1"))
     words = [sys.executable, "-m", "bench.child.session", spec.decode()]
     with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        said = process.stdout.read()
-    assert process.returncode == 1 and "127.0.0.1:1" in said
+        output = process.stdout.read()
+    assert process.returncode == 1 and "127.0.0.1:1" in output

@@ -79,24 +79,26 @@ def test_the_tables_of_a_known_run_show_the_four_times():
 
 def test_the_score_of_the_reference_run_is_the_share_in_its_table():
     run = reference("messages")
-    found = questions.measured(run, questions.find("messages q1"))
+    share = questions.measured(run, questions.find("messages q1"))
     row = messages.messages(run).loc["zeromq tcp json"].query("`message [B as JSON]` == 2000")
-    assert row["codec's share [%, range over starts]"].to_list() == ["{:.0f} [{:.0f}, {:.0f}]".format(*found)]
+    assert row["codec's share [%, range over starts]"].to_list() == ["{:.0f} [{:.0f}, {:.0f}]".format(*share)]
 
 
 def plan(**parameters):
-    given = {"system": ["sockets", "grpc_sync"], "codec": ["json", "protobuf"], "profile": "smoke"}
-    return experiment("messages").plan(**given | parameters)
+    defaults = {"system": ["sockets", "grpc_sync"], "codec": ["json", "protobuf"], "profile": "smoke"}
+    return experiment("messages").plan(**defaults | parameters)
 
 
 def test_each_system_is_measured_with_bytes_and_the_carrier_at_every_size():
-    found = [(case.system, case.message, case.payload_bytes, case.options.get("codec")) for case in plan().cases]
+    planned_cases = [
+        (case.system, case.message, case.payload_bytes, case.options.get("codec")) for case in plan().cases
+    ]
     middle = [
         ("sockets", "bytes", 2000, None), ("sockets", "items", 2000, "json"),
         ("grpc_sync", "bytes", 2000, None), ("grpc_sync", "items", 2000, "protobuf"),
     ]  # fmt: skip
     sweep = [("zeromq", "items", size, codec) for codec in ("json", "protobuf") for size in SIZES]
-    assert found == [*middle, *sweep, ("loopback", "bytes", 2000, None)]
+    assert planned_cases == [*middle, *sweep, ("loopback", "bytes", 2000, None)]
 
 
 def test_a_message_of_the_users_own_has_one_size_and_leaves_out_what_cannot_carry_it(tmp_path):

@@ -42,9 +42,9 @@ def test_the_symptoms_are_of_each_box_and_do_not_name_its_fault():
     assert faulty["TCP connections opened per call"] == "1.00" and faulty["delayed ACKs per call"] == "0.00"
     unknown = handmade(boxes(), [700] * 6, calls=20, notebook="mystery")
     assert set(mystery.tables["symptoms"](unknown)["delayed ACKs per call"]) == {"not known"}
-    said = experiment("mystery").conclusion(run) + mystery.tables["symptoms"](run).to_string()
+    text = experiment("mystery").conclusion(run) + mystery.tables["symptoms"](run).to_string()
     for word in ("nagle", "convoy", "stale", "gzip", "late calls", "connection per call"):
-        assert word not in said.lower()
+        assert word not in text.lower()
 
 
 def test_the_plan_always_has_the_sound_box_and_refuses_others():

@@ -90,15 +90,15 @@ def test_without_a_limited_link_the_large_payload_is_measured_over_the_unlimited
 
 
 def test_hosts_add_the_link_between_machines_and_do_without_a_veth_pair_where_none_can_be_made(monkeypatch):
-    given = {"system": "[sockets, zeromq]", "hosts": "tcp://10.1.1.1:8786"}
+    parameters = {"system": "[sockets, zeromq]", "hosts": "tcp://10.1.1.1:8786"}
     monkeypatch.setattr(measurable, "why_not", lambda: "run as root")
-    assert experiment("network").why_not() == "run as root" and experiment("network").why_not(**given) is None
-    plan = experiment("network").plan(**given)
+    assert experiment("network").why_not() == "run as root" and experiment("network").why_not(**parameters) is None
+    plan = experiment("network").plan(**parameters)
     assert plan.absent == {"veth pair": "run as root"}
     far = [(one.system, one.payload_bytes, one.placement) for one in plan.cases if one.hosts]
     assert far == [(name, size, "free") for size in (1000, 100_000) for name in ("sockets", "zeromq")]
     monkeypatch.setattr(measurable, "why_not", lambda: None)
-    assert {link(one) for one in experiment("network").plan(**given).cases} == {
+    assert {link(one) for one in experiment("network").plan(**parameters).cases} == {
         *("loopback", "veth", "veth 10 Mbit/s", "veth 100 Mbit/s", "hosts")
     }
 
@@ -150,9 +150,9 @@ ORDER = network.claims[1]
 
 
 def test_pairs_of_systems_keep_their_order_reverse_it_or_are_no_longer_distinguishable(run):
-    assert [of.word for of in ORDER.verdicts(run)] == [HOLDS, UNDECIDED]
+    assert [verdict.word for verdict in ORDER.verdicts(run)] == [HOLDS, UNDECIDED]
     other = by_hand([*SYSTEMS[:2], (SYSTEMS[2][0], 90, 0), SYSTEMS[3]])
-    assert [of.word for of in ORDER.verdicts(other)] == [CONTRADICTED]
+    assert [verdict.word for verdict in ORDER.verdicts(other)] == [CONTRADICTED]
     (limited,) = network.limited.ratios(run)
     assert limited.value == pytest.approx(1) and network.limited.ratios(other) == []
 

@@ -38,11 +38,11 @@ def known(acks):
 
 
 def test_stalls_are_predicted_from_sides_writes_and_segment():
-    found = {(nodelay.sides(case), case.options["writes"]): case for case in factorial()}
-    assert [stalls(found[sides, 1]) for sides in nodelay.SIDES.values()] == [0, 0, 0, 0]
-    assert [stalls(found[sides, 2]) for sides in nodelay.SIDES.values()] == [0, 1, 1, 2]
-    assert [rate_per_s(found[sides, 2]) for sides in nodelay.SIDES.values()] == pytest.approx([np.inf, 25, 25, 12.5])
-    assert [stalls(replace(found["neither", 2], payload_bytes=size)) for size in (65_000, 66_000)] == [2, 0]
+    cases = {(nodelay.sides(case), case.options["writes"]): case for case in factorial()}
+    assert [stalls(cases[sides, 1]) for sides in nodelay.SIDES.values()] == [0, 0, 0, 0]
+    assert [stalls(cases[sides, 2]) for sides in nodelay.SIDES.values()] == [0, 1, 1, 2]
+    assert [rate_per_s(cases[sides, 2]) for sides in nodelay.SIDES.values()] == pytest.approx([np.inf, 25, 25, 12.5])
+    assert [stalls(replace(cases["neither", 2], payload_bytes=size)) for size in (65_000, 66_000)] == [2, 0]
 
 
 def test_the_table_sets_rates_and_the_length_of_a_stall_beside_the_predicted_ones_and_the_origins():
@@ -68,13 +68,13 @@ def test_the_kernels_count_decides_on_the_prediction(acks, few, many):
     at_least, at_most, slower = nodelay.claims  # one and two stalls are predicted, and as many are counted in all cases
     run = known(acks)
     assert (at_least.verdict(run), at_most.verdict(run), slower.verdict(run)) == (few, many, HOLDS)
-    assert [of.limit for of in at_least.verdicts(run)] == [0.9] * 3
+    assert [verdict.limit for verdict in at_least.verdicts(run)] == [0.9] * 3
 
 
 def test_delayed_acks_in_most_calls_are_named_with_their_remedies():
-    said = held_back(known(1))
-    assert said.count("delayed ACKs per call: 1.") == 3  # not of the calls that took 0.1 ms
-    assert "TCP_NODELAY" in said and held_back(known(0)) == ""
+    text = held_back(known(1))
+    assert text.count("delayed ACKs per call: 1.") == 3  # not of the calls that took 0.1 ms
+    assert "TCP_NODELAY" in text and held_back(known(0)) == ""
 
 
 @pytest.mark.parametrize("system", ABLE)
@@ -100,9 +100,9 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("said", ANSWERS.values(), ids=ANSWERS)
-def test_a_server_that_fails_is_an_error(said):
-    with served(lambda connection, _: (posted(connection), connection.sendall(said))) as address:
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_a_server_that_fails_is_an_error(answer):
+    with served(lambda connection, _: (posted(connection), connection.sendall(answer))) as address:
         client = http_stdlib.Client(address, http_stdlib.Options())
         client.open()
         with pytest.raises(TransportError), translating(client):

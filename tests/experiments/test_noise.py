@@ -50,7 +50,7 @@ def test_a_drift_is_the_change_from_the_first_to_the_last_third_beside_that_of_s
 
 def test_a_tail_is_the_highest_quantile_that_the_waits_carry():
     run = handmade([waiting("nobody"), waiting("same")], [1100, 1200], notebook="noise", calls=200, shape=noisy)
-    for found, case in zip(noise.late_tails(run), (0, 1), strict=True):
+    for tail, case in zip(noise.late_tails(run), (0, 1), strict=True):
         late_us = noise.lateness(run, case)
-        assert len(late_us) > 400 and found.subject.endswith("1 in 100")
-        assert 0.005 < (late_us > found.interval.middle).mean() <= 0.01
+        assert len(late_us) > 400 and tail.subject.endswith("1 in 100")
+        assert 0.005 < (late_us > tail.interval.middle).mean() <= 0.01

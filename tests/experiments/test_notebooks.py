@@ -142,8 +142,8 @@ def test_a_target_is_measured_and_its_cpu_is_said_to_be_absent(notebook, tmp_pat
     run = Run(stored.find("latest"))
     measured = run.ledger[run.ledger["system"] == "zeromq"]
     assert set(measured["target"]) == {target} and measured["server_cpu_ns"].isna().all()
-    said = outputs(tmp_path / "out.ipynb")
-    assert "not known" in said and "its placement and its CPU are not known" in panels.caption(run).replace("\n", " ")
+    text = outputs(tmp_path / "out.ipynb")
+    assert "not known" in text and "its placement and its CPU are not known" in panels.caption(run).replace("\n", " ")
 
 
 @pytest.mark.slow

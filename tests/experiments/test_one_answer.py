@@ -20,11 +20,11 @@ REPEATED = ("clients", "connections", "fanin", "overview", "tls")  # each score 
 
 def shown(cell):
     """Return what a cell shows as text, of an executed notebook."""
-    found = []
+    texts = []
     for output in cell.get("outputs", []):
-        found.append(output.get("text", ""))
-        found += [str(text) for kind, text in output.get("data", {}).items() if kind in ("text/markdown", "text/html")]
-    return "\n".join(found)
+        texts.append(output.get("text", ""))
+        texts += [str(text) for kind, text in output.get("data", {}).items() if kind in ("text/markdown", "text/html")]
+    return "\n".join(texts)
 
 
 @pytest.mark.parametrize("notebook", slow_but(REPEATED, "clients"))
@@ -71,5 +71,5 @@ def p99s(axes):
 def test_quantiles_under_a_freeze_are_those_of_the_picture_and_say_that_the_warm_up_is_included(notebook, panel, say):
     run = reference(notebook)
     drawn = p99s(panels.panel(run, panel).axes[0])
-    said = str(say(run)).partition("warm-up included")[2]
-    assert len(drawn) >= 3 and said and all(value in said for value in drawn)
+    statement = str(say(run)).partition("warm-up included")[2]
+    assert len(drawn) >= 3 and statement and all(value in statement for value in drawn)

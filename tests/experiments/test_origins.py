@@ -15,14 +15,14 @@ from bench.stats import Spread
 
 def test_every_published_number_has_its_replica():
     run = reference("origins")
-    found = {of.number.name: of for of in origins.replicas(run)}
-    assert list(found) == [number.name for number in numbers(workers=2)]
-    halved = found["ZeroMQ, 1 kB there and back, ipc"]
+    replicas = {replica.number.name: replica for replica in origins.replicas(run)}
+    assert list(replicas) == [number.name for number in numbers(workers=2)]
+    halved = replicas["ZeroMQ, 1 kB there and back, ipc"]
     assert halved.number.theirs == (91.0, 91.0) and halved.number.unit == "us"
     assert halved.here.middle == pytest.approx(run.starts_of(halved.case)["mean_rtt_us"].median())
     assert run.case(halved.case).factor("transport") == "ipc" and run.case(halved.case).load == "closed"
-    assert found["gRPC, 100 calls by 2 clients"].theirs == pytest.approx(2413.92)
-    assert all(0 < of.here.low <= of.here.middle <= of.here.high for of in found.values())
+    assert replicas["gRPC, 100 calls by 2 clients"].theirs == pytest.approx(2413.92)
+    assert all(0 < replica.here.low <= replica.here.middle <= replica.here.high for replica in replicas.values())
 
 
 @pytest.mark.parametrize(("unit", "theirs"), [("us", (100, 100)), ("us", (50, 150)), ("1/s", (25, 25))])
@@ -32,15 +32,21 @@ def test_faster_is_more_per_second_and_less_time(unit, theirs):
 
 
 def test_conclusions_divide_within_one_origin_and_only_those_of_paired_starts_have_an_interval():
-    shown = {of.conclusion: of for of in origins.relations(reference("origins"))}
+    shown = {relation.conclusion: relation for relation in origins.relations(reference("origins"))}
     assert list(shown) == list(origins.CONCLUSIONS)
     assert shown["ZeroMQ time: tcp / inproc"].theirs == pytest.approx(61.4 / 23.4)
     assert shown["gRPC rate, 100 calls by each client: two clients / one"].theirs == pytest.approx(2413.92 / 1251.64)
-    assert [name for name, of in shown.items() if not of.is_paired] == ["XML-RPC time: HTTP / packet stream"]
+    assert [name for name, relation in shown.items() if not relation.is_paired] == [
+        "XML-RPC time: HTTP / packet stream"
+    ]
     assert shown["ZeroMQ time: tcp / ipc"].where == "placement same"
     assert shown["WAMP time: tcp websocket json / ipc rawsocket msgpack"].where.count("placement") == 1
     assert shown["gRPC rate, 100 calls by each client: two clients / one"].where == "over tcp, placement split"
-    assert all(of.here.low > 1 or of.here.high < 1 for of in shown.values() if of.verdict == origins.REPRODUCED)
+    assert all(
+        relation.here.low > 1 or relation.here.high < 1
+        for relation in shown.values()
+        if relation.verdict == origins.REPRODUCED
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,7 @@ def test_a_ratio_is_reproduced_only_where_its_interval_holds_the_published_one_a
     ("tcp_us", "verdict", "note"), [(200, HOLDS, ""), (100, UNDECIDED, "contains 1"), (50, CONTRADICTED, "other side")]
 )
 def test_a_direction_that_is_not_the_published_one_is_said_and_drawn(tcp_us, verdict, note):
-    cases = [Case("zeromq", by) for by in ("ipc", "tcp")]
+    cases = [Case("zeromq", transport) for transport in ("ipc", "tcp")]
     run = handmade(cases, [100, tcp_us], notebook="origins", shape=noisy)
     assert origins.claims[0].verdict(run) == verdict
     (relation,) = origins.relations(run)
@@ -73,7 +79,7 @@ def test_a_direction_that_is_not_the_published_one_is_said_and_drawn(tcp_us, ver
 
 
 def test_numbers_and_ratios_differ_by_their_median_factors():
-    run = handmade([Case("zeromq", by) for by in ("ipc", "tcp")], [91, 91], notebook="origins")
+    run = handmade([Case("zeromq", transport) for transport in ("ipc", "tcp")], [91, 91], notebook="origins")
     carried = origins.carried(run)
     off = [1.03, 123 / 91 / 1.03]  # a start adds its number in %
     assert float(carried["median factor"].iloc[0]) == pytest.approx((off[0] * off[1]) ** 0.5, rel=0.05)

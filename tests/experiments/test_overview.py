@@ -43,8 +43,8 @@ def run(tmp_path_factory):
         yield many()
 
 
-def plan(**given):
-    return experiment("overview").plan(**given)
+def plan(**parameters):
+    return experiment("overview").plan(**parameters)
 
 
 def test_all_systems_of_the_groups_are_planned_and_no_others():
@@ -80,9 +80,9 @@ def test_a_system_that_does_not_carry_the_payload_is_left_out_with_its_limit(tmp
 
 def test_rows_are_in_the_order_of_the_rtt_and_each_group_has_its_look(run):
     drawn, groups = overview.subjects(run), overview.groups(run)
-    assert [of.case for of, _ in drawn] == chosen(run, overview.ranked) and len(drawn) == 26
-    assert run.cases.loc[[of.case for of, _ in drawn], "p50_rtt_us"].is_monotonic_increasing
-    assert all(look == groups[overview.group_of(run, of.case)] for of, look in drawn) and len(groups) == 5
+    assert [subject.case for subject, _ in drawn] == chosen(run, overview.ranked) and len(drawn) == 26
+    assert run.cases.loc[[subject.case for subject, _ in drawn], "p50_rtt_us"].is_monotonic_increasing
+    assert all(look == groups[overview.group_of(run, subject.case)] for subject, look in drawn) and len(groups) == 5
     few = many(NAMES[:6])
     assert overview.groups(few) == {} and len({look for _, look in overview.subjects(few)}) == 6
 
@@ -120,15 +120,15 @@ def test_what_is_missing_is_named_with_one_line_that_installs_it():
     run = many(NAMES[:3], absent=reasons)
     line = "python -m pip install aiomqtt nats-py && apt-get install redis-server"
     assert to_install(run) == line
-    said = absent(run)
-    assert f"`{line}`" in said and all(f"**{name}**" in said for name in reasons)
+    notice = absent(run)
+    assert f"`{line}`" in notice and all(f"**{name}**" in notice for name in reasons)
     assert all(name in figure.caption(run) for name in reasons)
 
 
 def test_the_answer_is_the_span_of_the_rpc_systems_over_raw_sockets():
-    said = experiment("overview").answer(few_of("sockets", "pipes", "zeromq", "rpyc", "grpc_sync")).splitlines()
-    assert [re.findall(r"\*\*([\d.]+)\*\*", line) for line in said] == [["4.00"], ["16.0"]]
-    assert "zeromq" in said[0] and "grpc_sync" in said[1]
+    lines = experiment("overview").answer(few_of("sockets", "pipes", "zeromq", "rpyc", "grpc_sync")).splitlines()
+    assert [re.findall(r"\*\*([\d.]+)\*\*", line) for line in lines] == [["4.00"], ["16.0"]]
+    assert "zeromq" in lines[0] and "grpc_sync" in lines[1]
     alone = few_of("sockets", "pipes")
     assert experiment("overview").answer(alone) == "" and len(experiment("overview").ratios(alone)) == 1
 
@@ -143,7 +143,7 @@ def few_of(*names):
 def test_a_system_most_of_whose_starts_are_unsteady_is_marked_in_its_row(monkeypatch):
     monkeypatch.setattr(overview.stationarity, "unsteady", lambda changes: [1])
     table = overview.tables["systems"](few_of("sockets", "zeromq", "grpc_sync"))
-    assert [row for row, said in table["steady state"].items() if said != "yes"] == ["zeromq ipc"]
+    assert [row for row, state in table["steady state"].items() if state != "yes"] == ["zeromq ipc"]
 
 
 def two_speeds(one_us, two_us, cpu_us, sleeps=(2, 2), **ledger):

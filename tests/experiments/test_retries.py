@@ -37,8 +37,8 @@ def run_of(cases, rows, starts=6, window_s=1.0, **ledger):
     """
 
     def record(start, block, index):
-        given = rows[index] if isinstance(rows[index], list) else next(rows[index])
-        times = (np.array(given, float).T * [[1], [1], [MS], [MS], [MS]]).round().astype("i8")
+        attempts = rows[index] if isinstance(rows[index], list) else next(rows[index])
+        times = (np.array(attempts, float).T * [[1], [1], [MS], [MS], [MS]]).round().astype("i8")
         answered = int((times[3] > 0).sum())
         cpu = {"client_cpu_ns": 1000, "server_cpu_ns": 1000}
         known = usual(answered, window_s, **{"scheduled": len(set(times[0]))} | cpu | ledger)
@@ -75,18 +75,18 @@ OVERTAKEN = [(0, 0, 0, 2, 0), (1, 0, 10, 112, 10), (2, 0, 20, 22, 20), (1, 1, 60
 
 
 def test_a_retry_by_another_connection_can_be_answered_before_its_original():
-    of = replace(case(retries=3), callers=2, options=FROZEN | TWO)
-    (found,) = retry_outcomes.outcomes(run := run_of([of], [OVERTAKEN]))
-    assert set(found.overtaken) == {1 / 4} and set(found.awaited) == {1.0} and set(found.met) == {1.0}
+    retried_case = replace(case(retries=3), callers=2, options=FROZEN | TWO)
+    (outcome,) = retry_outcomes.outcomes(run := run_of([retried_case], [OVERTAKEN]))
+    assert set(outcome.overtaken) == {1 / 4} and set(outcome.awaited) == {1.0} and set(outcome.met) == {1.0}
     assert set(retry_outcomes.freezes_ns(run, 0)) == {10.0 * MS}
-    assert list(found.utilization) == pytest.approx([(2 + 102 + 2 + 2 + 2) / 2 / 1000] * 6)
+    assert list(outcome.utilization) == pytest.approx([(2 + 102 + 2 + 2 + 2) / 2 / 1000] * 6)
     assert retry_outcomes.utilization(run) == pytest.approx(0.1)
 
 
 def test_a_reply_after_its_attempt_was_abandoned_meets_the_deadline_and_is_not_awaited():
     late = [(0, 0, 0, 60, 0), (1, 0, 10, 520, 10)]  # 60 ms, and 510 ms, after they were due
-    (found,) = retry_outcomes.outcomes(run := run_of([case()], [late]))
-    assert set(found.met) == {1 / 2} and set(found.awaited) == {0.0}
+    (outcome,) = retry_outcomes.outcomes(run := run_of([case()], [late]))
+    assert set(outcome.met) == {1 / 2} and set(outcome.awaited) == {0.0}
     (row,) = retries.tables["retries"](run).to_dict("records")
     assert row["deadline met"].startswith("50%") and row["answered before the attempt was abandoned"].startswith("0%")
 
@@ -135,8 +135,8 @@ def test_a_start_that_does_not_recover_counts_as_the_longest():
     calm = [*GIVEN_UP[:3], *((3 + n, 0, 130 + n, 132 + n, 130 + n) for n in range(0, 860, 5))]
     for many, wanted in ((0, "0.0 s"), (2, "0.0 s"), (3, "0.0 s or no recovery"), (6, "no recovery")):
         run = run_of([case()], {0: iter([stuck] * many + [calm] * (6 - many))})
-        (found,) = retries.recoveries(run)
-        assert found.words == wanted and found.ends == f"recovered: {6 - many} of 6 starts"
+        (recovery,) = retries.recoveries(run)
+        assert recovery.words == wanted and recovery.ends == f"recovered: {6 - many} of 6 starts"
         can_recover, cannot = retries.claims
         assert can_recover.verdict(run) == {0: "holds", 6: "contradicted"}.get(many, "undecided")
         assert cannot.verdicts(run) == []

@@ -31,7 +31,7 @@ def streamed(cases, first_us, pacing_us, transit_us, starts=6, each=100, broken=
 
     def record(start, block, index):
         case, more = cases[index], 1 + block / 100
-        first, pacing, transit = (int(1000 * of[index] * more) for of in (first_us, pacing_us, transit_us))
+        first, pacing, transit = (int(1000 * times_us[index] * more) for times_us in (first_us, pacing_us, transit_us))
         whole = np.arange(each) < each - broken
         sizes = np.where(whole, case.replies, 1)
         gap = case.gap_us * 1000 or transit
@@ -138,13 +138,13 @@ def test_messages_behind_schedule_are_nagles_only_if_each_silence_has_a_delayed_
     known, is_named
 ):
     run = streamed([paced("sockets")], [100], [20], [1500], each=1, silence_us=42_000, **known)
-    found = stream_schedules.delayed_ack_stalls(run, 0)
-    assert (found is not None) is is_named and run.cases.loc[0, "overdue"] > stream_schedules.MOST_OVERDUE
+    stalls = stream_schedules.delayed_ack_stalls(run, 0)
+    assert (stalls is not None) is is_named and run.cases.loc[0, "overdue"] > stream_schedules.MOST_OVERDUE
     (state,) = streaming.tables["schedules"](run).columns
     assert state.partition(",")[0] == ("held back by delayed ACKs" if is_named else "behind")
     assert len(streaming.tables["held_back"](run)) == is_named
-    if found:
-        assert found.silence_us == pytest.approx(43_000, rel=0.03) and found.silences == found.delayed_acks == 1
+    if stalls:
+        assert stalls.silence_us == pytest.approx(43_000, rel=0.03) and stalls.silences == stalls.delayed_acks == 1
 
 
 def test_a_p90_that_no_start_can_carry_is_neither_drawn_nor_said():
@@ -172,10 +172,13 @@ def test_the_steps_of_the_origin_change_one_factor_each():
         paced("zeromq", 10, {"token_codec": "protobuf"}, "ipc"),
     ]
     run = streamed(stacks, [400, 90, 110, 100, 50], [10] * 5, [20] * 5)
-    found = [
-        of.value for (_, name), step in streaming.steps.items() for of in step.ratios(run) if name == streaming.FIRST
+    ratios = [
+        ratio.value
+        for (_, name), step in streaming.steps.items()
+        for ratio in step.ratios(run)
+        if name == streaming.FIRST
     ]
-    assert sorted(found) == pytest.approx([0.5, 100 / 110, 110 / 90, 4], rel=1e-4)
+    assert sorted(ratios) == pytest.approx([0.5, 100 / 110, 110 / 90, 4], rel=1e-4)
     (both,) = streaming.stack.ratios(run)
     table_of_both = streaming.tables["origin"](run)
     assert table_of_both["difference"].iloc[0] == "181 ms" and table_of_both["ratio"].to_list()[0] == "1.67"
@@ -216,15 +219,15 @@ def test_how_many_streams_there_are_at_once_depends_on_the_profile_unless_they_a
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("parameters", "words"),
     [
         ({"gap_us": 0}, "^gap_us .*0"),
         ({"options": "{stream_by: sse}"}, "^options .* -p system "),
     ],
 )
-def test_what_cannot_be_planned_is_refused(given, words):
+def test_what_cannot_be_planned_is_refused(parameters, words):
     with pytest.raises(UsageError, match=words):
-        experiment("streaming").plan(**given)
+        experiment("streaming").plan(**parameters)
 
 
 def test_streams_of_a_service_are_drawn_and_concluded_without_a_schedule(tmp_path, own_systems):
@@ -258,7 +261,7 @@ def test_streams_of_a_service_are_drawn_and_concluded_without_a_schedule(tmp_pat
     drawn.draw_without_rendering()
     assert sum(len(axes.lines) > 0 for axes in drawn.axes) == 3  # and bars of CPU time
     assert f"{run.case(0).payload_bytes:,} B" not in figure.caption(run)  # the service's requests have other sizes
-    said = experiment("streaming").conclusion(run)
+    conclusion = experiment("streaming").conclusion(run)
     for words in ("Median time to the first reply", "Median gap", "P99 of the gap", "per second", "CPU time per"):
-        assert words in said
-    assert all(f"**{value} ms**" in said for value in ("2.00", "1.00", "7.00"))
+        assert words in conclusion
+    assert all(f"**{value} ms**" in conclusion for value in ("2.00", "1.00", "7.00"))

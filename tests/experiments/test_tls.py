@@ -26,8 +26,8 @@ BLOCKS, CALLS = 6, 20
 @given(b=st.floats(-50, 1e4), c=st.floats(-1, 100), plain=st.lists(st.floats(1, 1e4), min_size=3, max_size=3))
 def test_the_regression_finds_the_line_that_made_the_numbers(b, c, plain):
     sizes = np.array(SIZES, float)
-    found = encryption.fit(sizes, b + c / 1e3 * sizes, np.array(plain))
-    assert np.allclose(found, (b, c), rtol=1e-6, atol=1e-4)
+    coefficients = encryption.fit(sizes, b + c / 1e3 * sizes, np.array(plain))
+    assert np.allclose(coefficients, (b, c), rtol=1e-6, atol=1e-4)
 
 
 def connection(number, connect_us):
@@ -65,9 +65,9 @@ def test_the_three_costs_of_a_known_run():
     run = made_up(connect_us=1000, call_us=10, byte_ns=4)
     (pair,) = encryption.pairs(run)
     assert pair == (0, 1, {size: (2 + 2 * place, 3 + 2 * place) for place, size in enumerate(SIZES)})
-    found = encryption.added(run, pair)
+    costs = encryption.added(run, pair)
     middle = np.median([(1.01**a + 1.01**b) / 2 for a in range(BLOCKS) for b in range(a, BLOCKS)])
-    for one, value in zip(found, (1000, 10.4, 4), strict=True):
+    for one, value in zip(costs, (1000, 10.4, 4), strict=True):
         assert (one.middle, one.low, one.high) == pytest.approx((value * middle, value, value * 1.01**5), rel=2e-3)
     assert encryption.connect_us(run, 0).to_list() == [200.0] * BLOCKS
     assert encryption.call_us(run, 4).to_list() == [30.0] * BLOCKS
@@ -80,11 +80,11 @@ def test_the_three_costs_of_a_known_run():
 
 
 def test_tables_and_claims_of_a_known_run():
-    run, of = made_up(connect_us=1000, call_us=10, byte_ns=4), experiment("tls")
-    costs = of.tables["encryption_costs"](run).iloc[0]
+    run, tls_experiment = made_up(connect_us=1000, call_us=10, byte_ns=4), experiment("tls")
+    costs = tls_experiment.tables["encryption_costs"](run).iloc[0]
     assert costs["per connection: handshake [95 % CI]"].startswith("1.03 ms [1.00 ms, 1.05 ms]")
     assert [claim.verdict(run) for claim in tls.claims] == [HOLDS, UNDECIDED, HOLDS, HOLDS]
-    assert len(of.tables["encrypted_calls"](run)) == len(SIZES)
+    assert len(tls_experiment.tables["encrypted_calls"](run)) == len(SIZES)
     assert figure.alt_text(run).startswith("What does encryption cost? Time to the first reply of sockets tcp")
 
 
@@ -126,7 +126,7 @@ def test_the_reference_run_holds_every_cost_of_every_system():
     assert {run.case(pair.plain).system for pair in pairs} == {"sockets", "http_stdlib", "grpc_sync", "zeromq"}
     for pair in pairs:
         assert all(one.low <= one.middle <= one.high for one in encryption.added(run, pair))
-    resumed = [of.other for of in tls.resuming.ratios(run)]
+    resumed = [ratio.other for ratio in tls.resuming.ratios(run)]
     assert resumed and (run.sessions.loc[run.sessions["case"].isin(resumed), "resumed"] == 1).all()
     assert len(tls.calling.ratios(run)) == 4 * len(pairs)
 

@@ -30,13 +30,13 @@ def factorial_run(added=ADDED, **options):
 
 
 def test_every_effect_is_found():
-    found = {of.level: of for of in effects(factorial_run())}
-    assert found.keys() == ADDED.keys()
+    level_effects = {effect.level: effect for effect in effects(factorial_run())}
+    assert level_effects.keys() == ADDED.keys()
     for level, added in ADDED.items():
-        assert found[level].interval.middle == pytest.approx(added, rel=0.04)  # a start adds its number in %
-        assert len(found[level].added) == 6 and found[level].is_certain
-    assert (found["websocket"].factor, found["websocket"].level) == ("framing", "websocket")
-    assert found["websocket"].ratio == pytest.approx(1.38, abs=0.05)
+        assert level_effects[level].interval.middle == pytest.approx(added, rel=0.04)  # a start adds its number in %
+        assert len(level_effects[level].added) == 6 and level_effects[level].is_certain
+    assert (level_effects["websocket"].factor, level_effects["websocket"].level) == ("framing", "websocket")
+    assert level_effects["websocket"].ratio == pytest.approx(1.38, abs=0.05)
 
 
 def test_the_interval_of_an_effect_decides_and_not_the_sign_in_one_block():
@@ -55,7 +55,7 @@ def test_a_block_with_a_gap_is_left_out():
             gone = run.folder.files("ledger")[start]
     run.folder.update(finished=False)
     gone.unlink()
-    assert {len(of.added) for of in effects(Run(run.folder))} == {5}
+    assert {len(effect.added) for effect in effects(Run(run.folder))} == {5}
 
 
 def test_a_factor_of_one_level_has_no_effect():
@@ -68,7 +68,7 @@ def test_a_factor_of_one_level_has_no_effect():
 def test_the_origin_s_factors_are_compared_and_the_fastest_routed_call_is_divided_by_direct_ones():
     run = factorial_run()
     assert [claim.verdict(run) for claim in wamp.claims] == [HOLDS, HOLDS]
-    ratios = {(of.base, of.other): of.value for of in experiment("wamp").ratios(run)}
+    ratios = {(ratio.base, ratio.other): ratio.value for ratio in experiment("wamp").ratios(run)}
     assert ratios == pytest.approx({(0, 11): 853 / 500, (12, 1): 480 / 20}, rel=1e-3)
     shares = wamp.effects_table(run)["share of the origin's three"]
     assert list(shares) == ["57%", "42%", "", "1%"]  # of 200, 150, and 3

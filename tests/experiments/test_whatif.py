@@ -22,7 +22,9 @@ def test_mixed_pairs_take_each_side_from_a_pair_of_one_kind(run):
         of_client, of_server = whatif.known(run, case)
         for side, end, other in (("client", of_client, of_server), ("server", of_server, of_client)):
             assert run.case(end).factor(side) == run.case(case).factor(side) != run.case(other).factor(side)
-    assert len(chosen(run, whatif.mixed)) == 2 * len({run.case(of).system for of in run.numbers} - {whatif.WAITING})
+    assert len(chosen(run, whatif.mixed)) == 2 * len(
+        {run.case(number).system for number in run.numbers} - {whatif.WAITING}
+    )
 
 
 def test_a_prediction_adds_up_and_uses_no_call_of_the_pair_itself(run):

@@ -36,13 +36,13 @@ def limited(client, server, placement="split"):
 )
 def test_a_rate_is_the_servers_capacity_only_if_the_server_alone_is_saturated(busy, roles, capacity):
     run = limited(*busy)
-    found = limits.limit_of(run, 0)
-    assert [one.roles for one in found.saturated] == roles and found.capacity == capacity
+    limit = limits.limit_of(run, 0)
+    assert [one.roles for one in limit.saturated] == roles and limit.capacity == capacity
     (row,) = tables.limits(run).to_dict("records")
-    said, _, saturated = row.values()
+    rate_text, _, saturated = row.values()
     begins = {limits.EXACTLY: r"[\d.]+ k \[", limits.AT_LEAST: r"at least [\d.]+ k \["}
-    assert re.match(begins.get(capacity, capacity), said)
-    assert saturated == (found.names if capacity != limits.UNKNOWN else capacity)
+    assert re.match(begins.get(capacity, capacity), rate_text)
+    assert saturated == (limit.names if capacity != limits.UNKNOWN else capacity)
 
 
 def test_the_utilization_of_a_role_is_its_share_of_its_cpus():
@@ -61,10 +61,10 @@ def test_overview_computes_how_round_trip_and_cpu_time_compare():
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(0.127, "0.13"), (1.94, "1.9"), (18.2, "18"), (104, "104"), (2150, "2,150")]
+    ("value", "text"), [(0.127, "0.13"), (1.94, "1.9"), (18.2, "18"), (104, "104"), (2150, "2,150")]
 )
-def test_a_factor_is_no_power_of_ten(value, said):
-    assert factor(value) == said
+def test_a_factor_is_no_power_of_ten(value, text):
+    assert factor(value) == text
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_quantities(value, text):
     ],
 )
 def test_the_ends_of_an_interval_have_the_unit_of_its_value_and_three_digits(text, middle, low, high, shown):
-    for of in (Spread(middle, low, high), Interval(middle, low, high)):
-        assert "{} [{}, {}]".format(text(middle), *of.ends(text)) == shown
+    for interval in (Spread(middle, low, high), Interval(middle, low, high)):
+        assert "{} [{}, {}]".format(text(middle), *interval.ends(text)) == shown
 
 
 @pytest.mark.parametrize(
