@@ -20,9 +20,11 @@ class Events:
     def __init__(self) -> None:
         self.rows: list[list[Any]] = []
 
-    def add(self, t_ns: int, cpu: int, who: Thread, event: str, by: Thread = ("", -1), name: str | None = None) -> None:
-        """Add one event; ``by``: of a role that is no thread's with -1."""
-        self.rows.append([t_ns, cpu, *who, event, by[0] or None, by[1] if by[1] >= 0 else None, name])
+    def add(
+        self, t_ns: int, cpu: int, who: Thread, event: str, cause: Thread = ("", -1), name: str | None = None
+    ) -> None:
+        """Add one event; ``cause``: the thread that brought it about, of a role that is no thread's with -1."""
+        self.rows.append([t_ns, cpu, *who, event, cause[0] or None, cause[1] if cause[1] >= 0 else None, name])
 
     def switch(self, t_ns: int, cpu: int, before: Thread | None, after: Thread | None, how: str = "sleeps") -> None:
         """Add a switch; None: the CPU is idle."""

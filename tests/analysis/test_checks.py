@@ -40,12 +40,12 @@ def test_all_is_well():
 
 def test_a_check_with_nothing_to_look_at_neither_passes_nor_fails():
     verdicts = (PASS, NOTHING, CAUTION, PASS)
-    found = [trust_card.Check(f"c{place}", verdict, "") for place, verdict in enumerate(verdicts)]
-    card = tally(found)
+    card_checks = [trust_card.Check(f"c{place}", verdict, "") for place, verdict in enumerate(verdicts)]
+    card = tally(card_checks)
     assert (card.passed, card.judged, card.idle, card.others) == (2, 3, 1, ["c2"])
     assert not card.is_invalid and card.words.startswith("2 of 3 checks passed") and str(card).startswith("2/3")
     assert not [words for words in (card.words, str(card)) if "1 had nothing to check" not in words]
-    assert "nothing" not in tally([one for one in found if one.verdict != NOTHING]).words
+    assert "nothing" not in tally([one for one in card_checks if one.verdict != NOTHING]).words
 
 
 def test_of_a_run_without_windows_of_calls_their_checks_say_nothing():
@@ -102,8 +102,8 @@ def probed(factors):
 @pytest.mark.parametrize("name", FAILING)
 def test_each_check_can_fail(name):
     verdict, run = FAILING[name]
-    found = outcome(run(), name)
-    assert found.verdict == verdict and found.advice and found.found
+    check = outcome(run(), name)
+    assert check.verdict == verdict and check.advice and check.found
 
 
 def test_what_cannot_be_known_is_not_passed():
@@ -122,16 +122,16 @@ def test_callers_that_had_no_time_in_common_are_a_caution_although_their_start_h
         return StartRecord(usual(200, 2.0), [np.vstack([each, each + 900_000]) for each in (sent, later)])
 
     run = recorded("latency", [Case("zeromq", "ipc", clients=2)], record)
-    found = outcome(run, "rate")
-    assert found.verdict == CAUTION and "in 1 of 6 starts" in found.found
+    check = outcome(run, "rate")
+    assert check.verdict == CAUTION and "in 1 of 6 starts" in check.found
 
 
 def test_saturated_clients_are_not_the_servers_capacity():
     busy = handmade([Case("zeromq", "ipc", clients=2)], [100], client_cpu_ns=9 * 10**8, server_cpu_ns=10**8)
     rate = busy.cases.loc[0, "rate_per_s"]
     for name in ("client", "limit"):
-        found = outcome(busy, name).found
-        assert re.search(CAPACITY, found)[1] == f"{rate:,.0f}"
+        sentence = outcome(busy, name).found
+        assert re.search(CAPACITY, sentence)[1] == f"{rate:,.0f}"
     assert outcome(busy, "client").verdict == PASS  # that is what a closed loop is for
     both = handmade([Case("zeromq", "ipc", clients=2)], [100], client_cpu_ns=9 * 10**8, server_cpu_ns=10**9)
     assert checks.client_limited(busy) == [0] and checks.client_limited(both) == []
@@ -152,8 +152,8 @@ def test_a_finding_that_changes_no_printed_number_is_no_caution(name, few):
 
 def stationary(series, number, cases=3, starts=6, calls=1000, spread=0.03):
     """A run of stationary cases: the starts differ by ``spread`` (normal ln), ``series`` makes the calls."""
-    of = [Case("zeromq", "ipc", size) for size in range(1, cases + 1)]
-    plan, tables = make_plan("latency", of, starts=starts, window_s=0.01), []
+    sized_cases = [Case("zeromq", "ipc", size) for size in range(1, cases + 1)]
+    plan, tables = make_plan("latency", sized_cases, starts=starts, window_s=0.01), []
     for start, block, index in plan.order():
         chance = np.random.default_rng([number, start])
         rtt = np.rint(1e5 * series(chance, calls) * np.exp(spread * chance.standard_normal())).astype("i8")
@@ -204,8 +204,8 @@ def test_levels_of_an_open_load_are_those_of_its_response_times():
         )
 
     run = recorded("openload", [Case("sockets", "ipc", load="open", offered_per_s=100)], record)
-    found = outcome(run, "levels")
-    assert found.verdict == CAUTION and "1.50 times the lower" in found.found
+    check = outcome(run, "levels")
+    assert check.verdict == CAUTION and "1.50 times the lower" in check.found
 
 
 @pytest.mark.parametrize(
@@ -223,9 +223,9 @@ def test_a_utilization_is_told_on_its_side_of_the_limit(busy, words):
 def test_the_speed_of_the_machine(factors, verdict, range_):
     run = probed(factors)
     assert speed.speed_range(run) == pytest.approx(range_)
-    found = outcome(run, "speed")
-    assert found.verdict == verdict and f"{range_:.0%}" in found.found and "loop" in found.found
-    assert "two levels" in found.found or verdict == PASS
+    check = outcome(run, "speed")
+    assert check.verdict == verdict and f"{range_:.0%}" in check.found and "loop" in check.found
+    assert "two levels" in check.found or verdict == PASS
 
 
 def test_cpus_of_two_speeds_are_one_machine_and_one_disturbed_block_is_no_other_machine():
@@ -249,14 +249,18 @@ def test_a_case_that_differs_from_its_twin_is_noise():
 
 
 def test_correlated_calls_are_worth_few():
-    found = outcome(handmade(PAIR, [100, 50], shape=moody, calls=3000), "samples")
-    assert found.verdict == CAUTION and "independent" in found.found and "starts" in found.advice
+    check = outcome(handmade(PAIR, [100, 50], shape=moody, calls=3000), "samples")
+    assert check.verdict == CAUTION and "independent" in check.found and "starts" in check.advice
 
 
 def test_an_order_that_changes_with_the_placement_names_the_pair():
-    cases = [Case(name, "ipc", placement=where) for where in ("same", "split") for name in ("zeromq", "sockets", "nng")]
-    found = outcome(handmade(cases, [100, 50, 70, 40, 60, 200], shape=noisy, is_checked=False), "order")
-    assert found.verdict == CAUTION and "nng ipc same divided by zeromq ipc same is 0.70" in found.found
+    cases = [
+        Case(name, "ipc", placement=placement)
+        for placement in ("same", "split")
+        for name in ("zeromq", "sockets", "nng")
+    ]
+    check = outcome(handmade(cases, [100, 50, 70, 40, 60, 200], shape=noisy, is_checked=False), "order")
+    assert check.verdict == CAUTION and "nng ipc same divided by zeromq ipc same is 0.70" in check.found
     run = handmade(cases, [100, 50, 70, 100, 50, 200], shape=noisy, is_checked=False)
     assert [(pair.base, pair.other) for pair in rankings.reversed_pairs(run)] == [(0, 2)]
     near = handmade(cases, [100, 98, 300, 98, 100, 300], shape=noisy, is_checked=False)  # ordered by less than 5 %
@@ -269,22 +273,22 @@ def test_the_last_run_of_the_notebook_is_what_a_run_is_compared_with():
     assert earlier.replication(first).verdict == NOTHING and earlier.replication(reference("latency")) is None
     same, other = handmade(PAIR, [100, 50], shape=noisy), handmade(PAIR, [140, 50], shape=noisy)
     assert earlier.replication(same).verdict == PASS and first.id in earlier.replication(same).found
-    found = earlier.replication(other)
-    assert found.verdict == CAUTION and same.id in found.found and "0 of 1" in found.found
+    check = earlier.replication(other)
+    assert check.verdict == CAUTION and same.id in check.found and "0 of 1" in check.found
     assert earlier.replication(handmade(PAIR, [140, 50], shape=noisy, notebook="languages")).verdict == NOTHING
 
 
 def test_a_step_of_a_lone_start_passes_and_a_step_of_all_starts_does_not():
     lone = handmade(PAIR, [100, 50], shape=lambda start, n: step(0.8, 1.5)(start, n) if start == 3 else noisy(start, n))
     assert outcome(lone, "settled").verdict == PASS
-    found = outcome(handmade(PAIR, [100, 50], shape=step(0.8, 1.5)), "settled")
-    assert found.verdict == CAUTION and "starts" in found.found
+    check = outcome(handmade(PAIR, [100, 50], shape=step(0.8, 1.5)), "settled")
+    assert check.verdict == CAUTION and "starts" in check.found
 
 
 def test_a_drift_of_every_start_is_reported():
     drifting = handmade(PAIR, [100, 50], shape=lambda start, n: noisy(start, n) * np.linspace(1, 1.1, n))
-    found = outcome(drifting, "settled")
-    assert found.verdict == CAUTION and "starts" in found.found
+    check = outcome(drifting, "settled")
+    assert check.verdict == CAUTION and "starts" in check.found
 
 
 def switching_at_random(start, calls):
@@ -295,8 +299,8 @@ def switching_at_random(start, calls):
 def test_starts_that_change_their_level_at_random_are_told_and_are_no_caution():
     cases = [Case("zeromq", "ipc", size) for size in range(1, 13)]
     run = handmade(cases, [100] * 12, shape=switching_at_random, calls=600)
-    found = outcome(run, "settled")
-    assert found.verdict == PASS and "33%" in found.found
+    check = outcome(run, "settled")
+    assert check.verdict == PASS and "33%" in check.found
     lone = {start for start, case in run.ledger["case"].items() if case == 5}
     alone = handmade(
         cases,
@@ -333,8 +337,8 @@ def test_a_rate_that_the_server_did_not_serve_is_a_caution():
 
 
 def test_a_start_cut_short_is_said():
-    found = outcome(handmade(PAIR, [100, 50], planned_s=1), "samples")
-    assert found.verdict == CAUTION and "12 starts" in found.found
+    check = outcome(handmade(PAIR, [100, 50], planned_s=1), "samples")
+    assert check.verdict == CAUTION and "12 starts" in check.found
 
 
 @pytest.mark.parametrize(
@@ -346,13 +350,13 @@ def test_a_start_cut_short_is_said():
     ],
 )
 def test_what_disturbs_is_named(known, text):
-    found = outcome(handmade(PAIR, [100, 50], **known), "machine")
-    assert found.verdict == CAUTION and text in found.found
+    check = outcome(handmade(PAIR, [100, 50], **known), "machine")
+    assert check.verdict == CAUTION and text in check.found
 
 
 def test_a_saturated_resource_is_named_and_is_no_fault():
-    found = outcome(handmade([Case("zeromq", "ipc")], [100], server_cpu_ns=480_000_000), "limit")
-    assert found.verdict == PASS and "server" in found.found
+    check = outcome(handmade([Case("zeromq", "ipc")], [100], server_cpu_ns=480_000_000), "limit")
+    assert check.verdict == PASS and "server" in check.found
 
 
 def test_callers_that_bring_nothing_where_no_cpu_is_saturated_are_a_caution():
@@ -371,7 +375,7 @@ def test_where_others_left_no_cpu_idle_the_limit_is_known_only_if_a_role_saturat
 
 
 @pytest.mark.parametrize(
-    ("busy", "calls", "verdict", "said"),
+    ("busy", "calls", "verdict", "phrase"),
     [
         (2.0, 100, CAUTION, "other processes left no CPU of the machine idle in zeromq ipc and 1 other case"),
         (1.0, 100, PASS, "saturated no CPU"),
@@ -380,13 +384,15 @@ def test_where_others_left_no_cpu_idle_the_limit_is_known_only_if_a_role_saturat
         (None, 100, NOTHING, "not recorded"),
     ],
 )
-def test_slices_are_too_short_to_know_what_others_used_and_those_of_a_case_together_are_not(busy, calls, verdict, said):
+def test_slices_are_too_short_to_know_what_others_used_and_those_of_a_case_together_are_not(
+    busy, calls, verdict, phrase
+):
     run = in_turns([100, 50], busy=busy, calls=calls)
     assert run.ledger["window_s"].max() < 0.2
     limit, machine = (outcome(run, name) for name in ("limit", "machine"))
-    assert limit.verdict == verdict and said in limit.found
+    assert limit.verdict == verdict and phrase in limit.found
     assert ("little other work" in machine.found) is (busy == 0.3)  # else others use 70 % of a CPU, or it is not known
-    assert (machine.verdict == CAUTION) is ((busy or 0) >= 1 and "ticks" not in said)
+    assert (machine.verdict == CAUTION) is ((busy or 0) >= 1 and "ticks" not in phrase)
 
 
 def test_what_all_processes_used_is_a_median_of_windows_that_are_long_enough():
@@ -404,13 +410,13 @@ def test_an_incomplete_run_says_so():
     run = handmade(PAIR, [100, 50], write=file_by_file)
     run.folder.update(finished=False)
     run.folder.files("ledger")[0].unlink()
-    found = outcome(Run(run.folder), "starts")
-    assert found.verdict == CAUTION and "11 of 12" in found.found and "resume" in found.advice
+    check = outcome(Run(run.folder), "starts")
+    assert check.verdict == CAUTION and "11 of 12" in check.found and "resume" in check.advice
 
 
 def test_a_server_that_could_not_be_asked_is_said():
-    found = outcome(handmade(PAIR, [100, 50], server_calls=None), "answers")
-    assert found.verdict == PASS and "12 starts" in found.found
+    check = outcome(handmade(PAIR, [100, 50], server_calls=None), "answers")
+    assert check.verdict == PASS and "12 starts" in check.found
 
 
 def test_calls_that_no_server_answers_are_no_messages():
@@ -442,10 +448,10 @@ def test_counters_of_the_kernel(tmp_path):
     (tmp_path / "net" / "sockstat").write_text("sockets: used 9\nTCP: inuse 5 orphan 0 tw 42 alloc 6 mem 0\n")
     (tmp_path / "cpu.stat").write_text("usage_usec 5\nthrottled_usec 11\n")
     tick = kernel_counters.TICK_NS
-    found = kernel_counters.read(tmp_path, tmp_path)
+    counters = kernel_counters.read(tmp_path, tmp_path)
     times = {"machine_busy_ns": 17 * tick, "steal_ns": 7 * tick, "pressure_ns": 123_000, "throttled_ns": 11_000}
     counted = {"tcp_delayed_acks": 23, "tcp_segments_out": 8, "tcp_connections": 6}
-    assert found == times | counted | {"tcp_time_waits": 4, "tcp_time_wait": 42}
+    assert counters == times | counted | {"tcp_time_waits": 4, "tcp_time_wait": 42}
     assert kernel_counters.read(tmp_path / "none", tmp_path / "none") == {}
 
 
@@ -471,8 +477,8 @@ def test_throttling_is_that_of_the_own_control_group_and_of_those_around_it(tmp_
 )
 def test_cases_in_turns_that_disturb_each_other_are_a_caution(changed, verdict):
     run = in_turns([100, 50], blocks=48, rounds=2, calls=20, **changed)  # in one of four a case is alone
-    found = outcome(run, "turns")
+    check = outcome(run, "turns")
     assert checks.turns in checks.applicable(run) and checks.turns not in checks.applicable(
         handmade(PAIR, [100, 50], starts=1)
     )
-    assert found.verdict == verdict and ("slice_ms" in found.advice) == (verdict == CAUTION)
+    assert check.verdict == verdict and ("slice_ms" in check.advice) == (verdict == CAUTION)

@@ -29,14 +29,14 @@ CONDUCTOR = (0, "here", 0, 0, 0, 0)
 
 
 def test_clocks_that_are_known_well_pass_with_the_largest_bound_and_drift_by_host():
-    found = agreement(
+    check = agreement(
         CONDUCTOR,
         (0, "one", 50_000_000, 20_000, 50_003_000, 18_000),
         (1, "two", 10 * SECOND, 9000, 10 * SECOND - 12_000, 30_000),
     )
-    assert found.verdict == PASS and found.name == "clocks" and not found.advice
+    assert check.verdict == PASS and check.name == "clocks" and not check.advice
     facts = ("42.0 us", "0.00%", "30.0 us (host two)", "-12.0 ppm", "39.0 ppm (host two)", "420 us")
-    assert all(fact in found.found for fact in facts)
+    assert all(fact in check.found for fact in facts)
 
 
 def test_two_hosts_are_as_far_apart_as_both_are_from_the_conductor():
@@ -54,9 +54,9 @@ def test_a_host_with_two_roles_counts_once():
 
 @pytest.mark.parametrize(("bound_ns", "verdict"), [(1_000_000, PASS), (1_000_001, CAUTION)])
 def test_a_window_whose_edges_are_not_known_within_one_per_cent_is_a_caution(bound_ns, verdict):
-    found = agreement(CONDUCTOR, (0, "one", 0, bound_ns, 0, bound_ns), window_s=0.1)
-    assert found.verdict == verdict and "1.00%" in found.found and "(host one)" in found.found
-    assert bool(found.advice) == (verdict == CAUTION)
+    check = agreement(CONDUCTOR, (0, "one", 0, bound_ns, 0, bound_ns), window_s=0.1)
+    assert check.verdict == verdict and "1.00%" in check.found and "(host one)" in check.found
+    assert bool(check.advice) == (verdict == CAUTION)
     assert agreement(CONDUCTOR, (0, "one", 0, bound_ns, 0, bound_ns), window_s=1.0).verdict == PASS
 
 
@@ -68,9 +68,9 @@ def test_clocks_that_were_not_compared_are_a_caution():
 @pytest.mark.parametrize("step_ns", [SECOND, -SECOND])
 def test_a_clock_that_was_set_in_the_window_is_invalid(step_ns):
     fine = (0, "one", 0, 5000, 900_000, 5000)  # 900 ppm: a bad clock, but a clock
-    found = agreement(CONDUCTOR, fine, (3, "two", 7, 5000, 7 + step_ns, 5000))
-    assert found.verdict == INVALID and found.advice
-    assert all(fact in found.found for fact in ("host two", f"{step_ns // 10**6:+,}.0 ms", " 3"))
+    check = agreement(CONDUCTOR, fine, (3, "two", 7, 5000, 7 + step_ns, 5000))
+    assert check.verdict == INVALID and check.advice
+    assert all(fact in check.found for fact in ("host two", f"{step_ns // 10**6:+,}.0 ms", " 3"))
     assert agreement(CONDUCTOR, fine).verdict == PASS
 
 
@@ -85,9 +85,9 @@ def far(*readings):
 
 
 def test_the_card_has_the_check_where_several_hosts_took_part():
-    found = {one.name: one for one in checks.check(far(("ld", "load", 10 * SECOND, 20_000, 0)))}
-    assert list(found) == [*(check.__name__ for check in checks.ALL), "clocks", "hosts", "stalls"]
-    assert found["clocks"].verdict == PASS and "20.0 us (host ld)" in found["clocks"].found
+    card = {one.name: one for one in checks.check(far(("ld", "load", 10 * SECOND, 20_000, 0)))}
+    assert list(card) == [*(check.__name__ for check in checks.ALL), "clocks", "hosts", "stalls"]
+    assert card["clocks"].verdict == PASS and "20.0 us (host ld)" in card["clocks"].found
     stepped = far(("ld", "load", 10 * SECOND, 20_000, SECOND))
     assert checks.clocks(stepped).verdict == INVALID and checks.tally(stepped).invalid == ["clocks"]
     assert len(checks.tally(stepped).verdicts) == len(checks.ALL) + 3

@@ -34,8 +34,8 @@ from bench.stats import intervals
 ONE = [Case("zeromq", "ipc")]
 
 
-def p50(found):
-    (one,) = [one for one in found if one.quantity == "p50 RTT"]
+def p50(comparisons):
+    (one,) = [one for one in comparisons if one.quantity == "p50 RTT"]
     return one
 
 
@@ -49,10 +49,10 @@ def test_a_slower_run_is_different_by_the_factor_it_is_slower():
 
 
 def test_fewer_calls_per_second_are_slower():
-    found = {one.quantity: one for one in compare(handmade(ONE, [100]), handmade(ONE, [130]))}
-    rate = found["calls per second"]
+    comparisons = {one.quantity: one for one in compare(handmade(ONE, [100]), handmade(ONE, [130]))}
+    rate = comparisons["calls per second"]
     assert rate.more_is_better and rate.ratio < 1 and rate.slower_by > 0.2
-    assert found["CPU per call"].verdict == SAME  # made by hand: 30 us in both
+    assert comparisons["CPU per call"].verdict == SAME  # made by hand: 30 us in both
 
 
 def test_cases_of_one_run_are_paired_by_block():
@@ -106,14 +106,14 @@ def tried(b, again=0.0, tries=1000, blocks=88):
 
 
 def test_a_small_difference_is_found_in_four_of_five_tries_and_equals_differ_in_one_of_twenty():
-    found, itself = tried(0.0105)
-    assert found >= 0.8 and 0.01 <= itself <= 0.06
+    share_of_b, itself = tried(0.0105)
+    assert share_of_b >= 0.8 and 0.01 <= itself <= 0.06
     assert tried(0.0)[0] <= 0.05
 
 
 def test_what_distinguishes_a_from_itself_is_no_difference_of_b():
-    found, itself = tried(0.02, again=0.02)
-    assert found <= 0.05 and itself >= 0.95
+    share_of_b, itself = tried(0.02, again=0.02)
+    assert share_of_b <= 0.05 and itself >= 0.95
 
 
 NOISE = {  # ln(value) of blocks, of a machine whose starts have two levels, and of one with rare slow blocks
@@ -132,13 +132,13 @@ def test_more_blocks_of_equal_cases_with_a_twin_raise_no_more_alarms(noise):
 
 
 def test_one_of_five_systems_that_is_slower_is_found_as_if_it_were_alone():
-    def found(random):
+    def differences(random):
         logs = NOISE["spikes"](random, (5, 40)) - NOISE["spikes"](random, (5, 40))
         logs[0] += math.log(1.07)
-        shifts = [intervals.paired(of) for of in logs]
+        shifts = [intervals.paired(row) for row in logs]
         return [one.low > 0 for one in intervals.together(shifts, [0.95] * 5)]
 
-    shares = np.mean([found(np.random.default_rng(seed)) for seed in range(200)], axis=0)
+    shares = np.mean([differences(np.random.default_rng(seed)) for seed in range(200)], axis=0)
     assert shares[0] >= 0.95 and max(shares[1:]) <= 0.05
 
 
@@ -157,22 +157,22 @@ def test_runs_of_different_machines_are_not_compared_and_what_compares_them_is_n
 def test_runs_of_two_sources_are_compared_source_by_source_and_twins_once():
     sources = [Case("zeromq", "ipc", source=name) for name in ("main@1", "main@1", "head@2")]
     later = [replace(case, source=name) for case, name in zip(sources, ("main@1", "main@1", "head@3"), strict=True)]
-    found = compare(
+    comparisons = compare(
         handmade(sources, [100, 100, 120], is_checked=False), handmade(later, [100, 100, 150], is_checked=False)
     )
-    assert [one.ratio for one in found if one.quantity == "p50 RTT"] == pytest.approx([1.0, 1.25], rel=0.01)
+    assert [one.ratio for one in comparisons if one.quantity == "p50 RTT"] == pytest.approx([1.0, 1.25], rel=0.01)
 
 
 def test_a_tail_that_some_starts_lack_is_not_compared_and_asking_for_it_is_an_error():
     pair = [Case("zeromq", "ipc"), Case("zeromq", "tcp")]
     run = handmade(pair, [100, 130], calls=100)
-    found = compare_cases(run, 0, 1)
-    assert "p99 RTT" not in {one.quantity for one in found}
+    comparisons = compare_cases(run, 0, 1)
+    assert "p99 RTT" not in {one.quantity for one in comparisons}
     why = verdicts.left_out(run, [0, 1])
-    assert verdicts.asked_for(found, "all", why) == found
+    assert verdicts.asked_for(comparisons, "all", why) == comparisons
     for names in ("p99", "p50,p99"):
         with pytest.raises(DataError, match="p99 RTT"):
-            verdicts.asked_for(found, names, why)
+            verdicts.asked_for(comparisons, names, why)
     with pytest.raises(DataError):
         verdicts.asked_for([], "all", [])
 
@@ -229,7 +229,7 @@ def test_a_gate_can_be_for_some_cases(command):
     assert command("compare", "docs", "docs", "--case", "ipc").returncode == 2
 
 
-def of(quantity="p50 RTT", ratio=1.0, half=0.009, floor=0.001, case="mine ipc"):
+def made_comparison(quantity="p50 RTT", ratio=1.0, half=0.009, floor=0.001, case="mine ipc"):
     """Return a comparison with an interval of that half width."""
     low, high, better = ratio / (1 + half), ratio * (1 + half), quantity == "calls per second"
     verdict = judge(low, high, 0.05, floor)
@@ -239,14 +239,14 @@ def of(quantity="p50 RTT", ratio=1.0, half=0.009, floor=0.001, case="mine ipc"):
 @pytest.mark.parametrize(
     ("one", "at_most", "fails", "words"),
     [
-        (of(ratio=1.05), "3%", True, "at least 4%"),
-        (of(ratio=1.05), "5%", False, "not excluded by the interval: mine ipc (p50 RTT, up to 6%)"),
-        (of(ratio=1.01), "3%", False, "all intervals end below it"),
-        (of(ratio=1.012), "0", True, "at least 0.2%"),
-        (of(ratio=1.05, floor=0.06), "1%", False, "up to"),  # no more than the case differs from itself
-        (of("calls per second", 1 / 1.05), "3%", True, "calls per second, at least 4%"),
-        (of("calls per second", 1.05), "3%", False, "all intervals end below it"),
-        (of(ratio=math.nan), "3%", False, "not excluded by the interval: mine ipc (p50 RTT)"),
+        (made_comparison(ratio=1.05), "3%", True, "at least 4%"),
+        (made_comparison(ratio=1.05), "5%", False, "not excluded by the interval: mine ipc (p50 RTT, up to 6%)"),
+        (made_comparison(ratio=1.01), "3%", False, "all intervals end below it"),
+        (made_comparison(ratio=1.012), "0", True, "at least 0.2%"),
+        (made_comparison(ratio=1.05, floor=0.06), "1%", False, "up to"),  # no more than the case differs from itself
+        (made_comparison("calls per second", 1 / 1.05), "3%", True, "calls per second, at least 4%"),
+        (made_comparison("calls per second", 1.05), "3%", False, "all intervals end below it"),
+        (made_comparison(ratio=math.nan), "3%", False, "not excluded by the interval: mine ipc (p50 RTT)"),
     ],
 )
 def test_a_limit_is_exceeded_where_the_whole_interval_is_beyond_it(one, at_most, fails, words):
@@ -256,16 +256,18 @@ def test_a_limit_is_exceeded_where_the_whole_interval_is_beyond_it(one, at_most,
 
 
 def test_the_slow_down_that_is_found_is_the_limit_and_the_detectable_difference():
-    assert verdicts.findable(of(), "2%") == pytest.approx(1.02 * 1.013 - 1)
+    assert verdicts.findable(made_comparison(), "2%") == pytest.approx(1.02 * 1.013 - 1)
 
 
 def test_a_limit_finds_a_true_five_per_cent_and_accepts_equal_builds():
     def shown(ratio, seed):
         logs = math.log(ratio) + np.random.default_rng(seed).normal(0, 0.03, (2, 50))  # as a noisy machine's blocks
-        found, itself = (intervals.paired_shift(row).exp() for row in (logs[0], logs[1] - math.log(ratio)))
+        interval, itself = (intervals.paired_shift(row).exp() for row in (logs[0], logs[1] - math.log(ratio)))
         floor = math.expm1(abs(math.log(itself.middle)))
-        verdict = judge(found.low, found.high, 0.05, floor)
-        one = dataclasses.replace(of(), ratio=found.middle, low=found.low, high=found.high, verdict=verdict)
+        verdict = judge(interval.low, interval.high, 0.05, floor)
+        one = dataclasses.replace(
+            made_comparison(), ratio=interval.middle, low=interval.low, high=interval.high, verdict=verdict
+        )
         return verdicts.verdict_text([one], "3%")[1]
 
     assert sum(shown(1.05, seed) for seed in range(100)) >= 90
@@ -319,8 +321,8 @@ def test_a_quantile_that_starts_do_not_carry_is_not_compared_and_that_is_said(co
 def test_the_effect_is_what_compare_says_and_its_estimate_does_not_need_six_blocks():
     run = reference("latency")
     base, other = run.first(system="sockets", transport="tcp"), run.first(system="zeromq", transport="tcp")
-    found, same = effect(run, base, other, "p50_rtt_us"), p50(compare_cases(run, base, other))
-    assert (found.middle, found.low, found.high) == (same.ratio, same.low, same.high)
+    interval, same = effect(run, base, other, "p50_rtt_us"), p50(compare_cases(run, base, other))
+    assert (interval.middle, interval.low, interval.high) == (same.ratio, same.low, same.high)
     few = effect(handmade([*ONE, Case("sockets", "ipc")], [100, 130], starts=3), 0, 1, "p50_rtt_us")
     assert few.middle == pytest.approx(1.3, rel=0.001) and few.low != few.low and few.high != few.high
     unknown = effect(run, base, other, "send_rate_per_s")

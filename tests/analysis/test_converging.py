@@ -27,8 +27,8 @@ def test_after_the_last_block_ratios_and_medians_are_those_of_the_run():
     run = in_turns(LEVELS, drift=0.004, interference=1.02, write=file_by_file)
     converging = growing(run, 8)
     (pair,) = converging.ratios()
-    found, whole = converging.ratios()[pair], effect(run, *pair, column(0.5))
-    assert (found.middle, found.low, found.high) == pytest.approx((whole.middle, whole.low, whole.high), rel=1e-12)
+    ratio, whole = converging.ratios()[pair], effect(run, *pair, column(0.5))
+    assert (ratio.middle, ratio.low, ratio.high) == pytest.approx((whole.middle, whole.low, whole.high), rel=1e-12)
     for case in (0, 1):
         assert sorted(converging.medians_us(case)) == sorted(run.starts_of(case)[column(0.5)])
 
@@ -56,6 +56,6 @@ def test_a_plan_that_stops_when_precise_shows_the_interval_of_its_next_look():
 
 def test_the_interval_of_a_median_becomes_narrower_with_its_starts():
     medians = np.exp(0.05 * np.random.default_rng(1).standard_normal(200))
-    widths = [(found := of_medians(medians[:count])).high - found.low for count in (6, 24, 200)]
+    widths = [(interval := of_medians(medians[:count])).high - interval.low for count in (6, 24, 200)]
     assert widths == sorted(widths, reverse=True) and widths[-1] < widths[0] / 4
     assert math.isnan(of_medians(medians[:5]).low) and math.isnan(of_medians(medians[:0]).middle)

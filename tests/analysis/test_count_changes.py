@@ -30,7 +30,7 @@ def made(chance, starts, more=(), sent=1004):
                     slices.setdefault((role, name), []).append((calls, int(chance.poisson(mean * calls))))
                 slices.setdefault((role, SENT_BYTES), []).append((calls, sent * calls))
                 slices.setdefault((role, SLEEPS), []).append((calls, calls * int(chance.integers(3))))
-    return [anatomy.count(*of, times) for of, times in slices.items()]
+    return [anatomy.count(*role_and_name, times) for role_and_name, times in slices.items()]
 
 
 def rises(base, head):
@@ -47,21 +47,21 @@ def test_equal_states_raise_no_alarm_in_a_hundred_tries_and_one_more_call_is_fou
         assert rises(base, made(chance, 5, sent=1005)) == [("client", SENT_BYTES), ("server", SENT_BYTES)]
 
 
-def of(what="futex", low=1.0, high=1.0, is_exact=False):
+def server_count(what="futex", low=1.0, high=1.0, is_exact=False):
     return Count("server", what, (low + high) / 2, low, high, 20, is_exact)
 
 
 @pytest.mark.parametrize(
     ("base", "head", "verdict"),
     [
-        (of(low=1, high=1.4), of(low=1.5, high=1.9), ROSE),
-        (of(low=1.5, high=1.9), of(low=1, high=1.4), FELL),
-        (of(low=1, high=1.4), of(low=1.4, high=4), UNCHANGED),
-        (of(low=1, high=1), of(low=1.2, high=1.6), UNCHANGED),
-        (of(SLEEPS, 1, 1), of(SLEEPS, 2, 2), UNJUDGED),
-        (of(PREEMPTED, 1, 1), of(PREEMPTED, 2, 2), UNJUDGED),
-        (of(SEGMENTS, 2, 2, True), of(SEGMENTS, 3, 3, True), ROSE),
-        (of(SEGMENTS, 2, 2.4), of(SEGMENTS, 3, 3, True), UNJUDGED),
+        (server_count(low=1, high=1.4), server_count(low=1.5, high=1.9), ROSE),
+        (server_count(low=1.5, high=1.9), server_count(low=1, high=1.4), FELL),
+        (server_count(low=1, high=1.4), server_count(low=1.4, high=4), UNCHANGED),
+        (server_count(low=1, high=1), server_count(low=1.2, high=1.6), UNCHANGED),
+        (server_count(SLEEPS, 1, 1), server_count(SLEEPS, 2, 2), UNJUDGED),
+        (server_count(PREEMPTED, 1, 1), server_count(PREEMPTED, 2, 2), UNJUDGED),
+        (server_count(SEGMENTS, 2, 2, True), server_count(SEGMENTS, 3, 3, True), ROSE),
+        (server_count(SEGMENTS, 2, 2.4), server_count(SEGMENTS, 3, 3, True), UNJUDGED),
     ],
 )
 def test_a_count_rises_where_the_ranges_are_apart_by_half_of_one_or_more(base, head, verdict):
@@ -69,11 +69,11 @@ def test_a_count_rises_where_the_ranges_are_apart_by_half_of_one_or_more(base, h
 
 
 def test_what_only_one_state_does_is_a_change_from_or_to_nothing():
-    (rose,) = changes([], [of("sendmsg", is_exact=True)])
+    (rose,) = changes([], [server_count("sendmsg", is_exact=True)])
     assert rose.verdict == ROSE and str(rose) == "server: sendmsg 0 -> 1 per call"
-    (fell,) = changes([of(low=1, high=2)], [])
+    (fell,) = changes([server_count(low=1, high=2)], [])
     assert fell.verdict == FELL and str(fell) == "server: futex 1.50 (1.00 to 2.00) -> 0 per call"
-    assert not list(changes([], [of("brk", 0, 0.008)]))
+    assert not list(changes([], [server_count("brk", 0, 0.008)]))
 
 
 class MadeRun:
@@ -110,7 +110,7 @@ class MadeRun:
 
 
 def test_bytes_count_for_the_call_in_which_their_sending_began_and_not_those_that_wake_a_thread():
-    counted = {(of.role, of.what): of for of in anatomy.counts(MadeRun(), 0)}
+    counted = {(count.role, count.what): count for count in anatomy.counts(MadeRun(), 0)}
     assert counted["server", SENT_BYTES][2:] == (70.0, 70.0, 70.0, 8, True)
     assert counted["client", SENT_BYTES][2:] == (50.0, 50.0, 50.0, 8, True)
     assert counted["server", "write"].is_exact and counted["server", "write"].mean == 1

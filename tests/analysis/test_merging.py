@@ -136,16 +136,16 @@ def test_a_check_about_a_machine_names_the_host(name):
     quiet = far_run([far_case(clients=2)], ["a", "b"], {"a": 200, "b": 200}, calls=2000)
     assert checks.machine(quiet).verdict == PASS and "3 hosts" in checks.machine(quiet).found
     run = far_run([far_case(clients=2)], ["a", "b"], {"a": 200, "b": 200}, calls=2000, rows={"b": rows})
-    found = checks.machine(run)
-    assert found.verdict == CAUTION and re.search(words, found.found) and "host a" not in found.found
+    check = checks.machine(run)
+    assert check.verdict == CAUTION and re.search(words, check.found) and "host a" not in check.found
 
 
 def test_starts_of_this_machine_alone_are_looked_at_beside_those_of_hosts():
     rows = {"steal_ns": 50_000_000}
     run = far_run([far_case(clients=2), Case("sockets", "tcp", placement="free")], ["a", "b"],
                   {"a": 200, "b": 200, "here": 200}, calls=2000, rows={"b": rows})  # fmt: skip
-    found = checks.machine(run)
-    assert found.verdict == CAUTION and "this machine: " in found.found and "host b: " in found.found
+    check = checks.machine(run)
+    assert check.verdict == CAUTION and "this machine: " in check.found and "host b: " in check.found
     assert list(run.merged) == [0] and run.count(1) == len(run.samples_of(1, warm=True))
     assert [one.name for one in resources(run, 1)] != [one.name for one in resources(run, 0)]
 
@@ -154,8 +154,8 @@ def test_a_host_whose_clients_saturate_its_cpus_is_named_as_the_limit():
     window_ns = 1000 * 100_000 * 1.02
     busy = {"a": 10**7, "b": int(2 * window_ns), "s": 10**6}
     run = far_run([far_case(clients=4)], ["a", "b"], {"a": 100, "b": 100}, busy=busy)
-    found = checks.client(run)
-    assert found.verdict == PASS and "host b" in found.found and "need not be" in found.found
+    check = checks.client(run)
+    assert check.verdict == PASS and "host b" in check.found and "need not be" in check.found
     assert "host b" in resources(run, 0)[0].name and resources(run, 0)[0].roles == ("client",)
     assert checks.client_limited(run) == [0] and "host b" in checks.limit(run).found
     server = next(one for one in resources(run, 0) if one.roles == ("server",))
@@ -235,6 +235,6 @@ def test_a_host_that_stands_still_for_two_seconds_is_a_caution():
         factors[many // 2] = 20_000 if (name, start) == ("b", 3) else 1
         return factors
 
-    found = checks.stalls(far_run([TWO], ["a", "b"], {"a": 100, "b": 100}, shape=stood_still))
-    assert found.verdict == CAUTION and "host b got no reply for 2.1 s in start 3" in found.found
+    check = checks.stalls(far_run([TWO], ["a", "b"], {"a": 100, "b": 100}, shape=stood_still))
+    assert check.verdict == CAUTION and "host b got no reply for 2.1 s in start 3" in check.found
     assert checks.stalls(far_run([TWO], ["a", "b"], {"a": 100, "b": 130})).verdict == PASS

@@ -31,14 +31,14 @@ def on_machine(number, floor_us, library_us, noise=0.0, random=None):
 def test_systems_between_the_probes_are_forecast_exactly_where_nothing_else_varies():
     known = [on_machine(0, 26, 190), on_machine(1, 44, 320), on_machine(2, 25, 270)]
     new = on_machine(3, 12, 200)
-    said = probes.forecasts(known, new)
-    assert len(said) == 2 * len(PLACES)  # two quantities, one placement
-    for one in said:
+    forecasts = probes.forecasts(known, new)
+    assert len(forecasts) == 2 * len(PLACES)  # two quantities, one placement
+    for one in forecasts:
         value = probes.levels(new, one.quantity, one.placement)[one.system, one.transport]
         assert one.middle == pytest.approx(value) and one.reach == pytest.approx(1)
-    found = probes.score(said, new)
-    assert (found.count, found.factor) == (len(said), pytest.approx(1))
-    assert {one.system for one in said} == set(PLACES)
+    score = probes.score(forecasts, new)
+    assert (score.count, score.factor) == (len(forecasts), pytest.approx(1))
+    assert {one.system for one in forecasts} == set(PLACES)
 
 
 def test_forecasts_of_a_new_machine_are_inside_as_often_as_they_say():
@@ -48,16 +48,20 @@ def test_forecasts_of_a_new_machine_are_inside_as_often_as_they_say():
         *known, new = (
             on_machine(number, *np.exp(random.normal([3.3, 5.5], 0.3)), noise=0.1, random=random) for number in range(6)
         )
-        found = probes.score(probes.forecasts(known, new), new)
-        shares.append(found.inside / found.count)
-        assert found.factor < 1.5
+        score = probes.score(probes.forecasts(known, new), new)
+        shares.append(score.inside / score.count)
+        assert score.factor < 1.5
     assert np.mean(shares) == pytest.approx(0.90, abs=0.03)
 
 
 def test_one_known_machine_forecasts_without_ends_and_without_probes_nothing_is_forecast():
     one, new = on_machine(0, 26, 190), on_machine(1, 44, 320)
-    said = probes.forecasts([one], new)
-    assert said and all(math.isinf(forecast.reach) for forecast in said) and probes.score(said, new).count == 0
+    forecasts = probes.forecasts([one], new)
+    assert (
+        forecasts
+        and all(math.isinf(forecast.reach) for forecast in forecasts)
+        and probes.score(forecasts, new).count == 0
+    )
     assert probes.left_out([one]).count == 0
     blind = msgspec.structs.replace(new, rows=[row for row in new.rows if row.case["system"] != probes.LIBRARY])
     assert probes.forecasts([one], blind) == []
@@ -67,8 +71,8 @@ def test_the_table_says_times_with_their_ends_and_what_tested_them():
     random = np.random.default_rng(1)
     levels = ((26, 190), (44, 320), (25, 270))
     known = [on_machine(number, *level, noise=0.02, random=random) for number, level in enumerate(levels)]
-    said = probes.forecasts(known, on_machine(3, 12, 200))
-    text = predicting.text(known, said)
+    forecasts = probes.forecasts(known, on_machine(3, 12, 200))
+    text = predicting.text(known, forecasts)
     assert "median RTT, on two CPUs" in text and "s1 ipc" in text and "[" in text
-    assert "3 occasions on 3 machines" in text and f"of {3 * len(said)} times" in text
+    assert "3 occasions on 3 machines" in text and f"of {3 * len(forecasts)} times" in text
     assert text.index("s1 ipc") < text.index("s19 ipc")

@@ -23,14 +23,14 @@ def test_overview_compares_with_raw_sockets_over_the_same_transport_under_the_sa
     ] + [Case("sockets", "tcp", placement="same"), Case("sockets", "ipc")]  # the last: a twin
     run = handmade(cases, [10, 20, 30, 40, 60, 70, 90, 95, 99, 30, 10], notebook="overview", calls=60)
     kept = occasions.of_run(run)
-    found = {(row.measured.words, row.quantity): row for row in replication.rows([kept])}
-    assert math.exp(found["zeromq ipc same", RTT_RATIO].middle) == pytest.approx(4, rel=1e-3)
-    assert math.exp(found["zeromq ipc split", RTT_RATIO].middle) == pytest.approx(3, rel=1e-3)
-    assert math.exp(found["http_stdlib tcp same", RTT_RATIO].middle) == pytest.approx(3, rel=1e-3)
-    assert ("http_stdlib tcp split", RTT_RATIO) not in found  # its baseline was not measured
-    assert ("sockets ipc same", RTT_RATIO) not in found
-    assert found["zeromq ipc split 2 clients", "calls/s"].measured.over == "zeromq ipc split"
-    assert found["zeromq ipc same", RTT_RATIO].estimates[0].blocks == 6
+    rows = {(row.measured.words, row.quantity): row for row in replication.rows([kept])}
+    assert math.exp(rows["zeromq ipc same", RTT_RATIO].middle) == pytest.approx(4, rel=1e-3)
+    assert math.exp(rows["zeromq ipc split", RTT_RATIO].middle) == pytest.approx(3, rel=1e-3)
+    assert math.exp(rows["http_stdlib tcp same", RTT_RATIO].middle) == pytest.approx(3, rel=1e-3)
+    assert ("http_stdlib tcp split", RTT_RATIO) not in rows  # its baseline was not measured
+    assert ("sockets ipc same", RTT_RATIO) not in rows
+    assert rows["zeromq ipc split 2 clients", "calls/s"].measured.over == "zeromq ipc split"
+    assert rows["zeromq ipc same", RTT_RATIO].estimates[0].blocks == 6
     assert kept.machine.machine_id == "0" and kept.dirty is False and len(kept.rows) == len(cases)
     run.folder.update(finished=False)
     with pytest.raises(DataError):
@@ -62,8 +62,8 @@ def on_machines(truths, count, between, within=0.02, each=3, seed=1):
 
 
 def test_a_ratio_is_the_mean_of_each_machine_and_its_ends_are_those_of_machines():
-    found = replication.rows(on_machines({"a": 1.0}, 2, between=0, within=0))
-    row = found[0]
+    rows = replication.rows(on_machines({"a": 1.0}, 2, between=0, within=0))
+    row = rows[0]
     assert row.on == {0: 1.0, 1: 1.0} and row.middle == 1.0 and row.ends == (1.0, 1.0)
     elsewhere = occasion(2, {"a": 5.0}, machine=MACHINES[3])
     far = replication.rows([occasion(0, {"a": 1.0}), occasion(1, {"a": 2.0}), elsewhere])[0]
@@ -97,8 +97,8 @@ def test_a_new_machine_is_within_the_reach_that_held_out_machines_had(count):
 
 def test_fewer_machines_reach_farther():
     occasions = on_machines({f"s{number}": 1.0 for number in range(30)}, 5, 0.25)
-    found = replication.elsewhere(replication.rows(occasions), RTT_RATIO, "split")
-    assert found.most == 4 and found.reach(1) > found.reach(2) > found.reach(4) == found.reach(9)
+    offsets = replication.elsewhere(replication.rows(occasions), RTT_RATIO, "split")
+    assert offsets.most == 4 and offsets.reach(1) > offsets.reach(2) > offsets.reach(4) == offsets.reach(9)
     alone = replication.elsewhere(replication.rows(on_machines({"a": 1.0}, 1, 0.25)), RTT_RATIO, "split")
     assert alone.most == 0 and math.isinf(alone.reach(1))
 
@@ -126,9 +126,9 @@ def test_a_machine_that_differs_and_orders_that_change_are_said():
     same = replication.score(known, occasion(20, truths, machine=MACHINES[5]))
     assert not same.is_known and same.kept == same.pairs and same.coverage >= 0.9
     moved = occasion(21, {name: 5 - ln for name, ln in truths.items()}, machine=MACHINES[4])
-    found = replication.score(known, moved)
-    assert found.coverage < 0.5 and found.kept < 0.5 * found.pairs
-    text = published.score_text(found, moved)
+    score = replication.score(known, moved)
+    assert score.coverage < 0.5 and score.kept < 0.5 * score.pairs
+    text = published.score_text(score, moved)
     assert "reversed: s0 ipc split was published as faster than s5 ipc split" in text and "outside: s0" in text
 
 
@@ -161,20 +161,22 @@ def test_forecasts_are_scored_in_the_order_of_time():
     known, new = replication.scores(occasions[::-1])
     assert known.is_known and not new.is_known and known.count > new.count > 0
     assert known.factor < new.factor and replication.left_out(occasions).count == 9 * 20
-    said = published.scores_text(published.Published(occasions))
-    assert published.inside_text(known, "ratios") in said and "for each machine, from all others" in said
-    assert f"of {known.count:,} ratios" in said
+    text = published.scores_text(published.Published(occasions))
+    assert published.inside_text(known, "ratios") in text and "for each machine, from all others" in text
+    assert f"of {known.count:,} ratios" in text
 
 
 def test_how_far_numbers_reach_is_said_with_the_occasions():
-    found = published.Published(on_machines({f"s{number}": 1.0 for number in range(10)}, 3, between=0.2))
-    text = published.reach_text(found)
+    publication = published.Published(on_machines({f"s{number}": 1.0 for number in range(10)}, 3, between=0.2))
+    text = published.reach_text(publication)
     assert "When one of these machines is measured again" in text and "On another machine" in text
-    assert "9 occasions on 3 machines" in published.described(found) and published_tables.fewer(found) == []
-    assert published_tables.cautions(found) == ""
-    cautious = [msgspec.structs.replace(of, checks="9/10 (not: order)") for of in found.occasions]
-    said = published_tables.cautions(published.Published(cautious))
-    assert "some systems change places" in said and "level" not in said
+    assert "9 occasions on 3 machines" in published.described(publication) and published_tables.fewer(publication) == []
+    assert published_tables.cautions(publication) == ""
+    cautious = [
+        msgspec.structs.replace(measurement, checks="9/10 (not: order)") for measurement in publication.occasions
+    ]
+    cautions = published_tables.cautions(published.Published(cautious))
+    assert "some systems change places" in cautions and "level" not in cautions
     few = published.Published(on_machines({"a": 1.0}, 1, 0.1, each=2))
     assert "another machine" not in published.reach_text(few).lower()
 
