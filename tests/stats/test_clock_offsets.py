@@ -20,8 +20,8 @@ def read(*exchanges, **options):
 
 def test_one_exchange_gives_the_mean_of_both_ways_and_half_its_round_trip():
     # sent at 0, 400 ns there, 100 ns at the second clock, 600 ns back: the second clock shows 1,000,000 more
-    found = read((0, 1_000_400, 1_000_500, 1100), resolution_ns=0)
-    assert found == ClockReading(999_900, 501, 550)  # half of 1,000 ns, and 1 ns for drift within the exchange
+    reading = read((0, 1_000_400, 1_000_500, 1100), resolution_ns=0)
+    assert reading == ClockReading(999_900, 501, 550)  # half of 1,000 ns, and 1 ns for drift within the exchange
     assert clock_offsets.round_trips(*np.array([[0], [1_000_400], [1_000_500], [1100]])) == [1000]
 
 
@@ -38,8 +38,8 @@ def test_the_smallest_round_trip_decides_and_slow_exchanges_change_nothing():
 
 def test_exchanges_that_exclude_different_sides_leave_less_than_half_a_round_trip():
     quick_there, quick_back = (0, 5010, 5010, 1000), (2000, 7990, 7990, 3000)
-    found = read(quick_there, quick_back, resolution_ns=0)
-    assert found == ClockReading(4999, 12, 500)  # 4,990 to 5,010, widened by 3 and 1 ns of drift
+    reading = read(quick_there, quick_back, resolution_ns=0)
+    assert reading == ClockReading(4999, 12, 500)  # 4,990 to 5,010, widened by 3 and 1 ns of drift
 
 
 def test_a_clock_that_is_set_between_exchanges_has_no_offset():
@@ -85,13 +85,13 @@ def test_the_true_offset_is_within_the_bound_for_any_delays(offset_ns, rate, exc
         answered = arrived + inside
         at_ns = answered + back
         rows.append((sent, *(second_clock(t, offset_ns, rate) for t in (arrived, answered)), at_ns))
-    found = read(*rows)
-    assert abs(found.offset_ns - (offset_ns + rate * found.at_ns)) <= found.bound_ns
+    reading = read(*rows)
+    assert abs(reading.offset_ns - (offset_ns + rate * reading.at_ns)) <= reading.bound_ns
     columns = np.array(rows, dtype=np.int64).T
     smallest = int(clock_offsets.round_trips(*columns).min())
     at = int(np.argmin(clock_offsets.round_trips(*columns)))
     held_ns = rows[at][3] - rows[at][0]
-    assert found.bound_ns <= smallest / 2 + clock_offsets.LARGEST_DRIFT * held_ns + 4
+    assert reading.bound_ns <= smallest / 2 + clock_offsets.LARGEST_DRIFT * held_ns + 4
 
 
 @given(
@@ -105,5 +105,5 @@ def test_no_drift_within_its_limit_is_called_a_step(rate, elapsed_ns, bounds, er
     before = ClockReading(math.trunc(shares[0] * bounds[0]), bounds[0], 0)
     after = ClockReading(math.trunc(rate * elapsed_ns + shares[1] * bounds[1]), bounds[1] + 1, elapsed_ns)
     assert step_ns(before, after) == 0
-    found = drift(before, after)
-    assert abs(found.ppm - 1e6 * rate) <= found.bound_ppm + 1e6 / elapsed_ns
+    clock_drift = drift(before, after)
+    assert abs(clock_drift.ppm - 1e6 * rate) <= clock_drift.bound_ppm + 1e6 / elapsed_ns

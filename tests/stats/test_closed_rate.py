@@ -32,11 +32,11 @@ def start(chance, times, window, in_step, callers=CALLERS):
 
 def rates(times, window, in_step, starts):
     """Return the rates of many starts over the true one, after a warm-up."""
-    chance, found = np.random.default_rng(1), []
+    chance, rates_per_s = np.random.default_rng(1), []
     for _ in range(starts):
         calls = start(chance, times, window, in_step)
-        found.append(stats.closed_rate(*calls, int(calls[0][calls[0] >= 0.2 * window * CALL_NS].min())))
-    return np.array(found) * CALL_NS / 1e9 / CALLERS
+        rates_per_s.append(stats.closed_rate(*calls, int(calls[0][calls[0] >= 0.2 * window * CALL_NS].min())))
+    return np.array(rates_per_s) * CALL_NS / 1e9 / CALLERS
 
 
 @pytest.mark.parametrize("in_step", [True, False])

@@ -29,8 +29,8 @@ def covers(interval, truth):
 @pytest.mark.parametrize(("p", "n"), [(0.5, 40), (0.9, 200), (0.99, 1000)])
 def test_quantile_intervals_cover(p, n):
     random, truth = RNG(1), -math.log(1 - p)
-    found = [quantile_interval(random.exponential(size=n), p) for _ in range(600)]
-    assert np.mean([covers(one, truth) for one in found if one]) >= 0.93 and found.count(None) <= 0.08 * 600
+    ends = [quantile_interval(random.exponential(size=n), p) for _ in range(600)]
+    assert np.mean([covers(one, truth) for one in ends if one]) >= 0.93 and ends.count(None) <= 0.08 * 600
 
 
 def test_dependent_calls_are_worth_less():
@@ -70,16 +70,16 @@ def two_speeds(seed, n, changes, slower):
 @pytest.mark.parametrize("p", slow_but([0.5, 0.9, 0.99], 0.9))
 def test_few_changes_of_speed_within_a_start_have_no_interval(p, slower, n):
     truth = stats.quantile(two_speeds(0, 1_000_000, 200_000, slower), p)
-    found = [quantile_interval(two_speeds(seed, n, 5, slower), p) for seed in range(1, 101)]
-    assert np.mean([interval is None or covers(interval, truth) for interval in found]) >= 0.9
-    assert found.count(None) > 50
+    ends = [quantile_interval(two_speeds(seed, n, 5, slower), p) for seed in range(1, 101)]
+    assert np.mean([interval is None or covers(interval, truth) for interval in ends]) >= 0.9
+    assert ends.count(None) > 50
 
 
 @pytest.mark.parametrize("p", [0.5, 0.9, 0.99])
 def test_many_changes_of_speed_have_intervals_that_cover(p):
     truth = stats.quantile(two_speeds(0, 1_000_000, 200_000, 1.15), p)
-    found = [quantile_interval(two_speeds(seed, 20_000, 200, 1.15), p) for seed in range(1, 201)]
-    assert found.count(None) < 20 and np.mean([covers(one, truth) for one in found if one]) >= 0.93
+    ends = [quantile_interval(two_speeds(seed, 20_000, 200, 1.15), p) for seed in range(1, 201)]
+    assert ends.count(None) < 20 and np.mean([covers(one, truth) for one in ends if one]) >= 0.93
 
 
 def test_an_interval_is_seldom_missing_where_calls_are_independent():
@@ -114,18 +114,18 @@ def test_few_bursts_have_no_interval():
 @given(numbers)
 def test_intervals_hold_their_quantile_and_need_enough_values(values):
     for p in (0.5, 0.9):
-        found = quantile_interval(values, p)
-        assert found is None or len(values) >= stats.needed_samples(p)
-        assert found is None or found[0] <= stats.quantile(np.asarray(values), p) <= found[1]
+        ends = quantile_interval(values, p)
+        assert ends is None or len(values) >= stats.needed_samples(p)
+        assert ends is None or ends[0] <= stats.quantile(np.asarray(values), p) <= ends[1]
 
 
 @given(some.lists(some.floats(-5, 5), min_size=6, max_size=14), some.randoms())
 def test_paired_shifts_know_no_order_and_turn_with_the_sign(values, random):
-    found, turned = paired_shift(values), paired_shift([-value for value in values])
-    assert (found.middle, found.low, found.high) == pytest.approx((-turned.middle, -turned.high, -turned.low))
-    assert found.low <= found.middle <= found.high and found.confidence >= 0.95
+    shift, turned = paired_shift(values), paired_shift([-value for value in values])
+    assert (shift.middle, shift.low, shift.high) == pytest.approx((-turned.middle, -turned.high, -turned.low))
+    assert shift.low <= shift.middle <= shift.high and shift.confidence >= 0.95
     random.shuffle(values)
-    assert paired_shift(values) == found
+    assert paired_shift(values) == shift
 
 
 def test_effects_by_hand():
@@ -141,25 +141,25 @@ def test_effects_cover_and_a_case_against_itself_seldom_differs():
     random = RNG(3)
     paired = [paired_shift(random.normal(size=7)) for _ in range(1000)]
     apart = [unpaired(random.normal(size=6), random.normal(size=6)).interval() for _ in range(1000)]
-    for found in (paired, apart):
-        assert np.mean([one.low <= 0 <= one.high for one in found]) >= 0.94
+    for effects in (paired, apart):
+        assert np.mean([one.low <= 0 <= one.high for one in effects]) >= 0.94
 
 
 def test_an_interval_of_several_excludes_no_difference_where_the_textbook_says_so():
     random = RNG(9)
     for _ in range(50):
         groups = [random.normal(rise, 1, 30) for rise in random.choice([0, 0.4, 0.8], 8)]
-        found = intervals.together([intervals.paired(group) for group in groups], [0.95] * 8)
+        effects = intervals.together([intervals.paired(group) for group in groups], [0.95] * 8)
         chances = [scipy.stats.wilcoxon(group, method="asymptotic", correction=True).pvalue for group in groups]
         chosen = scipy.stats.false_discovery_control(chances) <= 0.05
-        assert [one.excludes(0) for one in found] == chosen.tolist()
-        assert len({one.confidence for one in found}) == 1 and found[0].confidence >= 0.95
+        assert [one.excludes(0) for one in effects] == chosen.tolist()
+        assert len({one.confidence for one in effects}) == 1 and effects[0].confidence >= 0.95
 
 
 def test_many_equal_cases_seldom_have_one_that_differs():
     random = RNG(10)
     tries = [[intervals.paired(random.normal(size=20)) for _ in range(10)] for _ in range(200)]
-    alarms = [any(one.excludes(0) for one in intervals.together(of, [0.95] * 10)) for of in tries]
+    alarms = [any(one.excludes(0) for one in intervals.together(cases, [0.95] * 10)) for cases in tries]
     assert np.mean(alarms) <= 0.07
 
 
@@ -184,8 +184,8 @@ def series(*parts, seed=4):
     ],
 )
 def test_how_a_start_settles(parts, label, cut):
-    found = steady_state.settle(series(*parts))
-    assert found.label == label and abs(found.cut - cut) <= 20_000 // steady_state.BINS
+    settling = steady_state.settle(series(*parts))
+    assert settling.label == label and abs(settling.cut - cut) <= 20_000 // steady_state.BINS
 
 
 def test_lone_slow_calls_are_no_new_level():

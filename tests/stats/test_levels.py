@@ -7,8 +7,8 @@ from bench.stats.levels import two_levels
 
 
 def test_two_speeds_of_a_machine_are_two_levels():
-    found = two_levels([23.4, 24.4, 24.4, 35.8, 36.9, 38.6])
-    assert (found.low, found.high) == (pytest.approx(24.4), pytest.approx(36.9)) and found.chance < 0.05
+    levels = two_levels([23.4, 24.4, 24.4, 35.8, 36.9, 38.6])
+    assert (levels.low, levels.high) == (pytest.approx(24.4), pytest.approx(36.9)) and levels.chance < 0.05
 
 
 @pytest.mark.parametrize(
@@ -28,5 +28,5 @@ def test_what_is_no_level(values):
 @pytest.mark.parametrize("deviation", [0.02, 0.1, 0.5])
 def test_normal_starts_have_two_levels_in_one_set_of_twenty_at_most(count, deviation):
     draws = np.random.default_rng(count).standard_normal((1000, count))
-    found = [two_levels(np.exp(deviation * draw)) for draw in draws]
-    assert sum(of is not None and of.chance <= 0.05 for of in found) <= 65  # 50 expected, 6.9 deviation
+    levels = [two_levels(np.exp(deviation * draw)) for draw in draws]
+    assert sum(pair is not None and pair.chance <= 0.05 for pair in levels) <= 65  # 50 expected, 6.9 deviation

@@ -26,19 +26,19 @@ def bcg():
 
 
 def test_the_textbook_answer():
-    found = pool(*bcg())
-    assert found.q == pytest.approx(152.2330, abs=5e-5)
-    assert found.tau2 == pytest.approx(0.3088, abs=5e-5) and found.i2 == pytest.approx(0.9212, abs=5e-5)
-    assert found.middle == pytest.approx(-0.7141, abs=5e-5) and found.error == pytest.approx(0.1787, abs=5e-5)
+    pooled = pool(*bcg())
+    assert pooled.q == pytest.approx(152.2330, abs=5e-5)
+    assert pooled.tau2 == pytest.approx(0.3088, abs=5e-5) and pooled.i2 == pytest.approx(0.9212, abs=5e-5)
+    assert pooled.middle == pytest.approx(-0.7141, abs=5e-5) and pooled.error == pytest.approx(0.1787, abs=5e-5)
 
 
 def test_an_answer_by_hand():
-    found = pool([0, 2, 4], [1, 1, 1])  # Q = 8, C = 3 - 1 = 2, so tau2 = (8 - 2) / 2
-    assert (found.q, found.tau2, found.middle, found.i2) == (8, 3, 2, 0.75)
-    assert found.error == pytest.approx(math.sqrt(4 / 3))
+    pooled = pool([0, 2, 4], [1, 1, 1])  # Q = 8, C = 3 - 1 = 2, so tau2 = (8 - 2) / 2
+    assert (pooled.q, pooled.tau2, pooled.middle, pooled.i2) == (8, 3, 2, 0.75)
+    assert pooled.error == pytest.approx(math.sqrt(4 / 3))
     student = {1: 12.7062047, 2: 4.30265273}  # t of 95 %, two-sided
-    assert found.high - found.middle == pytest.approx(student[2] * math.sqrt(4 / 3))  # Hartung-Knapp's factor is 1
-    assert found.predicted == pytest.approx((2 - student[1] * math.sqrt(13 / 3), 2 + student[1] * math.sqrt(13 / 3)))
+    assert pooled.high - pooled.middle == pytest.approx(student[2] * math.sqrt(4 / 3))  # Hartung-Knapp's factor is 1
+    assert pooled.predicted == pytest.approx((2 - student[1] * math.sqrt(13 / 3), 2 + student[1] * math.sqrt(13 / 3)))
 
 
 EFFECTS = st.floats(-5, 5)
@@ -49,12 +49,12 @@ STUDIES = st.lists(st.tuples(EFFECTS, ERRORS), min_size=1, max_size=12)
 @given(STUDIES)
 def test_what_holds_for_all_effects(studies):
     effects, errors = zip(*studies, strict=True)
-    found = pool(effects, errors)
-    assert found.tau2 >= 0 and found.q >= 0 and 0 <= found.i2 <= 1 and found.k == len(studies)
-    assert min(effects) - 1e-9 <= found.middle <= max(effects) + 1e-9
-    assert found.low <= found.middle <= found.high
-    assert (found.predicted is None) == (len(studies) < 3)
-    assert found.error >= 1 / math.sqrt(sum(error**-2 for error in errors)) - 1e-12  # never below the fixed effect's
+    pooled = pool(effects, errors)
+    assert pooled.tau2 >= 0 and pooled.q >= 0 and 0 <= pooled.i2 <= 1 and pooled.k == len(studies)
+    assert min(effects) - 1e-9 <= pooled.middle <= max(effects) + 1e-9
+    assert pooled.low <= pooled.middle <= pooled.high
+    assert (pooled.predicted is None) == (len(studies) < 3)
+    assert pooled.error >= 1 / math.sqrt(sum(error**-2 for error in errors)) - 1e-12  # never below the fixed effect's
 
 
 @given(STUDIES, st.randoms(use_true_random=False))
@@ -67,17 +67,17 @@ def test_the_order_of_studies_does_not_matter(studies, chance):
 
 @given(EFFECTS, ERRORS)
 def test_one_machine_stays_what_it_is(effect, error):
-    found = pool([effect], [error])
-    assert (found.k, found.tau2, found.q, found.i2, found.predicted) == (1, 0, 0, 0, None)
-    assert found.middle == pytest.approx(effect) and found.error == pytest.approx(error)
-    assert found.high - effect == pytest.approx(1.959964 * error, rel=1e-5)
+    pooled = pool([effect], [error])
+    assert (pooled.k, pooled.tau2, pooled.q, pooled.i2, pooled.predicted) == (1, 0, 0, 0, None)
+    assert pooled.middle == pytest.approx(effect) and pooled.error == pytest.approx(error)
+    assert pooled.high - effect == pytest.approx(1.959964 * error, rel=1e-5)
 
 
 @pytest.mark.parametrize("starts", [6, 24])
 def test_a_standard_error_from_an_interval_is_that_of_the_mean(starts):
     chance = np.random.default_rng(starts)
-    found = [intervals.paired_shift(chance.normal(size=starts)) for _ in range(1000)]
-    errors = [standard_error(one, starts) * math.sqrt(starts) for one in found]
+    shifts = [intervals.paired_shift(chance.normal(size=starts)) for _ in range(1000)]
+    errors = [standard_error(one, starts) * math.sqrt(starts) for one in shifts]
     assert 0.95 < math.sqrt(np.mean(np.square(errors))) < 1.15  # of sigma, which is 1
 
 
@@ -87,8 +87,8 @@ def test_intervals_and_predictions_cover(machines, tau):
     chance, covered, predicted, runs = np.random.default_rng(machines), 0, 0, 600
     for _ in range(runs):
         truths = 0.7 + tau * chance.normal(size=machines)
-        found = [intervals.paired_shift(truth + 0.1 * chance.normal(size=6)) for truth in truths]
-        pooled = pool([one.middle for one in found], [standard_error(one, 6) for one in found])
+        shifts = [intervals.paired_shift(truth + 0.1 * chance.normal(size=6)) for truth in truths]
+        pooled = pool([one.middle for one in shifts], [standard_error(one, 6) for one in shifts])
         covered += pooled.low <= 0.7 <= pooled.high
         predicted += pooled.predicted[0] <= 0.7 + tau * chance.normal() <= pooled.predicted[1]
     assert covered / runs >= 0.92 and predicted / runs >= 0.89

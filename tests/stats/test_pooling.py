@@ -12,28 +12,29 @@ BASE = np.array([100.0, 103.0, 98.0, 120.0, 99.0, 101.0])
 
 
 def test_ratios_are_the_hodges_lehmann_median_of_each_start_s_ratio():
-    found = pooling.agreement(np.column_stack([BASE, 2 * BASE]))
-    assert [one.middle for one in found.ratios] == pytest.approx([0.5, 2.0])
-    assert [(one.low, one.high) for one in found.ratios] == [pytest.approx((0.5, 0.5)), pytest.approx((2.0, 2.0))]
-    assert (found.verdict, found.slowest) == (DIFFER, 1)
+    agreement = pooling.agreement(np.column_stack([BASE, 2 * BASE]))
+    assert [one.middle for one in agreement.ratios] == pytest.approx([0.5, 2.0])
+    assert [(one.low, one.high) for one in agreement.ratios] == [pytest.approx((0.5, 0.5)), pytest.approx((2.0, 2.0))]
+    assert (agreement.verdict, agreement.slowest) == (DIFFER, 1)
     factors = np.array([1.00, 1.01, 1.02, 0.99, 1.03, 1.00])
     walsh = [math.sqrt(a * b) for i, a in enumerate(factors) for b in factors[i:]]
-    found = pooling.agreement(np.column_stack([BASE, BASE * factors]))
-    assert found.ratios[1].middle == pytest.approx(np.median(walsh), rel=1e-4)
-    assert (found.ratios[1].low, found.ratios[1].high) == pytest.approx((0.99, 1.03))  # all ratios, of six starts
-    assert found.verdict == AGREE
+    agreement = pooling.agreement(np.column_stack([BASE, BASE * factors]))
+    assert agreement.ratios[1].middle == pytest.approx(np.median(walsh), rel=1e-4)
+    # the ends are those of all ratios, of six starts
+    assert (agreement.ratios[1].low, agreement.ratios[1].high) == pytest.approx((0.99, 1.03))
+    assert agreement.verdict == AGREE
 
 
 def test_of_three_hosts_each_is_compared_with_the_geometric_mean_of_the_others():
-    found = pooling.agreement(np.column_stack([BASE, BASE, 8 * BASE]))
-    assert [one.middle for one in found.ratios] == pytest.approx([1 / math.sqrt(8), 1 / math.sqrt(8), 8.0])
-    assert (found.verdict, found.slowest) == (DIFFER, 2)
+    agreement = pooling.agreement(np.column_stack([BASE, BASE, 8 * BASE]))
+    assert [one.middle for one in agreement.ratios] == pytest.approx([1 / math.sqrt(8), 1 / math.sqrt(8), 8.0])
+    assert (agreement.verdict, agreement.slowest) == (DIFFER, 2)
 
 
 @pytest.mark.parametrize("starts", [1, 2, 5])
 def test_below_six_starts_nothing_is_shown(starts):
-    found = pooling.agreement(np.column_stack([BASE, BASE])[:starts])
-    assert found.verdict == UNKNOWN and found.ratios[0].middle == 1.0 and math.isnan(found.ratios[0].low)
+    agreement = pooling.agreement(np.column_stack([BASE, BASE])[:starts])
+    assert agreement.verdict == UNKNOWN and agreement.ratios[0].middle == 1.0 and math.isnan(agreement.ratios[0].low)
 
 
 def test_an_interval_that_reaches_beyond_the_margin_is_no_agreement():

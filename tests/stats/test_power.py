@@ -32,13 +32,13 @@ def test_a_detectable_effect_is_found_in_four_of_five_tries(starts):
 @pytest.mark.parametrize("starts", slow_but([12, 40], 12))
 def test_what_is_detectable_is_found_in_about_four_of_five_tries_whatever_the_noise(noise, starts):
     random, draw = RNG(starts), lambda: NOISE[noise](random, starts)
-    for of, spread in (
+    for sample, spread in (
         (lambda: (draw() - draw(),), lambda d: power.spread_of_pairs(d)),
         (lambda: (draw(), draw()), lambda *groups: power.spread_of_groups(*groups)),
     ):
-        effects = [math.log1p(power.detectable(spread(*of()), starts)) for _ in range(16)]
-        test = unpaired if len(of()) > 1 else paired
-        lows = np.array([test(*of()).interval().low for _ in range(200)])
+        effects = [math.log1p(power.detectable(spread(*sample()), starts)) for _ in range(16)]
+        test = unpaired if len(sample()) > 1 else paired
+        lows = np.array([test(*sample()).interval().low for _ in range(200)])
         assert 0.7 <= np.mean([np.mean(lows + effect > 0) for effect in effects]) <= 0.9
 
 

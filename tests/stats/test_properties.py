@@ -34,8 +34,8 @@ UNITLESS = {  # what does not know the unit
 }
 
 
-def _ends(found):
-    return found.middle, found.low, found.high
+def _ends(interval):
+    return interval.middle, interval.low, interval.high
 
 
 def same(one, other):
@@ -73,8 +73,8 @@ def test_what_has_no_unit_knows_none(name, values, unit):
 def test_equal_values_are_no_trouble(n):
     equal = np.full(n, 5.0)
     assert stats.quantile(equal, 0.9) == 5 and stats.across_starts(equal.tolist()) == (5, 5, 5, None)
-    found = intervals.quantile_interval(equal, 0.5)
-    assert found == ((5, 5) if n >= 6 else None)
+    ends = intervals.quantile_interval(equal, 0.5)
+    assert ends == ((5, 5) if n >= 6 else None)
     assert intervals.dependence(equal, 0.5) == (n, 0)
     assert steady_state.drift(equal, np.arange(n)) == 0 and steady_state.settle(equal).label == steady_state.FLAT
     assert n < 2 or variance.share_between([equal, equal]) == 0

@@ -16,14 +16,14 @@ WORKERS = np.array([1, 2, 4, 8, 16, 24, 32])
 
 
 def test_the_law_is_found_again():
-    found = scalability.fit(WORKERS, scalability.law(WORKERS, 1000.0, 0.05, 0.002))
-    assert (found.one, found.contention, found.coherence) == pytest.approx((1000, 0.05, 0.002), rel=0.01)
-    assert found.rates([1, 2])[0] == pytest.approx(1000, rel=0.01)
+    curve = scalability.fit(WORKERS, scalability.law(WORKERS, 1000.0, 0.05, 0.002))
+    assert (curve.one, curve.contention, curve.coherence) == pytest.approx((1000, 0.05, 0.002), rel=0.01)
+    assert curve.rates([1, 2])[0] == pytest.approx(1000, rel=0.01)
 
 
 def test_amdahls_law_has_no_coherence():
-    found = scalability.fit(WORKERS, scalability.law(WORKERS, 500.0, 0.1, 0.0), amdahl=True)
-    assert (found.one, found.contention) == pytest.approx((500, 0.1), rel=0.01) and found.coherence == 0
+    curve = scalability.fit(WORKERS, scalability.law(WORKERS, 500.0, 0.1, 0.0), amdahl=True)
+    assert (curve.one, curve.contention) == pytest.approx((500, 0.1), rel=0.01) and curve.coherence == 0
 
 
 def test_too_few_points_or_cpus_are_not_fitted():

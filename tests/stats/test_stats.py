@@ -13,9 +13,9 @@ from bench.text import duration
 def test_quantile_is_the_smallest_value_that_covers_its_fraction(n):
     values = np.arange(1, n + 1)
     for p in (0.01, 0.25, 0.5, 0.9, 0.95, 0.99):
-        found = stats.quantile(values, p)
-        assert found / n >= p - 1e-12
-        assert (found - 1) / n < p
+        quantile = stats.quantile(values, p)
+        assert quantile / n >= p - 1e-12
+        assert (quantile - 1) / n < p
 
 
 def test_quantile_of_few_values():

@@ -13,8 +13,8 @@ from selfcheck.verdicts import searched
 
 @pytest.mark.parametrize(("count", "tries"), [(4, 6), (0, 5), (5, 5), (1, 40)])
 def test_shares_are_those_of_the_textbook(count, tries):
-    found, exact = share_of_successes(count, tries), scipy.stats.binomtest(count, tries).proportion_ci()
-    assert (found.middle, found.low, found.high) == pytest.approx((count / tries, exact.low, exact.high))
+    share, exact = share_of_successes(count, tries), scipy.stats.binomtest(count, tries).proportion_ci()
+    assert (share.middle, share.low, share.high) == pytest.approx((count / tries, exact.low, exact.high))
 
 
 @pytest.mark.parametrize("width", slow_but([0.03, 0.15], 0.15))
@@ -22,9 +22,9 @@ def test_the_interval_covers_where_a_search_chose_the_rates(width):
     random, covered, wide = np.random.default_rng(1), [], []
     truth = 10_000 * math.exp(-width * math.log(19))
     for _ in range(60):
-        found = rate_of_success(*searched(random, 10_000, width), 0.95)
-        covered.append(found.low <= truth <= found.high)
-        wide.append(found.high / found.low)
+        rate = rate_of_success(*searched(random, 10_000, width), 0.95)
+        covered.append(rate.low <= truth <= rate.high)
+        wide.append(rate.high / rate.low)
     assert np.mean(covered) >= 0.9 and np.median(wide) < 8
 
 
