@@ -12,7 +12,7 @@ from bench.grammar.experiment import exists, experiment
 from bench.plan.case import Case
 from bench.stats.intervals import Interval, paired_shift
 
-PLACED = [Case("zeromq", "ipc", placement=where) for where in ("same", "split", "free")]
+PLACED = [Case("zeromq", "ipc", placement=placement) for placement in ("same", "split", "free")]
 SLOWER = Contrast(P50, of={"placement": lambda value: value != "same"}, over={"placement": "same"})
 REFERENCES = sorted(file.name for file in (ROOT / "data" / "reference").iterdir() if exists(file.name))
 
@@ -28,7 +28,7 @@ REFERENCES = sorted(file.name for file in (ROOT / "data" / "reference").iterdir(
 )
 def test_a_claim_holds_as_a_whole_if_it_does_of_every_case_and_one_case_is_enough_against_it(rtt_us, words):
     run, tested = handmade(PLACED, rtt_us, notebook="placement", shape=noisy), Claim("two are slower", SLOWER, above=1)
-    assert [of.word for of in tested.verdicts(run)] == words
+    assert [verdict.word for verdict in tested.verdicts(run)] == words
     whole = CONTRADICTED if CONTRADICTED in words else HOLDS if set(words) == {HOLDS} else UNDECIDED
     assert tested.verdict(run) == whole
     assert tested.sentence(run).startswith(AGAINST) is (whole == CONTRADICTED)

@@ -37,11 +37,11 @@ def test_cases_are_chosen_by_factors_by_extremes_and_in_groups_without_the_instr
 
 def test_a_contrast_has_a_ratio_for_each_group_of_alike_cases(run):
     slower = Contrast(P50, of=most("clients"), over=fewest("clients"), by=("system",))
-    assert [(of.base, of.other) for of in slower.ratios(run)] == [(0, 2), (3, 5)]
-    assert [of.value for of in slower.ratios(run)] == pytest.approx([1.5, 4.05], rel=1e-2)
-    assert [of.interval for of in slower.ratios(run)] == [effect(run, 0, 2, P50), effect(run, 3, 5, P50)]
+    assert [(ratio.base, ratio.other) for ratio in slower.ratios(run)] == [(0, 2), (3, 5)]
+    assert [ratio.value for ratio in slower.ratios(run)] == pytest.approx([1.5, 4.05], rel=1e-2)
+    assert [ratio.interval for ratio in slower.ratios(run)] == [effect(run, 0, 2, P50), effect(run, 3, 5, P50)]
     over_sockets = Contrast(P50, of={"system": "zeromq"}, over={"system": "sockets"}, by=("clients",))
-    assert [(of.base, of.other) for of in over_sockets.ratios(run)] == [(0, 3), (1, 4), (2, 5)]
+    assert [(ratio.base, ratio.other) for ratio in over_sockets.ratios(run)] == [(0, 3), (1, 4), (2, 5)]
     assert Contrast(P50, of=most("clients"), over=most("clients")).ratios(run) == []
 
 

@@ -8,8 +8,8 @@ from bench.grammar import CPU, P50, RATE, Cdf, Contrast, CpuBars, Curve, Lines, 
 from bench.grammar.axes import sheet
 from bench.plan.case import Case
 
-CASES = [Case(name, by, placement=where) for name in ("sockets", "zeromq") for by in ("ipc", "tcp")
-         for where in ("same", "split")]  # fmt: skip
+CASES = [Case(name, transport, placement=placement) for name in ("sockets", "zeromq") for transport in ("ipc", "tcp")
+         for placement in ("same", "split")]  # fmt: skip
 OVER = Contrast(P50, of={"system": "zeromq"}, over={"system": "sockets"}, by=("transport", "placement"))
 LINEAR = Model("twice", "clients", lambda run: Curve([1, 4], [2, 8], [1, 7], [3, 9]))
 

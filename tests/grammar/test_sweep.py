@@ -26,8 +26,8 @@ def several(
 
 @as_sweep(alike=("transport",), blocks_s=10)
 def in_turns(amount: InTurns):
-    for by in ("ipc", "tcp"):
-        yield Case("zeromq", by, placement=amount.chosen_placement())
+    for transport in ("ipc", "tcp"):
+        yield Case("zeromq", transport, placement=amount.chosen_placement())
 
 
 def test_parameters_are_the_sweeps_own_and_then_the_shared_ones():
@@ -36,19 +36,19 @@ def test_parameters_are_the_sweeps_own_and_then_the_shared_ones():
 
 
 @pytest.mark.parametrize(
-    ("given", "planned"),
+    ("parameters", "planned"),
     [
         ({}, [("sockets", 1, 100), ("sockets", 2, 100), ("zeromq", 1, 100), ("zeromq", 2, 100)]),
         ({"system": "zeromq", "clients": "[4]", "payload_bytes": "64"}, [("zeromq", 4, 64)]),
     ],
 )
-def test_what_is_typed_becomes_cases(given, planned):
-    plan = several.plan("any", given)
+def test_what_is_typed_becomes_cases(parameters, planned):
+    plan = several.plan("any", parameters)
     assert [(case.system, case.clients, case.payload_bytes) for case in plan.cases] == planned
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
+    ("parameters", "named"),
     [
         ({"payload_bytes": 0}, "payload_bytes"),
         ({"clients": []}, "clients"),
@@ -57,9 +57,9 @@ def test_what_is_typed_becomes_cases(given, planned):
         ({"profile": "long"}, "profile"),
     ],
 )
-def test_what_is_wrong_is_refused_by_its_name(given, named):
+def test_what_is_wrong_is_refused_by_its_name(parameters, named):
     with pytest.raises(UsageError, match=named):
-        several.plan("any", given)
+        several.plan("any", parameters)
 
 
 def test_systems_that_are_not_installed_are_left_out_with_their_remedy(monkeypatch):
