@@ -40,20 +40,21 @@ def case(name, **changed):
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("raw_options", "values"),
     [({}, ("1.1", 1)), ({"http": "1.0", "size": 3}, ("1.0", 3)), ({"http": 1.0, "size": "2"}, ("1.0", 2))],
 )
-def test_a_literal_takes_its_values_however_they_are_written(declaring, given, found):
-    options = checked(case(declaring("literals"), options=given)).options
-    assert (options["http"], options["size"]) == found
+def test_a_literal_takes_its_values_however_they_are_written(declaring, raw_options, values):
+    options = checked(case(declaring("literals"), options=raw_options)).options
+    assert (options["http"], options["size"]) == values
 
 
 @pytest.mark.parametrize(
-    ("given", "allowed"), [({"http": "2"}, '"1.1" or "1.0"'), ({"size": 4}, "1, 2 or 3"), ({"size": True}, "1, 2 or 3")]
+    ("raw_options", "allowed"),
+    [({"http": "2"}, '"1.1" or "1.0"'), ({"size": 4}, "1, 2 or 3"), ({"size": True}, "1, 2 or 3")],
 )
-def test_another_value_is_refused_with_those_that_are_allowed(declaring, given, allowed):
+def test_another_value_is_refused_with_those_that_are_allowed(declaring, raw_options, allowed):
     with pytest.raises(UsageError, match=allowed):
-        checked(case(declaring("literals"), options=given))
+        checked(case(declaring("literals"), options=raw_options))
 
 
 @pytest.mark.parametrize(
@@ -91,17 +92,21 @@ def test_versions_are_those_of_the_cases_systems(declaring, monkeypatch, tmp_pat
         (tmp_path / name).chmod(0o755)
     monkeypatch.setattr(pipes, "SYSTEM_FOLDERS", (str(tmp_path),))
     programs = 'PROGRAMS = {"a-server": "a", "b-server": "b"}\nVERSION_COMMANDS = {"b-server": "b-server version"}'
-    found = versions.installed([case(declaring("versioned", programs))])
-    assert found["a-server"] == "7.0.15" and found["b-server"] == "3.10.8" and "pyzmq" in found
+    installed_versions = versions.installed([case(declaring("versioned", programs))])
+    assert (
+        installed_versions["a-server"] == "7.0.15"
+        and installed_versions["b-server"] == "3.10.8"
+        and "pyzmq" in installed_versions
+    )
     others = versions.installed([case("sockets")])
     assert others.keys().isdisjoint({"a-server", "pyzmq"}) and {"python", "numpy"} <= others.keys()
 
 
 def test_versions_hold_the_environments_package_the_codecs_and_pyzmqs_own_libzmq():
     carrying = Case("sockets", "tcp", message="items", options={"codec": "msgpack"})
-    found = versions.installed([Case("wamp_crossbar", "tcp"), carrying, Case("zeromq", "ipc")])
-    assert {"crossbar", "autobahn", "msgpack"} <= found.keys()
-    assert found["libzmq of pyzmq"] == zmq.zmq_version() and "libzmq" not in found
+    installed_versions = versions.installed([Case("wamp_crossbar", "tcp"), carrying, Case("zeromq", "ipc")])
+    assert {"crossbar", "autobahn", "msgpack"} <= installed_versions.keys()
+    assert installed_versions["libzmq of pyzmq"] == zmq.zmq_version() and "libzmq" not in installed_versions
     assert versions.reported("true") == "" and versions.reported("no-such-program --version") == ""
 
 
@@ -136,8 +141,8 @@ def test_a_router_is_needed_always_or_where_an_option_says_so(declaring):
 
 def test_a_library_or_a_program_that_is_absent_is_absent_in_estimates_too(monkeypatch):
     monkeypatch.setitem(sys.modules, "bench.systems.redis", None)
-    found = pipes.program
-    monkeypatch.setattr(pipes, "program", lambda name: None if name == "nats-server" else found(name))
+    real_program = pipes.program
+    monkeypatch.setattr(pipes, "program", lambda name: None if name == "nats-server" else real_program(name))
     with cases.all_present():
         plan = experiment("fanin").plan()
     assert "redis" in plan.absent and "redis" not in {case.system for case in plan.cases}
@@ -148,6 +153,6 @@ def test_a_library_or_a_program_that_is_absent_is_absent_in_estimates_too(monkey
 def test_all_that_is_required_is_needed_to_be_counted_as_installed(monkeypatch):
     pytest.importorskip("starlette")
     assert systems.missing("http_asgi") is None
-    found = systems._is_installed
-    monkeypatch.setattr(systems, "_is_installed", lambda name: name != "granian" and found(name))
+    real_check = systems._is_installed
+    monkeypatch.setattr(systems, "_is_installed", lambda name: name != "granian" and real_check(name))
     assert "granian" in str(systems.missing("http_asgi"))

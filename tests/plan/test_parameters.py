@@ -12,7 +12,7 @@ KNOWN = ["inproc", "ipc", "tcp"]
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("choice", "expected"),
     [
         ("ipc", ["ipc"]),
         ("all", KNOWN),
@@ -23,30 +23,31 @@ KNOWN = ["inproc", "ipc", "tcp"]
         (("ipc", "ipc"), ["ipc"]),
     ],
 )
-def test_names(given, expected):
-    assert parameters.names(given, "transport", KNOWN) == expected
+def test_names(choice, expected):
+    assert parameters.names(choice, "transport", KNOWN) == expected
 
 
-@pytest.mark.parametrize("given", ["tpc", "", [], None, "[ipc, nosuch]", "{a: b}", "["])
-def test_names_that_do_not_exist(given):
+@pytest.mark.parametrize("choice", ["tpc", "", [], None, "[ipc, nosuch]", "{a: b}", "["])
+def test_names_that_do_not_exist(choice):
     with pytest.raises(UsageError) as caught:
-        parameters.names(given, "transport", KNOWN)
-    assert "\n" not in str(caught.value) and (given != "tpc" or "there are inproc, ipc, tcp; did" in str(caught.value))
+        parameters.names(choice, "transport", KNOWN)
+    assert "\n" not in str(caught.value) and (choice != "tpc" or "there are inproc, ipc, tcp; did" in str(caught.value))
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"), [(5, [5]), ("5", [5]), ([1, 2], [1, 2]), ("[1, 2]", [1, 2]), ("1,2", [1, 2]), (1e3, [1000])]
+    ("numbers", "expected"),
+    [(5, [5]), ("5", [5]), ([1, 2], [1, 2]), ("[1, 2]", [1, 2]), ("1,2", [1, 2]), (1e3, [1000])],
 )
-def test_positives(given, expected):
-    assert parameters.positives(given, "payload_bytes", 10_000) == expected
+def test_positives(numbers, expected):
+    assert parameters.positives(numbers, "payload_bytes", 10_000) == expected
 
 
 @pytest.mark.parametrize(
-    "given", [0, -1, 1.5, "many", "", [], "[]", float("nan"), float("inf"), 10_001, True, None, "[1, 0]", {}, "1 2"]
+    "numbers", [0, -1, 1.5, "many", "", [], "[]", float("nan"), float("inf"), 10_001, True, None, "[1, 0]", {}, "1 2"]
 )
-def test_numbers_that_cannot_be(given):
+def test_numbers_that_cannot_be(numbers):
     with pytest.raises(UsageError, match="payload_bytes"):
-        parameters.positives(given, "payload_bytes", 10_000)
+        parameters.positives(numbers, "payload_bytes", 10_000)
 
 
 def test_one_name_where_one_is_wanted():
@@ -101,7 +102,7 @@ def test_options_are_completed_and_typed():
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "text"),
+    ("kind", "options", "text"),
     [
         (Options, {"no_delay": True}, "nodelay"),
         (Options, {"nodelay": 3}, "nodelay .*3"),
@@ -110,6 +111,6 @@ def test_options_are_completed_and_typed():
         (NoOptions, {"a": 1}, "sockets"),
     ],
 )
-def test_options_that_cannot_be(kind, given, text):
+def test_options_that_cannot_be(kind, options, text):
     with pytest.raises(UsageError, match=text):
-        options_of(kind, given, "sockets")
+        options_of(kind, options, "sockets")

@@ -65,8 +65,8 @@ def test_profiles_shrink_windows_where_there_are_many_cases():
 
 
 def test_the_plan_says_what_it_will_do():
-    said = described(experiment("latency").plan(transport="ipc"))
-    assert all(fact in said for fact in ("2 cases", " blocks", "4 slices of 20 ms", "profile class"))
+    description = described(experiment("latency").plan(transport="ipc"))
+    assert all(fact in description for fact in ("2 cases", " blocks", "4 slices of 20 ms", "profile class"))
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def test_steps_that_are_none_are_refused():
 
 
 def test_the_response_time_is_drawn_over_the_window_where_the_rate_changes(monkeypatch):
-    run, of = reference("openload"), Run.case
-    monkeypatch.setattr(Run, "case", lambda run, case: replace(of(run, case), arrivals="spike"))
+    run, stored_case = reference("openload"), Run.case
+    monkeypatch.setattr(Run, "case", lambda run, case: replace(stored_case(run, case), arrivals="spike"))
     axes = Figure().subplots()
     openload.means(run, axes)
     assert "spike" in axes.get_title()

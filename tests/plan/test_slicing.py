@@ -98,5 +98,5 @@ def test_raw_sockets_are_measured_twice_in_one_group_of_an_overview():
     for group in plan.groups:
         ways = {(plan.cases[place].transport, plan.cases[place].placement) for place in group}
         assert ways == {
-            (of.transport, of.placement) for of in map(plan.cases.__getitem__, group) if of.system == "sockets"
+            (case.transport, case.placement) for case in map(plan.cases.__getitem__, group) if case.system == "sockets"
         }

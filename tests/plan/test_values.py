@@ -35,8 +35,8 @@ def prepared(service, count=1):
 def test_names_of_all_kinds_are_filled_in_also_in_names_of_members_and_headers(read):
     asked = post({"{SKU}": "{item-count}", "user": "{userId}!", "größe": "{größe}"}, "/u/{user_id.x}")
     asked["http"]["headers"] = {"X-{SKU}": "{userId}"}
-    of = {"SKU": ["a"], "item-count": [2], "userId": ["u"], "größe": [None], "user_id.x": [True]}
-    (one,) = prepared(read(asked, values=of))
+    sources = {"SKU": ["a"], "item-count": [2], "userId": ["u"], "größe": [None], "user_id.x": [True]}
+    (one,) = prepared(read(asked, values=sources))
     assert json.loads(one.body) == {"a": 2, "user": "u!", "größe": None}
     assert (one.target, one.headers["X-a"]) == ("/u/true", "u")
 
@@ -59,8 +59,11 @@ def test_columns_of_a_file_are_as_excel_writes_them_and_one_request_has_one_row(
     rows = 'id,"a ""text""",n\r\n1,"first\r\nsecond\u2028line",3\r\n2,"a ""quote""",4.5\r\n'
     (tmp_path / "data.csv").write_bytes(b"\xef\xbb\xbf" + rows.encode())
     (tmp_path / "names.csv").write_text("id,text,n\n" + rows.partition("\r\n")[2].replace("\r\n2", "\n2"))
-    of = {"id": "names.csv", "text": "names.csv", "n": {"numbers": "names.csv"}}
-    made = [json.loads(one.body) for one in prepared(read(post({name: f"{{{name}}}" for name in of}), values=of), 50)]
+    sources = {"id": "names.csv", "text": "names.csv", "n": {"numbers": "names.csv"}}
+    made = [
+        json.loads(one.body)
+        for one in prepared(read(post({name: f"{{{name}}}" for name in sources}), values=sources), 50)
+    ]
     assert {one["id"]: one["n"] for one in made} == {"1": 3, "2": 4.5}
     assert {(one["id"], one["text"]) for one in made} == {("1", "first\r\nsecond\u2028line"), ("2", 'a "quote"')}
     assert prepared(read(post("{id}"), values={"id": "data.csv"}))  # with Excel's mark before the first name
@@ -106,8 +109,8 @@ def test_a_value_that_cannot_be_used_or_cannot_be_there_is_refused(read, request
 
 def test_new_values_differ_in_each_request_and_are_the_same_within_one(read):
     asked = post({"id": "{n}", "key": "{u}", "at": "{t}"}, "/{n}", expect={"json": {"id": "{n}"}})
-    of = {"n": {"unique": "number"}, "u": {"unique": "uuid"}, "t": {"now": "iso"}}
-    drawn = prepared(read(asked, values=of))[0]
+    sources = {"n": {"unique": "number"}, "u": {"unique": "uuid"}, "t": {"now": "iso"}}
+    drawn = prepared(read(asked, values=sources))[0]
     made = [drawn.again({}) for _ in range(1000)]
     bodies = [json.loads(one.body) for one in made]
     assert len({body["id"] for body in bodies}) == len({uuid.UUID(body["key"]) for body in bodies}) == 1000
@@ -121,9 +124,9 @@ def test_new_values_differ_in_each_request_and_are_the_same_within_one(read):
     [("$", None), ("$.a[1].b", 7), ("$['a'][0]", "x"), ("$.c", None), ("$.a.b", None), ("$[0]", None)],
 )
 def test_a_member_is_found_by_its_path(path, value):
-    of = {"a": ["x", {"b": 7}]}
+    document = {"a": ["x", {"b": 7}]}
     if value is None and path != "$":
         with pytest.raises(KeyError):
-            values.member(path, of)
+            values.member(path, document)
     else:
-        assert values.member(path, of) == (value or of)
+        assert values.member(path, document) == (value or document)

@@ -59,10 +59,10 @@ def test_messages_of_each_codec_are_decoded_to_be_verified(name, codec):
 
 def test_a_message_that_is_only_sent_back_is_a_wrong_answer():
     """Its bytes are what an echo would have to bring; decoded, the totals are not there."""
-    given = {"engine": "wire", "max_calls": 5, "message": "items"}
+    settings = {"engine": "wire", "max_calls": 5, "message": "items"}
     for name in ("sockets", "grpc_aio"):
         with served(echo if name == "sockets" else answering(grpc_echo)) as address:
-            case = checked(Case(name, "tcp", 500, target=address, **given))
+            case = checked(Case(name, "tcp", 500, target=address, **settings))
             with pytest.raises(SystemFailedError, match="request 0"):
                 measure(case, 1.0, 1)
 
