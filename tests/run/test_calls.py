@@ -22,13 +22,13 @@ def part(start, rtt_ns=RTT_NS, **columns):
 
 def test_calls_follow_each_other_by_start_and_time_of_sending():
     swapped = part(2, client=[0, 0, 1, 1], t_send_ns=[10, 30, 20, 40], rtt_ns=[1, 3, 2, 4])
-    found = calls.gathered([swapped, part(1), part(7, [])])
-    assert found.places == {1: slice(0, 4), 2: slice(4, 8)}
-    assert found.of_start(1).rtt_ns.tolist() == RTT_NS and found.of_start(2).rtt_ns.tolist() == [1, 2, 3, 4]
-    assert found.of_start(2).client.tolist() == [0, 1, 0, 1] and found.of_start(7).size == 0
+    all_calls = calls.gathered([swapped, part(1), part(7, [])])
+    assert all_calls.places == {1: slice(0, 4), 2: slice(4, 8)}
+    assert all_calls.of_start(1).rtt_ns.tolist() == RTT_NS and all_calls.of_start(2).rtt_ns.tolist() == [1, 2, 3, 4]
+    assert all_calls.of_start(2).client.tolist() == [0, 1, 0, 1] and all_calls.of_start(7).size == 0
     assert calls.gathered([swapped]).of_start(2).rtt_ns.tolist() == [1, 2, 3, 4]
     both = calls.gathered([pa.concat_tables([part(1), swapped])])
-    assert both.places == found.places and both.calls.rtt_ns.tolist() == found.calls.rtt_ns.tolist()
+    assert both.places == all_calls.places and both.calls.rtt_ns.tolist() == all_calls.calls.rtt_ns.tolist()
 
 
 def test_no_calls_are_columns_of_no_calls():
@@ -39,9 +39,10 @@ def test_a_column_with_one_value_takes_no_memory_in_one_start_only_as_much_as_it
     first, second = part(0), part(1, lag_ns=[0, 0, 3, 0], open_ns=pa.array([None, 4, None, None], pa.int64()))
     columns = calls.gathered([first, part(1)]).calls.lag_ns, calls.compact(np.ones(9))
     assert all(calls.is_constant(column) for column in columns)
-    found = calls.gathered([first, second]).calls
-    assert found.lag_ns.tolist() == [0] * 6 + [3, 0] and np.flatnonzero(~np.isnan(found.open_ns)).tolist() == [5]
-    assert calls.is_constant(found.client) and found.client.dtype == np.int32
+    gathered_calls = calls.gathered([first, second]).calls
+    assert gathered_calls.lag_ns.tolist() == [0] * 6 + [3, 0]
+    assert np.flatnonzero(~np.isnan(gathered_calls.open_ns)).tolist() == [5]
+    assert calls.is_constant(gathered_calls.client) and gathered_calls.client.dtype == np.int32
 
 
 def test_calls_of_a_closed_loop_take_sixteen_bytes_each_also_while_they_are_read():
@@ -49,19 +50,19 @@ def test_calls_of_a_closed_loop_take_sixteen_bytes_each_also_while_they_are_read
     tables = [part(start, np.arange(1, count + 1)) for start in range(starts)]
     tracemalloc.start()
     try:
-        found = calls.gathered(tables)
+        all_calls = calls.gathered(tables)
         now, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found.calls.size == count * starts
+    assert all_calls.calls.size == count * starts
     assert (
-        16 <= now / found.calls.size < 16.5 and peak / found.calls.size < 26
+        16 <= now / all_calls.calls.size < 16.5 and peak / all_calls.calls.size < 26
     )  # a half more, which is not touched, beside one start
 
 
 def test_a_start_is_looked_at_where_its_calls_are():
     run = handmade([Case("zeromq", "ipc")], [100], starts=3, calls=500)
-    for start, found in run.calls_of(0, warm=True):
-        assert np.shares_memory(found.rtt_ns, run.calls.calls.rtt_ns) and 0 < found.size < 500
+    for start, start_calls in run.calls_of(0, warm=True):
+        assert np.shares_memory(start_calls.rtt_ns, run.calls.calls.rtt_ns) and 0 < start_calls.size < 500
         rows = run.samples_of(0, warm=True)
-        assert found.rtt_ns.tolist() == rows.loc[rows["start"] == start, "rtt_ns"].tolist()
+        assert start_calls.rtt_ns.tolist() == rows.loc[rows["start"] == start, "rtt_ns"].tolist()

@@ -74,20 +74,20 @@ def test_half_a_round_trip_is_what_others_call_latency():
 
 
 def test_the_limit_of_parallel_clients_is_named():
-    def found(client, server, where="split"):
-        cases = [Case("zeromq", "tcp", clients=n, placement=where) for n in (1, 2)]
+    def limit(client, server, placement="split"):
+        cases = [Case("zeromq", "tcp", clients=n, placement=placement) for n in (1, 2)]
         known = {"client_cpu_ns": int(client * 0.51e9), "server_cpu_ns": server and int(server * 0.51e9)}
-        known |= {"client_cpus": "1"} if where == "same" else {}
-        known |= {"client_cpus": None, "server_cpus": None} if where == "free" else {}
+        known |= {"client_cpus": "1"} if placement == "same" else {}
+        known |= {"client_cpus": None, "server_cpus": None} if placement == "free" else {}
         return limit_of(handmade(cases, [200, 100], notebook="throughput", **known), 1)
 
-    assert found(0.95, 0.5).names == "the clients' CPU"
-    assert found(0.3, 0.95).names == "the server's CPU"
-    assert found(0.3, 0.3).names == "no CPU is saturated"
-    assert found(0.3, None).capacity == UNKNOWN
-    assert found(0.56, 0.44, "same").names == "the CPU that clients and server share"
-    assert found(0.3, 0.3, "same").names == "no CPU is saturated"
-    assert found(0.0, 0.92, "free").names.startswith("the server's thread")
+    assert limit(0.95, 0.5).names == "the clients' CPU"
+    assert limit(0.3, 0.95).names == "the server's CPU"
+    assert limit(0.3, 0.3).names == "no CPU is saturated"
+    assert limit(0.3, None).capacity == UNKNOWN
+    assert limit(0.56, 0.44, "same").names == "the CPU that clients and server share"
+    assert limit(0.3, 0.3, "same").names == "no CPU is saturated"
+    assert limit(0.0, 0.92, "free").names.startswith("the server's thread")
 
 
 def test_absent_cpu_is_absent_not_zero():

@@ -25,5 +25,5 @@ def test_runs_are_joined_with_another_file(run, tmp_path):
 
 @pytest.mark.parametrize("sql", re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "data.md").read_text("utf-8"), re.S))
 def test_the_questions_of_the_document_are_answered(run, sql):
-    found = bench.query(sql)
-    assert found["system"].unique().tolist() == ["zeromq"] and found.notna().all(axis=None)
+    answer = bench.query(sql)
+    assert answer["system"].unique().tolist() == ["zeromq"] and answer.notna().all(axis=None)

@@ -11,9 +11,10 @@ from bench.run.start_record import StartRecord
 def test_failures_of_several_clients_are_added_up_by_kind():
     reports = [("error_it: status 503", 2), ("error_read", 1), ("pacing_cpu", 9), ("error_it: status 503", 3)]
     rows = [{"name": name, "value": value, "unit": "1"} for name, value in reports]
-    of = requests.of_record(StartRecord(usual(4, 1.0, errors=6, scheduled=12), [], {"reports": rows}))
-    assert of.failed == {"it: status 503": 5, "read": 1} and (of.answered, of.sent, of.not_sent) == (4, 10, 2)
-    assert of.scheduled == of.answered + of.errors + of.not_sent
+    counts = requests.of_record(StartRecord(usual(4, 1.0, errors=6, scheduled=12), [], {"reports": rows}))
+    assert counts.failed == {"it: status 503": 5, "read": 1}
+    assert (counts.answered, counts.sent, counts.not_sent) == (4, 10, 2)
+    assert counts.scheduled == counts.answered + counts.errors + counts.not_sent
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def test_the_rate_of_a_slice_of_few_calls_in_step_counts_those_under_way_at_its_
     known = {"start": 0, "client_cpu_ns": 1, "server_cpu_ns": 1, "router_cpu_ns": 1, "controller_cpu_ns": 1}
     tables = [start_record.tables(0, 0, 0, PAIR[0], StartRecord({}, callers))["samples"]]
     ledger = pd.DataFrame({"block": [0], "case": [0], "turns_with": [0]})
-    found = slices.values(pd.DataFrame(rows).assign(**known), gathered(tables), ledger)
-    assert found["rate_per_s"].tolist() == pytest.approx([4e3], rel=1e-5)
+    slice_rows = slices.values(pd.DataFrame(rows).assign(**known), gathered(tables), ledger)
+    assert slice_rows["rate_per_s"].tolist() == pytest.approx([4e3], rel=1e-5)
 
 
 def test_warm_calls_are_those_of_the_rounds_without_the_first_of_each_slice():
@@ -73,7 +73,7 @@ def test_a_baseline_of_two_groups_is_compared_in_each_and_others_through_it():
     for pair, ratio in (((0, 1), 0.5), ((0, 2), 2.0), ((1, 2), 4.0), ((0, 3), 1.0)):
         assert np.exp(ratios(run, *pair, "p50_rtt_us")).tolist() == pytest.approx([ratio] * 8, rel=2e-3)
     assert compare_cases(run, 0, 1)[0].floor == pytest.approx(0, abs=2e-3)  # of sockets and their twin
-    assert sorted(of.other for of in experiment("overview").ratios(run)) == [1, 2]
+    assert sorted(system_ratio.other for system_ratio in experiment("overview").ratios(run)) == [1, 2]
     assert "again" not in f"{tables.calls(run)} {tables.costs(run)} {experiment('overview').conclusion(run)}"
     shown = {label.get_text() for label in figure.panel(run, "layers").axes[0].get_yticklabels()}
     assert len(shown & {"sockets ipc", "zeromq ipc", "nng ipc", "sockets ipc again"}) == 3
