@@ -169,7 +169,7 @@ def asked(system: str, answer: Callable[[socket.socket], object]) -> str:
     thread.start()
     try:
         with served(lambda peer, _: answer(peer)) as address, within(60):
-            found = measure(Case(system, "tcp", 64, target=address), 0.05, seed=1)
+            record = measure(Case(system, "tcp", 64, target=address), 0.05, seed=1)
     except BenchError as refused:
         is_sentence = "\n" not in str(refused) and len(str(refused)) <= 3000
         return "" if is_sentence and max(largest) <= MOST_BYTES else f"{max(largest)} B, {str(refused)[:200]!r}"
@@ -178,7 +178,7 @@ def asked(system: str, answer: Callable[[socket.socket], object]) -> str:
     finally:
         ended.set()
         thread.join()
-    return "" if found.ledger["server_calls"] is None else "the count of a foreign server is known"
+    return "" if record.ledger["server_calls"] is None else "the count of a foreign server is known"
 
 
 @contextlib.contextmanager

@@ -177,9 +177,9 @@ def compared(path: Path) -> str:
 def asked(path: Path) -> str:
     """Return what a question by SQL finds in a run; raise what refuses it, where it is left out in one line."""
     with contextlib.redirect_stderr(io.StringIO()) as complaint:
-        found = query.query("select run, avg(rtt_ns) from samples join ledger using (run, start) group by run")
-    if path.name in found["run"].to_list():
-        return str(found)
+        averages = query.query("select run, avg(rtt_ns) from samples join ledger using (run, start) group by run")
+    if path.name in averages["run"].to_list():
+        return str(averages)
     raise DataError("\n".join(line for line in complaint.getvalue().splitlines() if path.name in line) or path.name)
 
 
@@ -231,10 +231,10 @@ def tried(way: Callable[[Path, random.Random], str], path: Path, chance: random.
         kept = {file: file.read_bytes() for file in files_of(elsewhere(path))}
         is_unsigned = way in (lost, in_bytes)
         looks = [(whole, shown if is_unsigned else None), (compared, None), (asked, None)]
-        found = next(filter(None, (fault(look, copy, expected) for look, expected in looks)), "")
-        found = found or (fault(written, copy) if way is special else "")
+        mistake = next(filter(None, (fault(look, copy, expected) for look, expected in looks)), "")
+        mistake = mistake or (fault(written, copy) if way is special else "")
         is_kept = kept == {file: file.read_bytes() for file in files_of(elsewhere(path))}
-        return what, found or ("" if is_kept else "it was written through to a file elsewhere")
+        return what, mistake or ("" if is_kept else "it was written through to a file elsewhere")
     finally:
         shutil.rmtree(copy)
         shutil.rmtree(elsewhere(path))

@@ -33,7 +33,7 @@ def shell(line: str) -> dict[str, list[str]]:
 
 def all_places() -> list[Place]:
     """Return all surroundings; ``{folder}`` is the one of a try. Made by variables, options, and words before."""
-    found: list[Place] = [
+    places: list[Place] = [
         ("long temporary folder", [LIST, DRAW, MEASURE], "works", {"variables": {"TMPDIR": "{folder}/" + "x" * 90}}),
         ("no temporary folder", [LIST, MEASURE], "either", {"variables": {"TMPDIR": "/nowhere"}}),
         ("temporary files on a full disk", [LIST, MEASURE], "either", {"variables": {"TMPDIR": FULL}}),
@@ -53,9 +53,9 @@ def all_places() -> list[Place]:
         ("full output", [LIST, SHOW, KEEP], "refuses", {"options": {"stdout": "/dev/full"}}),
     ]  # fmt: skip
     for name, words in (("EXECUTED", DRAW), ("FIGURES", DRAW), ("RUNS", MEASURE)):
-        for where in ("/etc/passwd/x", "/etc/passwd", "/proc/sys", FULL):
-            found.append((f"{name} in {where}", [words], "refuses", {"variables": {f"ROUNDTRIP_{name}": where}}))
-    return found
+        for path in ("/etc/passwd/x", "/etc/passwd", "/proc/sys", FULL):
+            places.append((f"{name} in {path}", [words], "refuses", {"variables": {f"ROUNDTRIP_{name}": path}}))
+    return places
 
 
 def tried(words: list[str], wanted: str, how: dict[str, Any], folder: Path) -> str:
@@ -76,8 +76,8 @@ def tried(words: list[str], wanted: str, how: dict[str, Any], folder: Path) -> s
         if "stdout" in options:
             options["stdout"] = around.enter_context(Path(options["stdout"]).open("w"))
         command = Command([*how.get("before", []), *BENCH, *map(here, words)], folder, variables, **options)
-        found = fault(*command.answer(), wanted)
-        return found or ("" if "TMPDIR" in variables else command.left())
+        mistake = fault(*command.answer(), wanted)
+        return mistake or ("" if "TMPDIR" in variables else command.left())
 
 
 @contextlib.contextmanager

@@ -52,7 +52,9 @@ EDITS = {  # of a manifest or of a table, and what the sentence names
     "machine": lambda path: mutations.in_manifest(path, ("machine",), mutations.DROPPED),
     "column case": lambda path: mutations.in_table(path, "ledger", lambda table: table.drop_columns(["case"])),
     "rtt_ns": lambda path: mutations.in_table(path, "samples", lambda table: mutations.filled(table, "rtt_ns", b"x")),
-    "window_s": lambda path: mutations.in_table(path, "ledger", lambda of: mutations.filled(of, "window_s", 1e999)),
+    "window_s": lambda path: mutations.in_table(
+        path, "ledger", lambda table: mutations.filled(table, "window_s", 1e999)
+    ),
     "start 0 .*0 samples": lambda path: mutations.in_table(path, "samples", mutations.ROWS["emptied"]),
     "start 0 .*200 samples": lambda path: mutations.in_table(path, "samples", mutations.ROWS["rows twice"]),
     "ledger": lambda path: mutations.in_table(path, "ledger", mutations.ROWS["rows twice"]),

@@ -34,8 +34,8 @@ class Command:
     def answer(self, patience_s: float = 120) -> tuple[int | None, str, str]:
         """Return status, output and complaint; the status is None if it had to be ended."""
         try:
-            said = self.process.communicate(timeout=patience_s)
-            return self.process.returncode, said[0] or "", said[1] or ""
+            outputs = self.process.communicate(timeout=patience_s)
+            return self.process.returncode, outputs[0] or "", outputs[1] or ""
         except subprocess.TimeoutExpired:
             self.end()
             self.process.communicate()
@@ -43,14 +43,14 @@ class Command:
 
     def processes(self, word: str = "") -> list[int]:
         """Return which of its processes run and have a word in their command line."""
-        found = []
+        pids = []
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 is_mine = f"{TAG}={self.token}".encode() in (folder / "environ").read_bytes().split(b"\0")
                 line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 if is_mine and word in line and (folder / "stat").read_text().rpartition(")")[2].split()[0] != "Z":
-                    found.append(int(folder.name))
-        return found
+                    pids.append(int(folder.name))
+        return pids
 
     def end(self) -> None:
         """Kill its processes, by their numbers."""
