@@ -45,7 +45,7 @@ def seen(name: str, ratio: float, spread: float) -> Evidence:
     return Evidence("case", name, intervals.paired(logs), lambda confidence: spread, 16, 0.95, nothing, True)
 
 
-def found(system: str, ratio: float, spread: float):
+def measured_pair(system: str, ratio: float, spread: float):
     """Return what a measured pair would be: the alternative takes twice as long."""
     part = {
         "system": system, "transport": "tcp", "payload_bytes": 1000, "options": {"rpc": "stream", "tls": False},
@@ -56,7 +56,9 @@ def found(system: str, ratio: float, spread: float):
 
 
 def test_the_table_has_ratios_shares_and_verdicts_that_allow_for_the_number_of_pairs(tmp_path, monkeypatch):
-    judged = fairness.with_verdicts([found("grpc_sync", 2.0, 0.1), *(found("nats", 1.1, 0.3) for _ in range(20))])
+    judged = fairness.with_verdicts(
+        [measured_pair("grpc_sync", 2.0, 0.1), *(measured_pair("nats", 1.1, 0.3) for _ in range(20))]
+    )
     verdicts = [one["p50 RTT"]["verdict"] for one in judged]
     assert verdicts[0] == "different" and set(verdicts[1:]) == {"inconclusive"}
     table = fairness.rows_of(judged[:1])

@@ -26,8 +26,8 @@ def record(late_us_a_minute=0.0, mb_a_minute=0.0):
 
 @pytest.mark.parametrize(("late", "memory"), [(0.0, 0.0), (5.0, 0.0), (0.0, 0.5)])
 def test_growth_that_is_there_is_found_and_no_other(late, memory):
-    found = {name: line for name, _, line in long_load.lines(record(late, memory), MINUTES)}
+    lines = {name: line for name, _, line in long_load.lines(record(late, memory), MINUTES)}
     for name, known in (("lateness, p99", late), ("response time, p50", late), ("client's memory", memory)):
-        each = found[name].each
+        each = lines[name].each
         assert each.low <= known <= each.high and (each.low > 0) == (known > 0)
-    assert found["client's memory"].points == long_load.PARTS - 1
+    assert lines["client's memory"].points == long_load.PARTS - 1
