@@ -28,15 +28,15 @@ def sent(message: ControlMessage) -> bytes:
 
 def test_what_is_sent_is_what_is_read_whatever_the_pieces():
     times = array("q", [3, 1, 2])
-    said = [server_spec("zeromq", "ipc", {"copy": False}), spec.Done(**DONE, blobs=(times, b"")), Counted(count=7)]
-    data = b"".join(map(sent, said))
+    messages = [server_spec("zeromq", "ipc", {"copy": False}), spec.Done(**DONE, blobs=(times, b"")), Counted(count=7)]
+    data = b"".join(map(sent, messages))
     for size in (1, 5, 64, len(data)):
         reader = Reader()
         pieces = (data[at : at + size] for at in range(0, len(data), size))
         heard = [message for piece in pieces for message in reader.feed(piece)]
         assert [type(message) for message in heard] == [spec.ServerSpec, spec.Done, Counted]
         server, done, counted = heard
-        assert server.case == said[0].case and server.cpus is None
+        assert server.case == messages[0].case and server.cpus is None
         assert array("q", done.blobs[0]) == times and done.blobs[1] == b"" and done.errors == 0
         assert counted.count == 7 and counted.workers is None
 
