@@ -53,11 +53,11 @@ def depth(node):
 
 def test_a_tree_has_four_levels_optional_fields_and_text_beyond_ascii():
     (one,) = tree.make(tree.EXAMPLE_BYTES, random.Random(1))["trees"]
-    found = nodes(one)
-    assert len(found) == 85 and depth(one) == 4
+    tree_nodes = nodes(one)
+    assert len(tree_nodes) == 85 and depth(one) == 4
     for optional in ("weight", "open"):
-        assert 0 < sum(optional in node for node in found) < 85
-    assert any(not node["title"].isascii() for node in found)
+        assert 0 < sum(optional in node for node in tree_nodes) < 85
+    assert any(not node["title"].isascii() for node in tree_nodes)
 
 
 def test_a_smaller_tree_is_cut_to_its_nodes():
