@@ -42,7 +42,7 @@ from certify.check import NOT_HELD
 from certify.instrument import RUNS, certificate, verdict
 from certify.stored_certificate import in_order
 from docs import forecast_picture, front, published_tables, ratios_picture
-from selfcheck import anatomy, fairness, hosts_cost, quiet, resolution, verdicts
+from selfcheck import anatomy, count_gate, fairness, hosts_cost, quiet, resolution, verdicts
 
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w-]+) \(make \w+\) -->)(?P<text>.*?)(<!-- generated: end -->)", re.S)
 PICTURE = "docs/overview.png"
@@ -536,6 +536,7 @@ FROM_RUNS: dict[str, Makers] = {
         "resolution": lambda: _of_frame(*resolution.table()),
         "alarms": lambda: _of_frame(*quiet.table()),
         "anatomy": lambda: _of_frame(*anatomy.table()),
+        "count_gate": lambda: _of_frame(*count_gate.table()),
     },
     "docs/teaching/expected.md": {"expected": expected},
 }

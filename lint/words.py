@@ -176,7 +176,7 @@ def check(tree: Tree) -> Iterator[Finding]:
                     yield piece.finding(line, what)
 
 
-def found(text: str) -> list[str]:
+def retired(text: str) -> list[str]:
     """Return the retired words of a text, each with its surroundings and what to write instead."""
     return [what for _, what in _retired(text)]
 

@@ -3,7 +3,7 @@
 import json
 
 from lint.__main__ import findings
-from lint.words import RULES, found
+from lint.words import RULES, retired
 
 CARD = "\n".join(f"| {row} | text |" for row in ("You will be able to", "You need", "Minutes", "Remember"))
 END = "## Why not more?\n\n## Exercises\n\n1. Take 5 ms.\n\n## What this figure does not show"
@@ -87,11 +87,11 @@ def test_each_fault_is_found_where_it_stands():
 
 
 def test_each_retired_use_is_found_and_the_standard_term_is_named():
-    assert [rule.retired for rule in RULES if not any(rule.write in one for one in found(rule.example))] == []
+    assert [rule.retired for rule in RULES if not any(rule.write in one for one in retired(rule.example))] == []
 
 
 def test_technical_uses_of_the_same_words_pass():
     text = """Amdahl's law; profile full measures longer; the queue is full; a line in the figure. A disturbance in the
     middle of the run. Each start is kept on disk; no packet is lost. It sleeps until shortly before. The response time
     begins at the scheduled send time. `telling` is a name; bench.tell(run) shows the conclusion; a lock held by it."""
-    assert found(text) == []
+    assert retired(text) == []

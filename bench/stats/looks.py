@@ -23,11 +23,8 @@ NODES = 96  # of the Gauss-Legendre quadrature between two bounds
 
 def looks(maximum: int) -> tuple[int, ...]:
     """Return after how many blocks results are looked at: 12, 18, 27, ..., and after all ``maximum``."""
-    return (*itertools.takewhile(lambda blocks: GROWTH * blocks <= maximum, _counts()), maximum)
-
-
-def _counts() -> "itertools.accumulate[int]":
-    return itertools.accumulate(itertools.repeat(FIRST), lambda blocks, _: math.ceil(GROWTH * blocks))
+    counts = itertools.accumulate(itertools.repeat(FIRST), lambda blocks, _: math.ceil(GROWTH * blocks))
+    return (*itertools.takewhile(lambda blocks: GROWTH * blocks <= maximum, counts), maximum)
 
 
 @functools.lru_cache(64)

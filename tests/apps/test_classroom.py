@@ -25,7 +25,7 @@ from bench.apps.classroom import forest, merging, ratios, reading, simulated, su
 from bench.errors import UsageError
 from bench.run import stored
 from bench.systems import sockets
-from lint.words import found
+from lint.words import retired
 
 pytestmark = pytest.mark.slow
 
@@ -254,7 +254,7 @@ def test_every_scenario_chooses_claims_of_the_examples(file):
 def test_the_notebook_runs_with_a_scenario(tmp_path):
     papermill_here(NOTEBOOK.name, str(tmp_path / "out.ipynb"), "-f", str(SCENARIOS[0]))
     text = outputs(tmp_path / "out.ipynb")
-    assert "classroom.svg" in text and not stored.all_runs() and found(text) == []
+    assert "classroom.svg" in text and not stored.all_runs() and retired(text) == []
     assert comparison.QUANTITIES["rate_per_s"][0] in text
     assert (tmp_path / "figures" / "classroom.png").stat().st_size > 50_000
 

@@ -13,7 +13,7 @@ from certify import comparison, generator_file, stored_certificate
 from certify.check import HELD, NOT_DECIDED, NOT_HELD
 from certify.load_checks import RESENT
 from certify.stored_certificate import GROUPS, RESENT_ONLY, Row, of_group
-from lint.words import found
+from lint.words import retired
 
 STORED = sorted((ROOT / "data" / "referees").glob("*.json"))
 
@@ -43,7 +43,7 @@ def test_nothing_that_ours_reports_is_wrong(rows):
 def test_the_notebook_reads_the_stored_certificates(tmp_path, rows):
     papermill_here("referees.ipynb", str(tmp_path / "out.ipynb"))
     text = outputs(tmp_path / "out.ipynb")
-    assert "referees.svg" in text and not stored.all_runs() and found(text) == []
+    assert "referees.svg" in text and not stored.all_runs() and retired(text) == []
     true = [row for row in rows if row.holds(of_load=False)]
     assert 5 < len(true) < len(rows)
     assert f"All checks of the report are held in {len(true)} of {len(rows)} certificates" in text

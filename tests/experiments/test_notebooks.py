@@ -19,7 +19,7 @@ from bench.plan import paths
 from bench.plan.parameters import literal
 from bench.run import stored
 from bench.run.frames import Run
-from lint.words import found
+from lint.words import retired
 
 NOTEBOOKS = sorted(file for file in (ROOT / "notebooks").glob("*.ipynb") if not file.stem.startswith("out"))
 POOLING = {"classroom", "referees"}  # no plan and no run of their own: test_classroom.py, test_certificates_notebook.py
@@ -67,7 +67,7 @@ def test_every_notebook_draws_its_reference_run(notebook, drawn):
     folder = drawn(notebook)
     text = outputs(folder / "out.ipynb")
     assert "Nothing is measured" in text and f"{notebook}.svg and " in text and not (folder / "runs").exists()
-    assert "No conclusion" not in text and found(text) == []
+    assert "No conclusion" not in text and retired(text) == []
     assert (folder / "figures" / f"{notebook}.png").stat().st_size > 50_000
     run = reference(notebook)
     answer, spoken = of_run(run).answer(run), panels.alt_text(run)  # what those hear who cannot see the figure
