@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -237,28 +238,31 @@ def order_of_rates(run: Run) -> list[Estimate]:
     if (rates := decided_rates(run)) is None:
         return []
     ratio = rates[0] / rates[1]
-    ends = "every start violates the SLO at {}/s, and meets it at {}/s".format(*map(quantity, rates))
-    return [Estimate("starts at one rate that agree", Interval(ratio, ratio, ratio), f"{ratio:.2f}", ends)]
+    ends = "{}/s divided by {}/s".format(*map(quantity, rates))
+    subject = "the lowest rate at which every start violates it, divided by the highest at which every start meets it"
+    return [Estimate(subject, Interval(ratio, ratio, ratio), f"{ratio:.2f}", ends)]
 
 
 def cpu_at(run: Run, names: Mapping[str, str], text: Text) -> list[Estimate]:
-    """Return columns of the case of the highest rate that meets the SLO, by what they are of; none without it."""
+    """Return columns of the case of the highest rate that meets the SLO, by role; none without it."""
     low, _ = bracket(run)
     case = case_at(run, low) if low else None
-    values = {words: run.over_starts(case, name) for words, name in names.items()} if case is not None else {}
-    return [of_spread(words, spread, text) for words, spread in values.items() if not math.isnan(spread.middle)]
+    values = {role: run.over_starts(case, name) for role, name in names.items()} if case is not None else {}
+    return [
+        of_spread(f"the {role} at {quantity(low)}/s", spread, text)
+        for role, spread in values.items()
+        if not math.isnan(spread.middle)
+    ]
 
 
 def cpu_per_call(run: Run) -> list[Estimate]:
     """Return the CPU time per call of server and client at the highest rate that meets the SLO."""
-    return cpu_at(
-        run, {f"the {role} at this rate": f"{role}_cpu_us_per_call" for role in ("server", "client")}, duration
-    )
+    return cpu_at(run, {role: f"{role}_cpu_us_per_call" for role in ("server", "client")}, duration)
 
 
 def utilization(run: Run) -> list[Estimate]:
     """Return the CPU utilization of the server at the highest rate that meets the SLO."""
-    return cpu_at(run, {"the server at this rate": "server_cpu_percent"}, "{:.0f} %".format)
+    return cpu_at(run, {"server": "server_cpu_percent"}, "{:.0f} %".format)
 
 
 def cost_ratios(run: Run) -> list[Estimate]:
@@ -277,7 +281,7 @@ def cost_ratios(run: Run) -> list[Estimate]:
 
 answer = (
     Estimand(f"rate at which {SURE:.0%} of the starts meet the SLO", sure_rate),
-    Estimand("capacity", capacity),
+    Estimand("highest rate at which most starts meet the SLO", capacity),
     Estimand("CPU time per call", cpu_per_call),
     Estimand("CPU utilization", utilization),
 )
@@ -312,6 +316,11 @@ def against_rate(run: Run, axes: Axes) -> None:
         axes.plot(unknown["rate"], [top] * len(unknown), "x", ms=8, mew=2, color=VIOLATED, label=label)
     axes.axhline(search["limit_us"], color="black", lw=1, ls="--", label=f"SLO {search['objective']}")
     band(run, axes.axvspan)
+    for estimate in sure_rate(run):
+        ends = np.clip([estimate.interval.low, estimate.interval.high], rows["rate"].min(), rows["rate"].max())
+        axes.plot(ends, [search["limit_us"]] * 2, color="black", lw=5, alpha=0.35, solid_capstyle="butt")
+        label = f"{SURE:.0%} of the starts meet it: {estimate.words}, bar: 95 % CI"
+        axes.plot(estimate.interval.middle, search["limit_us"], "D", ms=8, mec="white", color="black", label=label)
     log_axis(axes.xaxis, quantity)
     log_axis(axes.yaxis)
     axes.set_xlabel("offered requests per second")

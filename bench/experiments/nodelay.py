@@ -187,7 +187,7 @@ def by_size(run: Run, axes: Axes) -> None:
     if len(cases) < 2:
         return say_why_empty(axes, "one payload only: give sizes")
     spreads = [run.over_starts(case, P50) for case, _ in numbered(cases)]
-    draw_spreads(axes, cases["payload_bytes"], spreads, LOOKS["neither"], "")
+    draw_spreads(axes, cases["payload_bytes"], spreads, LOOKS["neither"], "", line=":")
     for count in (1, 2):
         level(axes, count * DELAY_S * 1e6, f"{count} × {DELAY}")
     label_axis(axes.xaxis, in_bytes)

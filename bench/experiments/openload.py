@@ -24,13 +24,14 @@ from bench.analysis.pacing import MOST_LATE, lateness, limit_us
 from bench.analysis.quantiles import CALLS, STARTS, crossed, of_all_calls, quantile
 from bench.analysis.resources import crowded
 from bench.analysis.slow_requests import slow_request
-from bench.grammar import P50, Claim, Contrast, Estimate, Level, Table, fewest, most
+from bench.grammar import P50, Claim, Contrast, Estimand, Estimate, Level, Table, fewest, most
 from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
-    band,
+    Look,
     curve,
     distribution_axes,
+    draw_spreads,
     label_axis,
     log_axis,
     say_why_empty,
@@ -119,11 +120,50 @@ def overload_limits(run: Run) -> list[Estimate]:
     return estimates
 
 
+CORRECTED = "closed loop, corrected for coordinated omission"
+
+
+def freeze_cases(run: Run) -> tuple[Case, int, int] | None:
+    """Return the load of the users, and the cases of the server that freezes: of one caller, and of these users.
+
+    None unless it was measured under both loads.
+    """
+    cases = {run.case(case).load: case for case in run.numbers if is_frozen(run, case)}
+    if cases.keys() != {"closed", "open"}:
+        return None
+    return run.case(cases["open"]), cases["closed"], cases["open"]
+
+
+def under_freeze(run: Run) -> dict[str, stats.Array]:
+    """Return the times per request under one freeze, in us, warm-up included, counted in three ways; {} without it."""
+    if (cases := freeze_cases(run)) is None:
+        return {}
+    load, closed, paced = cases
+    at_a_time, users = (run.samples_of(case, headline=True) for case in (closed, paced))
+    rtt_us = at_a_time["rtt_ns"].to_numpy() / 1e3
+    return {
+        "closed loop, RTT": rtt_us,
+        CORRECTED: stats.corrected(rtt_us, 1e6 / load.offered_per_s),
+        f"open loop at {load.offered_per_s:g}/s, response time": (users["lag_ns"] + users["rtt_ns"]).to_numpy() / 1e3,
+    }
+
+
+def tails_under_freeze(run: Run) -> list[Estimate]:
+    """Return the p99 that a closed loop and scheduled requests report of one freeze: values without an interval."""
+    p99_us = [stats.quantile(us, 0.99) for words, us in under_freeze(run).items() if words != CORRECTED]
+    subjects = ("the RTT of a closed loop", "the response time of users who arrive on schedule")
+    return [
+        Estimate(words, Interval(us, us, us), duration(us), "of all calls, warm-up included")
+        for words, us in zip(subjects, p99_us, strict=False)
+    ]
+
+
 growth, growth_from_sending = (
     Contrast(name, of=most("offered_per_s"), over=fewest("offered_per_s"), where=in_steady_state)
     for name in (RESPONSE, P50)
 )
-answer = (Level(RESPONSE, lambda run, among: in_steady_state(run, among)[:1]), growth, growth_from_sending)
+freeze = Estimand("with one freeze, the p99", tails_under_freeze)
+answer = (freeze, Level(RESPONSE, lambda run, among: in_steady_state(run, among)[:1]), growth, growth_from_sending)
 claims = (
     Claim("the median response time is longer at the highest offered rate than at the lowest", growth, above=1),
     Claim(
@@ -186,24 +226,12 @@ def against_load(run: Run, axes: Axes) -> None:
     rates = rates_of(run)
     pooled: dict[str, list[str]] = {}  # by rate: the quantiles of all calls together, because a start has too few
     without = False
-    for time, colour, face, words in (
-        ("rtt", RTT_COLOUR, RTT_COLOUR, "RTT"),
-        ("response", RESPONSE_COLOUR, "white", "response time"),
-    ):
+    for time, colour, words in (("rtt", RTT_COLOUR, "RTT"), ("response", RESPONSE_COLOUR, "response time")):
         for p, line, marker in ((0.5, "-", "o"), (0.99, "--", "s")):
-            quantiles = {rate: quantile(run, case, p, time) for case, rate in rates.items()}
-            shown = np.array(
-                [
-                    (rate, estimate.value, estimate.low, estimate.high)
-                    for rate, estimate in quantiles.items()
-                    if estimate.over
-                ]
-            )
-            without |= len(shown) < len(quantiles)
-            at, values, low, high = shown.reshape(-1, 4).T
-            how: dict[str, Any] = {"mfc": face, "lw": 1.8, "color": colour, "label": f"{words}, p{100 * p:g}"}
-            axes.plot(at, values, line, marker=marker, ms=5.5, **how)
-            band(axes, at, low, high, colour)
+            quantiles = [quantile(run, case, p, time) for case in rates]
+            without |= not all(estimate.over for estimate in quantiles)
+            spreads = [estimate.spread for estimate in quantiles]
+            draw_spreads(axes, rates.values(), spreads, Look(colour, marker), f"{words}, p{100 * p:g}", line)
         for case, rate in rates.items():
             both = [(p, quantile(run, case, p, time)) for p in (0.5, 0.99)]
             pooled.setdefault(quantity(rate), []).extend(of_all_calls(both))
@@ -273,9 +301,10 @@ def means(run: Run, axes: Axes) -> None:
 def pacing(run: Run, axes: Axes) -> None:
     """Draw the p99 of the lateness of requests on idle connections: an error of the load generator.
 
-    It is drawn where there are enough such requests, with the limit of the check. Overloaded rates have none.
+    It is drawn where there are enough such requests, with the limit of the check, also of the server that freezes.
+    Overloaded rates have none.
     """
-    rates = rates_of(run)
+    rates, frozen_case = rates_of(run), freeze_cases(run)
     late = lateness(run, rates)
     for over, marker, words in ((STARTS, "o", "median and range over starts"), (CALLS, "s", "all starts, and 95 % CI")):
         shown = np.array(
@@ -290,36 +319,17 @@ def pacing(run: Run, axes: Axes) -> None:
             axes.vlines(at, low, high, color=RTT_COLOUR, lw=5, alpha=0.3)
             axes.plot(at, values, marker, ms=5.5, mec="white", mew=0.6, color=RTT_COLOUR, label=words)
     limits = [limit_us(run, case) for case in rates]
-    label = f"{100 * MOST_LATE:g} % of the median response time"
+    label = f"limit: {100 * MOST_LATE:g} % of the median response time"
     axes.plot([*rates.values()], limits, "--", marker="_", color=GREY, lw=1, label=label)
     scale(axes, run)
+    if frozen_case and (of_frozen := lateness(run, frozen_case[2:])):
+        rate = frozen_case[0].offered_per_s
+        axes.plot(rate, of_frozen[frozen_case[2]].value, "D", ms=6, color=RESPONSE_COLOUR, label="server that freezes")
+        axes.plot(rate, limit_us(run, frozen_case[2]), "_", ms=12, mew=2, color=RESPONSE_COLOUR, label="its limit")
+    if len(late) < len(rates):
+        axes.set_xlabel(f"{axes.get_xlabel()}\nno marker: too few requests on idle connections")
     axes.set_ylabel("p99 of the send lateness")
     axes.set_title("Pacing: send lateness of requests on idle connections")
-
-
-def freeze_cases(run: Run) -> tuple[Case, int, int] | None:
-    """Return the load of the users, and the cases of the server that freezes: of one caller, and of these users.
-
-    None unless it was measured under both loads.
-    """
-    cases = {run.case(case).load: case for case in run.numbers if is_frozen(run, case)}
-    if cases.keys() != {"closed", "open"}:
-        return None
-    return run.case(cases["open"]), cases["closed"], cases["open"]
-
-
-def under_freeze(run: Run) -> dict[str, stats.Array]:
-    """Return the times per request under one freeze, in us, warm-up included, counted in three ways; {} without it."""
-    if (cases := freeze_cases(run)) is None:
-        return {}
-    load, closed, paced = cases
-    at_a_time, users = (run.samples_of(case, headline=True) for case in (closed, paced))
-    rtt_us = at_a_time["rtt_ns"].to_numpy() / 1e3
-    return {
-        "closed loop, RTT": rtt_us,
-        "closed loop, corrected for coordinated omission": stats.corrected(rtt_us, 1e6 / load.offered_per_s),
-        f"open loop at {load.offered_per_s:g}/s, response time": (users["lag_ns"] + users["rtt_ns"]).to_numpy() / 1e3,
-    }
 
 
 def three_ways(run: Run, axes: Axes) -> None:

@@ -225,11 +225,10 @@ def draw_spreads(
 ) -> None:
     """Draw medians as a line, with the range over starts as a band.
 
-    Where the starts have two levels, each has a marker, and there is none between them.
+    Where the starts have two levels, each has a marker, and the line is broken: no start is between them.
     """
-    at, alone = list(x), [index for index, spread in enumerate(spreads) if spread.levels is None]
-    axes.plot(at, [spread.middle for spread in spreads], line, color=drawn.colour, marker=drawn.marker,
-              markevery=alone, ms=6, lw=1.8, label=label)  # fmt: skip
+    at, middles = list(x), [spread.middle if spread.levels is None else math.nan for spread in spreads]
+    axes.plot(at, middles, line, color=drawn.colour, marker=drawn.marker, ms=6, lw=1.8, label=label)
     for position, spread in zip(at, spreads, strict=True):
         if spread.levels is not None:
             axes.plot([position, position], spread.levels, drawn.marker, color=drawn.colour, ms=6)

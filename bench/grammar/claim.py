@@ -70,11 +70,18 @@ class Claim:
         for word, begin in BEGIN.items():
             if decide := [verdict for verdict in verdicts if verdict.word == word]:
                 count = f" in {len(decide)} of {len(verdicts)} cases" if len(verdicts) > 1 else ""
-                shown = decide if word == CONTRADICTED else [min(decide, key=_distance)]
-                closest = "Closest to the limit: " if len(decide) > len(shown) else ""
-                values = few([f"{verdict.estimate.subject}: {verdict.estimate}" for verdict in shown])
-                return f"{begin}{count}: {self.text}. {closest}{values}; claimed: {self.relation(shown[0].limit)}."
+                claimed = f"claimed: {self.relation(decide[0].limit)}"
+                if word == CONTRADICTED:
+                    return f"Expected: {self.text}. {begin}{count}: {_values(decide)}; {claimed}."
+                if others := [verdict for verdict in verdicts if verdict.word != word]:
+                    return f"{begin}{count}: {self.text}. Undecided: {_values(others)}; {claimed}."
+                closest = "Closest to the limit" if len(decide) > 1 else "Measured"
+                return f"{begin}{count}: {self.text}. {closest}: {_values([min(decide, key=_distance)])}; {claimed}."
         return ""
+
+
+def _values(verdicts: Sequence[Verdict]) -> str:
+    return few([f"{verdict.estimate.subject}: {verdict.estimate}" for verdict in verdicts])
 
 
 def _distance(verdict: Verdict) -> float:
@@ -102,6 +109,7 @@ def table(run: Run, claims: Iterable[Claim]) -> pd.DataFrame:
 
 def sentences(run: Run, claims: Iterable[Claim]) -> tuple[str, str]:
     """Return as paragraphs the claims that a run contradicts, and the others."""
-    texts = [claim.sentence(run) for claim in claims]
-    against = [text for text in texts if text.startswith(AGAINST)]
-    return paragraphs(*against), paragraphs(*(text for text in texts if text not in against))
+    texts: dict[bool, list[str]] = {True: [], False: []}
+    for claim in claims:
+        texts[claim.verdict(run) == CONTRADICTED].append(claim.sentence(run))
+    return paragraphs(*texts[True]), paragraphs(*texts[False])

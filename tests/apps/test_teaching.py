@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import jsonschema
 import nbformat
@@ -12,6 +13,7 @@ from conftest import ROOT
 
 from bench.apps.teaching import copies, mystery, slides
 from bench.errors import UsageError
+from lint.links import anchors
 
 NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell, version 3
     "type": "object",
@@ -100,6 +102,8 @@ def test_the_rest_of_a_copy_is_the_notebook(written):
         kept = [cell for cell in theirs if "nbgrader" not in cell.metadata]
         for cell in kept:
             cell.source = cell.source.removesuffix(f"\n{copies.REQUIRED}")
+        for cell in ours:
+            cell.source = copies.linked(cell.source, Path("notebooks", notebook.name), "notebooks")
         assert kept == [cell for cell in ours if "answer" not in cell.metadata.get("tags", [])]
 
 
@@ -189,6 +193,26 @@ def test_the_documents_that_a_copy_links_to_lie_beside_it_without_the_model_answ
         assert len(linked) >= 2 and all((written / place / link).is_file() for link in linked)
         there = {file.name for file in (written / place).parent.joinpath("docs", "teaching").rglob("*.md")}
         assert there == {"handout.md", "help.md", *(file.name for file in PROJECTS)}
+
+
+def texts_of(folder):
+    """Yield each text of students' copies with its file."""
+    for file in folder.rglob("*.md"):
+        yield file, file.read_text("utf-8")
+    for file in folder.rglob("*.ipynb"):
+        yield from (
+            (file, cell["source"]) for cell in nbformat.read(file, 4)["cells"] if cell["cell_type"] == "markdown"
+        )
+
+
+def test_every_link_of_a_copy_leads_to_another_copy_and_none_to_what_runs_found(written):
+    links = [(file, match) for file, text in texts_of(written) for match in copies.LINK.finditer(text)]
+    targets = [(file, file.parent.joinpath(match[2]).resolve(), match[3]) for file, match in links]
+    assert [(file.name, target) for file, target, _ in targets if not target.is_relative_to(written)] == []
+    assert [(file.name, target) for file, target, _ in targets if not target.is_file()] == []
+    headings = {target: anchors(target.read_text("utf-8")) for _, target, _ in targets if target.suffix == ".md"}
+    assert [target for _, target, anchor in targets if anchor and anchor[1:] not in headings[target]] == []
+    assert not {"results.md", "choosing.md"} & {file.name for file in written.rglob("*.md")}
 
 
 def test_the_plan_of_a_class_names_notebooks_that_there_are():

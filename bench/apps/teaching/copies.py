@@ -7,6 +7,7 @@ the model answer stands there between the markers. The fields are those of nbgra
 """
 
 import copy
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -136,11 +137,12 @@ def _graded(identity: str, solution: bool = False, points: int | None = None, ki
 ANSWERS = "model-answers.md"
 FOR_STUDENTS = ("handout.md", "help.md", "projects/*.md")  # of the lecturer's pack
 PLACES = ("student", "nbgrader/source/roundtrip")
-NOT_FOR_STUDENTS = "gallery.md"  # nothing but results
+NOT_FOR_STUDENTS = ("anatomy.md", "choosing.md", "gallery.md", "results.md")  # what runs found
 RESULTS = re.compile(  # made blocks, pictures, and lines that a command printed
     r"<!-- generated: (?!end)[^>]*-->.*?<!-- generated: end -->|^!\[[^\]]*\]\([^)]*\)$|^[^\n]*\(95 % CI \d[^\n]*$",
     re.S | re.M,
 )
+LINK = re.compile(r"(?<!!)\[([^\]\[]+)\]\(([^)#\s:]+)(#[^)]*)?\)")  # to a file: its words, path and anchor
 README = "# Roundtrip\n\nBegin with the [handout](docs/teaching/handout.md).\n"
 LEFT_OUT = "*The results of the reference runs are left out of this copy: measure your own.*"
 
@@ -148,7 +150,7 @@ LEFT_OUT = "*The results of the reference runs are left out of this copy: measur
 def documents() -> list[Path]:
     """Return the documents that students get, relative to the folder ``docs``: the lecturer's are not among them."""
     folder = paths.home() / "docs"
-    files = [file for file in folder.glob("*.md") if file.name != NOT_FOR_STUDENTS]
+    files = [file for file in folder.glob("*.md") if file.name not in NOT_FOR_STUDENTS]
     files += (file for name in FOR_STUDENTS for file in (folder / "teaching").glob(name))
     return sorted(file.relative_to(folder) for file in files)
 
@@ -157,10 +159,10 @@ def write(folder: Path) -> list[Path]:
     """Write students' copies into ``folder``/student, sources for nbgrader into ``folder``/nbgrader; return them.
 
     The documents that notebooks link to are copied beside them, without the tables and pictures of the reference runs:
-    they would answer the questions that students predict. UsageError if a copy that is there has been changed: it may
-    hold a student's answers.
+    they would answer the questions that students predict. A link to what is not copied becomes plain text. UsageError
+    if a copy that is there has been changed: it may hold a student's answers.
     """
-    sources = {notebook: nbformat.read(notebook, 4) for notebook in notebooks()}
+    sources = {notebook: _linked(nbformat.read(notebook, 4)) for notebook in notebooks()}
     copied = {folder / PLACES[0] / notebook.name: student(document) for notebook, document in sources.items()}
     if changed := [file for file, copy_of in copied.items() if file.exists() and _read(file) != copy_of]:
         raise UsageError(
@@ -173,12 +175,40 @@ def write(folder: Path) -> list[Path]:
         for subfolder in PLACES:
             target = (folder / subfolder).parent / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, "utf-8")
+            target.write_text(linked(text, name, Path(subfolder).name), "utf-8")
     graded = {
         folder / PLACES[1] / notebook.name: assignment(document, model_answers(notebook.stem))
         for notebook, document in sources.items()
     }
     return [_write(target, document) for target, document in (copied | graded).items()]
+
+
+def linked(text: str, place: Path, copies: str) -> str:
+    """Return a text whose links lead to other copies only; of a link that does not, its words stay.
+
+    place: the text's own place in the checkout. copies: the name of the folder of the notebooks' copies.
+    """
+    copied = {Path("docs", name) for name in documents()} | {Path("README.md")}
+    stems = {notebook.name for notebook in notebooks()}
+
+    def link(match: re.Match[str]) -> str:
+        target = Path(os.path.normpath(place.parent / match[2]))
+        if target in copied:
+            return match[0]
+        if target.parent == Path("notebooks") and target.name in stems:
+            way = os.path.relpath(Path(copies, target.name), place.parent)
+            return f"[{match[1]}]({way}{match[3] or ''})"
+        return match[1]
+
+    return LINK.sub(link, text)
+
+
+def _linked(document: Notebook) -> Notebook:
+    """Return a notebook whose text links to copies only: they lie beside each other, and beside ``docs``."""
+    for cell in document["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = linked(source(cell), Path("notebooks", "copy.ipynb"), "notebooks")
+    return document
 
 
 def _read(file: Path) -> Notebook | None:
