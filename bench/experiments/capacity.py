@@ -316,11 +316,11 @@ def against_rate(run: Run, axes: Axes) -> None:
         axes.plot(unknown["rate"], [top] * len(unknown), "x", ms=8, mew=2, color=VIOLATED, label=label)
     axes.axhline(search["limit_us"], color="black", lw=1, ls="--", label=f"SLO {search['objective']}")
     band(run, axes.axvspan)
-    for estimate in sure_rate(run):
-        ends = np.clip([estimate.interval.low, estimate.interval.high], rows["rate"].min(), rows["rate"].max())
+    for sure in sure_rate(run):
+        ends = np.clip([sure.interval.low, sure.interval.high], rows["rate"].min(), rows["rate"].max())
         axes.plot(ends, [search["limit_us"]] * 2, color="black", lw=5, alpha=0.35, solid_capstyle="butt")
-        label = f"{SURE:.0%} of the starts meet it: {estimate.words}, bar: 95 % CI"
-        axes.plot(estimate.interval.middle, search["limit_us"], "D", ms=8, mec="white", color="black", label=label)
+        label = f"{SURE:.0%} of the starts meet it: {sure.words}, bar: 95 % CI"
+        axes.plot(sure.interval.middle, search["limit_us"], "D", ms=8, mec="white", color="black", label=label)
     log_axis(axes.xaxis, quantity)
     log_axis(axes.yaxis)
     axes.set_xlabel("offered requests per second")

@@ -183,18 +183,18 @@ claims = (Claim("a wait is less late beside a busy process on its CPU than witho
 
 
 def hiccups(run: Run, axes: Axes) -> None:
-    """Draw the empirical CDF of how much longer than requested a sleep took: alone, and beside busy processes."""
+    """Draw the empirical CDF of the lateness of a wait: alone, and beside busy processes."""
     cases = chosen(run, long_waits)
     for case, colour, line in zip(cases, SYSTEM_COLOURS, ("-", "--", "-."), strict=False):
         late_us = lateness(run, case).to_numpy()
         curve(axes, stats.distribution(late_us), f"{neighbour(run, case)}, n = {len(late_us):,}", colour, line)
-    distribution_axes(axes, "sleeps")
-    axes.set_xlabel(f"delay beyond a requested sleep of {duration(asked_us(run, cases[0]))}")
-    axes.set_title("Scheduling delay after a sleep")
+    distribution_axes(axes, "waits")
+    axes.set_xlabel(f"lateness of a wait of {duration(asked_us(run, cases[0]))}")
+    axes.set_title("Lateness of a long wait")
 
 
 def timers(run: Run, axes: Axes) -> None:
-    """Draw the delay of short sleeps by kind of timer: median and p99 of each start."""
+    """Draw the lateness of short waits by kind of timer: median and p99 of each start."""
     cases = chosen(run, short_waits)
     rows = {
         f"{timer(run, case)}, p{100 * p:g}": RangeRow(of_starts(run, case, p), colour, marker=marker)
@@ -204,8 +204,8 @@ def timers(run: Run, axes: Axes) -> None:
     range_rows(axes, rows.values())
     log_axis(axes.xaxis)
     name_rows(axes, rows)
-    axes.set_xlabel(f"delay beyond a requested sleep of {duration(asked_us(run, cases[0]))}, each start; line: median")
-    axes.set_title("Timers: delay of a short sleep")
+    axes.set_xlabel(f"lateness of a wait of {duration(asked_us(run, cases[0]))}, each start; line: median")
+    axes.set_title("Lateness of a short wait, by timer")
 
 
 def placed(run: Run, case: int) -> str:
@@ -229,8 +229,8 @@ def drift(run: Run, axes: Axes) -> None:
     axes.set_ylabel("median RTT / median of its placement")
     change, share = moved(run)
     axes.set_xlabel(
-        f"time since the run began [s]; change from the first to the last third: {change:.1%},\n"
-        f"a change at least as large in {share:.0%} of {SHUFFLED:,} shuffled orders"
+        f"time since the run began [s]; change from the first to the last third: {change:.1%};\n"
+        f"in random order, {share:.0%} of {SHUFFLED:,} tries change as much"
     )
     axes.set_title("Drift of the baseline, start by start")
 

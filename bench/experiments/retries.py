@@ -30,6 +30,7 @@ from bench.measurement.validation.cases import one_transport
 from bench.measurement.validation.oracle_options import oracle_server
 from bench.plan import parameters
 from bench.plan.case import Case
+from bench.plan.retry_policy import RetryPolicy
 from bench.run.frames import Run
 from bench.stats import Text, across_starts
 from bench.text import quantity
@@ -127,12 +128,12 @@ answer = (
 )
 claims = (
     Claim(
-        "requests are answered in time again where all attempts that a policy allows keep the utilization below 100 %",
+        "the server recovers within the window if even all attempts that a policy allows use less than 100 % of it",
         lambda run: recoveries(run, lambda load: load <= 1),
         at_most=window_s,
     ),
     Claim(
-        "the server stays late where all attempts that a policy allows make the utilization more than 100 %",
+        "the server stays late if all attempts that a policy allows would use more than 100 % of it",
         lambda run: recoveries(run, lambda load: load > 1),
         above=window_s,
     ),
@@ -204,15 +205,17 @@ def deadlines(run: Run, axes: Axes) -> None:
     for index, outcome in enumerate(outcomes(run)):
         of_starts = across_starts(outcome.recovery_s)
         recovery = f", {'after ' * math.isfinite(of_starts.middle)}{of_starts.words(seconds)}"
-        for values, name, more in ((outcome.met, "deadline", ""), (outcome.awaited, "not abandoned", recovery)):
+        policy = RetryPolicy.from_values(run.case(outcome.case).retry)
+        limits = (f"{policy.deadline_ms:g} ms (deadline)", f"{policy.timeout_ms:g} ms (timeout)")
+        for values, limit, more in zip((outcome.met, outcome.awaited), limits, ("", recovery), strict=True):
             beside = f"{across_starts(values).words(percent)}{more}"
             rows.append(RangeRow(100 * values, look(index).colour, marker=look(index).marker, words=beside))
-            names.append(f"{outcome.name}: {name}")
+            names.append(f"{outcome.name}:\nwithin {limit}")
     range_rows(axes, rows)
     name_rows(axes, names)
     separate_rows(axes, (index - 0.5 for index in range(2, len(rows), 2)))
     label_axis(axes.xaxis, "{:.0f} %".format)
-    axes.set_xlabel("requests answered in time; bar: range over starts")
+    axes.set_xlabel("requests answered within each limit; bar: range over starts")
     axes.set_title("Requests answered in time, and time to recovery after the freeze")
 
 

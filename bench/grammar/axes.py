@@ -404,7 +404,7 @@ def curve(
     if len(values) and not inside.all():
         end = on_curve(values, fractions, TAIL_TOP)
         values, fractions = np.append(values[inside], end), np.append(fractions[inside], TAIL_TOP)
-    axes.plot(values, tail_scale(fractions), line, lw=width, color=colour, label=label,
+    axes.plot(values, tail_scale(fractions), line, lw=width, color=colour, label=label, drawstyle="steps-post",
               marker=marker, markevery=(max(1, len(values)), 1), ms=5.5)  # fmt: skip
 
 
@@ -526,8 +526,8 @@ def quantile_marks(
 
 
 def on_curve(values: Any, fractions: Any, p: float) -> float:
-    """Return the time at which a drawn curve has the height of a fraction."""
-    return float(10 ** np.interp(tail_scale(p), tail_scale(fractions), np.log10(np.maximum(values, 1e-12))))
+    """Return the time at which a drawn curve, which is made of steps, reaches a fraction: one that was measured."""
+    return float(values[min(np.searchsorted(fractions, p), len(values) - 1)])
 
 
 def distribution_axes(axes: Axes, observations: str = "calls") -> None:
