@@ -41,7 +41,7 @@ LEAD = """# The notebooks, with what their stored runs found
 
 Each notebook asks one question. Click a picture to see the answer, the figure, the tables, and how far to trust them.
 The runs are stored in `data/reference/`. `.venv/bin/bench run NAME` measures one on your machine, and `make
-lab` opens the notebooks in JupyterLab.
+lab` opens the notebooks in JupyterLab. The runs are from several machines: compare ratios, not times, between pages.
 """
 PAGE = """[Gallery](../gallery.md) · [the notebook](../../notebooks/{stem}.ipynb)
 

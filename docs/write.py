@@ -178,8 +178,9 @@ def well_known_lead(publication: Published) -> str:
     times = [duration(us) for us in sorted(published_tables.levels_us(publication, over, APART))]
     return (
         f"One call of {_payload(publication)} over a Unix domain socket (`{over}`), client and server on two CPUs. "
-        "Each row is its median round-trip time divided by that of a raw socket: the lowest and the highest of these "
-        f"ratios on {counts} machines. The raw socket takes {times[0]} to {times[-1]} there."
+        f"Each row is its median round-trip time divided by that of a raw socket, on {counts} machines. The picture "
+        "has the lowest and the highest of these ratios, the table their geometric mean. The raw socket takes "
+        f"{times[0]} to {times[-1]} there."
     )
 
 

@@ -109,14 +109,14 @@ def busy(run: Run, axes: Axes) -> None:
     rows = Panel("", where=each("system", most(RATE)), label=with_clients).drawn(run)
     for y, row in enumerate(rows):
         used: dict[str, tuple[float, Look, Any]] = {
-            "broker" if role == "router" else WORDS[role]:
+            WORDS[role]:
             (dy, Look(ROLE_COLOURS[role], ROLE_MARKERS[role]),
              per_start(row.run, row.case, f"{role}_cpu_percent") / 100)
             for role, dy in (("client", -0.27), ("server", -0.09), ("router", 0.09))
         }  # fmt: skip
         for resource in resources(row.run, row.case):
             if resource.cpus == 1 and len(resource.roles) > 1:
-                name = resource.name.removeprefix("the ").replace("router", "broker")
+                name = resource.name.removeprefix("the ")
                 together = row.run.starts_of(row.case)[[f"{role}_cpu_percent" for role in resource.roles]].sum(axis=1)
                 used[name] = 0.27, Look("black", "*"), together / 100
         with hollow(axes, row.is_hollow):

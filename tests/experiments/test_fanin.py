@@ -95,9 +95,9 @@ def test_the_limit_is_the_router_that_is_saturated(run):
 @pytest.mark.parametrize(
     ("cases", "cpus", "names"),
     [
-        ([*DIRECT, *BROKERED], ("0", "1", "2"), ["clients", "server", "broker"]),
+        ([*DIRECT, *BROKERED], ("0", "1", "2"), ["clients", "server", "router"]),
         (DIRECT, ("0", "1", "2"), ["clients", "server"]),
-        (BROKERED, ("0", "1", "1"), ["clients", "server", "broker", "CPU that server and broker share"]),
+        (BROKERED, ("0", "1", "1"), ["clients", "server", "router", "CPU that server and router share"]),
     ],
 )
 def test_the_legend_of_roles_names_those_that_are_drawn(cases, cpus, names):
