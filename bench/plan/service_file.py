@@ -7,7 +7,6 @@ A file is YAML; its schema is that of ``ServiceFile``. Each part of a request ma
 import functools
 import glob
 import hashlib
-import ipaddress
 import itertools
 import json
 import os
@@ -22,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from bench.contract import Address
+from bench.contract import Address, is_loopback
 from bench.errors import SystemFileError, TransportError, WrongReplyError, reason_of
 from bench.plan import documents, http_parts, recording, values, yaml_text
 from bench.plan.values import Draws, Source, Text
@@ -481,14 +480,6 @@ def schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(ServiceFile)}
 
 
-def is_here(host: str) -> bool:
-    """Return whether a host is this machine's loopback interface."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _check(service: Service, file: str) -> None:
     """Refuse what the schema cannot: an address that is none, a name without values, two requests of one name."""
     says = service.says
@@ -612,7 +603,7 @@ def _check_address(service: Service, file: str) -> None:
     if not says.start and placeholder in says.address + reached:
         raise SystemFileError(f"{file}: write start, the words that start it, or the {what} it listens at in {key}")
     host = str(service.connects_to.hostname)
-    if is_tcp and not is_here(host) and os.environ.get(MAY_LOAD) != host:
+    if is_tcp and not is_loopback(host) and os.environ.get(MAY_LOAD) != host:
         raise SystemFileError(
             f"{file}: {host} is not this machine: load on it needs its owner's consent; if you have it, set "
             f"{MAY_LOAD}={host}, or give --i-may-load-this {host}"
