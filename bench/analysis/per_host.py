@@ -1,6 +1,7 @@
 """What a run of several hosts says of each of them: whose calls its quantiles describe, and why."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from bench.run.frames import Run, column, number_of
 from bench.run.merging import ALONE, LATENCY, POOLED, Merged
 from bench.stats.intervals import Interval
 from bench.stats.pooling import AGREE, DIFFER, MARGIN
-from bench.text import listed
+from bench.text import counted, listed
 
 CLIENTS = ("load", "latency")
 HEADLINE = 0.99  # the quantile of times that are no round trips
@@ -250,14 +251,10 @@ def _cpus(run: Run, host: str) -> str:
 
 def headline(run: Run) -> str:
     """Return whose calls the quantiles of a run describe, one sentence for all cases; "" for a run of one machine."""
-    descriptions = pd.Series({case: described(run, case) for case in run.merged if run.case(case).system != "loopback"})
-    if descriptions.empty:
+    counts = Counter(described(run, case) for case in run.merged if run.case(case).system != "loopback")
+    if not counts:
         return ""
-    groups = {
-        str(words): [number_of(case) for case in cases]
-        for words, cases in descriptions.groupby(descriptions).groups.items()
-    }
-    if len(groups) == 1:
-        return f"Quantiles: of {next(iter(groups))}."
-    parts = [f"{words} ({len(cases)} case{'s' * (len(cases) > 1)})" for words, cases in groups.items()]
+    if len(counts) == 1:
+        return f"Quantiles: of {next(iter(counts))}."
+    parts = [f"{words} ({counted(count, 'case')})" for words, count in sorted(counts.items())]
     return f"Quantiles: of {'; of '.join(parts)}."
