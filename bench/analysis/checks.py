@@ -25,7 +25,7 @@ from bench.analysis.pacing import lateness, latest, limit_us
 from bench.analysis.resources import LEAST_S, crowded, full, is_use_known, resources, stuck, used_by_all
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.errors import BENCH, DataError
-from bench.plan.case import LEAST_ACHIEVED, Case
+from bench.plan.case import LEAST_ACHIEVED
 from bench.run import requests, start_values
 from bench.run.frames import Run, column, number_of, once
 from bench.run.reply_streams import FIRST
@@ -174,7 +174,8 @@ def rate(run: Run) -> Check:
     window, which begins when the first caller does and ends with the last reply: it may differ also by the share of the
     window that the longest call takes. Compared are medians over starts, as they are printed.
     """
-    starts = run.starts[run.starts["case"].isin(_closed_loops(run))]
+    closed = [case for case in sampled_cases(run) if run.case(case).load == "closed"]
+    starts = run.starts[run.starts["case"].isin(closed)]
     if apart := _apart(run, starts):
         advice = "callers did not run at the same time: look at the errors, or use longer windows (window_s)"
         return Check("rate", CAUTION, apart, advice)
@@ -197,10 +198,6 @@ def rate(run: Run) -> Check:
         return Check("rate", PASS, finding)
     finding += f"; {run.labels[worst]} differs most"
     return Check("rate", CAUTION, finding, "callers did not run at the same time: use longer windows (window_s)")
-
-
-def _closed_loops(run: Run) -> list[int]:
-    return [case for case in sampled_cases(run) if run.case(case).load == "closed"]
 
 
 def _apart(run: Run, starts: pd.DataFrame) -> str:
@@ -286,7 +283,8 @@ def client(run: Run) -> Check:
     busy = cases.loc[cases["client_cpu_share"] > BUSY, "client_cpu_share"]
     if busy.empty:
         return Check("client", PASS, f"no group of parallel clients used more than {BUSY:.0%} of its CPUs")
-    if (late := busy[[_has_schedule(run.case(number_of(case))) for case in busy.index]]).size:
+    has_schedule = [case.is_paced or case.gap_us > 0 for case in map(run.case, map(number_of, busy.index))]
+    if (late := busy[has_schedule]).size:
         advice = "times include the clients' own queueing: use a lower rate, fewer streams, or a faster load generator"
         return Check("client", CAUTION, _used(run, late), advice)
     limited = client_limited(run)
@@ -295,10 +293,6 @@ def client(run: Run) -> Check:
 
 
 IS_LEAST = "unless only the server was saturated, its capacity is at least these rates"
-
-
-def _has_schedule(case: Case) -> bool:
-    return case.is_paced or case.gap_us > 0
 
 
 def _used(run: Run, busy: "pd.Series[float]") -> str:
@@ -315,12 +309,8 @@ def client_limited(run: Run) -> list[int]:
 
     The rate of such a case is not the server's capacity, which is at least as high.
     """
-    return [case for case in windowed_cases(run) if run.case(case).load == "closed" and _limits_clients(run, case)]
-
-
-def _limits_clients(run: Run, case: int) -> bool:
-    saturated = {resource.roles for resource in full(resources(run, case))}
-    return saturated == {("client",)}
+    closed = [case for case in windowed_cases(run) if run.case(case).load == "closed"]
+    return [case for case in closed if {resource.roles for resource in full(resources(run, case))} == {("client",)}]
 
 
 def _clients_are_the_limit(run: Run, limited: list[int]) -> str:

@@ -176,19 +176,15 @@ GROWN = 1.1  # twice the callers make more than this times the calls per second,
 def stuck(run: Run) -> list[int]:
     """Return the closed loops in which at least twice as many callers as in another hardly made more calls a second."""
     closed = run.find(load="closed", is_short=False)
-    rate = run.cases["rate_per_s"]
+    rate, under_way = run.cases["rate_per_s"], {case: run.case(case).under_way for case in closed}
     return [
         many
         for many in closed
         if any(
-            _alike(run, few, many) and _callers(run, many) >= 2 * _callers(run, few) and rate[many] < GROWN * rate[few]
+            _alike(run, few, many) and under_way[many] >= 2 * under_way[few] and rate[many] < GROWN * rate[few]
             for few in closed
         )
     ]
-
-
-def _callers(run: Run, case: int) -> int:
-    return run.case(case).under_way
 
 
 def _alike(run: Run, few: int, many: int) -> bool:
