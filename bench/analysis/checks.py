@@ -10,6 +10,7 @@ and ``turns``, and state theirs. How often each fires on a quiet machine is meas
 import functools
 import math
 from collections.abc import Callable
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import ratios
 from bench.analysis.overload import MOST_FAILED, RESPONSE, overloaded, without_times
-from bench.analysis.pacing import lateness, latest, limit_us
+from bench.analysis.pacing import lateness, limit_us
 from bench.analysis.resources import LEAST_S, crowded, full, is_use_known, resources, stuck, used_by_all
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.errors import BENCH, DataError
@@ -249,7 +250,7 @@ def pacing(run: Run) -> Check:
         return Check("pacing", NOTHING, finding + omitted)
     if unknown := [run.labels[case] for case in map(number_of, calm.index) if case not in late]:
         omitted += f"; not known, as too few requests found an idle connection: {listed(unknown)}"
-    maximum = latest(late).spread.words("{:.0f} us".format)
+    maximum = max(late.values(), key=attrgetter("value")).spread.words("{:.0f} us".format)
     finding = f"p99 lateness of requests on idle connections is at most {maximum}"
     advice = "the lateness is part of these response times: use a quieter machine, or fewer clients than CPUs"
     above = [case for case, quantile in late.items() if quantile.value > limit_us(run, case)]
