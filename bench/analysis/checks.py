@@ -23,7 +23,7 @@ from bench.analysis.clocks import agreement
 from bench.analysis.comparison import ratios
 from bench.analysis.overload import MOST_FAILED, RESPONSE, overloaded, without_times
 from bench.analysis.pacing import lateness, limit_us
-from bench.analysis.resources import LEAST_S, crowded, full, is_use_known, resources, stuck, used_by_all
+from bench.analysis.resources import LEAST_S, cpus_of, crowded, full, is_use_known, resources, stuck, used_by_all
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.errors import BENCH, DataError
 from bench.plan.case import LEAST_ACHIEVED
@@ -630,7 +630,7 @@ def machine(run: Run) -> Check:
 
 def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
     """Return the outcome of the check ``machine`` for starts of this machine alone."""
-    disturbed = per_host.disturbances(ledger, per_host.cpus(run.manifest["machine"]))
+    disturbed = per_host.disturbances(ledger, cpus_of(run.manifest["machine"]))
     advice = [OTHERS] if disturbed else []
     collections = int(ledger["gc_collections"].sum())
     if moved := per_host.moved_by_collections(run, ledger):

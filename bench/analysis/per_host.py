@@ -2,15 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis.resources import MOST_OTHERS, starts_of_host, used_by_all
+from bench.analysis.resources import MOST_OTHERS, cpus_of, starts_of_host, used_by_all
 from bench.analysis.trust_card import CAUTION, NOTHING, PASS, Check
 from bench.run import reply_streams
 from bench.run.frames import Run, column, number_of
@@ -126,11 +124,6 @@ def stalls(run: Run) -> Check:
     )
 
 
-def cpus(machine: Mapping[str, Any]) -> int:
-    """Return how many CPUs a machine has, over all of which the kernel counts steal; else those that are allowed."""
-    return int(machine.get("cpus") or machine["cpus_allowed"])
-
-
 def disturbances(starts: pd.DataFrame, cpus: int) -> list[str]:
     """Return what disturbed the starts of a machine: steal, other processes, a CPU limit.
 
@@ -150,7 +143,7 @@ def disturbances_of_hosts(run: Run) -> list[str]:
     """Return what disturbed which host."""
     disturbed = []
     for host, rows in run.hosts.groupby("host", sort=False):
-        of_host = disturbances(starts_of_host(run, rows), cpus(run.machine_of(str(host))))
+        of_host = disturbances(starts_of_host(run, rows), cpus_of(run.machine_of(str(host))))
         disturbed += [f"host {host}: {words}" for words in of_host]
     return disturbed
 
