@@ -96,6 +96,7 @@ own that outlives its servers: the cases of an experiment share it, and ``serve`
 Imported by servers and clients: keep this module light.
 """
 
+import ipaddress
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -127,8 +128,10 @@ class Address(NamedTuple):
     @property
     def place(self) -> str:
         """The path of a socket file, a name, or host and port, an IPv6 host in brackets."""
-        if self.transport != "tcp":
-            return self.path if self.transport == "ipc" else self.host
+        if self.transport == "ipc":
+            return self.path
+        if self.transport == "inproc":
+            return self.host
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def __str__(self) -> str:
@@ -142,6 +145,14 @@ def is_host(name: str) -> bool:
     except UnicodeError:
         return False
     return len(name) <= 253 and all(0 < len(label) <= 63 for label in labels)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host's name or address stands for this machine alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def parse_address(text: str) -> Address:

@@ -42,7 +42,7 @@ class Front:
                 [_program(protocol), "serve", str(listener.fileno()), *map(str, words)],
                 pass_fds=[listener.fileno()],
                 process_group=0,
-                env=with_package(str(SOURCES.parents[1])),
+                env=with_package(),
             )
         line = self._process.output.readline().decode().strip()
         if line != "ready":

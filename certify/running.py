@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO
 
 from bench.errors import SystemFailedError
@@ -19,7 +18,6 @@ from certify.report import MOST_REPORT
 GRACE_S = 30.0  # beyond the duration: to start, to wait for the last replies, to write the report
 LOOK_S = 0.02
 READ_S = 0.2  # between readings of its CPU clocks, each of which looks through all processes
-PACKAGE = str(Path(__file__).parents[1])  # where {python} -m bench of a command is
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ def run(words: Sequence[str], limit_s: float) -> Ended:
                 stdout=stdout,
                 stderr=stderr,
                 process_group=0,
-                env=with_package(PACKAGE) | {"LC_ALL": "C"},
+                env=with_package() | {"LC_ALL": "C"},
                 preexec_fn=bound_to_this(),
             )
         except OSError as reason:

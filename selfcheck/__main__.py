@@ -10,31 +10,8 @@ from collections.abc import Callable
 
 import psutil
 
-from selfcheck import (
-    growing,
-    hosts,
-    load_generators,
-    long_load,
-    overhead,
-    per_byte,
-    readiness,
-    reply_streams,
-    storing,
-)
+from selfcheck import hosts, load_generators, overhead, readiness, reply_streams, storing
 from selfcheck.overhead import BLOCKS, WINDOW_S
-
-
-def minutes() -> None:
-    """Whether lateness or memory grow in an open load of ten minutes; with --minutes=2 in one of two."""
-    asked = [word.removeprefix("--minutes=") for word in sys.argv if word.startswith("--minutes=")]
-    long_load.long_load(*map(float, asked))
-
-
-def grow() -> None:
-    """What grows with connections, samples, runs and cases, as a + b n."""
-    for part in (growing.connections, growing.samples, growing.runs, growing.cases):
-        part()
-
 
 PARTS: dict[str, Callable[[], object]] = {
     "loops": overhead.loops,
@@ -48,16 +25,13 @@ PARTS: dict[str, Callable[[], object]] = {
     "connections": lambda: load_generators.connections(max(2, BLOCKS // 3)),
     "grpc_wire": lambda: load_generators.grpc(BLOCKS),
     "tls_wire": lambda: load_generators.tls(BLOCKS),
-    "per_byte": lambda: per_byte.per_byte(BLOCKS),
     "pacing": readiness.pacing,
     "storing": storing.storing,
     "loading": storing.loading,
     "memory": storing.memory,
-    "growth": grow,
     "notebook": readiness.notebook,
 }
 LONG: dict[str, Callable[[], object]] = {
-    "minutes": minutes,
     "hosts": lambda: hosts.hosts(max(3, BLOCKS // 3), is_written="--write" in sys.argv),  # docs/hosts.md quotes it
 }
 

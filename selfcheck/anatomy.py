@@ -5,19 +5,12 @@ own row and in no other. ``--write`` keeps what was found in docs/anatomy.json, 
 needs the right to trace, and a quiet machine.
 """
 
-import contextlib
-import os
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from bench import systems
 from bench.analysis import anatomy
 from bench.analysis.anatomy import ROWS, Row, row_words
 from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER
@@ -26,7 +19,7 @@ from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run
 from bench.text import duration
-from selfcheck import keeping
+from selfcheck import keeping, surroundings
 
 FILE = "docs/anatomy.json"
 BLOCKS = 12
@@ -84,7 +77,7 @@ def appearance(added: Added) -> dict[str, Any]:
     plain = run = measured(added.options, added.placement)
     if added.has_neighbour:
         cpu = int(str(plain.ledger["server_cpus"].iloc[0]).split(",")[0])
-        with busy(cpu):
+        with surroundings.busy(cpu=cpu):
             run = measured(added.options, added.placement)
     more = more_us(run, plain)
     counts = [
@@ -99,17 +92,6 @@ def appearance(added: Added) -> dict[str, Any]:
         "count": added.count and [added.count[1], *(means.get(added.count, 0.0) for means in counts)],
         "explained": min(anatomy.explained_share(of_run, case) for of_run in (plain, run) for case in (0, 1)),
     }
-
-
-@contextlib.contextmanager
-def busy(cpu: int) -> Iterator[None]:
-    """Keep a CPU busy in a ``with`` block."""
-    process = subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{cpu}])\nwhile True: pass"])
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 def summary(results: list[dict[str, Any]]) -> pd.DataFrame:
@@ -142,10 +124,7 @@ def table() -> tuple[pd.DataFrame, str]:
 
 def main() -> None:
     """Measure all that is added; print the table."""
-    own = str(Path(__file__).with_name("systems"))
-    os.environ[systems.FOLDERS], systems.__path__ = own, [*systems.__path__, own]  # of children, and here
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["ROUNDTRIP_RUNS"] = folder
+    with surroundings.own_systems(), surroundings.temporary_runs():
         results = [appearance(added) for added in ALL]
     if "--write" in sys.argv:
         keeping.write(FILE, indent=1, found=results)

@@ -5,23 +5,19 @@
 docs/trust.md is written. It needs the right to trace, and no quiet machine: counts must not depend on one.
 """
 
-import os
 import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from bench import systems
 from bench.analysis import count_changes
 from bench.analysis.count_changes import ROSE
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run
-from selfcheck import keeping
+from selfcheck import keeping, surroundings
 
 FILE = "docs/count_gate.json"
 STARTS, WINDOW_S, SLICE_S = 5, 0.2, 0.05  # as the command has them
@@ -91,10 +87,7 @@ def table() -> tuple[pd.DataFrame, str]:
 
 def main() -> None:
     """Compare all states; print the table."""
-    own = str(Path(__file__).with_name("systems"))
-    os.environ[systems.FOLDERS], systems.__path__ = own, [*systems.__path__, own]  # of children, and here
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["ROUNDTRIP_RUNS"] = folder
+    with surroundings.own_systems(), surroundings.temporary_runs():
         results = [result for name in TRIES for result in compared(name)]
     if "--write" in sys.argv:
         keeping.write(FILE, indent=1, results=results)

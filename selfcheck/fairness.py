@@ -7,7 +7,6 @@ docs/fairness.json, which docs/fairness.md quotes.
 
 import argparse
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from bench.plan.plan import Plan
 from bench.run.frames import Run, column
 from bench.run.start_values import ROLES
 from bench.text import duration, ratio_ends
-from selfcheck import keeping
+from selfcheck import keeping, surroundings
 
 FILE = "docs/fairness.json"
 BLOCKS = int(os.environ.get("BLOCKS", "16"))  # of each pair
@@ -180,8 +179,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what each deviation costs: 13 minutes.")
     parser.add_argument("--write", action="store_true", help=f"keep what was found in {FILE}")
     is_kept, parts = parser.parse_args().write, []
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["ROUNDTRIP_RUNS"] = folder
+    with surroundings.temporary_runs():
         for pair in PAIRS:
             if reason := systems.missing(pair.system):
                 print(f"{pair.system}: {reason}", flush=True)

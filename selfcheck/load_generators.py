@@ -9,7 +9,6 @@ import functools
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan import credentials, placement
 from bench.plan.case import Case
-from selfcheck.overhead import compare
+from selfcheck.overhead import compare, in_turn
 
 WINDOW_S = 1.0
 CONNECTIONS = 32
@@ -34,10 +33,8 @@ FAST = Path(__file__).with_name("fast_http.c")
 
 def _compare(title: str, first: Callable[[], float], other: Callable[[], float], blocks: int, wanted: str) -> None:
     """Run both in turn, and print the ratio of their calls per CPU second."""
-    pairs = [(first(), other()) if block % 2 else (other(), first())[::-1] for block in range(max(2, blocks))]
-    low, middle, high = statistics.quantiles([a / b for a, b in pairs], n=4)
-    costs = [1e6 / statistics.median(values) for values in zip(*pairs, strict=True)]
-    text = f"{costs[0]:.1f} and {costs[1]:.1f} us of client CPU time per call"
+    rates, (low, middle, high) = in_turn(first, other, blocks)
+    text = f"{1e6 / rates[0]:.1f} and {1e6 / rates[1]:.1f} us of client CPU time per call"
     print(f"{title:38} {text}, ratio {middle:.2f} [{low:.2f}, {high:.2f}] ({wanted})", flush=True)
 
 

@@ -66,11 +66,17 @@ def bench_rate(case: Case) -> float:
     return stats.stream_rate(marks["t_ns"][first:], marks["messages"][first:])
 
 
+def in_turn(one: Callable[[], float], other: Callable[[], float], blocks: int) -> tuple[list[float], list[float]]:
+    """Run both in turn, block by block; return their medians, and the quartiles of the ratios."""
+    pairs = [(one(), other()) if block % 2 else (other(), one())[::-1] for block in range(max(2, blocks))]
+    medians = [statistics.median(values) for values in zip(*pairs, strict=True)]
+    return medians, statistics.quantiles([a / b for a, b in pairs], n=4)
+
+
 def compare(title: str, ours: Callable[[], float], other: Callable[[], float], unit: str, scale: float) -> None:
-    """Run both in turn, block by block, and print the ratio."""
-    pairs = [(ours(), other()) if block % 2 else (other(), ours())[::-1] for block in range(BLOCKS)]
-    low, middle, high = statistics.quantiles([a / b for a, b in pairs], n=4)
-    both = [f"{statistics.median(values) * scale:10,.1f}" for values in zip(*pairs, strict=True)]
+    """Run both in turn and print the ratio."""
+    medians, (low, middle, high) = in_turn(ours, other, BLOCKS)
+    both = [f"{median * scale:10,.1f}" for median in medians]
     ratio = f"ratio {middle:.3f} [{low:.3f}, {high:.3f}]"
     print(f"{title:38} bench {both[0]} {unit}  bare {both[1]} {unit}  {ratio}", flush=True)
 

@@ -6,20 +6,15 @@ neighbours, so that what neighbours have in common is kept. Its B over A is move
 and judged as every comparison is. ``--write`` keeps the ratios of the blocks in docs/resolution.json.
 """
 
-import multiprocessing
 import os
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from bench import systems
 from bench.analysis.comparison import DIFFERENT, MARGIN, judge, ratios, shown
 from bench.experiments.compare import AGAIN, A, B
 from bench.grammar.experiment import experiment
@@ -27,7 +22,7 @@ from bench.measurement import runner
 from bench.run.frames import Run, column
 from bench.stats import intervals
 from bench.stats.intervals import Array
-from selfcheck import keeping
+from selfcheck import keeping, surroundings
 
 FILE = "docs/resolution.json"
 BLOCKS = int(os.environ.get("BLOCKS", "200"))  # of each pair
@@ -66,29 +61,10 @@ PAIRS = (
 )
 
 
-@contextmanager
-def beside(busy: int) -> Iterator[None]:
-    """Keep so many processes busy meanwhile."""
-    processes = [multiprocessing.get_context("spawn").Process(target=_spin, daemon=True) for _ in range(busy)]
-    for process in processes:
-        process.start()
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.join()
-
-
-def _spin() -> None:
-    while True:
-        pass
-
-
 def measured(pair: Pair, busy: int) -> dict[str, Any]:
     """Measure a pair beside so many busy processes; return what ``of_run`` does."""
     usual = experiment("compare").plan(a=pair.a, b=pair.b)
-    with beside(busy):
+    with surroundings.busy(busy):
         return of_run(Run(runner.run(replace(usual, starts=BLOCKS))), pair, busy, usual.starts)
 
 
@@ -162,11 +138,8 @@ def summary(measured: list[dict[str, Any]]) -> tuple[pd.DataFrame, float]:
 
 def main() -> None:
     """Measure each pair, quiet and disturbed; print the table."""
-    own = str(Path(__file__).with_name("systems"))
-    os.environ["ROUNDTRIP_SYSTEMS"], systems.__path__ = own, [*systems.__path__, own]  # of children, and here
     records = []
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["ROUNDTRIP_RUNS"] = folder
+    with surroundings.own_systems(), surroundings.temporary_runs():
         for busy in (0, BUSY):
             for pair in PAIRS:
                 print(f"{pair.name}, {busy} busy processes: {BLOCKS} blocks", flush=True)

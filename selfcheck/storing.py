@@ -1,8 +1,6 @@
 """What it takes to store samples, to load them, and to hold them in a client."""
 
-import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -17,13 +15,13 @@ from bench.measurement.start import measure
 from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import schema, start_record, stored
+from selfcheck import surroundings
 from selfcheck.overhead import WINDOW_S, compare
 
 
 def storing() -> None:
     """From samples in memory to Parquet on disk."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["ROUNDTRIP_RUNS"] = folder
+    with surroundings.temporary_runs():
         plan = make_plan("selfcheck", [Case("loopback", "inproc")])
         run_folder = stored.create(plan, runner.facts(plan))
         for count, wanted in ((10_000, "5 ms"), (1_000_000, "1,000 ms")):
@@ -43,8 +41,7 @@ def storing() -> None:
 
 def loading() -> None:
     """From the files of a hundred starts to one table that is judged, beside pyarrow alone, which only parses them."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["ROUNDTRIP_RUNS"] = folder
+    with surroundings.temporary_runs():
         plan = make_plan("selfcheck", [Case("loopback", "inproc", max_calls=1000)], starts=100)
         run_folder = stored.create(plan, runner.facts(plan))
         record = measure(plan.cases[0], WINDOW_S, seed=1)

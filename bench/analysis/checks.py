@@ -10,6 +10,7 @@ and ``turns``, and state theirs. How often each fires on a quiet machine is meas
 import functools
 import math
 from collections.abc import Callable
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -21,11 +22,11 @@ from bench.analysis import turns as turns_of
 from bench.analysis.clocks import agreement
 from bench.analysis.comparison import ratios
 from bench.analysis.overload import MOST_FAILED, RESPONSE, overloaded, without_times
-from bench.analysis.pacing import lateness, latest, limit_us
-from bench.analysis.resources import LEAST_S, crowded, full, is_use_known, resources, stuck, used_by_all
+from bench.analysis.pacing import lateness, limit_us
+from bench.analysis.resources import LEAST_S, cpus_of, crowded, full, is_use_known, resources, stuck, used_by_all
 from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Tally, outcome
 from bench.errors import BENCH, DataError
-from bench.plan.case import LEAST_ACHIEVED, Case
+from bench.plan.case import LEAST_ACHIEVED
 from bench.run import requests, start_values
 from bench.run.frames import Run, column, number_of, once
 from bench.run.reply_streams import FIRST
@@ -174,7 +175,8 @@ def rate(run: Run) -> Check:
     window, which begins when the first caller does and ends with the last reply: it may differ also by the share of the
     window that the longest call takes. Compared are medians over starts, as they are printed.
     """
-    starts = run.starts[run.starts["case"].isin(_closed_loops(run))]
+    closed = [case for case in sampled_cases(run) if run.case(case).load == "closed"]
+    starts = run.starts[run.starts["case"].isin(closed)]
     if apart := _apart(run, starts):
         advice = "callers did not run at the same time: look at the errors, or use longer windows (window_s)"
         return Check("rate", CAUTION, apart, advice)
@@ -197,10 +199,6 @@ def rate(run: Run) -> Check:
         return Check("rate", PASS, finding)
     finding += f"; {run.labels[worst]} differs most"
     return Check("rate", CAUTION, finding, "callers did not run at the same time: use longer windows (window_s)")
-
-
-def _closed_loops(run: Run) -> list[int]:
-    return [case for case in sampled_cases(run) if run.case(case).load == "closed"]
 
 
 def _apart(run: Run, starts: pd.DataFrame) -> str:
@@ -252,7 +250,7 @@ def pacing(run: Run) -> Check:
         return Check("pacing", NOTHING, finding + omitted)
     if unknown := [run.labels[case] for case in map(number_of, calm.index) if case not in late]:
         omitted += f"; not known, as too few requests found an idle connection: {listed(unknown)}"
-    maximum = latest(late).spread.words("{:.0f} us".format)
+    maximum = max(late.values(), key=attrgetter("value")).spread.words("{:.0f} us".format)
     finding = f"p99 lateness of requests on idle connections is at most {maximum}"
     advice = "the lateness is part of these response times: use a quieter machine, or fewer clients than CPUs"
     above = [case for case, quantile in late.items() if quantile.value > limit_us(run, case)]
@@ -286,7 +284,8 @@ def client(run: Run) -> Check:
     busy = cases.loc[cases["client_cpu_share"] > BUSY, "client_cpu_share"]
     if busy.empty:
         return Check("client", PASS, f"no group of parallel clients used more than {BUSY:.0%} of its CPUs")
-    if (late := busy[[_has_schedule(run.case(number_of(case))) for case in busy.index]]).size:
+    has_schedule = [case.is_paced or case.gap_us > 0 for case in map(run.case, map(number_of, busy.index))]
+    if (late := busy[has_schedule]).size:
         advice = "times include the clients' own queueing: use a lower rate, fewer streams, or a faster load generator"
         return Check("client", CAUTION, _used(run, late), advice)
     limited = client_limited(run)
@@ -295,10 +294,6 @@ def client(run: Run) -> Check:
 
 
 IS_LEAST = "unless only the server was saturated, its capacity is at least these rates"
-
-
-def _has_schedule(case: Case) -> bool:
-    return case.is_paced or case.gap_us > 0
 
 
 def _used(run: Run, busy: "pd.Series[float]") -> str:
@@ -315,12 +310,8 @@ def client_limited(run: Run) -> list[int]:
 
     The rate of such a case is not the server's capacity, which is at least as high.
     """
-    return [case for case in windowed_cases(run) if run.case(case).load == "closed" and _limits_clients(run, case)]
-
-
-def _limits_clients(run: Run, case: int) -> bool:
-    saturated = {resource.roles for resource in full(resources(run, case))}
-    return saturated == {("client",)}
+    closed = [case for case in windowed_cases(run) if run.case(case).load == "closed"]
+    return [case for case in closed if {resource.roles for resource in full(resources(run, case))} == {("client",)}]
 
 
 def _clients_are_the_limit(run: Run, limited: list[int]) -> str:
@@ -639,7 +630,7 @@ def machine(run: Run) -> Check:
 
 def _this_machine(run: Run, ledger: pd.DataFrame) -> Check:
     """Return the outcome of the check ``machine`` for starts of this machine alone."""
-    disturbed = per_host.disturbances(ledger, per_host.cpus(run.manifest["machine"]))
+    disturbed = per_host.disturbances(ledger, cpus_of(run.manifest["machine"]))
     advice = [OTHERS] if disturbed else []
     collections = int(ledger["gc_collections"].sum())
     if moved := per_host.moved_by_collections(run, ledger):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
+from bench.analysis import turns
 from bench.errors import BENCH, DataError, UsageError
 from bench.run.frames import Run, column, once
 from bench.run.start_values import cpu_us_per_call
@@ -270,9 +271,7 @@ def _itself(run: Run, cases: tuple[int, int], name: str) -> tuple[float, float]:
     its interval contains 1 it is noise, which makes the interval of B over A wider already: counted again, it hides
     differences. Not known without a twin, and of twins that are compared with each other: their ratio is the A/A ratio.
     """
-    twins = [
-        (case, other) for case in cases for other in run.numbers if other != case and run.case(other) == run.case(case)
-    ]
+    twins = [pair for pair in turns.twins(run) if {*pair} & {*cases}]
     if not twins or run.case(cases[0]) == run.case(cases[1]):
         return math.nan, math.nan
     shifts = [intervals.paired_shift(ratios(run, *pair, name).to_numpy()) for pair in twins]

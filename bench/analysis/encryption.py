@@ -13,11 +13,11 @@ import pandas as pd
 
 from bench.analysis import comparison
 from bench.analysis.comparison import ratio_of
+from bench.analysis.marginal_costs import KINDS
 from bench.run.frames import Run, column, once
 from bench.stats import Array, intervals
 from bench.stats.intervals import Interval
 
-KINDS = {"wall": "time", "client": "client CPU", "server": "server CPU"}  # the server's with the router's
 P50 = column(0.5)
 
 
@@ -81,7 +81,10 @@ def connect_us(run: Run, case: int, kind: str = "wall") -> "pd.Series[float]":
 
 
 def call_us(run: Run, case: int, kind: str = "wall") -> "pd.Series[float]":
-    """Return the median RTT of a case's calls, or the CPU time of a side per call, in us; index: block."""
+    """Return the median RTT of a case's calls, or the CPU time of a side per call, in us; index: block.
+
+    The server's is that with the router's.
+    """
     if kind == "wall":
         return comparison.values(run, case, P50)
     cost = comparison.values(run, case, f"{kind}_cpu_us_per_call")

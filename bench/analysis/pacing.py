@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from operator import attrgetter
 
 from bench.analysis.overload import RESPONSE
 from bench.analysis.quantiles import Quantile, quantile
@@ -15,11 +14,6 @@ def lateness(run: Run, cases: Iterable[int]) -> dict[int, Quantile]:
     """Return the p99 lateness of the cases that have enough requests for it, by case."""
     quantiles = {case: quantile(run, case, 0.99, "lag") for case in cases}
     return {case: late for case, late in quantiles.items() if not math.isnan(late.value)}
-
-
-def latest(late: dict[int, Quantile]) -> Quantile:
-    """Return the largest lateness of at least one case."""
-    return max(late.values(), key=attrgetter("value"))
 
 
 def limit_us(run: Run, case: int) -> float:

@@ -1,22 +1,21 @@
 """What a run of several hosts says of each of them: whose calls its quantiles describe, and why."""
 
 import math
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis.resources import MOST_OTHERS, starts_of_host, used_by_all
+from bench.analysis.resources import MOST_OTHERS, cpus_of, starts_of_host, used_by_all
 from bench.analysis.trust_card import CAUTION, NOTHING, PASS, Check
 from bench.run import reply_streams
 from bench.run.frames import Run, column, number_of
 from bench.run.merging import ALONE, LATENCY, POOLED, Merged
 from bench.stats.intervals import Interval
 from bench.stats.pooling import AGREE, DIFFER, MARGIN
-from bench.text import listed
+from bench.text import counted, listed
 
 CLIENTS = ("load", "latency")
 HEADLINE = 0.99  # the quantile of times that are no round trips
@@ -125,11 +124,6 @@ def stalls(run: Run) -> Check:
     )
 
 
-def cpus(machine: Mapping[str, Any]) -> int:
-    """Return how many CPUs a machine has, over all of which the kernel counts steal; else those that are allowed."""
-    return int(machine.get("cpus") or machine["cpus_allowed"])
-
-
 def disturbances(starts: pd.DataFrame, cpus: int) -> list[str]:
     """Return what disturbed the starts of a machine: steal, other processes, a CPU limit.
 
@@ -149,7 +143,7 @@ def disturbances_of_hosts(run: Run) -> list[str]:
     """Return what disturbed which host."""
     disturbed = []
     for host, rows in run.hosts.groupby("host", sort=False):
-        of_host = disturbances(starts_of_host(run, rows), cpus(run.machine_of(str(host))))
+        of_host = disturbances(starts_of_host(run, rows), cpus_of(run.machine_of(str(host))))
         disturbed += [f"host {host}: {words}" for words in of_host]
     return disturbed
 
@@ -250,14 +244,10 @@ def _cpus(run: Run, host: str) -> str:
 
 def headline(run: Run) -> str:
     """Return whose calls the quantiles of a run describe, one sentence for all cases; "" for a run of one machine."""
-    descriptions = pd.Series({case: described(run, case) for case in run.merged if run.case(case).system != "loopback"})
-    if descriptions.empty:
+    counts = Counter(described(run, case) for case in run.merged if run.case(case).system != "loopback")
+    if not counts:
         return ""
-    groups = {
-        str(words): [number_of(case) for case in cases]
-        for words, cases in descriptions.groupby(descriptions).groups.items()
-    }
-    if len(groups) == 1:
-        return f"Quantiles: of {next(iter(groups))}."
-    parts = [f"{words} ({len(cases)} case{'s' * (len(cases) > 1)})" for words, cases in groups.items()]
+    if len(counts) == 1:
+        return f"Quantiles: of {next(iter(counts))}."
+    parts = [f"{words} ({counted(count, 'case')})" for words, count in sorted(counts.items())]
     return f"Quantiles: of {'; of '.join(parts)}."

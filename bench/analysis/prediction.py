@@ -143,13 +143,10 @@ def demand_over_others(run: Run) -> dict[int, Interval]:
     ratios, wanted = dict[int, Interval](), (model.bottleneck.roles, model.bottleneck.is_thread)
     for case in run.find(is_short=False):
         there = resources(run, case)
-        predicted = [
-            resource.demand_us / resource.cpus for resource in there if (resource.roles, resource.is_thread) == wanted
-        ]
-        others = [
-            resource.demand_us / resource.cpus for resource in there if (resource.roles, resource.is_thread) != wanted
-        ]
+        others = {(resource.roles, resource.is_thread): resource.demand_us / resource.cpus for resource in there}
+        predicted = others.pop(wanted, None)
         is_grown = run.case(case).clients >= run.case(best(run)).clients
-        if is_grown and full(there) and predicted and others:
-            ratios[case] = paired_shift(np.log(predicted[0] / np.max(others, axis=0)), run.confidence).exp()
+        if is_grown and full(there) and predicted is not None and others:
+            highest = np.max(list(others.values()), axis=0)
+            ratios[case] = paired_shift(np.log(predicted / highest), run.confidence).exp()
     return ratios

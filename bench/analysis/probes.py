@@ -15,7 +15,7 @@ from functools import cached_property
 from statistics import fmean
 
 from bench.analysis.occasions import Occasion
-from bench.analysis.replication import HeldOut, Score, Values, machine_numbers
+from bench.analysis.replication import HeldOut, Score, Values, beside_others, machine_numbers
 
 FLOOR, LIBRARY, TRANSPORT = "sockets", "xmlrpc_stdlib", "ipc"  # the probes: waking processes, and running Python
 SHARE = 0.90  # of the forecasts are inside their ends
@@ -135,8 +135,5 @@ def score(forecasts: Iterable[Forecast], measured: Occasion) -> Score:
 
 def left_out(occasions: Sequence[Occasion]) -> Score:
     """Return how well each machine is forecast by its own probes and the occasions of the others."""
-    numbers, total = machine_numbers(occasions), Score(is_known=False)
-    for number, new in zip(numbers, occasions, strict=True):
-        others = [occasion for machine, occasion in zip(numbers, occasions, strict=True) if machine != number]
-        total += score(forecasts(others, new), new)
-    return total
+    each = (score(forecasts(others, occasion), occasion) for occasion, others in beside_others(occasions))
+    return sum(each, Score(is_known=False))

@@ -43,8 +43,7 @@ class Published:
     def row(self, system: str, transport: str, placement: str, quantity: str) -> Row | None:
         """Return a ratio; None if no occasion has it."""
         wanted = (system, transport, placement, quantity)
-        alike = ((row.system, *row.place[:2], row.quantity) == wanted for row in self.rows)
-        return next((row for row, is_it in zip(self.rows, alike, strict=True) if is_it), None)
+        return next((row for row in self.rows if (row.system, *row.place[:2], row.quantity) == wanted), None)
 
     def reach(self, placement: str) -> tuple[float, HeldOut] | None:
         """Return how far ln of an RTT ratio may be off on another occasion, and how far on another machine.

@@ -360,9 +360,11 @@ def scores(occasions: Sequence[Occasion]) -> tuple[Score, Score]:
 
 def left_out(occasions: Sequence[Occasion]) -> Score:
     """Return how well each machine is forecast by the others: each of its occasions by all occasions of these."""
-    numbers, made = machine_numbers(occasions), Score(False)
-    for number, new in zip(numbers, occasions, strict=True):
-        made += score(
-            [occasion for machine, occasion in zip(numbers, occasions, strict=True) if machine != number], new
-        )
-    return made
+    return sum((score(others, occasion) for occasion, others in beside_others(occasions)), Score(False))
+
+
+def beside_others(occasions: Sequence[Occasion]) -> Iterator[tuple[Occasion, list[Occasion]]]:
+    """Yield each occasion with those of the other machines."""
+    numbered = list(zip(machine_numbers(occasions), occasions, strict=True))
+    for number, occasion in numbered:
+        yield occasion, [other for machine, other in numbered if machine != number]

@@ -1,6 +1,8 @@
 """The CPUs that a case can use, as resources: the roles that share them, the demand per call, the utilization."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -140,7 +142,12 @@ def _use_of_machines(run: Run, case: int) -> list[tuple[pd.DataFrame, int]]:
     if case in run.merged:
         rows = run.hosts[run.hosts["start"].isin(starts.index)].groupby("host")
         machines = [(starts_of_host(run, of_host), run.machine_of(str(host))) for host, of_host in rows]
-    return [(used_by_all(ledger), int(record.get("cpus") or record["cpus_allowed"])) for ledger, record in machines]
+    return [(used_by_all(ledger), cpus_of(record)) for ledger, record in machines]
+
+
+def cpus_of(machine: Mapping[str, Any]) -> int:
+    """Return how many CPUs a machine has, over all of which the kernel counts steal; else those that are allowed."""
+    return int(machine.get("cpus") or machine["cpus_allowed"])
 
 
 def starts_of_host(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
@@ -176,19 +183,15 @@ GROWN = 1.1  # twice the callers make more than this times the calls per second,
 def stuck(run: Run) -> list[int]:
     """Return the closed loops in which at least twice as many callers as in another hardly made more calls a second."""
     closed = run.find(load="closed", is_short=False)
-    rate = run.cases["rate_per_s"]
+    rate, under_way = run.cases["rate_per_s"], {case: run.case(case).under_way for case in closed}
     return [
         many
         for many in closed
         if any(
-            _alike(run, few, many) and _callers(run, many) >= 2 * _callers(run, few) and rate[many] < GROWN * rate[few]
+            _alike(run, few, many) and under_way[many] >= 2 * under_way[few] and rate[many] < GROWN * rate[few]
             for few in closed
         )
     ]
-
-
-def _callers(run: Run, case: int) -> int:
-    return run.case(case).under_way
 
 
 def _alike(run: Run, few: int, many: int) -> bool:

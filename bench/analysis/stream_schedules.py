@@ -21,7 +21,9 @@ MOST_OVERDUE = 0.05  # share of messages that may come more than one gap late wh
 @once
 def paced(run: Run) -> pd.DataFrame:
     """Return the rows of ``Run.cases`` with paced streams: of each system its first transport and options."""
-    return _of_first(run, run.cases_with(load=reply_streams.LOAD).query("gap_us > 0"))
+    cases = run.cases_with(load=reply_streams.LOAD).query("gap_us > 0")
+    way = cases["transport"] + cases["options"]
+    return cases[way == way.groupby(cases["system"]).transform("first")]
 
 
 @once
@@ -39,14 +41,6 @@ def services(run: Run) -> pd.DataFrame:
 def with_first(run: Run) -> pd.DataFrame:
     """Return the rows of ``paced`` and of ``services``: those whose time to first message is of interest."""
     return pd.concat([paced(run), services(run)])
-
-
-def _of_first(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
-    first: dict[str, tuple[str, str]] = {}
-    for _, row in cases.iterrows():
-        first.setdefault(row["system"], (row["transport"], row["options"]))
-    is_first = [first[row["system"]] == (row["transport"], row["options"]) for _, row in cases.iterrows()]
-    return cases[np.array(is_first, bool)]
 
 
 def is_behind(row: "pd.Series[float]") -> bool:

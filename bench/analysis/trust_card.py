@@ -57,14 +57,9 @@ class Tally:
         return list(self.verdicts.values()).count(verdict)
 
     @property
-    def invalid(self) -> list[str]:
-        """Return the names of the INVALID checks."""
-        return [name for name, verdict in self.verdicts.items() if verdict == INVALID]
-
-    @property
     def is_invalid(self) -> bool:
         """Return whether some check is INVALID: then no conclusion is drawn from the run."""
-        return bool(self.invalid)
+        return INVALID in self.verdicts.values()
 
     @property
     def words(self) -> str:

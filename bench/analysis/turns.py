@@ -66,6 +66,7 @@ def most_awake(run: Run) -> str:
     return f"{np.ceil(1e4 * awake(run).max()) / 1e4:.2%} of a CPU"
 
 
+@once
 def twins(run: Run) -> list[tuple[int, int]]:
     """Return the pairs of cases that are one case under two names."""
     return [pair for pair in itertools.combinations(run.numbers, 2) if run.case(pair[0]) == run.case(pair[1])]

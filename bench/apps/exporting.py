@@ -77,13 +77,14 @@ def _document(content: Any) -> bytes:
 def _hdr(run: Run) -> Files:
     """Yield a log for each case with single calls, one interval for each start; of open loads also response times."""
     for case in run.numbers:
-        calls = run.described_of(case)
         for time in TIMES if run.case(case).is_paced else ("rtt",):
-            values = calls["rtt_ns"] + (calls["lag_ns"] if time == "response" else 0)
-            rows = run.ledger.loc[calls["start"].unique()]
             intervals = [
-                hdr.Interval(datetime.fromisoformat(str(row["utc"])), float(row["window_s"]), of_start.to_numpy())
-                for (_, of_start), (_, row) in zip(values.groupby(calls["start"]), rows.iterrows(), strict=True)
+                hdr.Interval(
+                    datetime.fromisoformat(str(run.ledger.at[start, "utc"])),
+                    float(run.ledger.at[start, "window_s"]),
+                    calls.response_ns if time == "response" else calls.rtt_ns,
+                )
+                for start, calls in run.described_calls(case)
             ]
             if intervals:
                 about = f"{run.labels[case]}: {TIMES[time]} in ns, after the warm-up; Roundtrip run {run.id}"

@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import bench
 from bench import systems
 from bench.apps import growing, scenarios
 from bench.apps.scenarios import Chosen
@@ -232,7 +231,7 @@ def _of_kernels(name: str) -> dict[str, str]:
     from IPython.paths import get_ipython_dir
 
     variables = {paths.FIGURE_NAME: name, "IPYTHONDIR": get_ipython_dir()}
-    return variables | ({"PYTHONSAFEPATH": "1"} if is_found(str(Path(bench.__file__).parents[1])) else {})
+    return variables | ({"PYTHONSAFEPATH": "1"} if is_found() else {})
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import struct
 import threading
 import time
 
-from bench.contract import parse_address
+from bench.contract import Address, parse_address
 from bench.errors import SystemFailedError
 from bench.process.channel import Channel, Listening, run_child
 from bench.process.spec import ClockSpec
@@ -36,12 +36,6 @@ def bound(address: str) -> socket.socket:
     return listener
 
 
-def named(listener: socket.socket) -> str:
-    """Return the address of a listening socket as ``tcp://HOST:PORT``."""
-    host, port = listener.getsockname()[:2]
-    return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
-
-
 def answer(connection: socket.socket) -> None:
     """Answer the exchanges of one asker until it disconnects, falls silent, or sends what is no frame."""
     clock = time.perf_counter_ns
@@ -63,7 +57,8 @@ def answer(connection: socket.socket) -> None:
 def main(channel: Channel) -> None:
     """Listen, announce the address, and answer whoever connects."""
     listener = bound(channel.receive(ClockSpec).bind)
-    channel.send(Listening(address=named(listener)))
+    host, port = listener.getsockname()[:2]
+    channel.send(Listening(address=str(Address("tcp", host, port, ""))))
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=answer, args=(connection,), daemon=True).start()

@@ -59,7 +59,8 @@ class RenewingCaller(Caller):
                     calls: Any = loop(client.call, self._turns, *room, until_ns)
                     self._keep(await calls if is_async else calls, began_ns)
             except TransportError as error:
-                self._failed(error, began_ns, room[1])
+                self._keep(answered(room[1]), began_ns)  # the calls of its connection that were answered before
+                self.failures.add(error)
             with contextlib.suppress(TransportError, OSError), translating(client):
                 await resolve(client.close())
 
@@ -85,11 +86,6 @@ class RenewingCaller(Caller):
         if calls:
             self.began[self.calls] = began_ns
         self.calls += calls
-
-    def _failed(self, error: TransportError, began_ns: int, received: Buffer) -> None:
-        """Count a failure; keep the calls of its connection that were answered before."""
-        self._keep(answered(received), began_ns)
-        self.failures.add(error)
 
     def close(self) -> None:
         """Have nothing left to disconnect: the last connection was closed behind its last call."""

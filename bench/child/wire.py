@@ -242,6 +242,7 @@ class WireLoad:
         return patiently(functools.partial(self._call_each, connections))
 
     def _call_each(self, connections: list[Connection]) -> int:
+        """Make one uncounted call with each of some open connections; return the time of the last one in ns."""
         sent, received, turns = timed_loops.zeros(1), timed_loops.zeros(1), self._script.turns
         pairs = ((connection, connection.talk(turns(1), sent, received, NEVER_NS)) for connection in connections)
         (talks := ConnectionLoop(self._poller, pairs, persistent=False, timer=self._timer)).run()
@@ -290,12 +291,17 @@ class WireLoad:
         return LoadReport(calls, flat, errors, numbers, scheduled=scheduled, codec=codec)
 
     def _closed_times(self) -> list[list[Any]]:
+        """Return the times of the answered requests of each connection, which has made its own calls."""
         return [
             [_answered(column, times[1], connection) for column in (*times, connection.began) if column is not None]
             for connection, times in zip(self.connections, self._times, strict=True)
         ]
 
     def _open_times(self, due: "array[int]") -> list[list[Any]]:
+        """Return the times of the answered requests of each connection, and when they were due.
+
+        The times of all are in the order of the schedule; ``_senders`` says which connection sent each.
+        """
         columns = (*self._times[0], due)
         numbers: list[list[int]] = [[] for _ in self.connections]
         owners = {step: index for index, connection in enumerate(self.connections) for step in connection.steps}

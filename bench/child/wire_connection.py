@@ -248,12 +248,9 @@ class Connection:
             self._verify(response, index, number)
         return t_recv, 0 if wire.last else event
 
-    def _check(self, response: Any, index: int, number: int) -> None:
-        check(self._script, self._wire, response, index, number)
-
     def _verify(self, response: bytes, index: int, number: int) -> None:
         """Check a response; remember the bytes to recognize equal ones."""
-        self._check(response, index, number)
+        check(self._script, self._wire, response, index, number)
         if not self._wire.last:
             self._script.verified[index] = response
             self._script.most[index] = min(len(response) + 1, MORE_BYTES)  # a small buffer: 0.4 us less than READ_BYTES

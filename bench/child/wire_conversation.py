@@ -15,7 +15,7 @@ from bench.child.handshake import secure
 from bench.child.outgoing import send
 from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.child.timed_loops import NEVER_NS
-from bench.child.wire_connection import READ_BYTES, Connection, Script, Step, Talk, Turn, broken
+from bench.child.wire_connection import READ_BYTES, Connection, Script, Step, Talk, Turn, broken, check
 from bench.contract import Conversation, Layer, Wire
 from bench.errors import SystemFailedError, TransportError, UnprocessedError
 
@@ -198,7 +198,7 @@ class WireConversation(Connection):
                 response = self._receive()
         t_recv = clock()
         if response is not True and response != self._script.verified[index]:
-            self._check(response, index, number)
+            check(self._script, self._wire, response, index, number)
             if self._renewed is not None:
                 return t_send, t_recv
             dialog.known(index)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 
 from matplotlib.axes import Axes
@@ -34,10 +35,8 @@ from bench.grammar.contrast import estimate_of
 from bench.grammar.table import as_table
 from bench.measurement.validation.amount import Placed
 from bench.measurement.validation.cases import chosen_systems, instrument, one_transport
-from bench.measurement.validation.connection_use import calls_per_connection as renewals
-from bench.measurement.validation.connection_use import depths
 from bench.plan import parameters
-from bench.plan.case import MOST_BYTES, Case
+from bench.plan.case import MOST_BYTES, MOST_CALLS, MOST_OUTSTANDING, Case
 from bench.run.frames import Run, once
 from bench.text import duration, in_bytes, quantity
 
@@ -53,9 +52,9 @@ Spread = Annotated[Any, lambda value, name: parameters.count(value, name, MOST_B
 def sweep(
     amount: Placed,
     churn: SomeSystems = ("sockets", "zeromq", "grpc_sync", "http_aiohttp"),
-    calls_per_connection: Annotated[Any, renewals] = (1, 10, 100, 0),
+    calls_per_connection: Annotated[Any, partial(parameters.positives, at_most=MOST_CALLS, least=0)] = (1, 10, 100, 0),
     depth: SomeSystems = ("sockets", "zeromq", "grpc_sync", "grpc_aio"),
-    outstanding: Annotated[Any, depths] = (1, 4, 16, 64),
+    outstanding: Annotated[Any, partial(parameters.positives, at_most=MOST_OUTSTANDING)] = (1, 4, 16, 64),
     connections: Count = 1,
     head_of_line: SomeSystems = ("zeromq", "grpc_aio", "http_aiohttp"),
     large_bytes: Bytes = 1_000_000,

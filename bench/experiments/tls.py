@@ -11,8 +11,9 @@ from matplotlib.ticker import LogLocator
 
 from bench import systems
 from bench.analysis import encryption
-from bench.analysis.encryption import KINDS, added, connect_us, pairs, protocol
+from bench.analysis.encryption import added, connect_us, pairs, protocol
 from bench.analysis.limits import limit_of
+from bench.analysis.marginal_costs import KINDS
 from bench.errors import UsageError
 from bench.grammar import (
     CPU,

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 
 from bench.measurement.validation import cases as valid
 from bench.measurement.validation.amount import Amount, InTurns
-from bench.measurement.validation.profiles import BLOCKS_S
+from bench.measurement.validation.profiles import PROFILES
 from bench.plan import parameters
 from bench.plan.case import ENGINES, MOST_BYTES, MOST_CLIENTS, MOST_CONNECTIONS, MOST_PER_S, Case
 from bench.plan.plan import Plan
@@ -68,7 +68,7 @@ class Sweep:
     windows_s: Mapping[str, float] = field(default_factory=dict)
     alike: Sequence[str] = ALIKE
     class_s: float | None = None
-    blocks_s: float = BLOCKS_S["class"]
+    blocks_s: float = PROFILES["class"].blocks_s
 
     @property
     def own(self) -> dict[str, inspect.Parameter]:

@@ -45,11 +45,6 @@ class Bracket:
     confirmed: bool
     ended: bool = True
 
-    def votes(self, rate: float) -> tuple[int, int]:
-        """Return in how many of the starts that confirm a rate the objective was met, and how many these were."""
-        votes = [probe.kept for probe in self.probes if probe.rate == rate and probe.confirms]
-        return sum(votes), len(votes)
-
 
 class _OutOfPatienceError(Exception):
     """The search has taken as many starts as it may."""

@@ -65,6 +65,11 @@ class Decoder:
             yield from self._of_page(cpu, pages, begin)
 
     def _of_page(self, cpu: int, pages: bytes, begin: int) -> Iterator[RawEvent]:
+        """Yield the known events of the page that begins there.
+
+        Each entry begins with a word: 5 bits of its kind, which up to 28 is its length in words, and 27 bits of the
+        time since the entry before.
+        """
         t_ns, committed = struct.unpack_from("<QQ", pages, begin)
         at, end = begin + HEADER, begin + HEADER + (committed & 0xFFFFF)
         while at < end:

@@ -106,6 +106,7 @@ class Resident:
             self.traced.append(tracer.end())
 
     def _take(self, turn: Turn, slice_s: float, more: bool) -> None:
+        """Order the clients to go on together for one slice; add what they report and what the processes used in it."""
         before, clients = self.edge(), self.spawned.clients
         if self.last:
             self.asleep_ns += before.at_ns - self.last.at_ns

@@ -39,7 +39,7 @@ def open_regular(file: "Path", flags: int = os.O_RDONLY) -> int:
 def read(file: "Path", max_bytes: int = MOST_BYTES) -> bytes:
     """Return the bytes of a regular file, or of one that a link leads to.
 
-    OSError says why it cannot be read: it is larger than ``most``, or a folder, a pipe or a device, where reading
+    OSError says why it cannot be read: it is larger than ``max_bytes``, or a folder, a pipe or a device, where reading
     might wait or never end.
     """
     with os.fdopen(open_regular(file), "rb") as content:

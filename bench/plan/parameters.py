@@ -83,9 +83,12 @@ def percent(value: object, what: str) -> float:
     return float(match[1]) / 100
 
 
-def positives(value: object, what: str, at_most: int) -> list[int]:
-    """Return a list of whole numbers, each once; takes one number, a list, or a string of either."""
-    numbers = [count(item, what, at_most) for item in as_list(value)]
+def positives(value: object, what: str, at_most: int, least: int = 1) -> list[int]:
+    """Return a list of whole numbers, each once and in the order given, from ``least``, which is 0 or 1.
+
+    value: one number, a list, or a string of either.
+    """
+    numbers = [count(item, what, at_most, least) for item in as_list(value)]
     if not numbers:
         raise UsageError(f"{what} is an empty list: give at least one number")
     return list(dict.fromkeys(numbers))

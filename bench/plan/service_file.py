@@ -7,7 +7,6 @@ A file is YAML; its schema is that of ``ServiceFile``. Each part of a request ma
 import functools
 import glob
 import hashlib
-import ipaddress
 import itertools
 import json
 import os
@@ -22,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from bench.contract import Address
+from bench.contract import Address, is_loopback
 from bench.errors import SystemFileError, TransportError, WrongReplyError, reason_of
 from bench.plan import documents, http_parts, recording, values, yaml_text
 from bench.plan.values import Draws, Source, Text
@@ -160,12 +159,20 @@ class Service(Struct, frozen=True, dict=True):
         """The folder of the file, where its service is started and its values are."""
         return os.path.dirname(os.path.abspath(self.file))  # noqa: PTH100, PTH120
 
+    def path(self, name: str) -> str:
+        """Return the path of a file that is named from its folder; "" for none."""
+        return os.path.join(self.folder, name) if name else ""  # noqa: PTH118
+
+    def error(self, fault: str) -> SystemFileError:
+        """Return the error for what is wrong in the file."""
+        return SystemFileError(f"{self.file}: {fault}")
+
     @property
     def recording(self) -> recording.Recording | None:
         """The requests that were recorded, where the file names them."""
         if not self.says.recording:
             return None
-        return recording.read(os.path.join(self.folder, self.says.recording))  # noqa: PTH118
+        return recording.read(self.path(self.says.recording))
 
     @property
     def has_http(self) -> bool:
@@ -266,14 +273,12 @@ class Service(Struct, frozen=True, dict=True):
     @property
     def authority(self) -> str:
         """The path of the file with the authorities of its certificate; "" for those of the system."""
-        return os.path.join(self.folder, self.says.authority) if self.says.authority else ""  # noqa: PTH118
+        return self.path(self.says.authority)
 
     @property
     def own_certificate(self) -> tuple[str, str]:
         """The paths of the client's certificate and of its key, which may be one file; "" for none."""
-        says = self.says
-        both = (says.certificate, says.key or says.certificate)
-        return tuple(os.path.join(self.folder, each) if each else "" for each in both)  # type: ignore[return-value]  # noqa: PTH118
+        return self.path(self.says.certificate), self.path(self.says.key or self.says.certificate)
 
 
 class Prepared(Struct, frozen=True):
@@ -448,7 +453,7 @@ def _read(file: str, changed_ns: int) -> Service:
     except (OSError, ValueError) as reason:  # msgspec's errors and those of letters are ValueErrors
         raise SystemFileError(f"{file}: {reason_of(reason)}: correct the file") from reason
     service = Service(path.stem, file, says)
-    _check(service, file)
+    _check(service)
     return service
 
 
@@ -459,7 +464,7 @@ def sources_of(service: Service) -> list[str]:
         paths = sorted(glob.glob(os.path.join(glob.escape(service.folder), pattern), recursive=True))  # noqa: PTH118, PTH207
         files = [os.path.normpath(path) for path in paths if os.path.isfile(path)]  # noqa: PTH113
         if not files:
-            raise SystemFileError(f"{service.file}: there is no {pattern} beside it: correct sources")
+            raise service.error(f"there is no {pattern} beside it: correct sources")
         sources |= dict.fromkeys(files)
     return list(sources)
 
@@ -481,114 +486,104 @@ def schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(ServiceFile)}
 
 
-def is_here(host: str) -> bool:
-    """Return whether a host is this machine's loopback interface."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _check(service: Service, file: str) -> None:
+def _check(service: Service) -> None:
     """Refuse what the schema cannot: an address that is none, a name without values, two requests of one name."""
     says = service.says
     if bool(says.requests) == bool(says.recording):
-        raise SystemFileError(
-            f"{file}: write either requests or recording, the file of recorded ones: correct the file"
-        )
-    _check_address(service, file)
+        raise service.error("write either requests or recording, the file of recorded ones: correct the file")
+    _check_address(service)
     if says.key and not says.certificate:
-        raise SystemFileError(f"{file}: key belongs to a certificate: write certificate, or leave key out")
+        raise service.error("key belongs to a certificate: write certificate, or leave key out")
     for what, each in (("authority", says.authority), ("certificate", says.certificate), ("key", says.key)):
         if each and not service.is_encrypted:
-            raise SystemFileError(f"{file}: {what} is for an address that begins with https://: correct the file")
-        if each and not os.path.isfile(os.path.join(service.folder, each)):  # noqa: PTH113, PTH118
-            raise SystemFileError(f"{file}: there is no {each} beside it: correct {what}")
+            raise service.error(f"{what} is for an address that begins with https://: correct the file")
+        if each and not os.path.isfile(service.path(each)):  # noqa: PTH113
+            raise service.error(f"there is no {each} beside it: correct {what}")
     for request in says.requests:
-        _check_request(request, service, file)
+        _check_request(request, service)
     if service.has_events and not all(request.http and request.http.stream for request in says.requests):
-        raise SystemFileError(f"{file}: streams and calls are measured apart: write a file for each kind of request")
+        raise service.error("streams and calls are measured apart: write a file for each kind of request")
     names = [request.name for request in says.requests]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise SystemFileError(f"{file}: two requests are called {min(twice)}: give each a name of its own")
+        raise service.error(f"two requests are called {min(twice)}: give each a name of its own")
     if says.cookies and says.http2:
-        raise SystemFileError(f"{file}: cookies are kept over HTTP/1.1 alone: leave out http2 or cookies")
-    _check_names(service, file)
+        raise service.error("cookies are kept over HTTP/1.1 alone: leave out http2 or cookies")
+    _check_names(service)
     next(prepared(service, random.Random(0)))
 
 
-def _check_names(service: Service, file: str) -> None:
+def _check_names(service: Service) -> None:
     """Refuse a name that cannot stand in a request, one that none uses, and one that has no value when it is used."""
     says, saved = service.says, {name for request in service.says.requests for name in request.save}
     used = set().union(values.names_in(says.headers), *(request.names for request in says.requests))
     for name in [*says.values, *saved]:
         if not values.NAME.fullmatch(name):
             signs = "letters, digits, _, - and ., a letter or _ first"
-            raise SystemFileError(f"{file}: {name!r} cannot be the name of a value: write {signs}")
+            raise service.error(f"{name!r} cannot be the name of a value: write {signs}")
         if name not in used:
-            raise SystemFileError(f"{file}: no request has {{{name}}}: use it, or leave its values out")
+            raise service.error(f"no request has {{{name}}}: use it, or leave its values out")
         if name in saved and name in says.values:
-            raise SystemFileError(f"{file}: {name} is saved and has values: give one of them another name")
+            raise service.error(f"{name} is saved and has values: give one of them another name")
     for name, source in says.values.items():
         kinds = isinstance(source, Source) and sum(value is not None for value in msgspec.structs.astuple(source))
         if isinstance(source, Source) and kinds != 1:
-            raise SystemFileError(f"{file}: values of {name} need one of {', '.join(Source.__struct_fields__)}")
+            raise service.error(f"values of {name} need one of {', '.join(Source.__struct_fields__)}")
     if values.names_in(says.ready):
-        raise SystemFileError(f"{file}: ready cannot have values: write a path without names in braces")
-    _check_order(service, file, saved)
+        raise service.error("ready cannot have values: write a path without names in braces")
+    _check_order(service, saved)
 
 
-def _check_order(service: Service, file: str, saved: set[str]) -> None:
+def _check_order(service: Service, saved: set[str]) -> None:
     """Refuse a request whose value no request can have saved before it."""
     in_turn = service.says.in_turn
     if not service.mix and service.once:
-        raise SystemFileError(f"{file}: all requests are made once: leave once out of those that are measured")
+        raise service.error("all requests are made once: leave once out of those that are measured")
     if unused := next(
         (weighted.name for weighted in service.says.requests if weighted.weight != 1 and (weighted.once or in_turn)), ""
     ):
-        raise SystemFileError(f"{file}: the weight of {unused} has no effect with once or in_turn: leave it out")
+        raise service.error(f"the weight of {unused} has no effect with once or in_turn: leave it out")
     known, left = set[str](), [*service.once, *service.mix]
     while left:
         possible = next((request for request in left if not (request.names & saved) - known), None)
         if possible is None or ((left[0].once or in_turn) and possible is not left[0]):
             name = min((left[0].names & saved) - known)
-            raise SystemFileError(f"{file}: request {left[0].name} has {{{name}}}, which none before it saves")
+            raise service.error(f"request {left[0].name} has {{{name}}}, which none before it saves")
         left.remove(possible)
         known |= set(possible.save)
 
 
-def _check_request(request: Request, service: Service, file: str) -> None:
+def _check_request(request: Request, service: Service) -> None:
     """Refuse a request of no kind or two, and files that are not there or not what they should be."""
     if (request.http is None) == (request.grpc is None):
-        raise SystemFileError(f"{file}: request {request.name} needs either http or grpc: correct the file")
+        raise service.error(f"request {request.name} needs either http or grpc: correct the file")
     if request.http and request.http.json is not None and request.http.body is not None:
-        raise SystemFileError(f"{file}: request {request.name} has json and body: write one of them")
+        raise service.error(f"request {request.name} has json and body: write one of them")
     schema = request.expect.schema
     if request.expect.end is not None and not (request.http and request.http.stream):
-        raise SystemFileError(f"{file}: request {request.name} is answered by no events: leave end out")
+        raise service.error(f"request {request.name} is answered by no events: leave end out")
     if request.expect.messages and request.http and not request.http.stream:
-        raise SystemFileError(f"{file}: request {request.name} has one reply: write stream: sse, or no messages")
+        raise service.error(f"request {request.name} has one reply: write stream: sse, or no messages")
     if request.grpc and request.expect.json is not msgspec.UNSET:
-        raise SystemFileError(f"{file}: the reply to {request.name} is a gRPC message: write message instead of json")
+        raise service.error(f"the reply to {request.name} is a gRPC message: write message instead of json")
     if request.http and request.expect.message is not msgspec.UNSET:
-        raise SystemFileError(f"{file}: the reply to {request.name} is no gRPC message: write json instead of message")
+        raise service.error(f"the reply to {request.name} is no gRPC message: write json instead of message")
     status, kind = request.expect.status, "a whole number, as 200" if request.http else "a name, as NOT_FOUND"
     if status is not None and isinstance(status, int) != bool(request.http):
-        raise SystemFileError(f"{file}: the status that request {request.name} expects is {status!r}: write {kind}")
+        raise service.error(f"the status that request {request.name} expects is {status!r}: write {kind}")
     if wrong := next((path for path in request.save.values() if not values.is_path(path)), ""):
-        raise SystemFileError(f"{file}: request {request.name} saves {wrong!r}: write a path as $.items[0].id")
+        raise service.error(f"request {request.name} saves {wrong!r}: write a path as $.items[0].id")
     if (request.once or request.save) and request.http and request.http.stream:
-        raise SystemFileError(f"{file}: request {request.name} has a stream: save and once are for one reply")
+        raise service.error(f"request {request.name} has a stream: save and once are for one reply")
     if request.grpc:
         if request.grpc.proto and not service.interface(request.grpc.proto):
-            raise SystemFileError(f"{file}: there is no {request.grpc.proto} beside it or in imports: correct proto")
+            raise service.error(f"there is no {request.grpc.proto} beside it or in imports: correct proto")
         if schema:
-            raise SystemFileError(f"{file}: request {request.name} is gRPC, described by proto: leave schema out")
+            raise service.error(f"request {request.name} is gRPC, described by proto: leave schema out")
     elif schema:
-        _validator(os.path.join(service.folder, schema))  # noqa: PTH118
+        _validator(service.path(schema))
 
 
-def _check_address(service: Service, file: str) -> None:
+def _check_address(service: Service) -> None:
     """Refuse an address that is none, that does not fit to ``start``, or that of another machine without consent."""
     says = service.says
     try:
@@ -599,22 +594,20 @@ def _check_address(service: Service, file: str) -> None:
     is_socket = not is_tcp and url.scheme == "unix" and not url.netloc and len(url.path) > 1
     if not (is_tcp or is_socket):
         wanted = "http://HOST:PORT, https://HOST:PORT or unix:///PATH"
-        raise SystemFileError(f"{file}: address must be {wanted}, not {says.address!r}: correct the file")
+        raise service.error(f"address must be {wanted}, not {says.address!r}: correct the file")
     if says.connect_to and (is_socket or not PLACE.fullmatch(says.connect_to)):
         wanted = "HOST:PORT, for an address that begins with http"
-        raise SystemFileError(f"{file}: connect_to must be {wanted}, not {says.connect_to!r}: correct the file")
+        raise service.error(f"connect_to must be {wanted}, not {says.connect_to!r}: correct the file")
     placeholder, what = ("{socket}", "path of a socket") if is_socket else ("{port}", "port")
     key, reached = ("connect_to", says.connect_to) if says.connect_to else ("address", says.address)
     if says.start and placeholder not in reached:
-        raise SystemFileError(
-            f"{file}: a service that is started listens at a new {what}: write {placeholder} in {key}"
-        )
+        raise service.error(f"a service that is started listens at a new {what}: write {placeholder} in {key}")
     if not says.start and placeholder in says.address + reached:
-        raise SystemFileError(f"{file}: write start, the words that start it, or the {what} it listens at in {key}")
+        raise service.error(f"write start, the words that start it, or the {what} it listens at in {key}")
     host = str(service.connects_to.hostname)
-    if is_tcp and not is_here(host) and os.environ.get(MAY_LOAD) != host:
-        raise SystemFileError(
-            f"{file}: {host} is not this machine: load on it needs its owner's consent; if you have it, set "
+    if is_tcp and not is_loopback(host) and os.environ.get(MAY_LOAD) != host:
+        raise service.error(
+            f"{host} is not this machine: load on it needs its owner's consent; if you have it, set "
             f"{MAY_LOAD}={host}, or give --i-may-load-this {host}"
         )
 
@@ -622,7 +615,7 @@ def _check_address(service: Service, file: str) -> None:
 def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:
     """Yield requests of the mix without end, with their values drawn, or the recorded ones in turn."""
     if recorded := service.recording:
-        yield from itertools.cycle([_again(service, each) for each in recorded.requests])
+        yield from itertools.cycle([_recorded_request(service, each) for each in recorded.requests])
     sources, mix = sources_of_values(service), service.mix
     weights, names = [request.weight for request in mix], [request.names for request in mix]
     of_callers, made, in_headers = service.names_of_callers, service.names_made, values.names_in(service.says.headers)
@@ -674,7 +667,7 @@ def filled(service: Service, request: Request, draws: Draws, known: "Mapping[str
     return _filled(service, request, usual, value_of)
 
 
-def _again(service: Service, recorded: recording.Recorded) -> Prepared:
+def _recorded_request(service: Service, recorded: recording.Recorded) -> Prepared:
     """Return a recorded request; of the environment's variables its headers may name, and no other values."""
 
     def value_of(name: str) -> Any:
@@ -703,7 +696,7 @@ def _filled(service: Service, request: Request, usual: dict[str, str], value_of:
     expect = msgspec.structs.replace(
         wanted,
         json=values.fill(wanted.json, value_of),
-        schema=os.path.join(service.folder, wanted.schema) if wanted.schema else "",  # noqa: PTH118
+        schema=wanted.schema and service.path(wanted.schema),
         text=wanted.text and values.text(wanted.text, value_of),
         message=values.fill(wanted.message, value_of),
         end=wanted.end and values.text(wanted.end, value_of),

@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from pathlib import Path
 
 import psutil
 
@@ -31,7 +30,6 @@ LOOK_S = 2.0  # for so long it is looked at whether they do, once the deadline h
 LONGEST = 3
 CROWDED = 4
 LAST_LINES, LONGEST_LINE = 6, 300  # of a log that an error quotes; characters of such a line
-_PACKAGE = str(Path(__file__).parents[2])
 _is_stopped: ContextVar[Callable[[], bool]] = ContextVar("is_stopped", default=lambda: False)
 
 
@@ -145,7 +143,7 @@ class Child(Process, ChildHandle):
             python(module),
             stderr=self._log,
             process_group=0,  # Ctrl-C is for the parent; not a session: Linux schedules those apart, at 1-2 us a call
-            env=sources.environment(with_package(_PACKAGE), getattr(getattr(spec, "case", None), "source", "")),
+            env=sources.environment(with_package(), getattr(getattr(spec, "case", None), "source", "")),
         )
         self.send(spec)
 

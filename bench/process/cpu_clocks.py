@@ -71,7 +71,5 @@ def switches_of_others() -> tuple[int, int] | None:
     """
     if sys.platform != "linux":
         return None
-    import resource
-
     of_all, own = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_THREAD)
     return of_all.ru_nvcsw - own.ru_nvcsw, of_all.ru_nivcsw - own.ru_nivcsw

@@ -12,6 +12,7 @@ from typing import Any
 from bench.process.channel import ControlMessage, encode
 
 PR_SET_PDEATHSIG = 1
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120  # the folder that holds ``bench``
 
 
 def python(module: str, *words: str) -> list[str]:
@@ -20,29 +21,29 @@ def python(module: str, *words: str) -> list[str]:
 
 
 @functools.cache
-def is_found(package: str) -> bool:
-    """Return whether an interpreter finds what is in a folder by itself: it is installed, or linked to."""
+def is_found() -> bool:
+    """Return whether an interpreter finds this package by itself: it is installed, or linked to."""
     import glob
     import site
 
     for folder in site.getsitepackages():
-        if folder == package:
+        if folder == ROOT:
             return True
         for name in glob.glob(os.path.join(glob.escape(folder), "*.pth")):  # noqa: PTH118, PTH207
             with contextlib.suppress(OSError), open(name, errors="replace") as links:  # noqa: PTH123
-                if package in links.read().splitlines():
+                if ROOT in links.read().splitlines():
                     return True
     return False
 
 
-def with_package(package: str) -> dict[str, str]:
-    """Return this process's environment, in which an interpreter finds the package in that folder.
+def with_package() -> dict[str, str]:
+    """Return this process's environment, in which an interpreter finds this package.
 
-    The folder goes before all others only where it has to: a file in it called like a library would be taken for it.
+    Its folder goes before all others only where it has to: a file in it called like a library would be taken for it.
     """
-    if is_found(package):
+    if is_found():
         return dict(os.environ)
-    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))}
 
 
 SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # of servers; a user's PATH often lacks them

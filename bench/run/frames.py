@@ -283,23 +283,18 @@ class Run(Tables):
                 is_alike[part] &= ~self._opens[part]
         return is_alike
 
-    def _described(self) -> list[Array]:
-        """Return the flags of the calls that quantiles describe: those alike, of the hosts that are described."""
-        return [self._is_alike, *([self._is_headline] if len(self.hosts) else [])]
-
     def count(self, case: int) -> int:
         """Return how many calls of a case quantiles are taken from: those after the warm-up."""
         if self.case(case).load == reply_streams.LOAD:
             return int((self.replies["case"] == case).sum())
         return sum(calls.size for _, calls in self.described_calls(case))
 
-    def described_of(self, case: int) -> pd.DataFrame:
-        """Return the calls of a case that quantiles describe as rows of ``samples``."""
-        return self._rows(case, self._described())
-
     def described_calls(self, case: int) -> Iterator[tuple[int, Calls]]:
-        """Yield each start of a case with its calls that quantiles describe, where it has any."""
-        return self._calls(case, self._described())
+        """Yield each start of a case with its calls that quantiles describe, where it has any.
+
+        They are those alike, of the hosts that are described.
+        """
+        return self._calls(case, [self._is_alike, *([self._is_headline] if len(self.hosts) else [])])
 
     def idle_calls(self, case: int) -> Iterator[tuple[int, Calls]]:
         """Yield each start of an open load with its calls after the warm-up that found an idle connection, if any.

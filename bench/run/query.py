@@ -48,7 +48,7 @@ def _row(folder: Folder) -> dict[str, Any] | None:
 def query(sql: str) -> pd.DataFrame:
     """Answer an SQL question about all runs; each table has a column ``run``.
 
-    Tables: ``ledger``, ``samples``, ``marks``, ``load`` as ``bench/run/schema.py`` defines them, e.g.
+    Tables: the twelve of ``bench/run/schema.py``, such as ``ledger`` and ``samples``, e.g.
     ``select run, system, transport, sum(calls) from ledger group by all``.
 
     The tables hold the complete starts. A run that was altered, or of which a file is missing, is left out as a whole,

@@ -34,26 +34,42 @@ def _field(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:
     return pa.field(name, kind, metadata={"unit": unit, "meaning": meaning})
 
 
+def _ns(name: str, meaning: str) -> pa.Field:
+    return _field(name, pa.int64(), "ns", meaning)
+
+
+def _count(name: str, meaning: str) -> pa.Field:
+    return _field(name, pa.int64(), "1", meaning)
+
+
+def _bytes(name: str, meaning: str) -> pa.Field:
+    return _field(name, pa.int64(), "B", meaning)
+
+
+def _number(name: str, meaning: str) -> pa.Field:
+    return _field(name, pa.int32(), "", meaning)
+
+
+def _text(name: str, meaning: str) -> pa.Field:
+    return _field(name, pa.string(), "", meaning)
+
+
 def _schema(name: str, fields: list[pa.Field]) -> pa.Schema:
     return pa.schema(fields, metadata={"roundtrip.table": name, "roundtrip.version": str(VERSION)})
 
 
-_START = _field("start", pa.int32(), "", "number of the start, in the order of measuring")
-_CLIENT = _field(
-    "client", pa.int32(), "", "number of the caller, or of its outstanding call, from 0, over all client processes"
-)
+_START = _number("start", "number of the start, in the order of measuring")
+_CLIENT = _number("client", "number of the caller, or of its outstanding call, from 0, over all client processes")
 
 SAMPLES = _schema(
     "samples",
     [
         _START,
         _CLIENT,
-        _field("t_send_ns", pa.int64(), "ns", "when the request was handed to the library"),
-        _field("lag_ns", pa.int64(), "ns", "t_send minus the due time; 0 in a closed loop"),
-        _field(
-            "rtt_ns", pa.int64(), "ns", "time from handing the request to the library until the whole reply is received"
-        ),
-        _field("open_ns", pa.int64(), "ns", "time to open the connection before t_send; null: it was open already"),
+        _ns("t_send_ns", "when the request was handed to the library"),
+        _ns("lag_ns", "t_send minus the due time; 0 in a closed loop"),
+        _ns("rtt_ns", "time from handing the request to the library until the whole reply is received"),
+        _ns("open_ns", "time to open the connection before t_send; null: it was open already"),
     ],
 )
 
@@ -61,9 +77,9 @@ MARKS = _schema(
     "marks",
     [
         _START,
-        _field("role", pa.string(), "", "client: handed over for sending; server: received"),
-        _field("t_ns", pa.int64(), "ns", "when"),
-        _field("messages", pa.int64(), "1", "how many messages had passed by then"),
+        _text("role", "client: handed over for sending; server: received"),
+        _ns("t_ns", "when"),
+        _count("messages", "how many messages had passed by then"),
     ],
 )
 
@@ -71,17 +87,12 @@ LOAD = _schema(
     "load",
     [
         _START,
-        _field(
-            "role",
-            pa.string(),
-            "",
-            "client, server, router, controller (the router's), or client+server in one process",
-        ),
-        _field("t_ns", pa.int64(), "ns", "when"),
+        _text("role", "client, server, router, controller (the router's), or client+server in one process"),
+        _ns("t_ns", "when"),
         _field("cpu_percent", pa.float64(), "%", "CPU load since the row before; 100 is one CPU"),
-        _field("rss_bytes", pa.int64(), "B", "resident memory"),
-        _field("host", pa.string(), "", "name of the host, as in the table hosts; null: this machine, the only one"),
-        _field("cpu_ns", pa.int64(), "ns", "CPU time since go, by exact clocks; null: not known, or not in a window"),
+        _bytes("rss_bytes", "resident memory"),
+        _text("host", "name of the host, as in the table hosts; null: this machine, the only one"),
+        _ns("cpu_ns", "CPU time since go, by exact clocks; null: not known, or not in a window"),
     ],
 )
 
@@ -89,11 +100,9 @@ REPORTS = _schema(
     "reports",
     [
         _START,
-        _field(
-            "name", pa.string(), "", "name of the number: rate, rtt_p99, ...; error_KIND: failed requests of a kind"
-        ),
+        _text("name", "name of the number: rate, rtt_p99, ...; error_KIND: failed requests of a kind"),
         _field("value", pa.float64(), "see unit", "as reported"),
-        _field("unit", pa.string(), "", "us, s, 1, 1/s, B, B/s or %"),
+        _text("unit", "us, s, 1, 1/s, B, B/s or %"),
     ],
 )
 
@@ -101,21 +110,21 @@ SESSIONS = _schema(
     "sessions",
     [
         _START,
-        _field("number", pa.int32(), "", "number of the client process or connection, in the order of running"),
-        _field("calls", pa.int64(), "1", "calls that it made, one after another"),
-        _field("payload_bytes", pa.int64(), "B", "application bytes of each of its requests"),
-        _field("begin_ns", pa.int64(), "ns", "when it was asked for"),
-        _field("interpreted_ns", pa.int64(), "ns", "when its first line ran; null for a native program"),
-        _field("prepared_ns", pa.int64(), "ns", "when it had imported its system; null for a native program"),
-        _field("answered_ns", pa.int64(), "ns", "when it was connected and had its first reply"),
-        _field("called_ns", pa.int64(), "ns", "when it had its last reply"),
-        _field("end_ns", pa.int64(), "ns", "when it had ended"),
-        _field("client_cpu_ns", pa.int64(), "ns", "CPU time of the process, from its beginning to its end"),
-        _field("server_cpu_ns", pa.int64(), "ns", "CPU time of the server meanwhile; null: not known"),
-        _field("opened_ns", pa.int64(), "ns", "when the client's open() had returned; null for a process"),
-        _field("median_ns", pa.int64(), "ns", "median RTT of its calls behind the first; null for a process"),
-        _field("router_cpu_ns", pa.int64(), "ns", "CPU time of the router meanwhile; null: none, or not known"),
-        _field("resumed", pa.int64(), "1", "1 if it resumed a TLS session, 0 if not; null: no TLS, or not known"),
+        _number("number", "number of the client process or connection, in the order of running"),
+        _count("calls", "calls that it made, one after another"),
+        _bytes("payload_bytes", "application bytes of each of its requests"),
+        _ns("begin_ns", "when it was asked for"),
+        _ns("interpreted_ns", "when its first line ran; null for a native program"),
+        _ns("prepared_ns", "when it had imported its system; null for a native program"),
+        _ns("answered_ns", "when it was connected and had its first reply"),
+        _ns("called_ns", "when it had its last reply"),
+        _ns("end_ns", "when it had ended"),
+        _ns("client_cpu_ns", "CPU time of the process, from its beginning to its end"),
+        _ns("server_cpu_ns", "CPU time of the server meanwhile; null: not known"),
+        _ns("opened_ns", "when the client's open() had returned; null for a process"),
+        _ns("median_ns", "median RTT of its calls behind the first; null for a process"),
+        _ns("router_cpu_ns", "CPU time of the router meanwhile; null: none, or not known"),
+        _count("resumed", "1 if it resumed a TLS session, 0 if not; null: no TLS, or not known"),
     ],
 )
 
@@ -124,10 +133,10 @@ ATTEMPTS = _schema(
     [
         _START,
         _field("request", pa.int64(), "", "number of the request, from 0, in the order of the schedule"),
-        _field("number", pa.int32(), "", "which attempt of its request, from 0: the first; above 0: a retry"),
-        _field("due_ns", pa.int64(), "ns", "when the request was due, the same for all its attempts"),
-        _field("t_send_ns", pa.int64(), "ns", "when the attempt was handed over for sending"),
-        _field("rtt_ns", pa.int64(), "ns", "from then until its reply was received, in time or late; null: no reply"),
+        _number("number", "which attempt of its request, from 0: the first; above 0: a retry"),
+        _ns("due_ns", "when the request was due, the same for all its attempts"),
+        _ns("t_send_ns", "when the attempt was handed over for sending"),
+        _ns("rtt_ns", "from then until its reply was received, in time or late; null: no reply"),
     ],
 )
 
@@ -136,13 +145,11 @@ STREAMS = _schema(
     [
         _START,
         _CLIENT,
-        _field(
-            "stream", pa.int32(), "", "number of the stream in the start, by caller and then in the order of sending"
-        ),
-        _field("t_send_ns", pa.int64(), "ns", "when the request was handed to the library"),
-        _field("first_ns", pa.int64(), "ns", "time to first message: from sending to the first reply; null: none came"),
-        _field("last_ns", pa.int64(), "ns", "from sending to the last reply that came; null: none came"),
-        _field("replies", pa.int64(), "1", "how many replies came"),
+        _number("stream", "number of the stream in the start, by caller and then in the order of sending"),
+        _ns("t_send_ns", "when the request was handed to the library"),
+        _ns("first_ns", "time to first message: from sending to the first reply; null: none came"),
+        _ns("last_ns", "from sending to the last reply that came; null: none came"),
+        _count("replies", "how many replies came"),
         _field("is_complete", pa.bool_(), "", "whether all replies came; false: the stream broke"),
     ],
 )
@@ -151,12 +158,10 @@ REPLIES = _schema(
     "replies",
     [
         _START,
-        _field("stream", pa.int32(), "", "number of the stream, as in the table streams"),
-        _field(
-            "gap_ns", pa.int64(), "ns", "time since the reply before, or of the first one since its request was sent"
-        ),
-        _field("pacing_ns", pa.int64(), "ns", "from when the reply was due until the server handed it to its library"),
-        _field("transit_ns", pa.int64(), "ns", "from there until the client had it"),
+        _number("stream", "number of the stream, as in the table streams"),
+        _ns("gap_ns", "time since the reply before, or of the first one since its request was sent"),
+        _ns("pacing_ns", "from when the reply was due until the server handed it to its library"),
+        _ns("transit_ns", "from there until the client had it"),
     ],
 )
 
@@ -166,37 +171,31 @@ HOSTS = _schema(
     "hosts",
     [
         _START,
-        _field("host", pa.string(), "", "name of the host; the manifest's hosts holds its machine record"),
-        _field("role", pa.string(), "", "server, load, or latency: one client alone, whose quantiles are the headline"),
-        _field(
+        _text("host", "name of the host; the manifest's hosts holds its machine record"),
+        _text("role", "server, load, or latency: one client alone, whose quantiles are the headline"),
+        _number(
             "first_client",
-            pa.int32(),
-            "",
             "its first client process, from 0; its others follow in steps of the number of hosts that load; null: none",
         ),
         _field("clients", pa.int32(), "1", "number of its client processes"),
-        _field("offset_ns", pa.int64(), "ns", f"{_CLOCK}, before the window"),
-        _field("bound_ns", pa.int64(), "ns", "how much the true offset can differ from that at most"),
-        _field("at_ns", pa.int64(), "ns", "when that was read, by this machine's clock"),
-        _field("after_offset_ns", pa.int64(), "ns", f"{_CLOCK}, after the window"),
-        _field("after_bound_ns", pa.int64(), "ns", "how much the true offset can differ from that at most"),
-        _field("after_at_ns", pa.int64(), "ns", "when that was read, by this machine's clock"),
-        _field(
-            "machine_busy_ns", pa.int64(), "ns", "CPU time of all processes of the host in the window but the agent's"
-        ),
-        _field("steal_ns", pa.int64(), "ns", "steal: CPU time that its hypervisor gave to other guests"),
-        _field("pressure_ns", pa.int64(), "ns", "time in which some task of the host waited for a CPU"),
-        _field("throttled_ns", pa.int64(), "ns", "time in which its control group's CPU limit throttled tasks"),
-        _field("tcp_delayed_acks", pa.int64(), "1", "delayed ACKs in the window, its whole network namespace"),
-        _field("tcp_segments_out", pa.int64(), "1", "TCP segments sent in the window, likewise"),
-        _field("tcp_connections", pa.int64(), "1", "TCP connections opened in the window, likewise"),
-        _field("tcp_time_waits", pa.int64(), "1", "connections that entered TIME_WAIT in the window, likewise"),
-        _field("tcp_time_wait", pa.int64(), "1", "TCP sockets in TIME_WAIT: change in the window, likewise"),
-        _field("cpu_ns", pa.int64(), "ns", "CPU time of the role's processes there in the window; null: not known"),
-        _field(
-            "pacing_cpu_ns", pa.int64(), "ns", "of it, its clients' spinning until requests were due; null: not counted"
-        ),
-        _field("gc_collections", pa.int64(), "1", "garbage collections in its clients during the window; null: none"),
+        _ns("offset_ns", f"{_CLOCK}, before the window"),
+        _ns("bound_ns", "how much the true offset can differ from that at most"),
+        _ns("at_ns", "when that was read, by this machine's clock"),
+        _ns("after_offset_ns", f"{_CLOCK}, after the window"),
+        _ns("after_bound_ns", "how much the true offset can differ from that at most"),
+        _ns("after_at_ns", "when that was read, by this machine's clock"),
+        _ns("machine_busy_ns", "CPU time of all processes of the host in the window but the agent's"),
+        _ns("steal_ns", "steal: CPU time that its hypervisor gave to other guests"),
+        _ns("pressure_ns", "time in which some task of the host waited for a CPU"),
+        _ns("throttled_ns", "time in which its control group's CPU limit throttled tasks"),
+        _count("tcp_delayed_acks", "delayed ACKs in the window, its whole network namespace"),
+        _count("tcp_segments_out", "TCP segments sent in the window, likewise"),
+        _count("tcp_connections", "TCP connections opened in the window, likewise"),
+        _count("tcp_time_waits", "connections that entered TIME_WAIT in the window, likewise"),
+        _count("tcp_time_wait", "TCP sockets in TIME_WAIT: change in the window, likewise"),
+        _ns("cpu_ns", "CPU time of the role's processes there in the window; null: not known"),
+        _ns("pacing_cpu_ns", "of it, its clients' spinning until requests were due; null: not counted"),
+        _count("gc_collections", "garbage collections in its clients during the window; null: none"),
     ],
 )
 
@@ -204,16 +203,18 @@ SLICES = _schema(
     "slices",
     [
         _START,
-        _field("number", pa.int32(), "", "number of the slice in its start, in the order of measuring"),
-        _field("round", pa.int32(), "", "round of the block, 0: warm-up; null: one of several slices in a row"),
-        _field("at_ns", pa.int64(), "ns", "when it began, counted from the first slice of the block, pauses included"),
-        _field("begin_ns", pa.int64(), "ns", "when its first request was sent, pauses left out, as in samples"),
-        _field("length_ns", pa.int64(), "ns", "from its first request until its last reply"),
-        _field("calls", pa.int64(), "1", "requests completed"),
-        *(_field(f"{role}_cpu_ns", pa.int64(), "ns", f"CPU time of the {role} in the slice") for role in
-          ("client", "server", "router", "controller")),
+        _number("number", "number of the slice in its start, in the order of measuring"),
+        _number("round", "round of the block, 0: warm-up; null: one of several slices in a row"),
+        _ns("at_ns", "when it began, counted from the first slice of the block, pauses included"),
+        _ns("begin_ns", "when its first request was sent, pauses left out, as in samples"),
+        _ns("length_ns", "from its first request until its last reply"),
+        _count("calls", "requests completed"),
+        *(
+            _ns(f"{role}_cpu_ns", f"CPU time of the {role} in the slice")
+            for role in ("client", "server", "router", "controller")
+        ),
     ],
-)  # fmt: skip
+)
 
 _PROBE = "speed of the roles' CPUs, mean of before and after the window or block of slices"
 
@@ -221,110 +222,85 @@ LEDGER = _schema(
     "ledger",
     [
         _START,
-        _field("block", pa.int32(), "", "number of the block; every case is measured once per block, in random order"),
-        _field("case", pa.int32(), "", "number of the case in the plan"),
-        _field("system", pa.string(), "", "RPC or messaging stack"),
-        _field("transport", pa.string(), "", "inproc, ipc or tcp"),
+        _number("block", "number of the block; every case is measured once per block, in random order"),
+        _number("case", "number of the case in the plan"),
+        _text("system", "RPC or messaging stack"),
+        _text("transport", "inproc, ipc or tcp"),
         _field("options", pa.string(), "JSON", "the system's options"),
-        _field("payload_bytes", pa.int64(), "B", "application bytes of one request"),
-        _field("placement", pa.string(), "", "split, same or free"),
-        _field("client_cpus", pa.string(), "", "CPUs that the clients might use; null: any"),
-        _field("server_cpus", pa.string(), "", "CPUs that the server might use; null: any"),
-        _field(
+        _bytes("payload_bytes", "application bytes of one request"),
+        _text("placement", "split, same or free"),
+        _text("client_cpus", "CPUs that the clients might use; null: any"),
+        _text("server_cpus", "CPUs that the server might use; null: any"),
+        _text(
             "load",
-            pa.string(),
-            "",
             "closed, open, stream, reply_stream, retry: open with retries, session: processes, reconnect: connections",
         ),
         _field("retry", pa.string(), "JSON", "the client's retry policy; null: no load with retries"),
         _field("offered_per_s", pa.float64(), "1/s", "offered rate of an open load; else null"),
-        _field(
-            "arrivals",
-            pa.string(),
-            "",
-            "of an open load: uniform, poisson, recorded, or Poisson at a rate in steps; else null",
-        ),
-        _field("scheduled", pa.int64(), "1", "requests scheduled by an open load; else null"),
-        _field("clients", pa.int32(), "", "number of parallel client processes"),
-        _field("callers", pa.int32(), "", "number of parallel callers in each of them; null: 1"),
-        _field("engine", pa.string(), "", "load generator: library, wire, wrk or h2load; null: library"),
-        _field("router_cpus", pa.string(), "", "CPUs that the router might use; null: any, or no router"),
-        _field("target", pa.string(), "", "address of a server not started here"),
-        _field("utc", pa.string(), "", "when the window began"),
+        _text("arrivals", "of an open load: uniform, poisson, recorded, or Poisson at a rate in steps; else null"),
+        _count("scheduled", "requests scheduled by an open load; else null"),
+        _number("clients", "number of parallel client processes"),
+        _number("callers", "number of parallel callers in each of them; null: 1"),
+        _text("engine", "load generator: library, wire, wrk or h2load; null: library"),
+        _text("router_cpus", "CPUs that the router might use; null: any, or no router"),
+        _text("target", "address of a server not started here"),
+        _text("utc", "when the window began"),
         _field("ready_s", pa.float64(), "s", "from asking for the server until it listened"),
         _field("window_s", pa.float64(), "s", "from go until the last client was done"),
-        _field("first_rtt_ns", pa.int64(), "ns", "the first call of the first client, cold, before the window"),
-        _field("calls", pa.int64(), "1", "requests completed, or messages sent, or replies received"),
-        _field(
-            "server_calls", pa.int64(), "1", "requests that the server counted, or messages received, or replies sent"
-        ),
+        _ns("first_rtt_ns", "the first call of the first client, cold, before the window"),
+        _count("calls", "requests completed, or messages sent, or replies received"),
+        _count("server_calls", "requests that the server counted, or messages received, or replies sent"),
         _field(
             "server_worker_calls",
             pa.string(),
             "JSON",
             "requests that each of the server's workers counted in the window, a list; null: no workers, or not known",
         ),
-        _field("errors", pa.int64(), "1", "requests that failed, or reply streams that broke"),
-        _field("client_cpu_ns", pa.int64(), "ns", "CPU time of all clients in the window"),
-        _field("server_cpu_ns", pa.int64(), "ns", "CPU time of the server in the window"),
-        _field("router_cpu_ns", pa.int64(), "ns", "CPU time of the router's workers in the window"),
-        _field("controller_cpu_ns", pa.int64(), "ns", "CPU time of what starts and watches them, in the window"),
-        _field("client_rss_bytes", pa.int64(), "B", "largest resident memory seen, all clients together"),
-        _field("server_rss_bytes", pa.int64(), "B", "largest resident memory seen"),
-        _field("router_rss_bytes", pa.int64(), "B", "largest resident memory seen"),
-        _field("controller_rss_bytes", pa.int64(), "B", "largest resident memory seen"),
-        _field("voluntary_switches", pa.int64(), "1", "voluntary context switches of the clients' processes"),
-        _field("involuntary_switches", pa.int64(), "1", "involuntary context switches of the clients' processes"),
-        _field("server_voluntary_switches", pa.int64(), "1", "voluntary context switches of the server"),
-        _field("server_involuntary_switches", pa.int64(), "1", "involuntary context switches of the server"),
-        _field(
-            "machine_busy_ns",
-            pa.int64(),
-            "ns",
-            "CPU time of all processes of the machine in the window but the conductor's",
-        ),
-        _field("metered_ns", pa.int64(), "ns", "how long the machine was metered: the window, with its edges"),
-        _field("steal_ns", pa.int64(), "ns", "steal: CPU time that the hypervisor gave to other guests"),
-        _field("pressure_ns", pa.int64(), "ns", "time in which some task of the machine waited for a CPU"),
-        _field("throttled_ns", pa.int64(), "ns", "time in which the control group's CPU limit throttled tasks"),
-        _field("tcp_delayed_acks", pa.int64(), "1", "delayed ACKs in the window, whole network namespace"),
-        _field("tcp_segments_out", pa.int64(), "1", "TCP segments sent in the window, whole network namespace"),
-        _field("tcp_connections", pa.int64(), "1", "TCP connections opened in the window, whole network namespace"),
-        _field(
-            "tcp_time_waits",
-            pa.int64(),
-            "1",
-            "connections that entered TIME_WAIT in the window, likewise",
-        ),
-        _field("gc_collections", pa.int64(), "1", "garbage collections in the clients during the window"),
-        _field("message", pa.string(), "", "what requests carry: bytes, a kind of message, or a file; null: bytes"),
-        _field("request_encode_ns", pa.int64(), "ns", "encoding a request by the codec alone, median; null: no codec"),
-        _field("request_decode_ns", pa.int64(), "ns", "decoding a request by the codec alone, median"),
-        _field("reply_encode_ns", pa.int64(), "ns", "encoding a reply by the codec alone, median"),
-        _field("reply_decode_ns", pa.int64(), "ns", "decoding a reply by the codec alone, median"),
-        _field("verify_ns", pa.int64(), "ns", "comparing a reply with the expected one, after the clock, median"),
+        _count("errors", "requests that failed, or reply streams that broke"),
+        _ns("client_cpu_ns", "CPU time of all clients in the window"),
+        _ns("server_cpu_ns", "CPU time of the server in the window"),
+        _ns("router_cpu_ns", "CPU time of the router's workers in the window"),
+        _ns("controller_cpu_ns", "CPU time of what starts and watches them, in the window"),
+        _bytes("client_rss_bytes", "largest resident memory seen, all clients together"),
+        _bytes("server_rss_bytes", "largest resident memory seen"),
+        _bytes("router_rss_bytes", "largest resident memory seen"),
+        _bytes("controller_rss_bytes", "largest resident memory seen"),
+        _count("voluntary_switches", "voluntary context switches of the clients' processes"),
+        _count("involuntary_switches", "involuntary context switches of the clients' processes"),
+        _count("server_voluntary_switches", "voluntary context switches of the server"),
+        _count("server_involuntary_switches", "involuntary context switches of the server"),
+        _ns("machine_busy_ns", "CPU time of all processes of the machine in the window but the conductor's"),
+        _ns("metered_ns", "how long the machine was metered: the window, with its edges"),
+        _ns("steal_ns", "steal: CPU time that the hypervisor gave to other guests"),
+        _ns("pressure_ns", "time in which some task of the machine waited for a CPU"),
+        _ns("throttled_ns", "time in which the control group's CPU limit throttled tasks"),
+        _count("tcp_delayed_acks", "delayed ACKs in the window, whole network namespace"),
+        _count("tcp_segments_out", "TCP segments sent in the window, whole network namespace"),
+        _count("tcp_connections", "TCP connections opened in the window, whole network namespace"),
+        _count("tcp_time_waits", "connections that entered TIME_WAIT in the window, likewise"),
+        _count("gc_collections", "garbage collections in the clients during the window"),
+        _text("message", "what requests carry: bytes, a kind of message, or a file; null: bytes"),
+        _ns("request_encode_ns", "encoding a request by the codec alone, median; null: no codec"),
+        _ns("request_decode_ns", "decoding a request by the codec alone, median"),
+        _ns("reply_encode_ns", "encoding a reply by the codec alone, median"),
+        _ns("reply_decode_ns", "decoding a reply by the codec alone, median"),
+        _ns("verify_ns", "comparing a reply with the expected one, after the clock, median"),
         _field("encoded_request_bytes", pa.float64(), "B", "encoded size of a request, mean"),
         _field("encoded_reply_bytes", pa.float64(), "B", "encoded size of a reply, mean"),
-        _field("replies", pa.int64(), "1", "replies that each request of a reply stream asks for; else null"),
-        _field("reply_bytes", pa.int64(), "B", "application bytes of one such reply; else null"),
+        _count("replies", "replies that each request of a reply stream asks for; else null"),
+        _bytes("reply_bytes", "application bytes of one such reply; else null"),
         _field("gap_us", pa.int64(), "us", "time between two such replies as planned, 0: no pauses; else null"),
-        _field("streams", pa.int64(), "1", "reply streams that were complete; else null"),
-        _field(
-            "calls_per_connection", pa.int64(), "1", "calls until a caller opens a new connection; 0: kept; null: 0"
-        ),
-        _field("outstanding", pa.int32(), "", "calls under way on each connection; null: 1"),
-        _field("large_bytes", pa.int64(), "B", "payload of the last call under way beside the others; 0, null: none"),
-        _field(
-            "p99_bytes", pa.int64(), "B", "p99 of log-normal sizes with the median payload_bytes; 0, null: one size"
-        ),
-        _field("tcp_time_wait", pa.int64(), "1", "TCP sockets in TIME_WAIT: change in the window, whole namespace"),
-        _field(
-            "turns_with", pa.int32(), "", "first start of the group in which the case took turns; null: it took none"
-        ),
+        _count("streams", "reply streams that were complete; else null"),
+        _count("calls_per_connection", "calls until a caller opens a new connection; 0: kept; null: 0"),
+        _number("outstanding", "calls under way on each connection; null: 1"),
+        _bytes("large_bytes", "payload of the last call under way beside the others; 0, null: none"),
+        _bytes("p99_bytes", "p99 of log-normal sizes with the median payload_bytes; 0, null: one size"),
+        _count("tcp_time_wait", "TCP sockets in TIME_WAIT: change in the window, whole namespace"),
+        _number("turns_with", "first start of the group in which the case took turns; null: it took none"),
         _field(
             "asleep_s", pa.float64(), "s", "how long its processes slept while other cases had their slices; else null"
         ),
-        _field("asleep_cpu_ns", pa.int64(), "ns", "CPU time that they used meanwhile, a shared router's left out"),
+        _ns("asleep_cpu_ns", "CPU time that they used meanwhile, a shared router's left out"),
         _field("spin_ns", pa.float64(), "ns", f"{_PROBE}: a fixed loop; null: not probed"),
         _field("syscall_ns", pa.float64(), "ns", f"{_PROBE}: a system call; null: not probed"),
         _field("switch_ns", pa.float64(), "ns", f"{_PROBE}: a switch between two threads; null: not probed"),
@@ -336,26 +312,22 @@ EVENTS = _schema(
     "events",
     [
         _START,
-        _field("slice", pa.int32(), "", "number of the slice, as in the table slices"),
-        _field("t_ns", pa.int64(), "ns", "when, pauses between slices left out, as in samples"),
-        _field("cpu", pa.int32(), "", "CPU on which it happened"),
-        _field("role", pa.string(), "", "role of the thread that it is about: client, server, router, controller"),
-        _field("thread", pa.int32(), "", "number of that thread in its role; 0: the main thread of the first process"),
-        _field(
+        _number("slice", "number of the slice, as in the table slices"),
+        _ns("t_ns", "when, pauses between slices left out, as in samples"),
+        _number("cpu", "CPU on which it happened"),
+        _text("role", "role of the thread that it is about: client, server, router, controller"),
+        _number("thread", "number of that thread in its role; 0: the main thread of the first process"),
+        _text(
             "event",
-            pa.string(),
-            "",
             "runs: begins to run; sleeps, preempted: stops to run; woken: may run; calls, returns: of a system call",
         ),
-        _field(
+        _text(
             "by_role",
-            pa.string(),
-            "",
             "who ran there before (runs), runs there next (sleeps, preempted), or woke it: a role, another process, "
             "idle or interrupt; else null",
         ),
-        _field("by_thread", pa.int32(), "", "number of that thread, of a role; else null"),
-        _field("name", pa.string(), "", "name of the system call; else null"),
+        _number("by_thread", "number of that thread, of a role; else null"),
+        _text("name", "name of the system call; else null"),
         _field("result", pa.int64(), "", "what the system call returned, such as a number of bytes; else null"),
     ],
 )

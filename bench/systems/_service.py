@@ -18,7 +18,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from bench.contract import Address, Binding, Service, parse_address
+from bench.contract import Address, Binding, Service, is_loopback, parse_address
 from bench.errors import BenchError, NotInstalledError, SystemFileError, TransportError
 from bench.plan import service_file, values
 from bench.plan.service_file import Prepared, refuse, too_late
@@ -124,7 +124,7 @@ def _serve(
         address = parse_address(f"ipc://{binding.directory}/service.sock")
     else:
         named = str(described.connects_to.hostname)
-        host = binding.host if binding.address or not service_file.is_here(named) else named
+        host = binding.host if binding.address or not is_loopback(named) else named
         address = Address("tcp", host, _ports.free(host), "")
     names = {"{port}": str(address.port), "{socket}": address.path}
     words = [

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from handmade import PAIR, file_by_file, handmade, in_order, in_turns, moody, noisy, recorded, reference, usual
 
-from bench.analysis import checks, earlier, per_host, rankings, speed, stationarity, trust_card, virtual_time
+from bench.analysis import checks, earlier, rankings, speed, stationarity, trust_card, virtual_time
 from bench.analysis.checks import CAUTION, INVALID, NOTHING, PASS
-from bench.analysis.resources import Resource, crowded, used_by_all
+from bench.analysis.resources import Resource, cpus_of, crowded, used_by_all
 from bench.analysis.trust_card import tally
 from bench.grammar import figure as panels
 from bench.measurement import kernel_counters
@@ -112,7 +112,7 @@ def test_what_cannot_be_known_is_not_passed():
     assert outcome(few, "pacing").verdict == NOTHING and "too few" in outcome(few, "pacing").found
     assert "throttling was not recorded" in outcome(handmade(PAIR, [100, 50], throttled_ns=None), "machine").found
     assert "no throttling" in outcome(handmade(PAIR, [100, 50], throttled_ns=0), "machine").found
-    assert per_host.cpus({"cpus": 64, "cpus_allowed": 4}) == 64 and per_host.cpus({"cpus_allowed": 4}) == 4
+    assert cpus_of({"cpus": 64, "cpus_allowed": 4}) == 64 and cpus_of({"cpus_allowed": 4}) == 4
 
 
 def test_callers_that_had_no_time_in_common_are_a_caution_although_their_start_has_no_rate():

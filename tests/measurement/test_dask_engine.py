@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bench.contract import Address, is_loopback
 from bench.errors import NotInstalledError, UsageError
 from bench.measurement import certificates
 from bench.measurement.hosts import dask_engine
@@ -31,12 +32,8 @@ def test_without_it_one_sentence_says_how_to_install_it(monkeypatch, command):
 
 def test_addresses():
     assert hosts.address_of("tcp://[::1]:7") == ("tcp", "::1", 7) and hosts.address_of("tls://a")[2] == hosts.PORT
-    assert dask_engine.joined("tcp", "::1", 7) == "tcp://[::1]:7"
-    assert (
-        dask_engine.is_loopback("127.3.2.1")
-        and dask_engine.is_loopback("::1")
-        and not dask_engine.is_loopback("10.0.0.1")
-    )
+    assert str(Address("tls", "::1", 7, "")) == "tls://[::1]:7"
+    assert is_loopback("127.3.2.1") and is_loopback("::1") and not is_loopback("10.0.0.1")
     assert dask_engine.local_address("127.0.0.1", 9) == "127.0.0.1"
 
 

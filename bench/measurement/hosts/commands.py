@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from bench.contract import is_host
+from bench.contract import Address, is_host
 from bench.errors import BENCH, SystemFailedError, UsageError
 from bench.measurement import certificates, machine, revision
 from bench.measurement.hosts import dask_engine
@@ -42,7 +42,7 @@ def host(scheduler: str, name: str, listen: str, is_plain_wanted: bool, say: Say
         raise UsageError(
             f"{quoted(address)} is no address of this machine: write a number such as 192.168.1.7, without port"
         )
-    scheduler_address = dask_engine.joined(protocol, far, port)
+    scheduler_address = str(Address(protocol, far, port, ""))
     name = name or machine.machine_id()
     if name == "here":
         raise UsageError("here is the conductor's own machine: choose another --name")
@@ -140,7 +140,7 @@ def scheduler(listen: str, is_plain_wanted: bool, say: Say) -> None:
 
 async def _scheduler(protocol: str, address: str, port: int, security: Any, say: Say, stop: asyncio.Event) -> None:
     distributed = dask_engine.load()
-    endpoint = dask_engine.joined(protocol, address, port)
+    endpoint = str(Address(protocol, address, port, ""))
     try:
         made = distributed.Scheduler(
             protocol=protocol,

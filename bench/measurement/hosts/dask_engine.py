@@ -4,11 +4,11 @@ Nothing timed goes through it. All that it receives is unpickled: it listens beh
 other users of the machine connect; in plain TCP only where that is asked for by name.
 """
 
-import ipaddress
 import logging
 import socket
 from typing import Any
 
+from bench.contract import is_loopback
 from bench.errors import BENCH, NotInstalledError, UsageError
 from bench.measurement import certificates
 from bench.plan import credentials
@@ -56,14 +56,6 @@ def files_in(folder: str) -> Any:
     return dask.config.set({"temporary-directory": folder})
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether a host's name or address stands for this machine alone."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def security(protocol: str, is_plain_wanted: bool) -> Any:
     """Return the security of connections: mutual TLS by ``certificates.of_hosts``; None for plain TCP.
 
@@ -100,8 +92,3 @@ def local_address(host: str, port: int) -> str:
             return str(probe.getsockname()[0])
     except OSError as reason:
         raise UsageError(f"{host} cannot be reached from here ({reason}): check its name and the network") from reason
-
-
-def joined(protocol: str, host: str, port: int) -> str:
-    """Return an address of its parts."""
-    return f"{protocol}://[{host}]:{port}" if ":" in host else f"{protocol}://{host}:{port}"

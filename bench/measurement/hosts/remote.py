@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from bench.contract import Address
 from bench.errors import BENCH, BenchError, SystemFailedError, UsageError
 from bench.measurement import certificates, revision
 from bench.measurement.hosts import clock_exchange, dask_engine, roles
@@ -339,7 +340,7 @@ class RemoteHost(Host):
     def start_clock(self) -> None:
         """Start what answers exchanges of timestamps there, unless it runs."""
         if self._clock is None:
-            spec = ClockSpec(bind=dask_engine.joined("tcp", self.address, 0))
+            spec = ClockSpec(bind=str(Address("tcp", self.address, 0, "")))
             self._clock = self.spawn("clock", "bench.child.clock_server", spec)
 
     def _look(self) -> None:
@@ -387,7 +388,7 @@ def client(hosts: Mapping[str, Any]) -> Iterator[Any]:
     distributed = dask_engine.load()
     protocol, host, port = address_of(hosts["scheduler"])
     security = dask_engine.security(protocol, bool(hosts.get("plain")))
-    address = dask_engine.joined(protocol, host, port)
+    address = str(Address(protocol, host, port, ""))
     try:
         connection = distributed.Client(
             address,

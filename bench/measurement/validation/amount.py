@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.errors import UsageError
 from bench.measurement.validation.cases import INSTRUMENT, placement_of
-from bench.measurement.validation.profiles import BLOCKS_S, in_slices, make_plan
+from bench.measurement.validation.profiles import PROFILES, in_slices, make_plan
 from bench.plan import hosts, parameters
 from bench.plan.case import Case
 from bench.plan.plan import Plan
@@ -95,7 +95,7 @@ class InTurns(OnHosts):
         absent: dict[str, str] | None = None,
         class_s: float | None = None,
         alike: Sequence[str] = ALIKE,
-        blocks_s: float = BLOCKS_S["class"],
+        blocks_s: float = PROFILES["class"].blocks_s,
     ) -> Plan:
         """Return the validated plan; in slices where at least two cases can take turns.
 
@@ -103,7 +103,7 @@ class InTurns(OnHosts):
         group. blocks_s: how long all blocks take in the profile class, in seconds.
         """
         plan = super().plan(notebook, cases, absent, class_s)
-        seconds = (BLOCKS_S | {"class": blocks_s})[self.profile]
+        seconds = blocks_s if self.profile == "class" else PROFILES[self.profile].blocks_s
         until_width = parameters.percent(self.until_width, "until_width") if self.until_width else 0.0
         plan = in_slices(plan, self.slice_s, self.starts, self.window_s, alike, seconds)
         return replace(plan, until_width=until_width)

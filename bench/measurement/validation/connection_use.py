@@ -7,23 +7,9 @@ from bench.child.caller import is_async
 from bench.codecs.message_types import BYTES
 from bench.contract import Binding
 from bench.errors import UsageError
-from bench.plan import parameters
-from bench.plan.case import MOST_CALLS, MOST_OUTSTANDING, Case
+from bench.plan.case import Case
 
 ENCRYPTS_ONE = {"tls": False}  # the engine wire carries one call at a time on an encrypted connection
-
-
-def calls_per_connection(value: object, what: str = "calls_per_connection") -> list[int]:
-    """Return the numbers of calls after which connections are renewed, each once, in the order given; 0: kept."""
-    numbers = [parameters.count(number, what, MOST_CALLS, least=0) for number in parameters.as_list(value)]
-    if not numbers:
-        raise UsageError(f"{what} is an empty list: give at least one number; 0 keeps connections")
-    return list(dict.fromkeys(numbers))
-
-
-def depths(value: object, what: str = "outstanding") -> list[int]:
-    """Return the numbers of calls under way on each connection, each once."""
-    return parameters.positives(value, what, MOST_OUTSTANDING)
 
 
 def check(case: Case, module: Any) -> None:

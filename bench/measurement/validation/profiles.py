@@ -18,24 +18,24 @@ class Profile:
     """Default amount of measuring: starts of each case, and the window of each start.
 
     The window shrinks from ``window_s`` down to ``least_window_s`` where the cases would otherwise take
-    more than ``measuring_s`` in all.
+    more than ``measuring_s`` in all. blocks_s: how long the blocks of slices take in all.
     """
 
     starts: int
     window_s: float
     least_window_s: float
     measuring_s: float
+    blocks_s: float
 
 
 PROFILES = {
-    "smoke": Profile(starts=2, window_s=0.1, least_window_s=0.1, measuring_s=5),
-    "class": Profile(starts=6, window_s=1.0, least_window_s=0.2, measuring_s=36),
-    "full": Profile(starts=12, window_s=5.0, least_window_s=2.0, measuring_s=1200),
+    "smoke": Profile(starts=2, window_s=0.1, least_window_s=0.1, measuring_s=5, blocks_s=2),
+    "class": Profile(starts=6, window_s=1.0, least_window_s=0.2, measuring_s=36, blocks_s=52),
+    "full": Profile(starts=12, window_s=5.0, least_window_s=2.0, measuring_s=1200, blocks_s=600),
 }
 
 
 ROUNDS = 4  # slices of each case in a block: many short blocks average out more than few long ones
-BLOCKS_S = {"smoke": 2, "class": 52, "full": 600}  # how long the blocks of slices take in all
 
 
 def usual_window_s(profile: Profile, starts: int, cases: Sequence[Case]) -> float:
@@ -79,7 +79,7 @@ def in_slices(
     starts: object = None,
     window_s: object = None,
     alike: Sequence[str] = slicing.ALIKE,
-    seconds: float = BLOCKS_S["class"],
+    seconds: float = PROFILES["class"].blocks_s,
 ) -> Plan:
     """Return a plan whose cases take turns in slices; as it is where fewer than two cases can.
 

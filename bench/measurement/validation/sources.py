@@ -46,8 +46,7 @@ def checked(case: Case) -> Case:
 @functools.cache
 def _checked(case: str, label: str) -> Case:
     root = sources.source_of(label).root
-    package = str(Path(__file__).parents[3])
-    environment = sources.environment(with_package(package), label)
+    environment = sources.environment(with_package(), label)
     process = Process(python("bench.measurement.validation.in_a_source"), stderr=subprocess.PIPE, env=environment)
     stdout, stderr = process.communicate(case.encode())
     try:
