@@ -160,15 +160,10 @@ def small(run: Run, among: Sequence[int]) -> list[int]:
     return [case for case in cases if run.case(case).payload_bytes == run.case(cases[0]).payload_bytes]
 
 
-def over_limit(run: Run, among: Sequence[int]) -> list[int]:
-    """Choose the systems compared over a limited link."""
-    return [case for case in compared(run, among) if rate_mbit(run.case(case))]
-
-
 added = Contrast(P50, of={link: VETH}, over={link: LOOPBACK}, by=("system",), where=small)
 between_hosts = Contrast(P50, of={link: FAR}, over={link: LOOPBACK}, by=("system",), where=small)
 others = Contrast(P50, of={}, over={}, by=CONDITION, where=compared)  # over the first system
-limited = replace(others, where=over_limit)
+limited = replace(others, of={rate_mbit: bool})
 
 
 def same_order(run: Run) -> list[Estimate]:

@@ -81,14 +81,10 @@ def two_writes(run: Run, among: Sequence[int]) -> list[int]:
     return [case for case in factorial(run, among) if run.case(case).options["writes"] == 2]
 
 
-def stalling(run: Run, among: Sequence[int]) -> list[int]:
-    """Choose the cases of the factorial whose calls are predicted to stall."""
-    return [case for case in factorial(run, among) if stalls(run.case(case))]
-
-
 def acks_per_stall(run: Run) -> list[Estimate]:
     """Return the delayed ACKs that the kernel counted for each predicted stall, of each case that should stall."""
-    counted = {case: acks_per_call(run, case) / stalls(run.case(case)) for case in chosen(run, stalling)}
+    cases = chosen(run, {stalls: bool}, chosen(run, factorial))
+    counted = {case: acks_per_call(run, case) / stalls(run.case(case)) for case in cases}
     return [
         of_interval(run.labels[case], paired_shift(acks.to_numpy()), two_decimals, (case,))
         for case, acks in counted.items()
@@ -98,7 +94,7 @@ def acks_per_stall(run: Run) -> list[Estimate]:
 
 ACKS = Quantity("delayed ACKs per call", two_decimals, values=acks_per_call)
 FIRST = Quantity("first call", duration, values=lambda run, case: run.starts_of(case)["first_rtt_ns"] / 1e3)
-stalled = Contrast(P50, of=stalling, over={sides: "both"}, by=("system",), where=two_writes)
+stalled = Contrast(P50, of={stalls: bool}, over={sides: "both"}, by=("system",), where=two_writes)
 
 neither = Level(P50, lambda run, among: [case for case in two_writes(run, among) if stalls(run.case(case)) == 2])
 
