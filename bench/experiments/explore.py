@@ -29,7 +29,7 @@ from bench.grammar.axes import (
     say_why_empty,
 )
 from bench.grammar.choose import everything
-from bench.grammar.contrast import confidence
+from bench.grammar.contrast import ratio_estimate
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.profiles import takes_turns
 from bench.measurement.validation.spelled import case, of_each_system
@@ -38,7 +38,7 @@ from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
-from bench.text import duration, quantity, ratio_ends
+from bench.text import duration, quantity
 
 TITLE = "What changes when you change one factor?"
 DEFAULT = "[{system: sockets}, {system: zeromq}, {system: zeromq, transport: tcp}]"
@@ -138,11 +138,8 @@ def to_shortest(shown: Sequence[Row], known: Mapping[tuple[str, str], Interval])
 
 def _divided(level: Estimate, base: str, ratio: Interval) -> Estimate:
     """Return a median as a ratio to the shortest one."""
-    words, *_ = ratio_ends(ratio.middle, ratio.low, ratio.high)
     doubt = "; not distinguishable" if ratio.low <= 1 <= ratio.high else ""
-    return Estimate(
-        f"{level.subject} ({level.words}) divided by that of {base}", ratio, words, confidence(ratio) + doubt, base
-    )
+    return ratio_estimate(f"{level.subject} ({level.words}) divided by that of {base}", ratio, doubt, base)
 
 
 def relative_medians(run: Run) -> list[Estimate]:
