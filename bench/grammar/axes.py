@@ -22,9 +22,10 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 from bench import stats
 from bench.analysis.quantiles import CALLS, Quantile, crossed, of_all_calls, quantile
 from bench.analysis.resources import cpu_over_starts, total_cpu
+from bench.grammar.table import ratio_with_ends
 from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
-from bench.text import duration, in_bytes, listed, plain, ratio_ends
+from bench.text import duration, in_bytes, listed, plain
 
 LINE_STYLES = {"inproc": ":", "ipc": "-", "tcp": "--"}
 
@@ -368,10 +369,7 @@ def separate_rows(axes: Axes, edges: Iterable[float]) -> None:
 
 def ratio_text(ratio: Interval) -> str:
     """Return a ratio of two cases with its interval, where it has one: "× 1.53 [1.40, 1.66]"."""
-    if math.isnan(ratio.middle):
-        return ""
-    middle, low, high = ratio_ends(ratio.middle, ratio.low, ratio.high)
-    return f"× {middle}" if math.isnan(ratio.low) else f"× {middle} [{low}, {high}]"
+    return "" if math.isnan(ratio.middle) else f"× {ratio_with_ends(ratio)}"
 
 
 def end_to_end(run: Run, cases: Iterable[int]) -> Iterator[tuple[int, int, float]]:
