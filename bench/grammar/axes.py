@@ -418,7 +418,7 @@ class Distribution(NamedTuple):
     points: tuple[Any, Any]
     quantiles: dict[float, Quantile]
     drawn: Look
-    line: str = "-"
+    line: str
     is_hollow: bool = False
 
 
@@ -434,24 +434,11 @@ def distribution_of(
 def draw_cdfs(axes: Axes, shown: Sequence[Distribution]) -> None:
     """Draw empirical CDFs with a marker at each quantile; of more than six distributions three quantiles each."""
     if len(shown) <= MOST_CURVES:
-        for index, distribution in enumerate(shown):
-            with hollow(axes, distribution.is_hollow):
-                label = f"{distribution.name}, n = {distribution.n:,}{crossed(distribution.quantiles.items())}"
-                curve(
-                    axes,
-                    distribution.points,
-                    label,
-                    distribution.drawn.colour,
-                    distribution.line,
-                    distribution.drawn.marker,
-                )
-                quantile_marks(
-                    axes,
-                    distribution.points,
-                    distribution.quantiles.items(),
-                    distribution.drawn,
-                    BAR_APART * (index - (len(shown) - 1) / 2),
-                )
+        for index, (name, n, points, quantiles, drawn, line, is_hollow) in enumerate(shown):
+            with hollow(axes, is_hollow):
+                label = f"{name}, n = {n:,}{crossed(quantiles.items())}"
+                curve(axes, points, label, drawn.colour, line, drawn.marker)
+                quantile_marks(axes, points, quantiles, drawn, BAR_APART * (index - (len(shown) - 1) / 2))
         distribution_axes(axes)
         label = "RTT (marker: quantile; bar and |: range and median over starts)"
         if pooled := of_all_calls(item for distribution in shown for item in distribution.quantiles.items()):
@@ -468,7 +455,7 @@ def draw_cdfs(axes: Axes, shown: Sequence[Distribution]) -> None:
 MARKS = {0.5: "|", 0.9: "o", 0.99: "D"}
 
 
-def quantile_row(axes: Axes, y: float, quantiles: dict[float, Quantile], colour: str, more: str = "") -> None:
+def quantile_row(axes: Axes, y: float, quantiles: dict[float, Quantile], colour: str, more: str) -> None:
     """Draw p50, p90 and p99 in a row, the p50 of two levels as two lines; beside it the p99."""
     known = {p: quantiles[p] for p in MARKS if not math.isnan(quantiles[p].value)}
     ends = [us for estimate in known.values() for us in estimate.spread.medians]
@@ -500,27 +487,20 @@ BAR_APART = 0.08  # of the bars of neighbouring curves, in units of the scale of
 
 
 def quantile_marks(
-    axes: Axes, points: tuple[Any, Any], quantiles: Iterable[tuple[float, Quantile]], drawn: Look, above: float = 0.0
+    axes: Axes, points: tuple[Any, Any], quantiles: dict[float, Quantile], drawn: Look, above: float
 ) -> None:
     """Draw a marker on a curve at each quantile that is known; its interval as a bar, its median over starts as a line.
 
     points: the curve, as ``stats.distribution`` returns it. above: how far above the quantile's height bar and line
     are, so that those of several curves do not lie on each other.
     """
-    for p, estimate in quantiles:
+    for p, estimate in quantiles.items():
         if math.isnan(estimate.value) or not len(points[0]):
             continue
-        height = float(tail_scale(p))
-        axes.plot(
-            [estimate.low, estimate.high],
-            [height + above] * 2,
-            color=drawn.colour,
-            lw=3,
-            alpha=0.4,
-            solid_capstyle="round",
-        )
-        medians = estimate.spread.medians
-        axes.plot(medians, [height + above] * len(medians), "|", color=drawn.colour, ms=6, mew=1.4)
+        height, medians = float(tail_scale(p)), estimate.spread.medians
+        at = height + above
+        axes.plot([estimate.low, estimate.high], [at, at], color=drawn.colour, lw=3, alpha=0.4, solid_capstyle="round")
+        axes.plot(medians, [at] * len(medians), "|", color=drawn.colour, ms=6, mew=1.4)
         axes.plot(on_curve(*points, p), height, drawn.marker, color=drawn.colour, ms=5.5)
 
 
