@@ -17,13 +17,14 @@ from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
+    Distribution,
     Look,
-    distribution_of,
     draw_cdfs,
     interval_row,
     log_axis,
     name_rows,
     ratio_axis,
+    times_of,
 )
 from bench.grammar.contrast import ratio_estimate
 from bench.grammar.sweep import Bytes, as_sweep
@@ -133,7 +134,7 @@ def draw_verdicts(run: Run, axes: Axes) -> None:
 def distribution(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the RTT of all calls of A and of B."""
     lines = ((A, "-"), (B, "--"))
-    draw_cdfs(axes, [distribution_of(run, case, LOOKS[case], line, named(run, case)) for case, line in lines])
+    draw_cdfs(axes, [Distribution(named(run, case), times_of(run, case), LOOKS[case], line) for case, line in lines])
     axes.set_title("Distribution of the RTT")
 
 

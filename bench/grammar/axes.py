@@ -20,7 +20,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from bench import stats
-from bench.analysis.quantiles import CALLS, Quantile, crossed, of_all_calls, quantile
+from bench.analysis.quantiles import CALLS, Quantile, crossed, of_all_calls, quantile, times
 from bench.analysis.resources import cpu_over_starts, total_cpu
 from bench.grammar.table import ratio_with_ends
 from bench.run.frames import Run, numbered
@@ -410,44 +410,47 @@ def curve(
 MOST_CURVES = 6  # on one pair of axes; more distributions are drawn as a row of quantiles each
 
 
-class Distribution(NamedTuple):
-    """The times of one case: its empirical CDF in us, its quantiles, and how it is drawn."""
+class Times(NamedTuple):
+    """The times of the calls of one case: how many, their empirical CDF in us, and their quantiles."""
 
-    name: str
     n: int
     points: tuple[Any, Any]
     quantiles: dict[float, Quantile]
+
+
+def times_of(run: Run, case: int, time: str = "rtt") -> Times:
+    """Return the RTT of the calls of a case, or another time."""
+    us = times(run, case, time).to_numpy()
+    return Times(len(us), stats.distribution(us), {p: quantile(run, case, p, time) for p in stats.QUANTILES})
+
+
+class Distribution(NamedTuple):
+    """The times of one case, and how they are drawn."""
+
+    name: str
+    times: Times
     drawn: Look
     line: str
     is_hollow: bool = False
 
 
-def distribution_of(
-    run: Run, case: int, drawn: Look, line: str = "-", name: str | None = None, is_hollow: bool = False
-) -> Distribution:
-    """Return the distribution of a case's RTT."""
-    quantiles = {p: quantile(run, case, p) for p in stats.QUANTILES}
-    named = name or run.labels[case]
-    return Distribution(named, run.count(case), run.distribution_us(case), quantiles, drawn, line, is_hollow)
-
-
 def draw_cdfs(axes: Axes, shown: Sequence[Distribution]) -> None:
     """Draw empirical CDFs with a marker at each quantile; of more than six distributions three quantiles each."""
     if len(shown) <= MOST_CURVES:
-        for index, (name, n, points, quantiles, drawn, line, is_hollow) in enumerate(shown):
+        for index, (name, (n, points, quantiles), drawn, line, is_hollow) in enumerate(shown):
             with hollow(axes, is_hollow):
                 label = f"{name}, n = {n:,}{crossed(quantiles.items())}"
                 curve(axes, points, label, drawn.colour, line, drawn.marker)
                 quantile_marks(axes, points, quantiles, drawn, BAR_APART * (index - (len(shown) - 1) / 2))
         distribution_axes(axes)
         label = "RTT (marker: quantile; bar and |: range and median over starts)"
-        if pooled := of_all_calls(item for distribution in shown for item in distribution.quantiles.items()):
+        if pooled := of_all_calls(item for distribution in shown for item in distribution.times.quantiles.items()):
             label += f"\n{listed(pooled)} of all calls together, where a start has too few; bar: 95 % CI"
         axes.set_xlabel(label)
         return
-    for y, distribution in enumerate(shown):
-        with hollow(axes, distribution.is_hollow):
-            quantile_row(axes, y, distribution.quantiles, distribution.drawn.colour, f"; n = {distribution.n:,}")
+    for y, (_, (n, _, quantiles), drawn, _, is_hollow) in enumerate(shown):
+        with hollow(axes, is_hollow):
+            quantile_row(axes, y, quantiles, drawn.colour, f"; n = {n:,}")
     quantile_axes(axes)
     name_rows(axes, [distribution.name for distribution in shown])
 

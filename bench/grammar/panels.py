@@ -14,11 +14,11 @@ from bench.grammar.axes import (
     GREY,
     LINE_STYLES,
     SYSTEM_COLOURS,
+    Distribution,
     Look,
     RangeRow,
     band,
     cpu_bars,
-    distribution_of,
     draw_cdfs,
     draw_spreads,
     hollow,
@@ -34,6 +34,7 @@ from bench.grammar.axes import (
     say_why_empty,
     separate_rows,
     ticks_at,
+    times_of,
 )
 from bench.grammar.borrowed import marked, shown
 from bench.grammar.choose import Chooser, Factor, alike, chosen, factor
@@ -271,7 +272,9 @@ class Cdf(Panel):
         firsts = [curve.run.case(curve.case).factor(self.dash) for curve in cases[:1]]
         looks_of = [look_of(curve, self.hue, of_hue) for curve in cases]
         drawn = [
-            distribution_of(curve.run, curve.case, with_look, self._line(curve, firsts), curve.name, curve.is_hollow)
+            Distribution(
+                curve.name, times_of(curve.run, curve.case), with_look, self._line(curve, firsts), curve.is_hollow
+            )
             for curve, with_look in zip(cases, looks_of, strict=True)
         ]
         draw_cdfs(axes, drawn)

@@ -23,6 +23,7 @@ from bench.apps.exploring.screen import Page
 from bench.errors import UsageError
 from bench.experiments.explore import Row, ratio_of, rows, to_shortest
 from bench.grammar import figure as panels
+from bench.grammar.axes import Times
 from bench.grammar.experiment import experiment
 from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
@@ -224,7 +225,7 @@ def test_cases_take_turns_if_all_of_them_can():
 def result(name, *medians, over=""):
     """Return a result with these start medians, whose calls are not known."""
     nothing = np.empty(0)
-    return Row(name, False, np.array(medians), nothing, nothing, 0, (), over)
+    return Row(name, False, np.array(medians), Times(0, (nothing, nothing), {}), over)
 
 
 def test_results_are_divided_by_the_shortest_where_a_ratio_is_known():
