@@ -13,14 +13,13 @@ from bench.experiments.published import XMLRPC_C
 from bench.grammar import P50, RATE, Bytes, Claim, Contrast, Estimate, Level, ManyBytes, Quantity, Table
 from bench.grammar.axes import (
     GREY,
-    SYSTEM_COLOURS,
-    SYSTEM_MARKERS,
     Look,
     draw_spreads,
     interval_row,
     label_axis,
     level,
     log_axis,
+    look,
     name_rows,
     say_why_empty,
 )
@@ -105,7 +104,7 @@ claims = (
     Claim("a call that should stall takes longer than with TCP_NODELAY on both sides", stalled, above=1),
 )
 
-LOOKS = dict(zip(SIDES.values(), map(Look, SYSTEM_COLOURS, SYSTEM_MARKERS), strict=False))
+LOOKS = {name: look(index) for index, name in enumerate(SIDES.values())}
 DELAY = plain(duration(DELAY_S * 1e6))
 APART = 0.22  # of a row: two writes above, one write below
 

@@ -14,12 +14,10 @@ from bench.grammar import Claim, Estimand, Estimate, per_start, with_ends
 from bench.grammar.axes import (
     GREY,
     SMALL,
-    SYSTEM_COLOURS,
-    SYSTEM_MARKERS,
-    Look,
     hollow,
     interval_row,
     log_axis,
+    look,
     name_rows,
     ratio_axis,
     write_beside,
@@ -179,13 +177,7 @@ def _estimate(relation: Relation) -> Estimate:
 answer = (Estimand("ratio here", conclusions),)
 claims = (Claim("what an origin found larger is larger here, too", conclusions, above=1),)
 
-LOOKS = dict(
-    zip(
-        ("zeromq", "scaleup", "wamp", "grpc", "xmlrpc_c"),
-        map(Look, SYSTEM_COLOURS, SYSTEM_MARKERS),
-        strict=False,
-    )
-)
+LOOKS = {name: look(index) for index, name in enumerate(("zeromq", "scaleup", "wamp", "grpc", "xmlrpc_c"))}
 NOTES = {UNDECIDED: "\n(contains 1)", OPPOSITE: "\n(other side of 1)"}  # beside a ratio that is drawn
 APART = 0.18  # of a row: the published number above, the one measured here below
 Row = tuple[Replica, bool]  # and whether it is borrowed from the reference run
