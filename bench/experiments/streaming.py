@@ -322,7 +322,6 @@ def gaps_of_services(run: Run, axes: Axes) -> None:
     streams_axis(run, axes, cases)
     axes.set_ylabel("gap between two messages")
     axes.set_title("Gaps between messages (band: range over starts)")
-    return None
 
 
 def rates_of_services(run: Run, axes: Axes) -> None:
@@ -362,7 +361,6 @@ def late(run: Run, axes: Axes) -> None:
     name_rows(axes, rows["system"])
     axes.set_xlabel(f"lateness: median (marker) to p90 (bar); beside: the two medians{left_out(run)}")
     axes.set_title(f"Where a reply is late, {counted(common(run) or 0, 'stream')}")
-    return None
 
 
 def cpu(run: Run, axes: Axes) -> None:
@@ -376,7 +374,6 @@ def cpu(run: Run, axes: Axes) -> None:
     axes.set_xlabel(PER_MESSAGE if of_services else f"{PER_MESSAGE}{left_out(run)}")
     at = "" if of_services else f", {counted(common(run) or 0, 'stream')}"
     axes.set_title(f"CPU time per message{at}")
-    return None
 
 
 def with_streams(rows: pd.DataFrame) -> list[str]:
@@ -395,7 +392,6 @@ def without_pauses(run: Run, axes: Axes) -> None:
     name_rows(axes, with_streams(rows))
     axes.set_xlabel("messages per second, each start; bar: range, line: median")
     axes.set_title("Streams without pauses")
-    return None
 
 
 def origin(run: Run, axes: Axes) -> None:
@@ -412,7 +408,6 @@ def origin(run: Run, axes: Axes) -> None:
     name_rows(axes, changes)
     axes.set_xlabel("ratio after / before the change; bar: 95 % CI")
     axes.set_title(f"The origin's choice, one factor at a time, {counted(origin_streams_of(run) or 0, 'stream')}")
-    return None
 
 
 panels = {
