@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ from bench.grammar.axes import (
     write_beside,
 )
 from bench.grammar.choose import Chooser
-from bench.grammar.sweep import OwnEngine, as_sweep
+from bench.grammar.sweep import Options, OwnEngine, as_sweep
 from bench.measurement.validation import support
 from bench.measurement.validation.amount import Placed
 from bench.measurement.validation.cases import absent_of, chosen_systems
@@ -76,19 +76,29 @@ STACKS = (  # of the origin's question, one factor at a time: system, transport,
 )
 
 
+def counts(value: object, what: str) -> list[int]:
+    """Return numbers of streams; none for 0."""
+    if parameters.literal(value) in (0, [0], ()):
+        return []
+    return parameters.positives(value, what, MOST_STREAMS)
+
+
+Streams = Annotated[Any, counts]
+
+
 @as_sweep()
 def sweep(
     amount: Placed,
     system: object = "all",
     transport: object = "tcp",
     streams: object = "auto",
-    unpaced_streams: object = (10,),
-    origin_streams: object = 100,
+    unpaced_streams: Streams = (10,),
+    origin_streams: Streams = 100,
     gap_us: object = 20_000,
     replies: object = 10,
     reply_bytes: object = 50,
     payload_bytes: object = 2000,
-    options: object = "",
+    options: Options = "",
     engine: OwnEngine = "library",
 ) -> Plan:
     """Plan paced streams by how many run at once, unpaced ones, and the stacks of the origin; 0 streams leave them out.
@@ -99,8 +109,7 @@ def sweep(
     """
     names = list(SYSTEMS) if parameters.as_list(system) == ["all"] else chosen_systems(system)
     transport_name = parameters.one_name(transport, "transport", ("ipc", "tcp"))
-    own = parameters.mapping(options, "options")
-    if own and len(names) != 1:
+    if options and len(names) != 1:
         raise UsageError("options apply to one system: name it, as in -p system http_aiohttp")
     absent = absent_of(names)
     every: dict[str, Any] = {
@@ -116,25 +125,21 @@ def sweep(
     gap = parameters.count(gap_us, "gap_us", 10_000_000)
     if parameters.literal(streams) == "auto":
         streams = STREAMS.get(amount.profile, FEW_STREAMS)
-    at_once, without_gaps = counts(streams, "streams"), counts(unpaced_streams, "unpaced_streams")
+    at_once = counts(streams, "streams")
     present = [name for name in names if name not in absent]
     here = [name for name in present if not systems.service_of(name)]
-    system_options = {name: ({"connections": "shared"} if name in SHARED else {}) | own for name in here}
+    system_options = {name: ({"connections": "shared"} if name in SHARED else {}) | options for name in here}
     cases = [
-        Case(name, transport_name, options=system_options[name], callers=n, gap_us=gap, **shared)
+        Case(name, transport_name, options=system_options[name], callers=n, gap_us=pause_us, **shared)
+        for numbers, pause_us in ((at_once, gap), (unpaced_streams, 0))
         for name in here
-        for n in at_once
-    ]
-    cases += [
-        Case(name, transport_name, options=system_options[name], callers=n, **shared)
-        for name in here
-        for n in without_gaps
+        for n in numbers
     ]
     for name in present:
         if name not in here:  # a user's service says itself what it sends and when
             (only,) = systems.constant(name, "TRANSPORTS")
             cases += [Case(name, only, callers=n, **every) for n in at_once]
-    for n in counts(origin_streams, "origin_streams"):
+    for n in origin_streams:
         measured = [support.checked(case) for case in cases]
         stacks = [
             Case(name, way, options=({"connections": "shared"} if name in SHARED else {}) | more, callers=n, gap_us=gap,
@@ -147,13 +152,6 @@ def sweep(
         return planned
     longest_s = max((case.stream_s for case in planned.cases), default=0.0)
     return replace(planned, window_s=max(planned.window_s, TOGETHER * longest_s))
-
-
-def counts(value: object, what: str) -> list[int]:
-    """Return numbers of streams; none for 0."""
-    if parameters.literal(value) in (0, [0], ()):
-        return []
-    return parameters.positives(value, what, MOST_STREAMS)
 
 
 UNEVEN, GAP, LARGE_GAP = column("uneven", 0.9), column("gap", 0.5), column("gap", 0.99)
