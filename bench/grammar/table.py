@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pandas as pd
 
@@ -35,11 +35,12 @@ class Table:
 
     def __call__(self, run: Run) -> pd.DataFrame:
         """Return the table of a run, its values in words; without rows an empty frame."""
-        rows = [{"case": self.label(run, case), **self._row(run, case)} for case in chosen(run, self.where)]
+        rows = [
+            {"case": self.label(run, case)}
+            | {title: value(run, case, column) for title, column in self.columns.items()}
+            for case in chosen(run, self.where)
+        ]
         return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
-
-    def _row(self, run: Run, case: int) -> dict[str, Any]:
-        return {title: value(run, case, column) for title, column in self.columns.items()}
 
 
 def value(run: Run, case: int, column: Column) -> object:
