@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from bench.analysis.comparison import effect
 from bench.analysis.marginal_costs import difference_us
 from bench.experiments.published import FIRST_CALL, ONE_MORE, ORIGINS, WAMP, Number, numbers
-from bench.grammar import Claim, Estimand, Estimate, per_start, with_ends
+from bench.grammar import Claim, Estimand, Estimate, distinct, per_start, with_ends
 from bench.grammar.axes import (
     GREY,
     SMALL,
@@ -41,8 +41,7 @@ def sweep(amount: Amount, origin: object = "all", workers: object = 2) -> Iterat
     """Yield the replicas of the origins that are asked for, each with the real system; ``workers``: the scale-up's."""
     every = list(numbers(parameters.count(workers, "workers", 64)))
     for name in parameters.names(origin, "origin", tuple(ORIGINS)):
-        cases = [number.case for number in every if number.origin == name]
-        yield from (case for index, case in enumerate(cases) if case not in cases[:index])
+        yield from distinct(number.case for number in every if number.origin == name)
     yield instrument(100, "same")
 
 
