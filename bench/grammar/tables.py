@@ -327,8 +327,5 @@ def results(run: Run) -> list[pd.DataFrame]:
 
 def card(outcomes: list[Check]) -> pd.DataFrame:
     """Return one row for each check."""
-    rows = [
-        {"check": check.name, "verdict": check.verdict, "finding": check.found, "advice": check.advice}
-        for check in outcomes
-    ]
-    return pd.DataFrame(rows).set_index("check")
+    rows = pd.DataFrame([check.as_dict() for check in outcomes])
+    return rows.rename(columns={"name": "check", "found": "finding"}).set_index("check")
