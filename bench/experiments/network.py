@@ -255,8 +255,7 @@ def stall(run: Run, axes: Axes) -> None:
 def delayed_acks(run: Run, axes: Axes) -> None:
     """Draw the delayed ACKs per call that the kernel counted on both sides of each link, and the predicted stalls."""
     cases = chosen(run, two_writes)
-    of_link = {case: look_of(run, link(run.case(case))) for case in cases}
-    draw_acks(run, axes, cases, lambda case: f"{words(case)}: {sides(case)}", of_link)
+    draw_acks(run, axes, cases, lambda case: f"{words(case)}: {sides(case)}", lambda case: look_of(run, link(case)))
 
 
 def words(case: Case) -> str:

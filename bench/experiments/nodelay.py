@@ -155,7 +155,9 @@ def calls(run: Run, axes: Axes) -> None:
     axes.set_title(f"RTT of each call, two writes ({system})")
 
 
-def draw_acks(run: Run, axes: Axes, cases: Sequence[int], name: Callable[[Case], str], drawn: dict[int, Look]) -> None:
+def draw_acks(
+    run: Run, axes: Axes, cases: Sequence[int], name: Callable[[Case], str], drawn: Callable[[Case], Look]
+) -> None:
     """Draw the delayed ACKs per call of each start that the kernel counted, and how many stalls were predicted."""
     counted = [case for case in cases if len(acks_per_call(run, case))]
     axes.set_title("Delayed ACKs per call, counted by the kernel")
@@ -164,7 +166,7 @@ def draw_acks(run: Run, axes: Axes, cases: Sequence[int], name: Callable[[Case],
     for y, case in enumerate(counted):
         values = across_starts(acks_per_call(run, case))
         axes.plot(stalls(run.case(case)), y, "|", ms=17, mew=7, color=GREY, alpha=0.4, label="predicted stalls")
-        interval_row(axes, y, values, drawn[case], values.words(two_decimals))
+        interval_row(axes, y, values, drawn(run.case(case)), values.words(two_decimals))
     name_rows(axes, [name(run.case(case)) for case in counted])
     axes.set_xlabel("delayed ACKs per call; marker: median, bar: range over starts")
 
@@ -172,8 +174,7 @@ def draw_acks(run: Run, axes: Axes, cases: Sequence[int], name: Callable[[Case],
 def proof(run: Run, axes: Axes) -> None:
     """Draw the delayed ACKs per call of two writes."""
     cases = chosen(run, two_writes)
-    of_sides = {case: LOOKS[sides(run.case(case))] for case in cases}
-    draw_acks(run, axes, cases, lambda case: f"{case.system}: {sides(case)}", of_sides)
+    draw_acks(run, axes, cases, lambda case: f"{case.system}: {sides(case)}", lambda case: LOOKS[sides(case)])
 
 
 def by_size(run: Run, axes: Axes) -> None:
