@@ -261,14 +261,13 @@ def connects(run: Run, among: Sequence[int]) -> list[int]:
 @as_table("system")
 def large(run: Run) -> Iterator[dict[str, object]]:
     """Yield of small calls beside large ones: how many large ones were answered, and whether that decides."""
+    ratios = {ratio.other: ratio for ratio in blocking.ratios(run)}
     for (system,), cases in alike(run, chosen(run, beside), ("system",)):
         case_by_connection = {
             ("own" if run.case(case).outstanding == 1 else "same"): case
             for case in chosen(run, {"large_bytes": bool}, cases)
         }
-        ratio = next(
-            (candidate for candidate in blocking.ratios(run) if candidate.other == case_by_connection["same"]), None
-        )
+        ratio = ratios.get(case_by_connection["same"])
         numbers = {connection: large_calls(run, case) for connection, case in case_by_connection.items()}
         yield {
             "system": system,

@@ -29,14 +29,13 @@ from bench.experiments import (
 )
 from bench.grammar.choose import chosen
 from bench.grammar.contrast import Contrast, Ratio, ratio
-from bench.grammar.quantities import RATE, over_starts
+from bench.grammar.quantities import P50, RATE, over_starts
 from bench.measurement.validation.cases import INSTRUMENT
 from bench.plan.case import Case
-from bench.run.frames import Run, column, number_of
+from bench.run.frames import Run, number_of
 from bench.stats.intervals import Interval
 from bench.text import listed, ratio_ends
 
-P50 = column(0.5)
 RATIO = "times"  # the unit of a ratio of two cases
 
 Answer = stats.Spread  # a value, the low and high end of its interval or range, and the two levels of a median
