@@ -46,7 +46,7 @@ ONE_CONNECTION = {"http_aiohttp": {"pool": 1}}  # options with which calls share
 MOST_DIFFERENT = 0.1  # share by which the numbers of large calls may differ, if small calls beside them are compared
 
 SomeSystems = Annotated[Any, lambda value, name: chosen_systems(value) if parameters.as_list(value) else []]
-Spread = Annotated[Any, lambda value, name: parameters.count(value, name, MOST_BYTES, least=0)]
+P99Bytes = Annotated[Any, lambda value, name: parameters.count(value, name, MOST_BYTES, least=0)]
 
 
 @as_sweep(lacking=True)
@@ -60,7 +60,7 @@ def sweep(
     head_of_line: SomeSystems = ("zeromq", "grpc_aio", "http_aiohttp"),
     large_bytes: Bytes = 1_000_000,
     payload_bytes: Bytes = 100,
-    p99_bytes: Spread = 0,
+    p99_bytes: P99Bytes = 0,
     transport: object = "tcp",
 ) -> Iterator[Case]:
     """Yield three groups of cases, each for the systems named; an empty list leaves a group out.

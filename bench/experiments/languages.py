@@ -209,7 +209,7 @@ def native(run: Run, among: Sequence[int]) -> list[int]:
 
 LOADED = {"engine": "wire", "callers": lambda count: count > 1}
 ONE_CONNECTION = {"engine": "wire", "callers": 1}
-left = Contrast(P50, of=NATIVE, over=PYTHON, by=WAY, where=single)
+both_native = Contrast(P50, of=NATIVE, over=PYTHON, by=WAY, where=single)
 client_alone = Contrast(P50, of=CLIENT, over=PYTHON, by=WAY, where=single)
 server_alone = Contrast(P50, of=SERVER, over=PYTHON, by=WAY, where=single)
 client_cpu = Contrast(CLIENT_CPU, of=CLIENT, over=PYTHON, by=WAY, where=single)
@@ -219,7 +219,7 @@ server_over_client = Contrast(RATE, of=SERVER, over=CLIENT, by=WAY, where=severa
 fastest, slowest = (Contrast(RATE, of=choose, over={}, where=LOADED) for choose in (most(RATE), fewest(RATE)))
 servers_rtt = Contrast(P50, of={}, over={}, where=ONE_CONNECTION)
 
-answer = (left, fastest, slowest)
+answer = (both_native, fastest, slowest)
 claims = (
     Claim("the median RTT is shorter with a client in C++ alone", client_alone, at_most=1),
     Claim("the median RTT is shorter with a server in C++ alone", server_alone, at_most=1),
@@ -232,7 +232,7 @@ claims = (
 
 def compared(run: Run) -> Ratio:
     """Return the first ratio of two median round trips; of a run of one server that to itself."""
-    ratios = [*left.ratios(run), *servers_rtt.ratios(run)]
+    ratios = [*both_native.ratios(run), *servers_rtt.ratios(run)]
     return ratios[0] if ratios else ratio(run, run.numbers[0], run.numbers[0], P50)
 
 

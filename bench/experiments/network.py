@@ -31,9 +31,9 @@ from bench.grammar import (
 from bench.grammar.axes import (
     Look,
     band,
+    dashed_level,
     draw_spreads,
     interval_row,
-    level,
     log_axis,
     look,
     name_rows,
@@ -245,7 +245,7 @@ def stall(run: Run, axes: Axes) -> None:
         if min(sizes) < SEGMENT.get(name, 0) < max(sizes):
             label = f"{name}: segment of {SEGMENT[name]:,} B"
             axes.axvline(SEGMENT[name], color=drawn.colour, ls=":", lw=1.5, label=label)
-    level(axes, 2 * DELAY_S * 1e6, f"2 × {plain(duration(DELAY_S * 1e6))}")
+    dashed_level(axes, 2 * DELAY_S * 1e6, f"2 × {plain(duration(DELAY_S * 1e6))}")
     log_axis(axes.xaxis, in_bytes)
     log_axis(axes.yaxis)
     axes.set_xlabel("payload; two writes, no TCP_NODELAY")

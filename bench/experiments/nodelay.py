@@ -14,10 +14,10 @@ from bench.grammar import P50, RATE, Bytes, Claim, Contrast, Estimate, Level, Ma
 from bench.grammar.axes import (
     GREY,
     Look,
+    dashed_level,
     draw_spreads,
     interval_row,
     label_axis,
-    level,
     log_axis,
     look,
     name_rows,
@@ -185,7 +185,7 @@ def by_size(run: Run, axes: Axes) -> None:
     spreads = [run.over_starts(case, P50) for case, _ in numbered(cases)]
     draw_spreads(axes, cases["payload_bytes"], spreads, LOOKS["neither"], "")
     for count in (1, 2):
-        level(axes, count * DELAY_S * 1e6, f"{count} × {DELAY}")
+        dashed_level(axes, count * DELAY_S * 1e6, f"{count} × {DELAY}")
     label_axis(axes.xaxis, in_bytes)
     log_axis(axes.yaxis)
     axes.set_xlabel("payload")

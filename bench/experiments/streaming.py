@@ -155,7 +155,7 @@ def sweep(
 
 
 UNEVEN, GAP, LARGE_GAP = column("uneven", 0.9), column("gap", 0.5), column("gap", 0.99)
-QUANTITIES = {FIRST: "time to first message", UNEVEN: "unevenness of the gaps (p90)", CPU: "CPU time per message"}
+COMPARED = {FIRST: "time to first message", UNEVEN: "unevenness of the gaps (p90)", CPU: "CPU time per message"}
 
 
 def among_rows(rows_of: Callable[[Run], pd.DataFrame]) -> Chooser:
@@ -199,7 +199,7 @@ CHANGES: dict[str, tuple[dict[str, str], dict[str, str]]] = {  # of the origin's
 steps = {
     (change, name): Contrast(name, of=after, over=before, where=of_origin)
     for change, (before, after) in CHANGES.items()
-    for name in QUANTITIES
+    for name in COMPARED
 }
 stack, stack_cpu = (steps["gRPC instead of ZeroMQ", name] for name in (FIRST, CPU))
 BASE, OTHERS = {"system": "sockets"}, {"system": lambda name: name != "sockets"}
@@ -399,9 +399,9 @@ def origin(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, "the origin's stacks are not in this run (origin_streams 0, or other systems)")
     changes = list(dict.fromkeys(change for change, _, _ in ratios))
     for change, name, ratio in ratios:
-        index = list(QUANTITIES).index(name)
+        index = list(COMPARED).index(name)
         y, words = changes.index(change) + 0.24 * (index - 1), ratio_text(ratio.interval)
-        interval_row(axes, y, ratio.interval, look(index), words, QUANTITIES[name])
+        interval_row(axes, y, ratio.interval, look(index), words, COMPARED[name])
     ratio_axis(axes)
     name_rows(axes, changes)
     axes.set_xlabel("ratio after / before the change; bar: 95 % CI")
@@ -470,7 +470,7 @@ def step_rows(run: Run) -> pd.DataFrame:
     rows: dict[str, dict[str, str]] = {}
     for (change, name), step in steps.items():
         for ratio in step.ratios(run):
-            rows.setdefault(change, {})[QUANTITIES[name]] = f"{ratio.words} ({ratio.range}){ratio.doubt}"
+            rows.setdefault(change, {})[COMPARED[name]] = f"{ratio.words} ({ratio.range}){ratio.doubt}"
     return framed(rows, f"change, {counted(origin_streams_of(run) or 0, 'stream')}")
 
 

@@ -290,7 +290,7 @@ def write_beside(axes: Axes, y: float, words: str) -> None:
     axes.annotate(words, (1, y), (6, 0), at, "offset points", va="center", fontsize=SMALL, annotation_clip=False)
 
 
-def level(axes: Axes, y: float, words: str) -> None:
+def dashed_level(axes: Axes, y: float, words: str) -> None:
     """Draw a dashed line across the axes, with words in grey below its left end."""
     axes.axhline(y, color=GREY, ls="--", lw=1)
     at = axes.get_yaxis_transform()

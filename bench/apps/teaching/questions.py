@@ -192,7 +192,7 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "nodelay q2": lambda run: _held(run, "neither"),
     "messages q1": lambda run: over_starts(run, _of_codec(run, "json"), messages.SHARE),
     "messages q2": lambda run: ratio(run, messages.by_codec(run)[0], _of_codec(run, "json"), P50),
-    "languages q1": lambda run: _ratio(run, languages.left, system="sockets_c"),
+    "languages q1": lambda run: _ratio(run, languages.both_native, system="sockets_c"),
     "languages q2": lambda run: _ratio(run, languages.server_cpu, system="grpc_cpp"),
     "tls q1": lambda run: _ratio(run, tls.connecting, system="sockets"),
     "tls q2": lambda run: _ratio(run, tls.large_calls, system="sockets"),
