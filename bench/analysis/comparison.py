@@ -101,6 +101,11 @@ class Comparison:
         return self.low >= 1 / (1 + MARGIN) and self.high <= 1 + MARGIN
 
     @property
+    def interval(self) -> Interval:
+        """The ratio with its interval."""
+        return Interval(self.ratio, self.low, self.high)
+
+    @property
     def ends(self) -> tuple[str, str, str]:
         """The ratio and the ends of its interval in words."""
         return ratio_ends(self.ratio, self.low, self.high)

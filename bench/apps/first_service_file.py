@@ -54,10 +54,9 @@ def text(url: str) -> str:
         base, requests = f"http://{address.netloc}", _of_grpc(address.netloc)
     if not (written := "".join(_written(requests, notes))):
         raise DataError(f"{base} describes no request that can be written: {(notes or ['it has no paths'])[0]}")
-    notes = [
-        "Check paths, values and weights, and say under expect what a right reply holds (docs/services.md).",
-        *notes,
-    ]
+    notes.insert(
+        0, "Check paths, values and weights, and say under expect what a right reply holds (docs/services.md)."
+    )
     return "".join(f"# {one_line(line)}\n" for line in notes) + f"address: {base}\nrequests:\n{written}".rstrip()
 
 
@@ -152,14 +151,8 @@ def _requests(url: str, described: dict[str, Any], notes: list[str]) -> Iterator
 
 def _request(url: str, described: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
     """Return a request for an operation, with what all of its path have; ValueError says what cannot be written."""
-    places: dict[str, dict[str, Any]] = {
-        "path": {},
-        "query": {},
-        "header": {},
-        "formData": {},
-        "body": {},
-        "cookie": {},
-    }
+    locations = ("path", "query", "header", "formData", "body", "cookie")
+    places: dict[str, dict[str, Any]] = {location: {} for location in locations}
     for each in operation["parameters"]:  # those of the operation itself come last
         if each.get("required") or each["in"] in ("path", "formData"):
             places[each["in"]][each["name"]] = each

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench.analysis.converging import Converging
+from bench.grammar.table import ratio_with_ends
 from bench.measurement import runner
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.run.folder import Folder
-from bench.stats import intervals
-from bench.stats.intervals import Interval
-from bench.text import ratio_ends
+from bench.stats.intervals import LEAST_PAIRS, Interval
 
 PIPE = "ROUNDTRIP_PROGRESS"  # set by `bench run`: the pipe by which a notebook's kernel sends it the line
 GROWS_S, LOGGED_S = 0.5, 10.0  # how often the line is made anew, and said where there is no terminal
@@ -48,10 +47,7 @@ def _least_exact(converging: Converging) -> str:
 
 def in_words(ratio: Interval) -> str:
     """Return a ratio with its interval: 1.031 [1.012, 1.050]; or from which block on it has one."""
-    middle, low, high = ratio_ends(ratio.middle, ratio.low, ratio.high)
-    if not ratio.has_ends:
-        return f"{middle} (95 % CI from block {intervals.LEAST_PAIRS} on)"
-    return f"{middle} [{low}, {high}]"
+    return ratio_with_ends(ratio) + f" (95 % CI from block {LEAST_PAIRS} on)" * (not ratio.has_ends)
 
 
 def now_and_then(say: Callable[[str], None]) -> Callable[[str], None]:

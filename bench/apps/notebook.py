@@ -22,7 +22,7 @@ from bench.apps.markup import png
 from bench.apps.markup import table as table_html
 from bench.apps.teaching.predictions import require
 from bench.errors import BENCH, UsageError
-from bench.grammar import claim, precision, tables
+from bench.grammar import claim, distinct, precision, tables
 from bench.grammar import figure as figures
 from bench.grammar.experiment import OF_A_RUN, experiment, of_run, refuse_unknown
 from bench.grammar.method import absent, measured
@@ -118,10 +118,9 @@ def search(namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> 
 
 def show_hosts(plan: Plan) -> None:
     """Show the other machines that are to measure a plan: address, CPUs, revision, clock, and role of each."""
-    far = [(case.hosts, case.target is not None) for case in plan.cases if hosts.is_far(case.hosts)]
-    for number, (asked, has_target) in enumerate(far):
-        if (asked, has_target) not in far[:number]:
-            show_frame(pd.DataFrame(listing.hosts_rows(asked, has_target)).set_index("name"))
+    far = distinct((case.hosts, case.target is not None) for case in plan.cases if hosts.is_far(case.hosts))
+    for asked, has_target in far:
+        show_frame(pd.DataFrame(listing.hosts_rows(asked, has_target)).set_index("name"))
 
 
 def _run(plan: Plan, unfinished: Folder | None = None, parameters: dict[str, Any] | None = None) -> Run:

@@ -362,7 +362,6 @@ def at_the_edge(run: Run, axes: Axes) -> None:
     distribution_axes(axes, "requests")
     axes.set_xlabel("response time (from the scheduled send time)")
     axes.set_title(f"Response times of each start at {listed(quantity(rate) for rate, _ in ends)} requests/s")
-    return None
 
 
 def cost(run: Run, axes: Axes) -> None:

@@ -17,15 +17,16 @@ from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
     SYSTEM_MARKERS,
+    Distribution,
     Look,
-    distribution_of,
     draw_cdfs,
     interval_row,
     log_axis,
     name_rows,
     ratio_axis,
+    times_of,
 )
-from bench.grammar.contrast import confidence
+from bench.grammar.contrast import ratio_estimate
 from bench.grammar.sweep import Bytes, as_sweep
 from bench.grammar.table import as_table
 from bench.measurement.validation.amount import InTurns
@@ -34,7 +35,6 @@ from bench.measurement.validation.estimate import expected_s
 from bench.plan.case import Case
 from bench.run.frames import Run, once
 from bench.stats import Array, power, variance
-from bench.stats.intervals import Interval
 
 TITLE = "Is B really faster than A?"
 A, AGAIN, B = 0, 1, 2  # the cases of the plan
@@ -81,17 +81,13 @@ def named(run: Run, case: int) -> str:
 
 def b_over_a(run: Run) -> list[Estimate]:
     """Return each quantity of B divided by that of A, with the verdict beside the interval."""
+    both = f"(B: {run.labels[B]}, A: {run.labels[A]})"
     return [
-        _estimate(run, comparison, Interval(comparison.ratio, comparison.low, comparison.high))
+        ratio_estimate(
+            f"{comparison.quantity} {both}", comparison.interval, f"; {judged(comparison)}", run.labels[A], (A, B)
+        )
         for comparison in pairs(run)["B"]
     ]
-
-
-def _estimate(run: Run, comparison: Comparison, interval: Interval) -> Estimate:
-    subject = f"{comparison.quantity} (B: {run.labels[B]}, A: {run.labels[A]})"
-    return Estimate(
-        subject, interval, comparison.ends[0], f"{confidence(interval)}; {judged(comparison)}", run.labels[A], (A, B)
-    )
 
 
 def judged(comparison: Comparison) -> str:
@@ -128,8 +124,7 @@ def draw_verdicts(run: Run, axes: Axes) -> None:
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
     for y, (_, comparison) in enumerate(rows):
         drawn = Look(VERDICT_COLOURS.get(comparison.verdict, GREY), "D")
-        interval = Interval(comparison.ratio, comparison.low, comparison.high)
-        interval_row(axes, y, interval, drawn, f"{comparison.ends[0]}  {comparison.verdict}")
+        interval_row(axes, y, comparison.interval, drawn, f"{comparison.ends[0]}  {comparison.verdict}")
     ratio_axis(axes)
     name_rows(axes, [name for name, _ in rows])
     axes.set_xlabel(f"ratio with its confidence interval; grey band: the margin of {100 * MARGIN:g} %")
@@ -139,7 +134,7 @@ def draw_verdicts(run: Run, axes: Axes) -> None:
 def distribution(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the RTT of all calls of A and of B."""
     lines = ((A, "-"), (B, "--"))
-    draw_cdfs(axes, [distribution_of(run, case, LOOKS[case], line, named(run, case)) for case, line in lines])
+    draw_cdfs(axes, [Distribution(named(run, case), times_of(run, case), LOOKS[case], line) for case, line in lines])
     axes.set_title("Distribution of the RTT")
 
 

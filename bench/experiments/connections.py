@@ -45,7 +45,7 @@ ONE_CONNECTION = {"http_aiohttp": {"pool": 1}}  # options with which calls share
 MOST_DIFFERENT = 0.1  # share by which the numbers of large calls may differ, if small calls beside them are compared
 
 SomeSystems = Annotated[Any, lambda value, name: chosen_systems(value) if parameters.as_list(value) else []]
-Spread = Annotated[Any, lambda value, name: parameters.count(value, name, MOST_BYTES, least=0)]
+P99Bytes = Annotated[Any, lambda value, name: parameters.count(value, name, MOST_BYTES, least=0)]
 
 
 @as_sweep(lacking=True)
@@ -59,7 +59,7 @@ def sweep(
     head_of_line: SomeSystems = ("zeromq", "grpc_aio", "http_aiohttp"),
     large_bytes: Bytes = 1_000_000,
     payload_bytes: Bytes = 100,
-    p99_bytes: Spread = 0,
+    p99_bytes: P99Bytes = 0,
     transport: object = "tcp",
 ) -> Iterator[Case]:
     """Yield three groups of cases, each for the systems named; an empty list leaves a group out.
@@ -260,14 +260,13 @@ def connects(run: Run, among: Sequence[int]) -> list[int]:
 @as_table("system")
 def large(run: Run) -> Iterator[dict[str, object]]:
     """Yield of small calls beside large ones: how many large ones were answered, and whether that decides."""
+    ratios = {ratio.other: ratio for ratio in blocking.ratios(run)}
     for (system,), cases in alike(run, chosen(run, beside), ("system",)):
         case_by_connection = {
             ("own" if run.case(case).outstanding == 1 else "same"): case
             for case in chosen(run, {"large_bytes": bool}, cases)
         }
-        ratio = next(
-            (candidate for candidate in blocking.ratios(run) if candidate.other == case_by_connection["same"]), None
-        )
+        ratio = ratios.get(case_by_connection["same"])
         numbers = {connection: large_calls(run, case) for connection, case in case_by_connection.items()}
         yield {
             "system": system,

@@ -11,13 +11,13 @@ from matplotlib.axes import Axes
 from bench import stats
 from bench.analysis import overload
 from bench.analysis.comparison import effect
-from bench.analysis.quantiles import Quantile, quantile, times
 from bench.errors import UsageError
 from bench.grammar import P50, RATE, CpuBars, Estimand, Estimate, as_sweep, of_spread, per_start
 from bench.grammar.axes import (
     SYSTEM_COLOURS,
     Distribution,
     RangeRow,
+    Times,
     draw_cdfs,
     interval_row,
     log_axis,
@@ -27,9 +27,10 @@ from bench.grammar.axes import (
     ratio_axis,
     ratio_text,
     say_why_empty,
+    times_of,
 )
 from bench.grammar.choose import everything
-from bench.grammar.contrast import confidence
+from bench.grammar.contrast import ratio_estimate
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.profiles import takes_turns
 from bench.measurement.validation.spelled import case, of_each_system
@@ -38,7 +39,7 @@ from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
-from bench.text import duration, quantity, ratio_ends
+from bench.text import duration, quantity
 
 TITLE = "What changes when you change one factor?"
 DEFAULT = "[{system: sockets}, {system: zeromq}, {system: zeromq, transport: tcp}]"
@@ -65,17 +66,13 @@ def sweep(amount: InTurns, cases: object = DEFAULT) -> Plan:
 class Row:
     """The times that are drawn of one case, whichever run it comes from.
 
-    medians: one value for each start, in us. values, fractions: the empirical CDF of all its calls' times in us.
-    quantiles: each quantile with its interval. over: why none is reported; "": they are.
+    medians: one value for each start, in us. over: why no times are reported; "": they are.
     """
 
     name: str
     paced: bool
     medians: stats.Array
-    values: stats.Array
-    fractions: stats.Array
-    n: int
-    quantiles: tuple[tuple[float, Quantile], ...]
+    times: Times
     over: str = ""
 
 
@@ -87,11 +84,9 @@ def time_of(factors: Case) -> str:
 def row(run: Run, number: int, name: str) -> Row:
     """Return what is drawn of one case of a run."""
     factors, time = run.case(number), time_of(run.case(number))
-    calls_us = times(run, number, time).to_numpy()
     medians = run.starts_of(number)[P50.replace("rtt", time)].to_numpy(float)
-    quantiles = tuple((p, quantile(run, number, p, time)) for p in stats.QUANTILES)
     over = overload.without_times(run).get(number, "")
-    return Row(name, factors.load == "open", medians, *stats.distribution(calls_us), len(calls_us), quantiles, over)
+    return Row(name, factors.load == "open", medians, times_of(run, number, time), over)
 
 
 def rows(run: Run) -> list[Row]:
@@ -138,11 +133,8 @@ def to_shortest(shown: Sequence[Row], known: Mapping[tuple[str, str], Interval])
 
 def _divided(level: Estimate, base: str, ratio: Interval) -> Estimate:
     """Return a median as a ratio to the shortest one."""
-    words, *_ = ratio_ends(ratio.middle, ratio.low, ratio.high)
     doubt = "; not distinguishable" if ratio.low <= 1 <= ratio.high else ""
-    return Estimate(
-        f"{level.subject} ({level.words}) divided by that of {base}", ratio, words, confidence(ratio) + doubt, base
-    )
+    return ratio_estimate(f"{level.subject} ({level.words}) divided by that of {base}", ratio, doubt, base)
 
 
 def relative_medians(run: Run) -> list[Estimate]:
@@ -193,18 +185,11 @@ def medians(run: Run, axes: Axes) -> None:
 
 def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
     """Draw the empirical CDF of all calls of each row with a marker at each quantile; of many rows three quantiles."""
-    drawn = [(index, series) for index, series in enumerate(shown) if series.n and not series.over]
+    drawn = [(index, series) for index, series in enumerate(shown) if series.times.n and not series.over]
     if not drawn:
         return say_why_empty(axes, NO_TIMES if shown else NO_ROWS)
     distributions = [
-        Distribution(
-            series.name,
-            series.n,
-            (series.values, series.fractions),
-            dict(series.quantiles),
-            look(index),
-            LINES[index // len(SYSTEM_COLOURS) % len(LINES)],
-        )
+        Distribution(series.name, series.times, look(index), LINES[index // len(SYSTEM_COLOURS) % len(LINES)])
         for index, series in drawn
     ]
     draw_cdfs(axes, distributions)

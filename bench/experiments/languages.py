@@ -71,12 +71,7 @@ from bench.text import counted, duration
 
 TITLE = "How much of it is Python?"
 TITLE_OF_SERVERS = "What does the server's language cost?"
-TWINS = {  # and what they are in Python
-    "sockets_c": "sockets",
-    "zeromq_c": "zeromq",
-    "grpc_cpp": "grpc_sync",
-    "xmlrpc_c": "xmlrpc_stdlib",
-}
+TWINS = ("sockets_c", "zeromq_c", "grpc_cpp", "xmlrpc_c")
 SERVICES = "services"  # the folder of the servers in other languages; their messages have BYTES
 BYTES = 100
 BESIDE: dict[str, dict[str, Any]] = {  # gRPC in Python, with which the others are compared, and in C++
@@ -99,7 +94,7 @@ def of_servers(servers: object) -> bool:
 
 def why_not(system: object = "all", servers: object = "none", **asked: Any) -> str | None:
     """Return the remedy where no system with a twin is installed and none is named, else None."""
-    absent = {} if of_servers(servers) else absent_of(list(TWINS))
+    absent = {} if of_servers(servers) else absent_of([*TWINS])
     if parameters.as_list(system) != ["all"] or len(absent) < len(TWINS):
         return None
     return f"no system with a native twin is installed; {next(iter(absent.values()))}"
@@ -134,7 +129,7 @@ Loads = Sequence[tuple[int, str]]
 
 def _of_twins(system: object, transport: object, size: int, loads: Loads) -> Iterator[Case | Absent]:
     asked = parameters.as_list(transport)
-    for name in parameters.names(system, "system", list(TWINS)):
+    for name in parameters.names(system, "system", TWINS):
         provided = systems.constant(name, "TRANSPORTS")
         is_reached = asked == ["all"] or any(transport_name in asked for transport_name in provided)
         if parameters.as_list(system) == ["all"] and not is_reached:
@@ -214,7 +209,7 @@ def native(run: Run, among: Sequence[int]) -> list[int]:
 
 LOADED = {"engine": "wire", "callers": lambda count: count > 1}
 ONE_CONNECTION = {"engine": "wire", "callers": 1}
-left = Contrast(P50, of=NATIVE, over=PYTHON, by=WAY, where=single)
+both_native = Contrast(P50, of=NATIVE, over=PYTHON, by=WAY, where=single)
 client_alone = Contrast(P50, of=CLIENT, over=PYTHON, by=WAY, where=single)
 server_alone = Contrast(P50, of=SERVER, over=PYTHON, by=WAY, where=single)
 client_cpu = Contrast(CLIENT_CPU, of=CLIENT, over=PYTHON, by=WAY, where=single)
@@ -224,7 +219,7 @@ server_over_client = Contrast(RATE, of=SERVER, over=CLIENT, by=WAY, where=severa
 fastest, slowest = (Contrast(RATE, of=choose, over={}, where=LOADED) for choose in (most(RATE), fewest(RATE)))
 servers_rtt = Contrast(P50, of={}, over={}, where=ONE_CONNECTION)
 
-answer = (left, fastest, slowest)
+answer = (both_native, fastest, slowest)
 claims = (
     Claim("the median RTT is shorter with a client in C++ alone", client_alone, at_most=1),
     Claim("the median RTT is shorter with a server in C++ alone", server_alone, at_most=1),
@@ -237,7 +232,7 @@ claims = (
 
 def compared(run: Run) -> Ratio:
     """Return the first ratio of two median round trips; of a run of one server that to itself."""
-    ratios = [*left.ratios(run), *servers_rtt.ratios(run)]
+    ratios = [*both_native.ratios(run), *servers_rtt.ratios(run)]
     return ratios[0] if ratios else ratio(run, run.numbers[0], run.numbers[0], P50)
 
 

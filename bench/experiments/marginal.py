@@ -19,7 +19,7 @@ from bench.analysis.marginal_costs import (
 )
 from bench.errors import UsageError
 from bench.experiments.published import XMLRPC_C
-from bench.grammar import Claim, Contrast, Level, ManyBytes, Quantity, Systems, as_sweep, over_starts
+from bench.grammar import Claim, Contrast, Level, ManyBytes, Quantity, Systems, Table, as_sweep, over_starts
 from bench.grammar.axes import (
     ROLE_COLOURS,
     SYSTEM_COLOURS,
@@ -189,15 +189,7 @@ def marginal_costs(run: Run) -> Iterator[dict[str, Any]]:
         }
 
 
-@as_table("case")
-def by_method(run: Run) -> Iterator[dict[str, Any]]:
-    """Yield the time per call of each case by three methods, with the range over starts."""
-    for case in run.numbers:
-        times = {name.words: with_ends(over_starts(run, case, name), duration) for name in METHODS}
-        yield {"case": run.labels[case], **times}
-
-
-tables = {"marginal_costs": marginal_costs, "methods": by_method}
+tables = {"marginal_costs": marginal_costs, "methods": Table({method.words: method for method in METHODS})}
 
 
 def lines(run: Run) -> str:

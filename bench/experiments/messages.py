@@ -114,40 +114,38 @@ def codec(case: Case) -> str:
     return "own codec" if codec_of(case) == "own" else codec_of(case)
 
 
-def sized(run: Run, among: Sequence[int]) -> list[int]:
-    """Choose the cases with a structured message."""
-    return [case for case in among if run.case(case).message != message_types.BYTES]
+SIZED = {"message": lambda kind: kind != message_types.BYTES}
 
 
 def middle(run: Run) -> int:
     """Return the size at which all systems were measured: the carrier's middle one."""
-    sizes = sorted({run.case(case).payload_bytes for case in chosen(run, sized)})
+    sizes = sorted({run.case(case).payload_bytes for case in chosen(run, SIZED)})
     return sizes[len(sizes) // 2] if sizes else 0
 
 
 @once
 def carrier(run: Run) -> str:
     """Return the system that was measured with several codecs, or with several sizes; the first one else."""
-    groups = alike(run, chosen(run, sized), ("system",))
+    groups = alike(run, chosen(run, SIZED), ("system",))
     return str(max(groups, key=lambda group: len(group[1]))[0][0]) if groups else ""
 
 
 def by_codec(run: Run, among: Sequence[int] | None = None) -> list[int]:
     """Choose the carrier's cases at the middle size, one for each codec, the fastest first."""
-    cases = chosen(run, {"system": carrier(run), "payload_bytes": middle(run)}, chosen(run, sized))
+    cases = chosen(run, SIZED | {"system": carrier(run), "payload_bytes": middle(run)})
     return sorted(cases, key=lambda case: over_starts(run, case, P50).middle)
 
 
 def by_system(run: Run, among: Sequence[int] | None = None) -> list[int]:
     """Choose the first case with a message at the middle size of each system, the fastest first."""
-    cases = chosen(run, {"payload_bytes": middle(run)}, chosen(run, sized))
+    cases = chosen(run, SIZED | {"payload_bytes": middle(run)})
     firsts = [group[0] for _, group in alike(run, cases, ("system",))]
     return sorted(firsts, key=lambda case: over_starts(run, case, P50).middle)
 
 
 def swept(run: Run, among: Sequence[int]) -> list[int]:
     """Choose the carrier's cases of each codec that was measured at several sizes."""
-    cases = chosen(run, {"system": carrier(run)}, chosen(run, sized))
+    cases = chosen(run, SIZED | {"system": carrier(run)})
     return [case for _, group in alike(run, cases, (codec,)) if len(group) > 1 for case in group]
 
 
@@ -160,13 +158,7 @@ def with_bytes(run: Run, among: Sequence[int]) -> list[int]:
 IN_CLIENT = Quantity("codec's time in the client", duration, values=lambda run, case: codec_us(run, case, CLIENT))
 IN_SERVER = Quantity("codec's time in the server", duration, values=lambda run, case: codec_us(run, case, SERVER))
 SHARE = Quantity("codec's time divided by the RTT [%]", whole, values=share_percent)
-message = Contrast(
-    P50,
-    of={"message": lambda kind: kind != message_types.BYTES},
-    over={"message": message_types.BYTES},
-    by=("system",),
-    where=with_bytes,
-)
+message = Contrast(P50, of=SIZED, over={"message": message_types.BYTES}, by=("system",), where=with_bytes)
 codecs_over_fastest = Contrast(P50, of=by_codec, over=fewest(P50), where=by_codec)
 slowest_codec = Contrast(P50, of=most(P50), over=fewest(P50), where=by_codec)
 
@@ -251,7 +243,7 @@ panels = {
 @as_table("case")
 def messages(run: Run) -> Iterator[dict[str, Any]]:
     """Yield of each case with a message: RTT, the codec's four times alone, its share, and the encoded sizes."""
-    for case in chosen(run, sized):
+    for case in chosen(run, SIZED):
         factors, starts = run.case(case), run.starts_of(case)
         client, server = (
             " + ".join(duration(starts[name].median() / 1e3) for name in names) for names in (CLIENT, SERVER)

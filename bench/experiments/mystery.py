@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -79,12 +79,8 @@ answer = (Level(P50, LONE), gain)
 claims = (Claim("without a fault several clients make more calls per second than one", gain_of_sound, above=1),)
 
 
-def faulty(run: Run, among: Sequence[int]) -> list[int]:
-    """Choose the boxes with a fault, one client."""
-    return [case for case in chosen(run, LONE, among) if box_of(run, case) != "sound"]
-
-
-curves = Cdf("Distribution of the RTT, one client", hue="box", dash="system", where=faulty, label=box_of)
+FAULTY = LONE | {"box": lambda box: box != "sound"}
+curves = Cdf("Distribution of the RTT, one client", hue="box", dash="system", where=FAULTY, label=box_of)
 
 
 def distribution(run: Run, axes: Axes) -> None:

@@ -31,9 +31,9 @@ from bench.grammar import (
 from bench.grammar.axes import (
     Look,
     band,
+    dashed_level,
     draw_spreads,
     interval_row,
-    level,
     log_axis,
     look,
     name_rows,
@@ -160,15 +160,10 @@ def small(run: Run, among: Sequence[int]) -> list[int]:
     return [case for case in cases if run.case(case).payload_bytes == run.case(cases[0]).payload_bytes]
 
 
-def over_limit(run: Run, among: Sequence[int]) -> list[int]:
-    """Choose the systems compared over a limited link."""
-    return [case for case in compared(run, among) if rate_mbit(run.case(case))]
-
-
 added = Contrast(P50, of={link: VETH}, over={link: LOOPBACK}, by=("system",), where=small)
 between_hosts = Contrast(P50, of={link: FAR}, over={link: LOOPBACK}, by=("system",), where=small)
 others = Contrast(P50, of={}, over={}, by=CONDITION, where=compared)  # over the first system
-limited = replace(others, where=over_limit)
+limited = replace(others, of={rate_mbit: bool})
 
 
 def same_order(run: Run) -> list[Estimate]:
@@ -250,7 +245,7 @@ def stall(run: Run, axes: Axes) -> None:
         if min(sizes) < SEGMENT.get(name, 0) < max(sizes):
             label = f"{name}: segment of {SEGMENT[name]:,} B"
             axes.axvline(SEGMENT[name], color=drawn.colour, ls=":", lw=1.5, label=label)
-    level(axes, 2 * DELAY_S * 1e6, f"2 × {plain(duration(DELAY_S * 1e6))}")
+    dashed_level(axes, 2 * DELAY_S * 1e6, f"2 × {plain(duration(DELAY_S * 1e6))}")
     log_axis(axes.xaxis, in_bytes)
     log_axis(axes.yaxis)
     axes.set_xlabel("payload; two writes, no TCP_NODELAY")
@@ -260,8 +255,7 @@ def stall(run: Run, axes: Axes) -> None:
 def delayed_acks(run: Run, axes: Axes) -> None:
     """Draw the delayed ACKs per call that the kernel counted on both sides of each link, and the predicted stalls."""
     cases = chosen(run, two_writes)
-    of_link = {case: look_of(run, link(run.case(case))) for case in cases}
-    draw_acks(run, axes, cases, lambda case: f"{words(case)}: {sides(case)}", of_link)
+    draw_acks(run, axes, cases, lambda case: f"{words(case)}: {sides(case)}", lambda case: look_of(run, link(case)))
 
 
 def words(case: Case) -> str:

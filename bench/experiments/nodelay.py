@@ -13,14 +13,13 @@ from bench.experiments.published import XMLRPC_C
 from bench.grammar import P50, RATE, Bytes, Claim, Contrast, Estimate, Level, ManyBytes, Quantity, Table
 from bench.grammar.axes import (
     GREY,
-    SYSTEM_COLOURS,
-    SYSTEM_MARKERS,
     Look,
+    dashed_level,
     draw_spreads,
     interval_row,
     label_axis,
-    level,
     log_axis,
+    look,
     name_rows,
     say_why_empty,
 )
@@ -81,14 +80,10 @@ def two_writes(run: Run, among: Sequence[int]) -> list[int]:
     return [case for case in factorial(run, among) if run.case(case).options["writes"] == 2]
 
 
-def stalling(run: Run, among: Sequence[int]) -> list[int]:
-    """Choose the cases of the factorial whose calls are predicted to stall."""
-    return [case for case in factorial(run, among) if stalls(run.case(case))]
-
-
 def acks_per_stall(run: Run) -> list[Estimate]:
     """Return the delayed ACKs that the kernel counted for each predicted stall, of each case that should stall."""
-    counted = {case: acks_per_call(run, case) / stalls(run.case(case)) for case in chosen(run, stalling)}
+    cases = chosen(run, {stalls: bool}, chosen(run, factorial))
+    counted = {case: acks_per_call(run, case) / stalls(run.case(case)) for case in cases}
     return [
         of_interval(run.labels[case], paired_shift(acks.to_numpy()), two_decimals, (case,))
         for case, acks in counted.items()
@@ -98,7 +93,7 @@ def acks_per_stall(run: Run) -> list[Estimate]:
 
 ACKS = Quantity("delayed ACKs per call", two_decimals, values=acks_per_call)
 FIRST = Quantity("first call", duration, values=lambda run, case: run.starts_of(case)["first_rtt_ns"] / 1e3)
-stalled = Contrast(P50, of=stalling, over={sides: "both"}, by=("system",), where=two_writes)
+stalled = Contrast(P50, of={stalls: bool}, over={sides: "both"}, by=("system",), where=two_writes)
 
 neither = Level(P50, lambda run, among: [case for case in two_writes(run, among) if stalls(run.case(case)) == 2])
 
@@ -109,7 +104,7 @@ claims = (
     Claim("a call that should stall takes longer than with TCP_NODELAY on both sides", stalled, above=1),
 )
 
-LOOKS = dict(zip(SIDES.values(), map(Look, SYSTEM_COLOURS, SYSTEM_MARKERS), strict=False))
+LOOKS = {name: look(index) for index, name in enumerate(SIDES.values())}
 DELAY = plain(duration(DELAY_S * 1e6))
 APART = 0.22  # of a row: two writes above, one write below
 
@@ -160,7 +155,9 @@ def calls(run: Run, axes: Axes) -> None:
     axes.set_title(f"RTT of each call, two writes ({system})")
 
 
-def draw_acks(run: Run, axes: Axes, cases: Sequence[int], name: Callable[[Case], str], drawn: dict[int, Look]) -> None:
+def draw_acks(
+    run: Run, axes: Axes, cases: Sequence[int], name: Callable[[Case], str], drawn: Callable[[Case], Look]
+) -> None:
     """Draw the delayed ACKs per call of each start that the kernel counted, and how many stalls were predicted."""
     counted = [case for case in cases if len(acks_per_call(run, case))]
     axes.set_title("Delayed ACKs per call, counted by the kernel")
@@ -169,7 +166,7 @@ def draw_acks(run: Run, axes: Axes, cases: Sequence[int], name: Callable[[Case],
     for y, case in enumerate(counted):
         values = across_starts(acks_per_call(run, case))
         axes.plot(stalls(run.case(case)), y, "|", ms=17, mew=7, color=GREY, alpha=0.4, label="predicted stalls")
-        interval_row(axes, y, values, drawn[case], values.words(two_decimals))
+        interval_row(axes, y, values, drawn(run.case(case)), values.words(two_decimals))
     name_rows(axes, [name(run.case(case)) for case in counted])
     axes.set_xlabel("delayed ACKs per call; marker: median, bar: range over starts")
 
@@ -177,8 +174,7 @@ def draw_acks(run: Run, axes: Axes, cases: Sequence[int], name: Callable[[Case],
 def proof(run: Run, axes: Axes) -> None:
     """Draw the delayed ACKs per call of two writes."""
     cases = chosen(run, two_writes)
-    of_sides = {case: LOOKS[sides(run.case(case))] for case in cases}
-    draw_acks(run, axes, cases, lambda case: f"{case.system}: {sides(case)}", of_sides)
+    draw_acks(run, axes, cases, lambda case: f"{case.system}: {sides(case)}", lambda case: LOOKS[sides(case)])
 
 
 def by_size(run: Run, axes: Axes) -> None:
@@ -189,7 +185,7 @@ def by_size(run: Run, axes: Axes) -> None:
     spreads = [run.over_starts(case, P50) for case, _ in numbered(cases)]
     draw_spreads(axes, cases["payload_bytes"], spreads, LOOKS["neither"], "", line=":")
     for count in (1, 2):
-        level(axes, count * DELAY_S * 1e6, f"{count} × {DELAY}")
+        dashed_level(axes, count * DELAY_S * 1e6, f"{count} × {DELAY}")
     label_axis(axes.xaxis, in_bytes)
     log_axis(axes.yaxis)
     axes.set_xlabel("payload")

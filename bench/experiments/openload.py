@@ -295,7 +295,6 @@ def means(run: Run, axes: Axes) -> None:
     scale(axes, run)
     axes.set_ylabel("mean response time")
     axes.set_title("Mean response time: predicted and measured")
-    return None
 
 
 def pacing(run: Run, axes: Axes) -> None:
@@ -342,7 +341,6 @@ def three_ways(run: Run, axes: Axes) -> None:
     distribution_axes(axes, "requests")
     axes.set_xlabel("time per request, warm-up and freeze included")
     axes.set_title(f"A freeze of {duration(1e3 * cases[0].options['freeze_ms'])}: closed loop and open loop")
-    return None
 
 
 panels = {"against_load": against_load, "means": means, "three_ways": three_ways, "pacing": pacing}

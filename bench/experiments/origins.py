@@ -10,16 +10,14 @@ from matplotlib.axes import Axes
 from bench.analysis.comparison import effect
 from bench.analysis.marginal_costs import difference_us
 from bench.experiments.published import FIRST_CALL, ONE_MORE, ORIGINS, WAMP, Number, numbers
-from bench.grammar import Claim, Estimand, Estimate, per_start, with_ends
+from bench.grammar import Claim, Estimand, Estimate, distinct, per_start, with_ends
 from bench.grammar.axes import (
     GREY,
     SMALL,
-    SYSTEM_COLOURS,
-    SYSTEM_MARKERS,
-    Look,
     hollow,
     interval_row,
     log_axis,
+    look,
     name_rows,
     ratio_axis,
     write_beside,
@@ -43,8 +41,7 @@ def sweep(amount: Amount, origin: object = "all", workers: object = 2) -> Iterat
     """Yield the replicas of the origins that are asked for, each with the real system; ``workers``: the scale-up's."""
     every = list(numbers(parameters.count(workers, "workers", 64)))
     for name in parameters.names(origin, "origin", tuple(ORIGINS)):
-        cases = [number.case for number in every if number.origin == name]
-        yield from (case for index, case in enumerate(cases) if case not in cases[:index])
+        yield from distinct(number.case for number in every if number.origin == name)
     yield instrument(100, "same")
 
 
@@ -179,13 +176,7 @@ def _estimate(relation: Relation) -> Estimate:
 answer = (Estimand("ratio here", conclusions),)
 claims = (Claim("what an origin found larger is larger here, too", conclusions, above=1),)
 
-LOOKS = dict(
-    zip(
-        ("zeromq", "scaleup", "wamp", "grpc", "xmlrpc_c"),
-        map(Look, SYSTEM_COLOURS, SYSTEM_MARKERS),
-        strict=False,
-    )
-)
+LOOKS = {name: look(index) for index, name in enumerate(("zeromq", "scaleup", "wamp", "grpc", "xmlrpc_c"))}
 NOTES = {UNDECIDED: "\n(contains 1)", OPPOSITE: "\n(other side of 1)"}  # beside a ratio that is drawn
 APART = 0.18  # of a row: the published number above, the one measured here below
 Row = tuple[Replica, bool]  # and whether it is borrowed from the reference run

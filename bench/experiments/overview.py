@@ -17,9 +17,9 @@ from bench.grammar.axes import (
     GREY,
     MOST_CURVES,
     SMALL,
+    Distribution,
     Look,
     RangeRow,
-    distribution_of,
     draw_cdfs,
     hollow,
     log_axis,
@@ -27,6 +27,7 @@ from bench.grammar.axes import (
     name_rows,
     range_row,
     ratio_text,
+    times_of,
     write_beside,
 )
 from bench.grammar.borrowed import shown
@@ -280,8 +281,12 @@ def above(run: Run, case: int) -> str:
 def distribution(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the RTT of every system, one client; of many systems three quantiles each."""
     draw_cdfs(axes, [
-        distribution_of(
-            subject.run, subject.case, drawn, "--" if subject.is_hollow else "-", subject.name, subject.is_hollow
+        Distribution(
+            subject.name,
+            times_of(subject.run, subject.case),
+            drawn,
+            "--" if subject.is_hollow else "-",
+            subject.is_hollow,
         )
         for subject, drawn in subjects(run)
     ])  # fmt: skip

@@ -4,13 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bench.errors import UsageError
-from bench.grammar.choose import fewest, most
-from bench.grammar.claim import Claim
-from bench.grammar.contrast import Contrast
-from bench.grammar.panels import Cdf, Rows, way_of
-from bench.grammar.quantities import CPU, P50
-from bench.grammar.sweep import Bytes, Systems, as_sweep
-from bench.grammar.table import Table
+from bench.grammar import CPU, P50, Bytes, Cdf, Claim, Contrast, Rows, Systems, Table, as_sweep, fewest, most, way_of
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import transports
 from bench.plan import placement

@@ -16,7 +16,6 @@ GREETER: dict[str, Any] = {  # greeter exercise, 2022: a C++ greeter in a contai
 
 VLLM: dict[str, Any] = {  # vLLM, pull requests 6880 and 6883, 2024: API server and engine; 10 requests/s, Llama-3-8B
     "ttft_ms": {"one process": 688, "gRPC": 450, "ZeroMQ + pickle": 298, "ZeroMQ + protobuf": 269},  # means
-    "tpot_ms": {"one process": 70.7, "gRPC": 64.2, "ZeroMQ + pickle": 57.4, "ZeroMQ + protobuf": 54.5},  # means
 }
 
 ZEROMQ: dict[str, Any] = {  # CZTop, ZeroMQ from Ruby on a laptop: 1 kB REQ/REP, and one-way messages
@@ -52,7 +51,6 @@ XMLRPC_C: dict[str, Any] = {  # Xmlrpc-c, about 1999: version 1.12, a PC of 696 
 
 
 SHORT = 100  # calls of the greeter exercise's loop, and of the processes of Xmlrpc-c's notes
-CONNECTIONS = 128  # of the scale-up's load generator
 ORIGINS = {
     "wamp": "WAMP, 2016",
     "scaleup": "Web, 2015",
@@ -92,7 +90,7 @@ def numbers(workers: int) -> Iterator[Number]:
         yield Number("wamp", f"WAMP, {name}", "us", (1e3 * low, 1e3 * high), case, MEAN)
     for size, theirs in ((16, SCALE_UP["16 B"]), (65_536, SCALE_UP["65,536 B"])):
         options = {"resource": "bytes", "workers": workers, "pin": True}
-        case = Case("http_crossbar", "tcp", size, options, "free", callers=CONNECTIONS, engine="wire")
+        case = Case("http_crossbar", "tcp", size, options, "free", callers=SCALE_UP_CONNECTIONS, engine="wire")
         yield Number("scaleup", f"HTTP {size:,} B, requests", "1/s", (theirs["per_s"],) * 2, case, RATE)
         yield Number("scaleup", f"HTTP {size:,} B, median", "us", (1e3 * theirs["p50_ms"],) * 2, case, P50)
     for transport, half_us in ZEROMQ["half_rtt_us"].items():

@@ -103,18 +103,13 @@ def recoveries(run: Run, is_meant: Callable[[float], bool] = lambda load: True) 
 
     is_meant: whether a policy is meant, by the utilization of the server if all its attempts are made.
     """
-    meant = [
-        outcome for outcome in outcomes(run) if outcome.frozen and is_meant(utilization(run, outcome.most_attempts))
-    ]
-    return [
-        Estimate(
-            outcome.name,
-            of_starts,
-            of_starts.words(seconds),
-            f"recovered: {outcome.recovered} of {outcome.frozen} starts",
-        )
-        for outcome, of_starts in ((outcome, across_starts(outcome.recovery_s)) for outcome in meant)
-    ]
+    estimates = []
+    for outcome in outcomes(run):
+        if outcome.frozen and is_meant(utilization(run, outcome.most_attempts)):
+            of_starts = across_starts(outcome.recovery_s)
+            recovered = f"recovered: {outcome.recovered} of {outcome.frozen} starts"
+            estimates.append(Estimate(outcome.name, of_starts, of_starts.words(seconds), recovered))
+    return estimates
 
 
 def window_s(run: Run) -> float:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ from bench.grammar.axes import (
     write_beside,
 )
 from bench.grammar.choose import Chooser
-from bench.grammar.sweep import OwnEngine, as_sweep
+from bench.grammar.sweep import Options, OwnEngine, as_sweep
 from bench.measurement.validation import support
 from bench.measurement.validation.amount import Placed
 from bench.measurement.validation.cases import absent_of, chosen_systems
@@ -75,19 +75,29 @@ STACKS = (  # of the origin's question, one factor at a time: system, transport,
 )
 
 
+def counts(value: object, what: str) -> list[int]:
+    """Return numbers of streams; none for 0."""
+    if parameters.literal(value) in (0, [0], ()):
+        return []
+    return parameters.positives(value, what, MOST_STREAMS)
+
+
+Streams = Annotated[Any, counts]
+
+
 @as_sweep()
 def sweep(
     amount: Placed,
     system: object = "all",
     transport: object = "tcp",
     streams: object = "auto",
-    unpaced_streams: object = (10,),
-    origin_streams: object = 100,
+    unpaced_streams: Streams = (10,),
+    origin_streams: Streams = 100,
     gap_us: object = 20_000,
     replies: object = 10,
     reply_bytes: object = 50,
     payload_bytes: object = 2000,
-    options: object = "",
+    options: Options = "",
     engine: OwnEngine = "library",
 ) -> Plan:
     """Plan paced streams by how many run at once, unpaced ones, and the stacks of the origin; 0 streams leave them out.
@@ -98,8 +108,7 @@ def sweep(
     """
     names = list(SYSTEMS) if parameters.as_list(system) == ["all"] else chosen_systems(system)
     transport_name = parameters.one_name(transport, "transport", ("ipc", "tcp"))
-    own = parameters.mapping(options, "options")
-    if own and len(names) != 1:
+    if options and len(names) != 1:
         raise UsageError("options apply to one system: name it, as in -p system http_aiohttp")
     absent = absent_of(names)
     every: dict[str, Any] = {
@@ -115,25 +124,21 @@ def sweep(
     gap = parameters.count(gap_us, "gap_us", 10_000_000)
     if parameters.literal(streams) == "auto":
         streams = STREAMS.get(amount.profile, FEW_STREAMS)
-    at_once, without_gaps = counts(streams, "streams"), counts(unpaced_streams, "unpaced_streams")
+    at_once = counts(streams, "streams")
     present = [name for name in names if name not in absent]
     here = [name for name in present if not systems.service_of(name)]
-    system_options = {name: ({"connections": "shared"} if name in SHARED else {}) | own for name in here}
+    system_options = {name: ({"connections": "shared"} if name in SHARED else {}) | options for name in here}
     cases = [
-        Case(name, transport_name, options=system_options[name], callers=n, gap_us=gap, **shared)
+        Case(name, transport_name, options=system_options[name], callers=n, gap_us=pause_us, **shared)
+        for numbers, pause_us in ((at_once, gap), (unpaced_streams, 0))
         for name in here
-        for n in at_once
-    ]
-    cases += [
-        Case(name, transport_name, options=system_options[name], callers=n, **shared)
-        for name in here
-        for n in without_gaps
+        for n in numbers
     ]
     for name in present:
         if name not in here:  # a user's service says itself what it sends and when
             (only,) = systems.constant(name, "TRANSPORTS")
             cases += [Case(name, only, callers=n, **every) for n in at_once]
-    for n in counts(origin_streams, "origin_streams"):
+    for n in origin_streams:
         measured = [support.checked(case) for case in cases]
         stacks = [
             Case(name, way, options=({"connections": "shared"} if name in SHARED else {}) | more, callers=n, gap_us=gap,
@@ -148,15 +153,8 @@ def sweep(
     return replace(planned, window_s=max(planned.window_s, TOGETHER * longest_s))
 
 
-def counts(value: object, what: str) -> list[int]:
-    """Return numbers of streams; none for 0."""
-    if parameters.literal(value) in (0, [0], ()):
-        return []
-    return parameters.positives(value, what, MOST_STREAMS)
-
-
 UNEVEN, GAP, LARGE_GAP = column("uneven", 0.9), column("gap", 0.5), column("gap", 0.99)
-QUANTITIES = {FIRST: "time to first message", UNEVEN: "unevenness of the gaps (p90)", CPU: "CPU time per message"}
+COMPARED = {FIRST: "time to first message", UNEVEN: "unevenness of the gaps (p90)", CPU: "CPU time per message"}
 
 
 def among_rows(rows_of: Callable[[Run], pd.DataFrame]) -> Chooser:
@@ -200,7 +198,7 @@ CHANGES: dict[str, tuple[dict[str, str], dict[str, str]]] = {  # of the origin's
 steps = {
     (change, name): Contrast(name, of=after, over=before, where=of_origin)
     for change, (before, after) in CHANGES.items()
-    for name in QUANTITIES
+    for name in COMPARED
 }
 stack, stack_cpu = (steps["gRPC instead of ZeroMQ", name] for name in (FIRST, CPU))
 BASE, OTHERS = {"system": "sockets"}, {"system": lambda name: name != "sockets"}
@@ -320,7 +318,6 @@ def gaps_of_services(run: Run, axes: Axes) -> None:
     streams_axis(run, axes, cases)
     axes.set_ylabel("gap between two messages")
     axes.set_title("Gaps between messages (band: range over starts)")
-    return None
 
 
 def rates_of_services(run: Run, axes: Axes) -> None:
@@ -360,7 +357,6 @@ def late(run: Run, axes: Axes) -> None:
     name_rows(axes, rows["system"])
     axes.set_xlabel(f"lateness: median (marker) to p90 (bar); beside: the two medians{left_out(run)}")
     axes.set_title(f"Where a reply is late, {counted(common(run) or 0, 'stream')}")
-    return None
 
 
 def cpu(run: Run, axes: Axes) -> None:
@@ -374,7 +370,6 @@ def cpu(run: Run, axes: Axes) -> None:
     axes.set_xlabel(PER_MESSAGE if of_services else f"{PER_MESSAGE}{left_out(run)}")
     at = "" if of_services else f", {counted(common(run) or 0, 'stream')}"
     axes.set_title(f"CPU time per message{at}")
-    return None
 
 
 def with_streams(rows: pd.DataFrame) -> list[str]:
@@ -393,7 +388,6 @@ def without_pauses(run: Run, axes: Axes) -> None:
     name_rows(axes, with_streams(rows))
     axes.set_xlabel("messages per second, each start; bar: range, line: median")
     axes.set_title("Streams without pauses")
-    return None
 
 
 def origin(run: Run, axes: Axes) -> None:
@@ -403,14 +397,13 @@ def origin(run: Run, axes: Axes) -> None:
         return say_why_empty(axes, "the origin's stacks are not in this run (origin_streams 0, or other systems)")
     changes = list(dict.fromkeys(change for change, _, _ in ratios))
     for change, name, ratio in ratios:
-        index = list(QUANTITIES).index(name)
+        index = list(COMPARED).index(name)
         y, words = changes.index(change) + 0.24 * (index - 1), ratio_text(ratio.interval)
-        interval_row(axes, y, ratio.interval, look(index), words, QUANTITIES[name])
+        interval_row(axes, y, ratio.interval, look(index), words, COMPARED[name])
     ratio_axis(axes)
     name_rows(axes, changes)
     axes.set_xlabel("ratio after / before the change; bar: 95 % CI")
     axes.set_title(f"The origin's choice, one factor at a time, {counted(origin_streams_of(run) or 0, 'stream')}")
-    return None
 
 
 panels = {
@@ -475,7 +468,7 @@ def step_rows(run: Run) -> pd.DataFrame:
     rows: dict[str, dict[str, str]] = {}
     for (change, name), step in steps.items():
         for ratio in step.ratios(run):
-            rows.setdefault(change, {})[QUANTITIES[name]] = f"{ratio.words} ({ratio.range}){ratio.doubt}"
+            rows.setdefault(change, {})[COMPARED[name]] = f"{ratio.words} ({ratio.range}){ratio.doubt}"
     return framed(rows, f"change, {counted(origin_streams_of(run) or 0, 'stream')}")
 
 

@@ -54,14 +54,14 @@ from bench.stats.intervals import Interval
 from bench.text import duration, in_bytes
 
 TITLE = "What does encryption cost?"
-MOST_CONNECTIONS = 1000
+MOST_OPENED = 1000  # connections in a start
 BLOCKS_S = 90.0  # about a dozen blocks
 WAY = ("system", "transport")
 
 Encrypting = Annotated[
     Any, lambda value, name: encrypting() if parameters.literal(value) == "all" else chosen_systems(value)
 ]
-Opened = Annotated[Any, lambda value, name: parameters.count(value, name, MOST_CONNECTIONS)]
+Opened = Annotated[Any, lambda value, name: parameters.count(value, name, MOST_OPENED)]
 
 
 @as_sweep(without=("hosts",), alike=(*WAY, "payload_bytes"), blocks_s=BLOCKS_S)

@@ -44,7 +44,7 @@ from bench.grammar.axes import (
     ratio_axis,
     say_why_empty,
 )
-from bench.grammar.contrast import confidence
+from bench.grammar.contrast import ratio_estimate
 from bench.grammar.quantities import by_block
 from bench.grammar.sweep import Bytes, Options, Systems, as_sweep
 from bench.grammar.table import ratio_with_ends
@@ -54,7 +54,7 @@ from bench.measurement.validation.support import choices
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
-from bench.text import duration, listed, ratio_ends
+from bench.text import duration, listed
 
 TITLE = "What would another client or another server change?"
 WAITING, WAITS_US = "oracle", (1, 100, 300, 1000)  # a server that replies after a known time, and these times
@@ -175,17 +175,7 @@ def over_measured(run: Run, case: int) -> Interval:
 
 def errors(run: Run) -> list[Estimate]:
     """Return the predicted mean RTT divided by the measured one, of each mixed pair."""
-    intervals = [(case, over_measured(run, case)) for case in chosen(run, mixed)]
-    return [
-        Estimate(
-            run.labels[case],
-            interval,
-            ratio_ends(interval.middle, interval.low, interval.high)[0],
-            confidence(interval),
-            cases=(case,),
-        )
-        for case, interval in intervals
-    ]
+    return [ratio_estimate(run.labels[case], over_measured(run, case), cases=(case,)) for case in chosen(run, mixed)]
 
 
 def own_code_us(run: Run, case: int) -> "pd.Series[float]":

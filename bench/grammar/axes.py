@@ -20,11 +20,12 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from bench import stats
-from bench.analysis.quantiles import CALLS, Quantile, crossed, of_all_calls, quantile
+from bench.analysis.quantiles import CALLS, Quantile, crossed, of_all_calls, quantile, times
 from bench.analysis.resources import cpu_over_starts, total_cpu
+from bench.grammar.table import ratio_with_ends
 from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
-from bench.text import duration, in_bytes, listed, plain, ratio_ends
+from bench.text import duration, in_bytes, listed, plain
 
 LINE_STYLES = {"inproc": ":", "ipc": "-", "tcp": "--"}
 
@@ -288,7 +289,7 @@ def write_beside(axes: Axes, y: float, words: str) -> None:
     axes.annotate(words, (1, y), (6, 0), at, "offset points", va="center", fontsize=SMALL, annotation_clip=False)
 
 
-def level(axes: Axes, y: float, words: str) -> None:
+def dashed_level(axes: Axes, y: float, words: str) -> None:
     """Draw a dashed line across the axes, with words in grey below its left end."""
     axes.axhline(y, color=GREY, ls="--", lw=1)
     at = axes.get_yaxis_transform()
@@ -367,10 +368,7 @@ def separate_rows(axes: Axes, edges: Iterable[float]) -> None:
 
 def ratio_text(ratio: Interval) -> str:
     """Return a ratio of two cases with its interval, where it has one: "× 1.53 [1.40, 1.66]"."""
-    if math.isnan(ratio.middle):
-        return ""
-    middle, low, high = ratio_ends(ratio.middle, ratio.low, ratio.high)
-    return f"× {middle}" if math.isnan(ratio.low) else f"× {middle} [{low}, {high}]"
+    return "" if math.isnan(ratio.middle) else f"× {ratio_with_ends(ratio)}"
 
 
 def end_to_end(run: Run, cases: Iterable[int]) -> Iterator[tuple[int, int, float]]:
@@ -411,57 +409,47 @@ def curve(
 MOST_CURVES = 6  # on one pair of axes; more distributions are drawn as a row of quantiles each
 
 
-class Distribution(NamedTuple):
-    """The times of one case: its empirical CDF in us, its quantiles, and how it is drawn."""
+class Times(NamedTuple):
+    """The times of the calls of one case: how many, their empirical CDF in us, and their quantiles."""
 
-    name: str
     n: int
     points: tuple[Any, Any]
     quantiles: dict[float, Quantile]
+
+
+def times_of(run: Run, case: int, time: str = "rtt") -> Times:
+    """Return the RTT of the calls of a case, or another time."""
+    us = times(run, case, time).to_numpy()
+    return Times(len(us), stats.distribution(us), {p: quantile(run, case, p, time) for p in stats.QUANTILES})
+
+
+class Distribution(NamedTuple):
+    """The times of one case, and how they are drawn."""
+
+    name: str
+    times: Times
     drawn: Look
-    line: str = "-"
+    line: str
     is_hollow: bool = False
-
-
-def distribution_of(
-    run: Run, case: int, drawn: Look, line: str = "-", name: str | None = None, is_hollow: bool = False
-) -> Distribution:
-    """Return the distribution of a case's RTT."""
-    quantiles = {p: quantile(run, case, p) for p in stats.QUANTILES}
-    named = name or run.labels[case]
-    return Distribution(named, run.count(case), run.distribution_us(case), quantiles, drawn, line, is_hollow)
 
 
 def draw_cdfs(axes: Axes, shown: Sequence[Distribution]) -> None:
     """Draw empirical CDFs with a marker at each quantile; of more than six distributions three quantiles each."""
     if len(shown) <= MOST_CURVES:
-        for index, distribution in enumerate(shown):
-            with hollow(axes, distribution.is_hollow):
-                label = f"{distribution.name}, n = {distribution.n:,}{crossed(distribution.quantiles.items())}"
-                curve(
-                    axes,
-                    distribution.points,
-                    label,
-                    distribution.drawn.colour,
-                    distribution.line,
-                    distribution.drawn.marker,
-                )
-                quantile_marks(
-                    axes,
-                    distribution.points,
-                    distribution.quantiles.items(),
-                    distribution.drawn,
-                    BAR_APART * (index - (len(shown) - 1) / 2),
-                )
+        for index, (name, (n, points, quantiles), drawn, line, is_hollow) in enumerate(shown):
+            with hollow(axes, is_hollow):
+                label = f"{name}, n = {n:,}{crossed(quantiles.items())}"
+                curve(axes, points, label, drawn.colour, line, drawn.marker)
+                quantile_marks(axes, points, quantiles, drawn, BAR_APART * (index - (len(shown) - 1) / 2))
         distribution_axes(axes)
         label = "RTT (marker: quantile; bar and |: range and median over starts)"
-        if pooled := of_all_calls(item for distribution in shown for item in distribution.quantiles.items()):
+        if pooled := of_all_calls(item for distribution in shown for item in distribution.times.quantiles.items()):
             label += f"\n{listed(pooled)} of all calls together, where a start has too few; bar: 95 % CI"
         axes.set_xlabel(label)
         return
-    for y, distribution in enumerate(shown):
-        with hollow(axes, distribution.is_hollow):
-            quantile_row(axes, y, distribution.quantiles, distribution.drawn.colour, f"; n = {distribution.n:,}")
+    for y, (_, (n, _, quantiles), drawn, _, is_hollow) in enumerate(shown):
+        with hollow(axes, is_hollow):
+            quantile_row(axes, y, quantiles, drawn.colour, f"; n = {n:,}")
     quantile_axes(axes)
     name_rows(axes, [distribution.name for distribution in shown])
 
@@ -469,7 +457,7 @@ def draw_cdfs(axes: Axes, shown: Sequence[Distribution]) -> None:
 MARKS = {0.5: "|", 0.9: "o", 0.99: "D"}
 
 
-def quantile_row(axes: Axes, y: float, quantiles: dict[float, Quantile], colour: str, more: str = "") -> None:
+def quantile_row(axes: Axes, y: float, quantiles: dict[float, Quantile], colour: str, more: str) -> None:
     """Draw p50, p90 and p99 in a row, the p50 of two levels as two lines; beside it the p99."""
     known = {p: quantiles[p] for p in MARKS if not math.isnan(quantiles[p].value)}
     ends = [us for estimate in known.values() for us in estimate.spread.medians]
@@ -501,27 +489,20 @@ BAR_APART = 0.08  # of the bars of neighbouring curves, in units of the scale of
 
 
 def quantile_marks(
-    axes: Axes, points: tuple[Any, Any], quantiles: Iterable[tuple[float, Quantile]], drawn: Look, above: float = 0.0
+    axes: Axes, points: tuple[Any, Any], quantiles: dict[float, Quantile], drawn: Look, above: float
 ) -> None:
     """Draw a marker on a curve at each quantile that is known; its interval as a bar, its median over starts as a line.
 
     points: the curve, as ``stats.distribution`` returns it. above: how far above the quantile's height bar and line
     are, so that those of several curves do not lie on each other.
     """
-    for p, estimate in quantiles:
+    for p, estimate in quantiles.items():
         if math.isnan(estimate.value) or not len(points[0]):
             continue
-        height = float(tail_scale(p))
-        axes.plot(
-            [estimate.low, estimate.high],
-            [height + above] * 2,
-            color=drawn.colour,
-            lw=3,
-            alpha=0.4,
-            solid_capstyle="round",
-        )
-        medians = estimate.spread.medians
-        axes.plot(medians, [height + above] * len(medians), "|", color=drawn.colour, ms=6, mew=1.4)
+        height, medians = float(tail_scale(p)), estimate.spread.medians
+        at = height + above
+        axes.plot([estimate.low, estimate.high], [at, at], color=drawn.colour, lw=3, alpha=0.4, solid_capstyle="round")
+        axes.plot(medians, [at] * len(medians), "|", color=drawn.colour, ms=6, mew=1.4)
         axes.plot(on_curve(*points, p), height, drawn.marker, color=drawn.colour, ms=5.5)
 
 

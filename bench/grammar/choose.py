@@ -1,7 +1,7 @@
 """Which cases of a run: by factors, by the largest or smallest of something, or by a function of the run."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench.grammar.quantities import factor_or_quantity
@@ -56,13 +56,10 @@ def _extreme(run: Run, among: Sequence[int], name: str, choose: Callable[..., in
 def each(key: Factor, *chooses: Chooser) -> Chooser:
     """Choose by several choosers among the cases of each value of a factor, every case once."""
     return lambda run, among: [
-        case for _, part in alike(run, among, (key,)) for case in dict.fromkeys(_all(run, chooses, part))
+        case
+        for _, part in alike(run, among, (key,))
+        for case in dict.fromkeys(case for choose in chooses for case in chosen(run, choose, part))
     ]
-
-
-def _all(run: Run, chooses: Sequence[Chooser], among: Sequence[int]) -> Iterator[int]:
-    for choose in chooses:
-        yield from chosen(run, choose, among)
 
 
 def alike(run: Run, cases: Sequence[int], factors: Sequence[Factor]) -> list[tuple[tuple[Any, ...], list[int]]]:

@@ -104,14 +104,15 @@ class Contrast:
 
 def estimate_of(run: Run, quotient: Ratio) -> Estimate:
     """Return a ratio as an estimate of its case, compared with its base."""
-    return Estimate(
-        run.labels[quotient.other],
-        quotient.interval,
-        quotient.words,
-        quotient.range,
-        run.labels[quotient.base],
-        (quotient.base, quotient.other),
-    )
+    other, base = (run.labels[case] for case in (quotient.other, quotient.base))
+    return ratio_estimate(other, quotient.interval, base=base, cases=(quotient.base, quotient.other))
+
+
+def ratio_estimate(
+    subject: str, interval: Interval, more: str = "", base: str = "", cases: tuple[int, ...] = ()
+) -> Estimate:
+    """Return the interval of a ratio as an estimate. more: what is said behind the ends of the interval."""
+    return Estimate(subject, interval, _ends(interval)[0], confidence(interval) + more, base, cases)
 
 
 def sentence(run: Run, quotient: Ratio) -> str:

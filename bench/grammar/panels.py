@@ -3,6 +3,7 @@
 A panel draws the systems that a run lacks hollow, from the reference run, where that has them.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +15,11 @@ from bench.grammar.axes import (
     GREY,
     LINE_STYLES,
     SYSTEM_COLOURS,
+    Distribution,
     Look,
     RangeRow,
     band,
     cpu_bars,
-    distribution_of,
     draw_cdfs,
     draw_spreads,
     hollow,
@@ -34,6 +35,7 @@ from bench.grammar.axes import (
     say_why_empty,
     separate_rows,
     ticks_at,
+    times_of,
 )
 from bench.grammar.borrowed import marked, shown
 from bench.grammar.choose import Chooser, Factor, alike, chosen, factor
@@ -106,49 +108,35 @@ class Rows(Panel):
         text, cases = quantity_of(self.quantity), self.drawn(run)
         if not cases:
             return say_why_empty(axes, "this run has no such cases")
-        of_hue = hues(self.hue, cases) if self.hue else {}
-        values = [per_start(row.run, row.case, self.quantity) for row in cases]
-        for y, row, starts in zip(self._places(cases), cases, values, strict=True):
-            colour, marker = look_of(row, self.hue, of_hue)
-            if len(starts):
-                range_row(axes, y, RangeRow(starts, colour, marker=marker, is_hollow=row.is_hollow), text.text)
-        self._name(axes, cases)
+        of_hue, groups = hues(self.hue, cases) if self.hue else {}, self._groups(cases)
+        begins = [*itertools.accumulate((len(rows) + bool(self.hue) for rows in groups), initial=0)]
+        values: list[float] = []
+        for begin, rows in zip(begins, groups, strict=False):
+            for y, row in enumerate(rows, begin):
+                starts, (colour, marker) = per_start(row.run, row.case, self.quantity), look_of(row, self.hue, of_hue)
+                if len(starts):
+                    range_row(axes, y, RangeRow(starts, colour, marker=marker, is_hollow=row.is_hollow), text.text)
+                values.extend(starts)
+        if self.hue:
+            middles = [begin + (len(rows) - 1) / 2 for begin, rows in zip(begins, groups, strict=False)]
+            axes.set_yticks(middles, [rows[0].name for rows in groups])
+            axes.yaxis.grid(False)
+            axes.set_ylim(begins[-1] - 1, -1)
+            separate_rows(axes, [begin - 1 for begin in begins[1:-1]])
+        else:
+            name_rows(axes, [row.name for row in cases])
         for name, (colour, marker) in of_hue.items():
             label = f"{self.hue} {name}" if isinstance(self.hue, str) and not name.isalpha() else name
             axes.plot([], [], marker, ms=7, color=colour, label=label)
-        _from_zero_or_log(axes.xaxis, [value for starts in values for value in starts], text.text)
+        _from_zero_or_log(axes.xaxis, values, text.text)
         axes.set_xlabel(f"{text.words}, each start; bar: range, line: median")
 
-    def _groups(self, cases: Sequence[Drawn]) -> dict[str, list[Drawn]]:
-        groups: dict[str, list[Drawn]] = {}
-        for row in cases:
-            groups.setdefault(row.name, []).append(row)
-        return groups
-
-    def _places(self, cases: Sequence[Drawn]) -> list[float]:
-        """Return the height of each row: one below the other, with a gap between the groups of a hue."""
-        if not self.hue:
-            return [float(index) for index in range(len(cases))]
-        groups, begin, heights = self._groups(cases), 0, dict[int, float]()
-        for rows in groups.values():
-            heights |= {id(row): float(begin + index) for index, row in enumerate(rows)}
-            begin += len(rows) + 1
-        return [heights[id(row)] for row in cases]
-
-    def _name(self, axes: Axes, cases: Sequence[Drawn]) -> None:
-        """Name each row, or each group of rows."""
-        if not self.hue:
-            return name_rows(axes, [row.name for row in cases])
-        groups, begin = self._groups(cases), 0.0
-        middles, edges = [], []
-        for rows in groups.values():
-            middles.append(begin + (len(rows) - 1) / 2)
-            begin += len(rows) + 1
-            edges.append(begin - 1)
-        axes.set_yticks(middles, list(groups))
-        axes.yaxis.grid(False)
-        axes.set_ylim(begin - 1, -1)
-        separate_rows(axes, edges[:-1])
+    def _groups(self, cases: Sequence[Drawn]) -> list[list[Drawn]]:
+        """Return the rows that stand together: of a hue those of one name, else each for itself."""
+        groups: dict[str | int, list[Drawn]] = {}
+        for index, row in enumerate(cases):
+            groups.setdefault(row.name if self.hue else index, []).append(row)
+        return list(groups.values())
 
 
 def hues(hue: Factor, cases: Sequence[Drawn]) -> dict[str, Look]:
@@ -271,7 +259,9 @@ class Cdf(Panel):
         firsts = [curve.run.case(curve.case).factor(self.dash) for curve in cases[:1]]
         looks_of = [look_of(curve, self.hue, of_hue) for curve in cases]
         drawn = [
-            distribution_of(curve.run, curve.case, with_look, self._line(curve, firsts), curve.name, curve.is_hollow)
+            Distribution(
+                curve.name, times_of(curve.run, curve.case), with_look, self._line(curve, firsts), curve.is_hollow
+            )
             for curve, with_look in zip(cases, looks_of, strict=True)
         ]
         draw_cdfs(axes, drawn)

@@ -67,8 +67,11 @@ QUANTITIES = {
     "first_rtt_ns": Quantity("first call, which also connects,", lambda ns, *, like=None: duration(ns / 1e3)),
     "p50_first_us": Quantity("median time to the first reply", duration),
     "p50_gap_us": Quantity("median gap between two messages", duration),
+    "p90_gap_us": Quantity("p90 of the gap between two messages", duration),
     "p99_gap_us": Quantity("p99 of the gap between two messages", duration),
     "p90_uneven_us": Quantity("p90 of |gap - planned gap|", duration),
+    "overdue": Quantity("share of the messages that come more than a gap late", "{:.1%}".format),
+    "achieved": Quantity("share of the scheduled requests that were sent", "{:.1%}".format),
 }
 
 

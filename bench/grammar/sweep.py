@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from bench.measurement.validation import cases as valid
 from bench.measurement.validation.amount import Amount, InTurns
@@ -45,10 +45,13 @@ class Absent(NamedTuple):
     reason: str
 
 
-def distinct(cases: Iterable[Case]) -> list[Case]:
-    """Return each case once, in their order."""
-    listed = list(cases)
-    return [case for index, case in enumerate(listed) if case not in listed[:index]]
+Item = TypeVar("Item")
+
+
+def distinct(items: Iterable[Item]) -> list[Item]:
+    """Return each case, or whatever it is, once, in their order."""
+    listed = list(items)
+    return [item for index, item in enumerate(listed) if item not in listed[:index]]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 import pandas as pd
 
@@ -35,11 +35,12 @@ class Table:
 
     def __call__(self, run: Run) -> pd.DataFrame:
         """Return the table of a run, its values in words; without rows an empty frame."""
-        rows = [{"case": self.label(run, case), **self._row(run, case)} for case in chosen(run, self.where)]
+        rows = [
+            {"case": self.label(run, case)}
+            | {title: value(run, case, column) for title, column in self.columns.items()}
+            for case in chosen(run, self.where)
+        ]
         return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
-
-    def _row(self, run: Run, case: int) -> dict[str, Any]:
-        return {title: value(run, case, column) for title, column in self.columns.items()}
 
 
 def value(run: Run, case: int, column: Column) -> object:
@@ -68,20 +69,24 @@ def ratio_with_ends(interval: Interval) -> str:
     return f"{middle} [{low}, {high}]" if interval.has_ends else middle
 
 
+Source = TypeVar("Source")
+Rows = Iterable[Mapping[str, object]]
+
+
 def as_table(
     index: str, missing: str | Mapping[str, str] = ""
-) -> Callable[[Callable[[Run], Iterable[Mapping[str, object]]]], Callable[[Run], pd.DataFrame]]:
-    """Make a table of the rows that a function of a run yields, with one of their columns as its index.
+) -> Callable[[Callable[[Source], Rows]], Callable[[Source], pd.DataFrame]]:
+    """Make a table of the rows that a function of a run, or of a class, yields, with one of their columns as its index.
 
     missing: what is shown where a row lacks what another one has, for all columns or by column.
     """
 
-    def of_rows(rows: Callable[[Run], Iterable[Mapping[str, object]]]) -> Callable[[Run], pd.DataFrame]:
+    def of_rows(rows: Callable[[Source], Rows]) -> Callable[[Source], pd.DataFrame]:
         @functools.wraps(rows)
-        def of_run(run: Run) -> pd.DataFrame:
-            frame = pd.DataFrame(rows(run))
+        def framed(source: Source) -> pd.DataFrame:
+            frame = pd.DataFrame(rows(source))
             return frame.fillna(missing).set_index(index) if len(frame) else frame
 
-        return of_run
+        return framed
 
     return of_rows

@@ -1,7 +1,7 @@
 """Results as tables of text: for notebooks, terminals, and the application in the browser."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,8 @@ from bench.analysis.limits import AT_LEAST, EXACTLY, UNKNOWN, limit_of
 from bench.analysis.trust_card import Check
 from bench.grammar.contrast import load_of
 from bench.grammar.experiment import of_run
-from bench.grammar.table import as_table, with_ends
+from bench.grammar.quantities import quantity_of
+from bench.grammar.table import as_table, level, with_ends
 from bench.plan.case import MOST_CALLS, Case
 from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
@@ -21,22 +22,17 @@ from bench.run import requests
 from bench.run.frames import Run, column, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
 from bench.stats import Text
-from bench.text import counted, duration, in_bytes, listed, quantity
+from bench.text import counted, duration, listed
 
 Row = dict[str, Any]
 
 TOO_FEW = "n/a (too few in a start)"
 
 
-def _of_case(run: Run, case: int, name: str, text: Text) -> str:
-    """Return a number of ``Run.cases`` with its range over the starts."""
-    return with_ends(run.over_starts(case, name), text)
-
-
-def _median(run: Run, case: int, name: str, text: Text, otherwise: str = "n/a") -> str:
-    """Return a number of ``Run.cases`` without its range; ``otherwise`` where it is not known."""
+def _median(run: Run, case: int, name: str, otherwise: str = "n/a") -> str:
+    """Return a quantity of a case without its range; ``otherwise`` where it is not known."""
     spread = run.over_starts(case, name)
-    return otherwise if math.isnan(spread.middle) else spread.words(text)
+    return otherwise if math.isnan(spread.middle) else spread.words(quantity_of(name).text)
 
 
 def _known(value: float, text: Text, otherwise: str) -> str:
@@ -65,7 +61,7 @@ def limits(run: Run) -> Iterator[Row]:
         case = run.case(number)
         if case.under_way > 1 and not case.is_short:
             limit = limit_of(run, number)
-            rate = _of_case(run, number, "rate_per_s", quantity)
+            rate = level(run, number, "rate_per_s")
             capacities = {EXACTLY: rate, AT_LEAST: f"at least {rate}"}
             yield {
                 "case": row["label"],
@@ -158,11 +154,9 @@ def calls(run: Run) -> Iterator[Row]:
             "payload [B]": _payload(run.case(case)),
             "starts": row["starts"],
             "n": row["n"] if has_samples else "no samples",
-            "median RTT [range over starts]": _of_case(run, case, column(0.5), duration)
-            if has_samples
-            else str(shown[0.5]),
+            "median RTT [range over starts]": level(run, case, column(0.5)) if has_samples else str(shown[0.5]),
             **{f"p{100 * p:g}": str(shown[p]) for p in stats.QUANTILES[1:]},
-            "calls/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
+            "calls/s [range over starts]": level(run, case, "rate_per_s"),
             **_note(
                 f"the starts disagree{order}" if (order := quantiles.crossed(shown.items())) else "",
                 "most starts did not reach steady state" if case in unsteady else "",
@@ -199,8 +193,8 @@ def loads(run: Run) -> Iterator[Row]:
             "case": row["label"],
             "load": row["load"],
             "offered/s": f"{row['offered_per_s']:g}" if is_paced else "closed loop",
-            "achieved/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
-            "sent of scheduled": _median(run, case, "achieved", "{:.1%}".format) if is_paced else "all",
+            "achieved/s [range over starts]": level(run, case, "rate_per_s"),
+            "sent of scheduled": _median(run, case, "achieved") if is_paced else "all",
             "failed of sent": ", ".join(f"{kind} {count / totals.sent:.1%}" for kind, count in totals.failed.items())
             or "none",
         }
@@ -218,24 +212,18 @@ def costs(run: Run) -> Iterator[Row]:
     for case, row in numbered(_closed_loops(run)):
         yield {
             "case": row["label"],
-            "first call (cold)": _median(run, case, "first_rtt_ns", _of_ns),
-            "client CPU/call": _of_case(run, case, "client_cpu_us_per_call", duration),
-            "server CPU/call": _of_server(run, case, "server_cpu_us_per_call", duration),
-            "client voluntary context switches/call": _median(run, case, "client_sleeps_per_call", "{:.2f}".format),
-            "server voluntary context switches/call": _of_server(
-                run, case, "server_sleeps_per_call", "{:.2f}".format, False
-            ),
+            "first call (cold)": _median(run, case, "first_rtt_ns"),
+            "client CPU/call": level(run, case, "client_cpu_us_per_call"),
+            "server CPU/call": _of_server(run, case, "server_cpu_us_per_call"),
+            "client voluntary context switches/call": _median(run, case, "client_sleeps_per_call"),
+            "server voluntary context switches/call": _of_server(run, case, "server_sleeps_per_call", _median),
             **_of_router(run, case, "call"),
-            "client memory": _median(run, case, "client_rss_bytes", in_bytes),
-            "server memory": _of_server(run, case, "server_rss_bytes", in_bytes, False),
+            "client memory": _median(run, case, "client_rss_bytes"),
+            "server memory": _of_server(run, case, "server_rss_bytes", _median),
         }
 
 
-def _of_ns(value: float, *, like: float | None = None) -> str:
-    return duration(value / 1e3, like=None if like is None else like / 1e3)
-
-
-def _of_server(run: Run, number: int, name: str, text: Text, ranged: bool = True) -> str:
+def _of_server(run: Run, number: int, name: str, words: Callable[[Run, int, str], str] = level) -> str:
     """Return a server's number, or why there is none."""
     case = run.case(number)
     if case.system == "loopback":
@@ -244,13 +232,13 @@ def _of_server(run: Run, number: int, name: str, text: Text, ranged: bool = True
         return "not known"
     if math.isnan(run.over_starts(number, name).middle):
         return "in the client's"
-    return (_of_case if ranged else _median)(run, number, name, text)
+    return words(run, number, name)
 
 
 def _of_router(run: Run, case: int, unit: str) -> Row:
     """Return the router's column where there is a router."""
-    spread = run.over_starts(case, "router_cpu_us_per_call")
-    return {} if math.isnan(spread.middle) else {f"router CPU/{unit}": with_ends(spread, duration)}
+    name = "router_cpu_us_per_call"
+    return {} if math.isnan(run.over_starts(case, name).middle) else {f"router CPU/{unit}": level(run, case, name)}
 
 
 def disturbances(run: Run) -> pd.DataFrame:
@@ -278,11 +266,11 @@ def streams(run: Run) -> Iterator[Row]:
             "case": f"{row['system']} {row['transport']}",
             "payload [B]": row["payload_bytes"],
             "starts": row["starts"],
-            "received/s [range over starts]": _of_case(run, case, "rate_per_s", quantity),
-            "sent/s": _median(run, case, "send_rate_per_s", quantity),
-            "Mb/s": _median(run, case, "rate_mbit_per_s", "{:,.0f}".format),
-            "sender CPU/message": _median(run, case, "client_cpu_us_per_call", duration),
-            "receiver CPU/message": _median(run, case, "server_cpu_us_per_call", duration),
+            "received/s [range over starts]": level(run, case, "rate_per_s"),
+            "sent/s": _median(run, case, "send_rate_per_s"),
+            "Mb/s": _median(run, case, "rate_mbit_per_s"),
+            "sender CPU/message": _median(run, case, "client_cpu_us_per_call"),
+            "receiver CPU/message": _median(run, case, "server_cpu_us_per_call"),
             **_of_router(run, case, "message"),
         }
 
@@ -295,13 +283,13 @@ def reply_streams(run: Run) -> Iterator[Row]:
         yield {
             "case": row["label"],
             "starts": row["starts"],
-            "time to first message [range over starts]": _of_case(run, case, "p50_first_us", duration),
-            "median gap": _median(run, case, "p50_gap_us", duration),
-            **{f"{p} gap": _median(run, case, f"{p}_gap_us", duration, TOO_FEW) for p in ("p90", "p99")},
+            "time to first message [range over starts]": level(run, case, "p50_first_us"),
+            "median gap": _median(run, case, "p50_gap_us"),
+            **{f"{p} gap": _median(run, case, f"{p}_gap_us", TOO_FEW) for p in ("p90", "p99")},
             "messages/s, all streams at once [range over starts]": "n/a (too short a part of a start)"
             if math.isnan(row["rate_per_s"])
-            else _of_case(run, case, "rate_per_s", quantity),
-            "more than a gap late": _median(run, case, "overdue", "{:.1%}".format, "no schedule"),
+            else level(run, case, "rate_per_s"),
+            "more than a gap late": _median(run, case, "overdue", "no schedule"),
             "streams complete, broken": f"{starts['streams'].sum():,.0f}, {starts['errors'].sum():,.0f}",
         }
 
@@ -339,8 +327,5 @@ def results(run: Run) -> list[pd.DataFrame]:
 
 def card(outcomes: list[Check]) -> pd.DataFrame:
     """Return one row for each check."""
-    rows = [
-        {"check": check.name, "verdict": check.verdict, "finding": check.found, "advice": check.advice}
-        for check in outcomes
-    ]
-    return pd.DataFrame(rows).set_index("check")
+    rows = pd.DataFrame([check.as_dict() for check in outcomes])
+    return rows.rename(columns={"name": "check", "found": "finding"}).set_index("check")

@@ -23,6 +23,7 @@ from bench.apps.exploring.screen import Page
 from bench.errors import UsageError
 from bench.experiments.explore import Row, ratio_of, rows, to_shortest
 from bench.grammar import figure as panels
+from bench.grammar.axes import Times
 from bench.grammar.experiment import experiment
 from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
@@ -142,9 +143,12 @@ def test_a_wrong_case_is_refused_with_what_there_is(cases, text):
         experiment("explore").plan(cases=cases)
 
 
-def finished(measurement, seconds=30):
+def measured(measured_plan, on_block):
+    """Return the measurement of a plan, once it has ended."""
+    ended = threading.Event()
+    measurement = Measurement(measured_plan, print, on_block, lambda measurement: ended.set())
     measurement.start()
-    assert measurement.wait(seconds)
+    assert ended.wait(30)
     return measurement
 
 
@@ -153,9 +157,9 @@ SOCKETS = [{"system": "sockets"}, {"system": "sockets", "transport": "tcp"}]
 
 def test_a_measurement_in_turns_shows_ratios_between_its_blocks():
     seen = []
-    measurement = Measurement(plan(*SOCKETS, starts=6, window_s=0.1), print, lambda now: seen.append(
-        (now.blocks, {*now.ratios()}, len(now.medians_us(0)), now.state)), print)  # fmt: skip
-    assert not finished(measurement).error and measurement.blocks == 6 and measurement.run.manifest["finished"]
+    measurement = measured(plan(*SOCKETS, starts=6, window_s=0.1), lambda now: seen.append(
+        (now.blocks, {*now.ratios()}, len(now.medians_us(0)), now.state)))  # fmt: skip
+    assert not measurement.error and measurement.blocks == 6 and measurement.run.manifest["finished"]
     assert seen[0][:3] == (1, {(0, 1)}, 1) and "Block 1 of 6" in seen[0][3]
     assert measurement.ratios()[0, 1].has_ends and "6 of 6 blocks" in measurement.ending
 
@@ -163,10 +167,8 @@ def test_a_measurement_in_turns_shows_ratios_between_its_blocks():
 def test_a_case_alone_is_shown_start_by_start():
     seen = []
     sockets_plan = plan({"system": "sockets"}, starts=2)
-    measurement = Measurement(
-        sockets_plan, print, lambda now: seen.append((now.ratios(), len(now.medians_us(0)))), print
-    )
-    assert not finished(measurement).error and seen[0] == ({}, 1) and len(measurement.medians_us(0)) == 2
+    measurement = measured(sockets_plan, lambda now: seen.append((now.ratios(), len(now.medians_us(0)))))
+    assert not measurement.error and seen[0] == ({}, 1) and len(measurement.medians_us(0)) == 2
 
 
 def test_a_measurement_that_is_stopped_keeps_its_blocks_and_leaves_no_process(private_parent):
@@ -185,7 +187,7 @@ def test_a_measurement_that_is_stopped_keeps_its_blocks_and_leaves_no_process(pr
 def test_a_measurement_that_fails_is_one_line(with_systems):
     with_systems()
     faulty_plan = make_plan("explore", [Case("faulty", "tcp", 100, {"fault": "dies_at_once"})], starts=1, window_s=0.1)
-    measurement = finished(Measurement(faulty_plan, print, print, lambda measurement: None))
+    measurement = measured(faulty_plan, print)
     assert "status 7" in measurement.error and "\n" not in showing.error(measurement.error)
     assert measurement.run is None and not measurement.is_stopped
 
@@ -224,7 +226,7 @@ def test_cases_take_turns_if_all_of_them_can():
 def result(name, *medians, over=""):
     """Return a result with these start medians, whose calls are not known."""
     nothing = np.empty(0)
-    return Row(name, False, np.array(medians), nothing, nothing, 0, (), over)
+    return Row(name, False, np.array(medians), Times(0, (nothing, nothing), {}), over)
 
 
 def test_results_are_divided_by_the_shortest_where_a_ratio_is_known():

@@ -38,13 +38,13 @@ def test_a_combination_is_four_cases_of_one_number_of_callers():
     assert (group.name, group.cases) == ("sockets_c tcp", [0, 1, 2, 3])
     assert languages.several(run, run.numbers) == []
     lacking = handmade(cases()[:3], [200] * 3, notebook="languages")
-    assert languages.crosses(lacking, lacking.numbers) == [] and languages.left.ratios(lacking) == []
+    assert languages.crosses(lacking, lacking.numbers) == [] and languages.both_native.ratios(lacking) == []
     assert figure.whole(lacking)
 
 
 def test_shares_are_ratios_to_both_sides_in_python():
     run = handmade(cases(), ONE_CALLER)
-    contrasts = (languages.left, languages.client_alone, languages.server_alone, languages.server_cpu)
+    contrasts = (languages.both_native, languages.client_alone, languages.server_alone, languages.server_cpu)
     ratios = [contrast.ratios(run)[0] for contrast in contrasts]
     assert [(ratio.base, ratio.other) for ratio in ratios] == [(0, 3), (0, 1), (0, 2), (0, 2)]
     assert [ratio.value for ratio in ratios] == pytest.approx([0.5, 0.75, 0.85, 1], rel=1e-3)

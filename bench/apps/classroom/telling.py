@@ -1,14 +1,14 @@
 """Sentences and tables computed from what a class submitted."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 
-import pandas as pd
 from scipy import special
 
 from bench.analysis.comparison import DIFFERENT, QUANTITIES
 from bench.analysis.trust_card import Tally
 from bench.apps.classroom.merging import DEPENDS, FEW, HOLDS, NOTHING, SIMULATED_SOURCE, Claim, Room
+from bench.grammar.table import as_table
 from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
 from bench.text import capitalized, counted, few, listed
 
@@ -73,42 +73,42 @@ def heterogeneity(room: Room) -> str:
     )
 
 
-def submissions(room: Room) -> pd.DataFrame:
-    """Return one row for each accepted run: its machine, file, number of starts, checks passed, and its digest.
+@as_table("machine_id")
+def submissions(room: Room) -> Iterator[dict[str, object]]:
+    """Yield one row for each accepted run: its machine, file, number of starts, checks passed, and its digest.
 
     The digest is the beginning of the one that `python -m bench show RUN` prints where the run was measured.
     """
-    rows = [
-        {"file": run.file, "run": run.id, "starts": len(run.starts), **run.facts}
-        | {"checks": _passed(run.checks), "digest": run.run_digest[:SHOWN] or "none"}
-        for run in room.runs
-    ]
-    return pd.DataFrame(rows).set_index("machine_id") if rows else pd.DataFrame()
+    for run in room.runs:
+        tally = Tally(run.checks)
+        yield {"file": run.file, "run": run.id, "starts": len(run.starts), **run.facts} | {
+            "checks": f"{tally.passed}/{tally.judged}",
+            "digest": run.run_digest[:SHOWN] or "none",
+        }
 
 
-def _passed(verdicts: Mapping[str, str]) -> str:
-    """Return how many of the checks that had something to look at passed."""
-    tally = Tally(verdicts)
-    return f"{tally.passed}/{tally.judged}"
-
-
-def refusals(room: Room) -> pd.DataFrame:
-    """Return what is not used and why; equal parts of several files, refused for the same reason, in one row."""
+@as_table("file")
+def refusals(room: Room) -> Iterator[dict[str, object]]:
+    """Yield what is not used and why; equal parts of several files, refused for the same reason, in one row."""
     refused: dict[tuple[str, str], list[str]] = {}
     for refusal in room.refusals:
         refused.setdefault((refusal.what, refusal.reason), []).append(refusal.file)
-    rows = [{"file": few(files), "not used": what, "because": why} for (what, why), files in refused.items()]
-    return pd.DataFrame(rows).set_index("file") if rows else pd.DataFrame()
+    for (what, why), files in refused.items():
+        yield {"file": few(files), "not used": what, "because": why}
 
 
-def claims(room: Room) -> pd.DataFrame:
-    """Return one row for each claim: its pool, its heterogeneity, its verdict."""
-    rows = []
+@as_table("claim")
+def claims(room: Room) -> Iterator[dict[str, object]]:
+    """Yield one row for each claim: its pool, its heterogeneity, its verdict."""
     for claim in room.claims:
-        entry = {"claim": claim.label, "quantity": QUANTITIES[claim.quantity][0], "machines": len(claim.rows)}
         pool = claim.pool
-        entry |= {"pooled": _pooled(claim), "one more machine": spoken(*pool.predicted) if pool.predicted else ""}
         spread = {"τ²": f"{pool.tau2:.3g}", "I²": f"{pool.i2:.0%}", "Q": f"{pool.q:.1f}"}
-        entry |= spread if pool.k > 1 else dict.fromkeys(spread, "")
-        rows.append(entry | {"verdict": claim.verdict})
-    return pd.DataFrame(rows).set_index("claim") if rows else pd.DataFrame()
+        yield {
+            "claim": claim.label,
+            "quantity": QUANTITIES[claim.quantity][0],
+            "machines": len(claim.rows),
+            "pooled": _pooled(claim),
+            "one more machine": spoken(*pool.predicted) if pool.predicted else "",
+            **(spread if pool.k > 1 else dict.fromkeys(spread, "")),
+            "verdict": claim.verdict,
+        }

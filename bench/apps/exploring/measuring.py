@@ -46,23 +46,17 @@ class Measurement:
         self.plan, self.error, self.is_stopped = plan, "", False
         self._say, self._on_block, self._on_end = say, on_block, on_end
         self._wish = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="measuring", daemon=True)
         self._began = self._drawn = 0.0
         self._folder: Folder | None = None
         self._converging: Converging | None = None
 
     def start(self) -> None:
         """Begin to measure."""
-        self._thread.start()
+        threading.Thread(target=self._work, name="measuring", daemon=True).start()
 
     def stop(self) -> None:
         """Ask for the end: the block under way is given up, its processes are ended."""
         self._wish.set()
-
-    def wait(self, seconds: float) -> bool:
-        """Return whether everything has ended, after that many seconds at most."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
 
     @property
     def run(self) -> Run | None:

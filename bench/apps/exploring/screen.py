@@ -12,7 +12,6 @@ from IPython import get_ipython
 from IPython.display import display
 
 from bench.analysis import checks
-from bench.analysis.trust_card import tally
 from bench.apps import notebook
 from bench.apps.exploring import axis, command, inputs, showing
 from bench.apps.exploring.axis import BASE, Axis, Shown
@@ -257,10 +256,9 @@ class Page:
         self._show_rows(showing.shown(entries), showing.heading(entries, self._is_example))
         runs = {entry.result.run.id: entry for entry in entries}
         self._cards.children = [widgets.HTML(showing.card(entry), layout={"width": "100%"}) for entry in runs.values()]
-        tallies = {run: tally(entry.card).words for run, entry in runs.items()}
         self._cards.titles = [
-            f"{', '.join(entry.row.name for entry in entries if entry.result.run.id == run)}: {words}"
-            for run, words in tallies.items()
+            f"{', '.join(entry.row.name for entry in entries if entry.result.run.id == run)}: {last.score}"
+            for run, last in runs.items()
         ]
         self._trust.children = [self._cards] if entries else [widgets.HTML(showing.NOTHING_YET)]
         self._show_commands()

@@ -1,6 +1,7 @@
 """The exercises of the notebooks, read from ``course.yaml``, and the boxes of mystery.ipynb: answers are checked."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -15,7 +16,7 @@ EXERCISES = tuple(Exercise(name, **fields) for name, fields in _WRITTEN.items())
 
 def check(exercise: str, answer: object = None) -> Judgement:
     """Return the judgement of an answer to an exercise ("latency e1", "mystery A"): right, or a hint."""
-    judges: dict[str, Callable[[object], Judgement]] = {box: mystery.judge(box) for box in mystery.BOXES}
+    judges: dict[str, Callable[[object], Judgement]] = {box: partial(mystery.judge, box) for box in mystery.BOXES}
     judges |= {entry.name: entry.judge for entry in EXERCISES}
     if exercise not in judges:
         raise unknown("exercise", exercise, judges)

@@ -1,7 +1,6 @@
 """The boxes of mystery.ipynb: a diagnosis is compared with a hash, and answered with the evidence that it needs."""
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -31,13 +30,9 @@ def is_right(box: str, named: str) -> bool:
     return sealed in _WRITTEN["sealed"]
 
 
-def judge(exercise: str) -> Callable[[object], Judgement]:
-    """Return the function that judges a diagnosis of one box ("mystery A")."""
-
-    def judge_box(answer: object) -> Judgement:
-        named = suspect(answer)
-        if is_right(exercise.split()[1], named):
-            return Judgement(f"**Right**: {named}. Its symptoms: {EVIDENCE[named]}.", True)
-        return Judgement(f"**Not {named}.** Its symptoms are {EVIDENCE[named]}. Does this box show them?", False)
-
-    return judge_box
+def judge(exercise: str, answer: object) -> Judgement:
+    """Return the judgement on a diagnosis of one box ("mystery A")."""
+    named = suspect(answer)
+    if is_right(exercise.split()[1], named):
+        return Judgement(f"**Right**: {named}. Its symptoms: {EVIDENCE[named]}.", True)
+    return Judgement(f"**Not {named}.** Its symptoms are {EVIDENCE[named]}. Does this box show them?", False)

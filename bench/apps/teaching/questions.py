@@ -29,14 +29,13 @@ from bench.experiments import (
 )
 from bench.grammar.choose import chosen
 from bench.grammar.contrast import Contrast, Ratio, ratio
-from bench.grammar.quantities import RATE, over_starts
+from bench.grammar.quantities import P50, RATE, over_starts
 from bench.measurement.validation.cases import INSTRUMENT
 from bench.plan.case import Case
-from bench.run.frames import Run, column, number_of
+from bench.run.frames import Run, number_of
 from bench.stats.intervals import Interval
 from bench.text import listed, ratio_ends
 
-P50 = column(0.5)
 RATIO = "times"  # the unit of a ratio of two cases
 
 Answer = stats.Spread  # a value, the low and high end of its interval or range, and the two levels of a median
@@ -193,7 +192,7 @@ ANSWERS: dict[str, Callable[[Run], "Ratio | Interval | pd.Series[float] | Answer
     "nodelay q2": lambda run: _held(run, "neither"),
     "messages q1": lambda run: over_starts(run, _of_codec(run, "json"), messages.SHARE),
     "messages q2": lambda run: ratio(run, messages.by_codec(run)[0], _of_codec(run, "json"), P50),
-    "languages q1": lambda run: _ratio(run, languages.left, system="sockets_c"),
+    "languages q1": lambda run: _ratio(run, languages.both_native, system="sockets_c"),
     "languages q2": lambda run: _ratio(run, languages.server_cpu, system="grpc_cpp"),
     "tls q1": lambda run: _ratio(run, tls.connecting, system="sockets"),
     "tls q2": lambda run: _ratio(run, tls.large_calls, system="sockets"),

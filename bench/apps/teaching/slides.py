@@ -16,8 +16,8 @@ import nbformat
 
 from bench.apps.teaching.copies import Notebook, notebooks, source, tagged
 from bench.apps.unattended import execute
-from bench.errors import NotInstalledError, unknown
-from bench.plan import paths
+from bench.errors import NotInstalledError
+from bench.plan import parameters, paths
 
 TEMPLATE = Path(__file__).parent / "slides_template"
 CALLS = ("bench.measure(", "bench.search(", "bench.table(", "bench.lines(", "bench.method(")  # not for a lecture
@@ -76,11 +76,8 @@ def make(names: list[str], folder: Path, say: Any) -> list[Path]:
 
     A notebook that was executed (``data/executed``) is shown as it is there; others are drawn from the reference run.
     """
-    there = [file.stem for file in notebooks()]
-    for name in names:
-        if name not in there:
-            raise unknown("notebook", name, there)
-    executed = {name: paths.executed() / f"{name}.ipynb" for name in names or there}
+    chosen = parameters.names(names or "all", "notebook", [file.stem for file in notebooks()])
+    executed = {name: paths.executed() / f"{name}.ipynb" for name in chosen}
     drawn = [name for name, file in executed.items() if not file.is_file()]
     if drawn:
         os.environ["ROUNDTRIP_EXECUTED"] = os.environ["ROUNDTRIP_FIGURES"] = str(folder / "drawn")
