@@ -39,6 +39,7 @@ COLOURS = {  # of each role: user code, the kernel
 }
 LEAST_SHOWN = 0.003  # of a bar: a row that is less everywhere is not drawn
 LEAST_WRITTEN = 0.13  # of the axis: a part that is narrower has no number in it
+SEEN_BESIDE = 1.02  # times the work on the path: more of it is seen beside the path
 LEAST_SLOW = 5  # calls: of fewer nothing is said
 LEAST_COUNT = 0.05  # per call: what is rarer belongs to no call
 
@@ -233,7 +234,8 @@ def in_time(run: Run, axes: Axes, *, share: float, title: str) -> None:
         return say_why_empty(axes, outlasted(run) or "no call was traced")
     roles = anatomy.roles_of(run, case)
     lanes = {role: y for y, role in enumerate(roles)} | {"": len(roles)}
-    for part in anatomy.running(run, call):
+    ran = list(anatomy.running(run, call))
+    for part in ran:
         left = (part.begin_ns - call.sent_ns) / 1e3
         axes.barh(
             lanes[part.role], part.ns / 1e3, left=left, height=0.28, lw=0, color=colour_of((part.role, part.what))
@@ -251,9 +253,9 @@ def in_time(run: Run, axes: Axes, *, share: float, title: str) -> None:
     names = [*roles, "others"] if any(not part.role for part in call.parts) else roles
     name_rows(axes, names)
     axes.set_xlim(0, call.rtt_ns / 1e3)
-    axes.set_xlabel(
-        f"time since sending [µs]; RTT {duration(call.rtt_ns / 1e3)}; arrow: next step; thin bars: work beside it"
-    )
+    on_path_ns = sum(part.ns for part in call.parts if part.what in (USER, KERNEL))
+    beside = "; thin bars: work beside it" if sum(part.ns for part in ran) > SEEN_BESIDE * on_path_ns else ""
+    axes.set_xlabel(f"time since sending [µs]; RTT {duration(call.rtt_ns / 1e3)}; arrow: next step{beside}")
     axes.set_title(f"{title}: {name_of(run, case)}")
 
 
@@ -281,7 +283,9 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
             yield {"row": row_words(row)} | {
                 name_of(run, case): duration(us) if us else "" for case, us in values.items()
             }
-    yield {"row": "RTT of the same calls"} | {name_of(run, case): duration(rtt_us(run, case)) for case in cases}
+    yield {"row": "mean RTT of the middle half of the calls"} | {
+        name_of(run, case): duration(rtt_us(run, case)) for case in cases
+    }
     yield {"row": "explained"} | {
         name_of(run, case): f"{100 * anatomy.explained_share(run, case):.1f} %" for case in cases
     }

@@ -458,7 +458,7 @@ def late_rows(run: Run) -> pd.DataFrame:
             "late at the server's timer, median": duration(delays.pacing[0]),
             "from there to the client, median": duration(delays.transit[0]),
             "timer's share of both": f"{delays.pacing_share:.0%}",
-            "p90 of the deviation from the planned gap": "n/a" if math.isnan(p90) else duration(p90),
+            "p90 of the deviation from the planned gap, all starts": "n/a" if math.isnan(p90) else duration(p90),
         }
     return framed(rows, f"system, {counted(common(run) or 0, 'stream')}")
 

@@ -1,5 +1,6 @@
 """Deadlines: who hangs is late, who works on a busy machine is waited for."""
 
+import os
 import time
 
 import pytest
@@ -9,6 +10,7 @@ from bench.errors import SystemFailedError
 from bench.process import child_process
 from bench.process.channel import Listening
 from bench.process.child_process import Child, collect, stop_all
+from bench.process.pipes import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +36,7 @@ if __name__ == "__main__":
 @pytest.fixture
 def child(tmp_path, monkeypatch):
     (tmp_path / "busy_child.py").write_text(BUSY)
-    monkeypatch.setattr(child_process, "_PACKAGE", f"{child_process._PACKAGE}:{tmp_path}")
+    monkeypatch.setattr(child_process, "with_package", lambda: os.environ | {"PYTHONPATH": f"{ROOT}:{tmp_path}"})
     monkeypatch.setattr(child_process, "LOOK_S", 0.3)
     started = []
 
