@@ -82,7 +82,7 @@ def summary(results: list[dict[str, Any]]) -> pd.DataFrame:
 def table() -> tuple[pd.DataFrame, str]:
     """Return the table of what was kept last, and the sentence below it."""
     kept = keeping.read(FILE)
-    return summary(kept["results"]), f"Measured {kept['measured']} on {kept['machine']}."
+    return summary(kept["results"]), keeping.basis(kept)
 
 
 def main() -> None:

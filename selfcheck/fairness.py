@@ -169,8 +169,7 @@ def table() -> tuple[pd.DataFrame, str] | None:
     kept = keeping.read(FILE)
     return rows_of(kept["found"]), (
         f"One client, client and server on one CPU, {kept['blocks']} blocks of each pair; in brackets the 95 % "
-        f"confidence interval. Verdicts allow for the number of pairs. Measured {kept['measured']} on "
-        f"{kept['machine']}."
+        f"confidence interval. Verdicts allow for the number of pairs. {keeping.basis(kept)}"
     )
 
 

@@ -18,6 +18,11 @@ def write(file: str, indent: int | None = None, **content: Any) -> None:
     (paths.home() / file).write_text(json.dumps(kept, indent=indent) + "\n", "utf-8")
 
 
+def basis(kept: Any) -> str:
+    """Return when and on which machine what was kept was found, as a sentence."""
+    return f"Measured {kept['measured']} on {kept['machine']}."
+
+
 def read(file: str) -> Any:
     """Return what was kept last in a file of the checkout."""
     return json.loads((paths.home() / file).read_text("utf-8"))

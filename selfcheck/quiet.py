@@ -76,7 +76,7 @@ def table() -> tuple[pd.DataFrame, str]:
     what = listed(f"{count} of `{notebook}`" for notebook, count in runs.items())
     fired = sum(run["checks"][DIVIDES] in (CAUTION, INVALID) for run in kept["runs"])
     sentences = f"{len(kept['runs'])} runs: {what}. `{DIVIDES}` fired in {fired} of them; no other work was started. "
-    return summary(kept["runs"]), f"{sentences}Measured {kept['measured']} on {kept['machine']}."
+    return summary(kept["runs"]), f"{sentences}{keeping.basis(kept)}"
 
 
 def main() -> None:

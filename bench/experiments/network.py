@@ -227,7 +227,9 @@ def by_bandwidth(run: Run, axes: Axes) -> None:
             axes.plot(ends, law_us, "--", color=drawn.colour, lw=1.5, label=label)
     payload_axis(axes, rows["payload_bytes"])
     log_axis(axes.yaxis)
-    axes.set_xlabel("payload of request and of reply, raw sockets\nbelow a line: the bucket lets a first burst pass")
+    is_limited = any(rate_mbit(run.case(case)) for case in cases)
+    below = "\nbelow a line: the bucket lets a first burst pass" * is_limited
+    axes.set_xlabel(f"payload of request and of reply, raw sockets{below}")
     axes.set_ylabel("median RTT; band: range over starts")
 
 

@@ -57,8 +57,7 @@ class Claim:
 
     def verdict(self, run: Run) -> str:
         """Return the verdict on the claim as a whole."""
-        words = {verdict.word for verdict in self.verdicts(run)}
-        return CONTRADICTED if CONTRADICTED in words else HOLDS if words == {HOLDS} else UNDECIDED
+        return _whole(self.verdicts(run))
 
     def relation(self, limit: float) -> str:
         """Return the relation to a limit in words: "above 1.2"."""
@@ -66,7 +65,10 @@ class Claim:
 
     def sentence(self, run: Run) -> str:
         """Return the claim with its verdict and the estimates that decide it; "" where nothing was measured."""
-        verdicts = self.verdicts(run)
+        return self.in_words(self.verdicts(run))
+
+    def in_words(self, verdicts: Sequence[Verdict]) -> str:
+        """Return the claim with what a run says of each estimate; "" of none."""
         for word, begin in BEGIN.items():
             if decide := [verdict for verdict in verdicts if verdict.word == word]:
                 count = f" in {len(decide)} of {len(verdicts)} cases" if len(verdicts) > 1 else ""
@@ -78,6 +80,11 @@ class Claim:
                 closest = "Closest to the limit" if len(decide) > 1 else "Measured"
                 return f"{begin}{count}: {self.text}. {closest}: {_values([min(decide, key=_distance)])}; {claimed}."
         return ""
+
+
+def _whole(verdicts: Sequence[Verdict]) -> str:
+    words = {verdict.word for verdict in verdicts}
+    return CONTRADICTED if CONTRADICTED in words else HOLDS if words == {HOLDS} else UNDECIDED
 
 
 def _values(verdicts: Sequence[Verdict]) -> str:
@@ -111,5 +118,6 @@ def sentences(run: Run, claims: Iterable[Claim]) -> tuple[str, str]:
     """Return as paragraphs the claims that a run contradicts, and the others."""
     texts: dict[bool, list[str]] = {True: [], False: []}
     for claim in claims:
-        texts[claim.verdict(run) == CONTRADICTED].append(claim.sentence(run))
+        verdicts = claim.verdicts(run)
+        texts[_whole(verdicts) == CONTRADICTED].append(claim.in_words(verdicts))
     return paragraphs(*texts[True]), paragraphs(*texts[False])

@@ -103,7 +103,7 @@ def test_the_rest_of_a_copy_is_the_notebook(written):
         for cell in kept:
             cell.source = cell.source.removesuffix(f"\n{copies.REQUIRED}")
         for cell in ours:
-            cell.source = copies.linked(cell.source, Path("notebooks", notebook.name), "notebooks")
+            cell.source = copies.linked(cell.source, Path("notebooks", notebook.name), copies._places("student"))
         assert kept == [cell for cell in ours if "answer" not in cell.metadata.get("tags", [])]
 
 

@@ -162,7 +162,8 @@ def write(folder: Path) -> list[Path]:
     they would answer the questions that students predict. A link to what is not copied becomes plain text. UsageError
     if a copy that is there has been changed: it may hold a student's answers.
     """
-    sources = {notebook: _linked(nbformat.read(notebook, 4)) for notebook in notebooks()}
+    copies = [_places(Path(subfolder).name) for subfolder in PLACES]
+    sources = {notebook: _linked(nbformat.read(notebook, 4), notebook.name, copies[0]) for notebook in notebooks()}
     copied = {folder / PLACES[0] / notebook.name: student(document) for notebook, document in sources.items()}
     if changed := [file for file, copy_of in copied.items() if file.exists() and _read(file) != copy_of]:
         raise UsageError(
@@ -172,10 +173,10 @@ def write(folder: Path) -> list[Path]:
     texts = {Path("docs", name): (home / "docs" / name).read_text("utf-8") for name in documents()}
     texts = {name: RESULTS.sub(LEFT_OUT, text) for name, text in texts.items()} | {Path("README.md"): README}
     for name, text in texts.items():
-        for subfolder in PLACES:
+        for subfolder, places in zip(PLACES, copies, strict=True):
             target = (folder / subfolder).parent / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(linked(text, name, Path(subfolder).name), "utf-8")
+            target.write_text(linked(text, name, places), "utf-8")
     graded = {
         folder / PLACES[1] / notebook.name: assignment(document, model_answers(notebook.stem))
         for notebook, document in sources.items()
@@ -183,32 +184,38 @@ def write(folder: Path) -> list[Path]:
     return [_write(target, document) for target, document in (copied | graded).items()]
 
 
-def linked(text: str, place: Path, copies: str) -> str:
+def _places(copies: str) -> dict[Path, Path]:
+    """Return where each document and notebook that students get lies in a checkout, and its copy beside the others."""
+    same = [Path("README.md"), *(Path("docs", name) for name in documents())]
+    return {place: place for place in same} | {
+        Path("notebooks", notebook.name): Path(copies, notebook.name) for notebook in notebooks()
+    }
+
+
+def linked(text: str, document: Path, places: Mapping[Path, Path]) -> str:
     """Return a text whose links lead to other copies only; of a link that does not, its words stay.
 
-    place: the text's own place in the checkout. copies: the name of the folder of the notebooks' copies.
+    document: where the text lies in a checkout. places: of each document in a checkout, that of its copy.
     """
-    copied = {Path("docs", name) for name in documents()} | {Path("README.md")}
-    stems = {notebook.name for notebook in notebooks()}
 
     def link(match: re.Match[str]) -> str:
-        target = Path(os.path.normpath(place.parent / match[2]))
-        if target in copied:
-            return match[0]
-        if target.parent == Path("notebooks") and target.name in stems:
-            way = os.path.relpath(Path(copies, target.name), place.parent)
-            return f"[{match[1]}]({way}{match[3] or ''})"
-        return match[1]
+        target = places.get(Path(os.path.normpath(document.parent / match[2])))
+        if target is None:
+            return match[1]
+        return f"[{match[1]}]({os.path.relpath(target, places[document].parent)}{match[3] or ''})"
 
     return LINK.sub(link, text)
 
 
-def _linked(document: Notebook) -> Notebook:
+def _linked(document: Notebook, name: str, places: Mapping[Path, Path]) -> Notebook:
     """Return a notebook whose text links to copies only: they lie beside each other, and beside ``docs``."""
-    for cell in document["cells"]:
-        if cell["cell_type"] == "markdown":
-            cell["source"] = linked(source(cell), Path("notebooks", "copy.ipynb"), "notebooks")
-    return document
+    cells = [
+        cell | {"source": linked(source(cell), Path("notebooks", name), places)}
+        if cell["cell_type"] == "markdown"
+        else cell
+        for cell in document["cells"]
+    ]
+    return document | {"cells": cells}
 
 
 def _read(file: Path) -> Notebook | None:
