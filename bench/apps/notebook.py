@@ -125,7 +125,7 @@ def show_hosts(plan: Plan) -> None:
 
 def _run(plan: Plan, unfinished: Folder | None = None, parameters: dict[str, Any] | None = None) -> Run:
     folder = unfinished or stored.create(plan, runner.facts(plan) | runner.asked(parameters))
-    with _progress(folder, estimate.expected_s(plan)) as step:
+    with progress(folder, estimate.expected_s(plan)) as step:
         runner.run(plan, folder, progress=step, width=precision.half_width)
     run = Run(folder)
     if plan.until_width:
@@ -157,7 +157,7 @@ def _load(notebook: str, source: str, asked: Mapping[str, Any] | None = None) ->
 
 
 @contextmanager
-def _progress(folder: Folder, expected_s: float) -> Iterator[Callable[[Case], None]]:
+def progress(folder: Folder, expected_s: float) -> Iterator[Callable[[Case], None]]:
     """Show how far measuring is where a person can see it; a bar in a notebook if it takes longer than two seconds."""
     if growing.PIPE in os.environ:
         yield growing.followed(folder, growing.sent)
@@ -168,8 +168,14 @@ def _progress(folder: Folder, expected_s: float) -> Iterator[Callable[[Case], No
             step = growing.followed(folder, lambda line: bar.set_postfix_str(line, refresh=False))
             yield lambda case: (step(case), bar.update())[0]
     else:
-        with growing.terminal_or(lambda line: None) as show:
+        with growing.terminal_or(_logged) as show:
             yield growing.followed(folder, show)
+
+
+def _logged(line: str) -> None:
+    """Write a line to the error output, but not into a notebook that nobody watches."""
+    if "ipykernel" not in sys.modules:
+        print(line, file=sys.stderr, flush=True)
 
 
 def is_watched() -> bool:

@@ -14,7 +14,7 @@ from bench.analysis.anatomy import ROWS, Count, Row, row_words
 from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part
 from bench.analysis.turns import outlasted
 from bench.errors import UsageError
-from bench.grammar import P50, Claim, Contrast, Level, Quantity
+from bench.grammar import P50, Claim, Contrast, Estimand, Estimate, Level, Quantity, over_starts
 from bench.grammar.axes import SMALL, name_rows, say_why_empty, stacked_bar, write_beside
 from bench.grammar.choose import chosen
 from bench.grammar.sweep import Bytes, Options, Systems, as_sweep
@@ -41,6 +41,7 @@ LEAST_SHOWN = 0.003  # of a bar: a row that is less everywhere is not drawn
 LEAST_WRITTEN = 0.13  # of the axis: a part that is narrower has no number in it
 SEEN_BESIDE = 1.02  # times the work on the path: more of it is seen beside the path
 LEAST_SLOW = 5  # calls: of fewer nothing is said
+MOST_NAMED = 3  # rows of a case that the answer names
 LEAST_COUNT = 0.05  # per call: what is rarer belongs to no call
 
 
@@ -114,8 +115,22 @@ def options_of(case: Case) -> str:
 
 probe_effect = Contrast(P50, of=TRACED, over=UNTRACED, by=(*WAY, options_of))
 
+
+
+def whole_times(run: Run) -> list[Estimate]:
+    """Return the mean RTT of each traced case, and as its ends the shares of its longest rows."""
+    estimates = []
+    for case in chosen(run, shown):
+        us, whole_us = rows_us(run, case), rtt_us(run, case)
+        longest = sorted(us, key=us.__getitem__, reverse=True)[:MOST_NAMED]
+        shares = "; ".join(f"{row_words(row)} {100 * us[row] / whole_us:.0f} %" for row in longest)
+        spread = over_starts(run, case, TYPICAL_RTT)
+        estimates.append(Estimate(name_of(run, case), spread, duration(whole_us), shares, cases=(case,)))
+    return estimates
+
+
 contrasts = (probe_effect,)
-answer = (Level(USER_CODE, TRACED), probe_effect)
+answer = (Estimand(TYPICAL_RTT.words, whole_times), probe_effect)
 claims = (
     Claim(
         "a library spends more than half of a round trip in user code, not in the kernel",

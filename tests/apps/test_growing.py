@@ -8,7 +8,7 @@ import termios
 from handmade import file_by_file, handmade, in_turns
 
 from bench.analysis.converging import Converging
-from bench.apps import growing
+from bench.apps import growing, notebook
 from bench.plan.case import Case
 from bench.stats.intervals import Interval
 
@@ -90,3 +90,20 @@ def test_a_kernel_sends_its_lines_and_does_not_wait_for_who_has_ended(tmp_path, 
         growing.sent("block 2 of 2")
     assert seen == ["block 1 of 2: B/A 1.03 µs", "block 2 of 2"]
     growing.sent("nobody reads this")
+
+
+def test_a_command_without_a_terminal_has_the_line_in_its_error_output_and_a_kernel_none(monkeypatch, capfd):
+    monkeypatch.setattr(growing, "LOGGED_S", 0.0)
+    monkeypatch.setattr(growing, "GROWS_S", 0.0)
+    run = handmade([Case("sockets", "ipc"), Case("zeromq", "ipc")], [10, 20])
+    lines = {}
+    for where in ("command", "kernel"):
+        monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+        if where == "kernel":
+            monkeypatch.setitem(sys.modules, "ipykernel", sys)
+        with notebook.progress(run.folder, 30.0) as step:
+            for case in run.plan.cases:
+                step(case)
+        lines[where] = capfd.readouterr().err.splitlines()
+    assert lines["command"] and all(re.match(r"block \d of 6: \S+ over ipc", line) for line in lines["command"])
+    assert lines["kernel"] == []
