@@ -12,7 +12,7 @@ from bench import stats
 from bench.analysis.comparison import ratio_of
 from bench.grammar import P50, Claim, Estimand, Estimate, Rows, Table, as_sweep, chosen, of_interval, per_start
 from bench.grammar.axes import (
-    SYSTEM_COLOURS,
+    GREY,
     RangeRow,
     curve,
     distribution_axes,
@@ -185,9 +185,9 @@ claims = (Claim("a wait is less late beside a busy process on its CPU than witho
 def hiccups(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of the lateness of a wait: alone, and beside busy processes."""
     cases = chosen(run, long_waits)
-    for case, colour, line in zip(cases, SYSTEM_COLOURS, ("-", "--", "-."), strict=False):
+    for case, line in zip(cases, ("-", "--", ":"), strict=False):
         late_us = lateness(run, case).to_numpy()
-        curve(axes, stats.distribution(late_us), f"{neighbour(run, case)}, n = {len(late_us):,}", colour, line)
+        curve(axes, stats.distribution(late_us), f"{neighbour(run, case)}, n = {len(late_us):,}", "black", line)
     distribution_axes(axes, "waits")
     axes.set_xlabel(f"lateness of a wait of {duration(asked_us(run, cases[0]))}")
     axes.set_title("Lateness of a long wait")
@@ -197,8 +197,8 @@ def timers(run: Run, axes: Axes) -> None:
     """Draw the lateness of short waits by kind of timer: median and p99 of each start."""
     cases = chosen(run, short_waits)
     rows = {
-        f"{timer(run, case)}, p{100 * p:g}": RangeRow(of_starts(run, case, p), colour, marker=marker)
-        for case, colour in zip(cases, SYSTEM_COLOURS, strict=False)
+        f"{timer(run, case)}, p{100 * p:g}": RangeRow(of_starts(run, case, p), GREY, marker=marker)
+        for case in cases
         for p, marker in ((0.5, "o"), (0.99, "s"))
     }
     range_rows(axes, rows.values())

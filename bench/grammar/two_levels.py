@@ -16,11 +16,14 @@ def sentence(run: Run, case: int, ratios: Iterable[Ratio]) -> str:
     if case not in checks.divided(run):
         return ""
     two, text = checks.divided(run)[case], checks.level_text(run, case)
-    sentences = [f"The starts of {run.labels[case]} have two levels, {text(two.low)} and {text(two.high)}."]
+    sentences = [
+        f"The starts of {run.labels[case]} have two levels, whose medians are {text(two.low)} and {text(two.high)}."
+    ]
     for ratio in ratios:
         if case in (ratio.base, ratio.other):
-            value, lower, upper = ratio_ends(ratio.value, *at_both(run, ratio, case))
-            sentences.append(f"At the lower one the ratio, {value}, is {lower}, and at the upper one {upper}.")
+            whole, lower, upper = ratio_ends(ratio.value, *at_both(run, ratio, case))
+            divided = f"{run.labels[ratio.other]} divided by {run.labels[ratio.base]}"
+            sentences.append(f"{divided}: {lower} at the lower level, {upper} at the upper level, {whole} in all.")
     return " ".join(sentences)
 
 

@@ -56,11 +56,12 @@ def answer_of(run):
 
 def test_an_answer_of_a_case_with_two_levels_gives_both():
     answer = answer_of(slower_in((2, 5, 8)))
-    assert "The starts of zeromq ipc have two levels, 100 µs and 161 µs." in answer
-    assert re.search(r"At the lower one the ratio, 2\.\d\d, is 2\.00, and at the upper one 3\.20\.", answer)
+    assert "The starts of zeromq ipc have two levels, whose medians are 100 µs and 161 µs." in answer
+    divided = "zeromq ipc divided by sockets ipc: "
+    assert re.search(divided + r"2\.00 at the lower level, 3\.20 at the upper level, 2\.\d\d in all\.", answer)
     assert "levels" not in answer_of(slower_in(()))
     below = answer_of(slower_in((2, 5, 8), us=35))  # the contrary, with another ratio
-    assert "is 0.70, and at the upper one 2.00" in below
+    assert "0.70 at the lower level, 2.00 at the upper level" in below
 
 
 def test_a_quantile_has_them_too(run):
