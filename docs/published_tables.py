@@ -64,7 +64,7 @@ def well_known(published: Published) -> pd.DataFrame:
         {
             "one call over": WELL_KNOWN[row.system],
             "name here": f"`{row.system}`",
-            "times a raw socket, mean": f"{math.exp(row.middle):.2g}",
+            "times a raw Python socket, mean": f"{math.exp(row.middle):.2g}",
         }
         for row in well_known_rows(published)
     ]
@@ -158,13 +158,13 @@ def fewer(published: Published) -> list[tuple[int, list[str]]]:
 
 
 def holds(published: Published) -> str:
-    """Return in one sentence how far the ratios on two CPUs hold on another machine."""
+    """Return in one sentence how far the ratios on two CPUs held on machines that were left out."""
     _, other = published.reach(APART) or (math.inf, None)
     if other is None or not other.most:
         return ""
     reach = other.reach(other.most)
     between = f"between {math.exp(-reach):.2g} and {math.exp(reach):.2g} times"
-    return f"On another machine expect {between} the mean of these machines."
+    return f"Of the ratios on a machine that was left out, 95 % were {between} the mean of the others."
 
 
 def predicted(published: Published) -> str:
@@ -173,7 +173,7 @@ def predicted(published: Published) -> str:
     if not score.count:
         return ""
     return (
-        "`.venv/bin/bench predict` measures two systems there and forecasts the others. On machines that were left "
-        f"out, {score.coverage:.0%} of the times were inside its intervals, half of which reach a factor of "
-        f"{score.factor:.2f} or less."
+        "`.venv/bin/bench predict` measures two systems on your machine and forecasts the others. Of the times on "
+        f"machines that were left out, {score.coverage:.0%} were inside its intervals; half of the intervals reach a "
+        f"factor of {score.factor:.2f} or less."
     )

@@ -107,8 +107,8 @@ def heading(publication: Published) -> str:
 
 
 RANKS = (
-    "Each system has a best and a worst rank. A ranks before B only if their ratio is larger than 95 % of the "
-    "changes of such ratios that were seen on a new machine."
+    "Each system has a best and a worst rank. A ranks before B only if the ratio B / A is larger than the change that "
+    "95 % of such ratios had on a machine that was left out."
 )
 
 
@@ -178,9 +178,9 @@ def well_known_lead(publication: Published) -> str:
     times = [duration(us) for us in sorted(published_tables.levels_us(publication, over, APART))]
     return (
         f"One call of {_payload(publication)} over a Unix domain socket (`{over}`), client and server on two CPUs. "
-        f"Each row is its median round-trip time divided by that of a raw socket, on {counts} machines. The picture "
-        "has the lowest and the highest of these ratios, the table their geometric mean. The raw socket takes "
-        f"{times[0]} to {times[-1]} there."
+        f"Each row is a system's median round-trip time divided by that of a raw socket in Python, on {counts} "
+        "machines: the picture shows the smallest and the largest of these ratios, the table their geometric mean. The "
+        f"raw socket takes {times[0]} to {times[-1]} on these machines."
     )
 
 

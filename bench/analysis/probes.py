@@ -15,7 +15,7 @@ from functools import cached_property
 from statistics import fmean
 
 from bench.analysis.occasions import Occasion
-from bench.analysis.replication import HeldOut, Score, Values, beside_others, machine_numbers
+from bench.analysis.replication import HeldOut, Names, Score, Values, beside_others, machine_names, machine_numbers, total
 
 FLOOR, LIBRARY, TRANSPORT = "sockets", "xmlrpc_stdlib", "ipc"  # the probes: waking processes, and running Python
 SHARE = 0.90  # of the forecasts are inside their ends
@@ -46,6 +46,7 @@ class Between:
     """The systems between the probes: ln of one quantity under one placement, on each machine that has it."""
 
     systems: Mapping[System, Values]
+    names: Names
 
     @property
     def probes(self) -> tuple[Values, Values]:
@@ -81,6 +82,7 @@ class Between:
         low, high = self.probes
         return HeldOut(
             self.known.values(),
+            self.names,
             lambda values, machines, here: self.forecast(values, machines, low[here], high[here]),
             SHARE,
         )
@@ -92,9 +94,8 @@ def between(occasions: Sequence[Occasion], quantity: str, placement: str) -> Bet
     for number, occasion in zip(machine_numbers(occasions), occasions, strict=True):
         for system, value in levels(occasion, quantity, placement).items():
             log_times.setdefault(system, {}).setdefault(number, []).append(math.log(value))
-    return Between(
-        {system: {machine: fmean(logs) for machine, logs in own.items()} for system, own in log_times.items()}
-    )
+    means = {system: {machine: fmean(logs) for machine, logs in own.items()} for system, own in log_times.items()}
+    return Between(means, machine_names(occasions))
 
 
 def levels(occasion: Occasion, quantity: str, placement: str) -> dict[System, float]:
@@ -124,16 +125,15 @@ def forecasts(occasions: Sequence[Occasion], probed: Occasion) -> list[Forecast]
 
 def score(forecasts: Iterable[Forecast], measured: Occasion) -> Score:
     """Return how many forecasts with ends an occasion confirms, of the systems that it measured."""
-    total = Score(is_known=False)
+    made = Score(is_known=False)
     for forecast in forecasts:
         value = levels(measured, forecast.quantity, forecast.placement).get((forecast.system, forecast.transport))
         if value and not math.isinf(forecast.reach):
             low, high = forecast.ends
-            total += Score(False, int(low <= value <= high), (math.log(forecast.reach),))
-    return total
+            made += Score(False, int(low <= value <= high), (math.log(forecast.reach),))
+    return made
 
 
 def left_out(occasions: Sequence[Occasion]) -> Score:
     """Return how well each machine is forecast by its own probes and the occasions of the others."""
-    each = (score(forecasts(others, occasion), occasion) for occasion, others in beside_others(occasions))
-    return sum(each, Score(is_known=False))
+    return total(score(forecasts(others, occasion), occasion) for occasion, others in beside_others(occasions))

@@ -46,14 +46,14 @@ class Published:
         return next((row for row in self.rows if (row.system, *row.place[:2], row.quantity) == wanted), None)
 
     def reach(self, placement: str) -> tuple[float, HeldOut] | None:
-        """Return how far ln of an RTT ratio may be off on another occasion, and how far on another machine.
+        """Return how far ln of an RTT ratio may be off on a machine's second occasion, and how far on another machine.
 
         None if no occasion has an RTT under this placement.
         """
         rows = [row for row in self.rows if row.quantity == RTT_RATIO and row.place[1] == placement]
         if not rows:
             return None
-        return replication.within(rows).reach(3), replication.elsewhere(rows, RTT_RATIO, placement)
+        return replication.within(rows).reach(1), replication.elsewhere(rows, RTT_RATIO, placement)
 
 
 def ratio_text(row: Row) -> str:
@@ -77,8 +77,8 @@ def reach_text(published: Published) -> str:
     sentences = []
     if own and not any(map(math.isinf, own)):
         sentences.append(
-            "When one of these machines is measured again, 95 % of its RTT ratios are expected to change by at most "
-            f"{100 * math.expm1(max(own)):.0f} %."
+            "When a machine that was measured once is measured again, 95 % of its RTT ratios are expected to change by "
+            f"at most {100 * math.expm1(max(own)):.0f} %."
         )
     if all(held_out.most for held_out in other.values()):
         each = [
@@ -86,29 +86,32 @@ def reach_text(published: Published) -> str:
             for placement, held_out in other.items()
         ]
         sentences.append(
-            f"On another machine a ratio may differ from the mean of these machines by a factor of {listed(each)}."
+            "Of the RTT ratios on a machine that was left out 95 % differed from the mean of the others by at most a "
+            f"factor of {listed(each)}; so few machines give no probability for yours."
         )
     return " ".join(sentences)
 
 
 def scores_text(published: Published) -> str:
     """Return how well each occasion was forecast by those before it, and each machine by the others."""
-    known, new = replication.scores(published.occasions)
-    left_out = replication.left_out(published.occasions)
-    phrases = [
-        f"{kind}, {inside_text(score, 'ratios')}"
-        for kind, score in (
-            ("from earlier occasions of the same machine", known),
-            ("for the first occasion of a machine, from earlier machines", new),
-            ("for each machine, from all others", left_out),
-        )
-        if score.count
-    ]
+    in_time = [score for _, score in replication.each_score(published.occasions)]
+    kinds = {
+        "from earlier occasions of the same machine": [score for score in in_time if score.is_known],
+        "for the first occasion of a machine, from earlier machines": [score for score in in_time if not score.is_known],
+        "for each machine, from all others": replication.left_out(published.occasions),
+    }
+    tested = {kind: some for kind, scores in kinds.items() if (some := [score for score in scores if score.count])}
+    phrases = [f"{kind}, {_each_text(scores)}" for kind, scores in tested.items()]
     if not phrases:
         return ""
-    every = known + new + left_out
+    every = replication.total(in_time)  # each occasion once
     orders = f" Of {every.pairs:,} orders of two systems {every.kept:,} held." if every.pairs else ""
     return f"Forecasts tested by these occasions: {'; '.join(phrases)}.{orders}"
+
+
+def _each_text(scores: Sequence[replication.Score]) -> str:
+    worst = min(score.coverage for score in scores)
+    return f"{inside_text(replication.total(scores), 'ratios')}; on the worst occasion {worst:.0%}"
 
 
 def described(published: Published) -> str:

@@ -9,7 +9,7 @@ The fewer machines a system was measured on, the farther off.
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 
@@ -21,6 +21,7 @@ from bench.stats.intervals import CONFIDENCE
 
 APART, SHARED = "split", "same"  # two CPUs order systems: nobody deploys client and server on one CPU
 Values = Mapping[int, float]  # ln of a ratio or of a time, by the number of the machine
+Names = Mapping[int, str]  # of machines, by their numbers: several may share one
 ALIKE = 1.3  # raw sockets take at most so many times as long on one machine as at another time, in the median
 
 
@@ -29,13 +30,14 @@ class Row:
     """One ratio on all occasions that have it: ln, the mean over the occasions of each machine.
 
     on: by the machine's number. estimates: of each occasion, in their order; None where one lacks it. machines: the
-    number of the machine of each occasion.
+    number of the machine of each occasion. names: the name of each machine, by its number.
     """
 
     measured: Measured
     quantity: str
     estimates: tuple[Estimate | None, ...]
     machines: tuple[int, ...]
+    names: Names
 
     @property
     def system(self) -> str:
@@ -91,6 +93,12 @@ def machine_numbers(occasions: Sequence[Occasion]) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+def machine_names(occasions: Sequence[Occasion]) -> Names:
+    """Return the name of each machine, by its number."""
+    names = (occasion.machine.machine_id for occasion in occasions)
+    return dict(zip(machine_numbers(occasions), names, strict=True))
+
+
 def _are_alike(first: Occasion, second: Occasion) -> bool:
     levels, before = of_baseline(first), of_baseline(second)
     apart = [abs(math.log(levels[condition] / before[condition])) for condition in levels.keys() & before.keys()]
@@ -113,9 +121,9 @@ def rows(occasions: Sequence[Occasion]) -> list[Row]:
                 same = key(measured.case, measured.over, quantity)
                 cases.setdefault(same, (measured, quantity))
                 estimates.setdefault(same, {}).setdefault(index, estimate)  # of a case that is there twice the first
-    machines = machine_numbers(occasions)
+    machines, names = machine_numbers(occasions), machine_names(occasions)
     return [
-        Row(measured, quantity, tuple(estimates[same].get(index) for index in range(len(occasions))), machines)
+        Row(measured, quantity, tuple(estimates[same].get(index) for index in range(len(occasions))), machines, names)
         for same, (measured, quantity) in cases.items()
     ]
 
@@ -130,7 +138,7 @@ def _baseline(row: Row) -> Row:
     """Return the ratio of a row's baseline to itself."""
     transport, placement, _ = row.place
     case = {"system": BASELINE, "transport": transport, "placement": placement}
-    return Row(Measured(case), row.quantity, (Estimate(0.0, 0.0, 0),) * len(row.estimates), row.machines)
+    return replace(row, measured=Measured(case), estimates=(Estimate(0.0, 0.0, 0),) * len(row.estimates))
 
 
 def mean(values: Values, machines: Iterable[int], here: int) -> float:
@@ -141,24 +149,26 @@ def mean(values: Values, machines: Iterable[int], here: int) -> float:
 class HeldOut:
     """How far a machine is from what others say, as each machine was from what the others said of it.
 
-    Of some values on some machines each, all of one kind: one quantity under one placement. forecast: what some
-    machines say of another one. share: of the forecasts that are within reach.
+    Of some values on some machines each, all of one kind: one quantity under one placement. Machines that share a name
+    do not forecast each other: they may be one, in two states. forecast: what some machines say of another one.
+    share: of the forecasts that are within reach.
     """
 
     def __init__(
         self,
         values: Iterable[Values],
+        names: Names,
         forecast: Callable[[Values, Iterable[int], int], float] = mean,
         share: float = CONFIDENCE,
     ) -> None:
-        self._values = [logs for logs in values if len(logs) > 1]
+        self._values, self._names = list(values), names
         self._forecast, self._share = forecast, share
         self._reaches: dict[int, float] = {}
 
     @property
     def most(self) -> int:
         """From how many machines the predictions are at most that were tried."""
-        return max((len(logs) - 1 for logs in self._values), default=0)
+        return max((len(self._others(logs, here)) for logs in self._values for here in logs), default=0)
 
     def reach(self, known: int) -> float:
         """Return within which ln most forecasts from so many machines were; infinite of none."""
@@ -170,14 +180,18 @@ class HeldOut:
     def _off(self, known: int) -> Iterator[float]:
         for logs in self._values:
             for here, value in logs.items():
-                for machines in itertools.combinations(logs.keys() - {here}, known) if known else ():
+                for machines in itertools.combinations(self._others(logs, here), known) if known else ():
                     yield abs(value - self._forecast(logs, machines, here))
+
+    def _others(self, logs: Values, here: int) -> list[int]:
+        return [machine for machine in logs if self._names[machine] != self._names[here]]
 
 
 def covering(off: Iterable[float], share: float = CONFIDENCE) -> float:
     """Return within which distance one more of such distances is expected with this probability; infinite of none.
 
-    The rank that covers one more value of the same kind (split conformal prediction: Vovk et al. 2005).
+    That holds for a value that is exchangeable with these. The ratios of one machine are not: they move together, so
+    that of a few machines it describes what was seen.
     """
     ordered = sorted(off)
     return ordered[min(len(ordered), math.ceil((len(ordered) + 1) * share)) - 1] if ordered else math.inf
@@ -185,7 +199,8 @@ def covering(off: Iterable[float], share: float = CONFIDENCE) -> float:
 
 def elsewhere(rows: Iterable[Row], quantity: str, placement: str) -> HeldOut:
     """Return how far the ratios of one quantity under one placement are off on a machine from what others say."""
-    return HeldOut(row.on for row in rows if row.quantity == quantity and row.place[1] == placement)
+    alike = [row for row in rows if row.quantity == quantity and row.place[1] == placement]
+    return HeldOut([row.on for row in alike], alike[0].names if alike else {})
 
 
 def apart(first: Row, second: Row) -> dict[int, float]:
@@ -201,7 +216,8 @@ class Order:
 
     @cached_property
     def _held_out(self) -> HeldOut:
-        return HeldOut(apart(first, second) for first, second in itertools.combinations(self.rows, 2))
+        both = [apart(first, second) for first, second in itertools.combinations(self.rows, 2)]
+        return HeldOut(both, self.rows[0].names if self.rows else {})
 
     def is_before(self, first: Row, second: Row) -> bool:
         """Return whether one system is faster by more than the ratio of two systems may change with the machine."""
@@ -271,9 +287,11 @@ def score(earlier: Sequence[Occasion], new: Occasion) -> Score:
     """Return how an occasion agrees with what the earlier ones forecast: of its own machine, or of one more."""
     itself = (new.run, new.machine.machine_id)  # what contains it does not forecast it
     occasions = [*(occasion for occasion in earlier if (occasion.run, occasion.machine.machine_id) != itself), new]
-    all_rows, before = rows(occasions), rows(occasions[:-1])
     *others, here = machine_numbers(occasions)
-    is_known = here in others
+    if not (is_known := here in others):
+        occasions = [*_on_others(occasions[:-1], new), new]
+        *_, here = machine_numbers(occasions)
+    all_rows, before = rows(occasions), rows(occasions[:-1])
     by_key = {key(row.measured.case, row.measured.over, row.quantity): row for row in before}
     common = [
         (by_key[name], row.estimates[-1].ln)
@@ -350,21 +368,21 @@ def each_score(occasions: Sequence[Occasion]) -> list[tuple[Occasion, Score]]:
     return [(occasion, score(in_time[:index], occasion)) for index, occasion in enumerate(in_time) if index]
 
 
-def scores(occasions: Sequence[Occasion]) -> tuple[Score, Score]:
-    """Return how well occasions were forecast by those before them: of known machines, and of new ones."""
-    known, new = Score(True), Score(False)
-    for _, score in each_score(occasions):
-        known, new = (known + score, new) if score.is_known else (known, new + score)
-    return known, new
+def left_out(occasions: Sequence[Occasion]) -> list[Score]:
+    """Return how well each occasion is forecast by the occasions of the machines with other names."""
+    return [score(others, occasion) for occasion, others in beside_others(occasions)]
 
 
-def left_out(occasions: Sequence[Occasion]) -> Score:
-    """Return how well each machine is forecast by the others: each of its occasions by all occasions of these."""
-    return sum((score(others, occasion) for occasion, others in beside_others(occasions)), Score(False))
+def total(scores: Iterable[Score]) -> Score:
+    """Return several scores as one."""
+    return sum(scores, Score(False))
 
 
 def beside_others(occasions: Sequence[Occasion]) -> Iterator[tuple[Occasion, list[Occasion]]]:
-    """Yield each occasion with those of the other machines."""
-    numbered = list(zip(machine_numbers(occasions), occasions, strict=True))
-    for number, occasion in numbered:
-        yield occasion, [other for machine, other in numbered if machine != number]
+    """Yield each occasion with those of the machines that have other names."""
+    for occasion in occasions:
+        yield occasion, _on_others(occasions, occasion)
+
+
+def _on_others(occasions: Iterable[Occasion], here: Occasion) -> list[Occasion]:
+    return [occasion for occasion in occasions if occasion.machine.machine_id != here.machine.machine_id]
