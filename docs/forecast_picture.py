@@ -32,6 +32,7 @@ def draw(published: Published, caption: str) -> Figure:
         names = [f"{occasion.began:%d %b, %H:%M}, {machine_name(numbers[occasion.run])}" for occasion, _ in tested]
         inside.set_yticks(range(len(tested)), names)
         inside.set_ylim(len(tested) - 0.5, -0.5)
+        inside.set_xlim(0, 1.03)
         inside.axvline(CONFIDENCE, color="black", lw=1, ls="--", zorder=0.9)
         inside.xaxis.set_major_formatter(PercentFormatter(1, 0))
         inside.set_xlabel(f"ratios inside their intervals; dashed: {CONFIDENCE:.0%}")

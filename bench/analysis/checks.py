@@ -351,7 +351,7 @@ def limit(run: Run) -> Check:
         finding += f"; {_clients_are_the_limit(run, limited)}"
     taken = [case for case in windows if crowded(run, case)]
     if unexplained := [case for case in stuck(run) if not full(resources(run, case)) and case not in taken]:
-        finding += f"; {run.labels[unexplained[0]]} makes no more calls/s than half as many callers do, and no CPU is "
+        finding += f"; {run.labels[unexplained[0]]} makes hardly more calls/s than fewer callers do, and no CPU is "
         finding += "saturated there"
         return Check("limit", CAUTION, finding, "look for a wait: a lock, a timer, a limit on connections")
     if taken:

@@ -15,7 +15,16 @@ from functools import cached_property
 from statistics import fmean
 
 from bench.analysis.occasions import Occasion
-from bench.analysis.replication import HeldOut, Names, Score, Values, beside_others, machine_names, machine_numbers, total
+from bench.analysis.replication import (
+    HeldOut,
+    Names,
+    Score,
+    Values,
+    beside_others,
+    machine_names,
+    machine_numbers,
+    total,
+)
 
 FLOOR, LIBRARY, TRANSPORT = "sockets", "xmlrpc_stdlib", "ipc"  # the probes: waking processes, and running Python
 SHARE = 0.90  # of the forecasts are inside their ends

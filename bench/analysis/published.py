@@ -97,7 +97,9 @@ def scores_text(published: Published) -> str:
     in_time = [score for _, score in replication.each_score(published.occasions)]
     kinds = {
         "from earlier occasions of the same machine": [score for score in in_time if score.is_known],
-        "for the first occasion of a machine, from earlier machines": [score for score in in_time if not score.is_known],
+        "for the first occasion of a machine, from earlier machines": [
+            score for score in in_time if not score.is_known
+        ],
         "for each machine, from all others": replication.left_out(published.occasions),
     }
     tested = {kind: some for kind, scores in kinds.items() if (some := [score for score in scores if score.count])}

@@ -10,7 +10,7 @@ PASS, CAUTION, INVALID, NOTHING = "PASS", "CAUTION", "INVALID", "N/A"
 
 @dataclass(frozen=True)
 class Check:
-    """One check's outcome; the verdict ``NOTHING`` ("N/A") is that of a check that had nothing to look at."""
+    """One check's outcome; the verdict ``NOTHING`` ("N/A") is that of a check with nothing, or too little, to judge."""
 
     name: str
     verdict: str
@@ -40,12 +40,12 @@ class Tally:
 
     @property
     def judged(self) -> int:
-        """Return how many checks had something to look at."""
+        """Return how many checks decided."""
         return len(self.verdicts) - self.idle
 
     @property
     def idle(self) -> int:
-        """Return how many checks had nothing to look at: they did not pass, and did not fail."""
+        """Return how many checks could not decide: they did not pass, and did not fail."""
         return self._named(NOTHING)
 
     @property
@@ -63,15 +63,15 @@ class Tally:
 
     @property
     def words(self) -> str:
-        """Return "7 of 9 checks passed, 3 had nothing to check", with the names of those that did not pass."""
+        """Return "7 of 9 checks passed, 3 N/A", with the names of those that did not pass."""
         return f"{self.passed} of {self.judged} checks passed{self._rest}"
 
     @property
     def line(self) -> str:
-        """Return "Trust card: 7 of 9 checks PASS; noise CAUTION; 3 had nothing to check"."""
+        """Return "Trust card: 7 of 9 checks PASS; noise CAUTION; 3 N/A"."""
         parts = [f"Trust card: {self.passed} of {self.judged} checks PASS"]
         parts += [f"{name} {self.verdicts[name]}" for name in self.others]
-        return "; ".join(parts + [f"{self.idle} had nothing to check"] * bool(self.idle))
+        return "; ".join(parts + [f"{self.idle} N/A"] * bool(self.idle))
 
     def __str__(self) -> str:
         return f"{self.passed}/{self.judged}{self._rest}"
@@ -79,7 +79,7 @@ class Tally:
     @property
     def _rest(self) -> str:
         names = f" (not: {listed(self.others)})" if self.others else ""
-        return names + (f", {self.idle} had nothing to check" if self.idle else "")
+        return names + (f", {self.idle} N/A" if self.idle else "")
 
 
 def tally(checks: Iterable[Check]) -> Tally:

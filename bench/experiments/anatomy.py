@@ -116,7 +116,6 @@ def options_of(case: Case) -> str:
 probe_effect = Contrast(P50, of=TRACED, over=UNTRACED, by=(*WAY, options_of))
 
 
-
 def whole_times(run: Run) -> list[Estimate]:
     """Return the mean RTT of each traced case, and as its ends the shares of its longest rows."""
     estimates = []

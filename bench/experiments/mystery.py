@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 
 from bench.analysis.quantiles import quantile
 from bench.grammar import P50, RATE, Cdf, Claim, Contrast, Level, Lines, Ratios, Table, chosen, fewest, most
 from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
-    TAIL_TOP,
+    curve,
     end_to_end,
     log_axis,
     look,
     name_rows,
     say_why_empty,
     separate_rows,
-    tail_scale,
     ticks_at,
     write_beside,
 )
@@ -84,16 +84,10 @@ curves = Cdf("Distribution of the RTT, one client", hue="box", dash="system", wh
 
 
 def distribution(run: Run, axes: Axes) -> None:
-    """Draw the empirical CDF of the RTT for each box, one client; that of the sound one as the edge of a grey area."""
+    """Draw the empirical CDF of the RTT for each box, one client; that of the sound one as a broad grey line."""
     curves(run, axes)
-    ends = axes.get_xlim()
     (sound,) = chosen(run, {**LONE, "box": "sound"})
-    values, fractions = run.distribution_us(sound)
-    heights = tail_scale(np.minimum(fractions, TAIL_TOP))
-    label = f"sound, n = {run.count(sound):,}"
-    right = max(ends[1], values[-1])
-    axes.fill_between([*values, right], [*heights, heights[-1]], color=GREY, alpha=0.18, lw=0, label=label)
-    axes.set_xlim(ends)
+    curve(axes, run.distribution_us(sound), f"sound, n = {run.count(sound):,}", (*to_rgb(GREY), 0.4), width=7)
 
 
 def in_order(run: Run, axes: Axes) -> None:

@@ -39,6 +39,7 @@ from bench.text import duration, in_bytes, listed, plain, quantity
 TITLE = "How much time do Nagle's algorithm and delayed ACKs add to a call?"
 ABLE = ("sockets", "xmlrpc_pstream", "http_stdlib")  # systems with the three options
 SIDES = {(True, True): "both", (False, True): "server only", (True, False): "client only", (False, False): "neither"}
+REPEATED = "xmlrpc_pstream"  # the system whose rates the origin published
 CALLS = 60  # at most, of a case without stalls: a few show the stall
 BARE = {"http_stdlib": {"client": "bare"}}  # http.client always makes two writes
 HELD = {"client_nodelay": False, "server_nodelay": False, "writes": 2}
@@ -51,7 +52,7 @@ def sweep(
     amount: Placed,
     system: Able = "all",
     payload_bytes: Bytes = 100,
-    sizes: ManyBytes = (100, 40_000, 65_000, 66_000),
+    sizes: ManyBytes = (100, 40_000, 66_000),
 ) -> Iterator[Case]:
     """Yield the factorial of client's and server's TCP_NODELAY and one write or two; then raw sockets by payload."""
     shared: dict[str, Any] = {"placement": amount.chosen_placement(), "max_calls": CALLS}
@@ -124,11 +125,13 @@ def rates(run: Run, axes: Axes) -> None:
         if stalls(case):
             axes.plot(rate_per_s(case), at, "|", ms=11, mew=2, color="black")
     theirs = XMLRPC_C["calls_per_s_held"].values()
-    for rate in theirs:
-        axes.axvline(rate, color=GREY, ls=":", lw=1.3, label=f"origin, about 1999: {listed(theirs)}")
+    measured = [at for at, name in enumerate(rows) if name.startswith(f"{REPEATED}:")]
+    if measured:
+        axes.vlines([*theirs], measured[0] - 0.5, measured[-1] + 0.5, color=GREY, ls=":", lw=1.3,
+                    label=f"origin ({REPEATED}), about 1999: {listed(theirs)}")  # fmt: skip
     axes.plot([], [], "o", ms=6, mfc="white", color=GREY, mew=1.2, label="one write: each start")
     axes.plot([], [], "o", ms=6, color=GREY, label="two writes: each start")
-    axes.plot([], [], "|", ms=12, mew=2, color="black", label=f"predicted: 1/(k × {DELAY})")
+    axes.plot([], [], "|", ms=12, mew=2, color="black", label=f"predicted, k stalls: 1/(k × {DELAY})")
     log_axis(axes.xaxis, quantity)
     name_rows(axes, rows)
     axes.set_xlabel("calls per second; row names: which side sets TCP_NODELAY")
@@ -153,7 +156,7 @@ def calls(run: Run, axes: Axes) -> None:
     axes.set_xlim(0.5, 1.3 * maximum + 1)
     log_axis(axes.yaxis)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("number of the call in its connection (the first ones)")
+    axes.set_xlabel("number of the call in its connection; lines end with the window")
     axes.set_ylabel("RTT")
     axes.set_title(f"RTT of each call, two writes ({system})")
 
@@ -168,7 +171,7 @@ def draw_acks(
         return say_why_empty(axes, "the kernel's counters are not known in this run")
     for y, case in enumerate(counted):
         values = across_starts(acks_per_call(run, case))
-        axes.plot(stalls(run.case(case)), y, "|", ms=17, mew=7, color=GREY, alpha=0.4, label="predicted stalls")
+        axes.plot(stalls(run.case(case)), y, "|", ms=20, mew=2, color="black", zorder=1, label="predicted stalls")
         interval_row(axes, y, values, drawn(run.case(case)), values.words(two_decimals))
     name_rows(axes, [name(run.case(case)) for case in counted])
     axes.set_xlabel("delayed ACKs per call; marker: median, bar: range over starts")
@@ -186,14 +189,14 @@ def by_size(run: Run, axes: Axes) -> None:
     if len(cases) < 2:
         return say_why_empty(axes, "one payload only: give sizes")
     spreads = [run.over_starts(case, P50) for case, _ in numbered(cases)]
-    draw_spreads(axes, cases["payload_bytes"], spreads, LOOKS["neither"], "", line=":")
+    draw_spreads(axes, cases["payload_bytes"], spreads, LOOKS["neither"], "", line="none")
     for count in (1, 2):
         dashed_level(axes, count * DELAY_S * 1e6, f"{count} × {DELAY}")
     label_axis(axes.xaxis, in_bytes)
     log_axis(axes.yaxis)
     axes.set_xlabel("payload")
     axes.set_ylabel("median RTT; band: range over starts")
-    axes.set_title("RTT by payload, two writes, neither side (sockets)")
+    axes.set_title("RTT by payload, two writes, TCP_NODELAY: neither")
 
 
 panels = {"rates": rates, "calls": calls, "proof": proof, "by_size": by_size}

@@ -179,7 +179,11 @@ answer = (
     Estimand("lateness", late_tails),
     Estimand("standard deviation of ln(median RTT of a start)", deviations),
 )
-claims = (Claim("a wait is less late beside a busy process on its CPU than without other load", on_its_cpu, at_most=1),)
+claims = (
+    Claim(
+        "the median wait is less late beside a busy process on its CPU than without other load", on_its_cpu, at_most=1
+    ),
+)
 
 
 def hiccups(run: Run, axes: Axes) -> None:
@@ -229,8 +233,8 @@ def drift(run: Run, axes: Axes) -> None:
     axes.set_ylabel("median RTT / median of its placement")
     change, share = moved(run)
     axes.set_xlabel(
-        f"time since the run began [s]; change from the first to the last third: {change:.1%};\n"
-        f"in random order, {share:.0%} of {SHUFFLED:,} tries change as much"
+        f"time since the run began [s]; from the first to the last third the median\nchanged by {change:.1%}; "
+        f"in {share:.0%} of {SHUFFLED:,} random orders by as much or more"
     )
     axes.set_title("Drift of the baseline, start by start")
 

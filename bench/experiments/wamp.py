@@ -153,7 +153,8 @@ def draw_effects(run: Run, axes: Axes) -> None:
     range_rows(axes, rows)
     axes.axvline(0, color="black", lw=1)
     name_rows(axes, [f"{effect.factor}:\n{effect.level} instead\nof {effect.against}" for effect in drawn])
-    axes.set_xlabel("added to the median RTT [µs], each block; line: estimate; grey: may be 0")
+    unsure = "" if all(effect.is_certain for effect in drawn) else "; grey: may be 0"
+    axes.set_xlabel(f"added to the median RTT [µs], each block; line: estimate{unsure}")
     axes.set_title("Effect of one factor, averaged over the others")
 
 

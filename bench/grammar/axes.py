@@ -395,9 +395,12 @@ def curve(
 ) -> None:
     """Draw an empirical CDF on the scale of tails, up to its top; the marker is for the legend only.
 
-    points: (times in us, fractions), as ``stats.distribution`` returns them.
+    It ends at the largest value below that value's step to 1, which has no place on this scale: n values show no share
+    above 1 - 1/n. points: (times in us, fractions), as ``stats.distribution`` returns them.
     """
     values, fractions = points
+    if len(values) and fractions[-1] >= 1:
+        fractions = np.append(fractions[:-1], fractions[-2:-1] if len(fractions) > 1 else 0.0)
     inside = fractions < TAIL_TOP
     if len(values) and not inside.all():
         end = on_curve(values, fractions, TAIL_TOP)

@@ -1,6 +1,7 @@
 """Claims that a run tests: an estimand, a relation, a limit; holds, contradicted or undecided."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -88,7 +89,13 @@ def _whole(verdicts: Sequence[Verdict]) -> str:
 
 
 def _values(verdicts: Sequence[Verdict]) -> str:
-    return few([f"{verdict.estimate.subject}: {verdict.estimate}" for verdict in verdicts])
+    subjects = Counter(verdict.estimate.subject for verdict in verdicts)
+    return few([f"{_named(verdict.estimate, subjects)}: {verdict.estimate}" for verdict in verdicts])
+
+
+def _named(estimate: Estimate, subjects: Mapping[str, int]) -> str:
+    """Return the subject of an estimate, and its base where the subject alone does not name one ratio."""
+    return estimate.subject + f" divided by {estimate.base}" * (subjects[estimate.subject] > 1 and bool(estimate.base))
 
 
 def _distance(verdict: Verdict) -> float:

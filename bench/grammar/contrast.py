@@ -167,8 +167,8 @@ def beside_medians(run: Run, ratios: Iterable[Ratio]) -> str:
     if not others:
         return ""
     return (
-        f"For {few(others)} one median divided by the other is outside this interval: the ratio is computed block by "
-        "block, so that changes of the machine's speed between blocks do not count."
+        f"Of {few(others)} the quotient of the two medians is outside this interval, because the ratio is computed "
+        "block by block: changes of the machine's speed between blocks do not count."
     )
 
 

@@ -43,7 +43,7 @@ class Entry:
 
     @property
     def score(self) -> str:
-        """How many checks passed, the names of those that did not, and how many had nothing to check."""
+        """How many checks passed, the names of those that did not, and how many decided nothing (N/A)."""
         return tally(self.card).words
 
     @property
