@@ -477,8 +477,9 @@ def expected() -> str:
         low, high = wanted["low"], wanted["high"]
         inside = "inside" if low <= answer.middle <= high else "**outside**"
         span = f"{low:g} to {high:g} {question.unit}"
-        answer_text, conditions = f"{question.in_words(answer)}: {inside}", questions.conditions(run, question)
-        machine = run.manifest["machine"]
+        ends = "{1} to {2}".format(*question.shown(answer))
+        answer_text = f"{question.in_words(answer)} ({question.spread} {ends}): {inside}"
+        machine, conditions = run.manifest["machine"], questions.conditions(run, question)
         conditions += f"; {machine['cpu_model']}, {machine['cpus_allowed']} CPUs"
         rows.append([question.notebook, question.text, span, wanted["why"], answer_text, conditions])
     columns = [

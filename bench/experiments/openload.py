@@ -37,7 +37,7 @@ from bench.grammar.axes import (
     say_why_empty,
 )
 from bench.grammar.sweep import Bytes, Count, OwnEngine, Rate, Rates, as_sweep
-from bench.grammar.table import as_table
+from bench.grammar.table import as_table, with_ends
 from bench.measurement.validation.amount import OnHosts
 from bench.measurement.validation.cases import one_way
 from bench.measurement.validation.oracle_options import frozen, oracle_server
@@ -359,8 +359,8 @@ def mean_predicted(run: Run, case: int) -> str:
 
 
 def mean_measured(run: Run, case: int) -> str:
-    """Return the median over the starts of their mean response times, or why it is not reported."""
-    return without_times(run).get(case) or stats.across_starts(mean_response_us(run, case)).words(duration)
+    """Return the median over the starts of their mean response times and its range, or why it is not reported."""
+    return without_times(run).get(case) or with_ends(stats.across_starts(mean_response_us(run, case)), duration)
 
 
 def settling(run: Run, case: int) -> str:
@@ -375,7 +375,7 @@ mm1 = Table(
         "server CPU [% of one CPU, range over starts]": "server_cpu_percent",
         "settling time": settling,
         "mean response time: predicted": mean_predicted,
-        "measured": mean_measured,
+        "measured [range over starts]": mean_measured,
     },
     where=lambda run, among: [number_of(case) for case in offered(run).index],
 )

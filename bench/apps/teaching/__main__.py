@@ -19,7 +19,9 @@ def student(folder: Path) -> None:
     """Write copies without answers into FOLDER/student, and sources for nbgrader into FOLDER/nbgrader."""
     from bench.apps.teaching import copies
 
-    click.echo(f"{len(copies.write(folder))} notebooks in {folder / 'student'} and {folder / 'nbgrader'}")
+    written = len(copies.write(folder)) // 2
+    click.echo(f"{written} notebooks without answers in {folder / 'student'}, with answers in {folder / 'nbgrader'}")
+    click.echo("Next: docs/teaching/class-setup.md, to make the folder that students get")
 
 
 @cli.command()
