@@ -85,7 +85,7 @@ def sweep(
 
 def seconds(value: float, *, like: float | None = None) -> str:
     """Return a time to recovery in words: infinite where the window ended before."""
-    return f"{value:.1f} s" if math.isfinite(value) else "no freeze" if math.isnan(value) else "no recovery"
+    return f"{value:.1f} s" if math.isfinite(value) else "no freeze" if math.isnan(value) else "not recovered"
 
 
 hundredths, percent = "{:.2f}".format, "{:.0%}".format

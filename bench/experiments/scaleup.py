@@ -128,14 +128,14 @@ def rates(run: Run, axes: Axes) -> None:
 
 
 def scaling(run: Run) -> tuple[tuple[Model, ...], str]:
-    """Return Amdahl's law and the USL as fitted to the smallest payload; or linear scaling, and why none is fitted."""
+    """Return Amdahl's law and the USL as fitted to the smallest payload; or a line up to the CPUs, and why none is."""
     smallest = min(run.case(case).payload_bytes for case in chosen(run, BYTES))
     rows = run.cases.loc[chosen(run, BYTES | {"payload_bytes": smallest})]
     measured = rows[RATE].to_numpy()
     workers = np.array([run.case(case).options["workers"] for case in rows.index])
     if reason := scalability.why_not(workers, cpus(run)):
-        line = Curve(workers, measured[0] * workers)
-        linear = Model(f"linear scaling, {smallest:,} B", "workers", lambda run: line, ":")
+        line = Curve(workers, measured[0] * np.minimum(workers, cpus(run)))
+        linear = Model(f"linear up to the CPUs, {smallest:,} B", "workers", lambda run: line, ":")
         return (linear,), f"\nAmdahl's law and USL not fitted: {reason}"
     grid = np.geomspace(1, workers.max(), 100)
     amdahl, usl = (scalability.fit(workers, measured, is_amdahl) for is_amdahl in (True, False))

@@ -133,7 +133,7 @@ def test_the_prediction_is_utilization_times_attempts():
 def test_a_start_that_does_not_recover_counts_as_the_longest():
     stuck = [*GIVEN_UP[:3], *((3 + n, 0, 130 + n, 0, 130 + n) for n in range(0, 860, 5))]
     calm = [*GIVEN_UP[:3], *((3 + n, 0, 130 + n, 132 + n, 130 + n) for n in range(0, 860, 5))]
-    for many, wanted in ((0, "0.0 s"), (2, "0.0 s"), (3, "0.0 s or no recovery"), (6, "no recovery")):
+    for many, wanted in ((0, "0.0 s"), (2, "0.0 s"), (3, "0.0 s or not recovered"), (6, "not recovered")):
         run = run_of([case()], {0: iter([stuck] * many + [calm] * (6 - many))})
         (recovery,) = retries.recoveries(run)
         assert recovery.words == wanted and recovery.ends == f"recovered: {6 - many} of 6 starts"
