@@ -521,7 +521,7 @@ FROM_RUNS: dict[str, Makers] = {
     "docs/origins.md": {"origins": origins},
     "docs/anatomy.md": {
         "totals": functools.partial(anatomy_table, "totals", COUNTS),
-        **{name: functools.partial(anatomy_table, name) for name in ("breakdown", "added", "counts")},
+        **{name: functools.partial(anatomy_table, name) for name in ("breakdown", "user", "added", "counts")},
         **{name: functools.partial(anatomy_table, name, "whatif") for name in ("predictions", "after_waiting")},
     },
     "docs/results.md": {"results": results},

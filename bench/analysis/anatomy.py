@@ -23,6 +23,7 @@ from bench.analysis.call_path import (
     rows_of,
 )
 from bench.run.frames import Run, number_of, once
+from bench.run.schema import SAMPLED
 from bench.run.start_values import ROLES
 
 EDGE_NS = 3_000  # between a call's own times and the first and last event that is kept of it
@@ -96,7 +97,7 @@ def _of_start(run: Run, start: int) -> Iterator[TracedCall]:
 def _kept(run: Run, start: int) -> Iterator[tuple[int, pd.DataFrame, list[tuple[int, int]]]]:
     """Yield each slice of a start: its number, its events, and when each of their whole calls began and ended."""
     made = run.calls.of_start(start)
-    for number, events in run.events_of(start).groupby("slice"):
+    for number, events in scheduled(run, start).groupby("slice"):
         began_ns, ended_ns = events["t_ns"].iloc[0], events["t_ns"].iloc[-1]
         first, last = np.searchsorted(made.t_send_ns, [began_ns - EDGE_NS, ended_ns])
         sent, received = made.t_send_ns[first:last], (made.t_send_ns + made.rtt_ns)[first:last]
@@ -106,6 +107,12 @@ def _kept(run: Run, start: int) -> Iterator[tuple[int, pd.DataFrame, list[tuple[
             for sent_ns, received_ns in zip(sent[is_whole], received[is_whole], strict=True)
         ]
         yield number_of(number), events, pairs
+
+
+def scheduled(run: Run, start: int) -> pd.DataFrame:
+    """Return the events of a start without the samples of user code."""
+    events = run.events_of(start)
+    return events[events["event"] != SAMPLED]
 
 
 @once
@@ -163,6 +170,17 @@ def kernel_us(run: Run, case: int) -> dict[tuple[str, str], float]:
                 if part.what == KERNEL:
                     total[part.role, part.name] = total.get((part.role, part.name), 0.0) + part.ns / 1e3 / len(usual)
     return total
+
+
+@once
+def user_samples(run: Run, case: int) -> Counter[tuple[str, str]]:
+    """Return how many samples of the user code of a traced case were in each file's code, by role and file."""
+    found: Counter[tuple[str, str]] = Counter()
+    for start in map(number_of, run.ledger_of(case).index):
+        events = run.events_of(start)
+        sampled = events[events["event"] == SAMPLED]
+        found.update(zip(sampled["role"], sampled["name"], strict=True))
+    return found
 
 
 def by_level(run: Run, case: int) -> tuple["pd.Series[float]", "pd.Series[float]"] | None:
@@ -270,7 +288,7 @@ def count(role: str, what: str, slices: Sequence[tuple[int, float]]) -> Count:
 
 def running(run: Run, call: TracedCall) -> list[Part]:
     """Return all times in which threads of a case ran during a call, on its path or beside it."""
-    events = run.events_of(call.start)
+    events = scheduled(run, call.start)
     trace = Trace(events[events["slice"] == call.slice])
     return [
         part

@@ -38,7 +38,7 @@ def _calls(run: Run, case: int) -> Iterator[dict[str, Any]]:
 def _events(run: Run, case: int) -> Iterator[dict[str, Any]]:
     number = 0
     for start in run.ledger_of(case).index:
-        for _, events in run.events_of(int(start)).groupby("slice"):
+        for _, events in anatomy.scheduled(run, int(start)).groupby("slice"):
             trace, (begin_ns, end_ns) = Trace(events), (events["t_ns"].iloc[0], events["t_ns"].iloc[-1])
             for thread, times in trace.running.items():
                 for ran in times:

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from bench.child.user_samples import Sampled
 from bench.errors import SystemFailedError
 from bench.process.channel import Channel, run_child
 from bench.process.cpu_clocks import threads
@@ -138,13 +139,16 @@ def main(channel: Channel) -> None:
     while True:
         pids = channel.receive(Trace).pids
         before = threads_of(pids)
-        instance.begin(tid for tids in before.values() for tid in tids)
-        channel.send(Tracing())
-        channel.receive(Untrace)
-        pages, lost = instance.end()
+        tids = [tid for of_process in before.values() for tid in of_process]
+        instance.begin(tids)
+        with contextlib.closing(Sampled(tids)) as sampled:
+            channel.send(Tracing())
+            channel.receive(Untrace)
+            pages, lost = instance.end()
+            samples = list(sampled.samples())
         after = threads_of(pids)
         both = {pid: sorted({*before.get(pid, ()), *after.get(pid, ())}) for pid in before | after}
-        channel.send(Traced(threads=both, lost=lost, blobs=pages))
+        channel.send(Traced(threads=both, samples=samples, lost=lost, blobs=pages))
 
 
 if __name__ == "__main__":

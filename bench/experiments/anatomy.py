@@ -38,6 +38,8 @@ COLOURS = {  # of each role: user code, the kernel
     "controller": ("#6b6b2f", "#d6d6a6"),
 }
 LEAST_SHOWN = 0.003  # of a bar: a row that is less everywhere is not drawn
+LEAST_CODE = 0.02  # of a role's user code: a file whose code is less of it everywhere is not listed
+LEAST_SAMPLES = 30  # of a role: of fewer no shares are shown
 LEAST_WRITTEN = 0.13  # of the axis: a part that is narrower has no number in it
 SEEN_BESIDE = 1.02  # times the work on the path: more of it is seen beside the path
 LEAST_SLOW = 5  # calls: of fewer nothing is said
@@ -387,6 +389,33 @@ def kernel_table(run: Run) -> Iterator[Mapping[str, object]]:
             }
 
 
+@as_table("user code")
+def user_table(run: Run) -> Iterator[Mapping[str, object]]:
+    """Yield how the user code of each role is divided among the files of programs and libraries, and the samples."""
+    cases = chosen(run, shown)
+    samples = {case: anatomy.user_samples(run, case) for case in cases}
+    for role in dict.fromkeys(role for role, what in ROWS if what == USER):
+        in_all = {case: sum(times for (of, _), times in samples[case].items() if of == role) for case in cases}
+        enough = [case for case in cases if in_all[case] >= LEAST_SAMPLES]
+        shares = {
+            case: {name: times / in_all[case] for (of, name), times in samples[case].items() if of == role}
+            for case in enough
+        }
+        largest = {name: max(own.get(name, 0.0) for own in shares.values()) for own in shares.values() for name in own}
+        for name in sorted(largest, key=largest.__getitem__, reverse=True):
+            if largest[name] >= LEAST_CODE:
+                yield {"user code": f"{role}, {name}"} | {
+                    name_of(run, case): _of_user_code(rows_us(run, case)[role, USER], shares[case].get(name, 0.0))
+                    for case in enough
+                }
+        if enough:
+            yield {"user code": f"{role}, samples"} | {name_of(run, case): f"{in_all[case]:,}" for case in enough}
+
+
+def _of_user_code(us: float, share: float) -> str:
+    return f"{duration(us * share)} ({100 * share:.0f} %)" if share else ""
+
+
 @as_table("per call")
 def counts_table(run: Run) -> Iterator[Mapping[str, object]]:
     """Yield how often each thing happens per call: a whole number alone is exact, another mean has its range."""
@@ -438,6 +467,7 @@ def in_all(counts: Sequence[Count]) -> str:
 tables = {
     "breakdown": rows_table,
     "added": added_table,
+    "user": user_table,
     "kernel": kernel_table,
     "slow": slow_table,
     "levels": levels_table,

@@ -1,19 +1,23 @@
-"""Traces of calls: what the kernel's scheduler and the system calls of a case's processes did while it made them.
+"""Traces of calls: scheduling, system calls and sampled user code of a case's processes while it made them.
 
 Kept are the events of some calls of each slice. Nothing of other processes is kept but that one of them ran, and no
 argument of a system call.
 """
 
+import heapq
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from bench.child.tracer import INSTANCES
+from bench.child.user_samples import Sample
 from bench.measurement.ring_buffer import HARD_INTERRUPT, SOFT_INTERRUPT, Decoder, RawEvent
 from bench.measurement.system_calls import name_of
 from bench.process.child_process import Child, collect
 from bench.process.spec import Trace, Traced, TracerReady, TracerSpec, Tracing, Untrace
+from bench.run.schema import SAMPLED
 
 SWITCH, WAKING, WAKEUP = "sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup"
 BUFFER_KB = 8_192  # of each CPU: a quarter of a million events
@@ -35,10 +39,11 @@ def why_not() -> str | None:
 
 
 class Recorded(NamedTuple):
-    """What was recorded in a part of a slice: raw events, the role and number of each thread."""
+    """What was recorded in a part of a slice: raw events, the role and number of each thread, samples of user code."""
 
     events: list[RawEvent]
     threads: Mapping[int, tuple[str, int]]
+    samples: Sequence[Sample]
 
 
 class Tracer:
@@ -76,14 +81,16 @@ class Tracer:
                 for tid in sorted(traced.threads.get(str(pid), ()), key=lambda tid: (tid != pid, tid)):
                     threads[tid] = role, number
                     number += 1
-        return Recorded(with_switches(self._decoder.events(traced.blobs, page_bytes, until_ns)), threads)
+        events = with_switches(self._decoder.events(traced.blobs, page_bytes, until_ns))
+        return Recorded(events, threads, traced.samples)
 
 
 def with_switches(events: Iterable[RawEvent]) -> list[RawEvent]:
-    """Return events with the switches from idle to a thread that kernels do not record on each CPU (6.18, virtual).
+    """Return events with the switches to a thread that kernels do not record on each CPU (6.18, virtual).
 
-    That a thread runs is then known from its own first event. It began when it was put on the CPU's queue: the event
-    ``sched_wakeup``, which an idle CPU records itself.
+    That a thread runs is then known from its own first event. On an idle CPU it began when it was put on the CPU's
+    queue: the event ``sched_wakeup``, which an idle CPU records itself. Where that is missing too, or another process
+    had the CPU before, the thread's own first event is taken.
     """
     made, running, queued_ns = list[RawEvent](), dict[int, int](), dict[int, int]()
     for event in events:
@@ -91,9 +98,12 @@ def with_switches(events: Iterable[RawEvent]) -> list[RawEvent]:
             queued_ns[event.values[0]] = event.t_ns
             continue
         tid = event.values[0] if event.kind == SWITCH else event.tid
-        if running.get(event.cpu, tid) == 0 and tid != 0:
-            made.append(RawEvent(queued_ns.get(tid, event.t_ns), event.cpu, SWITCH, 0, 0, (0, 0, tid)))
+        before = running.get(event.cpu, tid)
+        if tid not in (0, before):
+            began_ns = queued_ns.get(tid, event.t_ns) if before == 0 else event.t_ns
+            made.append(RawEvent(began_ns, event.cpu, SWITCH, before, 0, (before, 0, tid)))
         running[event.cpu] = event.values[2] if event.kind == SWITCH else tid
+        queued_ns.pop(running[event.cpu], None)  # it runs: what was before says nothing of the next time
         made.append(event)
     return sorted(made, key=lambda event: event.t_ns)
 
@@ -105,12 +115,21 @@ def kept(calls: int) -> tuple[int, int]:
 
 
 def rows(recorded: Recorded, from_ns: int, to_ns: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the table ``events`` of a part of a slice, without ``start`` and ``slice``."""
-    known = recorded.threads
+    """Yield the rows of the table ``events`` of a part of a slice, without ``start`` and ``slice``; all samples."""
+    events = (row for row in _event_rows(recorded) if from_ns <= row["t_ns"] <= to_ns)
+    yield from heapq.merge(_sample_rows(recorded), events, key=itemgetter("t_ns"))
+
+
+def _event_rows(recorded: Recorded) -> Iterator[dict[str, Any]]:
     for event in recorded.events:
-        if from_ns <= event.t_ns <= to_ns:
-            for role, thread, what, more in _of_case(event, known):
-                yield {"t_ns": event.t_ns, "cpu": event.cpu, "role": role, "thread": thread, "event": what} | more
+        for role, thread, what, more in _of_case(event, recorded.threads):
+            yield {"t_ns": event.t_ns, "cpu": event.cpu, "role": role, "thread": thread, "event": what} | more
+
+
+def _sample_rows(recorded: Recorded) -> Iterator[dict[str, Any]]:
+    for t_ns, cpu, tid, name in sorted(recorded.samples):
+        role, thread = recorded.threads[tid]
+        yield {"t_ns": t_ns, "cpu": cpu, "role": role, "thread": thread, "event": SAMPLED, "name": name}
 
 
 def _of_case(event: RawEvent, known: Mapping[int, tuple[str, int]]) -> Iterator[tuple[str, int, str, dict[str, Any]]]:

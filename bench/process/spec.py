@@ -118,9 +118,13 @@ class Untrace(ControlMessage):
 
 
 class Traced(ControlMessage):
-    """What a tracer has recorded: the threads of each process; of each CPU events without room, and pages."""
+    """What a tracer has recorded: the threads of each process; of each CPU events without room, and pages.
+
+    samples: of running threads: when (ns), on which CPU, the thread, and the file whose code ran.
+    """
 
     threads: Mapping[str, Sequence[int]]
+    samples: Sequence[tuple[int, int, int, str]]
     lost: Sequence[int]
     blobs: Sequence[Any]
 

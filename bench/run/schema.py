@@ -308,6 +308,8 @@ LEDGER = _schema(
 )
 
 
+SAMPLED = "sampled"  # an event: what user code a thread runs
+
 EVENTS = _schema(
     "events",
     [
@@ -319,7 +321,8 @@ EVENTS = _schema(
         _number("thread", "number of that thread in its role; 0: the main thread of the first process"),
         _text(
             "event",
-            "runs: begins to run; sleeps, preempted: stops to run; woken: may run; calls, returns: of a system call",
+            "runs: begins to run; sleeps, preempted: stops to run; woken: may run; calls, returns: of a system call; "
+            "sampled: runs user code, looked at once in a millisecond, in the whole slice",
         ),
         _text(
             "by_role",
@@ -327,7 +330,7 @@ EVENTS = _schema(
             "idle or interrupt; else null",
         ),
         _number("by_thread", "number of that thread, of a role; else null"),
-        _text("name", "name of the system call; else null"),
+        _text("name", "name of the system call, or of the file whose code was sampled; else null"),
         _field("result", pa.int64(), "", "what the system call returned, such as a number of bytes; else null"),
     ],
 )

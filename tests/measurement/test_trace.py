@@ -31,7 +31,17 @@ def event(t_ns: int, kind: str, tid: int, *values: int, cpu: int = 0, flags: int
 
 def rows_of(*events: RawEvent) -> list[dict[str, Any]]:
     """Return the rows of some events, without those that are null."""
-    return list(rows(Recorded(list(events), KNOWN), 0, 10_000))
+    return list(rows(Recorded(list(events), KNOWN, []), 0, 10_000))
+
+
+def test_all_samples_of_a_slice_are_kept_among_the_events_of_a_part_of_it() -> None:
+    samples = [(90, 1, 23, "libc"), (2, 0, 11, "cygrpc"), (6, 0, 22, "libpython3.11")]
+    recorded = Recorded([event(5, SWITCH, 11, 11, 1, 22), event(50, SWITCH, 22, 22, 1, 11)], KNOWN, samples)
+    made = [(row["t_ns"], row["role"], row["thread"], row["event"]) for row in rows(recorded, 0, 10)]
+    assert made == [
+        (2, "client", 0, "sampled"), (5, "client", 0, "sleeps"), (5, "server", 0, "runs"),
+        (6, "server", 0, "sampled"), (90, "server", 1, "sampled"),
+    ]  # fmt: skip
 
 
 def test_a_switch_is_of_the_thread_that_stops_and_of_the_one_that_runs() -> None:
@@ -86,6 +96,23 @@ def test_a_switch_from_idle_that_is_missing_is_put_where_the_thread_was_queued()
     )
     switches = [(raw_event.t_ns, raw_event.values) for raw_event in events if raw_event.kind == SWITCH]
     assert switches == [(1, (22, 1, 0)), (7, (0, 0, 22)), (10, (22, 1, 0)), (12, (0, 0, 22))]
+
+
+def test_a_missing_switch_without_its_queue_or_from_another_process_is_put_at_the_threads_first_event() -> None:
+    enter = "raw_syscalls/sys_enter"
+    events = with_switches([
+        event(1, SWITCH, 22, 22, 1, 0, cpu=1),
+        event(2, WAKEUP, 0, 22, cpu=1),
+        event(3, enter, 22, 0, cpu=1),
+        event(4, SWITCH, 22, 22, 1, 0, cpu=1),
+        event(8, enter, 22, 0, cpu=1),  # nothing said when it was queued; what was said before is of another time
+        event(9, SWITCH, 22, 22, 1, 99, cpu=1),
+        event(15, enter, 22, 0, cpu=1),
+    ])  # fmt: skip
+    switches = [(raw_event.t_ns, raw_event.values) for raw_event in events if raw_event.kind == SWITCH]
+    assert switches == [
+        (1, (22, 1, 0)), (2, (0, 0, 22)), (4, (22, 1, 0)), (8, (0, 0, 22)), (9, (22, 1, 99)), (15, (99, 0, 22)),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("calls", "expected"), [(2, (0, 2)), (40, (10, 40)), (5_000, (20, 60))])
