@@ -429,7 +429,7 @@ class Run(Tables):
         rates |= start_values.stream_rates(marks, "server")
         if len(self.stored_slices):
             rounds = self.slices[self.slices["round"] > slicing.WARM_UP]
-            rates |= rounds.groupby("start")["rate_per_s"].mean().to_dict()
+            rates |= slices.pooled(rounds, slices.RATE, ["start"]).set_index("start")[slices.RATE].to_dict()
         frame["rate_per_s"] = pd.Series(rates, dtype=float)
         start_values.fill_in_reported(frame, self.reports)
         frame["send_rate_per_s"] = pd.Series(start_values.stream_rates(marks, "client"), dtype=float)

@@ -13,6 +13,7 @@ from bench.run.calls import AllCalls, Calls
 from bench.run.start_values import ROLES, call_rate, cpu_us_per_call
 
 DROPPED = 20  # calls at the beginning of a slice: caches and frequency are another case's until then
+P50, RATE = "p50_rtt_us", "rate_per_s"
 PLACE = ["block", "turns_with", "round"]  # of the slices that are compared with each other
 Array = npt.NDArray[np.int64]
 
@@ -55,7 +56,7 @@ def values(slices: pd.DataFrame, calls: AllCalls, ledger: pd.DataFrame) -> pd.Da
         for number, made, dropped in _by_slice(calls.of_start(start), rows)
     }
     index = pd.MultiIndex.from_arrays(np.array([*of_calls], int).reshape(-1, 2).T, names=["start", "number"])
-    medians = pd.DataFrame([*of_calls.values()], index, ["p50_rtt_us", "rate_per_s"], dtype=float)
+    medians = pd.DataFrame([*of_calls.values()], index, [P50, RATE], dtype=float)
     frame = frame.join(medians, on=["start", "number"])
     for role in ROLES:
         frame[f"{role}_cpu_us_per_call"] = frame[f"{role}_cpu_ns"] / frame["calls"] / 1e3
@@ -74,6 +75,15 @@ def _by_slice(calls: Calls, rows: pd.DataFrame) -> Iterator[tuple[int, Calls, in
 def _p50_and_rate(calls: Calls, dropped: int) -> tuple[float, float]:
     """Return the p50 RTT in us and the calls per second of a slice, once the first calls are left out."""
     return stats.quantile(calls.rtt_ns[dropped:], 0.5) / 1e3, call_rate(calls, int(calls.t_send_ns[dropped]))
+
+
+def pooled(slices: pd.DataFrame, name: str, by: list[str]) -> pd.DataFrame:
+    """Return the mean of a quantity over the calls of several slices, by case: of all slices that agree in ``by``."""
+    is_rate, known = name == RATE, slices.dropna(subset=name)
+    per_call = 1 / known[name] if is_rate else known[name]
+    sums = known.assign(sum=per_call * known["calls"]).groupby([*by, "case"])[["sum", "calls"]].sum()
+    mean = sums["sum"] / sums["calls"]
+    return (1 / mean if is_rate else mean).rename(name).reset_index()
 
 
 class Levels(NamedTuple):
@@ -104,9 +114,12 @@ def levels(t_send_ns: Array, rtt_ns: Array, begin_ns: Array, rounds: Array) -> L
 def logarithms(values: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return ln of a quantity of the slices of all rounds that have settled, one column for each case.
 
-    values: as ``values`` returns them. Index: block, turns_with, round.
+    values: as ``values`` returns them. Index: block, turns_with, round. A mean over calls has one value for all rounds
+    of a block: a median over rounds would leave rare slow calls out, and be wrong about which case has more of them.
     """
     turns = values[values["round"] > slicing.WARM_UP]
+    if name != P50:
+        turns = pooled(turns, name, PLACE[:-1]).assign(round=slicing.WARM_UP + 1)
     logs = turns[PLACE].assign(case=turns["case"], ln=np.log(turns[name]))
     return logs.pivot_table(index=PLACE, columns="case", values="ln")
 

@@ -78,3 +78,17 @@ def test_a_baseline_of_two_groups_is_compared_in_each_and_others_through_it():
     shown = {label.get_text() for label in figure.panel(run, "layers").axes[0].get_yticklabels()}
     assert len(shown & {"sockets ipc", "zeromq ipc", "nng ipc", "sockets ipc again"}) == 3
     assert "8 blocks of 4 slices of 25 ms" in figure.caption(run) and "up to 3 cases" in measured(run)
+
+
+def test_rare_slow_calls_count_in_rates_however_few_slices_have_one():
+    fast, slow = [1000.0, 250.0, 1000.0, 250.0], [800.0, 800.0, 250.0, 800.0]  # one call in 50 takes 30 ms
+    frame = pd.DataFrame([
+        {"block": 0, "turns_with": 1, "round": number + 1, "case": case, "rate_per_s": rate, "calls": 20}
+        for case, rates in enumerate((fast, slow))
+        for number, rate in enumerate(rates)
+    ])  # fmt: skip
+    logs = slices.logarithms(frame, "rate_per_s")
+    rates = [4 / sum(1 / rate for rate in rates) for rates in (fast, slow)]
+    assert np.exp(logs[1] - logs[0]).tolist() == pytest.approx([rates[1] / rates[0]])
+    per_start = slices.pooled(frame.assign(start=frame["case"]), "rate_per_s", ["start"])
+    assert per_start["rate_per_s"].tolist() == pytest.approx(rates)
