@@ -125,7 +125,7 @@ def of_run(run: Run) -> Occasion:
     return Occasion(
         run=manifest.get("id") or run.id,
         utc=datetime.fromisoformat(manifest["created"]).astimezone(UTC).isoformat(timespec="seconds"),
-        minutes=_minutes(run),
+        minutes=minutes(run),
         machine=machine,
         revision=manifest["git"]["revision"],
         dirty=manifest["git"]["dirty"],
@@ -134,7 +134,7 @@ def of_run(run: Run) -> Occasion:
     )
 
 
-def _minutes(run: Run) -> float:
+def minutes(run: Run) -> float:
     """Return how long a run took, from its beginning to the end of its last window; 0 where that is not known."""
     begun = run.ledger["utc"].dropna()
     if begun.empty:

@@ -9,6 +9,7 @@ from bench import stats
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, TAIL, UNKNOWN, Comparison, lacks
 from bench.errors import DataError, UsageError
 from bench.plan import parameters
+from bench.plan.slicing import MOST_SLICE_MS
 from bench.run.frames import Run
 from bench.text import listed, quoted
 
@@ -40,11 +41,20 @@ def left_out(run: Run, cases: Iterable[int]) -> list[str]:
     cases = [case for case in cases if run.case(case).load != "stream"]
     if not lacks(run, cases, TAIL):
         return []
-    fewest = run.starts.loc[run.starts["case"].isin(cases), "calls"].min()
+    needed, fewest = stats.needed_samples(0.99), run.starts.loc[run.starts["case"].isin(cases), "calls"].min()
     return [
-        f"{QUANTITIES[TAIL][0]} is not compared: it needs {stats.needed_samples(0.99)} calls per start after the "
-        f"warm-up, and the shortest start has {fewest:,} in all"
+        f"{QUANTITIES[TAIL][0]} is not compared: it needs {needed} calls per start after the warm-up, and the shortest "
+        f"start has {fewest:,} in all; give {_longer(run, 2 * needed / fewest if fewest else 10)}"
     ]
+
+
+def _longer(run: Run, factor: float) -> str:
+    """Return the parameter that makes each start so many times as long."""
+    slice_ms = math.ceil(factor * 100 * run.plan.slice_s) * 10
+    if 0 < slice_ms <= MOST_SLICE_MS:
+        return f"-p slice_ms {slice_ms}"
+    window_s = math.ceil(10 * factor * run.plan.window_s) / 10
+    return f"{'-p slice_ms 0 ' * bool(slice_ms)}-p window_s {window_s:g}"
 
 
 def record(comparison: Comparison, at_most: str | None = None, not_judged: Collection[str] = ()) -> dict[str, Any]:
@@ -54,9 +64,9 @@ def record(comparison: Comparison, at_most: str | None = None, not_judged: Colle
         "text": str(comparison),
         "is_baseline": comparison.case in not_judged,
     }
-    fields["exceeds_limit"] = (
-        at_most is not None and not fields["is_baseline"] and comparison.slower_by > share(at_most)
-    )
+    limit = math.inf if at_most is None or fields["is_baseline"] else share(at_most)
+    fields["exceeds_limit"] = comparison.slower_by > limit
+    fields["is_undecided"] = limit < math.inf and not fields["exceeds_limit"] and not _worst(comparison) <= limit
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in fields.items()
     }
@@ -86,9 +96,7 @@ def asked_for(comparisons: Iterable[Comparison], names: object, left_out: Iterab
     named = [] if names == "all" else _in_words(names)
     if missing := [words for words in named if words not in there] or ([] if there else ["nothing"]):
         why = "; ".join(left_out) or "its values are not known on both sides"
-        raise DataError(
-            f"{listed(missing)} could not be compared ({why}): measure longer windows, or name another quantity"
-        )
+        raise DataError(f"{listed(missing)} could not be compared: {why}; or name another quantity")
     return chosen
 
 

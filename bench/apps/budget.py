@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from bench import stats
 from bench.analysis.comparison import MARGIN, Comparison
+from bench.analysis.occasions import minutes
 from bench.errors import UsageError
 from bench.measurement.validation.estimate import expected_s
 from bench.plan import parameters
@@ -35,7 +36,7 @@ def resolution(run: Run, compared: list[Comparison], margin: float = MARGIN) -> 
     """Return which differences some comparisons can detect, and the ``budget_s`` that would detect the margin.
 
     The detectable effect is that of a t interval with the spread of the ratios (by block where they are paired) and the
-    number of starts. The budget is the time of the run's plan with as many starts as the margin needs.
+    number of starts. The budget is the time that the run took, for as many starts as the margin needs.
     """
     if not compared:
         return "No quantity is compared."
@@ -50,18 +51,19 @@ def resolution(run: Run, compared: list[Comparison], margin: float = MARGIN) -> 
         return f"{first}."
     starts = max(comparison.starts_for_margin for comparison in compared if comparison.quantity == wanted)
     smaller = "Smaller ones are found in fewer than four of five tries."
-    return f"{first}. {smaller} {_next_step(run.plan, starts, wanted, margin)}"
+    return f"{first}. {smaller} {_next_step(run, starts, wanted, margin)}"
 
 
 def _share(effect: float) -> str:
     return f"{effect:.1%}" if math.isfinite(effect) else "none (one start shows no spread)"
 
 
-def _next_step(plan: Plan, starts: int, quantity: str, margin: float) -> str:
+def _next_step(run: Run, starts: int, quantity: str, margin: float) -> str:
     """Return which ``budget_s`` makes a difference of the margin detectable, or that it would take too long."""
-    aim = f"To detect {margin:.0%} in {quantity}"
-    seconds = math.ceil(expected_s(replace(plan, starts=starts)) / 10) * 10
+    plan, aim = run.plan, f"To detect {margin:.0%} in {quantity}"
+    took_s = 60 * minutes(run) or expected_s(plan)
+    seconds = math.ceil(took_s / plan.starts * starts / 10) * 10
     if not any(case.load == "closed" for case in plan.cases) or seconds > MOST_BUDGET_S:
-        minutes = f"{seconds / 60:,.0f} minutes"
-        return f"{aim}, about {starts:,} starts of each case are needed, {minutes}: use a quieter machine."
-    return f"{aim}, measure with -p budget_s {seconds} (about {starts} starts of each, profile {plan.profile})."
+        needed = f"about {starts:,} starts of each case are needed, {seconds / 60:,.0f} minutes"
+        return f"{aim}, {needed}: use a quieter machine."
+    return f"{aim}, measure with -p budget_s {seconds} (about {starts} starts of each)."

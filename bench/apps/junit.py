@@ -47,13 +47,19 @@ def of_counts(document: Mapping[str, Any]) -> Iterable[Result]:
 def of_comparisons(document: Mapping[str, Any]) -> Iterable[Result]:
     """Yield each comparison in that document: a failure where a slow-down of more than the limit is shown.
 
-    Baselines, and ratios without an interval, are skipped.
+    Baselines, ratios without an interval, those whose interval does not exclude such a slow-down, and quantities that
+    were not compared are skipped.
     """
     for comparison in comparisons(document):
         failure = f"slower than allowed ({document['at_most']})" if comparison["exceeds_limit"] else ""
         why = "it shows the machine" if comparison["is_baseline"] else "no interval: too few starts"
         skipped = why if comparison["is_baseline"] or comparison["low"] is None else ""
+        if comparison["is_undecided"] and not skipped:
+            skipped = f"undecided: the interval does not exclude a slow-down of more than {document['at_most']}"
         yield Result(comparison["case"], comparison["quantity"], comparison["text"], failure, skipped)
+    for part in document.get("runs", [document]):
+        for text in part.get("left_out", ()):
+            yield Result("not compared", text.partition(" is ")[0], text, skipped="too few calls")
 
 
 def xml(suite: str, tests: Iterable[Result]) -> str:

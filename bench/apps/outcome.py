@@ -28,6 +28,8 @@ class Outcome(NamedTuple):
         """Return a comment for a pull request: the verdict, a row for each comparison, and folded all lines."""
         counts = junit.counts(self.document)
         verdict = "failed" if self.failed else "passed" if counts or self.document["at_most"] else "compared"
+        if not self.failed and any(comparison["is_undecided"] for comparison in junit.comparisons(self.document)):
+            verdict = "undecided"
         rows = ["| case | per call, BASE -> HEAD | verdict |", "|---|---|---|"] if counts else []
         for count in counts:
             cell = "**rose**" if count["exceeds_limit"] else count["verdict"]
@@ -36,6 +38,7 @@ class Outcome(NamedTuple):
         for comparison in junit.comparisons(self.document):
             ratio, low, high = ratio_ends(*(comparison[end] or math.nan for end in ("ratio", "low", "high")))
             cell = "**slower than allowed**" if comparison["exceeds_limit"] else comparison["verdict"]
+            cell += ", slow-down not excluded" * comparison["is_undecided"]
             rows.append(
                 f"| {harmless(comparison['case'])} | {comparison['quantity']} | {ratio} | {low} to {high} | {cell} |"
             )

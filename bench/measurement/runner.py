@@ -127,8 +127,8 @@ def _measure(folder: Folder, plan: Plan, block: int, part: list[Numbered], route
     except SystemFailedError as error:
         start, index = part[error.place if isinstance(error, slices.ResidentFailedError) else 0]
         folder.failed(start, index, error)
-        kept = f"kept before it: {counted(len(folder.done()), 'start')}, in {folder.id}"
-        raise SystemFailedError(f"{describe(plan.cases[index])}: {error} ({kept})") from error
+        kept = f" (kept before it: {counted(len(folder.done()), 'start')}, in {folder.id})" if block else ""
+        raise SystemFailedError(f"{describe(plan.cases[index])}: {error}{kept}") from error
     keep_machines(folder, routers.hosts(cases[0]).records)
     for (start, index), case, measured in zip(part, cases, records, strict=True):
         if takes_turns:

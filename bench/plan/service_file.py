@@ -4,6 +4,7 @@ A file is YAML; its schema is that of ``ServiceFile``. Each part of a request ma
 ``values``; ``{env:NAME}`` is a variable of the environment, whose value is stored nowhere.
 """
 
+import difflib
 import functools
 import glob
 import hashlib
@@ -451,10 +452,21 @@ def _read(file: str, changed_ns: int) -> Service:
         value = yaml_text.value_of(documents.read(path).decode())
         says = msgspec.convert(value, ServiceFile)
     except (OSError, ValueError) as reason:  # msgspec's errors and those of letters are ValueErrors
-        raise SystemFileError(f"{file}: {reason_of(reason)}: correct the file") from reason
+        raise SystemFileError(f"{file}: {_with_known_keys(reason_of(reason))}: correct the file") from reason
     service = Service(path.stem, file, says)
     _check(service)
     return service
+
+
+def _with_known_keys(reason: str) -> str:
+    """Return what msgspec says of a file; of a key that is none, which one is like it."""
+    wrong = re.search(r"unknown field `(.*?)`(?: - at `(.*)`)?", reason)
+    if not wrong:
+        return reason
+    keys = [key for part in (ServiceFile, Request, Http, Grpc, Expect, Source) for key in part.__struct_fields__]
+    near = difflib.get_close_matches(wrong[1][:100], keys, n=1)
+    place = f" in {wrong[2]}" if wrong[2] else ""
+    return f"unknown key {wrong[1]}{place}{f'; did you mean {near[0]}?' if near else ''} (all keys: docs/services.md)"
 
 
 def sources_of(service: Service) -> list[str]:
@@ -602,6 +614,8 @@ def _check_address(service: Service) -> None:
     key, reached = ("connect_to", says.connect_to) if says.connect_to else ("address", says.address)
     if says.start and placeholder not in reached:
         raise service.error(f"a service that is started listens at a new {what}: write {placeholder} in {key}")
+    if says.start and not any(placeholder in word for word in says.start):
+        raise service.error(f"no word of start has {placeholder}, the {what} at which it is to listen: correct start")
     if not says.start and placeholder in says.address + reached:
         raise service.error(f"write start, the words that start it, or the {what} it listens at in {key}")
     host = str(service.connects_to.hostname)

@@ -72,7 +72,8 @@ def adopt(path: str) -> str:
         raise UsageError(f"there is no service file {quoted(path)}")
     is_name = name.isidentifier() and "a" <= name[:1] <= "z" and name not in WORDS
     if not is_name or os.path.isfile(os.path.join(HERE, f"{name}.py")):  # noqa: PTH113, PTH118
-        raise UsageError(f"{quoted(path)}: a system is called so, or none can be: rename the file, as in prices.yaml")
+        why = "a system is called so" if is_name else "its name must be letters, digits and _, a small letter first"
+        raise UsageError(f"{quoted(path)}: {why}: rename the file, as in prices.yaml")
     if (known := _files().get(name)) and os.path.realpath(known) != os.path.realpath(file):
         raise UsageError(f"{quoted(path)}: {known} is called so too: rename one of the files")
     if not known:

@@ -62,7 +62,7 @@ def test_without_a_slow_down_beyond_a_limit_nothing_fails(written, words, verdic
 def test_a_ratio_without_an_interval_is_skipped(written):
     _, document, markdown, xml = written([130, 20], "--at-most", "5%", "--quantity", "p50", starts=2)
     assert document["comparisons"][0]["low"] is None and ("zeromq ipc", "p50 RTT") in cases(xml, "skipped")
-    assert "| n/a to n/a |" in markdown
+    assert "| n/a to n/a |" in markdown and markdown.startswith("### Roundtrip: undecided\n")
 
 
 def test_nothing_is_measured_for_a_file_of_no_kind_and_a_folder_that_is_none_is_an_error(command, tmp_path):
@@ -75,7 +75,7 @@ def test_nothing_is_measured_for_a_file_of_no_kind_and_a_folder_that_is_none_is_
 
 def test_what_a_case_is_called_ends_no_table_cell_and_no_fence():
     one = {"case": "a|b`<img src=x>", "quantity": "p50 RTT", "ratio": 1.0, "low": 0.9, "high": 1.1, "verdict": "same"}
-    document = {"comparisons": [one | {"exceeds_limit": False}], "closing": "`", "at_most": None}
+    document = {"comparisons": [one | {"exceeds_limit": False, "is_undecided": False}], "closing": "`", "at_most": None}
     markdown = Outcome("```\n<script>", document, False).markdown
     assert markdown.count("```") == 2 and "<img" not in markdown and "<script" not in markdown
     (row,) = re.findall(r"^\| a.*$", markdown, re.M)

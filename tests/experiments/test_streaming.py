@@ -232,7 +232,7 @@ def test_what_cannot_be_planned_is_refused(parameters, words):
 
 def test_streams_of_a_service_are_drawn_and_concluded_without_a_schedule(tmp_path, own_systems):
     file = tmp_path / "tokens.yaml"
-    file.write_text("start: [x]\nrequests: [{name: tokens, http: {path: /, stream: sse}}]\n")
+    file.write_text("start: [x, '{port}']\nrequests: [{name: tokens, http: {path: /, stream: sse}}]\n")
     name = systems.adopt(str(file))
 
     def record(start, block, index):

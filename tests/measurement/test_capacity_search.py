@@ -314,7 +314,7 @@ def test_mlperfs_rule_is_refused_with_the_estimate_where_it_takes_more_than_an_h
 def test_each_probe_replays_a_whole_recording_and_the_control_has_poisson_arrivals(monkeypatch, tmp_path, own_systems):
     lines = [json.dumps({"at_s": at_s, "path": "/"}) for at_s in (0, 1, 1, 4, 5, 5, 9)]
     (tmp_path / "shop.jsonl").write_text("\n".join(lines))
-    (tmp_path / "shop.yaml").write_text("start: [shop]\nrecording: shop.jsonl\n")
+    (tmp_path / "shop.yaml").write_text("start: [shop, '{port}']\nrecording: shop.jsonl\n")
     asked = {"system": str(tmp_path / "shop.yaml"), "transport": "tcp", "clients": 1, "callers": 5}
     run, _ = searched(monkeypatch, {"sockets": 10**6, "shop": 300}, arrivals="recorded", **asked)
     for case, window_s in zip(run.measured, run.windows, strict=True):

@@ -18,7 +18,7 @@ def read(tmp_path):
     def read(*requests, **parts):
         named = [{"name": f"r{number}", **request} for number, request in enumerate(requests)]
         file = tmp_path / "own.yaml"
-        file.write_text(json.dumps({"start": ["x"], "requests": named} | parts))
+        file.write_text(json.dumps({"start": ["x", "{port}"], "requests": named} | parts))
         return service_file.read(str(file))
 
     return read

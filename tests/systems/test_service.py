@@ -146,7 +146,7 @@ def test_values_come_from_a_column_of_a_file_and_keep_their_type(own, tmp_path):
 )
 def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fault):
     service = service_file.read(
-        own({"start": ["x"], "requests": [{"name": "one", "http": {"path": "/"}, "expect": expect}]})
+        own({"start": ["x", "{port}"], "requests": [{"name": "one", "http": {"path": "/"}, "expect": expect}]})
     )
     error_text = next(service_file.prepared(service, random.Random(0))).fault(status, body)
     assert fault in error_text and bool(error_text) == bool(fault)
@@ -154,7 +154,7 @@ def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fa
 
 def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
     expect = {"json": {"sku": "a"}, "schema": "price.json"}
-    content = {"start": ["x"], "requests": [{"name": "price", "http": {"path": "/"}, "expect": expect}]}
+    content = {"start": ["x", "{port}"], "requests": [{"name": "price", "http": {"path": "/"}, "expect": expect}]}
     with pytest.raises(SystemFileError, match=r"price\.json"):
         service_file.read(own(content))
     (tmp_path / "price.json").write_text('{"type": "obj"}')
@@ -369,7 +369,7 @@ def entry(second, path, method="GET", status=200, host="shop.example", headers=N
 
 def test_a_header_of_a_request_replaces_one_of_the_file_in_whatever_case_it_is_written(own):
     asked = {"name": "one", "http": {"path": "/", "json": 1, "headers": {"accept": "b", "content-type": "c"}}}
-    service = service_file.read(own({"start": ["x"], "requests": [asked], "headers": {"Accept": "a", "X-Run": "1"}}))
+    service = service_file.read(own({"start": ["x", "{port}"], "requests": [asked], "headers": {"Accept": "a", "X-Run": "1"}}))
     made = next(service_file.prepared(service, random.Random(0)))
     assert made.headers == {"X-Run": "1", "accept": "b", "content-type": "c"}
 
@@ -385,7 +385,7 @@ def test_an_archive_of_a_browser_is_read(own, tmp_path):
         entry(1, "/lost", status=0),
     ]
     (tmp_path / "shop.har").write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
-    service = service_file.read(own({"start": ["x"], "recording": "shop.har", "headers": {"X-Run": "1"}}))
+    service = service_file.read(own({"start": ["x", "{port}"], "recording": "shop.har", "headers": {"X-Run": "1"}}))
     recording = service.recording
     assert (recording.dropped, recording.elsewhere) == (("Cookie", "Authorization"), 2)
     assert [each.at_s for each in recording.requests] == [0, 1, 2]
@@ -400,7 +400,7 @@ def test_an_archive_of_a_browser_is_read(own, tmp_path):
 
 def test_a_recorded_body_of_json_has_the_type_that_its_line_names_in_whatever_case(own, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"path": "/", "json": 1, "headers": {"content-type": "text/json"}}')
-    (only,) = service_file.read(own({"start": ["x"], "recording": "a.jsonl"})).recording.requests
+    (only,) = service_file.read(own({"start": ["x", "{port}"], "recording": "a.jsonl"})).recording.requests
     assert (only.body, only.headers) == (b"1", {"content-type": "text/json"})
 
 
@@ -420,7 +420,7 @@ def test_a_recording_that_cannot_be_used_is_refused_with_the_place(own, tmp_path
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(SystemFileError, match=fact):
-        service_file.read(own({"start": ["x"], "recording": name}))
+        service_file.read(own({"start": ["x", "{port}"], "recording": name}))
 
 
 @pytest.mark.slow
@@ -913,7 +913,7 @@ def test_the_wire_makes_no_calls_of_several_grpc_methods(own, own_grpc):
     own_grpc(["a"], {})
     other = CALL | {"method": "users.v1.Users/Watch"}
     asked = [{"name": "one", "grpc": CALL}, {"name": "two", "grpc": other}]
-    text = f"start: [x]\nvalues: {{id: [a]}}\nrequests: {json.dumps(asked)}\n"
+    text = f"start: [x, '{{port}}']\nvalues: {{id: [a]}}\nrequests: {json.dumps(asked)}\n"
     with pytest.raises(UsageError, match="one gRPC method"):
         case(own(text, "both"), engine="wire")
 
@@ -1037,7 +1037,7 @@ def wide(own, tmp_path):
     def read(message, expect=None, method="S/Echo", name="wide", **changes):
         asked = {"proto": "wide.proto", "method": method, "message": message} | changes
         request = {"name": "r", "grpc": asked} | ({"expect": {"message": expect}} if expect is not None else {})
-        return service_file.read(own({"start": ["x"], "requests": [request]}, name))
+        return service_file.read(own({"start": ["x", "{port}"], "requests": [request]}, name))
 
     return read
 
@@ -1111,7 +1111,7 @@ def test_a_proto_imports_from_the_folders_above_it_and_from_those_that_are_named
     with pytest.raises(SystemFileError, match=r'b\.proto.* "a/v1/c\.proto" was not found .*imports'):
         systems.prepare(name)
     request = {"name": "r", "grpc": {"proto": "a/v1/b.proto", "method": "S/Get"}}
-    content = {"start": ["x"], "requests": [request], "imports": ["protos", "third"]}
+    content = {"start": ["x", "{port}"], "requests": [request], "imports": ["protos", "third"]}
     systems.prepare(systems.adopt(own(content, "wide")))
     with pytest.raises(SystemFileError, match="in imports"):
         service_file.read(own(content | {"imports": ["third"]}, "wide"))
