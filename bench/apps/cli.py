@@ -237,7 +237,7 @@ def replicate(**asked: Any) -> None:
 @click.option("--run", metavar="RUN", help="Measure nothing: a run that has both probes.")
 @flag("--json", "as_json", help="As JSON.")
 def predict(run: str | None, as_json: bool) -> None:
-    """Measure two systems within three minutes: what a call of every other system is expected to take here."""
+    """Measure two systems, in two to four minutes: what a call of every other system is expected to take here."""
     from bench.apps import predicting
 
     echo(predicting.predict(run, as_json, say=lambda line: click.echo(line, err=True)))

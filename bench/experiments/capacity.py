@@ -188,9 +188,12 @@ def why_bracket(run: Run) -> list[str]:
     each = f" of about {search['requests']:,} requests each, as MLPerf asks for" if search.get("requests") else ""
     high = bracket(run)[1]
     chance = share_of_successes(met, evidence(run))
+    rows = probes(run)
+    above = rows.loc[rows["rate"] == high, "met"]
+    violated = f"{int((~above).sum())} of {counted(len(above), 'start')}"
     reasons = [
         f"met in {met} of {evidence(run)} {kind} starts{each} (95 % CI {chance.low:.0%} to {chance.high:.0%})",
-        f"violated at {high:,.0f} requests/s",
+        f"violated at {high:,.0f} requests/s in {violated}",
     ]
     if not machine_shows(run):
         rate = quantity(control(run)["rate"].iloc[0])

@@ -29,6 +29,7 @@ from bench.grammar.axes import (
 from bench.grammar.contrast import ratio_estimate
 from bench.grammar.sweep import Bytes, as_sweep
 from bench.grammar.table import as_table
+from bench.grammar.tables import has_own_requests
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import case_of
 from bench.measurement.validation.estimate import expected_s
@@ -81,7 +82,9 @@ def named(run: Run, case: int) -> str:
 
 def b_over_a(run: Run) -> list[Estimate]:
     """Return each quantity of B divided by that of A, with the verdict beside the interval."""
-    both = f"(B: {run.labels[B]}, A: {run.labels[A]})"
+    a = run.case(A)
+    size = "" if has_own_requests(run, a) else f"; {a.payload_bytes:,} B"
+    both = f"(B: {run.labels[B]}, A: {run.labels[A]}{size}; placement {a.placement})"
     return [
         ratio_estimate(
             f"{comparison.quantity} {both}", comparison.interval, f"; {judged(comparison)}", run.labels[A], (A, B)

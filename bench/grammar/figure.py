@@ -13,11 +13,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench import systems
 from bench.analysis import acceptance, checks, per_host
 from bench.grammar import borrowed, method
 from bench.grammar.axes import finish, say_why_empty, sheet, style
 from bench.grammar.experiment import experiment, of_run
+from bench.grammar.tables import has_own_requests
 from bench.plan import paths
 from bench.run.files import writing
 from bench.run.frames import Run
@@ -97,7 +97,7 @@ def caption(run: Run) -> str:
     payload = listed(sizes) if len(sizes) < 8 and not len(run.sessions) else f"{sizes[0]} to {sizes[-1]}"
     if streamed := sorted({case.reply_bytes for case in run.plan.cases if case.reply_bytes}):
         payload = f"of a request {payload}, of a reply {listed(f'{size:,} B' for size in streamed)}"
-    elif run.find(load="reply_stream") or any(systems.has_own_requests(case.system) for case in run.plan.cases):
+    elif run.find(load="reply_stream") or any(has_own_requests(run, case) for case in run.plan.cases):
         payload = "as the service's file says"
     places = listed(cases["placement"].unique())
     if others := [name for name in cases["engine"].dropna().unique() if name != "library"]:

@@ -73,8 +73,13 @@ def limits(run: Run) -> Iterator[Row]:
             }
 
 
-def _payload(case: Case) -> int | str:
-    return "its own requests" if systems.has_own_requests(case.system) else case.payload_bytes
+def _payload(run: Run, case: Case) -> int | str:
+    return "its own requests" if has_own_requests(run, case) else case.payload_bytes
+
+
+def has_own_requests(run: Run, case: Case) -> bool:
+    """Return whether a case is of a service of the user's, whose file need not be here: it gets no payload."""
+    return case.system in run.manifest.get("services", ()) or systems.has_own_requests(case.system)
 
 
 @as_table("system", {"connections": "persistent", "hosts": "this machine"})
@@ -87,7 +92,7 @@ def plan(run: Run) -> Iterator[Row]:
         yield {
             "system": case.system,
             "transport": case.transport,
-            "payload [B]": _payload(case),
+            "payload [B]": _payload(run, case),
             "load": load,
             "clients": f"{case.clients} x {case.callers}" if case.callers > 1 else f"{case.clients}",
             **_connections(case),
@@ -151,7 +156,7 @@ def calls(run: Run) -> Iterator[Row]:
         has_samples = not run.case(case).generator
         yield {
             "case": row["label"],
-            "payload [B]": _payload(run.case(case)),
+            "payload [B]": _payload(run, run.case(case)),
             "starts": row["starts"],
             "n": row["n"] if has_samples else "no samples",
             "median RTT [range over starts]": level(run, case, column(0.5)) if has_samples else str(shown[0.5]),

@@ -99,9 +99,14 @@ def _in_words(roles: set[tuple[str, str]]) -> str:
 
 
 def facts(plan: Plan) -> dict[str, Any]:
-    """Return the machine, the versions and sources of what the plan uses, and the revision, for a manifest."""
+    """Return the machine, the versions and sources of what the plan uses, and the revision, for a manifest.
+
+    services: the systems that are services of the user's, whose files may not be there when the run is read.
+    """
     used = {"versions": versions.installed(plan.cases), "sources": revision.of_systems(plan.cases)}
-    return {"machine": machine.record(), "git": machine.git_revision(), **used}
+    services = sorted({case.system for case in plan.cases if systems.has_own_requests(case.system)})
+    more = {"services": services} if services else {}
+    return {"machine": machine.record(), "git": machine.git_revision(), **used, **more}
 
 
 def asked(parameters: Mapping[str, Any] | None) -> dict[str, Any]:

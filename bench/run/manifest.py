@@ -194,3 +194,4 @@ class _Manifest(Struct):
     parameters: dict[str, Any] = {}
     hosts: dict[str, _Machine] = {}
     sources: dict[str, Text] = {}
+    services: list[Text] = []

@@ -369,7 +369,9 @@ def entry(second, path, method="GET", status=200, host="shop.example", headers=N
 
 def test_a_header_of_a_request_replaces_one_of_the_file_in_whatever_case_it_is_written(own):
     asked = {"name": "one", "http": {"path": "/", "json": 1, "headers": {"accept": "b", "content-type": "c"}}}
-    service = service_file.read(own({"start": ["x", "{port}"], "requests": [asked], "headers": {"Accept": "a", "X-Run": "1"}}))
+    service = service_file.read(
+        own({"start": ["x", "{port}"], "requests": [asked], "headers": {"Accept": "a", "X-Run": "1"}})
+    )
     made = next(service_file.prepared(service, random.Random(0)))
     assert made.headers == {"X-Run": "1", "accept": "b", "content-type": "c"}
 
