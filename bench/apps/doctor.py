@@ -13,6 +13,8 @@ from bench.measurement.start import measure
 from bench.plan import paths, placement
 from bench.plan.case import Case
 
+ENOUGH_POLL_NS = 200_000  # longer than the waits within most calls
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -52,6 +54,18 @@ def _governor() -> Finding:
     return Finding(
         "frequency", f"governor {governor}", "for steadier starts: sudo cpupower frequency-set -g performance"
     )
+
+
+def _idle() -> Finding:
+    """Look at what idle CPUs do: of a virtual machine, to wake one that halted can take most of a short round trip."""
+    polls_ns = machine.idle_poll_ns()
+    if polls_ns is None:
+        return Finding("idle CPUs", "how they wait is not visible")
+    finding = f"they poll for {polls_ns / 1e3:.0f} us before they halt"
+    if polls_ns >= ENOUGH_POLL_NS:
+        return Finding("idle CPUs", f"{finding}: round trips on two CPUs are shorter than where they halt")
+    wake = "round trips on two CPUs contain the waking of a halted virtual CPU, as in production on such machines"
+    return Finding("idle CPUs", f"{finding}: {wake}; without it, as root: echo {ENOUGH_POLL_NS} > {machine.HALT_POLL}")
 
 
 def _limits() -> Finding:
@@ -111,6 +125,6 @@ def _temporary() -> Finding:
 
 
 EXAMINATIONS: tuple[Callable[[], Finding], ...] = (
-    _processor, _clock, _governor, _limits, _others, _hiccups, _placements, _tracer, _disk,
-    _temporary,
+    _processor, _clock, _governor, _idle, _limits, _others, _hiccups, _placements, _tracer,
+    _disk, _temporary,
 )  # fmt: skip

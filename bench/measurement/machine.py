@@ -41,6 +41,15 @@ def governor() -> str | None:
     return _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
+HALT_POLL = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
+
+
+def idle_poll_ns() -> int | None:
+    """Return how long an idle CPU of a virtual machine polls before it halts; None where Linux does not decide it."""
+    text = _read(HALT_POLL)
+    return int(text) if text and text.isdigit() else None
+
+
 def is_virtual() -> bool | None:
     """Return whether this is a virtual machine, or None where that is not known."""
     flags = _read("/proc/cpuinfo")
@@ -107,6 +116,7 @@ def record() -> dict[str, Any]:
         "cpu_limit": cpu_limit(),
         "virtual": is_virtual(),
         "governor": governor(),
+        "idle_poll_ns": idle_poll_ns(),
         "clock_source": clock_source(),
         "clock_cost_ns": round(clock_cost_ns(), 1),
         "memory_bytes": psutil.virtual_memory().total,

@@ -118,6 +118,7 @@ class _Machine(Struct):
     architecture: Text = ""
     python: Text = ""
     governor: Text | None = None
+    idle_poll_ns: Annotated[int, Meta(ge=0)] | None = None
     clock_source: Text | None = None
     clock_cost_ns: Number | None = None
     cpus: FromZero | None = None
