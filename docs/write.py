@@ -27,8 +27,8 @@ from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
-from bench.experiments import languages, latency, overview, wamp
-from bench.grammar import chosen, tables
+from bench.experiments import languages, latency, messages, overview, wamp
+from bench.grammar import P50, Level, chosen, tables
 from bench.grammar import figure as panels
 from bench.grammar.axes import style
 from bench.grammar.experiment import of_run
@@ -53,6 +53,7 @@ EXPECTATIONS = "docs/teaching/expectations.yaml"  # of any machine
 NEEDS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (  # what someone who chooses a stack asks, and a notebook with
     # what answers it there: its own answer where nothing is named. Ratios to raw sockets are in the tables alone.
     ("Unix domain socket or TCP, on one machine?", "latency", (latency.over_ipc,)),
+    ("A structured message, over HTTP, gRPC or ZeroMQ?", "messages", (Level(P50, messages.by_system),)),
     ("The serializer or the transport?", "messages", ()),
     ("How many calls per second from one gRPC server, and how long is the first call?", "clients", ()),
     ("One-way streams: small or large messages?", "throughput", ()),
@@ -329,7 +330,8 @@ def with_work(run: Run, cases: Iterable[int]) -> str:
         rows[published_tables.WELL_KNOWN[run.case(case).system]] = [duration(rtt_us + 1e3 * work) for work in WORK_MS]
     names = ["the server only echoes", *(f"it works for {duration(1e3 * work)}" for work in WORK_MS[1:])]
     introduction = (
-        "How long is one call if the server works on it? Median RTT of the stored run, plus that work: "
+        "How long is one call if the server works on it? Median RTT of the stored run, plus that work (added, not measured; after "
+        "a wait the next call takes some µs longer): "
         f"`{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on two CPUs of one machine."
     )
     return paragraphs(
