@@ -174,12 +174,22 @@ def kernel_us(run: Run, case: int) -> dict[tuple[str, str], float]:
 
 @once
 def user_samples(run: Run, case: int) -> Counter[tuple[str, str]]:
-    """Return how many samples of the user code of a traced case were in each file's code, by role and file."""
+    """Return how many samples of a traced case were in each file's code, by role and file.
+
+    Of the threads whose user code was on the path of a call; what others do beside it is left out.
+    """
+    on_path = {
+        (call.start, part.role, part.thread)
+        for call in calls(run, case)
+        for part in call.parts or ()
+        if part.what == USER
+    }
     found: Counter[tuple[str, str]] = Counter()
     for start in map(number_of, run.ledger_of(case).index):
         events = run.events_of(start)
-        sampled = events[events["event"] == SAMPLED]
-        found.update(zip(sampled["role"], sampled["name"], strict=True))
+        for role, thread, name in rows_of(events[events["event"] == SAMPLED], "role", "thread", "name"):
+            if (start, role, thread) in on_path:
+                found[role, name] += 1
     return found
 
 

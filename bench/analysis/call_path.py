@@ -8,6 +8,7 @@ part.
 """
 
 import bisect
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ import pandas as pd
 USER, KERNEL, WAKING, OTHER, OUTSIDE = "user", "kernel", "waking", "another process", "timer or device"
 SOCKET_SENDS, FILE_SENDS = ("sendto", "sendmsg"), ("write", "writev")  # which return how many bytes they sent
 SENDS = (*SOCKET_SENDS, *FILE_SENDS, "sendmmsg")
+RECEIVES = ("recvfrom", "recvmsg", "recvmmsg", "read", "readv")
 MOST_STEPS = 10_000  # of a path
 BEGINNING = -(2**62)  # before every event
 
@@ -68,6 +70,7 @@ class _State:
         self.stopped_ns = BEGINNING
         self.has_slept = False
         self.woken: tuple[int, Thread] | None = None
+        self.woken_early_by: Thread | None = None  # while it was about to sleep, in the system call that it is in
 
 
 class Trace:
@@ -92,16 +95,22 @@ class Trace:
                 now.began_ns, now.cpu = BEGINNING, cpu  # it ran before the first event
             if event in ("calls", "returns"):
                 self._mode(t_ns, thread, event, name)
+                now.woken_early_by = None
             elif event == "woken":
                 self.wakes.append((t_ns, other_thread, thread))
                 if now.began_ns is None:
                     now.woken = now.woken or (t_ns, other_thread)
+                else:
+                    now.woken_early_by = other_thread
             elif event == "runs":
                 now.began_ns, now.cpu = t_ns, cpu
                 self._held.setdefault(cpu, []).append((t_ns, thread))
             else:
                 self._ran(thread, now, t_ns)
                 now.stopped_ns, now.has_slept, now.woken = t_ns, event == "sleeps", None
+                if now.has_slept and now.woken_early_by:
+                    now.woken = t_ns, now.woken_early_by
+                now.woken_early_by = None
                 self._held.setdefault(cpu, []).append((t_ns, other_thread))
         for thread, now in states.items():
             self._ran(thread, now, 2**62)
@@ -177,9 +186,12 @@ class Trace:
             if ran.stopped_ns == BEGINNING:
                 return None
             could_run_ns = max(sent_ns, ran.stopped_ns if ran.woken_ns is None else ran.woken_ns)
+            if ran.by is not None and ran.woken_ns is not None:
+                could_run_ns = self._answered(ran.by, could_run_ns, ran.begin_ns)
             parts += self.held(ran.cpu, thread, could_run_ns, ran.begin_ns)
             t_ns = could_run_ns
-            if ran.by is None or t_ns == sent_ns:
+            is_early = ran.woken_ns == ran.stopped_ns  # woken while it was about to sleep
+            if ran.by is None or t_ns == sent_ns or (is_early and self.at(ran.by, t_ns) is None):
                 continue
             if ran.by[1] >= 0:
                 thread = ran.by
@@ -189,6 +201,18 @@ class Trace:
                     parts.append(Part(slept_ns, t_ns, "", -1, OTHER if ran.by[0] == OTHER else OUTSIDE))
                 t_ns = slept_ns
         return None
+
+    def _answered(self, waker: Thread, woken_ns: int, until_ns: int) -> int:
+        """Return when a thread that was woken could go on: if its waker was receiving, when that one began to send.
+
+        Who reads from a Unix domain socket makes room in it, and wakes the other end, which waits for an answer.
+        """
+        modes = self._modes.get(waker, [])
+        index = bisect.bisect_right(modes, woken_ns, key=lambda mode: mode[0]) - 1
+        if index < 0 or modes[index][1] not in RECEIVES:
+            return woken_ns
+        later = itertools.takewhile(lambda mode: mode[0] < until_ns, modes[index + 1 :])
+        return next((t_ns for t_ns, name in later if name in SENDS), woken_ns)
 
     def _sending(self, begin_ns: int, end_ns: int, sent_ns: int) -> tuple[int, Thread] | None:
         """Return until when, and by whom, a client was still sending a request that a busy server cannot have yet.

@@ -139,15 +139,14 @@ def main(channel: Channel) -> None:
     while True:
         pids = channel.receive(Trace).pids
         before = threads_of(pids)
-        tids = [tid for of_process in before.values() for tid in of_process]
-        instance.begin(tids)
-        with contextlib.closing(Sampled(tids)) as sampled:
+        instance.begin(tid for tids in before.values() for tid in tids)
+        with contextlib.closing(Sampled()) as sampled:
             channel.send(Tracing())
             channel.receive(Untrace)
             pages, lost = instance.end()
-            samples = list(sampled.samples())
-        after = threads_of(pids)
-        both = {pid: sorted({*before.get(pid, ()), *after.get(pid, ())}) for pid in before | after}
+            after = threads_of(pids)
+            both = {pid: sorted({*before.get(pid, ()), *after.get(pid, ())}) for pid in before | after}
+            samples = list(sampled.samples(tid for tids in both.values() for tid in tids))
         channel.send(Traced(threads=both, samples=samples, lost=lost, blobs=pages))
 
 

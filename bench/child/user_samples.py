@@ -34,19 +34,18 @@ Sample = tuple[int, int, int, str]  # when, in ns; on which CPU; of which thread
 
 
 class Sampled:
-    """Threads whose user code is sampled from now on until ``close``; where the kernel does not allow it, without any.
+    """All CPUs, whose user code is sampled from now on until ``close``; where the kernel does not allow it, none.
 
     Each CPU has one timer, whoever runs there: a timer of each thread would be set at every switch, which makes calls
-    several times as long on a virtual machine. What others run is left out.
+    several times as long on a virtual machine.
     """
 
-    def __init__(self, tids: Iterable[int]) -> None:
-        self._tids = frozenset(tids)
+    def __init__(self) -> None:
         self._buffers = [buffer for cpu in range(os.cpu_count() or 1) if (buffer := _opened(cpu))]
 
-    def samples(self) -> Iterator[Sample]:
-        """Yield what was sampled until now, by CPU; the threads' processes must not have ended."""
-        files = {tid: _Files(tid) for tid in self._tids} if self._buffers else {}
+    def samples(self, tids: Iterable[int]) -> Iterator[Sample]:
+        """Yield what was sampled of some threads until now, by CPU; their processes must not have ended."""
+        files = {tid: _Files(tid) for tid in tids} if self._buffers else {}
         for buffer in self._buffers:
             (written,) = struct.unpack_from("Q", buffer, HEAD)
             at = PAGE

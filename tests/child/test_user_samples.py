@@ -39,13 +39,13 @@ def test_a_thread_is_sampled_in_the_library_whose_code_it_runs() -> None:
 
     other = threading.Thread(target=compress)
     other.start()
-    sampled = Sampled(threads(os.getpid()))
+    sampled = Sampled()
     try:
         began_ns = time.perf_counter_ns()
         while time.perf_counter_ns() < began_ns + 300_000_000:
             pass
         ended_ns = time.perf_counter_ns()
-        samples = list(sampled.samples())
+        samples = list(sampled.samples(threads(os.getpid())))
     finally:
         sampled.close()
         stop.set()
@@ -60,6 +60,6 @@ def test_a_thread_is_sampled_in_the_library_whose_code_it_runs() -> None:
 
 
 def test_what_is_closed_is_sampled_no_longer() -> None:
-    sampled = Sampled(threads(os.getpid()))
+    sampled = Sampled()
     sampled.close()
-    assert list(sampled.samples()) == []
+    assert list(sampled.samples(threads(os.getpid()))) == []
