@@ -330,8 +330,8 @@ def with_work(run: Run, cases: Iterable[int]) -> str:
         rows[published_tables.WELL_KNOWN[run.case(case).system]] = [duration(rtt_us + 1e3 * work) for work in WORK_MS]
     names = ["the server only echoes", *(f"it works for {duration(1e3 * work)}" for work in WORK_MS[1:])]
     introduction = (
-        "How long is one call if the server works on it? Median RTT of the stored run, plus that work (added, not "
-        "measured; after a wait the next call takes some µs longer): "
+        "How long is one call if the server works on it? Median RTT of the stored run, plus that work (a sum; "
+        "after a wait the next call takes some µs longer): "
         f"`{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on two CPUs of one machine."
     )
     return paragraphs(
