@@ -176,7 +176,7 @@ def kernel_us(run: Run, case: int) -> dict[tuple[str, str], float]:
 def user_samples(run: Run, case: int) -> Counter[tuple[str, str]]:
     """Return how many samples of a traced case were in each file's code, by role and file.
 
-    Of the threads whose user code was on the path of a call; what others do beside it is left out.
+    Of the threads whose user code was on a path; what others do beside it is left out.
     """
     on_path = {
         (call.start, part.role, part.thread)

@@ -395,10 +395,10 @@ def user_table(run: Run) -> Iterator[Mapping[str, object]]:
     cases = chosen(run, shown)
     samples = {case: anatomy.user_samples(run, case) for case in cases}
     for role in dict.fromkeys(role for role, what in ROWS if what == USER):
-        in_all = {case: sum(times for (of, _), times in samples[case].items() if of == role) for case in cases}
+        in_all = {case: sum(times for (owner, _), times in samples[case].items() if owner == role) for case in cases}
         enough = [case for case in cases if in_all[case] >= LEAST_SAMPLES]
         shares = {
-            case: {name: times / in_all[case] for (of, name), times in samples[case].items() if of == role}
+            case: {name: times / in_all[case] for (owner, name), times in samples[case].items() if owner == role}
             for case in enough
         }
         largest = {name: max(own.get(name, 0.0) for own in shares.values()) for own in shares.values() for name in own}

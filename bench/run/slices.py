@@ -77,11 +77,11 @@ def _p50_and_rate(calls: Calls, dropped: int) -> tuple[float, float]:
     return stats.quantile(calls.rtt_ns[dropped:], 0.5) / 1e3, call_rate(calls, int(calls.t_send_ns[dropped]))
 
 
-def pooled(slices: pd.DataFrame, name: str, by: list[str]) -> pd.DataFrame:
-    """Return the mean of a quantity over the calls of several slices, by case: of all slices that agree in ``by``."""
+def pooled(slices: pd.DataFrame, name: str, places: list[str]) -> pd.DataFrame:
+    """Return the mean of a quantity over the calls of several slices, by case and ``places``, columns of ``slices``."""
     is_rate, known = name == RATE, slices.dropna(subset=name)
     per_call = 1 / known[name] if is_rate else known[name]
-    sums = known.assign(sum=per_call * known["calls"]).groupby([*by, "case"])[["sum", "calls"]].sum()
+    sums = known.assign(sum=per_call * known["calls"]).groupby([*places, "case"])[["sum", "calls"]].sum()
     mean = sums["sum"] / sums["calls"]
     return (1 / mean if is_rate else mean).rename(name).reset_index()
 

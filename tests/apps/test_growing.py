@@ -97,13 +97,13 @@ def test_a_command_without_a_terminal_has_the_line_in_its_error_output_and_a_ker
     monkeypatch.setattr(growing, "GROWS_S", 0.0)
     run = handmade([Case("sockets", "ipc"), Case("zeromq", "ipc")], [10, 20])
     lines = {}
-    for where in ("command", "kernel"):
+    for place in ("command", "kernel"):
         monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
-        if where == "kernel":
+        if place == "kernel":
             monkeypatch.setitem(sys.modules, "ipykernel", sys)
         with notebook.progress(run.folder, 30.0) as step:
             for case in run.plan.cases:
                 step(case)
-        lines[where] = capfd.readouterr().err.splitlines()
+        lines[place] = capfd.readouterr().err.splitlines()
     assert lines["command"] and all(re.match(r"block \d of 6: \S+ over ipc", line) for line in lines["command"])
     assert lines["kernel"] == []
