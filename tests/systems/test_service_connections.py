@@ -308,7 +308,7 @@ def test_a_service_is_found_at_each_address_of_localhost(own, host):
         pytest.skip(f"this machine has no {host}")
     process = subprocess.Popen(["sleep", "60"])
     try:
-        described = service_file.read(own("http://localhost:{port}", start=["x"], ready_s=5))
+        described = service_file.read(own("http://localhost:{port}", start=["x", "{port}"], ready_s=5))
         endpoint = parse_address(f"tcp://localhost:{listener.getsockname()[1]}")
         assert _service._ready_at(described, process, endpoint) == endpoint._replace(host=host)
     finally:
