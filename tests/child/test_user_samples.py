@@ -39,13 +39,13 @@ def test_a_thread_is_sampled_in_the_library_whose_code_it_runs() -> None:
 
     other = threading.Thread(target=compress)
     other.start()
+    began_ns = time.perf_counter_ns()
     sampled = Sampled()
     try:
-        began_ns = time.perf_counter_ns()
         while time.perf_counter_ns() < began_ns + 300_000_000:
             pass
-        ended_ns = time.perf_counter_ns()
         samples = list(sampled.samples(threads(os.getpid())))
+        ended_ns = time.perf_counter_ns()
     finally:
         sampled.close()
         stop.set()
@@ -53,7 +53,7 @@ def test_a_thread_is_sampled_in_the_library_whose_code_it_runs() -> None:
     if not samples:
         pytest.skip("this kernel samples nothing for this user")
     times_ns, _, tids, _ = zip(*samples, strict=True)
-    assert began_ns - 100_000_000 < min(times_ns) and max(times_ns) < ended_ns + 100_000_000
+    assert began_ns < min(times_ns) and max(times_ns) < ended_ns
     assert set(tids) == {threading.get_native_id(), other.native_id}
     names = Counter(name for _, _, tid, name in samples if tid == other.native_id)
     assert names.most_common(1)[0][0] == "libz"

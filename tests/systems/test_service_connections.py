@@ -327,3 +327,12 @@ def test_a_start_waits_for_a_service_as_long_as_its_file_says(own, monkeypatch):
         requests=[ASKED | {"expect": {}}],
     )
     assert measure(checked(Case(systems.adopt(file), "tcp")), 0.1, seed=1).ledger["calls"]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [({"warm": 1}, r"unknown key warm; did you mean warm_up\?"), ({"start": ["sleep", "9"]}, r"start has \{port\}")],
+)
+def test_a_mistyped_key_and_a_start_without_its_port_are_refused_with_what_was_meant(own, more, says):
+    with pytest.raises(SystemFileError, match=says):
+        service_file.read(own("http://127.0.0.1:{port}", **{"start": ["x", "{port}"]} | more))
