@@ -106,12 +106,16 @@ def without_package(missing: ModuleNotFoundError) -> str:
 
 def unknown(what: str, name: object, known: Iterable[str]) -> UsageError:
     """Return the error for a name that does not exist: it lists those that do."""
+    known = list(known)
+    return UsageError(f"unknown {what} {quoted(name)}: there are {', '.join(known)}{did_you_mean(name, known)}")
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return which name is like one that does not exist, "; did you mean tcp?"; "" if none is."""
     import difflib
 
-    known = list(known)
     near = difflib.get_close_matches(name[:100], known, n=1) if isinstance(name, str) else []
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return UsageError(f"unknown {what} {quoted(name)}: there are {', '.join(known)}{hint}")
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def reason_of(error: Exception) -> str:

@@ -100,11 +100,12 @@ class Between:
 def between(occasions: Sequence[Occasion], quantity: str, placement: str) -> Between:
     """Return the systems between the probes; of each machine the mean of ln over its occasions."""
     log_times: dict[System, dict[int, list[float]]] = {}
-    for number, occasion in zip(machine_numbers(occasions), occasions, strict=True):
+    machines = machine_numbers(occasions)
+    for number, occasion in zip(machines, occasions, strict=True):
         for system, value in levels(occasion, quantity, placement).items():
             log_times.setdefault(system, {}).setdefault(number, []).append(math.log(value))
     means = {system: {machine: fmean(logs) for machine, logs in own.items()} for system, own in log_times.items()}
-    return Between(means, machine_names(occasions))
+    return Between(means, machine_names(occasions, machines))
 
 
 def levels(occasion: Occasion, quantity: str, placement: str) -> dict[System, float]:

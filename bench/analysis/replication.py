@@ -93,10 +93,9 @@ def machine_numbers(occasions: Sequence[Occasion]) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def machine_names(occasions: Sequence[Occasion]) -> Names:
-    """Return the name of each machine, by its number."""
-    names = (occasion.machine.machine_id for occasion in occasions)
-    return dict(zip(machine_numbers(occasions), names, strict=True))
+def machine_names(occasions: Sequence[Occasion], machines: Sequence[int]) -> Names:
+    """Return the name of each machine, by its number; machines: as ``machine_numbers`` returns them."""
+    return dict(zip(machines, (occasion.machine.machine_id for occasion in occasions), strict=True))
 
 
 def _are_alike(first: Occasion, second: Occasion) -> bool:
@@ -121,7 +120,8 @@ def rows(occasions: Sequence[Occasion]) -> list[Row]:
                 same = key(measured.case, measured.over, quantity)
                 cases.setdefault(same, (measured, quantity))
                 estimates.setdefault(same, {}).setdefault(index, estimate)  # of a case that is there twice the first
-    machines, names = machine_numbers(occasions), machine_names(occasions)
+    machines = machine_numbers(occasions)
+    names = machine_names(occasions, machines)
     return [
         Row(measured, quantity, tuple(estimates[same].get(index) for index in range(len(occasions))), machines, names)
         for same, (measured, quantity) in cases.items()

@@ -25,9 +25,7 @@ IS_SAMPLE = 9
 PAGE = mmap.PAGESIZE
 PAGES = 64  # of a CPU's buffer, a power of two: samples of 6 s
 HEAD = 1024  # where the buffer's first page has the number of bytes that were written
-ENDS_OF_NAME = re.compile(
-    r"(-[0-9a-f]{8})?(\.cpython-\d+\S*|\.abi3)?\.so[.\d]*$"
-)  # of wheels, interpreters and versions
+ENDS_OF_NAME = re.compile(r"(-[0-9a-f]{8})?(\.cpython-\d+\S*|\.abi3)?\.so[.\d]*$")  # of a wheel, Python, a version
 GENERATED = "generated code"  # of no file: compiled while the program runs
 
 Sample = tuple[int, int, int, str]  # when, in ns; on which CPU; of which thread; in which file's code

@@ -401,7 +401,8 @@ def user_table(run: Run) -> Iterator[Mapping[str, object]]:
             case: {name: times / in_all[case] for (owner, name), times in samples[case].items() if owner == role}
             for case in enough
         }
-        largest = {name: max(own.get(name, 0.0) for own in shares.values()) for own in shares.values() for name in own}
+        names = dict.fromkeys(name for own in shares.values() for name in own)
+        largest = {name: max(own.get(name, 0.0) for own in shares.values()) for name in names}
         for name in sorted(largest, key=largest.__getitem__, reverse=True):
             if largest[name] >= LEAST_CODE:
                 yield {"user code": f"{role}, {name}"} | {

@@ -116,14 +116,15 @@ def kept(calls: int) -> tuple[int, int]:
 
 def rows(recorded: Recorded, from_ns: int, to_ns: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of the table ``events`` of a part of a slice, without ``start`` and ``slice``; all samples."""
-    events = (row for row in _event_rows(recorded) if from_ns <= row["t_ns"] <= to_ns)
+    events = _event_rows(recorded, from_ns, to_ns)
     yield from heapq.merge(_sample_rows(recorded), events, key=itemgetter("t_ns"))
 
 
-def _event_rows(recorded: Recorded) -> Iterator[dict[str, Any]]:
+def _event_rows(recorded: Recorded, from_ns: int, to_ns: int) -> Iterator[dict[str, Any]]:
     for event in recorded.events:
-        for role, thread, what, more in _of_case(event, recorded.threads):
-            yield {"t_ns": event.t_ns, "cpu": event.cpu, "role": role, "thread": thread, "event": what} | more
+        if from_ns <= event.t_ns <= to_ns:
+            for role, thread, what, more in _of_case(event, recorded.threads):
+                yield {"t_ns": event.t_ns, "cpu": event.cpu, "role": role, "thread": thread, "event": what} | more
 
 
 def _sample_rows(recorded: Recorded) -> Iterator[dict[str, Any]]:

@@ -4,7 +4,6 @@ A file is YAML; its schema is that of ``ServiceFile``. Each part of a request ma
 ``values``; ``{env:NAME}`` is a variable of the environment, whose value is stored nowhere.
 """
 
-import difflib
 import functools
 import glob
 import hashlib
@@ -23,7 +22,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bench.contract import Address, is_loopback
-from bench.errors import SystemFileError, TransportError, WrongReplyError, reason_of
+from bench.errors import SystemFileError, TransportError, WrongReplyError, did_you_mean, reason_of
 from bench.plan import documents, http_parts, recording, values, yaml_text
 from bench.plan.values import Draws, Source, Text
 from bench.text import counted
@@ -464,9 +463,8 @@ def _with_known_keys(reason: str) -> str:
     if not wrong:
         return reason
     keys = [key for part in (ServiceFile, Request, Http, Grpc, Expect, Source) for key in part.__struct_fields__]
-    near = difflib.get_close_matches(wrong[1][:100], keys, n=1)
     place = f" in {wrong[2]}" if wrong[2] else ""
-    return f"unknown key {wrong[1]}{place}{f'; did you mean {near[0]}?' if near else ''} (all keys: docs/services.md)"
+    return f"unknown key {wrong[1]}{place}{did_you_mean(wrong[1], keys)} (all keys: docs/services.md)"
 
 
 def sources_of(service: Service) -> list[str]:
