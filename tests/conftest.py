@@ -394,6 +394,13 @@ def descendants(pid: int) -> list[int]:
     return []
 
 
+def children() -> set[int]:
+    """Return the process ids of what this process started; what others of them start (a browser) comes and goes."""
+    import psutil
+
+    return {child.pid for child in psutil.Process().children()}
+
+
 def is_gone(pid: int) -> bool:
     """Return whether no process of this id does anything any more."""
     try:

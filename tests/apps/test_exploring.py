@@ -1,6 +1,5 @@
 """The page of explore.ipynb without a browser: inputs, commands, measuring and stopping, results that pile up."""
 
-import os
 import shlex
 import threading
 import time
@@ -9,7 +8,7 @@ from dataclasses import replace
 import ipywidgets as widgets
 import numpy as np
 import pytest
-from conftest import descendants, wait_for
+from conftest import children, wait_for
 from handmade import handmade, in_turns
 from papermill.cli import _resolve_type
 
@@ -172,14 +171,14 @@ def test_a_case_alone_is_shown_start_by_start():
 
 
 def test_a_measurement_that_is_stopped_keeps_its_blocks_and_leaves_no_process(private_parent):
-    first, ended, before = threading.Event(), threading.Event(), set(descendants(os.getpid()))
+    first, ended, before = threading.Event(), threading.Event(), children()
     sockets_plan = plan(*SOCKETS, starts=5, window_s=1)
     measurement = Measurement(sockets_plan, print, lambda now: first.set(), lambda measurement: ended.set())
     measurement.start()
-    assert first.wait(30) and wait_for(lambda: set(descendants(os.getpid())) - before)
+    assert first.wait(30) and wait_for(lambda: children() - before)
     measurement.stop()
     assert ended.wait(10) and measurement.is_stopped and not measurement.error
-    assert not set(descendants(os.getpid())) - before and not list(private_parent.glob("roundtrip-*"))
+    assert not children() - before and not list(private_parent.glob("roundtrip-*"))
     assert 0 < len(measurement.run.ledger) < 10 and not measurement.run.manifest["finished"]
     assert stored.unfinished(sockets_plan).path == measurement.run.folder.path
 

@@ -54,7 +54,7 @@ def test_a_thread_is_sampled_in_the_library_whose_code_it_runs() -> None:
         pytest.skip("this kernel samples nothing for this user")
     times_ns, _, tids, _ = zip(*samples, strict=True)
     assert began_ns < min(times_ns) and max(times_ns) < ended_ns
-    assert set(tids) == {threading.get_native_id(), other.native_id}
+    assert set(tids) >= {threading.get_native_id(), other.native_id}
     names = Counter(name for _, _, tid, name in samples if tid == other.native_id)
     assert names.most_common(1)[0][0] == "libz"
 

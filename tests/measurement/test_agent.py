@@ -9,7 +9,7 @@ import time
 from unittest.mock import Mock
 
 import pytest
-from conftest import descendants, is_gone, wait_for
+from conftest import children, is_gone, wait_for
 from specs import server_spec
 
 from bench.errors import SystemFailedError, UsageError
@@ -76,10 +76,10 @@ def test_without_polls_all_children_end_and_the_conductor_hears_why(monkeypatch,
 
 def test_after_its_end_nothing_is_started(agent, tmp_path):
     agent.close()
-    before = descendants(os.getpid())
+    before = children()
     with pytest.raises(SystemFailedError):
         agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
-    assert descendants(os.getpid()) == before
+    assert children() == before
 
 
 def test_one_conductor_has_a_machine_until_it_has_ended(agent):

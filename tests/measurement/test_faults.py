@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, descendants, is_gone, serving, wait_for
+from conftest import ROOT, children, descendants, is_gone, serving, wait_for
 from specs import server_spec
 
 from bench.analysis import checks
@@ -72,11 +72,11 @@ def impatient(with_systems, monkeypatch):
     ],
 )
 def test_a_server_that_fails_is_quoted_and_nothing_is_left(impatient, private_parent, fault, text):
-    before = descendants(os.getpid())
+    before = children()
     with pytest.raises(SystemFailedError, match=text) as caught:
         measure(faulty(fault, "ipc"), window_s=0.3, seed=1)
     assert "\n" not in str(caught.value)
-    assert descendants(os.getpid()) == before
+    assert children() == before
     assert not list(private_parent.glob("roundtrip-*"))
 
 

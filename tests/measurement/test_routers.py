@@ -7,7 +7,7 @@ import time
 
 import psutil
 import pytest
-from conftest import CALM, descendants, is_gone, serving, wait_for
+from conftest import CALM, children, descendants, is_gone, serving, wait_for
 
 from bench.errors import SystemFailedError
 from bench.measurement import start
@@ -53,7 +53,7 @@ def test_routers_that_are_killed_leave_nothing_are_quoted_and_print_nothing_here
         assert wait_for(lambda: all(is_gone(pid) for pids in old.pids.values() for pid in pids))
         case = Case(NAME, "ipc", **CALM)
         assert measure(case, 0.1, 1, own).ledger["calls"] > 1
-        killing = threading.Thread(target=_kill_in_window, args=(new,))
+        killing = threading.Thread(target=_kill_in_window, args=(new, children()))
         killing.start()
         with pytest.raises(SystemFailedError, match="router") as caught:
             measure(case, 4.0, 1, own)
@@ -64,8 +64,8 @@ def test_routers_that_are_killed_leave_nothing_are_quoted_and_print_nothing_here
     assert capfd.readouterr() == ("", "")
 
 
-def _kill_in_window(router):
-    wait_for(lambda: len(descendants(os.getpid())) >= 5, 60)  # router and its two, server, client
+def _kill_in_window(router, before):
+    wait_for(lambda: len(children() - before) == 2, 60)  # server, client
     time.sleep(1.5)
     os.kill(router.pids["router"][0], signal.SIGKILL)
 

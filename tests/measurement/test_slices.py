@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import descendants
+from conftest import children
 
 from bench.errors import SystemFailedError
 from bench.grammar.experiment import experiment
@@ -62,10 +62,10 @@ def test_a_probe_leaves_the_conductor_where_it_was():
 
 def test_the_case_that_fails_is_named_with_the_end_of_its_servers_log_and_nothing_is_left(with_systems):
     with_systems()
-    before = descendants(os.getpid())
+    before = children()
     plan = planned(b="{system: faulty, transport: tcp, options: {fault: dies_later}}")
     with pytest.raises(SystemFailedError, match=r"faulty.*the last words of the server"):
         runner.run(plan)
     (failure,) = stored.find("latest").stored_manifest()["failures"]
     assert plan.cases[failure["case"]].system == "faulty"
-    assert descendants(os.getpid()) == before
+    assert children() == before

@@ -11,7 +11,7 @@ import threading
 
 import psutil
 import pytest
-from conftest import CALM, ROOT, descendants, is_gone, is_open, serving, wait_for
+from conftest import CALM, ROOT, children, descendants, is_gone, is_open, serving, wait_for
 from specs import calling
 
 from bench import systems
@@ -118,11 +118,11 @@ def test_another_program_of_that_name_is_an_error(name, fake, tmp_path, monkeypa
     file.chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("ROUNDTRIP_SYSTEMS", str(impatient(name, tmp_path)))
-    before = descendants(os.getpid())
+    before = children()
     with pytest.raises(SystemFailedError, match=words) as caught:
         routers_module.start(Case(f"impatient_{name}", "tcp"))
     assert "\n" not in str(caught.value)
-    assert wait_for(lambda: descendants(os.getpid()) == before)
+    assert wait_for(lambda: children() == before)
     assert not list(private_parent.glob("roundtrip-*"))
 
 

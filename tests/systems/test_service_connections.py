@@ -302,10 +302,14 @@ def test_a_certificate_that_cannot_be_shown_is_refused(own, tmp_path):
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_service_is_found_at_each_address_of_localhost(own, host):
+    both = {"127.0.0.1": socket.socket(), "::1": socket.socket(socket.AF_INET6)}
     try:
-        listener = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        for address, one in both.items():  # at the port of either nobody else can listen
+            one.bind((address, next(iter(both.values())).getsockname()[1]))
     except OSError:
-        pytest.skip(f"this machine has no {host}")
+        pytest.skip("this machine has no ::1")
+    listener = both[host]
+    listener.listen()
     process = subprocess.Popen(["sleep", "60"])
     try:
         described = service_file.read(own("http://localhost:{port}", start=["x", "{port}"], ready_s=5))
@@ -314,7 +318,8 @@ def test_a_service_is_found_at_each_address_of_localhost(own, host):
     finally:
         process.kill()
         process.wait()
-        listener.close()
+        for one in both.values():
+            one.close()
     assert 0 < _ports.free("localhost") < 65536
 
 
