@@ -121,10 +121,10 @@ def test_an_interrupted_experiment_leaves_its_data_and_nothing_else(private_pare
         for _ in range(4):
             assert process.stdout.readline() == "done\n"
         assert wait_for(lambda: descendants(process.pid) and list(private_parent.glob("roundtrip-*")))
-        children = descendants(process.pid)
+        family = descendants(process.pid)
         process.send_signal(signal.SIGINT)
         process.wait(10)
-    assert wait_for(lambda: all(is_gone(child) for child in children)), "orphans"
+    assert wait_for(lambda: all(is_gone(child) for child in family)), "orphans"
     assert wait_for(lambda: not list(private_parent.glob("roundtrip-*")))
     (folder,) = stored.all_runs()
     assert len(folder.done()) >= 4
