@@ -21,7 +21,7 @@ from bench.grammar import figure, tables
 from bench.grammar.experiment import of_run
 from bench.plan import paths
 from bench.run.frames import Run
-from bench.text import capitalized, paragraphs
+from bench.text import paragraphs
 from docs.write import markdown, reference
 
 GROUPS = {
@@ -127,15 +127,8 @@ def entries(folder: Path) -> Iterator[str]:
 
 
 def _answer(run: Run) -> str:
-    """Return the answer in one cell of a table: the values of its first estimand, or a ratio, or its first sentence."""
-    shown = of_run(run)
-    first, lines = shown.estimands[0], shown.answer(run).splitlines()
-    values = [] if shown.why_no_conclusion(run) else first(run)
-    if 1 < len(values) <= MOST_VALUES and not any(value.base for value in values):
-        answer = f"{capitalized(first.words)}: {'; '.join(f'{value.subject}: {value.words}' for value in values)}."
-    else:
-        answer = figure.first_sentence(next((line for line in lines if " divided by " in line), lines[0]))
-    return answer.replace("|", "\\|")
+    """Return the answer in one cell of a table."""
+    return of_run(run).finding(run, MOST_VALUES).replace("|", "\\|")
 
 
 def main() -> None:

@@ -32,6 +32,7 @@ from bench.grammar import P50, Level, chosen, tables
 from bench.grammar import figure as panels
 from bench.grammar.axes import style
 from bench.grammar.experiment import of_run
+from bench.grammar.statement import as_markdown
 from bench.plan import paths
 from bench.plan.case import BASELINE
 from bench.run import schema, stored
@@ -410,15 +411,16 @@ def one_run() -> str:
     return paragraphs(panels.caption(run), caution(run), *parts)
 
 
-FIRST = 3  # sentences of an answer that a reader who chooses sees; the run's own page has all
+FIRST = 4  # values of an answer that a reader who chooses sees; the run's own page has all
 
 
 def choosing() -> str:
     """Return each question of someone who chooses a stack, and the first sentences of the answer of a stored run."""
     asked = []
     for question, stem, estimands in NEEDS:
-        lines = of_run(reference(stem)).answer(reference(stem), estimands).splitlines()[:FIRST]
-        asked += [f"**{question}** ([the run](examples/{stem}.md))", "\n".join(lines)]
+        made = of_run(reference(stem)).statements(reference(stem), estimands)
+        shown = [each._replace(items=each.items[:FIRST]) for each in made[:FIRST]]
+        asked += [f"**{question}** ([the run](examples/{stem}.md))", as_markdown(shown)]
     return paragraphs(*asked)
 
 

@@ -82,15 +82,17 @@ def named(run: Run, case: int) -> str:
 
 def b_over_a(run: Run) -> list[Estimate]:
     """Return each quantity of B divided by that of A, with the verdict beside the interval."""
-    a = run.case(A)
-    size = "" if has_own_requests(run, a) else f"; {a.payload_bytes:,} B"
-    both = f"(B: {run.labels[B]}, A: {run.labels[A]}{size}; placement {a.placement})"
     return [
-        ratio_estimate(
-            f"{comparison.quantity} {both}", comparison.interval, f"; {judged(comparison)}", run.labels[A], (A, B)
-        )
+        ratio_estimate(comparison.quantity, comparison.interval, f"; {judged(comparison)}", run.labels[A], (A, B))
         for comparison in pairs(run)["B"]
     ]
+
+
+def a_and_b(run: Run) -> str:
+    """Return in words what is compared."""
+    a = run.case(A)
+    size = "" if has_own_requests(run, a) else f"; {a.payload_bytes:,} B"
+    return f"ratio B / A (B: {run.labels[B]}, A: {run.labels[A]}{size}; placement {a.placement})"
 
 
 def judged(comparison: Comparison) -> str:
@@ -101,7 +103,7 @@ def judged(comparison: Comparison) -> str:
     return f"{'better' if better else 'worse'}{f', by less than {MARGIN:.0%}' if comparison.is_small else ''}"
 
 
-answer = (Estimand("ratio B / A", b_over_a),)
+answer = (Estimand(a_and_b, b_over_a),)
 
 
 def by_block(run: Run, axes: Axes) -> None:

@@ -1,7 +1,7 @@
 """Contrasts: a quantity of some cases divided by that of another case; one estimator wherever a ratio is shown."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -11,6 +11,8 @@ from bench.analysis.comparison import QUANTITIES, effect, ratio_of
 from bench.grammar.choose import Chooser, Factor, alike, chosen
 from bench.grammar.estimate import Estimate
 from bench.grammar.quantities import Quantity, by_block, over_starts, quantity_of
+from bench.grammar.statement import Statement
+from bench.plan.labels import Parts, told_apart
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import capitalized, few, ratio_ends
@@ -96,10 +98,11 @@ class Contrast:
         """Return the ratios of a run as estimates."""
         return [estimate_of(run, quotient) for quotient in self.ratios(run)]
 
-    def sentences(self, run: Run) -> list[str]:
-        """Return a sentence for each ratio, with the two medians; then one on medians that have another ratio."""
+    def statements(self, run: Run) -> list[Statement]:
+        """Return the ratios, with the two medians of each; then of which ratio the medians have another one."""
         ratios = self.ratios(run)
-        return [*(sentence(run, quotient) for quotient in ratios), *filter(None, [beside_medians(run, ratios)])]
+        made = [_together(run, group) for group in _groups(run, ratios)]
+        return made + [Statement(text) for text in [beside_medians(run, ratios)] if text]
 
 
 def estimate_of(run: Run, quotient: Ratio) -> Estimate:
@@ -115,15 +118,67 @@ def ratio_estimate(
     return Estimate(subject, interval, _ends(interval)[0], confidence(interval) + more, base, cases)
 
 
-def sentence(run: Run, quotient: Ratio) -> str:
-    """Return a ratio of two cases in a sentence, with the median of each."""
-    quantity = quantity_of(quotient.name)
-    other, base = (
-        f"{run.labels[case]} ({over_starts(run, case, quotient.name).words(quantity.text)})"
-        for case in (quotient.other, quotient.base)
+Change = tuple[Parts, Parts]  # what the labels of other and base have, and that of the other one has not
+
+
+def _change(run: Run, quotient: Ratio) -> Change:
+    other, base = run.label_parts[quotient.other], run.label_parts[quotient.base]
+    return tuple(part for part in other if part not in base), tuple(part for part in base if part not in other)
+
+
+def _common(run: Run, quotient: Ratio) -> Parts:
+    """Return what the labels of both cases have."""
+    base = run.label_parts[quotient.base]
+    return tuple(part for part in run.label_parts[quotient.other] if part in base)
+
+
+def _groups(run: Run, ratios: Sequence[Ratio]) -> list[list[Ratio]]:
+    """Return the ratios of one run that have their base in common; or, where all have bases of their own, a change."""
+    bases = {quotient.base for quotient in ratios}
+    groups: dict[object, list[Ratio]] = {}
+    for quotient in ratios:
+        change = _change(run, quotient)
+        alone = quotient.base if len(bases) < len(ratios) else change if all(change) else quotient
+        groups.setdefault(alone, []).append(quotient)
+    return list(groups.values())
+
+
+def _together(run: Run, group: Sequence[Ratio]) -> Statement:
+    """Return ratios with the median of both cases: what is the same in all of them stands once."""
+    words = capitalized(quantity_of(group[0].name).words)
+    if len({quotient.base for quotient in group}) == 1:
+        cases = [group[0].base, *(quotient.other for quotient in group)]
+        (base, *others), shared = told_apart([run.label_parts[case] for case in cases])
+        over = f"divided by that of {base} ({_median(run, group[0], group[0].base)}){shared}"
+        medians = [_median(run, quotient, quotient.other) for quotient in group]
+        items = [f"{name} ({median})" for name, median in zip(others, medians, strict=True)]
+        if len(items) == 1:
+            return Statement(f"{words} of {items[0]} {over}: {_measured(group[0])}")
+        return Statement(
+            f"{words} {over}",
+            tuple(f"{item}: {_measured(quotient)}" for item, quotient in zip(items, group, strict=True)),
+        )
+    to, since = (", ".join(changed) for changed in _change(run, group[0]))
+    names, shared = told_apart([_common(run, quotient) for quotient in group])
+    return Statement(
+        f"{words}, {to} divided by {since}{shared}",
+        tuple(
+            f"{name}: {_measured(quotient, _from_to(run, quotient))}"
+            for name, quotient in zip(names, group, strict=True)
+        ),
     )
-    measured = f"**{quotient.words}** ({quotient.range}){quotient.doubt}"
-    return f"{capitalized(quantity.words)} of {other} divided by that of {base}: {measured}."
+
+
+def _measured(quotient: Ratio, more: str = "") -> str:
+    return f"**{quotient.words}** ({quotient.range}){more}{quotient.doubt}"
+
+
+def _from_to(run: Run, quotient: Ratio) -> str:
+    return f", from {_median(run, quotient, quotient.base)} to {_median(run, quotient, quotient.other)}"
+
+
+def _median(run: Run, quotient: Ratio, case: int) -> str:
+    return over_starts(run, case, quotient.name).words(quantity_of(quotient.name).text)
 
 
 def times(interval: Interval) -> str:
@@ -168,7 +223,7 @@ def beside_medians(run: Run, ratios: Iterable[Ratio]) -> str:
         return ""
     return (
         f"Of {few(others)} the quotient of the two medians is outside this interval, because the ratio is computed "
-        "block by block: changes of the machine's speed between blocks do not count."
+        "block by block: changes of the machine's speed between blocks do not count"
     )
 
 

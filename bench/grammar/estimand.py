@@ -1,29 +1,32 @@
 """Estimands: what is estimated of some cases: a quantity of theirs, or what a function of a run returns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench.grammar.choose import Chooser, chosen
 from bench.grammar.estimate import Estimate, of_spread
 from bench.grammar.quantities import Quantity, over_starts, quantity_of
+from bench.grammar.statement import Statement
+from bench.plan.labels import told_apart
 from bench.run.frames import Run
 from bench.text import capitalized
 
 
 @dataclass(frozen=True)
 class Estimand:
-    """What is estimated, in words, and the function that estimates it for each of its subjects."""
+    """What is estimated, in words or as a run has it, and the function that estimates it for each of its subjects."""
 
-    words: str
+    words: str | Callable[[Run], str]
     estimates: Callable[[Run], Sequence[Estimate]]
 
     def __call__(self, run: Run) -> list[Estimate]:
         """Return the estimates of a run."""
         return list(self.estimates(run))
 
-    def sentences(self, run: Run) -> list[str]:
-        """Return a sentence for each estimate."""
-        return _sentences(self.words, self(run))
+    def statements(self, run: Run) -> list[Statement]:
+        """Return what it says of a run."""
+        words = self.words(run) if callable(self.words) else self.words
+        return _statements(words, {estimate.subject: estimate for estimate in self(run)})
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,17 @@ class Level:
             if spread.middle == spread.middle
         ]
 
-    def sentences(self, run: Run) -> list[str]:
-        """Return a sentence for each level."""
-        return _sentences(self.words, self(run))
+    def statements(self, run: Run) -> list[Statement]:
+        """Return the levels, below what their cases share."""
+        estimates = self(run)
+        if len(estimates) < 2:
+            return _statements(self.words, {estimate.subject: estimate for estimate in estimates})
+        names, shared = told_apart([run.label_parts[estimate.cases[0]] for estimate in estimates])
+        return _statements(self.words + shared, dict(zip(names, estimates, strict=True)))
 
 
-def _sentences(words: str, estimates: Sequence[Estimate]) -> list[str]:
-    return [
-        f"{capitalized(words)} of {estimate.subject}: **{estimate.words}** ({estimate.ends})." for estimate in estimates
-    ]
+def _statements(words: str, estimates: Mapping[str, Estimate]) -> list[Statement]:
+    values = [f"{name}: **{estimate.words}** ({estimate.ends})" for name, estimate in estimates.items()]
+    if len(values) == 1:
+        return [Statement(f"{capitalized(words)} of {values[0]}")]
+    return [Statement(capitalized(words), tuple(values))] if values else []

@@ -21,10 +21,11 @@ from bench.errors import DataError, unknown
 from bench.grammar import claim, method, two_levels
 from bench.grammar.claim import Claim
 from bench.grammar.contrast import Contrast, Ratio
+from bench.grammar.statement import Statement, as_markdown
 from bench.grammar.sweep import Sweep
 from bench.plan.plan import Plan
 from bench.run.frames import Run
-from bench.text import paragraphs
+from bench.text import paragraphs, unmarked
 
 OF_A_RUN = {"source": "measure", "resume": False, "budget_s": None, "predictions": "off"}  # besides those of the plan
 IN_FIGURE = 4  # panels
@@ -111,11 +112,19 @@ class Experiment:
         if reason := self.why_no_conclusion(run):
             return reason
         estimands = estimands or self.estimands
-        sentences = [sentence for estimand in estimands for sentence in estimand.sentences(run)]
-        text = "\n".join(f"- {sentence}" for sentence in sentences) if len(sentences) > 1 else paragraphs(*sentences)
+        text = as_markdown(self.statements(run, estimands))
         cases = {case for estimand in estimands for estimate in estimand(run) for case in estimate.cases}
         ratios = [ratio for contrast in estimands if isinstance(contrast, Contrast) for ratio in contrast.ratios(run)]
         return paragraphs(text, *(two_levels.sentence(run, case, ratios) for case in sorted(cases)))
+
+    def statements(self, run: Run, estimands: Sequence[Any] = ()) -> list[Statement]:
+        """Return what answers its question, or another one, without the levels of cases that have two."""
+        return [each for estimand in estimands or self.estimands for each in estimand.statements(run)]
+
+    def finding(self, run: Run, most: int = 1) -> str:
+        """Return the first values of its answer as one sentence of plain text, or why there is no conclusion."""
+        first = self.why_no_conclusion(run) or next((each.sentence(most) for each in self.statements(run)), "")
+        return unmarked(first)
 
 
 def refuse_unknown(notebook: str, names: Iterable[str], known: Iterable[str]) -> None:

@@ -29,7 +29,7 @@ def alt_text(run: Run, drawn: Figure | None = None) -> str:
     title = of_run(run).title_of(run)
     if drawn is not None:
         title = " ".join(drawn.axes[0].get_title(loc="left").split()) + ":"
-    return f"{title} {first_sentence(of_run(run).answer(run))}"
+    return f"{title} {first_sentence(of_run(run).finding(run))}"
 
 
 def first_sentence(markdown: str) -> str:

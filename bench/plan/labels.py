@@ -1,5 +1,7 @@
 """The shortest label that distinguishes each case from the others of its run."""
 
+from collections.abc import Sequence
+
 from bench.plan import hosts, namespaces
 from bench.plan.case import Case
 from bench.plan.retry_policy import RetryPolicy
@@ -8,20 +10,45 @@ from bench.text import counted, duration
 MEANT_BY = {"freeze_ms": "freeze_after"}  # an option that means nothing where the other is not set
 
 
+Parts = tuple[str, ...]  # of a label: system and transport, then one for each factor that differs between the cases
+
+
 def labels(cases: tuple[Case, ...]) -> list[str]:
-    """Return a label for each case: system and transport, and the other factors that differ between them."""
+    """Return a label for each case: its parts behind each other."""
+    return [" ".join(each) for each in parts(cases)]
+
+
+def parts(cases: tuple[Case, ...]) -> list[Parts]:
+    """Return the parts of each case's label."""
     peers = [case for case in cases if case.system != "loopback"]
     paced = {peer.load for peer in peers} != {"open"}
-    texts = [_label(case, [peer for peer in peers if peer.load == case.load], paced) for case in cases]
-    return [label + _again(texts[:index].count(label)) for index, label in enumerate(texts)]
+    made = [_parts(case, [peer for peer in peers if peer.load == case.load], paced) for case in cases]
+    return [(*each, *_again(made[:index].count(each))) for index, each in enumerate(made)]
 
 
-def _again(times: int) -> str:
-    return "" if not times else " again" if times == 1 else f" again {times}"
+def told_apart(cases: Sequence[Parts]) -> tuple[list[str], str]:
+    """Return a name for each of several cases, and what all of them share, which no name has: ``(all: 100 B)``.
+
+    System and transport stay in the names where one would have nothing else.
+    """
+    shared = [part for part in cases[0] if all(part in other for other in cases)]
+    if any(set(each) <= set(shared) for each in cases):
+        shared = [part for part in shared if part != cases[0][0]]
+    names = [", ".join(part for part in each if part not in shared) for each in cases]
+    return names, f" ({'both' if len(cases) == 2 else 'all'}: {', '.join(shared)})" if shared else ""
+
+
+def _again(times: int) -> Parts:
+    return () if not times else ("again",) if times == 1 else (f"again {times}",)
 
 
 def _option(name: str, value: object) -> str:
-    """Return an option in words: a text by itself, with the side that it is about (python client); name=value else."""
+    """Return an option in words.
+
+    A text by itself, with the side that it is about (python client); a switch as "tls" or "no tls"; name=value else.
+    """
+    if isinstance(value, bool):
+        return name if value else f"no {name}"
     if not isinstance(value, str):
         return f"{name}={value}"
     return f"{value} {name}" if name in ("client", "server") else value
@@ -32,14 +59,15 @@ def _is_set(options: dict[str, object], name: str, value: object) -> bool:
     return bool(value or value is False) and (name not in MEANT_BY or bool(options.get(MEANT_BY[name])))
 
 
-def _label(case: Case, peers: list[Case], paced: bool) -> str:
-    """Return a case's label; ``paced``: whether the offered rate distinguishes it from cases of another load."""
+def _parts(case: Case, peers: list[Case], paced: bool) -> Parts:
+    """Return a label's parts; ``paced``: whether the offered rate distinguishes it from cases of another load."""
     if case.system == "loopback":
-        return "loopback (no server)"
+        return ("loopback (no server)",)
     is_streamed, renewed = case.load == "reply_stream", case.calls_per_connection
+    here = "loopback" if case.transport == "tcp" else ""
     each = " each" * any(peer.clients > 1 for peer in peers)
     words = {
-        "hosts": namespaces.described(case.hosts) or ("between hosts" if hosts.is_far(case.hosts) else ""),
+        "hosts": namespaces.described(case.hosts) or ("between hosts" if hosts.is_far(case.hosts) else here),
         "offered_per_s": f"{case.offered_per_s:g}/s" if case.is_paced else "",
         "message": case.message,
         "payload_bytes": f"{case.payload_bytes:,} B",
@@ -51,7 +79,7 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
         "reply_bytes": f"replies of {case.reply_bytes:,} B" if case.reply_bytes else "",
         "replies": f"{case.replies} replies" if case.replies else "",
         "engine": case.engine,
-        "calls_per_connection": f"{counted(renewed, 'call')} per connection" if renewed else "",
+        "calls_per_connection": f"{counted(renewed, 'call')} per connection" if renewed else "persistent",
         "outstanding": f"{case.outstanding} outstanding" if case.outstanding > 1 else "",
         "large_bytes": f"beside {case.large_bytes:,} B" if case.large_bytes else "",
         "p99_bytes": f"p99 {case.p99_bytes:,} B" if case.p99_bytes else "",
@@ -67,4 +95,4 @@ def _label(case: Case, peers: list[Case], paced: bool) -> str:
     }
     named = {name: value for name, value in turned.items() if _is_set(case.options, name, value)}
     shown += [_option(name, value) for name, value in named.items()]
-    return " ".join([case.system, case.target or case.transport, *shown])
+    return (f"{case.system} {case.target or case.transport}", *shown)

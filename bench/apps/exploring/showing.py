@@ -117,7 +117,9 @@ def numbers(entries: Sequence[Entry]) -> str:
         return NOTHING_YET
     carrying = [entry.row for entry in entries if entry.carries]
     medians = Estimand("median", lambda run: to_shortest(carrying, _paired(entries)))
-    sentences = medians.sentences(entries[0].result.run)
+    sentences = [
+        item + "." for each in medians.statements(entries[0].result.run) for item in each.items or (each.lead,)
+    ]
     sentences += [
         f"**No conclusion** from {entry.row.name}: {len(entry.row.medians)} starts, {entry.score}."
         for entry in entries
