@@ -148,7 +148,7 @@ def _together(run: Run, group: Sequence[Ratio]) -> Statement:
     words = capitalized(quantity_of(group[0].name).words)
     if len({quotient.base for quotient in group}) == 1:
         cases = [group[0].base, *(quotient.other for quotient in group)]
-        (base, *others), shared = told_apart([run.label_parts[case] for case in cases])
+        (base, *others), shared = told_apart([run.label_parts[case] for case in cases], with_system=True)
         over = f"divided by that of {base} ({_median(run, group[0], group[0].base)}){shared}"
         medians = [_median(run, quotient, quotient.other) for quotient in group]
         items = [f"{name} ({median})" for name, median in zip(others, medians, strict=True)]
@@ -158,7 +158,7 @@ def _together(run: Run, group: Sequence[Ratio]) -> Statement:
             f"{words} {over}",
             tuple(f"{item}: {_measured(quotient)}" for item, quotient in zip(items, group, strict=True)),
         )
-    to, since = (", ".join(changed) for changed in _change(run, group[0]))
+    to, since = (" ".join(changed) for changed in _change(run, group[0]))
     names, shared = told_apart([_common(run, quotient) for quotient in group])
     return Statement(
         f"{words}, {to} divided by {since}{shared}",

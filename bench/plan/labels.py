@@ -26,13 +26,13 @@ def parts(cases: tuple[Case, ...]) -> list[Parts]:
     return [(*each, *_again(made[:index].count(each))) for index, each in enumerate(made)]
 
 
-def told_apart(cases: Sequence[Parts]) -> tuple[list[str], str]:
+def told_apart(cases: Sequence[Parts], with_system: bool = False) -> tuple[list[str], str]:
     """Return a name for each of several cases, and what all of them share, which no name has: ``(all: 100 B)``.
 
-    System and transport stay in the names where one would have nothing else.
+    with_system: whether each name begins with system and transport, as it does where it would be empty without them.
     """
     shared = [part for part in cases[0] if all(part in other for other in cases)]
-    if any(set(each) <= set(shared) for each in cases):
+    if with_system or any(set(each) <= set(shared) for each in cases):
         shared = [part for part in shared if part != cases[0][0]]
     names = [", ".join(part for part in each if part not in shared) for each in cases]
     return names, f" ({'both' if len(cases) == 2 else 'all'}: {', '.join(shared)})" if shared else ""

@@ -69,9 +69,9 @@ def test_labels_name_how_connections_are_used_and_nothing_usual():
         Case("zeromq", "tcp", outstanding=2, large_bytes=1_000_000),
     )
     assert labels(cases) == [
-        "zeromq tcp",
+        "zeromq tcp persistent",
         "zeromq tcp 1 call per connection",
         "zeromq tcp 1,000 calls per connection",
-        "zeromq tcp 64 outstanding",
-        "zeromq tcp 2 outstanding beside 1,000,000 B",
+        "zeromq tcp persistent 64 outstanding",
+        "zeromq tcp persistent 2 outstanding beside 1,000,000 B",
     ]

@@ -100,7 +100,7 @@ def test_labels_tell_what_differs():
     assert labels((Case("zeromq", "ipc"), Case("loopback", "inproc"))) == ["zeromq ipc", "loopback (no server)"]
     assert labels((Case("zeromq", "ipc"), Case("zeromq", "ipc", 10)))[1] == "zeromq ipc 10 B"
     turned = Case("sockets", "tcp", options={"client_nodelay": False})
-    assert labels((Case("sockets", "tcp"), turned))[1] == "sockets tcp client_nodelay=False"
+    assert labels((Case("sockets", "tcp"), turned))[1] == "sockets tcp no client_nodelay"
     assert labels(experiment("throughput").plan(clients=[1, 2], transport="ipc", payload_bytes=5).cases) == [
         "zeromq ipc",
         "zeromq ipc 1 client",
