@@ -60,27 +60,27 @@ def test_its_estimate_is_the_hodges_lehmann_median_of_the_blocks_ratios():
 
 
 def test_sentences_name_both_cases_with_their_medians_and_the_interval(run):
-    (said,) = Contrast(RATE, of={"clients": 2}, over={"clients": 1}, where={"system": "sockets"}).statements(run)
-    assert said.lead.startswith("Calls per second of sockets tcp, 2 clients (8.") and not said.items
-    assert "divided by that of sockets tcp, 1 client (9." in said.lead and "95 % CI" in said.lead
-    (said,) = Level(P50, {"system": "zeromq", "clients": 4}).statements(run)
-    assert said.lead.startswith("Median RTT of zeromq tcp 4 clients: **8") and "range over starts" in said.lead
+    (told,) = Contrast(RATE, of={"clients": 2}, over={"clients": 1}, where={"system": "sockets"}).statements(run)
+    assert told.lead.startswith("Calls per second of sockets tcp, 2 clients (8.") and not told.items
+    assert "divided by that of sockets tcp, 1 client (9." in told.lead and "95 % CI" in told.lead
+    (told,) = Level(P50, {"system": "zeromq", "clients": 4}).statements(run)
+    assert told.lead.startswith("Median RTT of zeromq tcp 4 clients: **8") and "range over starts" in told.lead
 
 
 def test_ratios_of_one_change_or_over_one_base_say_it_once(run):
     change = Contrast(RATE, of={"clients": 2}, over={"clients": 1}, by=("system",)).statements(run)
-    (said,) = change
-    assert said.lead == "Calls per second, 2 clients divided by 1 client"
-    assert [item.split(":")[0] for item in said.items] == ["sockets tcp", "zeromq tcp"] and ", from 9." in said.items[0]
-    assert as_markdown(change).startswith(f"{said.lead}:\n\n- sockets tcp: **")
-    assert said.sentence() == f"{said.lead}: {said.items[0]}."
-    (said,) = Contrast(
+    (told,) = change
+    assert told.lead == "Calls per second, 2 clients divided by 1 client"
+    assert [item.split(":")[0] for item in told.items] == ["sockets tcp", "zeromq tcp"] and ", from 9." in told.items[0]
+    assert as_markdown(change).startswith(f"{told.lead}:\n\n- sockets tcp: **")
+    assert told.sentence() == f"{told.lead}: {told.items[0]}."
+    (told,) = Contrast(
         P50, of={"clients": lambda count: count > 1}, over={"clients": 1}, where={"system": "zeromq"}
     ).statements(run)
-    assert "divided by that of zeromq tcp, 1 client (" in said.lead
-    assert [item.split(" (")[0] for item in said.items] == ["zeromq tcp, 2 clients", "zeromq tcp, 4 clients"]
-    (said,) = Level(P50, {"system": "zeromq"}).statements(run)
-    assert said.lead == "Median RTT (all: zeromq tcp)" and said.items[0].startswith("1 client: **")
+    assert "divided by that of zeromq tcp, 1 client (" in told.lead
+    assert [item.split(" (")[0] for item in told.items] == ["zeromq tcp, 2 clients", "zeromq tcp, 4 clients"]
+    (told,) = Level(P50, {"system": "zeromq"}).statements(run)
+    assert told.lead == "Median RTT (all: zeromq tcp)" and told.items[0].startswith("1 client: **")
 
 
 def test_a_table_has_a_row_for_each_case_and_a_column_for_each_quantity_or_function(run):
