@@ -51,9 +51,10 @@ FRONT_PICTURE = "docs/front.png"
 ANATOMY_PICTURE = "docs/anatomy.png"
 FORECAST_PICTURE = "docs/forecasts.png"
 EXPECTATIONS = "docs/teaching/expectations.yaml"  # of any machine
+OVER_TCP = "latency.ipc-and-tcp"  # the scenario whose stored run has well-known systems over both
 NEEDS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (  # what someone who chooses a stack asks, and a notebook with
     # what answers it there: its own answer where nothing is named. Ratios to raw sockets are in the tables alone.
-    ("Unix domain socket or TCP, on one machine?", "latency", (latency.over_ipc,)),
+    ("Unix domain socket or TCP, on one machine?", OVER_TCP, (latency.over_ipc,)),
     ("A structured message, over HTTP, gRPC or ZeroMQ?", "messages", (Level(P50, messages.by_system),)),
     ("The serializer or the transport?", "messages", ()),
     ("How many calls per second from one gRPC server, and how long is the first call?", "clients", ()),
@@ -161,9 +162,21 @@ def summary() -> str:
     shown = f"![{FRONT_ALT}]({FRONT_PICTURE})"
     table = markdown(published_tables.well_known(publication))
     runs = "[All systems, the runs and their cautions](docs/results.md)."
-    parts = [published_tables.holds(publication), published_tables.predicted(publication), runs]
+    parts = [over_tcp(), published_tables.holds(publication), published_tables.predicted(publication), runs]
     below = " ".join(part for part in parts if part)
     return paragraphs(well_known_lead(publication), shown, table, below)
+
+
+def over_tcp() -> str:
+    """Return how much longer a call of the well-known systems takes over TCP."""
+    run = reference(OVER_TCP)
+    ratios = [ratio for ratio in latency.over_ipc.ratios(run) if run.case(ratio.base).system != BASELINE]
+    ratios = sorted(ratios, key=lambda ratio: ratio.value)
+    least, largest = (
+        f"{ratio}, {published_tables.WELL_KNOWN[run.case(ratio.base).system]}"
+        for ratio in (ratios[0], ratios[-1])
+    )
+    return f"Over TCP on one machine these calls take between {least}, and {largest}, as long."
 
 
 FRONT_ALT = (
@@ -411,16 +424,13 @@ def one_run() -> str:
     return paragraphs(panels.caption(run), caution(run), *parts)
 
 
-FIRST = 4  # values of an answer that a reader who chooses sees; the run's own page has all
-
-
 def choosing() -> str:
-    """Return each question of someone who chooses a stack, and the first sentences of the answer of a stored run."""
+    """Return each question of someone who chooses a stack, and the answer of a stored run."""
     asked = []
     for question, stem, estimands in NEEDS:
+        link = f"`.venv/bin/bench run {stem}`" if "." in stem else f"[the run](examples/{stem}.md)"
         made = of_run(reference(stem)).statements(reference(stem), estimands)
-        shown = [each._replace(items=each.items[:FIRST]) for each in made[:FIRST]]
-        asked += [f"**{question}** ([the run](examples/{stem}.md))", as_markdown(shown)]
+        asked += [f"**{question}** ({link})", as_markdown(made)]
     return paragraphs(*asked)
 
 
