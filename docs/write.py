@@ -173,8 +173,7 @@ def over_tcp() -> str:
     ratios = [ratio for ratio in latency.over_ipc.ratios(run) if run.case(ratio.base).system != BASELINE]
     ratios = sorted(ratios, key=lambda ratio: ratio.value)
     least, largest = (
-        f"{ratio}, {published_tables.WELL_KNOWN[run.case(ratio.base).system]}"
-        for ratio in (ratios[0], ratios[-1])
+        f"{ratio}, {published_tables.WELL_KNOWN[run.case(ratio.base).system]}" for ratio in (ratios[0], ratios[-1])
     )
     return f"Over TCP on one machine these calls take between {least}, and {largest}, as long."
 

@@ -2,8 +2,8 @@
 
 The time from opening a connection to its first reply holds the handshake, whenever a library makes it: what encryption
 adds to it, without what it adds to one call, is the handshake. What it adds to a call is taken at the smallest payload.
-What it adds to a byte is the slope c of b + c s, fitted to what it adds to calls of s bytes, which travel there and
-back; each point weighs as its share of the unencrypted call's time.
+What it adds to a byte, which travels there and back, is what it adds to a call of the largest payload less what it adds
+to one of the smallest, divided by the difference of the two payloads.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from bench.analysis import comparison
 from bench.analysis.comparison import ratio_of
 from bench.analysis.marginal_costs import KINDS
 from bench.run.frames import Run, column, once
-from bench.stats import Array, intervals
+from bench.stats import intervals
 from bench.stats.intervals import Interval
 
 P50 = column(0.5)
@@ -103,21 +103,11 @@ def added_us(run: Run, plain: int, encrypted: int, kind: str = "wall") -> "pd.Se
     return call_us(run, encrypted, kind) - before
 
 
-def fit(payload_bytes: Array, added_us: Array, plain_us: Array) -> tuple[float, float]:
-    """Return b (us) and c (ns) of added = b + c s by least squares of the differences relative to the plain times."""
-    columns = np.stack([np.ones(len(payload_bytes)), payload_bytes], axis=1) / np.reshape(plain_us, (-1, 1))
-    b, c = np.linalg.lstsq(columns, np.asarray(added_us) / plain_us, rcond=None)[0]
-    return float(b), float(c) * 1e3
-
-
-def slopes(run: Run, pair: Pair, kind: str = "wall") -> "pd.Series[float]":
-    """Return what encryption adds to a byte in each block, in ns; index: block."""
-    before = pd.concat({size: call_us(run, plain, kind) for size, (plain, _) in pair.calls.items()}, axis=1).dropna()
-    more = pd.concat({size: added_us(run, *cases, kind) for size, cases in pair.calls.items()}, axis=1).dropna()
-    sizes, both = np.array([*pair.calls], float), before.index.intersection(more.index)
-    plain_us = np.maximum(before.loc[both].to_numpy(), 1e-3)
-    per_byte = [fit(sizes, *block)[1] for block in zip(more.loc[both].to_numpy(), plain_us, strict=True)]
-    return pd.Series(per_byte, index=both, dtype=float)
+def per_byte_ns(run: Run, pair: Pair, kind: str = "wall") -> "pd.Series[float]":
+    """Return what encryption adds to a byte in each block, in ns; index: block; NaN where all payloads are equal."""
+    smallest, largest = min(pair.calls), max(pair.calls)
+    more_us = added_us(run, *pair.calls[largest], kind) - added_us(run, *pair.calls[smallest], kind)
+    return 1e3 * more_us / (largest - smallest or np.nan)
 
 
 def added(run: Run, pair: Pair, kind: str = "wall") -> Added:
@@ -125,7 +115,7 @@ def added(run: Run, pair: Pair, kind: str = "wall") -> Added:
     plain_us, encrypted_us = (connect_us(run, case, kind) for case in (pair.plain, pair.encrypted))
     connection_us = _by_block(run, encrypted_us) - _by_block(run, plain_us)
     call = added_us(run, *pair.calls[min(pair.calls)], kind)
-    costs = connection_us - call, call, slopes(run, pair, kind)
+    costs = connection_us - call, call, per_byte_ns(run, pair, kind)
     return Added(*(intervals.paired_shift(cost.dropna()) for cost in costs))
 
 

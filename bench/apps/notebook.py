@@ -197,9 +197,9 @@ class Folded(HTML):
 
 
 def answer(run: Run, *panels: str) -> None:
-    """Show the claims that the run contradicts, the answer, what was not measured, and panels."""
+    """Show the answer, the claims that the run contradicts, what was not measured, and panels."""
     shown = of_run(run)
-    display(Markdown(paragraphs(shown.contradictions(run), shown.answer(run), absent(run))))
+    display(Markdown(paragraphs(shown.answer(run), shown.contradictions(run), absent(run))))
     show(run, *panels)
 
 
@@ -258,7 +258,7 @@ def show_figure(figure: Figure, alt: str) -> None:
 
 
 def tell(run: Run) -> None:
-    """Show the claims that the run tests: what was measured, what is claimed, and the verdict."""
+    """Show the claims that the run tests: what is expected, what was measured, and the verdict."""
     if reason := of_run(run).why_no_conclusion(run):
         display(Markdown(reason))
     elif len(frame := claim.table(run, of_run(run).claims)):

@@ -139,7 +139,7 @@ claims = (
         above=50,
     ),
     Claim(
-        "tracing makes the median RTT at most 1.5 times as long, so that the rows describe the calls",
+        "tracing makes the median RTT at most 1.5 times as long",
         probe_effect,
         at_most=1.5,
     ),

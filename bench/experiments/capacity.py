@@ -284,7 +284,7 @@ def cost_ratios(run: Run) -> list[Estimate]:
 
 answer = (
     Estimand(f"rate at which {SURE:.0%} of the starts meet the SLO", sure_rate),
-    Estimand("highest rate at which most starts meet the SLO", capacity),
+    Estimand("highest rate that was confirmed", capacity),
     Estimand("CPU time per call", cpu_per_call),
     Estimand("CPU utilization", utilization),
 )

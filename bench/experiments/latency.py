@@ -66,9 +66,9 @@ def first_size(run: Run, among: Sequence[int]) -> list[int]:
 
 
 def not_compared(run: Run, among: Sequence[int]) -> list[int]:
-    """Choose the cases that are in no ratio, the instrument itself too."""
+    """Choose the cases that are in no ratio; of the instrument the figure says what it takes."""
     compared = {case for ratio in over_sockets.ratios(run) for case in (ratio.base, ratio.other)}
-    return [case for case in run.numbers if case not in compared]
+    return [case for case in among if case not in compared]
 
 
 over_sockets = Contrast(

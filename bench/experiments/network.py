@@ -184,10 +184,14 @@ def same_order(run: Run) -> list[Estimate]:
 
 
 contrasts = (added, between_hosts, others)
-answer = (added, between_hosts)
+answer = (limited, added, between_hosts)
 claims = (
     Claim("the median RTT is longer over the veth pair than over loopback", added, above=1),
-    Claim("the slower of two systems over loopback is the slower one over another link, too", same_order, above=1),
+    Claim(
+        "of two systems whose order over loopback is decided, the slower one is the slower one over another link, too",
+        same_order,
+        above=1,
+    ),
 )
 
 
@@ -228,7 +232,7 @@ def by_bandwidth(run: Run, axes: Axes) -> None:
     payload_axis(axes, rows["payload_bytes"])
     log_axis(axes.yaxis)
     is_limited = any(rate_mbit(run.case(case)) for case in cases)
-    below = "\nbelow a line: the bucket lets a first burst pass" * is_limited
+    below = "\npoints below the line: the shaper passes the first bytes at full speed" * is_limited
     axes.set_xlabel(f"payload of request and of reply, raw sockets{below}")
     axes.set_ylabel("median RTT; band: range over starts")
 

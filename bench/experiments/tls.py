@@ -220,14 +220,14 @@ panels = {
 def encryption_costs(run: Run) -> Iterator[dict[str, Any]]:
     """Yield what encryption adds to a connection, to a call and to a kilobyte: time, and CPU time by role."""
     for pair, (kind, words) in itertools.product(pairs(run), KINDS.items()):
-        cost = added(run, pair, kind)
+        cost, ends = added(run, pair, kind), f"from {in_bytes(min(pair.calls))} to {in_bytes(max(pair.calls))}"
         yield {
             "case": way_of(run, pair.plain),
             "protocol": protocol(run, pair.plain),
             "of": words,
             "per connection: handshake [95 % CI]": with_ends(cost.handshake, duration),
             f"per call of {in_bytes(min(pair.calls))} [95 % CI]": with_ends(cost.call, duration),
-            "per kB of payload [95 % CI]": with_ends(cost.byte, duration),
+            f"per kB, {ends} [95 % CI]": with_ends(cost.byte, duration),
         }
 
 
@@ -242,8 +242,8 @@ def calls(run: Run) -> Iterator[dict[str, Any]]:
         yield {
             "case": way(run, ratio.other),
             "payload": in_bytes(run.case(ratio.other).payload_bytes),
-            "RTT [95 % CI]": ratio_with_ends(ratio.interval),
-            "CPU time [95 % CI]": ratio_with_ends(work[ratio.other]) if ratio.other in work else "not known",
+            "RTT ratio [95 % CI]": ratio_with_ends(ratio.interval),
+            "CPU time ratio [95 % CI]": ratio_with_ends(work[ratio.other]) if ratio.other in work else "not known",
             "CPU time added / RTT added [95 % CI]": ratio_with_ends(encryption.computed(run, ratio.base, ratio.other)),
             "CPU utilization, encrypted": limit_of(run, ratio.other).utilization,
         }

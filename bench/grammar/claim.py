@@ -73,13 +73,14 @@ class Claim:
         for word, begin in BEGIN.items():
             if decide := [verdict for verdict in verdicts if verdict.word == word]:
                 count = f" in {len(decide)} of {len(verdicts)} cases" if len(verdicts) > 1 else ""
-                claimed = f"claimed: {self.relation(decide[0].limit)}"
+                expected = self.relation(decide[0].limit)
                 if word == CONTRADICTED:
-                    return f"Expected: {self.text}. {begin}{count}: {_values(decide)}; {claimed}."
+                    return f"Expected: {self.text} ({expected}). {begin}{count}: {_values(decide)}."
                 if others := [verdict for verdict in verdicts if verdict.word != word]:
-                    return f"{begin}{count}: {self.text}. Undecided: {_values(others)}; {claimed}."
-                closest = "Closest to the limit" if len(decide) > 1 else "Measured"
-                return f"{begin}{count}: {self.text}. {closest}: {_values([min(decide, key=_distance)])}; {claimed}."
+                    return f"{begin}{count}: {self.text}. Expected: {expected}; undecided: {_values(others)}."
+                closest = "closest" if len(decide) > 1 else "measured"
+                nearest = _values([min(decide, key=_distance)])
+                return f"{begin}{count}: {self.text}. Expected: {expected}; {closest}: {nearest}."
         return ""
 
 
@@ -104,14 +105,14 @@ def _distance(verdict: Verdict) -> float:
 
 
 def table(run: Run, claims: Iterable[Claim]) -> pd.DataFrame:
-    """Return one row for each claim and case: what is claimed, measured, the limit, the verdict."""
+    """Return one row for each claim and case: what is expected, measured, the verdict."""
     rows = [
         {
             "claim": claim.text,
             "case": verdict.estimate.subject,
             "compared with": verdict.estimate.base,
             "measured": str(verdict.estimate),
-            "claimed": claim.relation(verdict.limit),
+            "expected": claim.relation(verdict.limit),
             "verdict": verdict.word,
         }
         for claim in claims

@@ -35,6 +35,7 @@ class Level:
 
     quantity: str | Quantity
     of: Chooser = field(default_factory=dict)
+    name: Callable[[Run, int], str] | None = None  # of a case among the others; without it, what tells them apart
 
     @property
     def words(self) -> str:
@@ -57,6 +58,8 @@ class Level:
         if len(estimates) < 2:
             return _statements(self.words, {estimate.subject: estimate for estimate in estimates})
         names, shared = told_apart([run.label_parts[estimate.cases[0]] for estimate in estimates])
+        if self.name:
+            names = [self.name(run, estimate.cases[0]) for estimate in estimates]
         return _statements(self.words + shared, dict(zip(names, estimates, strict=True)))
 
 

@@ -94,11 +94,11 @@ class Experiment:
         return ""
 
     def conclusion(self, run: Run) -> str:
-        """Return answer and claims as Markdown, claims that the run contradicts first; last what was not measured."""
+        """Return as Markdown the answer, the claims that the run contradicts, the others, and what was not measured."""
         if reason := self.why_no_conclusion(run):
             return reason
         contradicted, others = claim.sentences(run, self.claims)
-        return paragraphs(contradicted, self.answer(run), others, method.absent(run))
+        return paragraphs(self.answer(run), contradicted, others, method.absent(run))
 
     def contradictions(self, run: Run) -> str:
         """Return the claims that a run contradicts, as Markdown; "" if none, or without a conclusion."""

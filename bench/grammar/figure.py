@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.analysis import acceptance, checks, per_host
+from bench.analysis import checks, per_host
 from bench.grammar import borrowed, method
 from bench.grammar.axes import finish, say_why_empty, sheet, style
 from bench.grammar.experiment import experiment, of_run
@@ -108,7 +108,7 @@ def caption(run: Run) -> str:
         f"{' (client)' if target else ''}.{target}{missing(run)}\n"
         f"{_hosts(run)}Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "
-        f"Checks passed: {checks.tally(run)}.{_although(run)}"
+        f"Checks passed: {checks.tally(run)}."
     )
 
 
@@ -126,12 +126,6 @@ def _windows(run: Run) -> str:
     rest = f"; {listed(alone)}: {windows}" if alone else ""
     each = "each case" if {case.load for case in run.plan.cases} == {"closed"} else "each case of calls"
     return f"{counted(blocks, 'block')} of {run.plan.slices} of {each}{rest}"
-
-
-def _although(run: Run) -> str:
-    """Return what a run that was kept as a reference misses, or nothing."""
-    missed = acceptance.misses(run) if run.manifest.get("kept_although") else []
-    return f" Kept although {listed(missed)}." if missed else ""
 
 
 def _starts(cases: pd.DataFrame) -> str:

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from handmade import handmade, in_order, in_turns, recorded, reference, usual
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bench.analysis import encryption
 from bench.analysis.comparison import compare
@@ -21,13 +19,6 @@ from bench.run.start_record import StartRecord
 
 SIZES = (100, 10_000, 100_000)
 BLOCKS, CALLS = 6, 20
-
-
-@given(b=st.floats(-50, 1e4), c=st.floats(-1, 100), plain=st.lists(st.floats(1, 1e4), min_size=3, max_size=3))
-def test_the_regression_finds_the_line_that_made_the_numbers(b, c, plain):
-    sizes = np.array(SIZES, float)
-    coefficients = encryption.fit(sizes, b + c / 1e3 * sizes, np.array(plain))
-    assert np.allclose(coefficients, (b, c), rtol=1e-6, atol=1e-4)
 
 
 def connection(number, connect_us):
