@@ -93,13 +93,12 @@ def _ratio(published: Published, row: Row, quantity: str, placement: str) -> str
 
 
 def occasions_table(published: Published) -> pd.DataFrame:
-    """Return a row for each occasion: when, on which machine, and which checks it passed."""
+    """Return a row for each occasion: when, and on which machine."""
     made = [
         {
             "begun (UTC)": f"{occasion.began:%Y-%m-%d %H:%M}",
             "machine": f"{machine_name(number)}: {occasion.machine.words}",
         }
-        | {"checks passed": occasion.checks}
         for number, occasion in published.numbered
     ]
     return pd.DataFrame(made).set_index("begun (UTC)")
@@ -163,8 +162,8 @@ def holds(published: Published) -> str:
     if other is None or not other.most:
         return ""
     reach = other.reach(other.most)
-    between = f"between {math.exp(-reach):.2g} and {math.exp(reach):.2g} times"
-    return f"Of the ratios on a machine that was left out, 95 % were {between} the mean of the others."
+    between = f"{math.exp(-reach):.2g} to {math.exp(reach):.2g} times"
+    return f"On another machine a ratio can be {between} the mean: 95 % were on machines that were left out."
 
 
 def predicted(published: Published) -> str:
@@ -173,7 +172,6 @@ def predicted(published: Published) -> str:
     if not score.count:
         return ""
     return (
-        "`.venv/bin/bench predict` measures two systems on your machine and forecasts the others. Of the times on "
-        f"machines that were left out, {score.coverage:.0%} were inside its intervals; half of the intervals reach a "
-        f"factor of {score.factor:.2f} or less."
+        "`.venv/bin/bench predict` measures two systems on yours and forecasts the times of the others: "
+        f"{score.coverage:.0%} of the times on machines that were left out were within its intervals."
     )

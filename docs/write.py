@@ -27,7 +27,7 @@ from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
-from bench.experiments import languages, latency, messages, overview, wamp
+from bench.experiments import languages, latency, messages, overview, throughput, wamp
 from bench.grammar import P50, Level, chosen, tables
 from bench.grammar import figure as panels
 from bench.grammar.axes import style
@@ -58,10 +58,9 @@ NEEDS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (  # what someone who choo
     ("A structured message, over HTTP, gRPC or ZeroMQ?", "messages", (Level(P50, messages.by_system),)),
     ("The serializer or the transport?", "messages", ()),
     ("How many calls per second from one gRPC server, and how long is the first call?", "clients", ()),
-    ("One-way streams: small or large messages?", "throughput", ()),
+    ("One-way streams: small or large messages?", "throughput", throughput.answer[:2]),
     ("Through a router: which transport, framing and serializer?", "wamp", (wamp.changes,)),
     ("What does a second worker process bring?", "scaleup", ()),
-    ("Up to which rate is an SLO met?", "capacity", ()),
     ("What does a missing TCP_NODELAY cost?", "nodelay", ()),
 )
 GROUP_NAMES = {
@@ -105,13 +104,14 @@ def heading(publication: Published) -> str:
     count = len(publication.machines)
     return (
         "Each number is a system's value divided by that of raw sockets over the same transport and on the same CPUs, "
-        f"with one client and a payload of {_payload(publication)}: the smallest and the largest of {count} machines."
+        f"with one client and a payload of {_payload(publication)}: the smallest and the largest of up to {count} "
+        "machines."
     )
 
 
 RANKS = (
-    "Each system has a best and a worst rank. A ranks before B only if the ratio B / A is larger than the change that "
-    "95 % of such ratios had on a machine that was left out."
+    "Each system has a best and a worst rank. Ranks overlap where another machine may reverse the order: where the "
+    "ratio of the two systems is smaller than the change that 95 % of such ratios had on a machine that was left out."
 )
 
 
@@ -278,15 +278,15 @@ def results() -> str:
 
 def decision() -> str:
     """Return six questions that lead to a system, each with a stored number."""
-    servers, run, publication = reference(LANGUAGES), reference("overview"), published()
+    servers, limit, run, publication = (*map(reference, (LANGUAGES, LIMITS, "overview")), published())
     over = {"transport": published_tables.WELL_KNOWN_OVER, "placement": APART, "clients": 1}
     firsts = (run.first(system=name, **over) for name in published_tables.WELL_KNOWN)
     known = [case for case in firsts if case is not None]
     longest = max(known, key=lambda case: run.cases.loc[case, "p50_rtt_us"])
 
-    def rate(system: str) -> str:
-        cases = servers.find(system=system, engine="wire")
-        return quantity(max(servers.over_starts(case, "rate_per_s").middle for case in cases))
+    def rate(system: str, measured: Run = servers) -> str:
+        cases = measured.find(system=system, engine="wire")
+        return quantity(max(measured.over_starts(case, "rate_per_s").middle for case in cases))
 
     def times(system: str, transport: str) -> str:
         row = publication.row(system, transport, APART, RTT_RATIO)
@@ -296,7 +296,7 @@ def decision() -> str:
     rows = [
         (
             "Does your server work on a request for more than 10 ms?",
-            "Choose by features: any of these systems adds less.",
+            "Choose by features: each of the eight systems below adds less.",
             f"A whole call over {slow}: {duration(run.cases.loc[longest, 'p50_rtt_us'])}",
         ),
         (
@@ -310,9 +310,10 @@ def decision() -> str:
             f"One CPU answers {rate('grpc_go')} calls/s in Go, {rate('grpc_sync')} in Python",
         ),
         (
-            "Should callers be independent of who answers, or do many programs subscribe?",
+            "Should callers be independent of who answers?",
             "a broker: NATS, Redis or MQTT",
-            f"NATS: {times('nats', 'tcp')}",
+            f"One CPU for broker and server answers {rate('nats', limit)} calls/s over NATS, {rate('redis', limit)} "
+            f"over Redis, {rate('mqtt', limit)} over MQTT",
         ),
         (
             "Must a request survive the end of a server?",
@@ -321,8 +322,8 @@ def decision() -> str:
         ),
         (
             "Are both on one machine, and does each microsecond count?",
-            "ZeroMQ, or Thrift for typed interfaces",
-            f"ZeroMQ: {times('zeromq', 'ipc')}",
+            "Thrift for typed interfaces, or ZeroMQ for messages of your own",
+            f"Thrift: {times('thrift', 'ipc')}, ZeroMQ: {times('zeromq', 'ipc')}",
         ),
     ]
     frame = pd.DataFrame(rows, columns=["ask in this order", "if yes", "what the stored runs say"])
@@ -337,15 +338,16 @@ WORK_MS = (0.0, 0.3, 3.0, 30.0)  # of a server on a request
 
 def with_work(run: Run, cases: Iterable[int]) -> str:
     """Return a table of how long a call of each case takes if its server works for ``WORK_MS`` on a request."""
-    rows = {}
-    for case in cases:
-        rtt_us = run.cases.loc[case, "p50_rtt_us"]
-        rows[published_tables.WELL_KNOWN[run.case(case).system]] = [duration(rtt_us + 1e3 * work) for work in WORK_MS]
+    rtts_us = {published_tables.WELL_KNOWN[run.case(case).system]: run.cases.loc[case, "p50_rtt_us"] for case in cases}
+    rows = {name: [duration(rtt_us + 1e3 * work) for work in WORK_MS] for name, rtt_us in rtts_us.items()}
+    longest, shortest = max(rtts_us.values()), min(rtts_us.values())
+    apart = [f"{(longest + 1e3 * work) / (shortest + 1e3 * work):.3g} times" for work in WORK_MS[1:]]
     names = ["the server only echoes", *(f"it works for {duration(1e3 * work)}" for work in WORK_MS[1:])]
     introduction = (
-        "How long is one call if the server works on it? Median RTT of the stored run, plus that work (a sum; "
-        "after a wait the next call takes some µs longer): "
-        f"`{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on two CPUs of one machine."
+        "How long is one call if the server works on it? Median RTT of [one run](examples/overview.md), plus that "
+        f"work: `{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on two CPUs of one machine. The slowest "
+        f"of these systems takes {listed(apart)} as long as the fastest if the server works for "
+        f"{listed(duration(1e3 * work) for work in WORK_MS[1:])}."
     )
     return paragraphs(
         introduction, markdown(pd.DataFrame.from_dict(rows, "index", columns=names).rename_axis("one call over"))

@@ -125,13 +125,13 @@ def draw_verdicts(run: Run, axes: Axes) -> None:
     """Draw each ratio B/A with its confidence interval and verdict; below it A/A; the margin as a band."""
     rows = []
     for ours, itself in zip(pairs(run)["B"], pairs(run)["A again"], strict=False):
-        rows += [(f"{ours.quantity}\nB / A", ours), (f"{ours.quantity}\nA / A", itself)]
+        rows += [(f"{ours.quantity}\nB / A", ours, judged(ours)), (f"{ours.quantity}\nA / A", itself, itself.verdict)]
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
-    for y, (_, comparison) in enumerate(rows):
+    for y, (_, comparison, word) in enumerate(rows):
         drawn = Look(VERDICT_COLOURS.get(comparison.verdict, GREY), "D")
-        interval_row(axes, y, comparison.interval, drawn, f"{comparison.ends[0]}  {comparison.verdict}")
+        interval_row(axes, y, comparison.interval, drawn, f"{comparison.ends[0]}  {word}")
     ratio_axis(axes)
-    name_rows(axes, [name for name, _ in rows])
+    name_rows(axes, [name for name, *_ in rows])
     axes.set_xlabel(f"ratio with its confidence interval; grey band: the margin of {100 * MARGIN:g} %")
     axes.set_title("Ratios B/A with verdicts, and A/A")
 
