@@ -170,12 +170,13 @@ def summary() -> str:
 def over_tcp() -> str:
     """Return how much longer a call of the well-known systems takes over TCP."""
     run = reference(OVER_TCP)
-    ratios = [ratio for ratio in latency.over_ipc.ratios(run) if run.case(ratio.base).system != BASELINE]
-    ratios = sorted(ratios, key=lambda ratio: ratio.value)
-    least, largest = (
-        f"{ratio}, {published_tables.WELL_KNOWN[run.case(ratio.base).system]}" for ratio in (ratios[0], ratios[-1])
+    ratios = {run.case(ratio.base).system: ratio for ratio in latency.over_ipc.ratios(run)}
+    socket = ratios.pop(BASELINE)
+    ordered = sorted(ratios.values(), key=lambda ratio: ratio.value)
+    return (
+        f"Over TCP on one machine these calls take {ordered[0].words} to {ordered[-1].words} times as long, and one of "
+        f"a raw socket {socket.words} times."
     )
-    return f"Over TCP on one machine these calls take between {least}, and {largest}, as long."
 
 
 FRONT_ALT = (

@@ -10,7 +10,7 @@ from bench.text import counted, duration
 MEANT_BY = {"freeze_ms": "freeze_after"}  # an option that means nothing where the other is not set
 
 
-Parts = tuple[str, ...]  # of a label: system and transport, then one for each factor that differs between the cases
+Parts = tuple[str, ...]  # of a label: system, transport, and one for each factor that differs between the cases
 
 
 def labels(cases: tuple[Case, ...]) -> list[str]:
@@ -33,9 +33,15 @@ def told_apart(cases: Sequence[Parts], with_system: bool = False) -> tuple[list[
     """
     shared = [part for part in cases[0] if all(part in other for other in cases)]
     if with_system or any(set(each) <= set(shared) for each in cases):
-        shared = [part for part in shared if part != cases[0][0]]
-    names = [", ".join(part for part in each if part not in shared) for each in cases]
+        shared = [part for part in shared if part not in cases[0][:2]]
+    names = [_name(each, shared) for each in cases]
     return names, f" ({'both' if len(cases) == 2 else 'all'}: {', '.join(shared)})" if shared else ""
+
+
+def _name(case: Parts, shared: Sequence[str]) -> str:
+    own = [part for part in case if part not in shared]
+    way = [part for part in own if part in case[:2]]
+    return ", ".join(filter(None, [" ".join(way), *own[len(way) :]]))
 
 
 def _again(times: int) -> Parts:
@@ -95,4 +101,4 @@ def _parts(case: Case, peers: list[Case], paced: bool) -> Parts:
     }
     named = {name: value for name, value in turned.items() if _is_set(case.options, name, value)}
     shown += [_option(name, value) for name, value in named.items()]
-    return (f"{case.system} {case.target or case.transport}", *shown)
+    return (case.system, case.target or case.transport, *shown)

@@ -70,9 +70,9 @@ def test_sentences_name_both_cases_with_their_medians_and_the_interval(run):
 def test_ratios_of_one_change_or_over_one_base_say_it_once(run):
     change = Contrast(RATE, of={"clients": 2}, over={"clients": 1}, by=("system",)).statements(run)
     (told,) = change
-    assert told.lead == "Calls per second, 2 clients divided by 1 client"
-    assert [item.split(":")[0] for item in told.items] == ["sockets tcp", "zeromq tcp"] and ", from 9." in told.items[0]
-    assert as_markdown(change).startswith(f"{told.lead}:\n\n- sockets tcp: **")
+    assert told.lead == "Calls per second, 2 clients divided by 1 client (both: tcp)"
+    assert [item.split(":")[0] for item in told.items] == ["sockets", "zeromq"] and ", from 9." in told.items[0]
+    assert as_markdown(change).startswith(f"{told.lead}:\n\n- sockets: **")
     assert told.sentence() == f"{told.lead}: {told.items[0]}."
     (told,) = Contrast(
         P50, of={"clients": lambda count: count > 1}, over={"clients": 1}, where={"system": "zeromq"}
@@ -80,7 +80,7 @@ def test_ratios_of_one_change_or_over_one_base_say_it_once(run):
     assert "divided by that of zeromq tcp, 1 client (" in told.lead
     assert [item.split(" (")[0] for item in told.items] == ["zeromq tcp, 2 clients", "zeromq tcp, 4 clients"]
     (told,) = Level(P50, {"system": "zeromq"}).statements(run)
-    assert told.lead == "Median RTT (all: zeromq tcp)" and told.items[0].startswith("1 client: **")
+    assert told.lead == "Median RTT (all: zeromq, tcp)" and told.items[0].startswith("1 client: **")
 
 
 def test_a_table_has_a_row_for_each_case_and_a_column_for_each_quantity_or_function(run):

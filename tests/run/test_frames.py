@@ -55,7 +55,7 @@ def test_no_conclusion_from_an_invalid_or_small_run():
 def test_the_conclusion_is_computed():
     text = conclusion(handmade([*PAIR, Case("loopback", "inproc")], [100, 50, 0.1]))
     assert text.startswith(  # the sentence is the product here: no other test holds one of it
-        "- Median RTT of zeromq ipc (103 µs) divided by that of sockets ipc (51.4 µs): **2.00** (95 % CI 2.00 to 2.00)."
+        "Median RTT of zeromq ipc (103 µs) divided by that of sockets ipc (51.4 µs): **2.00** (95 % CI 2.00 to 2.00)."
     )
 
 
