@@ -35,7 +35,7 @@ class Level:
 
     quantity: str | Quantity
     of: Chooser = field(default_factory=dict)
-    name: Callable[[Run, int], str] | None = None  # of a case among the others; without it, what tells them apart
+    name: Callable[[Run, int], str] | None = None  # of a case; without it, what distinguishes it
 
     @property
     def words(self) -> str:
