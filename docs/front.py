@@ -53,4 +53,4 @@ def _shares(run: Run, names: list[str], axes: Axes) -> None:
             anatomy.draw_bar(axes, y, shown[case])
     axes.set_xlim(0, 100)
     axes.set_xlabel("share of its RTT [%]")
-    axes.set_title("Where does the time go? (measured on one of the machines)")
+    axes.set_title("Where does the time go? (one of the machines)")

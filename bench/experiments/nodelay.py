@@ -15,7 +15,6 @@ from bench.grammar.axes import (
     GREY,
     Look,
     dashed_level,
-    draw_spreads,
     interval_row,
     label_axis,
     log_axis,
@@ -195,13 +194,16 @@ def by_size(run: Run, axes: Axes) -> None:
     if len(cases) < 2:
         return say_why_empty(axes, "one payload only: give sizes")
     spreads = [run.over_starts(case, P50) for case, _ in numbered(cases)]
-    draw_spreads(axes, cases["payload_bytes"], spreads, LOOKS["neither"], "", line="none")
+    drawn, sizes = LOOKS["neither"], cases["payload_bytes"]  # no line: between two payloads lies the limit, a step
+    axes.plot(sizes, [spread.middle for spread in spreads], drawn.marker, ms=8, color=drawn.colour)
+    ends = [spread.low for spread in spreads], [spread.high for spread in spreads]
+    axes.vlines(sizes, *ends, color=drawn.colour, alpha=0.3, lw=5)
     for count in (1, 2):
         dashed_level(axes, count * DELAY_S * 1e6, f"{count} × {DELAY}")
     label_axis(axes.xaxis, in_bytes)
     log_axis(axes.yaxis)
     axes.set_xlabel("payload")
-    axes.set_ylabel("median RTT; band: range over starts")
+    axes.set_ylabel("median RTT; bar: range over starts")
     axes.set_title("RTT by payload, two writes, TCP_NODELAY: neither")
 
 

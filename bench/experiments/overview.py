@@ -274,7 +274,7 @@ def _first(run: Run) -> tuple[Run, int]:
 
 def _placed(run: Run, case: int) -> str:
     """Return the placement of a case, for a title."""
-    return f", placement {run.case(case).placement}"
+    return f" ({run.case(case).placement})"
 
 
 def above(run: Run, case: int) -> str:
