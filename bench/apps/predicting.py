@@ -1,5 +1,6 @@
 """``bench predict``: what a call of each system takes on this machine, from two systems that are measured here."""
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ import pandas as pd
 from bench.analysis import checks, probes, trust_card
 from bench.analysis import occasions as kept
 from bench.analysis.occasions import Occasion
-from bench.analysis.probes import FLOOR, LIBRARY, QUANTITIES, SHARE, Forecast
+from bench.analysis.probes import FLOOR, LIBRARY, PLACEMENTS, QUANTITIES, SHARE, Forecast
 from bench.analysis.published import PLACES, inside_text
 from bench.analysis.replication import machine_numbers
 from bench.apps.replicating import REFERENCE, file_of, load
@@ -29,44 +30,52 @@ def predict(run: str | None, as_json: bool, say: Callable[[str], None]) -> str:
     known = load(file_of(REFERENCE, NOTEBOOK)).occasions
     measured = Run(stored.find(run)) if run else _measured(say)
     say(f"The two systems that were measured here: {trust_card.tally(checks.check(measured)).line}")
-    forecasts = probes.forecasts(known, kept.of_run(measured))
-    return _as_json(known, forecasts) if as_json else text(known, forecasts)
+    probed = kept.of_run(measured)
+    forecasts = probes.forecasts(known, probed)
+    return _as_json(known, forecasts) if as_json else text(known, probed, forecasts)
 
 
 def _measured(say: Callable[[str], None]) -> Run:
     from bench.apps import notebook
 
     run = notebook.measure(NOTEBOOK, **PLAN)
-    say(f"Stored in {run.folder.path.name}: bench predict --run {run.id} prints this again")
+    say(f"{BENCH} predict --run {run.id} prints what follows again")
     return run
 
 
-def text(known: Sequence[Occasion], forecasts: Sequence[Forecast]) -> str:
+def text(known: Sequence[Occasion], probed: Occasion, forecasts: Sequence[Forecast]) -> str:
     """Return the forecasts as a table, the fastest system first, how far they may be off, and what would test them."""
-    frame = table(forecasts).to_string()
+    frame = table(probed, forecasts).to_string()
     machines = len(set(machine_numbers(known)))
     lines = [
         f"Forecast from {FLOOR} and {LIBRARY} over ipc here, and from {counted(len(known), 'occasion')} on "
-        f"{counted(machines, 'machine')}; one client, 1,000 B. In brackets: the range that held "
-        f"{SHARE:.0%} of the times when each known machine was forecast from the others.",
+        f"{counted(machines, 'machine')}; one client, 1,000 B. In brackets: intervals that are "
+        f"meant to hold {SHARE:.0%} of the times.",
     ]
     if (score := probes.left_out(known)).count:
-        tested = inside_text(score, "times")
-        lines.append(f"Tested on each of these machines, forecast from the others and its own two probes: {tested}.")
+        lines.append(
+            f"Tested on each of these machines, forecast from the others and its own {FLOOR} and {LIBRARY}: "
+            f"{inside_text(score, 'times')}."
+        )
     lines.append(f"To test it here: {BENCH} replicate {AGAIN} --against {REFERENCE}")
     return "\n".join([frame, "", *lines])
 
 
-def table(forecasts: Sequence[Forecast]) -> pd.DataFrame:
+def table(probed: Occasion, forecasts: Sequence[Forecast]) -> pd.DataFrame:
     """Return a row for each system over its transport, a column for each quantity and placement."""
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for forecast in sorted(
-        forecasts, key=lambda forecast: (forecast.quantity != "p50_us", forecast.placement != "split", forecast.middle)
-    ):
-        heading = f"{QUANTITIES[forecast.quantity]}, {PLACES[forecast.placement].removeprefix('with ')}"
-        rows.setdefault((forecast.system, forecast.transport), {})[heading] = _text(forecast)
-    frame = pd.DataFrame.from_dict({" ".join(system): row for system, row in rows.items()}, orient="index")
-    return frame.fillna("").rename_axis("system")
+    columns = {}
+    for quantity, placement in itertools.product(QUANTITIES, PLACEMENTS):
+        measured = probes.levels(probed, quantity, placement).items()
+        times = [(us, system, f"{duration(us)}, measured") for system, us in measured if system[0] in (FLOOR, LIBRARY)]
+        times += [
+            (forecast.middle, (forecast.system, forecast.transport), _text(forecast))
+            for forecast in forecasts
+            if (forecast.quantity, forecast.placement) == (quantity, placement)
+        ]
+        columns[f"{QUANTITIES[quantity]}, {PLACES[placement]}"] = {
+            " ".join(system): words for _, system, words in sorted(times)
+        }
+    return pd.DataFrame(columns).fillna("").rename_axis("system")
 
 
 def _text(forecast: Forecast) -> str:
