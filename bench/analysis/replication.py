@@ -180,7 +180,8 @@ class HeldOut:
     def _off(self, known: int) -> Iterator[float]:
         for logs in self._values:
             for here, value in logs.items():
-                for machines in itertools.combinations(self._others(logs, here), known) if known else ():
+                others = self._others(logs, here)  # of a machine whose name another one has there are fewer
+                for machines in itertools.combinations(others, min(known, len(others))) if others and known else ():
                     yield abs(value - self._forecast(logs, machines, here))
 
     def _others(self, logs: Values, here: int) -> list[int]:

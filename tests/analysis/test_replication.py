@@ -209,3 +209,8 @@ def test_what_a_reference_run_misses(monkeypatch):
     dirty = in_turns([10, 15], blocks=12)
     dirty.manifest["git"]["dirty"] = True
     assert acceptance.misses(dirty) == [acceptance.DIRTY, "the machine's speed varied by 20%, more than 5%"]
+
+
+def test_a_machine_whose_name_another_has_counts_among_those_that_were_left_out():
+    held_out = replication.HeldOut([{0: 0.0, 1: 1.0, 2: 0.5}], {0: "twin", 1: "twin", 2: "alone"})
+    assert held_out.most == 2 and held_out.reach(2) == 0.5  # 0 and 1 are half a unit from 2, which is their mean
