@@ -42,6 +42,7 @@ from bench.text import duration, in_bytes, quantity
 
 TITLE = "One connection or many, persistent or new?"
 ONE_CONNECTION = {"http_aiohttp": {"pool": 1}}  # options with which calls share a connection, where others do not
+NOT_ALIKE = "no: another number of large calls"
 MOST_DIFFERENT = 0.1  # share by which the numbers of large calls may differ, if small calls beside them are compared
 
 SomeSystems = Annotated[Any, lambda value, name: chosen_systems(value) if parameters.as_list(value) else []]
@@ -274,7 +275,7 @@ def large(run: Run) -> Iterator[dict[str, object]]:
             "answered on the shared connection": numbers["same"],
             "answered on another": numbers.get("own", ""),
             "RTT of small calls, shared / own [95 % CI]": f"{ratio.words} ({ratio.range})" if ratio else "not known",
-            "compared": "yes" if ratio and difference(run, ratio) <= MOST_DIFFERENT else "no: numbers differ",
+            "compared": "yes" if ratio and difference(run, ratio) <= MOST_DIFFERENT else NOT_ALIKE,
         }
 
 

@@ -218,6 +218,13 @@ def baseline_of(run: Run, number: int) -> int | None:
     return run.whole.first(system=BASELINE, clients=1, transport=case.transport, placement=case.placement)
 
 
+def with_baselines(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose each system's case, and the raw sockets' by which it is divided."""
+    cases = ranked(run, among)
+    bases = {baseline_of(run, case) for case in cases} & set(among)
+    return sorted({*cases, *bases}, key=lambda case: float(run.cases.loc[case, P50]))
+
+
 @once
 def subjects(run: Run) -> list[tuple[Drawn, Look]]:
     """Return the systems that are drawn, the shortest RTT first, with their look: of many systems that of the group."""
@@ -369,7 +376,7 @@ tables = {
             "CPU time / mean RTT": cpu_share,
             "steady state": steady,
         },
-        ranked,
+        with_baselines,
         way_of,
     )
 }
