@@ -22,7 +22,8 @@ def template(file: Path) -> jinja2.Template:
 def as_html(markdown: str) -> str:
     """Return the Markdown of a conclusion as HTML: stress, code, and each paragraph or item of a list on a line."""
     stressed = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(markdown))
-    items = re.sub(r"^- ", "• ", re.sub(r"`(.+?)`", r"<code>\1</code>", stressed), flags=re.M)
+    code = re.sub(r"`(.+?)`", r"<code>\1</code>", stressed)
+    items = re.sub(r"^( *)- ", lambda begin: "&emsp;" * (len(begin[1]) // 2) + "• ", code, flags=re.M)
     return re.sub(r"\n+", "<br>", items)
 
 

@@ -12,7 +12,7 @@ from bench.grammar.choose import Chooser, Factor, alike, chosen
 from bench.grammar.estimate import Estimate
 from bench.grammar.quantities import Quantity, by_block, over_starts, quantity_of
 from bench.grammar.statement import Statement
-from bench.plan.labels import Parts, told_apart
+from bench.plan.labels import Parts, distinguished
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import capitalized, few, ratio_ends
@@ -146,27 +146,32 @@ def _groups(run: Run, ratios: Sequence[Ratio]) -> list[list[Ratio]]:
 def _together(run: Run, group: Sequence[Ratio]) -> Statement:
     """Return ratios with the median of both cases: what is the same in all of them stands once."""
     words = capitalized(quantity_of(group[0].name).words)
-    if len({quotient.base for quotient in group}) == 1:
-        cases = [group[0].base, *(quotient.other for quotient in group)]
-        (base, *others), shared = told_apart([run.label_parts[case] for case in cases], with_system=True)
-        over = f"divided by that of {base} ({_median(run, group[0], group[0].base)}){shared}"
-        medians = [_median(run, quotient, quotient.other) for quotient in group]
-        items = [f"{name} ({median})" for name, median in zip(others, medians, strict=True)]
-        if len(items) == 1:
-            return Statement(f"{words} of {items[0]} {over}: {_measured(group[0])}")
-        return Statement(
-            f"{words} {over}",
-            tuple(f"{item}: {_measured(quotient)}" for item, quotient in zip(items, group, strict=True)),
-        )
+    is_of_one_base = len({quotient.base for quotient in group}) == 1
+    return _over_one_base(run, group, words) if is_of_one_base else _of_one_change(run, group, words)
+
+
+def _over_one_base(run: Run, group: Sequence[Ratio], words: str) -> Statement:
+    first = group[0]
+    cases = [run.label_parts[case] for case in (first.base, *(quotient.other for quotient in group))]
+    (base, *others), shared = distinguished(cases, with_system=True)
+    over = f"divided by that of {base} ({_median(run, first, first.base)}){shared}"
+    items = [
+        (f"{name} ({_median(run, quotient, quotient.other)})", _measured(quotient))
+        for name, quotient in zip(others, group, strict=True)
+    ]
+    if len(items) == 1:
+        ((other, measured),) = items
+        return Statement(f"{words} of {other} {over}: {measured}")
+    return Statement(f"{words} {over}", tuple(map(": ".join, items)))
+
+
+def _of_one_change(run: Run, group: Sequence[Ratio], words: str) -> Statement:
     to, since = (" ".join(changed) for changed in _change(run, group[0]))
-    names, shared = told_apart([_common(run, quotient) for quotient in group])
-    return Statement(
-        f"{words}, {to} divided by {since}{shared}",
-        tuple(
-            f"{name}: {_measured(quotient, _from_to(run, quotient))}"
-            for name, quotient in zip(names, group, strict=True)
-        ),
-    )
+    names, shared = distinguished([_common(run, quotient) for quotient in group])
+    items = [
+        f"{name}: {_measured(quotient, _from_to(run, quotient))}" for name, quotient in zip(names, group, strict=True)
+    ]
+    return Statement(f"{words}, {to} divided by {since}{shared}", tuple(items))
 
 
 def _measured(quotient: Ratio, more: str = "") -> str:

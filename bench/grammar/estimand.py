@@ -1,13 +1,13 @@
 """Estimands: what is estimated of some cases: a quantity of theirs, or what a function of a run returns."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bench.grammar.choose import Chooser, chosen
 from bench.grammar.estimate import Estimate, of_spread
 from bench.grammar.quantities import Quantity, over_starts, quantity_of
 from bench.grammar.statement import Statement
-from bench.plan.labels import told_apart
+from bench.plan.labels import distinguished
 from bench.run.frames import Run
 from bench.text import capitalized
 
@@ -26,7 +26,8 @@ class Estimand:
     def statements(self, run: Run) -> list[Statement]:
         """Return what it says of a run."""
         words = self.words(run) if callable(self.words) else self.words
-        return _statements(words, {estimate.subject: estimate for estimate in self(run)})
+        estimates = self(run)
+        return _statements(words, [estimate.subject for estimate in estimates], estimates)
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,17 @@ class Level:
         """Return the levels, below what their cases share."""
         estimates = self(run)
         if len(estimates) < 2:
-            return _statements(self.words, {estimate.subject: estimate for estimate in estimates})
-        names, shared = told_apart([run.label_parts[estimate.cases[0]] for estimate in estimates])
+            return _statements(self.words, [estimate.subject for estimate in estimates], estimates)
+        names, shared = distinguished([run.label_parts[estimate.cases[0]] for estimate in estimates])
         if self.name:
             names = [self.name(run, estimate.cases[0]) for estimate in estimates]
-        return _statements(self.words + shared, dict(zip(names, estimates, strict=True)))
+        return _statements(self.words + shared, names, estimates)
 
 
-def _statements(words: str, estimates: Mapping[str, Estimate]) -> list[Statement]:
-    values = [f"{name}: **{estimate.words}** ({estimate.ends})" for name, estimate in estimates.items()]
+def _statements(words: str, names: Sequence[str], estimates: Sequence[Estimate]) -> list[Statement]:
+    values = [
+        f"{name}: **{estimate.words}** ({estimate.ends})" for name, estimate in zip(names, estimates, strict=True)
+    ]
     if len(values) == 1:
         return [Statement(f"{capitalized(words)} of {values[0]}")]
     return [Statement(capitalized(words), tuple(values))] if values else []

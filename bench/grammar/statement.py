@@ -1,6 +1,6 @@
 """Statements of an answer: one value as a sentence, several as a list below the words that they share."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from bench.text import paragraphs
@@ -15,11 +15,6 @@ class Statement(NamedTuple):
     def sentence(self, most: int = 1) -> str:
         """Return the first items behind the words that they share, as one sentence."""
         return f"{': '.join(filter(None, [self.lead, '; '.join(self.items[:most])]))}."
-
-
-def statement(lead: str, items: Sequence[str]) -> Statement:
-    """Return a statement of items; of one alone, a sentence."""
-    return Statement(lead, tuple(items)) if len(items) > 1 else Statement(f"{lead}: {items[0]}")
 
 
 def as_markdown(statements: Iterable[Statement]) -> str:

@@ -26,7 +26,7 @@ def parts(cases: tuple[Case, ...]) -> list[Parts]:
     return [(*each, *_again(made[:index].count(each))) for index, each in enumerate(made)]
 
 
-def told_apart(cases: Sequence[Parts], with_system: bool = False) -> tuple[list[str], str]:
+def distinguished(cases: Sequence[Parts], with_system: bool = False) -> tuple[list[str], str]:
     """Return a name for each of several cases, and what all of them share, which no name has: ``(all: 100 B)``.
 
     with_system: whether each name begins with system and transport, as it does where it would be empty without them.

@@ -17,9 +17,10 @@ from bench.apps.markup import as_html, png, table
 from bench.experiments.explore import Row, draw_distributions, ratio_of, row, to_shortest
 from bench.grammar import Estimand, tables
 from bench.grammar.axes import style
+from bench.grammar.statement import as_markdown
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
-from bench.text import counted
+from bench.text import counted, paragraphs
 
 # Keys typed into an input are its own: JupyterLab would take those of a list or a button for its shortcuts.
 OWN_KEYS = (
@@ -117,15 +118,12 @@ def numbers(entries: Sequence[Entry]) -> str:
         return NOTHING_YET
     carrying = [entry.row for entry in entries if entry.carries]
     medians = Estimand("median", lambda run: to_shortest(carrying, _paired(entries)))
-    sentences = [
-        item + "." for each in medians.statements(entries[0].result.run) for item in each.items or (each.lead,)
-    ]
-    sentences += [
+    without = [
         f"**No conclusion** from {entry.row.name}: {len(entry.row.medians)} starts, {entry.score}."
         for entry in entries
         if not entry.carries
     ]
-    text = as_html(" ".join(sentences))
+    text = as_html(paragraphs(as_markdown(medians.statements(entries[0].result.run)), *without))
     frames = [frame for make in (tables.calls, tables.loads, tables.costs) if len(frame := _frame(entries, make))]
     folded = f"<details><summary>Tables</summary>{'<br>'.join(table(frame, border=0) for frame in frames)}</details>"
     return f'<div class="rt-numbers"><p>{text}</p>{folded}</div>'
