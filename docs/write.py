@@ -430,9 +430,10 @@ def choosing() -> str:
     """Return each question of someone who chooses a stack, and the answer of a stored run."""
     asked = []
     for question, stem, estimands in NEEDS:
-        link = f"`.venv/bin/bench run {stem}`" if "." in stem else f"[the run](examples/{stem}.md)"
+        has_page = "." not in stem
+        link = f"[the run](examples/{stem}.md)" if has_page else f"`.venv/bin/bench run {stem}`"
         made = of_run(reference(stem)).statements(reference(stem), estimands)
-        asked += [f"**{question}** ({link})", as_markdown(made)]
+        asked += [f"**{question}** ({link})", as_markdown(made), "" if has_page else panels.caption(reference(stem))]
     return paragraphs(*asked)
 
 

@@ -15,6 +15,7 @@ from bench.errors import SystemFailedError, UsageError
 from bench.experiments import capacity
 from bench.grammar import figure
 from bench.grammar.experiment import experiment, of_run
+from bench.grammar.statement import as_markdown
 from bench.measurement import capacity_search, runner
 from bench.measurement.bracket import MOST_PROBES, RATIO, STARTS, Probe, search
 from bench.measurement.capacity_search import judged
@@ -32,7 +33,7 @@ def conclusion(run):
 
 def answer(run):
     """Return the answer, also of a run that the checks find invalid."""
-    return "\n".join(capacity.answer[1].sentences(run))
+    return as_markdown(capacity.answer[1].statements(run))
 
 
 def server(limit, moody=()):
