@@ -221,8 +221,9 @@ def baseline_of(run: Run, number: int) -> int | None:
 def with_baselines(run: Run, among: Sequence[int]) -> list[int]:
     """Choose each system's case, and the raw sockets' by which it is divided."""
     cases = ranked(run, among)
-    bases = {baseline_of(run, case) for case in cases} & set(among)
-    return sorted({*cases, *bases}, key=lambda case: float(run.cases.loc[case, P50]))
+    bases = {baseline_of(run, case) for case in cases}
+    both = [case for case in among if case in cases or case in bases]
+    return sorted(both, key=lambda case: float(run.cases.loc[case, P50]))
 
 
 @once
