@@ -75,7 +75,7 @@ def table(probed: Occasion, forecasts: Sequence[Forecast]) -> pd.DataFrame:
         columns[f"{QUANTITIES[quantity]}, {PLACES[placement]}"] = {
             " ".join(system): words for _, system, words in sorted(times)
         }
-    return pd.DataFrame(columns).fillna("").rename_axis("system")
+    return pd.DataFrame(columns, dtype=object).fillna("").rename_axis("system")
 
 
 def _text(forecast: Forecast) -> str:

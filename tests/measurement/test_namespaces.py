@@ -82,7 +82,7 @@ def test_what_no_link_can_be_is_refused(hosts, transport, what):
 
 def test_cases_that_differ_in_the_link_are_named_by_it():
     cases = (checked(Case("sockets", "tcp", max_calls=200)), case(), case(rate_mbit=100))
-    assert labels(cases) == ["sockets tcp", "sockets tcp veth", "sockets tcp veth 100 Mbit/s"]
+    assert labels(cases) == ["sockets tcp loopback", "sockets tcp veth", "sockets tcp veth 100 Mbit/s"]
 
 
 def test_a_network_that_the_machine_uses_is_not_taken():
