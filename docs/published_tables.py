@@ -163,7 +163,7 @@ def holds(published: Published) -> str:
         return ""
     reach = other.reach(other.most)
     between = f"{math.exp(-reach):.2g} to {math.exp(reach):.2g} times"
-    return f"On another machine a ratio can be {between} the mean: 95 % were on machines that were left out."
+    return f"On another machine expect {between} the mean: 95 % of the ratios on machines left out were in this range."
 
 
 def predicted(published: Published) -> str:

@@ -174,8 +174,8 @@ def over_tcp() -> str:
     socket = ratios.pop(BASELINE)
     ordered = sorted(ratios.values(), key=lambda ratio: ratio.value)
     return (
-        f"Over TCP on one machine these calls take {ordered[0].words} to {ordered[-1].words} times as long, and one of "
-        f"a raw socket {socket.words} times."
+        f"Over TCP on one machine these calls take {ordered[0].words} to {ordered[-1].words} times as long; a call "
+        f"over a raw socket takes {socket.words} times as long."
     )
 
 
@@ -279,7 +279,8 @@ def results() -> str:
 
 def decision() -> str:
     """Return six questions that lead to a system, each with a stored number."""
-    servers, limit, run, publication = (*map(reference, (LANGUAGES, LIMITS, "overview")), published())
+    servers, limit, run = map(reference, (LANGUAGES, LIMITS, "overview"))
+    publication = published()
     over = {"transport": published_tables.WELL_KNOWN_OVER, "placement": APART, "clients": 1}
     firsts = (run.first(system=name, **over) for name in published_tables.WELL_KNOWN)
     known = [case for case in firsts if case is not None]
@@ -342,12 +343,12 @@ def with_work(run: Run, cases: Iterable[int]) -> str:
     rtts_us = {published_tables.WELL_KNOWN[run.case(case).system]: run.cases.loc[case, "p50_rtt_us"] for case in cases}
     rows = {name: [duration(rtt_us + 1e3 * work) for work in WORK_MS] for name, rtt_us in rtts_us.items()}
     longest, shortest = max(rtts_us.values()), min(rtts_us.values())
-    apart = [f"{(longest + 1e3 * work) / (shortest + 1e3 * work):.3g} times" for work in WORK_MS[1:]]
+    apart = listed(f"{(longest + 1e3 * work) / (shortest + 1e3 * work):.3g}" for work in WORK_MS[1:])
     names = ["the server only echoes", *(f"it works for {duration(1e3 * work)}" for work in WORK_MS[1:])]
     introduction = (
         "How long is one call if the server works on it? Median RTT of [one run](examples/overview.md), plus that "
         f"work: `{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on two CPUs of one machine. The slowest "
-        f"of these systems takes {listed(apart)} as long as the fastest if the server works for "
+        f"of these systems takes {apart} times as long as the fastest if the server works for "
         f"{listed(duration(1e3 * work) for work in WORK_MS[1:])}."
     )
     return paragraphs(

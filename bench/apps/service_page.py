@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import stats, systems
+from bench import systems
 from bench.analysis import checks, stalls, trust_card
 from bench.apps import notebook, numbers
 from bench.apps.markup import as_html, png, table, template
@@ -16,7 +16,6 @@ from bench.grammar import figure as panels
 from bench.grammar import tables
 from bench.grammar.experiment import of_run
 from bench.grammar.method import measured
-from bench.grammar.statement import as_markdown
 from bench.measurement.validation.profiles import PROFILES
 from bench.plan import parameters, paths, service_file
 from bench.plan.case import MOST_CLIENTS
@@ -61,11 +60,7 @@ def conclusion(run: Run) -> str:
     Of too few starts the values without a conclusion: whoever tries a file sees that it works.
     """
     shown = of_run(run)
-    is_short = shown.evidence(run) < stats.LEAST_STARTS and all(
-        check.verdict != trust_card.INVALID for check in checks.check(run)
-    )
-    values = f"In these starts:\n\n{as_markdown(shown.statements(run))}" if is_short else ""
-    return paragraphs(shown.answer(run), values, stalls.held_back(run))
+    return paragraphs(shown.answer(run), shown.preliminary(run), stalls.held_back(run))
 
 
 def measure(file: str, objective: str, clients: int, profile: str, engine: str, say: Say) -> Iterator[Run]:

@@ -164,8 +164,8 @@ def medians_off(run: Run) -> list[Estimate]:
 
 
 answer = (
-    Estimand("measured median less the server's own, which has no way there and back", medians_off),
-    Estimand(f"number within {MARGIN:.0%} of the server's own", within),
+    Estimand("measured median minus the server's own, which excludes the round trip", medians_off),
+    Estimand(f"number within {MARGIN:.0%} of the server's own value", within),
 )
 claims = (
     Claim(

@@ -42,7 +42,7 @@ from bench.text import duration, in_bytes, quantity
 
 TITLE = "One connection or many, persistent or new?"
 ONE_CONNECTION = {"http_aiohttp": {"pool": 1}}  # options with which calls share a connection, where others do not
-NOT_ALIKE = "no: another number of large calls"
+NOT_ALIKE = "no: different numbers of large calls"
 MOST_DIFFERENT = 0.1  # share by which the numbers of large calls may differ, if small calls beside them are compared
 
 SomeSystems = Annotated[Any, lambda value, name: chosen_systems(value) if parameters.as_list(value) else []]

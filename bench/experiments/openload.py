@@ -374,7 +374,7 @@ mm1 = Table(
         "utilization ρ = λ S": lambda run, case: f"{run.case(case).offered_per_s / capacity(run):.0%}",
         "server CPU [% of one CPU, range over starts]": "server_cpu_percent",
         "settling time": settling,
-        "mean response time: predicted, without the way there and back": mean_predicted,
+        "mean response time: predicted, without the round trip": mean_predicted,
         "measured [range over starts]": mean_measured,
     },
     where=lambda run, among: [number_of(case) for case in offered(run).index],

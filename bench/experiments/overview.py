@@ -271,18 +271,13 @@ def layers(run: Run, axes: Axes) -> None:
     log_axis(axes.xaxis)
     words = f"; dashed: raw sockets, {listed(transport for _, transport in dashed)}" if dashed else ""
     axes.set_xlabel(f"median RTT of each start{words}")
-    axes.set_title(f"Median RTT, one client{_placed(*_first(run))}; × raw sockets [95 % CI]")
+    axes.set_title(f"Median RTT, one client{_placed(run)}; × raw sockets [95 % CI]")
 
 
-def _first(run: Run) -> tuple[Run, int]:
-    """Return the case that is drawn first."""
+def _placed(run: Run) -> str:
+    """Return the placement of the cases that are drawn, for a title."""
     subject, _ = subjects(run)[0]
-    return subject.run, subject.case
-
-
-def _placed(run: Run, case: int) -> str:
-    """Return the placement of a case, for a title."""
-    return f" ({run.case(case).placement})"
+    return f" ({subject.run.case(subject.case).placement})"
 
 
 def above(run: Run, case: int) -> str:
@@ -311,7 +306,7 @@ def distribution(run: Run, axes: Axes) -> None:
     ])  # fmt: skip
     if groups(run):
         name_systems(run, axes)
-    axes.set_title(f"Distribution of the RTT, one client{_placed(*_first(run))}")
+    axes.set_title(f"Distribution of the RTT, one client{_placed(run)}")
 
 
 def two_clients(run: Run, axes: Axes) -> None:
@@ -333,7 +328,8 @@ def two_clients(run: Run, axes: Axes) -> None:
         axes.plot([], [], "o", ms=6, color=GREY, mfc="white", mew=1.6, label="one client (above)")
         axes.plot([], [], "o", ms=6, color=GREY, label="two clients (below)")
         axes.set_xlabel("calls per second (closed loop); bar: range over starts")
-        axes.set_title(f"Throughput, 1 and 2 clients{_placed(ratios[0][0], ratios[0][1].base)}; gain [95 % CI]")
+        part, first = ratios[0]
+        axes.set_title(f"Throughput, 1 and 2 clients ({part.case(first.base).placement}); gain [95 % CI]")
     else:
         for y, (drawn, (colour, marker)) in enumerate(subjects(run)):
             values = drawn.run.starts_of(drawn.case)[RATE]

@@ -227,7 +227,7 @@ def beside_medians(run: Run, ratios: Iterable[Ratio]) -> str:
     if not others:
         return ""
     return (
-        f"Of {few(others)} the quotient of the two medians is outside this interval, because the ratio is computed "
+        f"Of {few(others)} the quotient of the two medians is outside the interval of the ratio, which is computed "
         "block by block: changes of the machine's speed between blocks do not count"
     )
 

@@ -86,8 +86,13 @@ class Experiment:
 
     def why_no_conclusion(self, run: Run) -> str:
         """Return why a run carries no conclusion: a check is INVALID, or a case has too few starts; "" if it does."""
-        if invalid := [outcome for outcome in checks.check(run) if outcome.verdict == trust_card.INVALID]:
-            return f"**No conclusion.** {invalid[0].found}: {invalid[0].advice}."
+        return self._why_invalid(run) or self._why_too_few(run)
+
+    def _why_invalid(self, run: Run) -> str:
+        invalid = [outcome for outcome in checks.check(run) if outcome.verdict == trust_card.INVALID]
+        return f"**No conclusion.** {invalid[0].found}: {invalid[0].advice}." if invalid else ""
+
+    def _why_too_few(self, run: Run) -> str:
         fewest = self.evidence(run)
         if fewest < stats.LEAST_STARTS:
             return f"**No conclusion** from {fewest} starts; {stats.LEAST_STARTS} are needed (profile `class`)."
@@ -120,6 +125,12 @@ class Experiment:
     def statements(self, run: Run, estimands: Sequence[Any] = ()) -> list[Statement]:
         """Return what answers its question, or another one, without the levels of cases that have two."""
         return [each for estimand in estimands or self.estimands for each in estimand.statements(run)]
+
+    def preliminary(self, run: Run) -> str:
+        """Return as Markdown the values of a valid run that has too few starts for a conclusion; "" of any other."""
+        if self._why_invalid(run) or not self._why_too_few(run):
+            return ""
+        return f"In these starts:\n\n{as_markdown(self.statements(run))}"
 
     def finding(self, run: Run, most: int = 1) -> str:
         """Return the first values of its answer as one sentence of plain text, or why there is no conclusion."""
