@@ -173,5 +173,7 @@ def predicted(published: Published) -> str:
         return ""
     return (
         "`.venv/bin/bench predict` measures two systems on yours and forecasts the times of the others: "
-        f"{score.coverage:.0%} of the times on machines that were left out were within its intervals."
+        f"where another machine had the same processor, {score.coverage:.0%} of the times on machines that were left out were "
+        f"within its intervals, a factor of {score.factor:.2g} either way in the median; for other processors they are wider "
+        "and not tested."
     )

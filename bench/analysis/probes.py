@@ -4,7 +4,8 @@ Machines differ in two speeds: what waking a process costs, most of a raw socket
 costs. (Of the variance between five machines two factors explain 93 % on two CPUs, 99 % on one CPU.) A system is
 between the two probes, raw sockets and Python's own XML-RPC; how far between, on a log scale, changes little from
 machine to machine. So both probes are measured, and each system is put between them. How far such a forecast is off is
-counted on the machines that are known, each left out in turn.
+counted on the machines that are known, each left out in turn. Machines with another model of processor were off
+farther: where the model is not among the known ones, only forecasts from one model for another count.
 """
 
 import itertools
@@ -97,15 +98,24 @@ class Between:
         )
 
 
-def between(occasions: Sequence[Occasion], quantity: str, placement: str) -> Between:
-    """Return the systems between the probes; of each machine the mean of ln over its occasions."""
+def between(occasions: Sequence[Occasion], quantity: str, placement: str, is_known: bool) -> Between:
+    """Return the systems between the probes; of each machine the mean of ln over its occasions.
+
+    is_known: the model of the processor that is forecast. If not, machines with one model do not forecast each other.
+    """
     log_times: dict[System, dict[int, list[float]]] = {}
     machines = machine_numbers(occasions)
     for number, occasion in zip(machines, occasions, strict=True):
         for system, value in levels(occasion, quantity, placement).items():
             log_times.setdefault(system, {}).setdefault(number, []).append(math.log(value))
     means = {system: {machine: fmean(logs) for machine, logs in own.items()} for system, own in log_times.items()}
-    return Between(means, machine_names(occasions, machines))
+    models = {number: occasion.machine.cpu_model for number, occasion in zip(machines, occasions, strict=True)}
+    return Between(means, machine_names(occasions, machines) if is_known else models)
+
+
+def knows_processor(occasions: Iterable[Occasion], probed: Occasion) -> bool:
+    """Return whether a machine of the occasions has this model of processor."""
+    return any(occasion.machine.cpu_model == probed.machine.cpu_model for occasion in occasions)
 
 
 def levels(occasion: Occasion, quantity: str, placement: str) -> dict[System, float]:
@@ -119,13 +129,13 @@ def levels(occasion: Occasion, quantity: str, placement: str) -> dict[System, fl
 
 def forecasts(occasions: Sequence[Occasion], probed: Occasion) -> list[Forecast]:
     """Return what the probes of an occasion say of all other systems, from occasions on other machines."""
-    predictions = []
+    predictions, is_known = [], knows_processor(occasions, probed)
     for quantity, placement in itertools.product(QUANTITIES, PLACEMENTS):
         probes = levels(probed, quantity, placement)
         floor, library = (probes.get((name, TRANSPORT)) for name in (FLOOR, LIBRARY))
         if not floor or not library:
             continue
-        on_others = between(occasions, quantity, placement)
+        on_others = between(occasions, quantity, placement, is_known)
         for system, known in on_others.known.items():
             log_middle = on_others.forecast(known, known, math.log(floor), math.log(library))
             reach = math.exp(on_others.held_out.reach(len(known)))
@@ -145,5 +155,9 @@ def score(forecasts: Iterable[Forecast], measured: Occasion) -> Score:
 
 
 def left_out(occasions: Sequence[Occasion]) -> Score:
-    """Return how well each machine is forecast by its own probes and the occasions of the others."""
+    """Return how well each machine is forecast by its own probes and the occasions of the others.
+
+    Of two models of processor this counts the machines whose model another one has: of one model there is no forecast
+    for another with ends.
+    """
     return total(score(forecasts(others, occasion), occasion) for occasion, others in beside_others(occasions))

@@ -32,7 +32,7 @@ def predict(run: str | None, as_json: bool, say: Callable[[str], None]) -> str:
     say(f"The two systems that were measured here: {trust_card.tally(checks.check(measured)).line}")
     probed = kept.of_run(measured)
     forecasts = probes.forecasts(known, probed)
-    return _as_json(known, forecasts) if as_json else text(known, probed, forecasts)
+    return _as_json(known, probed, forecasts) if as_json else text(known, probed, forecasts)
 
 
 def _measured(say: Callable[[str], None]) -> Run:
@@ -54,8 +54,13 @@ def text(known: Sequence[Occasion], probed: Occasion, forecasts: Sequence[Foreca
     ]
     if (score := probes.left_out(known)).count:
         lines.append(
-            f"Tested on each of these machines, forecast from the others and its own {FLOOR} and {LIBRARY}: "
-            f"{inside_text(score, 'times')}."
+            f"Tested on each machine whose model of processor another one has, forecast from the others and its own "
+            f"{FLOOR} and {LIBRARY}: {inside_text(score, 'times')}."
+        )
+    if not probes.knows_processor(known, probed):
+        lines.append(
+            f"No machine with this processor ({probed.machine.cpu_model}) was measured: the intervals are as wide as the "
+            "errors of forecasts from one model of processor for another, and nothing has tested them."
         )
     lines.append(f"To test it here: {BENCH} replicate {AGAIN} --against {REFERENCE}")
     return "\n".join([frame, "", *lines])
@@ -84,7 +89,7 @@ def _text(forecast: Forecast) -> str:
     return f"{duration(forecast.middle)} [{', '.join(map(duration, forecast.ends))}]"
 
 
-def _as_json(known: Sequence[Occasion], forecasts: Sequence[Forecast]) -> str:
+def _as_json(known: Sequence[Occasion], probed: Occasion, forecasts: Sequence[Forecast]) -> str:
     """Return the same as JSON; times in us, an end that is not known is null."""
     score = probes.left_out(known)
     rows = [
@@ -92,4 +97,6 @@ def _as_json(known: Sequence[Occasion], forecasts: Sequence[Forecast]) -> str:
         for forecast in forecasts
     ]
     tested = {"inside": score.inside, "count": score.count, "factor": score.factor} if score.count else None
-    return json.dumps({"probes": [FLOOR, LIBRARY], "forecasts": rows, "left_out": tested}, indent=1)
+    is_known = probes.knows_processor(known, probed)
+    made = {"probes": [FLOOR, LIBRARY], "is_processor_known": is_known, "forecasts": rows, "left_out": tested}
+    return json.dumps(made, indent=1)
