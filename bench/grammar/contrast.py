@@ -1,7 +1,7 @@
 """Contrasts: a quantity of some cases divided by that of another case; one estimator wherever a ratio is shown."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -10,12 +10,12 @@ from bench.analysis import comparison
 from bench.analysis.comparison import QUANTITIES, effect, ratio_of
 from bench.grammar.choose import Chooser, Factor, alike, chosen
 from bench.grammar.estimate import Estimate
-from bench.grammar.quantities import Quantity, by_block, over_starts, quantity_of
+from bench.grammar.quantities import Quantity, by_block, over_starts, over_starts_in_words, quantity_of
 from bench.grammar.statement import Statement
 from bench.plan.labels import Parts, distinguished
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
-from bench.text import capitalized, few, ratio_ends
+from bench.text import capitalized, ratio_ends
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,8 @@ class Contrast:
         return [estimate_of(run, quotient) for quotient in self.ratios(run)]
 
     def statements(self, run: Run) -> list[Statement]:
-        """Return the ratios, with the two medians of each; then of which ratio the medians have another one."""
-        ratios = self.ratios(run)
-        made = [_together(run, group) for group in _groups(run, ratios)]
-        return made + [Statement(text) for text in [beside_medians(run, ratios)] if text]
+        """Return the ratios, each with the two medians where these have about the same ratio."""
+        return [_together(run, group) for group in _groups(run, self.ratios(run))]
 
 
 def estimate_of(run: Run, quotient: Ratio) -> Estimate:
@@ -156,7 +154,7 @@ def _over_one_base(run: Run, group: Sequence[Ratio], words: str) -> Statement:
     (base, *others), shared = distinguished(cases, with_system=True)
     over = f"divided by that of {base} ({_median(run, first, first.base)}){shared}"
     items = [
-        (f"{name} ({_median(run, quotient, quotient.other)})", _measured(quotient))
+        (f"{name} ({_median(run, quotient, quotient.other)})" if has_medians(run, quotient) else name, _measured(quotient))
         for name, quotient in zip(others, group, strict=True)
     ]
     if len(items) == 1:
@@ -179,11 +177,13 @@ def _measured(quotient: Ratio, more: str = "") -> str:
 
 
 def _from_to(run: Run, quotient: Ratio) -> str:
+    if not has_medians(run, quotient):
+        return ""
     return f", from {_median(run, quotient, quotient.base)} to {_median(run, quotient, quotient.other)}"
 
 
 def _median(run: Run, quotient: Ratio, case: int) -> str:
-    return over_starts(run, case, quotient.name).words(quantity_of(quotient.name).text)
+    return over_starts_in_words(run, case, quotient.name)
 
 
 def times(interval: Interval) -> str:
@@ -218,25 +218,16 @@ def log_ratios(run: Run, quotient: Ratio) -> "pd.Series[float]":
     return comparison.ratios(run, quotient.base, quotient.other, quotient.name)
 
 
-def beside_medians(run: Run, ratios: Iterable[Ratio]) -> str:
-    """Say of which ratios the medians that stand beside them have another ratio, outside the interval; "" if of none.
+def has_medians(run: Run, quotient: Ratio) -> bool:
+    """Return whether a ratio stands beside the medians of its cases: these have a ratio inside its interval, above 1 or
+    below 1 as it is.
 
-    A machine that changes its speed between blocks moves medians, and no ratio of one block.
+    The ratio is computed block by block. A machine that changes its speed between blocks moves the medians alone.
     """
-    others = [run.labels[quotient.other] for quotient in ratios if _is_beyond(run, quotient)]
-    if not others:
-        return ""
-    return (
-        f"Of {few(others)} the quotient of the two medians is outside the interval of the ratio, which is computed "
-        "block by block: changes of the machine's speed between blocks do not count"
-    )
-
-
-def _is_beyond(run: Run, quotient: Ratio) -> bool:
-    """Return whether the ratio of two medians is outside the interval of their cases' ratio, by more than 0.1 %."""
     base, other = (over_starts(run, case, quotient.name).middle for case in (quotient.base, quotient.other))
-    medians = other / base
-    return bool(medians < 0.999 * quotient.interval.low or medians > 1.001 * quotient.interval.high)
+    medians, interval = other / base, quotient.interval
+    is_inside = not (medians < 0.999 * interval.low or medians > 1.001 * interval.high)
+    return is_inside and (medians - 1) * (interval.middle - 1) >= 0
 
 
 def load_of(run: Run, number: int) -> str:

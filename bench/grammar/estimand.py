@@ -1,11 +1,11 @@
 """Estimands: what is estimated of some cases: a quantity of theirs, or what a function of a run returns."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bench.grammar.choose import Chooser, chosen
 from bench.grammar.estimate import Estimate, of_spread
-from bench.grammar.quantities import Quantity, over_starts, quantity_of
+from bench.grammar.quantities import Quantity, over_starts, over_starts_in_words, quantity_of
 from bench.grammar.statement import Statement
 from bench.plan.labels import distinguished
 from bench.run.frames import Run
@@ -48,7 +48,10 @@ class Level:
         text = quantity_of(self.quantity).text
         levels = {case: over_starts(run, case, self.quantity) for case in chosen(run, self.of)}
         return [
-            of_spread(run.labels[case], spread, text, (case,))
+            replace(
+                of_spread(run.labels[case], spread, text, (case,)),
+                words=over_starts_in_words(run, case, self.quantity),
+            )
             for case, spread in levels.items()
             if spread.middle == spread.middle
         ]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from bench import stats
+from bench.analysis.checks import client_limited
 from bench.analysis.resources import total_cpu
 from bench.run.frames import Run
 from bench.stats import Text
@@ -102,6 +103,12 @@ def over_starts(run: Run, case: int, name: str | Quantity) -> stats.Spread:
     if name == CPU or measure.values is not None:
         return stats.across_starts(per_start(run, case, name).to_list())
     return run.over_starts(case, measure.column or str(name))
+
+
+def over_starts_in_words(run: Run, case: int, name: str | Quantity) -> str:
+    """Return the median over the starts of a case in words: "at least" where the clients' CPU limits a rate."""
+    words = over_starts(run, case, name).words(quantity_of(name).text)
+    return f"at least {words}" if name == RATE and case in client_limited(run) else words
 
 
 def factor_or_quantity(run: Run, case: int, name: str) -> float:
