@@ -128,14 +128,16 @@ def levels_us(published: Published, transport: str, placement: str) -> list[floa
     return list(map(median, levels.values()))
 
 
-def levels_text(published: Published) -> str:
+def levels(published: Published) -> pd.DataFrame:
     """Return the median RTT of raw sockets on each machine, over each transport, on two CPUs and on one."""
-    rows = [
-        (transport, words, levels_us(published, transport, placement))
+    rows = {
+        f"over {transport} {words}": list(map(duration, us))
         for transport in published.orders
         for placement, words in PLACES.items()
-    ]
-    return "; ".join(f"over {transport} {words} {listed(map(duration, us))}" for transport, words, us in rows if us)
+        if len(us := levels_us(published, transport, placement)) == len(published.machines)
+    }
+    names = map(machine_name, published.machines)
+    return pd.DataFrame.from_dict(rows, "index", columns=list(names)).rename_axis("raw sockets")
 
 
 def systems(published: Published) -> dict[str, int]:
@@ -149,13 +151,6 @@ def minutes(published: Published) -> int:
     return max(1, math.ceil(median(occasion.minutes for occasion in published.occasions)))
 
 
-def fewer(published: Published) -> list[tuple[int, list[str]]]:
-    """Return the systems that were not measured on all machines, by the number of machines."""
-    machines = systems(published)
-    counts = sorted(set(machines.values()))[:-1]
-    return [(count, [name for name, on in machines.items() if on == count]) for count in counts]
-
-
 def holds(published: Published) -> str:
     """Return in one sentence how far the ratios on two CPUs held on machines that were left out."""
     _, other = published.reach(APART) or (math.inf, None)
@@ -163,7 +158,9 @@ def holds(published: Published) -> str:
         return ""
     reach = other.reach(other.most)
     between = f"{math.exp(-reach):.2g} to {math.exp(reach):.2g} times"
-    return f"On another machine expect {between} the mean: 95 % of the ratios on machines left out were in this range."
+    return (
+        f"On a machine that was left out, 95 % of the ratios were {between} the mean of the others; yours may not be."
+    )
 
 
 def predicted(published: Published) -> str:
@@ -172,8 +169,8 @@ def predicted(published: Published) -> str:
     if not score.count:
         return ""
     return (
-        "`.venv/bin/bench predict` measures two systems on yours and forecasts the times of the others: "
-        f"where another machine had the same processor, {score.coverage:.0%} of the times on machines that were left out were "
-        f"within its intervals, a factor of {score.factor:.2g} either way in the median; for other processors they are wider "
+        "`.venv/bin/bench predict` measures two systems on yours and forecasts the times of the others. Where another "
+        f"machine had the same processor, {score.coverage:.0%} of the times on machines that were left out were within "
+        f"its intervals, a factor of {score.factor:.2g} either way in the median; for other processors they are wider "
         "and not tested."
     )

@@ -19,7 +19,7 @@ MARKS = (*SYSTEM_MARKERS, "P", "X", "p", "h", "*")  # of the machines
 LOOKS = {APART: (look(0).colour, -0.17, "on two CPUs (split)"), SHARED: (GREY, 0.17, "on one CPU (same)")}
 
 
-def draw(published: Published, title: str, caption: str) -> Figure:
+def draw(published: Published, title: str) -> Figure:
     """Return a figure with a panel for each transport, the shortest RTT on two CPUs on top."""
     counts = [len(order.rows) for order in published.orders.values()]
     with style():
@@ -32,7 +32,7 @@ def draw(published: Published, title: str, caption: str) -> Figure:
         axes[-1].set_xlabel("× raw sockets")
         entries = legend_entries(axes[0])
         body.legend(entries.values(), entries, loc="outside lower left", ncols=4)
-    return framed(figure, title, caption)
+    return framed(figure, title, "")
 
 
 def mark(number: int) -> str:

@@ -21,13 +21,14 @@ from bench import systems
 from bench.analysis import checks, resources, trust_card
 from bench.analysis import published as of_occasions
 from bench.analysis.occasions import RTT_RATIO
-from bench.analysis.published import Published
+from bench.analysis.published import PLACES, Published
 from bench.analysis.replication import APART
 from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
-from bench.experiments import languages, latency, messages, overview, throughput, wamp
+from bench.experiments import clients, languages, latency, messages, overview, wamp
+from bench.experiments.throughput import BITS, STREAMS
 from bench.grammar import P50, Level, chosen, tables
 from bench.grammar import figure as panels
 from bench.grammar.axes import style
@@ -57,8 +58,8 @@ NEEDS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (  # what someone who choo
     ("Unix domain socket or TCP, on one machine?", OVER_TCP, (latency.over_ipc,)),
     ("A structured message, over HTTP, gRPC or ZeroMQ?", "messages", (Level(P50, messages.by_system),)),
     ("The serializer or the transport?", "messages", ()),
-    ("How many calls per second from one gRPC server, and how long is the first call?", "clients", ()),
-    ("One-way streams: small or large messages?", "throughput", throughput.answer[:2]),
+    ("How long is the first call of a gRPC client?", "clients", clients.answer[1:]),
+    ("One-way streams: small or large messages?", "throughput", (Level(BITS, STREAMS | {"transport": "tcp"}),)),
     ("Through a router: which transport, framing and serializer?", "wamp", (wamp.changes,)),
     ("What does a second worker process bring?", "scaleup", ()),
     ("What does a missing TCP_NODELAY cost?", "nodelay", ()),
@@ -122,18 +123,16 @@ def _payload(publication: Published) -> str:
 
 def how_far(publication: Published) -> str:
     """Return how far the numbers hold: occasions, machines, other machines, and how forecasts did."""
-    levels = f"Median RTT of raw sockets on these machines: {published_tables.levels_text(publication)}."
     occasions = f"{of_occasions.described(publication)} {published_tables.cautions(publication)}"
-    parts = [occasions.strip(), of_occasions.reach_text(publication), of_occasions.scores_text(publication), levels]
-    return "\n".join(f"- {part}" for part in [*parts, _on_fewer(publication)] if part)
+    several = TABLES_APART if len(publication.orders) > 1 else ""
+    parts = [occasions.strip(), of_occasions.reach_text(publication), several]
+    return "\n".join(f"- {part}" for part in parts if part)
 
 
-def _on_fewer(publication: Published) -> str:
-    """Return which systems were not measured on all machines."""
-    fewer = [
-        f"{listed(f'`{name}`' for name in names)} on {count}" for count, names in published_tables.fewer(publication)
-    ]
-    return f"Not measured on all machines: {'; '.join(fewer)}." if fewer else ""
+TABLES_APART = (
+    "Ratios and ranks of two tables cannot be compared: each divides by raw sockets over its own transport, and a raw "
+    "socket takes longer over tcp."
+)
 
 
 def again(publication: Published) -> str:
@@ -171,12 +170,23 @@ def over_tcp() -> str:
     """Return how much longer a call of the well-known systems takes over TCP."""
     run = reference(OVER_TCP)
     ratios = {run.case(ratio.base).system: ratio for ratio in latency.over_ipc.ratios(run)}
-    socket = ratios.pop(BASELINE)
+    ratios.pop(BASELINE)
     ordered = sorted(ratios.values(), key=lambda ratio: ratio.value)
+    levels = (published_tables.levels_us(published(), transport, APART) for transport in ("tcp", "ipc"))
+    sockets = sorted(tcp_us / ipc_us for tcp_us, ipc_us in zip(*levels, strict=True))
     return (
-        f"Over TCP on one machine these calls take {ordered[0].words} to {ordered[-1].words} times as long; a call "
-        f"over a raw socket takes {socket.words} times as long."
+        f"Over TCP, these calls took {ordered[0].words} to {ordered[-1].words} times as long in one run "
+        f"({sum(ratio.is_certain for ratio in ordered)} of {len(ordered)} distinguishable from 1); raw sockets take "
+        f"{sockets[0]:.2g} to {sockets[-1]:.2g} times as long on these machines."
     )
+
+
+def _machines(publication: Published) -> str:
+    """Return in words what the machines have in common."""
+    machines = publication.machines.values()
+    virtual = "virtual machines" if all(machine.virtual for machine in machines) else "machines"
+    cpus = {machine.cpus_allowed for machine in machines}
+    return f"{virtual} with {counted(cpus.pop(), 'CPU')}" if len(cpus) == 1 else virtual
 
 
 FRONT_ALT = (
@@ -192,10 +202,11 @@ def well_known_lead(publication: Published) -> str:
     over = published_tables.WELL_KNOWN_OVER
     times = [duration(us) for us in sorted(published_tables.levels_us(publication, over, APART))]
     return (
-        f"One call of {_payload(publication)} over a Unix domain socket (`{over}`), client and server on two CPUs. "
+        f"One call of {_payload(publication)} of opaque bytes over a Unix domain socket (`{over}`), client and server "
+        "on two CPUs. "
         f"Each row is a system's median round-trip time divided by that of a raw socket in Python, on {counts} "
-        "machines: the picture shows the smallest and the largest of these ratios, the table their geometric mean. The "
-        f"raw socket takes {times[0]} to {times[-1]} on these machines."
+        f"{_machines(publication)}: the picture shows the smallest and the largest of these ratios, the table their "
+        f"geometric mean. The raw socket takes {times[0]} to {times[-1]} on these machines."
     )
 
 
@@ -266,10 +277,14 @@ def results() -> str:
     """Return all systems with their ranks, the limit of each server, and the tables of one run."""
     publication = published()
     frames = {
-        f"All systems over {transport}": published_tables.by_system(publication, transport)
+        f"All systems over {transport}, the shortest RTT on two CPUs first": published_tables.by_system(
+            publication, transport
+        )
         for transport in publication.orders
     }
     frames["Two clients: calls/s over those of one, on two CPUs"] = published_tables.gains(publication)
+    frames["Median RTT of raw sockets on each machine"] = published_tables.levels(publication)
+    frames["How forecasts did"] = of_occasions.scores(publication)
     frames["The occasions"] = published_tables.occasions_table(publication)
     made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
     picture = f"![{overview.TITLE} Ratios to raw sockets on each machine.]({Path(PICTURE).name})"
@@ -294,33 +309,32 @@ def decision() -> str:
         row = publication.row(system, transport, APART, RTT_RATIO)
         return f"{of_occasions.ratio_text(row)} times a raw {transport} socket" if row else "not measured"
 
-    slow = f"{published_tables.WELL_KNOWN[run.case(longest).system]}, the slowest of eight well-known systems"
     rows = [
         (
             "Does your server work on a request for more than 10 ms?",
-            "Choose by features: each of the eight systems below adds less.",
-            f"A whole call over {slow}: {duration(run.cases.loc[longest, 'p50_rtt_us'])}",
+            "Speed does not decide: each of the eight systems below adds less. Ask only the next four questions.",
+            f"The longest call in the table below: {duration(run.cases.loc[longest, 'p50_rtt_us'])}",
         ),
         (
             "Must browsers, proxies or `curl` reach it?",
             "HTTP",
-            f"One CPU answers {rate('http_go')} requests/s in Go, {rate('http_fastapi')} in Python (FastAPI)",
+            f"One CPU answers {rate('http_go')} requests/s of 100 B in Go, {rate('http_fastapi')} in Python (FastAPI)",
         ),
         (
             "Do several teams share typed interfaces, or need streams?",
             "gRPC",
-            f"One CPU answers {rate('grpc_go')} calls/s in Go, {rate('grpc_sync')} in Python",
+            f"One CPU answers {rate('grpc_go')} calls/s of 100 B in Go, {rate('grpc_sync')} in Python",
         ),
         (
             "Should callers be independent of who answers?",
             "a broker: NATS, Redis or MQTT",
-            f"One CPU for broker and server answers {rate('nats', limit)} calls/s over NATS, {rate('redis', limit)} "
-            f"over Redis, {rate('mqtt', limit)} over MQTT",
+            f"One CPU for broker and server answers {rate('nats', limit)} calls/s of 1,000 B over NATS, "
+            f"{rate('redis', limit)} over Redis, {rate('mqtt', limit)} over MQTT",
         ),
         (
             "Must a request survive the end of a server?",
             "a broker that keeps it: RabbitMQ quorum queues, NATS JetStream",
-            f"RabbitMQ, before it keeps anything: {times('rabbitmq', 'tcp')}",
+            kept_until_acknowledged(),
         ),
         (
             "Are both on one machine, and does each microsecond count?",
@@ -331,8 +345,21 @@ def decision() -> str:
     frame = pd.DataFrame(rows, columns=["ask in this order", "if yes", "what the stored runs say"])
     questions_asked = markdown(frame.set_index("ask in this order"))
     return paragraphs(
-        questions_asked, "If all six answers are no: HTTP, which every tool can speak.", with_work(run, known)
+        questions_asked, "If no other answer is yes: HTTP, which every tool can speak.", with_work(run, known)
     )
+
+
+AT_LEAST_ONCE = "fanin.at-least-once"  # the scenario whose stored run has brokers that keep requests
+
+
+def kept_until_acknowledged() -> str:
+    """Return how long a call takes if the broker keeps each request until it is acknowledged."""
+    run = reference(AT_LEAST_ONCE)
+    names = {"nats": "NATS JetStream", "rabbitmq": "RabbitMQ quorum queue", "redis": "Redis stream"}
+    single = {run.case(case).system: case for case in reversed(run.find(under_way=1))}
+    known = [f"{duration(run.over_starts(single[name], P50).middle)} over a {words}" for name, words in names.items()
+             if name in single]  # fmt: skip
+    return f"One call of {run.case(run.numbers[0]).payload_bytes:,} B: {', '.join(known)}"
 
 
 WORK_MS = (0.0, 0.3, 3.0, 30.0)  # of a server on a request
@@ -347,7 +374,7 @@ def with_work(run: Run, cases: Iterable[int]) -> str:
     names = ["the server only echoes", *(f"it works for {duration(1e3 * work)}" for work in WORK_MS[1:])]
     introduction = (
         "How long is one call if the server works on it? Median RTT of [one run](examples/overview.md), plus that "
-        f"work: `{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on two CPUs of one machine. The slowest "
+        f"work: `{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on two CPUs. The slowest "
         f"of these systems takes {apart} times as long as the fastest if the server works for "
         f"{listed(duration(1e3 * work) for work in WORK_MS[1:])}."
     )
@@ -420,7 +447,7 @@ def one_run() -> str:
     run = reference("overview")
     alone = [run.labels[case] for case in chosen(run, overview.ranked)]
     frames = {
-        "One client: round trips": tables.calls(run).loc[alone],
+        "One client: round trips": tables.calls(run).loc[alone].drop(columns=["payload [B]", "starts", "n", "p99.9"]),
         "One client: CPU time, context switches, memory": tables.costs(run).loc[alone],
     }
     parts = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items()]
@@ -433,8 +460,10 @@ def choosing() -> str:
     for question, stem, estimands in NEEDS:
         has_page = "." not in stem
         link = f"[the run](examples/{stem}.md)" if has_page else f"`.venv/bin/bench run {stem}`"
-        made = of_run(reference(stem)).statements(reference(stem), estimands)
-        asked += [f"**{question}** ({link})", as_markdown(made), "" if has_page else panels.caption(reference(stem))]
+        run = reference(stem)
+        made = of_run(run).statements(run, estimands)
+        where = listed(PLACES.get(placement, f"`{placement}`") for placement in sorted(run.cases["placement"].unique()))
+        asked += [f"**{question}** ({link}; {where})", as_markdown(made), "" if has_page else panels.caption(run)]
     return paragraphs(*asked)
 
 
@@ -599,7 +628,7 @@ def picture() -> None:
     publication = published()
     with style():
         metadata = ratios_picture.provenance(publication, overview.TITLE) | {"Software": None}
-        drawn = ratios_picture.draw(publication, overview.TITLE, published_tables.holds(publication))
+        drawn = ratios_picture.draw(publication, overview.TITLE)
         drawn.savefig(paths.home() / PICTURE, format="png", metadata=metadata)
 
 

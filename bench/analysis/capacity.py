@@ -130,16 +130,6 @@ def costs(run: Run) -> tuple[float, float, list[Cost]] | None:
     return float(lowest_rate), higher_rate, role_costs
 
 
-def decided_rates(run: Run) -> tuple[float, float] | None:
-    """Return the lowest rate that no start met and the highest that every start met, of two starts or more each.
-
-    None without both.
-    """
-    of_rates = probes(run).groupby("rate")["met"].agg(["mean", "size"]).query("size > 1")
-    violated, met = (of_rates.index[of_rates["mean"] == share] for share in (0, 1))
-    return (float(violated[0]), float(met[-1])) if len(violated) and len(met) else None
-
-
 def counts_pacing(run: Run) -> bool:
     """Return whether the clients reported the CPU time of their spinning, which is then not in their CPU time."""
     of_hosts = run.hosts.loc[run.hosts["clients"] > 0, "pacing_cpu_ns"]  # null in older runs

@@ -92,28 +92,27 @@ def reach_text(published: Published) -> str:
     return " ".join(sentences)
 
 
-def scores_text(published: Published) -> str:
-    """Return how well each occasion was forecast by those before it, and each machine by the others."""
+def scores(published: Published) -> pd.DataFrame:
+    """Return a table of how well each occasion was forecast by those before it, and each machine by the others."""
     in_time = [score for _, score in replication.each_score(published.occasions)]
     kinds = {
-        "from earlier occasions of the same machine": [score for score in in_time if score.is_known],
-        "for the first occasion of a machine, from earlier machines": [
-            score for score in in_time if not score.is_known
-        ],
-        "for each machine, from all others": replication.left_out(published.occasions),
+        "an occasion, from earlier ones of the same machine": [score for score in in_time if score.is_known],
+        "the first occasion of a machine, from earlier machines": [score for score in in_time if not score.is_known],
+        "a machine, from all others": replication.left_out(published.occasions),
     }
-    tested = {kind: some for kind, scores in kinds.items() if (some := [score for score in scores if score.count])}
-    phrases = [f"{kind}, {_each_text(scores)}" for kind, scores in tested.items()]
-    if not phrases:
-        return ""
-    every = replication.total(in_time)  # each occasion once
-    orders = f" Of {every.pairs:,} orders of two systems {every.kept:,} held." if every.pairs else ""
-    return f"Forecasts tested by these occasions: {'; '.join(phrases)}.{orders}"
+    tested = {kind: some for kind, each in kinds.items() if (some := [score for score in each if score.count])}
+    rows = {kind: _scored(some) for kind, some in tested.items()}
+    return pd.DataFrame.from_dict(rows, "index").rename_axis("forecast") if rows else pd.DataFrame()
 
 
-def _each_text(scores: Sequence[replication.Score]) -> str:
-    worst = min(score.coverage for score in scores)
-    return f"{inside_text(replication.total(scores), 'ratios')}; on the worst occasion {worst:.0%}"
+def _scored(scores: Sequence[replication.Score]) -> dict[str, str]:
+    total = replication.total(scores)
+    return {
+        "ratios inside their 95 % intervals": f"{total.inside:,} of {total.count:,} ({total.coverage:.0%})",
+        "on the worst occasion": f"{min(score.coverage for score in scores):.0%}",
+        "the intervals reach a factor of (median)": f"{total.factor:.2f}",
+        "orders of two systems that were decided in advance, and held": f"{total.kept:,} of {total.pairs:,}",
+    }
 
 
 def described(published: Published) -> str:

@@ -59,8 +59,8 @@ def text(known: Sequence[Occasion], probed: Occasion, forecasts: Sequence[Foreca
         )
     if not probes.knows_processor(known, probed):
         lines.append(
-            f"No machine with this processor ({probed.machine.cpu_model}) was measured: the intervals are as wide as the "
-            "errors of forecasts from one model of processor for another, and nothing has tested them."
+            f"No machine with this processor ({probed.machine.cpu_model}) was measured: the intervals are as wide as "
+            "the errors of forecasts from one model of processor for another, and nothing has tested them."
         )
     lines.append(f"To test it here: {BENCH} replicate {AGAIN} --against {REFERENCE}")
     return "\n".join([frame, "", *lines])

@@ -221,6 +221,8 @@ def text(occasions: Sequence[Occasion]) -> str:
     with pd.option_context("display.width", 200):
         frame = published.table(publication)
         shown = frame.reset_index().to_string(index=False) if len(frame) else "no ratio in them"
-    reach = filter(None, [published.reach_text(publication), published.scores_text(publication)])
+        scored = published.scores(publication)
+        tested = scored.to_string() if len(scored) else ""
+    reach = filter(None, [published.reach_text(publication), tested])
     ranks = published.ranks_text(publication)
     return "\n\n".join([published.described(publication), "\n".join(numbered), shown, *ranks, *reach])

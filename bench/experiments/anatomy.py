@@ -38,7 +38,7 @@ COLOURS = {  # of each role: user code, the kernel
     "controller": ("#6b6b2f", "#d6d6a6"),
 }
 LEAST_SHOWN = 0.003  # of a bar: a row that is less everywhere is not drawn
-LEAST_CODE = 0.02  # of a role's user code: a file whose code is less of it everywhere is not listed
+LEAST_CODE = 0.1  # of a role's user code: a file whose code is less of it everywhere is not listed
 LEAST_SAMPLES = 30  # of a role: of fewer no shares are shown
 LEAST_WRITTEN = 0.13  # of the axis: a part that is narrower has no number in it
 SEEN_BESIDE = 1.02  # times the work on the path: more of it is seen beside the path

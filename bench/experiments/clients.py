@@ -84,9 +84,10 @@ def predicted(words: str, name: str, line: str = "-.") -> Model:
 def greeter(run: Run, axes: Axes) -> None:
     """Draw the RTT of the greeter exercise's call: the first one, in a loop of 100, in a window; and its own number."""
     bursts = [(case, f"mean of {BURST} calls,\n{with_clients(run, case)}") for case in run.find(**SHORT)]
-    rows = {"first call, cold\n(connects, too)": run.ledger.loc[run.ledger["clients"] == 1, "first_rtt_ns"] / 1e3}
+    single = run.find(clients=1, **WINDOW)[0]
+    rows = {"first call, cold\n(connects, too)": per_start(run, single, "first_rtt_ns") / 1e3}
     rows |= {name: pd.Series([calls.rtt_ns.mean() / 1e3 for _, calls in run.calls_of(case)]) for case, name in bursts}
-    rows["mean of a\nwhole window,\n1 client"] = per_start(run, run.find(clients=1, **WINDOW)[0], "mean_rtt_us")
+    rows["mean of a\nwhole window,\n1 client"] = per_start(run, single, "mean_rtt_us")
     range_rows(axes, (RangeRow(values, SYSTEM_COLOURS[0]) for values in rows.values()))
     theirs = 1e3 * GREETER["one_call_ms"]
     axes.plot([theirs], [0], "D", ms=8, color=GREY, label=f"the greeter, on another machine: {duration(theirs)}")

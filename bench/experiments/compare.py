@@ -196,7 +196,6 @@ def effort(run: Run) -> pd.DataFrame:
     fractions = {
         f"share of the variance of {name} that is between {unit}": fraction for name, fraction in shares.items()
     }
-    fractions[f"width of the interval with twice as many {unit}"] = math.sqrt(1 / 2)
     fractions[f"width of the interval with twice {longer}"] = math.sqrt(narrowed)
     for count in (starts, 4 * starts):
         fractions[f"detectable difference of the p50 with {count} starts"] = power.detectable(spread, count)

@@ -30,7 +30,7 @@ from bench.grammar import (
     most,
     over_starts,
 )
-from bench.grammar.axes import GREY, draw_spreads, label_axis, log_axis, looks, say_why_empty
+from bench.grammar.axes import GREY, band_words, draw_spreads, label_axis, log_axis, looks, say_why_empty
 from bench.grammar.contrast import estimate_of
 from bench.grammar.table import as_table
 from bench.measurement.validation.amount import Placed
@@ -190,7 +190,7 @@ def against_churn(name: str | Quantity, title: str, words: str) -> Callable[[Run
     def draw(run: Run, axes: Axes) -> None:
         cases = chosen(run, renewed)
         axes.set_title(title)
-        axes.set_ylabel(f"{words}; band: range over starts")
+        axes.set_ylabel(f"{words}; {band_words(over_starts(run, case, name) for case in cases)}")
         if not cases:
             return say_why_empty(axes, "no connections were renewed in this run")
         order = list(dict.fromkeys(run.case(case).calls_per_connection for case in cases))

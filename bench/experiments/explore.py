@@ -146,7 +146,7 @@ def relative_medians(run: Run) -> list[Estimate]:
     return to_shortest(rows(run), known)
 
 
-answer = (Estimand("median", relative_medians),)
+answer = (Estimand("median RTT (of an open loop: response time)", relative_medians),)
 
 NO_ROWS = "nothing has been measured yet"
 NO_TIMES = "no times: every case is overloaded, or its requests failed"

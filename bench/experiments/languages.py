@@ -64,6 +64,7 @@ from bench.measurement.validation.cases import (
 )
 from bench.plan import parameters, paths
 from bench.plan.case import Case
+from bench.plan.labels import LANGUAGES
 from bench.plan.plan import Plan
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
@@ -79,7 +80,6 @@ BESIDE: dict[str, dict[str, Any]] = {  # gRPC in Python, with which the others a
     "grpc_cpp": {"client": "python", "server": "c"},
 }
 SIDES = (("python", "python"), ("c", "python"), ("python", "c"), ("c", "c"))  # client and server
-LANGUAGES = {"python": "Python", "c": "C++"}
 MARKERS = dict(zip(SIDES, "o<>D", strict=True))
 ROLES = ("client", "server")
 PYTHON, CLIENT, SERVER, NATIVE = ({"client": client, "server": server} for client, server in SIDES)

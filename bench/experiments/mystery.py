@@ -62,9 +62,8 @@ SERVER_CPU = "server_cpu_us_per_call"
 
 
 def box_of(run: Run, case: int) -> str:
-    """Return how a box is called in figures: A to F, or sound."""
-    box = str(run.case(case).options["box"])
-    return box if box == "sound" else box.upper()
+    """Return how a box is called: a to f, or sound."""
+    return str(run.case(case).options["box"])
 
 
 gain = Contrast(RATE, of={"callers": lambda count: count > 1}, over=LONE, by=("box",))

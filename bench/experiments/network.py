@@ -1,7 +1,7 @@
 """network.ipynb: systems over loopback and a veth pair, limited links by payload, and Nagle's stall."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -17,7 +17,9 @@ from bench.grammar import (
     Bytes,
     Claim,
     Contrast,
+    Estimand,
     Estimate,
+    Level,
     ManyBytes,
     Rows,
     Systems,
@@ -183,8 +185,45 @@ def same_order(run: Run) -> list[Estimate]:
     return estimates
 
 
+def large(run: Run, among: Sequence[int]) -> list[int]:
+    """Choose the baseline's cases of the largest payload, over each link."""
+    cases = chosen(run, {"system": BASELINE}, compared(run, among))
+    return [case for case in cases if run.case(case).payload_bytes == run.case(cases[-1]).payload_bytes]
+
+
+def of_baseline(run: Run) -> list[Estimate]:
+    """Return the median RTT of the baseline's large payload over each link."""
+    return [replace(estimate, subject=link(run.case(estimate.cases[0]))) for estimate in Level(P50, large)(run)]
+
+
+def by_system(contrast: Contrast) -> Callable[[Run], list[Estimate]]:
+    """Return the estimates of a contrast, each under its system's name."""
+    return lambda run: [replace(estimate, subject=run.case(estimate.cases[-1]).system) for estimate in contrast(run)]
+
+
+def size_of(run: Run, case: int) -> str:
+    """Return the payload of a case in words."""
+    return in_bytes(run.case(case).payload_bytes)
+
+
+def over_limited_link(run: Run) -> str:
+    """Return what is compared over the limited link."""
+    base = limited.ratios(run)[0].base
+    return f"median RTT divided by that of {run.case(base).system}, {size_of(run, base)} over {link(run.case(base))}"
+
+
+def large_calls(run: Run) -> str:
+    """Return which calls of the baseline are compared over each link."""
+    return f"median RTT of {BASELINE}, {size_of(run, chosen(run, large)[0])} there and back"
+
+
 contrasts = (added, between_hosts, others)
-answer = (limited, added, between_hosts)
+answer = (
+    Estimand(large_calls, of_baseline),
+    Estimand(over_limited_link, by_system(limited)),
+    Estimand("median RTT of the small payload, veth pair divided by loopback", by_system(added)),
+    between_hosts,
+)
 claims = (
     Claim("the median RTT is longer over the veth pair than over loopback", added, above=1),
     Claim(

@@ -19,10 +19,9 @@ from bench.analysis.open_load import (
     settling_s,
     steady,
 )
-from bench.analysis.overload import RESPONSE, overloaded, without_times
+from bench.analysis.overload import RESPONSE, without_times
 from bench.analysis.pacing import MOST_LATE, lateness, limit_us
 from bench.analysis.quantiles import CALLS, STARTS, crossed, of_all_calls, quantile
-from bench.analysis.resources import crowded
 from bench.analysis.slow_requests import slow_request
 from bench.grammar import P50, Claim, Contrast, Estimand, Estimate, Level, Table, fewest, most
 from bench.grammar.axes import (
@@ -108,18 +107,6 @@ def in_steady_state(run: Run, among: Sequence[int]) -> list[int]:
     return [number_of(case) for case in steady(run).index]
 
 
-def overload_limits(run: Run) -> list[Estimate]:
-    """Return each overloaded rate divided by the server's capacity, which has no interval."""
-    estimates = []
-    for case, row in numbered(offered(run)):
-        if case in overloaded(run):
-            share, busy = row["offered_per_s"] / capacity(run), crowded(run, case)
-            others = f"; with other processes the machine's CPUs were {busy:.0%} busy" if busy else ""
-            ends = f"the capacity is {capacity(run):,.0f}/s{others}"
-            estimates.append(Estimate(run.labels[case], Interval(share, share, share), f"{share:.2f}", ends))
-    return estimates
-
-
 CORRECTED = "closed loop, corrected for coordinated omission"
 
 
@@ -165,14 +152,7 @@ growth, growth_from_sending = (
 )
 freeze = Estimand("with one freeze, the p99", tails_under_freeze)
 answer = (freeze, Level(RESPONSE, lambda run, among: in_steady_state(run, among)[:1]), growth, growth_from_sending)
-claims = (
-    Claim("the median response time is longer at the highest offered rate than at the lowest", growth, above=1),
-    Claim(
-        "only rates above the server's capacity are overloaded: the rate divided by the capacity is above 1",
-        overload_limits,
-        above=1,
-    ),
-)
+claims = (Claim("the median response time is longer at the highest offered rate than at the lowest", growth, above=1),)
 
 
 FAR = 2  # times the highest offered rate: a capacity beyond it would leave the rates too little of the axis

@@ -33,7 +33,7 @@ from bench.grammar.axes import (
 from bench.grammar.borrowed import shown
 from bench.grammar.panels import Drawn
 from bench.grammar.sweep import Bytes, Flag, as_sweep
-from bench.grammar.table import ratio_with_ends
+from bench.grammar.table import level, ratio_with_ends
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import SELF_TEST_SYSTEMS, SLOW_S, absent_of, chosen_systems, instrument
 from bench.measurement.validation.message_support import carries, usual_options
@@ -346,6 +346,13 @@ def over_raw_sockets(run: Run, case: int) -> str:
     return "not measured" if base is None else ratio_with_ends(effect(run, base, case, P50))
 
 
+def on_two_cpus(run: Run, case: int) -> str:
+    """Return the median RTT of the same client and server on two CPUs."""
+    of_case = run.case(case)
+    split = run.first(system=of_case.system, transport=of_case.transport, placement="split", clients=1)
+    return "not measured" if split is None else level(run, split, P50)
+
+
 def cpu_share(run: Run, case: int) -> str:
     """Return the CPU time per call of all roles divided by the mean RTT; above 100 % it is also spent outside of it."""
     share = float(cpu_us_per_call(run.cases.loc[[case]]).iloc[0]) / float(run.cases.loc[case, "mean_rtt_us"])
@@ -368,6 +375,7 @@ tables = {
         {
             "group": group_of,
             "median RTT [range over starts]": P50,
+            "the same, two CPUs (`split`)": on_two_cpus,
             "divided by raw sockets' [95 % CI]": over_raw_sockets,
             "CPU time per call [range over starts]": CPU,
             "CPU time / mean RTT": cpu_share,

@@ -22,6 +22,8 @@ from bench.grammar import (
     Claim,
     Contrast,
     CpuBars,
+    Estimand,
+    Estimate,
     ManyBytes,
     Quantity,
     Rows,
@@ -42,6 +44,7 @@ from bench.grammar.axes import (
     name_rows,
     payload_axis,
 )
+from bench.grammar.contrast import estimate_of
 from bench.grammar.table import as_table, ratio_with_ends, with_ends
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import absent_of, chosen_systems
@@ -142,7 +145,18 @@ computing = Contrast(CPU, of=ENCRYPTED, over=PLAIN, by=(*WAY, "payload_bytes"), 
 large_calls = replace(calling, where=largest)
 large_work = replace(computing, where=largest)
 
-answer = (connecting, large_calls)
+
+def dearest_payloads(run: Run) -> list[Estimate]:
+    """Return for each system the largest ratio among its payloads."""
+    ratios = {ratio.other: ratio for ratio in calling.ratios(run)}
+    dearest = [max(cases, key=lambda case: ratios[case].value) for _, cases in alike(run, list(ratios), WAY)]
+    return [
+        replace(estimate_of(run, ratios[case]), subject=f"{way(run, case)}, {in_bytes(run.case(case).payload_bytes)}")
+        for case in dearest
+    ]
+
+
+answer = (connecting, Estimand("largest ratio of the median RTT, encrypted divided by not encrypted", dearest_payloads))
 claims = (
     Claim("the first reply on a new connection takes longer with encryption", connecting, above=1),
     Claim("the first reply takes at most as long with a resumed session as with a new one", resuming, at_most=1),

@@ -52,6 +52,7 @@ from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import placement_of, transports, why_absent
 from bench.measurement.validation.support import choices
 from bench.plan.case import Case
+from bench.plan.labels import LANGUAGES
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import duration, listed
@@ -199,13 +200,18 @@ claims = (
 
 def pair_of(run: Run, number: int, between: str = " ") -> str:
     """Return a case as its system, client and server, with this between the three."""
-    case = run.case(number)
-    return f"{case.system}:{between}{case.factor('client')} client,{between}{case.factor('server')} server"
+    client, server = variants_of(run, number)
+    return f"{run.case(number).system}:{between}{client} client,{between}{server} server"
 
 
 def sides_of(run: Run, case: int) -> str:
     """Return a case as its client and server."""
-    return f"{run.case(case).factor('client')} / {run.case(case).factor('server')}"
+    return " / ".join(variants_of(run, case))
+
+
+def variants_of(run: Run, case: int) -> list[str]:
+    """Return a case's client and server in words."""
+    return [LANGUAGES.get(variant := str(run.case(case).factor(side)), variant) for side in SIDES]
 
 
 def wait_of(run: Run, case: int) -> str:
@@ -235,10 +241,11 @@ def parts(run: Run, axes: Axes) -> None:
     cases = chosen(run, mixed)[:2]
     if not cases:
         return say_why_empty(axes, "no call was traced")
-    bars = {sides_of(run, end): rows_us(run, end) for end in known(run, cases[0]) or ()}
+    bars = {sides_of(run, end): with_sum(rows_us(run, end), run, end) for end in known(run, cases[0]) or ()}
     for case in cases:
-        bars[f"predicted: {sides_of(run, case)}"] = middle_half(predicted_parts(run, case))
-        bars[f"measured: {sides_of(run, case)}"] = rows_us(run, case)
+        predicted = middle_half(predicted_parts(run, case))
+        bars[f"predicted: {sides_of(run, case)}"] = with_sum(predicted, run, case, PREDICTED)
+        bars[f"measured: {sides_of(run, case)}"] = with_sum(rows_us(run, case), run, case)
     longest = max(sum(bar.values()) for bar in bars.values())
     rows = [row for row in ROWS if any(bar[row] > LEAST_SHOWN * longest for bar in bars.values())]
     for y, bar in enumerate(bars.values()):
@@ -247,6 +254,12 @@ def parts(run: Run, axes: Axes) -> None:
     axes.set_xlim(0, 1.02 * longest)
     axes.set_xlabel(TIME)
     axes.set_title(f"{run.case(cases[0]).system}: parts exchanged (client / server)")
+
+
+def with_sum(rows: Mapping[Row, float], run: Run, case: int, quantity: Quantity = TYPICAL_RTT) -> dict[Row, float]:
+    """Return rows that add up to the median of a case's starts, which the other panels show, in the same shares."""
+    scale = over_starts(run, case, quantity).middle / sum(rows.values())
+    return {row: us * scale for row, us in rows.items()}
 
 
 def ratios(run: Run, axes: Axes) -> None:

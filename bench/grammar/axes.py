@@ -236,6 +236,12 @@ def draw_spreads(
     band(axes, at, [spread.low for spread in spreads], [spread.high for spread in spreads], drawn.colour)
 
 
+def band_words(spreads: Iterable[stats.Spread]) -> str:
+    """Return what the bands and markers of ``draw_spreads`` mean."""
+    has_levels = any(spread.levels for spread in spreads)
+    return "band: range over starts" + "\ntwo markers: the two middle starts" * has_levels
+
+
 def band(axes: Axes, x: Any, low: Any, high: Any, colour: str) -> None:
     """Draw a range over starts as a band; where both neighbours have none, as a short one."""
     axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)

@@ -154,7 +154,10 @@ def _over_one_base(run: Run, group: Sequence[Ratio], words: str) -> Statement:
     (base, *others), shared = distinguished(cases, with_system=True)
     over = f"divided by that of {base} ({_median(run, first, first.base)}){shared}"
     items = [
-        (f"{name} ({_median(run, quotient, quotient.other)})" if has_medians(run, quotient) else name, _measured(quotient))
+        (
+            f"{name} ({_median(run, quotient, quotient.other)})" if has_medians(run, quotient) else name,
+            _measured(quotient),
+        )
         for name, quotient in zip(others, group, strict=True)
     ]
     if len(items) == 1:

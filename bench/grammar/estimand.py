@@ -25,8 +25,10 @@ class Estimand:
 
     def statements(self, run: Run) -> list[Statement]:
         """Return what it says of a run."""
-        words = self.words(run) if callable(self.words) else self.words
         estimates = self(run)
+        if not estimates:
+            return []
+        words = self.words(run) if callable(self.words) else self.words
         return _statements(words, [estimate.subject for estimate in estimates], estimates)
 
 

@@ -19,6 +19,7 @@ from bench.grammar.axes import (
     Look,
     RangeRow,
     band,
+    band_words,
     cpu_bars,
     draw_cdfs,
     draw_spreads,
@@ -44,6 +45,7 @@ from bench.grammar.model import Model
 from bench.grammar.quantities import Quantity, factor_or_quantity, over_starts, per_start, quantity_of
 from bench.grammar.table import label_of
 from bench.run.frames import Run
+from bench.stats import Spread
 from bench.text import in_bytes
 
 Label = Callable[[Run, int], str]
@@ -52,7 +54,7 @@ MODEL = SYSTEM_COLOURS[4]
 SPREAD_OUT = 10  # the largest value divided by the smallest: above it an axis is logarithmic
 FACTORS: dict[str, tuple[str, Ticks]] = {  # of horizontal axes: their words, and how values are written
     "clients": ("parallel client processes", "{:g}".format),
-    "under_way": ("clients, each with one call under way", "{:g}".format),
+    "under_way": ("callers, each with one call under way", "{:g}".format),
     "payload_bytes": ("payload", in_bytes),
     "outstanding": ("calls under way on each connection", "{:g}".format),
     "offered_per_s": ("offered requests per second", "{:g}".format),
@@ -177,7 +179,7 @@ class Lines(Panel):
         axes.set_title(self.title)
         text = quantity_of(self.quantity)
         at: list[float] = []
-        values: list[float] = []
+        drawn: list[Spread] = []
         lines = list(self._lines(run))
         dashes = LINE_STYLES if len({part.case(cases[0]).transport for part, cases in lines}) > 1 else {}
         for colours, (part, cases) in zip(self._looks(lines), lines, strict=True):
@@ -186,7 +188,7 @@ class Lines(Panel):
             first, name = part.case(cases[0]), marked(self.label(part, cases[0]), part is not run)
             with hollow(axes, part is not run):
                 draw_spreads(axes, x, spreads, colours, name, dashes.get(first.transport, "-"))
-            at, values = at + x, values + [spread.middle for spread in spreads]
+            at, drawn = at + x, drawn + spreads
         if not at:
             return say_why_empty(axes, "this run has no such cases")
         self._draw_models(run, axes)
@@ -196,9 +198,9 @@ class Lines(Panel):
         else:
             axes.set_xlim(0, 1.04 * max(at))
         ticks_at(axes.xaxis, sorted(set(at)), ticks)
-        _from_zero_or_log(axes.yaxis, values, text.text)
+        _from_zero_or_log(axes.yaxis, [spread.middle for spread in drawn], text.text)
         axes.set_xlabel(words)
-        axes.set_ylabel(f"{text.words}; band: range over starts")
+        axes.set_ylabel(f"{text.words}; {band_words(drawn)}")
 
     def _lines(self, run: Run) -> Iterator[tuple[Run, list[int]]]:
         for part in shown(run):

@@ -8,6 +8,7 @@ from bench.plan.retry_policy import RetryPolicy
 from bench.text import counted, duration
 
 MEANT_BY = {"freeze_ms": "freeze_after"}  # an option that means nothing where the other is not set
+LANGUAGES = {"python": "Python", "c": "C++"}  # of a client or a server
 
 
 Parts = tuple[str, ...]  # of a label: system, transport, and one for each factor that differs between the cases
@@ -51,13 +52,13 @@ def _again(times: int) -> Parts:
 def _option(name: str, value: object) -> str:
     """Return an option in words.
 
-    A text by itself, with the side that it is about (python client); a switch as "tls" or "no tls"; name=value else.
+    A text by itself, with the side that it is about (Python client); a switch as "tls" or "no tls"; name=value else.
     """
     if isinstance(value, bool):
         return name if value else f"no {name}"
     if not isinstance(value, str):
         return f"{name}={value}"
-    return f"{value} {name}" if name in ("client", "server") else value
+    return f"{LANGUAGES.get(value, value)} {name}" if name in ("client", "server") else value
 
 
 def _is_set(options: dict[str, object], name: str, value: object) -> bool:
@@ -72,15 +73,20 @@ def _parts(case: Case, peers: list[Case], paced: bool) -> Parts:
     is_streamed, renewed = case.load == "reply_stream", case.calls_per_connection
     here = "loopback" if case.transport == "tcp" else ""
     each = " each" * any(peer.clients > 1 for peer in peers)
+    if all(len({getattr(peer, name) for peer in peers}) > 1 for name in ("clients", "callers")):  # both together
+        callers = counted(case.clients * case.callers, "caller") + f" in {case.clients} clients" * (case.clients > 1)
+        clients = ""
+    else:
+        callers, clients = f"{counted(case.callers, 'caller')}{each}", counted(case.clients, "client")
     words = {
         "hosts": namespaces.described(case.hosts) or ("between hosts" if hosts.is_far(case.hosts) else here),
         "offered_per_s": f"{case.offered_per_s:g}/s" if case.is_paced else "",
         "message": case.message,
         "payload_bytes": f"{case.payload_bytes:,} B",
         "placement": case.placement,
-        "clients": counted(case.clients, "client"),
+        "clients": clients,
         "max_calls": f"{case.max_calls // case.under_way} calls" if case.is_short else "",
-        "callers": counted(case.callers, "stream") if is_streamed else f"{counted(case.callers, 'caller')}{each}",
+        "callers": counted(case.callers, "stream") if is_streamed else callers,
         "gap_us": f"every {duration(case.gap_us)}" if case.gap_us else "unpaced" if case.replies else "",
         "reply_bytes": f"replies of {case.reply_bytes:,} B" if case.reply_bytes else "",
         "replies": f"{case.replies} replies" if case.replies else "",

@@ -2,7 +2,6 @@
 
 import math
 
-import pandas as pd
 import pytest
 from handmade import reference
 
@@ -84,24 +83,6 @@ def test_a_search_without_a_stated_rate_compares_the_lowest_with_the_highest(mon
     rates = run.cases["offered_per_s"]
     monkeypatch.setattr(search, "bracket", lambda run: (0.0, float(rates.min())))
     assert search.costs(run)[:2] == (rates.min(), rates.max())
-
-
-@pytest.mark.parametrize(
-    ("tried", "rates"),
-    [
-        ([(10, False)] * 2 + [(20, True)] * 2, (10, 20)),
-        ([(10, True)] * 2 + [(20, False)] * 2, (20, 10)),
-        ([(10, False)] + [(20, True)] * 2, None),  # one start may meet a stall of the machine
-        ([(10, False), (10, True)] + [(20, True)] * 2, None),
-    ],
-)
-def test_a_lower_rate_that_violates_below_one_that_meets_contradicts_the_order(monkeypatch, tried, rates):
-    monkeypatch.setattr(search, "probes", lambda run: pd.DataFrame(tried, columns=["rate", "met"]))
-    assert search.decided_rates(None) == rates
-    verdicts = capacity.claims[0].verdicts(None)
-    assert [verdict.word for verdict in verdicts] == (
-        [] if rates is None else ["holds" if rates[0] > rates[1] else "contradicted"]
-    )
 
 
 def test_the_plan_of_a_search_is_what_it_measured():

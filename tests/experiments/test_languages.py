@@ -73,8 +73,8 @@ def test_rates_are_those_of_several_callers(server_us, verdict):
 
 def test_labels_name_the_side_of_a_language():
     assert labels(tuple(cases()))[:2] == [
-        "sockets_c tcp python client python server",
-        "sockets_c tcp c client python server",
+        "sockets_c tcp Python client Python server",
+        "sockets_c tcp C++ client Python server",
     ]
 
 

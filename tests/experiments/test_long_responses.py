@@ -53,14 +53,8 @@ def overloaded_at(offered_per_s, busy_ns, service_us=3000.0):
     return recorded("openload", cases, record)
 
 
-@pytest.mark.parametrize(("busy_ns", "is_crowded"), [(2_400_000_000, True), (10**9, False)])
-def test_an_overload_below_the_upper_limit_contradicts_it_and_others_are_named(busy_ns, is_crowded):
-    _, only_above = openload.claims
-    run = overloaded_at(450.0, busy_ns)
-    (verdict,) = only_above.verdicts(run)
-    assert verdict.word == "contradicted" and ("100% busy" in verdict.estimate.ends) is is_crowded
-    assert questions.measured(run, questions.find("openload q1")) is None  # no mean, as in the table
-    assert only_above.verdict(overloaded_at(1100.0, busy_ns)) == "holds"
+def test_an_overload_below_the_upper_limit_has_no_mean():
+    assert questions.measured(overloaded_at(450.0, 10**9), questions.find("openload q1")) is None
 
 
 @pytest.fixture(scope="module")
