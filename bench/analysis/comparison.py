@@ -37,7 +37,6 @@ SAME_AS_ABSENT = {  # options that some runs lack, added since or removed, with 
     "backlog": (2048,),
     "reply_to": ("direct",),
     "queue": ("list",),
-    "threads": (20, 80),
     "workers": (1,),
     "compress": (True,),
     "protocol": ("connect", "binary"),
@@ -327,6 +326,12 @@ def _pairs(run_a: Run, run_b: Run) -> list[tuple[int, int]]:
             "options, payload, placement and clients"
         )
     return pairs
+
+
+def unmatched(run: Run, other: Run) -> list[str]:
+    """Return the labels of the cases of one run that another run has not."""
+    theirs = _by_key(other)
+    return [run.labels[case] for name, cases in _by_key(run).items() for case in cases[len(theirs.get(name, ())) :]]
 
 
 def _by_key(run: Run) -> dict[str, list[int]]:

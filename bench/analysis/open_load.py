@@ -51,10 +51,13 @@ def alone(run: Run) -> "pd.Series[float]":
 
 @once
 def capacity(run: Run) -> float:
-    """Return the server's capacity in requests per second: 1 / mean service time if known, else 1 / CPU per call."""
+    """Return the server's capacity in requests per second: workers / service time if known, else 1 / CPU per call."""
     row = alone(run)
-    mean_us = run.case(row.name).options.get("mean_us")
-    return float(1e6 / (mean_us or row["server_cpu_us_per_call"]))
+    case = run.case(row.name)
+    if mean_us := case.options.get("mean_us"):
+        service_us = mean_us + case.options.get("ns_per_byte", 0) * case.payload_bytes / 1e3
+        return float(1e6 * case.options.get("workers", 1) / service_us)
+    return float(1e6 / row["server_cpu_us_per_call"])
 
 
 def predicted(run: Run, rates: stats.Array) -> stats.Array | None:
@@ -68,9 +71,11 @@ def predicted(run: Run, rates: stats.Array) -> stats.Array | None:
 
 
 def _moments(run: Run) -> tuple[float, float] | None:
-    """Return the moments of the service times; None where they or Poisson arrivals are not known."""
+    """Return the moments of the service times; None where they, Poisson arrivals or one worker are not known."""
     paced = run.case(offered(run).index[0]).arrivals if len(offered(run)) else ""
-    return MOMENTS.get(str(run.case(alone(run).name).options.get("law"))) if paced == "poisson" else None
+    options = run.case(alone(run).name).options
+    is_predictable = paced == "poisson" and options.get("workers", 1) == 1 and not options.get("ns_per_byte")
+    return MOMENTS.get(str(options.get("law"))) if is_predictable else None
 
 
 def settling_s(run: Run, rates: stats.Array) -> stats.Array:

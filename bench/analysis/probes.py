@@ -118,6 +118,16 @@ def knows_processor(occasions: Iterable[Occasion], probed: Occasion) -> bool:
     return any(occasion.machine.cpu_model == probed.machine.cpu_model for occasion in occasions)
 
 
+def has_probes(occasion: Occasion) -> bool:
+    """Return whether an occasion measured both probes, with the payload and the message of the known occasions."""
+    usual = {
+        row.case["system"]
+        for row in occasion.rows
+        if row.case["transport"] == TRANSPORT and not row.case.keys() & {"payload_bytes", "message"}
+    }
+    return usual >= {FLOOR, LIBRARY}
+
+
 def levels(occasion: Occasion, quantity: str, placement: str) -> dict[System, float]:
     """Return one quantity of each system with one client under a placement, in us."""
     return {

@@ -358,8 +358,13 @@ def within(rows: Sequence[Row]) -> Within:
     groups = [logs for row in rows for logs in row.of_each.values() if len(logs) > 1]
     squares = sum(sum((ln - fmean(logs)) ** 2 for ln in logs) for logs in groups)
     count = sum(len(logs) - 1 for logs in groups)
-    machines = [machine for row in rows[:1] for machine in row.machines]
-    freedom = len(machines) - len(set(machines))
+    known = {
+        (index, machine)
+        for row in rows
+        for index, (machine, estimate) in enumerate(zip(row.machines, row.estimates, strict=True))
+        if estimate is not None
+    }
+    freedom = len(known) - len({machine for _, machine in known})
     return Within(math.sqrt(squares / count) if count else 0.0, freedom if count else 0)
 
 

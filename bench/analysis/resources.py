@@ -54,8 +54,7 @@ def resources(run: Run, case: int) -> list[Resource]:
     server_cpus = next(
         (len(cpus.split(",")) if cpus else everywhere for cpus, roles in places.items() if "server" in roles), 1
     )
-    workers = int(run.case(case).options.get("workers", 1))
-    return [*groups, _threads(starts, workers)] if server_cpus > workers else groups
+    return [*groups, *_threads(run, case, starts, server_cpus)]
 
 
 def _of_hosts(run: Run, case: int, starts: pd.DataFrame) -> list[Resource]:
@@ -72,9 +71,9 @@ def _of_hosts(run: Run, case: int, starts: pd.DataFrame) -> list[Resource]:
     roles = [role for role in ROLES[1:] if starts[f"{role}_cpu_us_per_call"].notna().all()]
     if serving.empty or "server" not in roles:
         return groups
-    cpus_there, workers = _cpus(run, serving["host"].iloc[0]), int(run.case(case).options.get("workers", 1))
+    cpus_there = _cpus(run, serving["host"].iloc[0])
     groups.append(_resource(starts, roles, cpus_there))
-    return [*groups, _threads(starts, workers)] if cpus_there > workers else groups
+    return [*groups, *_threads(run, case, starts, cpus_there)]
 
 
 def _cpus(run: Run, host: str) -> int:
@@ -105,12 +104,19 @@ def _plural(name: str, cpus: int) -> str:
     return name.replace("CPU", "CPUs") if cpus > 1 else name
 
 
-def _threads(starts: pd.DataFrame, workers: int) -> Resource:
-    """Return the server's processes as a resource: Python runs one thread of each at a time."""
-    demand, percent = starts["server_cpu_us_per_call"], starts["server_cpu_percent"]
-    busy = float(np.median(percent)) / 100 / workers
+def _threads(run: Run, case: int, starts: pd.DataFrame, cpus: int) -> list[Resource]:
+    """Return the server's processes as a resource where that is less than its CPUs: Python runs one thread of each.
+
+    None of a service of the user's, of a native server, or of one that used more: it has other processes or threads.
+    """
+    factors, demand = run.case(case), starts["server_cpu_us_per_call"]
+    workers, percent = int(factors.options.get("workers", 1)), starts["server_cpu_percent"]
+    is_service = factors.system in run.manifest.get("services", ())
+    if cpus <= workers or is_service or factors.options.get("server") == "c" or percent.max() > 105 * workers:
+        return []
     name = "the server's thread" if workers == 1 else f"the server's {workers} workers"
-    return Resource(name, ("server",), workers, demand.to_numpy(), busy, is_thread=True)
+    busy = float(np.median(percent)) / 100 / workers
+    return [Resource(name, ("server",), workers, demand.to_numpy(), busy, is_thread=True)]
 
 
 def full(resources: list[Resource]) -> list[Resource]:

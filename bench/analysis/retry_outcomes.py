@@ -127,11 +127,13 @@ def recovery_s(due_s: "np.ndarray[tuple[int], np.dtype[np.float64]]", met: "np.n
                end_s: float, window_s: float) -> float:  # fmt: skip
     """Return the time from the end of a freeze until the first ``HOLDS`` parts of ``BIN_S`` with most requests awaited.
 
-    due_s, met: when requests were due, and whether they were awaited. Infinite if there is no such time in the window.
-    A part without requests counts as one in which they are.
+    due_s, met: when requests were due, and whether they were awaited. Infinite if there is no such time in the window;
+    NaN if the window ends before ``HOLDS`` parts have passed. A part without requests counts as one in which they are.
     """
     bins = np.floor((due_s - end_s) / BIN_S + 1e-9)
     parts = int((window_s - end_s) / BIN_S + 1e-9)
+    if parts < HOLDS:
+        return np.nan
     calm = [met[bins == part].mean() >= RECOVERED if (bins == part).any() else True for part in range(parts)]
     return next((BIN_S * part for part in range(parts - HOLDS + 1) if all(calm[part : part + HOLDS])), np.inf)
 

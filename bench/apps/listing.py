@@ -176,6 +176,11 @@ def compared(
         checks.refuse_invalid(run)
     limit = verdicts.share(margin)
     missing = [f"run {run.id}: {text}" for run in (run_a, run_b) for text in verdicts.left_out(run, run.cases.index)]
+    missing += [
+        f"not compared: {label}, which only run {run.id} has"
+        for run, other in ((run_a, run_b), (run_b, run_a))
+        for label in comparison.unmatched(run, other)
+    ]
     comparisons = verdicts.asked_for(comparison.compare(run_a, run_b, limit, named), quantities, missing)
     resolution = budget.resolution(run_b, comparisons, limit)
     differ = verdicts.differences(run_a, run_b)

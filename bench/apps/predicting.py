@@ -15,7 +15,7 @@ from bench.analysis.probes import FLOOR, LIBRARY, PLACEMENTS, QUANTITIES, SHARE,
 from bench.analysis.published import PLACES, inside_text
 from bench.analysis.replication import machine_numbers
 from bench.apps.replicating import REFERENCE, file_of, load
-from bench.errors import BENCH
+from bench.errors import BENCH, DataError
 from bench.run import stored
 from bench.run.frames import Run
 from bench.text import counted, duration
@@ -31,6 +31,11 @@ def predict(run: str | None, as_json: bool, say: Callable[[str], None]) -> str:
     measured = Run(stored.find(run)) if run else _measured(say)
     say(f"The two systems that were measured here: {trust_card.tally(checks.check(measured)).line}")
     probed = kept.of_run(measured)
+    if not probes.has_probes(probed):
+        raise DataError(
+            f"run {measured.id} does not say how fast this machine is: it needs {FLOOR} and {LIBRARY} over "
+            f"{probes.TRANSPORT} with 1,000 B. {BENCH} predict without --run measures them"
+        )
     forecasts = probes.forecasts(known, probed)
     return _as_json(known, probed, forecasts) if as_json else text(known, probed, forecasts)
 

@@ -85,7 +85,7 @@ class Reconnects:
 
     @staticmethod
     def _cpu_ns(pids: Any) -> int | None:
-        return cpu_clocks.total_ns(pids) if pids else None
+        return cpu_clocks.used_by_trees_ns(pids) if pids else None
 
     def report(self) -> LoadReport:
         """Return the number of calls and the connections, in the order of opening."""

@@ -69,13 +69,13 @@ class Sessions:
         self._done = [self._run(calls, payload_bytes) for calls, payload_bytes in self._spec.case.sessions]
 
     def _run(self, calls: int, payload_bytes: int) -> Session:
-        server_ns, ended_ns = cpu_clocks.total_ns(self._server_pids), cpu_clocks.ended_ns()
+        server_ns, ended_ns = cpu_clocks.used_by_trees_ns(self._server_pids), cpu_clocks.ended_ns()
         native = systems.makes_calls(self._system, self._spec.case.options)
         begin_ns = time.perf_counter_ns()
         marks: tuple[Any, ...] = (self._native if native else self._python)(calls, payload_bytes)
         end_ns = time.perf_counter_ns()
         client_ns = cpu_clocks.ended_ns() - ended_ns
-        server = cpu_clocks.total_ns(self._server_pids) - server_ns if self._server_pids else None
+        server = cpu_clocks.used_by_trees_ns(self._server_pids) - server_ns if self._server_pids else None
         interpreted, prepared, answered, called = marks
         moments = (begin_ns, interpreted, prepared, answered, called, end_ns)
         return Session(calls, payload_bytes, *moments, client_ns, server)

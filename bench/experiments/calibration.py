@@ -160,15 +160,12 @@ def freeze_ratios(run: Run) -> list[Estimate]:
     """Return the p99 under the freeze divided by the true one: of response times, and of RTTs as they are recorded."""
     p99_us = freeze_p99_us(run)
     true_us = p99_us[TRUE_RESPONSE]
-    return [
-        Estimate(
-            words,
-            stats.Spread(*[p99_us[words] / true_us] * 3),
-            f"{p99_us[words] / true_us:.2g}",
-            f"{duration(p99_us[words])} instead of {duration(true_us)}",
-        )
-        for words in (RESPONSE, RECORDED)
-    ]
+    estimates = []
+    for words in (RESPONSE, RECORDED):
+        ratio = p99_us[words] / true_us
+        ends = f"{duration(p99_us[words])} instead of {duration(true_us)}"
+        estimates.append(Estimate(words, stats.Spread(ratio, ratio, ratio), f"{ratio:.3g}", ends))
+    return estimates
 
 
 def freeze_p99_us(run: Run) -> dict[str, float]:

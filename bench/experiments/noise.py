@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from scipy import special
 
 from bench import stats
 from bench.analysis.comparison import ratio_of
@@ -30,8 +29,8 @@ from bench.plan import placement as places
 from bench.plan.case import BASELINE, Case
 from bench.run.frames import Run
 from bench.stats import across_starts, power
-from bench.stats.intervals import CONFIDENCE, Interval, dependence, quantile_interval
-from bench.text import duration, quantity
+from bench.stats.intervals import Interval, dependence, quantile_interval
+from bench.text import counted, duration, quantity
 
 TITLE = "How quiet is this machine?"
 TIMER_US = 200  # a wait as short as the gaps of a paced load
@@ -133,29 +132,26 @@ def on_its_cpu(run: Run) -> list[Estimate]:
     return [of_interval(neighbour(run, case), over_alone(run, case), quantity, (case,)) for case in cases]
 
 
-def deviation(run: Run, case: int) -> Interval:
-    """Return the standard deviation of ln(median RTT of a start); its interval is by the chi-squared distribution."""
-    logs = np.log(per_start(run, case, P50))
-    sd, freedom = float(logs.std()), len(logs) - 1
-    if freedom < 1:
-        return Interval(sd)
-    return Interval(sd, *(sd * math.sqrt(freedom / special.chdtri(freedom, p)) for p in CRITICAL))
+def deviation(run: Run, case: int) -> float:
+    """Return the standard deviation of ln(median RTT of a start); NaN of one start.
+
+    It has no interval: of six starts with rare slow ones none that was tried covers.
+    """
+    return float(np.log(per_start(run, case, P50)).std())
 
 
-CRITICAL = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)  # probabilities above the two ends of an interval
-
-
-def detectable(run: Run, case: int, profile: str) -> Interval:
-    """Return the smallest difference of two such cases that the starts of a profile detect."""
-    sd, starts = deviation(run, case), PROFILES[profile].starts
-    return Interval(*(power.detectable(math.sqrt(2) * value, starts) for value in (sd.middle, sd.low, sd.high)))
+def detectable(run: Run, case: int, profile: str) -> float:
+    """Return the smallest difference of two such cases that the starts of a profile detect, if they vary normally."""
+    return power.detectable(math.sqrt(2) * deviation(run, case), PROFILES[profile].starts)
 
 
 def detectable_differences(run: Run) -> list[Estimate]:
     """Return what the starts of a lecture's run detect, of the baseline under each placement."""
+    values = {case: detectable(run, case, LECTURE) for case in chosen(run, SOCKETS)}
+    ends = f"from {counted(int(run.cases['starts'].min()), 'start')} of each, taken as normal"
     return [
-        of_interval(run.labels[case], detectable(run, case, LECTURE), "{:.1%}".format, (case,))
-        for case in chosen(run, SOCKETS)
+        Estimate(run.labels[case], Interval(value, value, value), f"{value:.0%}", ends, cases=(case,))
+        for case, value in values.items()
     ]
 
 
@@ -223,7 +219,7 @@ def timers(run: Run, axes: Axes) -> None:
 
 def placed(run: Run, case: int) -> str:
     """Return a placement with the standard deviation of its starts."""
-    return f"{run.case(case).placement}\nsd of ln: {deviation(run, case).middle:.2f}"
+    return f"{run.case(case).placement}\nsd of ln: {deviation(run, case):.2f}"
 
 
 def drift(run: Run, axes: Axes) -> None:
@@ -255,7 +251,7 @@ def late(p: float) -> Callable[[Run, int], str]:
 
 def detected(profile: str) -> Callable[[Run, int], str]:
     """Return the column of the smallest difference of two cases that the starts of a profile detect."""
-    return lambda run, case: f"{detectable(run, case, profile).middle:.1%}"
+    return lambda run, case: f"{detectable(run, case, profile):.0%}"
 
 
 panels = {
@@ -282,7 +278,7 @@ tables = {
     ),
     "starts": Table(
         {
-            "sd of ln(median RTT of a start) [95 % CI]": lambda run, case: with_ends(deviation(run, case), quantity),
+            "sd of ln(median RTT of a start)": lambda run, case: f"{deviation(run, case):.2f}",
             **{f"{PROFILES[name].starts} starts detect": detected(name) for name in ("class", "full")},
         },
         where=SOCKETS,

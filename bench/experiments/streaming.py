@@ -125,6 +125,8 @@ def sweep(
     if parameters.literal(streams) == "auto":
         streams = STREAMS.get(amount.profile, FEW_STREAMS)
     at_once = counts(streams, "streams")
+    if not [*at_once, *unpaced_streams, *origin_streams]:
+        raise UsageError("nothing to measure: give a number in streams, unpaced_streams or origin_streams")
     present = [name for name in names if name not in absent]
     here = [name for name in present if not systems.service_of(name)]
     system_options = {name: ({"connections": "shared"} if name in SHARED else {}) | options for name in here}
@@ -205,13 +207,12 @@ BASE, OTHERS = {"system": "sockets"}, {"system": lambda name: name != "sockets"}
 over_sockets = Contrast(FIRST, of=OTHERS, over=BASE, where=among_rows(at_common))
 over_sockets_with_fewest = Contrast(FIRST, of=OTHERS, over=BASE, where=among_rows(with_fewest))
 with_more = Contrast(FIRST, of=fewest("callers"), over=most("callers"), by=("system",), where=among_rows(paced))
-extremes = Contrast(FIRST, of=most(FIRST), over=fewest(FIRST), where=among_rows(with_fewest))
-unevenest = Contrast(UNEVEN, of=most(UNEVEN), over=fewest(UNEVEN), where=among_rows(at_common))
+uneven_gaps = Contrast(UNEVEN, of=OTHERS, over=BASE, where=among_rows(at_common))
 
 contrasts = (over_sockets, over_sockets_with_fewest, *steps.values(), with_more)
 answer = (
-    extremes,
-    unevenest,
+    over_sockets_with_fewest,
+    uneven_gaps,
     stack,
     *(Level(name, among_rows(without_schedule)) for name in (FIRST, GAP, LARGE_GAP, RATE, CPU)),
 )

@@ -44,7 +44,7 @@ from bench.grammar.axes import (
     name_rows,
     payload_axis,
 )
-from bench.grammar.contrast import estimate_of
+from bench.grammar.contrast import log_ratios, ratio_estimate
 from bench.grammar.table import as_table, ratio_with_ends, with_ends
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import absent_of, chosen_systems
@@ -53,7 +53,7 @@ from bench.measurement.validation.support import encryption as option_of
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run
-from bench.stats.intervals import Interval
+from bench.stats.intervals import Interval, paired_shift
 from bench.text import duration, in_bytes
 
 TITLE = "What does encryption cost?"
@@ -149,11 +149,14 @@ large_work = replace(computing, where=largest)
 def dearest_payloads(run: Run) -> list[Estimate]:
     """Return for each system the largest ratio among its payloads."""
     ratios = {ratio.other: ratio for ratio in calling.ratios(run)}
-    dearest = [max(cases, key=lambda case: ratios[case].value) for _, cases in alike(run, list(ratios), WAY)]
-    return [
-        replace(estimate_of(run, ratios[case]), subject=f"{way(run, case)}, {in_bytes(run.case(case).payload_bytes)}")
-        for case in dearest
-    ]
+    estimates = []
+    for _, cases in alike(run, list(ratios), WAY):
+        dearest = max(cases, key=lambda case: ratios[case].value)
+        alone = log_ratios(run, ratios[dearest]).to_numpy()
+        interval = paired_shift(alone, 1 - (1 - run.confidence) / len(cases)).exp()  # it was chosen among so many
+        subject = f"{way(run, dearest)}, {in_bytes(run.case(dearest).payload_bytes)}"
+        estimates.append(ratio_estimate(subject, interval, cases=(ratios[dearest].base, dearest)))
+    return estimates
 
 
 answer = (connecting, Estimand("largest ratio of the median RTT, encrypted divided by not encrypted", dearest_payloads))

@@ -12,7 +12,7 @@ from bench.grammar.choose import Chooser, Factor, alike, chosen
 from bench.grammar.estimate import Estimate
 from bench.grammar.quantities import Quantity, by_block, over_starts, over_starts_in_words, quantity_of
 from bench.grammar.statement import Statement
-from bench.plan.labels import Parts, distinguished
+from bench.plan.labels import Parts, as_label, distinguished
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
 from bench.text import capitalized, ratio_ends
@@ -167,7 +167,7 @@ def _over_one_base(run: Run, group: Sequence[Ratio], words: str) -> Statement:
 
 
 def _of_one_change(run: Run, group: Sequence[Ratio], words: str) -> Statement:
-    to, since = (" ".join(changed) for changed in _change(run, group[0]))
+    to, since = map(as_label, _change(run, group[0]))
     names, shared = distinguished([_common(run, quotient) for quotient in group])
     items = [
         f"{name}: {_measured(quotient, _from_to(run, quotient))}" for name, quotient in zip(names, group, strict=True)

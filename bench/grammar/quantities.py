@@ -7,8 +7,8 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis.checks import client_limited
-from bench.analysis.resources import total_cpu
 from bench.run.frames import Run
+from bench.run.start_values import cpu_us_per_call
 from bench.stats import Text
 from bench.text import duration, in_bytes, quantity
 
@@ -88,7 +88,7 @@ def per_start(run: Run, case: int, name: str | Quantity) -> "pd.Series[float]":
     starts, measure = run.starts_of(case), quantity_of(name)
     if measure.values is not None:
         return measure.values(run, case).dropna()
-    return (total_cpu(starts) if name == CPU else starts[measure.column or str(name)]).dropna()
+    return (cpu_us_per_call(starts) if name == CPU else starts[measure.column or str(name)]).dropna()
 
 
 def by_block(run: Run, case: int, name: Quantity) -> "pd.Series[float]":

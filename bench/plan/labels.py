@@ -1,6 +1,7 @@
 """The shortest label that distinguishes each case from the others of its run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from bench.plan import hosts, namespaces
 from bench.plan.case import Case
@@ -11,12 +12,24 @@ MEANT_BY = {"freeze_ms": "freeze_after"}  # an option that means nothing where t
 LANGUAGES = {"python": "Python", "c": "C++"}  # of a client or a server
 
 
-Parts = tuple[str, ...]  # of a label: system, transport, and one for each factor that differs between the cases
+class Part(NamedTuple):
+    """A part of a label: a factor of a case, and its value in words. Two factors may have values of one name."""
+
+    factor: str
+    words: str
+
+
+Parts = tuple[Part, ...]  # of a label: system, transport, and one for each factor that differs between the cases
 
 
 def labels(cases: tuple[Case, ...]) -> list[str]:
     """Return a label for each case: its parts behind each other."""
-    return [" ".join(each) for each in parts(cases)]
+    return list(map(as_label, parts(cases)))
+
+
+def as_label(parts: Iterable[Part]) -> str:
+    """Return parts as one text."""
+    return " ".join(part.words for part in parts)
 
 
 def parts(cases: tuple[Case, ...]) -> list[Parts]:
@@ -36,17 +49,18 @@ def distinguished(cases: Sequence[Parts], with_system: bool = False) -> tuple[li
     if with_system or any(set(each) <= set(shared) for each in cases):
         shared = [part for part in shared if part not in cases[0][:2]]
     names = [_name(each, shared) for each in cases]
-    return names, f" ({'both' if len(cases) == 2 else 'all'}: {', '.join(shared)})" if shared else ""
+    words = ", ".join(part.words for part in shared)
+    return names, f" ({'both' if len(cases) == 2 else 'all'}: {words})" if shared else ""
 
 
-def _name(case: Parts, shared: Sequence[str]) -> str:
+def _name(case: Parts, shared: Sequence[Part]) -> str:
     own = [part for part in case if part not in shared]
     way = [part for part in own if part in case[:2]]
-    return ", ".join(filter(None, [" ".join(way), *own[len(way) :]]))
+    return ", ".join(filter(None, [as_label(way), *(part.words for part in own[len(way) :])]))
 
 
 def _again(times: int) -> Parts:
-    return () if not times else ("again",) if times == 1 else (f"again {times}",)
+    return () if not times else (Part("again", "again" if times == 1 else f"again {times}"),)
 
 
 def _option(name: str, value: object) -> str:
@@ -69,7 +83,7 @@ def _is_set(options: dict[str, object], name: str, value: object) -> bool:
 def _parts(case: Case, peers: list[Case], paced: bool) -> Parts:
     """Return a label's parts; ``paced``: whether the offered rate distinguishes it from cases of another load."""
     if case.system == "loopback":
-        return ("loopback (no server)",)
+        return (Part("system", "loopback (no server)"),)
     is_streamed, renewed = case.load == "reply_stream", case.calls_per_connection
     here = "loopback" if case.transport == "tcp" else ""
     each = " each" * any(peer.clients > 1 for peer in peers)
@@ -100,11 +114,15 @@ def _parts(case: Case, peers: list[Case], paced: bool) -> Parts:
         "traced": "traced" if case.traced else "",
     }
     varied = {name for name in words if len({str(getattr(peer, name)) for peer in peers}) > 1}
-    shown = [text for name, text in words.items() if text and (name in varied or (paced and name == "offered_per_s"))]
+    shown = [
+        Part(name, text)
+        for name, text in words.items()
+        if text and (name in varied or (paced and name == "offered_per_s"))
+    ]
     own = [peer.options for peer in peers if peer.system == case.system]
     turned = {
         name: value for name, value in case.options.items() if len({str(options.get(name)) for options in own}) > 1
     }
     named = {name: value for name, value in turned.items() if _is_set(case.options, name, value)}
-    shown += [_option(name, value) for name, value in named.items()]
-    return (case.system, case.target or case.transport, *shown)
+    shown += [Part(f"option {name}", _option(name, value)) for name, value in named.items()]
+    return (Part("system", case.system), Part("transport", case.target or case.transport), *shown)

@@ -3,13 +3,14 @@
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import psutil
 
 from bench.plan.placement import allowed
-from bench.process.cpu_clocks import threads, total_ns
+from bench.process.cpu_clocks import threads, trees, used_by_trees_ns
 
+TICKS_NS = 20_000_000  # by which the user and system time of processes that have ended may be too short
 LoadRow = tuple[str, int, float | None, int, int | None]  # see LoadMeter.tick
 
 
@@ -36,47 +37,46 @@ def pin_processes(pids: Iterable[int], cpus: tuple[int, ...] | None) -> None:
                 os.sched_setaffinity(thread, cpus or allowed())
 
 
-def _running(pids: Iterable[int]) -> Iterator[psutil.Process]:
-    """Yield the processes that have not ended: brokers start short-lived helpers."""
-    for pid in pids:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            yield psutil.Process(pid)
+def of_other_roles(pids: Mapping[str, list[int]], role: str) -> list[int]:
+    """Return the processes of all roles but one."""
+    return [pid for other, ids in pids.items() if other != role for pid in ids]
 
 
 class LoadMeter:
-    """CPU load and memory of each role over time, read from the parent with psutil at 5 Hz or less."""
+    """CPU load and memory of each role over time: of its processes and of all that they start, at 5 Hz or less."""
 
     def __init__(self, roles: Mapping[str, list[int]]) -> None:
-        self._roles = {role: list(_running(pids)) for role, pids in roles.items()}
-        self._last: dict[str, tuple[int, float]] = {}
+        self._roles = roles
+        self._last: dict[str, tuple[int, int]] = {}
         self._incomplete: set[str] = set()
         self.rows: list[LoadRow] = []
 
     def tick(self) -> None:
         """Record one row per role: role, ``perf_counter_ns``, CPU % since the row before, RSS in bytes, CPU clocks.
 
-        These, in ns and exact, are the sum over the role's processes; None once one of them has ended.
+        These, in ns, are the sum over the role's processes; None once one of them has ended that nobody waited for.
         """
-        for role, processes in self._roles.items():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                self._read(role, processes)
+        for role, pids in self._roles.items():
+            self._read(role, pids, of_other_roles(self._roles, role))
 
-    def _read(self, role: str, processes: list[psutil.Process]) -> None:
-        now, cpu_s, rss = time.perf_counter_ns(), 0.0, 0
-        clocks_ns = total_ns(process.pid for process in processes)  # first: what follows takes longer
-        if any(has_ended(process.pid) for process in processes):
-            processes[:] = [process for process in processes if not has_ended(process.pid)]
-            self._last.pop(role, None)  # its CPU time is gone from the sum
-            self._incomplete.add(role)
-        for process in processes:
-            with process.oneshot():
-                times = process.cpu_times()
-                cpu_s += times.user + times.system
-                rss += process.memory_info().rss
+    def _read(self, role: str, pids: list[int], others: list[int]) -> None:
+        now, clocks_ns = time.perf_counter_ns(), used_by_trees_ns(pids, others)
+        rss = sum(map(_rss, trees(pids, others)))
+        if not rss:  # all have ended
+            return
         percent = None
         if role in self._last:
-            then, cpu_then = self._last[role]
-            if now - then > 100_000_000:  # psutil's CPU times tick at 10 ms: nothing to be said of less
-                percent = 100 * (cpu_s - cpu_then) / ((now - then) / 1e9)
-        self._last[role] = now, cpu_s
+            then, clocks_then_ns = self._last[role]
+            if clocks_ns < clocks_then_ns - TICKS_NS:
+                self._incomplete.add(role)
+            elif now > then:
+                percent = 100 * (clocks_ns - clocks_then_ns) / (now - then)
+        self._last[role] = now, clocks_ns
         self.rows.append((role, now, percent, rss, None if role in self._incomplete else clocks_ns))
+
+
+def _rss(pid: int) -> int:
+    """Return the memory of a process in bytes; 0 of one that has ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return int(psutil.Process(pid).memory_info().rss)
+    return 0

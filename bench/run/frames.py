@@ -15,7 +15,7 @@ from pandas.api.types import union_categoricals
 from bench import stats
 from bench.plan import slicing
 from bench.plan.case import Case
-from bench.plan.labels import Parts, parts
+from bench.plan.labels import Parts, as_label, parts
 from bench.run import merging, reply_streams, slices, start_values
 from bench.run.calls import COLUMNS as OF_CALLS
 from bench.run.calls import Array, Calls, compact, constant, joined
@@ -497,7 +497,7 @@ class Run(Tables):
     @cached_property
     def labels(self) -> list[str]:
         """The shortest label that distinguishes each case from the others."""
-        return [" ".join(each) for each in self.label_parts]
+        return list(map(as_label, self.label_parts))
 
     @cached_property
     def label_parts(self) -> list[Parts]:

@@ -56,7 +56,7 @@ def query(sql: str) -> pd.DataFrame:
     """
     connection = duckdb.connect()
     try:
-        names = [name for name in schema.TABLES if name in sql]
+        names = [name for name in schema.TABLES if name in sql.lower()]
         whole = list(_whole_runs(names))
         for name in names:
             _add_view(connection, name, [str(file) for run in whole for file in run[name]])

@@ -65,16 +65,6 @@ def heterogeneity(y: Array, v: Array) -> tuple[float, float]:
     return q, max(0.0, (q - (len(y) - 1)) / scale)
 
 
-def times(logarithm: float) -> float:
-    """Return exp(log), clipped so that it stays finite."""
-    return math.exp(max(-700.0, min(700.0, logarithm)))
-
-
-def spoken(low: float, high: float) -> str:
-    """Return the ratios between two logarithms in words."""
-    return f"{times(low):.2f} to {times(high):.3g}"
-
-
 def standard_error(interval: Interval, starts: int) -> float:
     """Return the standard error of an interval from so many starts: half its width over Student's t."""
     return (interval.high - interval.low) / 2 / float(special.stdtrit(starts - 1, (1 + interval.confidence) / 2))

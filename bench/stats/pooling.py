@@ -38,12 +38,16 @@ def agreement(values: Array, margin: float = MARGIN) -> Agreement:
 
     Each ratio is the Hodges-Lehmann median of the ratios of each start, with its interval by inverting the signed-rank
     test; below six starts there is none, and the verdict is inconclusive. A disturbance of a start acts on all hosts.
+    Hosts differ only if an interval that is wider, for their number (Bonferroni), shows it.
     """
     logs = np.log(np.asarray(values, float))
-    others = (logs.sum(axis=1, keepdims=True) - logs) / (logs.shape[1] - 1)
-    ratios = tuple(intervals.paired_shift(difference).exp() for difference in (logs - others).T)
+    hosts = logs.shape[1]
+    others = (logs.sum(axis=1, keepdims=True) - logs) / (hosts - 1)
+    shifts = [intervals.paired(difference) for difference in (logs - others).T]
+    ratios = tuple(shift.interval(intervals.CONFIDENCE).exp() for shift in shifts)
     if any(not ratio.has_ends for ratio in ratios):
         return Agreement(ratios, UNKNOWN)
-    outside = [ratio for ratio in ratios if not (1 / (1 + margin) <= ratio.low and ratio.high <= 1 + margin)]
-    differ = any(ratio.excludes(1) for ratio in outside)
-    return Agreement(ratios, DIFFER if differ else UNKNOWN if outside else AGREE)
+    outside = [not (1 / (1 + margin) <= ratio.low and ratio.high <= 1 + margin) for ratio in ratios]
+    wider = [shift.interval(1 - (1 - intervals.CONFIDENCE) / (hosts - 1)).exp() for shift in shifts]  # of two it is one
+    differ = any(ratio.excludes(1) for ratio, is_outside in zip(wider, outside, strict=True) if is_outside)
+    return Agreement(ratios, DIFFER if differ else UNKNOWN if any(outside) else AGREE)

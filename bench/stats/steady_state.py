@@ -33,14 +33,11 @@ class Settling:
 
 
 def bins(values: Array, max_bins: int = BINS) -> tuple[Array, Array]:
-    """Return the medians of at most ``max_bins`` runs of equal length, and the index at which each begins."""
+    """Return the medians of at most ``max_bins`` runs of about equal length, and the index at which each begins."""
     values = np.asarray(values, float)
     count = min(max_bins, len(values))
-    size = len(values) // count if count else 0
-    if not size:
-        return np.empty(0), np.empty(0, int)
-    kept = values[: size * count].reshape(count, size)
-    return np.median(kept, axis=1), np.arange(count) * size
+    edges = np.linspace(0, len(values), count + 1).astype(int)
+    return np.array([np.median(values[begin:end]) for begin, end in itertools.pairwise(edges)]), edges[:-1]
 
 
 def settle(values: Array) -> Settling:

@@ -12,29 +12,43 @@ import numpy as np
 from scipy import special
 
 from bench.stats.intervals import CONFIDENCE, Interval
+from bench.stats.quantiles import Array
 
 WIDTHS = (0.01, 1.0)  # in ln(rate), by which success falls from 73 % to 50 %: sharp, and over half a decade
 BEYOND = math.log(4)  # how far below and above the rates that were tried the curve may lie
 GRID = 161
+MORE_LAPSES = (1, 2, 4)  # times as many tries as may fail, that fail at any rate
 
 
 def rate_of_success(rates: Sequence[float], succeeded: Sequence[bool], share: float) -> Interval:
-    """Return the rate at which this share of all tries succeeds, with its 95 % interval; NaN of no tries."""
+    """Return the rate at which this share of all tries succeeds, with its 95 % interval; NaN of no tries.
+
+    NaN, too, if it is likelier that there is none: that as many tries as may fail, or more, fail at any rate.
+    """
     if not len(rates):
         return Interval(math.nan)
     logs, wins = np.log(np.asarray(rates, float)), np.asarray(succeeded, bool)
     half = np.linspace(logs.min() - BEYOND, logs.max() + BEYOND, 2 * GRID)[:, None]
     width = np.geomspace(*WIDTHS, GRID)[None, :]
-    likelihood = np.zeros((len(half), width.shape[1]))
-    for ln, won in zip(logs, wins, strict=True):
-        likelihood += special.log_expit((half - ln) / width * (1 if won else -1))
-    weights = np.exp(likelihood - likelihood.max()).ravel()
+    success = [special.expit((half - ln) / width) for ln in logs]
+    weights = _likelihood(success, wins, 0.0)
+    lapsing = [
+        _likelihood(success, wins, times * (1 - share)).sum() for times in MORE_LAPSES if times * (1 - share) < 1
+    ]
+    if np.mean(lapsing) > weights.sum():
+        return Interval(math.nan)
     values = (half - width * special.logit(share)).ravel()
     order = np.argsort(values)
     covered = np.cumsum(weights[order]) / weights.sum()
     tail = (1 - CONFIDENCE) / 2
     low, middle, high = (float(values[order][np.searchsorted(covered, p)]) for p in (tail, 0.5, 1 - tail))
     return Interval(math.exp(middle), math.exp(low), math.exp(high))
+
+
+def _likelihood(success: Sequence[Array], wins: Array, lapse: float) -> Array:
+    """Return the likelihood of what became of the tries on the grid, if this share of them fails at any rate."""
+    chances = (((1 - lapse) * p) if won else 1 - (1 - lapse) * p for p, won in zip(success, wins, strict=True))
+    return np.exp(sum(np.log(np.maximum(chance, 1e-12)) for chance in chances)).ravel()
 
 
 def share_of_successes(count: int, tries: int) -> Interval:

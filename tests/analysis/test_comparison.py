@@ -217,6 +217,13 @@ def test_the_command_is_for_people_and_for_machines(command):
     assert command("compare", a.id, a.id).returncode == 2
 
 
+def test_cases_that_one_run_lacks_are_named(command):
+    ways = [Case("zeromq", "ipc"), Case("grpc_sync", "ipc", options={"threads": 20}), Case("sockets", "ipc")]
+    a, b = handmade(ways, [100] * 3), handmade([ways[0], replace(ways[1], options={"threads": 80})], [100, 100])
+    text = command("compare", a.id, b.id).stdout
+    assert text.count("not compared: grpc_sync ipc") == 2 and "not compared: sockets ipc" in text
+
+
 def test_a_gate_can_be_for_some_cases(command):
     pair = [*ONE, Case("zeromq", "tcp")]
     a, b = handmade(pair, [100, 100]), handmade(pair, [100, 150])

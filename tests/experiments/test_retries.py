@@ -114,6 +114,7 @@ def test_recovery_is_the_first_time_that_holds(failing, wanted):
     for at in failing if len(failing) < 5 else ():  # one request in ten is not enough to be late: fail two
         met[round(at * 100) + 1] = False
     assert retry_outcomes.recovery_s(due, met, 0.2, 1.0) == pytest.approx(wanted)
+    assert math.isnan(retry_outcomes.recovery_s(due, met, 0.8, 1.0))  # the window ends too soon to show it
 
 
 def test_over_time_counts_attempts_and_requests_from_the_freeze_on():

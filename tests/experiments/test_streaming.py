@@ -223,6 +223,7 @@ def test_how_many_streams_there_are_at_once_depends_on_the_profile_unless_they_a
     [
         ({"gap_us": 0}, "^gap_us .*0"),
         ({"options": "{stream_by: sse}"}, "^options .* -p system "),
+        ({"streams": 0, "unpaced_streams": 0, "origin_streams": 0}, "^nothing to measure: give a number in streams"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(parameters, words):

@@ -5,7 +5,7 @@ import pytest
 from bench.errors import UsageError
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.plan.labels import labels
+from bench.plan.labels import distinguished, labels, parts
 
 REFUSED = [
     {"system": "http_stdlib", "outstanding": 2},
@@ -58,6 +58,14 @@ ALLOWED = [
 def test_what_can_be_carried_out_is_accepted(asked):
     case = checked(Case(**{"transport": "tcp", "payload_bytes": 100} | asked))
     assert case.under_way == case.clients * case.callers * case.outstanding
+
+
+def test_factors_with_one_word_are_not_shared():
+    """bytes is a message of one case, and how another one serializes."""
+    one = Case("grpc_sync", "ipc", message="bytes", options={"serialization": "protobuf"})
+    other = Case("grpc_sync", "ipc", message="record", options={"serialization": "bytes"})
+    names, shared = distinguished(parts((one, other)))
+    assert names == ["bytes, protobuf", "record, bytes"] and shared == " (both: grpc_sync, ipc)"
 
 
 def test_labels_name_how_connections_are_used_and_nothing_usual():

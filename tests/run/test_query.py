@@ -20,6 +20,7 @@ def test_runs_are_joined_with_another_file(run, tmp_path):
     file.write_text("run,place\n" + f"{run.id},here\n")
     joined = bench.query(f"select place, sum(calls) as n from ledger join '{file}' using (run) group by 1")
     assert joined.to_dict("list") == {"place": ["here"], "n": [100]}
+    assert bench.query("SELECT COUNT(*) AS n FROM LEDGER")["n"].iloc[0] == 2
     assert bench.query("select count(*) as n from ledger, samples where ledger.run = samples.run")["n"].iloc[0] == 200
 
 

@@ -181,6 +181,7 @@ def series(*parts, seed=4):
         ([(2_000, 300), (2_000, 150), (16_000, 100)], steady_state.WARM_UP, 4_000),
         ([(3_000, 60), (17_000, 100)], steady_state.SLOW_DOWN, 3_000),
         ([(15_000, 100), (5_000, 150)], steady_state.UNSETTLED, 15_000),
+        ([(303, 100), (96, 300)], steady_state.UNSETTLED, 303),  # of 399 calls each one counts
     ],
 )
 def test_how_a_start_settles(parts, label, cut):

@@ -28,6 +28,12 @@ def test_the_interval_covers_where_a_search_chose_the_rates(width):
     assert np.mean(covered) >= 0.9 and np.median(wide) < 8
 
 
+def test_there_is_no_rate_where_tries_fail_at_any_rate():
+    random, rates = np.random.default_rng(1), np.repeat([200, 400, 800, 1600], 10)
+    assert not math.isnan(rate_of_success(rates, rates < 1000, 0.95).middle)
+    assert math.isnan(rate_of_success(rates, (rates < 1000) & (random.random(40) > 0.2), 0.95).middle)
+
+
 def test_more_tries_narrow_the_interval_and_none_says_nothing():
     rates, won = [100, 200, 400, 800], [True, True, False, False]
     one, many = rate_of_success(rates, won, 0.5), rate_of_success(rates * 20, won * 20, 0.5)

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, UNKNOWN
 from bench.apps.classroom.merging import HOLDS, Claim, Room
+from bench.apps.classroom.ratios import spoken, times
 from bench.grammar import figure as panels
 from bench.grammar.axes import (
     GREY,
@@ -23,7 +24,7 @@ from bench.grammar.axes import (
     write_beside,
 )
 from bench.measurement import machine
-from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
+from bench.stats.meta_analysis import LEAST_MACHINES
 from bench.text import counted, duration, quantity
 
 TITLE = "Which claims hold on every machine?"

@@ -1,6 +1,7 @@
 """What one submitted run says of its cases: ratios to the raw sockets of the same machine, under the same factors."""
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.stats import Array, intervals
 from bench.stats.intervals import Interval
-from bench.stats.meta_analysis import standard_error, times
+from bench.stats.meta_analysis import standard_error
 from bench.text import few
 
 PLAIN = {  # options of raw sockets as they come
@@ -27,6 +28,16 @@ PLAIN = {  # options of raw sockets as they come
     "codec": "json",
 }
 NOT_FACTORS = ("system", "options", "target", "fresh_router")  # what may differ between a case and its baseline
+
+
+def times(logarithm: float) -> float:
+    """Return exp(log), clipped so that it stays finite."""
+    return math.exp(max(-700.0, min(700.0, logarithm)))
+
+
+def spoken(low: float, high: float) -> str:
+    """Return the ratios between two logarithms in words."""
+    return f"{times(low):.2f} to {times(high):.3g}"
 
 
 @dataclass(frozen=True)

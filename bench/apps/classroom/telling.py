@@ -8,8 +8,9 @@ from scipy import special
 from bench.analysis.comparison import DIFFERENT, QUANTITIES
 from bench.analysis.trust_card import Tally
 from bench.apps.classroom.merging import DEPENDS, FEW, HOLDS, NOTHING, SIMULATED_SOURCE, Claim, Room
+from bench.apps.classroom.ratios import spoken, times
 from bench.grammar.table import as_table
-from bench.stats.meta_analysis import LEAST_MACHINES, spoken, times
+from bench.stats.meta_analysis import LEAST_MACHINES
 from bench.text import capitalized, counted, few, listed
 
 LEAST_P = 1e-9  # a smaller one is called smaller

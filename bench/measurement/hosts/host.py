@@ -65,11 +65,15 @@ class WindowMeter:
 def counters(pids: Mapping[str, list[int]], network: Path = kernel_counters.NETWORK) -> dict[str, int]:
     """Return CPU time and context switches of the processes that are not clients, the kernel's counters, and when.
 
+    The CPU time is that of whole trees: a server may start processes in the window, for each request or at the first.
     The machine's CPU time is without that of this process, which conducts: reading these takes milliseconds, by which
     a slice is shorter than the time between two readings (``metered_ns``).
     """
     others = {role: ids for role, ids in pids.items() if not role.startswith("client")}
-    counts = {f"{role}_cpu_ns": cpu_clocks.total_ns(ids) for role, ids in others.items()}
+    counts = {
+        f"{role}_cpu_ns": cpu_clocks.used_by_trees_ns(ids, meters.of_other_roles(pids, role))
+        for role, ids in others.items()
+    }
     if "server" in others and (switches := cpu_clocks.switches(others["server"])):
         counts["server_voluntary_switches"], counts["server_involuntary_switches"] = switches
     counts["metered_ns"] = time.perf_counter_ns()

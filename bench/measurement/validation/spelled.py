@@ -48,7 +48,7 @@ def case(spelled: object) -> Case:
     clients = parameters.count(parts.get("clients", 1), "clients", MOST_CLIENTS)
     callers = parameters.count(parts.get("callers", 1), "callers", MOST_CONNECTIONS)
     paced: dict[str, Any] = {}
-    if rate := parts.pop("rate", None):
+    if (rate := parts.pop("rate", None)) is not None:
         offered = parameters.positive(rate, "rate", MOST_PER_S, whole=False)
         paced = {"load": "open", "offered_per_s": offered, "arrivals": "poisson"}
     there = machines.asked(parts.pop("hosts", None))
