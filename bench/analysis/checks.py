@@ -164,7 +164,12 @@ def _failed(run: Run) -> Check:
     theirs = any(run.case(case).generator for case in failing["case"])
     include = "times and rates include error replies" if theirs else "times and rates exclude failed calls"
     is_invalid = loop_counts.errors > MOST_FAILED * loop_counts.answered or not run.ledger["calls"].any()
-    return Check("answers", INVALID if is_invalid else CAUTION, finding, f"{include}: look at the server's errors")
+    advice = f"{include}: look at the server's errors"
+    if set(failing["system"]) & set(run.manifest.get("services", ())):
+        advice += ", or correct what the service file expects"
+    if is_invalid:
+        advice += f" (a closed loop may have {MOST_FAILED:.1%} failed calls)"
+    return Check("answers", INVALID if is_invalid else CAUTION, finding, advice)
 
 
 @of_samples
@@ -243,7 +248,10 @@ def pacing(run: Run) -> Check:
         return Check("pacing", INVALID, finding, "these clients cannot send that fast: lower the rate, or add clients")
     omitted = f"; overloaded, so their lateness is not judged: {listed(cases.loc[over, 'label'])}" if over.any() else ""
     if calm.empty:
-        return Check("pacing", INVALID, f"every offered rate exceeds the server's capacity{omitted}", "lower the rates")
+        finding = f"every offered rate is more than these connections and the server carry{omitted}"
+        return Check(
+            "pacing", INVALID, finding, "lower the rates, or add clients if the server answers several at once"
+        )
     late = lateness(run, map(number_of, calm.index))
     if not late:
         finding = "too few requests found an idle connection to know the p99 of their lateness"
@@ -608,8 +616,9 @@ def speed(run: Run) -> Check:
     if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
         finding += f", with two levels: the slower takes {two.high / two.low:.2f} times as long"
     advice = "times from different parts of the run are not comparable: compare cases by their ratios, measure in "
-    advice += "slices, set the governor to performance, end other work, or use a machine of your own; see python -m "
-    advice += "bench doctor"
+    advice += (
+        f"slices, set the governor to performance, end other work, or use a machine of your own; see {BENCH} doctor"
+    )
     return outcome("speed", float(ranges["all"]) <= speeds.STEADY, finding, advice)
 
 

@@ -123,10 +123,7 @@ def verdict_text(
         return summary, False
     limit, judged = share(at_most), [comparison for comparison in comparisons if comparison.case not in not_judged]
     if worse := [comparison for comparison in judged if comparison.slower_by > limit]:
-        names = listed(
-            f"{comparison.case} ({comparison.quantity}, at least {_floored(comparison.slower_by)})"
-            for comparison in worse
-        )
+        names = listed(f"{comparison.case} ({comparison.quantity}, {_at_least(comparison)})" for comparison in worse)
         return f"slower than allowed ({100 * limit:g}%): {names}", True
     open_ones = [comparison for comparison in judged if not _worst(comparison) <= limit]
     text = f"{summary}; no slow-down of more than {100 * limit:g}% is shown"
@@ -147,7 +144,18 @@ def _worst(comparison: Comparison) -> float:
 
 
 def _up_to(comparison: Comparison) -> str:
-    return "" if math.isnan(worst := _worst(comparison)) else f", up to {math.ceil(1000 * worst) / 10:g}%"
+    if math.isnan(worst := _worst(comparison)):
+        return ""
+    if comparison.more_is_better:
+        return f", down to {math.floor(1000 * comparison.low) / 1000:g} times"
+    return f", up to {math.ceil(1000 * worst) / 10:g}%"
+
+
+def _at_least(comparison: Comparison) -> str:
+    """Return how much worse it is at least: of a rate, how many times as high it is at most."""
+    if comparison.more_is_better:
+        return f"at most {math.ceil(1000 * comparison.high) / 1000:g} times"
+    return f"at least {_floored(comparison.slower_by)}"
 
 
 def _floored(value: float) -> str:

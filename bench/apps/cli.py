@@ -129,7 +129,7 @@ def show(run: str, as_json: bool) -> None:
 @cli.command()
 @click.argument("system")
 @click.argument("transport", default="auto")
-@click.option("--objective", default="p99<=5ms", help="The SLO: a quantile of the response time and its bound.")
+@click.option("--objective", default="p99<=20ms", help="The SLO: a quantile of the response time and its bound.")
 @CALLERS
 @OPTIONS
 @click.option("--window-s", default=1.0, help="Seconds per probe; longer where the quantile needs it.")
@@ -156,10 +156,10 @@ def capacity(**asked: Any) -> None:
 @click.option("--i-may-load-this", "host", metavar="HOST", help="A host beside this machine to measure at.")
 @click.option("--new", "url", metavar="URL", help="Print a first file for a service that runs there (OpenAPI, gRPC).")
 @flag("--schema", help="Print the JSON Schema of service files, for an editor.")
-def service(url: str | None, schema: bool, **asked: Any) -> None:
+def service(url: str | None, schema: bool, **asked: Any) -> int:
     """Measure a service of your own, described by FILE.yaml: round trips, CPU per call, capacity; write one page.
 
-    docs/services.md says what the file holds.
+    docs/services.md says what the file holds. Exit with 1 if the results are INVALID.
     """
     from bench.apps import first_service_file, service_page
     from bench.plan import service_file
@@ -169,7 +169,8 @@ def service(url: str | None, schema: bool, **asked: Any) -> None:
     elif url:
         echo(first_service_file.text(url))
     else:
-        service_page.make(**asked, say=echo)
+        return 0 if service_page.make(**asked, say=echo) else 1
+    return 0
 
 
 @cli.command()

@@ -92,15 +92,31 @@ def _of_http(base: str, path: str, notes: list[str]) -> list[dict[str, Any]]:
     urls = (base + path.rstrip("/") + each for each in DESCRIPTIONS)
     descriptions = ((url, value) for url in urls if isinstance((value := _read(url) or {}).get("paths"), dict))
     if not (described := next(descriptions, None)):
+        if path.strip("/") and (status := _status(base + path)) >= 400:
+            raise DataError(
+                f"{base}{path} answers with status {status}: give the URL of an OpenAPI description, or of a path"
+            )
         notes.append("No OpenAPI description was found: give its URL, or write the requests.")
         return [{"name": "root", "http": {"path": path or "/"}, "expect": {"status": 200}}]
     requests = list(_requests(*described, notes))
+    if _has_security(described[1]):
+        notes.append(
+            'Some requests need a login: headers: {Authorization: "Bearer {env:TOKEN}"}, or as the service has it.'
+        )
     calls = [request for request in requests if "stream" not in request["http"]]
     if 0 < len(calls) < len(requests):
         notes.append(
             f"Not written: {counted(len(requests) - len(calls), 'stream')}: describe streams in a file of their own"
         )
     return calls or requests
+
+
+def _has_security(described: dict[str, Any]) -> bool:
+    """Return whether a description says that some of its operations need credentials."""
+    operations = (
+        operation for item in described["paths"].values() if isinstance(item, dict) for operation in item.values()
+    )
+    return any(isinstance(each, dict) and each.get("security") for each in (described, *operations))
 
 
 def _of_grpc(address: str) -> list[dict[str, Any]]:
@@ -115,6 +131,15 @@ def _of_grpc(address: str) -> list[dict[str, Any]]:
     if not requests:
         raise DataError(f"{address} has only methods that take streams, which are not called")
     return requests
+
+
+def _status(url: str) -> int:
+    """Return the status of a URL."""
+    try:
+        with DIRECT.open(url, timeout=5) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 def _read(url: str) -> dict[str, Any] | None:

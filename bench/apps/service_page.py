@@ -16,14 +16,17 @@ from bench.grammar import figure as panels
 from bench.grammar import tables
 from bench.grammar.experiment import of_run
 from bench.grammar.method import measured
+from bench.measurement import trace
 from bench.measurement.validation.profiles import PROFILES
 from bench.plan import parameters, paths, service_file
 from bench.plan.case import MOST_CLIENTS
+from bench.plan.objective import Objective
 from bench.plan.objective import objective as read_objective
+from bench.run import requests
 from bench.run.files import write_bytes
 from bench.run.frames import Run
 from bench.systems import FOLDERS
-from bench.text import paragraphs, quoted, unmarked
+from bench.text import duration, listed, paragraphs, quoted, unmarked
 
 Say = Callable[[str], None]
 
@@ -37,21 +40,35 @@ def make(
     out: Path | None,
     host: str | None,
     say: Say,
-) -> None:
-    """Measure a service and write its page; host: one beside this machine that may be loaded."""
+) -> bool:
+    """Measure a service and write its page; return whether no check is INVALID.
+
+    host: one beside this machine that may be loaded.
+    """
     if not file:
         raise UsageError(f"name a service file, as in {BENCH} service prices.yaml: docs/services.md describes it")
     if host:
         os.environ[service_file.MAY_LOAD] = host
-    runs = []
-    for run in measure(file, objective, clients, profile, engine, say):
-        tally = trust_card.tally(checks.check(run))
-        say(f"\n{unmarked(paragraphs(conclusion(run), tally.line))}\n")
-        runs.append(run)
-    say("Page and numbers: " + ", ".join(paths.shown(file) for file in write(*runs, folder=out or paths.figures())))
-    if runs[0].plan.notebook == "latency":
-        folder = quoted(str(Path(file).absolute().parent))
-        say(f"Where the time goes: {FOLDERS}={folder} {BENCH} trace {runs[0].id}")
+    folder = out or paths.figures()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise UsageError(
+            f"the page cannot be written into {folder}: {reason.strerror}: name another folder"
+        ) from reason
+    runs = list[Run]()
+    try:
+        for run in measure(file, objective, clients, profile, engine, say):
+            tally = trust_card.tally(checks.check(run))
+            say(f"\n{unmarked(paragraphs(conclusion(run), tally.line))}\n")
+            runs.append(run)
+    finally:  # what was measured is kept, also where the search fails
+        if runs:
+            say("Page and numbers: " + ", ".join(paths.shown(file) for file in write(*runs, folder=folder)))
+    if runs[0].plan.notebook == "latency" and not trace.why_not():
+        own = quoted(str(Path(file).absolute().parent))
+        say(f"Where the time goes: {FOLDERS}={own} {BENCH} trace {runs[0].id}")
+    return not any(trust_card.tally(checks.check(run)).is_invalid for run in runs)
 
 
 def conclusion(run: Run) -> str:
@@ -68,7 +85,7 @@ def measure(file: str, objective: str, clients: int, profile: str, engine: str, 
 
     UsageError for a file that is none.
     """
-    read_objective(objective)
+    goal = read_objective(objective)
     parameters.count(clients, "clients", MOST_CLIENTS)
     parameters.one_name(profile, "profile", list(PROFILES))
     name = systems.adopt(file)
@@ -78,8 +95,23 @@ def measure(file: str, objective: str, clients: int, profile: str, engine: str, 
     if systems.has_streams(name):
         yield notebook.measure("streaming", **shared)
         return
-    yield notebook.measure("latency", **shared)
+    latency = notebook.measure("latency", **shared)
+    yield latency
+    if why := why_no_rate(latency, name, goal):
+        say(f"No search for a capacity: {why}")
+        return
     yield notebook.search(**shared, objective=objective, clients=clients)
+
+
+def why_no_rate(run: Run, name: str, goal: Objective) -> str:
+    """Return why no rate can meet an objective, by the round trips of one caller; "" if one may."""
+    (case, *_) = run.find(system=name)
+    counts, median_us = requests.of_starts(run, run.ledger_of(case)), float(run.cases.loc[case, "p50_rtt_us"])
+    if (failed := counts.errors / max(1, counts.errors + counts.answered)) > 1 - goal.p:
+        return f"{failed:.1%} of the requests failed, and {goal} allows {1 - goal.p:.1%}"
+    if goal.p >= 0.5 and median_us > goal.limit_us:
+        return f"one caller alone already waits longer than {goal}: {duration(median_us)} in the median"
+    return ""
 
 
 def described(service: service_file.Service) -> str:
@@ -91,13 +123,15 @@ def described(service: service_file.Service) -> str:
         text += f" ({(count - 1) / last_s:.3g} per second in the recording)" if last_s else ""
         if recorded.elsewhere:
             text += f"; {recorded.elsewhere:,} requests without a reply or to other servers are left out"
-        if recorded.dropped:
-            names = ", ".join(recorded.dropped)
+        if missing := [name for name in recorded.dropped if name.lower() not in map(str.lower, service.says.headers)]:
+            names = ", ".join(missing)
             text += f"; not sent, since they may hold secrets: {names}; write them under headers, with {{env:NAME}}"
         return text
-    total = sum(request.weight for request in requests)
-    mix = ", ".join(f"{request.name} {request.weight / total:.0%}" for request in requests)
+    total = sum(request.weight for request in service.mix)
+    mix = ", ".join(f"{request.name} {request.weight / total:.0%}" for request in service.mix)
     text = f"{service.name}: {mix} of the requests"
+    if service.once:
+        text += f", after {listed(request.name for request in service.once)} once per caller"
     if loose := [request.name for request in requests if request.expect == service_file.Expect()]:
         text += f"; replies to {', '.join(loose)} are not checked beyond a status below 400"
     return text
@@ -107,8 +141,10 @@ def headline(first: Run, *others: Run) -> dict[str, Any]:
     """Return the page's numbers: of the service's round trips and its capacity, or of its streams; and the runs."""
     case = next(case for case in first.numbers if first.case(case).system not in ("sockets", "loopback"))
     summary: dict[str, Any] = {"service": first.case(case).system}
+    if first.plan.notebook == "latency":
+        summary |= {"round_trip": numbers.values(first, case)}
     if others:
-        summary |= {"round_trip": numbers.values(first, case), "capacity": numbers.capacity(others[0])}
+        summary |= {"capacity": numbers.capacity(others[0])}
     return summary | {"runs": {run.plan.notebook: numbers.document(run) for run in (first, *others)}}
 
 
@@ -116,7 +152,6 @@ def write(*runs: Run, folder: Path) -> tuple[Path, Path]:
     """Write the page and its numbers into a folder, named after the service; return their paths."""
     summary = headline(*runs)
     page, data = (folder / f"{summary['service']}.{kind}" for kind in ("html", "json"))
-    folder.mkdir(parents=True, exist_ok=True)
     write_bytes(data, json.dumps(summary, indent=1).encode() + b"\n")
     write_bytes(page, _html(summary["service"], *runs).encode())
     return page, data

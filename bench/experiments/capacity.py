@@ -197,7 +197,9 @@ def why_no_more(run: Run) -> list[str]:
     rows, (_, high) = probes(run), bracket(run)
     above = rows.loc[rows["rate"] == high, "met"]
     violated = f"{int((~above).sum())} of {counted(len(above), 'start')}"
-    reasons = [f"violated at {high:,.0f} requests/s in {violated}"]
+    texts = refused(run, high)
+    because = f" (in the first of them {texts[0]})" if texts else ""
+    reasons = [f"violated at {high:,.0f} requests/s in {violated}{because}"]
     if not machine_shows(run):
         rate = quantity(control(run)["rate"].iloc[0])
         reasons.append(f"raw sockets violate it at {rate}/s, too, so this machine may be the limit")
@@ -209,7 +211,7 @@ def why_no_more(run: Run) -> list[str]:
     elif (server := utilization(run)) and server[0].interval.middle < HALF_IDLE:
         more = "pauses of the machine or the client may be the limit: measure again, or with another engine"
         reasons.append(f"the server used {server[0].words} of its CPU, so {more}")
-    return reasons + why_violated(run, high)
+    return reasons + others_busy(run, high)
 
 
 HALF_IDLE = 50  # per cent of its CPU: a server that uses less is hardly the limit
@@ -217,11 +219,20 @@ HALF_IDLE = 50  # per cent of its CPU: a server that uses less is hardly the lim
 
 def why_violated(run: Run, rate: float) -> list[str]:
     """Return what became of requests without a right reply at a rate, and whether others left no CPU idle there."""
-    rows, case = probes(run), case_at(run, rate)
-    refused = [text for text in rows.loc[(rows["rate"] == rate) & ~rows["met"], "shortfall"] if text]
+    return [*refused(run, rate)[:1], *others_busy(run, rate)]
+
+
+def refused(run: Run, rate: float) -> list[str]:
+    """Return what became of the requests without a right reply at a rate, of each start that violated the SLO."""
+    rows = probes(run)
+    return [text for text in rows.loc[(rows["rate"] == rate) & ~rows["met"], "shortfall"] if text]
+
+
+def others_busy(run: Run, rate: float) -> list[str]:
+    """Return whether other processes left no CPU idle at a rate."""
+    case = case_at(run, rate)
     busy = None if case is None else crowded(run, case)
-    others = f"with other processes the machine's CPUs were {busy:.0%} busy there, which may be why" if busy else ""
-    return [*refused[:1], *([others] if others else [])]
+    return [f"with other processes the machine's CPUs were {busy:.0%} busy there, which may be why"] if busy else []
 
 
 def sure_rate(run: Run) -> list[Estimate]:

@@ -86,8 +86,9 @@ class Prober:
     def try_machine(self, rate: float) -> None:
         """Find out whether this machine can show the objective now: whether raw sockets at this rate meet it."""
         case = replace(self._plan.cases[0], system=BASELINE, options={}, offered_per_s=rate)
-        if case.arrivals == "recorded":  # of a service: the control's requests are not those, nor are their gaps
-            case = replace(case, arrivals="poisson", callers=1)
+        case = replace(case, target=None, callers=1)  # a server of its own, and clients that block
+        if case.arrivals == "recorded":  # of a service's requests, which these are not
+            case = replace(case, arrivals="poisson")
 
         def probe(_: float) -> Probe:
             try:

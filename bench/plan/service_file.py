@@ -61,14 +61,15 @@ class Grpc(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Expect(Struct, forbid_unknown_fields=True, frozen=True):
-    """What a reply must be. status: its code, of gRPC its name. text: a part of it.
+    """What a reply must be. status: its code, or several codes of which the first has the content; of gRPC its name.
+    text: a part of it.
 
     json, message: members that its JSON, or the gRPC message as JSON, has with these values. schema: the file of the
     JSON Schema that its JSON has to satisfy. Each message of a stream must be so; messages: how many there are; end:
     the data of the event behind them, such as [DONE], which is no message.
     """
 
-    status: int | str | None = None
+    status: int | str | list[int] | None = None
     json: Any = msgspec.UNSET
     schema: str = ""
     text: str | None = None
@@ -138,7 +139,7 @@ class ServiceFile(Struct, forbid_unknown_fields=True, frozen=True):
     build: list[str] = []
     sources: list[Text] = []
     install: str = ""
-    ready: str = ""
+    ready: Annotated[str, Meta(pattern="^(/|$)")] = ""
     ready_s: Annotated[float, Meta(gt=0, le=600)] = 18.0
     warm_up: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     about: str = ""
@@ -309,7 +310,14 @@ class Prepared(Struct, frozen=True):
         if plain is None and (wanted.text is not None or wanted.of_json):
             return f"its body has the encoding {encoding}, which is not read here: accept gzip or none"
         body = body if plain is None else plain
+        if status in self.other_statuses:
+            return ""
         return self.fault_of_status(status, body) or self.fault_of_content(body)
+
+    @property
+    def other_statuses(self) -> list[int]:
+        """The codes that are right whatever the content is."""
+        return self.expect.status[1:] if isinstance(self.expect.status, list) else []
 
     def as_json(self, body: bytes, encoding: str) -> Any:
         """Return the value of JSON that a reply's body holds, None if it holds none."""
@@ -320,11 +328,11 @@ class Prepared(Struct, frozen=True):
 
     def fault_of_status(self, status: int, body: bytes) -> str:
         """Return what is wrong with the status of a reply, whose body is quoted; "" for the expected one."""
-        wanted = self.expect
-        if not wanted.status and status in REDIRECTS:
+        wanted = self.expect.status[0] if isinstance(self.expect.status, list) else self.expect.status
+        if not wanted and status in REDIRECTS:
             return StatusFault(status, "a redirect: request the path that it leads to, or expect this status")
-        if status != wanted.status if wanted.status else status >= 400:
-            return StatusFault(status, f"not {wanted.status or 'below 400'}: {begin(body)}")
+        if status != wanted if wanted else status >= 400:
+            return StatusFault(status, f"not {wanted or 'below 400'}: {begin(body)}")
         return ""
 
     def fault_of_content(self, body: bytes) -> str:
@@ -408,9 +416,13 @@ class StatusFault(str):
 
 
 def refuse(request: Prepared, fault: str) -> None:
-    """Raise WrongReplyError if there is a fault; its kind is the request's name and the status, or "wrong content"."""
+    """Raise WrongReplyError if there is a fault; its kind is the request's name and the status, or what is wrong."""
     if fault:
-        kind = f"status {fault.status}" if isinstance(fault, StatusFault) else "wrong content"
+        kind = "wrong content"
+        if isinstance(fault, StatusFault):
+            kind = f"status {fault.status}"
+        elif fault.startswith("$"):  # a member of JSON
+            kind = fault if fault.endswith("is missing") else f"{fault.split()[0]} is not as expected"
         raise WrongReplyError(redacted(f"{request.name} was answered wrongly: {fault}"), f"{request.name}: {kind}")
 
 
@@ -457,11 +469,33 @@ def _read(file: str, changed_ns: int) -> Service:
     return service
 
 
+KINDS = {  # of msgspec, and what to write
+    "`array`": "a list, as [a, b]",
+    "`object`": "a mapping, as name: value",
+    "`str` matching regex '^/'": "a path that begins with /",
+    "`str` matching regex '^(/|$)'": "a path that begins with /",
+    "`str`": "a text",
+    "`int`": "a whole number",
+    "`float`": "a number",
+    "`bool`": "true or false",
+}
+
+
+def _in_words(reason: str) -> str:
+    """Return what msgspec says of a value of another kind, in words."""
+    text, _, place = reason.partition(" - at `$.")
+    text, _, got = text.partition(", got ")
+    wanted = KINDS.get(text.removeprefix("Expected ").replace(" | null", ""))
+    if not wanted:
+        return reason
+    return f"{place.strip('`') or 'the file'} must be {wanted}" + f", not {got.strip('`')}" * bool(got)
+
+
 def _with_known_keys(reason: str) -> str:
     """Return what msgspec says of a file; of a key that is none, which one is like it."""
     wrong = re.search(r"unknown field `(.*?)`(?: - at `(.*)`)?", reason)
     if not wrong:
-        return reason
+        return _in_words(reason)
     keys = [key for part in (ServiceFile, Request, Http, Grpc, Expect, Source) for key in part.__struct_fields__]
     place = f" in {wrong[2]}" if wrong[2] else ""
     return f"unknown key {wrong[1]}{place}{did_you_mean(wrong[1], keys)} (all keys: docs/services.md)"
@@ -526,12 +560,17 @@ def _check_names(service: Service) -> None:
     """Refuse a name that cannot stand in a request, one that none uses, and one that has no value when it is used."""
     says, saved = service.says, {name for request in service.says.requests for name in request.save}
     used = set().union(values.names_in(says.headers), *(request.names for request in says.requests))
+    known = saved | says.values.keys()
+    if unknown := sorted(name for name in used - known if did_you_mean(name, known)):
+        like = did_you_mean(unknown[0], known)
+        raise service.error(f"{{{unknown[0]}}} has no values and is not saved{like}")
     for name in [*says.values, *saved]:
         if not values.NAME.fullmatch(name):
             signs = "letters, digits, _, - and ., a letter or _ first"
             raise service.error(f"{name!r} cannot be the name of a value: write {signs}")
         if name not in used:
-            raise service.error(f"no request has {{{name}}}: use it, or leave its values out")
+            where = "save" if name in saved else "values"
+            raise service.error(f"no request has {{{name}}}: use it, or leave it out of {where}")
         if name in saved and name in says.values:
             raise service.error(f"{name} is saved and has values: give one of them another name")
     for name, source in says.values.items():
@@ -578,7 +617,9 @@ def _check_request(request: Request, service: Service) -> None:
     if request.http and request.expect.message is not msgspec.UNSET:
         raise service.error(f"the reply to {request.name} is no gRPC message: write json instead of message")
     status, kind = request.expect.status, "a whole number, as 200" if request.http else "a name, as NOT_FOUND"
-    if status is not None and isinstance(status, int) != bool(request.http):
+    if status == []:
+        raise service.error(f"request {request.name} expects one of no status: write {kind}")
+    if status is not None and isinstance(status, int | list) != bool(request.http):
         raise service.error(f"the status that request {request.name} expects is {status!r}: write {kind}")
     if wrong := next((path for path in request.save.values() if not values.is_path(path)), ""):
         raise service.error(f"request {request.name} saves {wrong!r}: write a path as $.items[0].id")

@@ -244,7 +244,10 @@ class Run(Tables):
         """
         if not len(self.stored_slices) or name not in self.slices or not {base, other} <= set(self.slices["case"]):
             return None
-        contrasts = slices.contrasts(_logarithms(self, name), base, other)
+        logs = _logarithms(self, name)
+        if not {base, other} <= set(logs):  # of a server that runs already no CPU time is known
+            return None
+        contrasts = slices.contrasts(logs, base, other)
         return contrasts if len(contrasts) else None
 
     @cached_property

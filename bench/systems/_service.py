@@ -518,7 +518,7 @@ def _renewing(make: Callable[[Callable[[bytes], Prepared]], Any], request_of: Ca
 
 def _refuse_sessions(described: service_file.Service) -> None:
     if described.has_sessions:
-        raise ValueError("the wire sends prepared bytes: it makes no use of save, once, in_turn and cookies")
+        raise ValueError("the wire sends prepared bytes, without save, once, in_turn and cookies: leave these out")
 
 
 def _stream_wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:

@@ -18,7 +18,7 @@ Files = tuple[str, tuple[str, str]]  # the authority, and the client's certifica
 
 
 class RefusedError(TransportError):
-    """A certificate is not accepted: another attempt does not make that better."""
+    """A certificate is not accepted, or there is none: another attempt does not make that better."""
 
 
 def base(described: Service, address: Address) -> str:
@@ -119,7 +119,7 @@ def failed(described: Service, reason: BaseException) -> TransportError:
         what = "does not accept the client's certificate" if described.says.certificate else "asks for a certificate"
         return _refused(described, f"it {what} ({text}){OWN}")
     if isinstance(reason, ssl.SSLError) and reason.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
-        text = "it does not answer with TLS: write http:// in address"
+        return _refused(described, "it does not answer with TLS: write http:// in address")
     return TransportError(f"no encrypted connection to {described.name}: {text}", "connect")
 
 

@@ -292,8 +292,8 @@ def test_a_drift_of_every_start_is_reported():
 
 
 def switching_at_random(start, calls):
-    """Starts of which every third changes its level in the middle, whatever its case."""
-    return step(0.5, 1.3)(start, calls) if start % 3 == 0 else noisy(start, calls)
+    """Starts of which every third changes its level behind the middle, whatever its case."""
+    return step(0.6, 1.3)(start, calls) if start % 3 == 0 else noisy(start, calls)
 
 
 def test_starts_that_change_their_level_at_random_are_told_and_are_no_caution():
@@ -305,7 +305,7 @@ def test_starts_that_change_their_level_at_random_are_told_and_are_no_caution():
     alone = handmade(
         cases,
         [100] * 12,
-        shape=lambda s, n: step(-0.5 if s % 2 else 0.5, 1.3)(s, n) if s in lone else noisy(s, n),
+        shape=lambda s, n: step(-0.6 if s % 2 else 0.6, 1.3)(s, n) if s in lone else noisy(s, n),
         calls=600,
     )
     assert outcome(alone, "settled").verdict == CAUTION and alone.labels[5] in outcome(alone, "settled").found

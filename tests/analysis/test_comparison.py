@@ -251,7 +251,7 @@ def made_comparison(quantity="p50 RTT", ratio=1.0, half=0.009, floor=0.001, case
         (made_comparison(ratio=1.01), "3%", False, "all intervals end below it"),
         (made_comparison(ratio=1.012), "0", True, "at least 0.2%"),
         (made_comparison(ratio=1.05, floor=0.06), "1%", False, "up to"),  # no more than the case differs from itself
-        (made_comparison("calls per second", 1 / 1.05), "3%", True, "calls per second, at least 4%"),
+        (made_comparison("calls per second", 1 / 1.05), "3%", True, "calls per second, at most 0.961 times"),
         (made_comparison("calls per second", 1.05), "3%", False, "all intervals end below it"),
         (made_comparison(ratio=math.nan), "3%", False, "not excluded by the interval: mine ipc (p50 RTT)"),
     ],

@@ -3,6 +3,7 @@
 import json
 import math
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from bench.analysis import checks
 from bench.apps import listing, numbers, service_page
 from bench.errors import SystemFailedError, UsageError
 from bench.experiments import capacity
-from bench.grammar import figure
+from bench.grammar import Estimand, figure
 from bench.grammar.experiment import experiment, of_run
 from bench.grammar.statement import as_markdown
 from bench.measurement import capacity_search, runner
@@ -33,7 +34,7 @@ def conclusion(run):
 
 def answer(run):
     """Return the answer, also of a run that the checks find invalid."""
-    return as_markdown(capacity.answer[1].statements(run))
+    return as_markdown(Estimand("highest rate that was confirmed", capacity.capacity).statements(run))
 
 
 def server(limit, moody=()):
@@ -208,6 +209,15 @@ def test_where_raw_sockets_violate_an_objective_too_the_machine_is_named_and_not
     assert {case.system for case in run.plan.cases} == {"zeromq"}
 
 
+def test_the_control_has_a_server_of_its_own_and_one_connection_per_client(monkeypatch):
+    plan, measured = experiment("capacity").plan(system="zeromq", transport="tcp"), []
+    plan = replace(plan, cases=(replace(plan.cases[0], target="tcp://127.0.0.1:9", callers=20),))
+    monkeypatch.setattr(capacity_search, "measure", lambda case, *more: measured.append(case))
+    monkeypatch.setattr(capacity_search, "judged", lambda record, rate, goal: Probe(rate, True, 1.0))
+    capacity_search.Prober(None, plan, objective("p95<=5ms"), None, print, None).try_machine(100)
+    assert measured and {(case.system, case.target, case.callers) for case in measured} == {("sockets", None, 1)}
+
+
 def test_errors_of_the_service_are_not_blamed_on_the_machine(monkeypatch):
     run, _ = searched(monkeypatch, {"sockets": 0, "zeromq": 10**6}, refused=lambda rate: 40)
     assert "none" in answer(run) and "10% of the requests were answered with an error" in answer(run)
@@ -297,7 +307,7 @@ def test_mlperfs_rule_confirms_by_five_long_starts_all_of_which_meet_the_objecti
     run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10_000}, goal="p90<=5ms", rule=rule)
     low = run.manifest["capacity"]["low_per_s"]
     assert run.windows[-5:] == [pytest.approx(24_576 / low)] * 5 and max(run.windows[:-5]) <= 1
-    assert capacity.evidence(run) == 5 and "24,576" in answer(run) and "5 of 5" in answer(run)
+    assert capacity.evidence(run) == 6 and "24,576" in answer(run) and "5 of 5" in answer(run)
     probe, asked = server(1000)
     steady = search(probe, 100, rule=rule)
     probe, _ = server(1000, moody=[len(asked)])  # the last of the five fails

