@@ -22,7 +22,6 @@ from bench.plan import parameters, paths, service_file
 from bench.plan.case import MOST_CLIENTS
 from bench.plan.objective import Objective
 from bench.plan.objective import objective as read_objective
-from bench.run import requests
 from bench.run.files import write_bytes
 from bench.run.frames import Run
 from bench.systems import FOLDERS
@@ -106,8 +105,9 @@ def measure(file: str, objective: str, clients: int, profile: str, engine: str, 
 def why_no_rate(run: Run, name: str, goal: Objective) -> str:
     """Return why no rate can meet an objective, by the round trips of one caller; "" if one may."""
     (case, *_) = run.find(system=name)
-    counts, median_us = requests.of_starts(run, run.ledger_of(case)), float(run.cases.loc[case, "p50_rtt_us"])
-    if (failed := counts.errors / max(1, counts.errors + counts.answered)) > 1 - goal.p:
+    starts, median_us = run.ledger_of(case), float(run.cases.loc[case, "p50_rtt_us"])
+    failed = starts["errors"].sum() / max(1, starts["errors"].sum() + starts["calls"].sum())
+    if failed > 1 - goal.p:
         return f"{failed:.1%} of the requests failed, and {goal} allows {1 - goal.p:.1%}"
     if goal.p >= 0.5 and median_us > goal.limit_us:
         return f"one caller alone already waits longer than {goal}: {duration(median_us)} in the median"

@@ -213,7 +213,7 @@ def test_the_control_has_a_server_of_its_own_and_one_connection_per_client(monke
     plan, measured = experiment("capacity").plan(system="zeromq", transport="tcp"), []
     plan = replace(plan, cases=(replace(plan.cases[0], target="tcp://127.0.0.1:9", callers=20),))
     monkeypatch.setattr(capacity_search, "measure", lambda case, *more: measured.append(case))
-    monkeypatch.setattr(capacity_search, "judged", lambda record, rate, goal: Probe(rate, True, 1.0))
+    monkeypatch.setattr(capacity_search, "judged", lambda record, rate, goal: Probe(rate, 1000.0, 1.0, kept=True))
     capacity_search.Prober(None, plan, objective("p95<=5ms"), None, print, None).try_machine(100)
     assert measured and {(case.system, case.target, case.callers) for case in measured} == {("sockets", None, 1)}
 

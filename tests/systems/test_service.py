@@ -429,7 +429,7 @@ def test_no_capacity_is_searched_where_one_caller_already_misses_the_objective()
     why = service_page.why_no_rate
     assert "30.8 ms in the median" in why(slow, "zeromq", objective("p99<=20ms"))
     assert not why(slow, "zeromq", objective("p99<=50ms")) and not why(slow, "zeromq", objective("p40<=20ms"))
-    wrong = handmade([Case("zeromq", "tcp")], [100], errors=50)
+    wrong = handmade([Case("zeromq", "tcp")], [100], errors=5000)
     assert "of the requests failed" in why(wrong, "zeromq", objective("p99<=20ms"))
 
 
