@@ -462,8 +462,8 @@ def choosing() -> str:
         link = f"[the run](examples/{stem}.md)" if has_page else f"`.venv/bin/bench run {stem}`"
         run = reference(stem)
         made = of_run(run).statements(run, estimands)
-        where = listed(PLACES.get(placement, f"`{placement}`") for placement in sorted(run.cases["placement"].unique()))
-        asked += [f"**{question}** ({link}; {where})", as_markdown(made), "" if has_page else panels.caption(run)]
+        placed = listed(PLACES.get(placement, f"`{placement}`") for placement in sorted(run.cases["placement"].unique()))
+        asked += [f"**{question}** ({link}; {placed})", as_markdown(made), "" if has_page else panels.caption(run)]
     return paragraphs(*asked)
 
 

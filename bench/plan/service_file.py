@@ -569,8 +569,8 @@ def _check_names(service: Service) -> None:
             signs = "letters, digits, _, - and ., a letter or _ first"
             raise service.error(f"{name!r} cannot be the name of a value: write {signs}")
         if name not in used:
-            where = "save" if name in saved else "values"
-            raise service.error(f"no request has {{{name}}}: use it, or leave it out of {where}")
+            key = "save" if name in saved else "values"
+            raise service.error(f"no request has {{{name}}}: use it, or leave it out of {key}")
         if name in saved and name in says.values:
             raise service.error(f"{name} is saved and has values: give one of them another name")
     for name, source in says.values.items():

@@ -48,13 +48,13 @@ def trees(pids: Iterable[int], without: Iterable[int] = ()) -> list[int]:
 
     without: processes that are left out, with all that only they started.
     """
-    found: dict[int, None] = {}
+    members: dict[int, None] = {}
     left_out, waiting = set(without), list(pids)
     while waiting:
-        if (pid := waiting.pop()) not in found and pid not in left_out:
-            found[pid] = None
+        if (pid := waiting.pop()) not in members and pid not in left_out:
+            members[pid] = None
             waiting += _children(pid)
-    return list(found)
+    return list(members)
 
 
 def _children(pid: int) -> list[int]:
@@ -71,8 +71,8 @@ def used_by_trees_ns(pids: Iterable[int], without: Iterable[int] = ()) -> int:
 
     Of these the kernel counts in ticks of 10 ms.
     """
-    found = trees(pids, without)
-    return total_ns(found) + sum(map(_ended_children_ns, found))
+    members = trees(pids, without)
+    return total_ns(members) + sum(map(_ended_children_ns, members))
 
 
 def _ended_children_ns(pid: int) -> int:
