@@ -462,7 +462,7 @@ def choosing() -> str:
         link = f"[the run](examples/{stem}.md)" if has_page else f"`.venv/bin/bench run {stem}`"
         run = reference(stem)
         made = of_run(run).statements(run, estimands)
-        placed = listed(PLACES.get(placement, f"`{placement}`") for placement in sorted(run.cases["placement"].unique()))
+        placed = listed(PLACES.get(place, f"`{place}`") for place in sorted(run.cases["placement"].unique()))
         asked += [f"**{question}** ({link}; {placed})", as_markdown(made), "" if has_page else panels.caption(run)]
     return paragraphs(*asked)
 

@@ -87,7 +87,7 @@ def system_of(run: Run, case: int) -> str:
 
 def with_clients(run: Run, case: int) -> str:
     """Return a case's system and its number of clients."""
-    return f"{run.case(case).system}, {counted(run.case(case).under_way, 'client')}"
+    return f"{run.case(case).system}, {counted(run.case(case).under_way, 'caller')}"
 
 
 CLIENTS = "under_way"

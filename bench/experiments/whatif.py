@@ -18,7 +18,7 @@ from bench.analysis.anatomy import ROWS, Row, typical_us
 from bench.analysis.call_path import KERNEL, USER, WAKING
 from bench.analysis.comparison import ratio_of
 from bench.errors import UsageError
-from bench.experiments.anatomy import TIME, TYPICAL_RTT, draw_bar, middle_half, of_row, rows_us, shown, why_not
+from bench.experiments.anatomy import TYPICAL_RTT, draw_bar, middle_half, of_row, rows_us, shown, why_not
 from bench.grammar import (
     Absent,
     Claim,
@@ -252,7 +252,7 @@ def parts(run: Run, axes: Axes) -> None:
         draw_bar(axes, y, {row: bar[row] for row in rows}, longest)
     name_rows(axes, bars)
     axes.set_xlim(0, 1.02 * longest)
-    axes.set_xlabel(TIME)
+    axes.set_xlabel("time [µs]; the parts add up to the median over the starts")
     axes.set_title(f"{run.case(cases[0]).system}: parts exchanged (client / server)")
 
 
