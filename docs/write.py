@@ -58,7 +58,7 @@ NEEDS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (  # what someone who choo
     ("Unix domain socket or TCP, on one machine?", OVER_TCP, (latency.over_ipc,)),
     ("A structured message, over HTTP, gRPC or ZeroMQ?", "messages", (Level(P50, messages.by_system),)),
     ("The serializer or the transport?", "messages", ()),
-    ("How long is the first call of a gRPC client?", "clients", clients.answer[1:]),
+    ("How long is the first call of a gRPC client?", "clients", clients.answer[2:]),
     ("One-way streams: small or large messages?", "throughput", (Level(BITS, STREAMS | {"transport": "tcp"}),)),
     ("Through a router: which transport, framing and serializer?", "wamp", (wamp.changes,)),
     ("What does a second worker process bring?", "scaleup", ()),
@@ -125,7 +125,8 @@ def how_far(publication: Published) -> str:
     """Return how far the numbers hold: occasions, machines, other machines, and how forecasts did."""
     occasions = f"{of_occasions.described(publication)} {published_tables.cautions(publication)}"
     several = TABLES_APART if len(publication.orders) > 1 else ""
-    parts = [occasions.strip(), of_occasions.reach_text(publication), several]
+    predicted = published_tables.predicted(publication)
+    parts = [occasions.strip(), of_occasions.reach_text(publication), predicted, several]
     return "\n".join(f"- {part}" for part in parts if part)
 
 
@@ -161,7 +162,8 @@ def summary() -> str:
     shown = f"![{FRONT_ALT}]({FRONT_PICTURE})"
     table = markdown(published_tables.well_known(publication))
     runs = "[All systems, the runs and their cautions](docs/results.md)."
-    parts = [over_tcp(), published_tables.holds(publication), published_tables.predicted(publication), runs]
+    more = "`.venv/bin/bench predict` measures two systems on your machine and forecasts the times of the others."
+    parts = [over_tcp(), published_tables.holds(publication), more, runs]
     below = " ".join(part for part in parts if part)
     return paragraphs(well_known_lead(publication), shown, table, below)
 
@@ -277,7 +279,7 @@ def results() -> str:
     """Return all systems with their ranks, the limit of each server, and the tables of one run."""
     publication = published()
     frames = {
-        f"All systems over {transport}, the shortest RTT on two CPUs first": published_tables.by_system(
+        f"{'All systems' if transport == 'ipc' else 'Systems measured'} over {transport}": published_tables.by_system(
             publication, transport
         )
         for transport in publication.orders
@@ -355,9 +357,9 @@ AT_LEAST_ONCE = "fanin.at-least-once"  # the scenario whose stored run has broke
 def kept_until_acknowledged() -> str:
     """Return how long a call takes if the broker keeps each request until it is acknowledged."""
     run = reference(AT_LEAST_ONCE)
-    names = {"nats": "NATS JetStream", "rabbitmq": "RabbitMQ quorum queue", "redis": "Redis stream"}
+    names = {"nats": "NATS JetStream", "rabbitmq": "RabbitMQ quorum queues"}
     single = {run.case(case).system: case for case in reversed(run.find(under_way=1))}
-    known = [f"{duration(run.over_starts(single[name], P50).middle)} over a {words}" for name, words in names.items()
+    known = [f"{duration(run.over_starts(single[name], P50).middle)} over {words}" for name, words in names.items()
              if name in single]  # fmt: skip
     return f"One call of {run.case(run.numbers[0]).payload_bytes:,} B: {', '.join(known)}"
 

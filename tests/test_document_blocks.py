@@ -29,7 +29,7 @@ def test_what_documents_quote_is_what_the_reference_runs_say(name):
 
 def test_six_questions_lead_to_a_system_and_a_servers_own_work_is_added_to_a_call():
     text = write.decision()
-    asked, calls = text.split("If all six answers are no")
+    asked, calls = text.split("If no other answer is yes")
     assert asked.count("\n| ") == 7 and "nan" not in text and "not measured" not in text
     assert calls.count("\n| ") == 2 + len(published_tables.WELL_KNOWN)
 
@@ -166,7 +166,7 @@ def test_ratios_to_raw_sockets_are_quoted_from_the_occasions_alone():
 
 def test_what_a_stored_run_says_names_its_placement_and_machine():
     choosing = (ROOT / "docs" / "choosing.md").read_text("utf-8")
-    answers = re.findall(r"^\*\*.+\?\*\* \(\[the run\]\((.+)\)\)$", choosing, re.M)
+    answers = re.findall(r"^\*\*.+\?\*\* \(\[the run\]\((.+)\); (?:on one CPU|on two CPUs|`free`)\)$", choosing, re.M)
     placed = re.compile(r"placement (?:same|split|free).*\nMachine \w+: ")
     without_page = [stem for _, stem, _ in write.NEEDS if "." in stem]
     assert len(answers) + len(without_page) == len(write.NEEDS)

@@ -298,7 +298,7 @@ def client(run: Run) -> Check:
         return Check("client", CAUTION, _used(run, late), advice)
     limited = client_limited(run)
     least = _clients_are_the_limit(run, limited) if limited else IS_LEAST
-    return Check("client", PASS, f"{_used(run, busy)}; {least}")
+    return Check("client", PASS, f"{_used(run, busy)}, without a schedule, which limits rates and not times; {least}")
 
 
 IS_LEAST = "unless only the server was saturated, its capacity is at least these rates"

@@ -69,7 +69,7 @@ class Reconnects:
             end_ns = time.perf_counter_ns()
         cpu_ns = time.process_time_ns() - cpu_ns
         server_ns, router_ns = (
-            None if before is None else (self._cpu_ns(pids) or 0) - before
+            None if before is None else max(0, (self._cpu_ns(pids) or 0) - before)
             for before, pids in zip((server_ns, router_ns), self._pids, strict=True)
         )
         moments = (begin_ns, None, None, answered_ns, called_ns, end_ns)

@@ -75,7 +75,7 @@ class Sessions:
         marks: tuple[Any, ...] = (self._native if native else self._python)(calls, payload_bytes)
         end_ns = time.perf_counter_ns()
         client_ns = cpu_clocks.ended_ns() - ended_ns
-        server = cpu_clocks.used_by_trees_ns(self._server_pids) - server_ns if self._server_pids else None
+        server = max(0, cpu_clocks.used_by_trees_ns(self._server_pids) - server_ns) if self._server_pids else None
         interpreted, prepared, answered, called = marks
         moments = (begin_ns, interpreted, prepared, answered, called, end_ns)
         return Session(calls, payload_bytes, *moments, client_ns, server)

@@ -27,7 +27,7 @@ from bench.analysis.capacity import (
 )
 from bench.analysis.resources import crowded
 from bench.errors import UsageError
-from bench.grammar import Claim, Estimand, Estimate, of_interval, of_spread
+from bench.grammar import Estimand, Estimate, of_interval, of_spread
 from bench.grammar.axes import (
     ROLE_COLOURS,
     ROLE_MARKERS,
@@ -54,7 +54,7 @@ from bench.plan.plan import Plan
 from bench.run import requests
 from bench.run.frames import Run
 from bench.run.start_values import BUSY
-from bench.stats import LEAST_STARTS, Spread, Text
+from bench.stats import LEAST_STARTS, Text
 from bench.stats.intervals import Interval
 from bench.stats.success_curve import rate_of_success, share_of_successes
 from bench.text import counted, duration, listed, percent_beside, quantity
@@ -248,7 +248,7 @@ def sure_rate(run: Run) -> list[Estimate]:
     subject = f"{factors.system} {factors.transport}, from {starts} at {rows['rate'].nunique()} rates"
     estimate = of_interval(subject, rate, quantity)
     ends = "; ".join([estimate.ends, f"SLO {searched(run)['objective']}", *why_no_more(run)])
-    return [replace(estimate, words=f"{estimate.words} requests/s", ends=ends)]
+    return [replace(estimate, words=f"{'at least ' * is_at_least(run)}{estimate.words} requests/s", ends=ends)]
 
 
 def highest_rate(run: Run) -> list[Estimate]:
@@ -278,26 +278,11 @@ def utilization(run: Run) -> list[Estimate]:
     return cpu_at(run, {"server": "server_cpu_percent"}, "{:.0f} %".format)
 
 
-def cost_ratios(run: Run) -> list[Estimate]:
-    """Return each role's CPU time per call at the higher rate divided by that at the lowest; ends over all starts."""
-    if (rates_and_costs := costs(run)) is None:
-        return []
-    least, higher, role_costs = rates_and_costs
-    estimates = []
-    for role_cost in role_costs:
-        at_least, at_higher = role_cost.cpu_us
-        ratio = Spread(at_higher.middle / at_least.middle, at_higher.low / at_least.high, at_higher.high / at_least.low)
-        ends = f"starts from {ratio.low:.2f} to {ratio.high:.2f}; {quantity(least)}/s to {quantity(higher)}/s"
-        estimates.append(Estimate(role_cost.role, ratio, f"{ratio.middle:.2f}", ends))
-    return estimates
-
-
 answer = (
     Estimand(lambda run: SURE_WORDS if sure_rate(run) else "highest rate that was confirmed", highest_rate),
     Estimand("CPU time per call", cpu_per_call),
     Estimand("CPU utilization", utilization),
 )
-claims = (Claim("a call costs less CPU time at the higher rate than at the lowest", cost_ratios, at_most=1),)
 
 MET, VIOLATED = SYSTEM_COLOURS[2], SYSTEM_COLOURS[3]
 OUTCOMES = ((True, MET, "o", "SLO met"), (False, VIOLATED, "s", "SLO violated"))

@@ -61,7 +61,7 @@ second = Contrast(RATE, of={"clients": 2}, over={"clients": 1}, where=WINDOW)
 second_in_burst = Contrast(RATE, of={"clients": 2}, over={"clients": 1}, where=SHORT)
 
 contrasts = (second_in_burst, second, gain)
-answer = (gain, Level(P50, {"clients": 1, **WINDOW}), Level("first_rtt_ns", {"clients": 1, **WINDOW}))
+answer = (second, gain, Level(P50, {"clients": 1, **WINDOW}), Level("first_rtt_ns", {"clients": 1, **WINDOW}))
 claims = (
     Claim("the resource with the largest demand of one client is the busiest with more clients", utilization, above=1),
     Claim("the gain is within the ceiling that one client's demands set", gain, at_most=prediction.ceiling),

@@ -1,12 +1,11 @@
 """compare.ipynb: two cases in turns, and the first one twice: B over A, and A over itself."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -35,7 +34,6 @@ from bench.measurement.validation.cases import case_of
 from bench.measurement.validation.estimate import expected_s
 from bench.plan.case import Case
 from bench.run.frames import Run, once
-from bench.stats import Array, power, variance
 
 TITLE = "Is B really faster than A?"
 A, AGAIN, B = 0, 1, 2  # the cases of the plan
@@ -92,7 +90,9 @@ def a_and_b(run: Run) -> str:
     """Return in words what is compared."""
     a = run.case(A)
     size = "" if has_own_requests(run, a) else f"; {a.payload_bytes:,} B"
-    return f"ratio B / A (B: {run.labels[B]}, A: {run.labels[A]}{size}; placement {a.placement})"
+    verdict = judged(pairs(run)["B"][0]).partition(",")[0]
+    said = {"better": "yes, by the median RTT: ", "worse": "no, by the median RTT: "}.get(verdict, "")
+    return f"{said}ratio B / A (B: {run.labels[B]}, A: {run.labels[A]}{size}; placement {a.placement})"
 
 
 def judged(comparison: Comparison) -> str:
@@ -181,48 +181,4 @@ def resolution(run: Run) -> Iterator[dict[str, str]]:
         }
 
 
-def effort(run: Run) -> pd.DataFrame:
-    """Return which share of the variance is between starts, or blocks, and what more starts would bring."""
-    logs = ratios(run, A, B, P50).to_numpy()
-    if len(logs) < 2:  # they show no spread
-        return pd.DataFrame()
-    unit, longer, parts = "starts", "as long windows", PARTS
-    if run.contrasts(A, B, P50) is not None:
-        unit, longer, parts = "blocks", "as many slices in each block", run.plan.rounds
-    shares, starts = between(run), run.plan.starts
-    share = max(shares.values())
-    narrowed = (share + (1 - share) / (2 * parts)) / (share + (1 - share) / parts)
-    spread = power.spread_of_pairs(logs)
-    fractions = {
-        f"share of the variance of {name} that is between {unit}": fraction for name, fraction in shares.items()
-    }
-    fractions[f"width of the interval with twice {longer}"] = math.sqrt(narrowed)
-    for count in (starts, 4 * starts):
-        fractions[f"detectable difference of the p50 with {count} starts"] = power.detectable(spread, count)
-    values = {what: f"{fraction:.1%}" for what, fraction in fractions.items()}
-    return pd.DataFrame({"value": values}).rename_axis("p50 RTT")
-
-
-def between(run: Run) -> dict[str, float]:
-    """Return the share of the variance that is between blocks, of a slice's ratio; or of each case between starts.
-
-    The farthest rounds count no more than those near them: a block takes the median of its rounds.
-    """
-    turns = run.contrasts(A, B, P50)
-    if turns is not None:
-        near = turns.clip(*turns.quantile([FAR, 1 - FAR]))
-        return {"a slice's ratio": _share([logs.to_numpy() for _, logs in near.groupby(level="block")])}
-    shares = {}
-    for case in (A, B):
-        starts = [np.array_split(calls.rtt_ns, PARTS) for _, calls in run.calls_of(case, warm=True, headline=True)]
-        medians = [np.array([np.median(part) for part in parts if len(part)]) for parts in starts]
-        shares[f"the median of a part of {named(run, case)}"] = _share(medians)
-    return shares
-
-
-def _share(groups: Sequence[Array]) -> float:
-    """Return the share of the variance that is between groups; of groups of one value each it is not known, and 0."""
-    return variance.share_between([group for group in groups if len(group) > 1] or [np.zeros(2)] * 2)
-
-
-tables = {"comparisons": comparisons, "resolution": resolution, "effort": effort}
+tables = {"comparisons": comparisons, "resolution": resolution}

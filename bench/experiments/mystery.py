@@ -75,15 +75,15 @@ longer, dearer = (
 gain_of_sound = replace(gain, where={"box": "sound"})
 
 answer = (Level(P50, LONE), gain)
-claims = (Claim("without a fault several clients make more calls per second than one", gain_of_sound, above=1),)
+claims = (Claim("without a fault several callers make more calls per second than one", gain_of_sound, above=1),)
 
 
 FAULTY = LONE | {"box": lambda box: box != "sound"}
-curves = Cdf("Distribution of the RTT, one client", hue="box", dash="system", where=FAULTY, label=box_of)
+curves = Cdf("Distribution of the RTT, one caller", hue="box", dash="system", where=FAULTY, label=box_of)
 
 
 def distribution(run: Run, axes: Axes) -> None:
-    """Draw the empirical CDF of the RTT for each box, one client; that of the sound one as a broad grey line."""
+    """Draw the empirical CDF of the RTT for each box, one caller; that of the sound one as a broad grey line."""
     curves(run, axes)
     (sound,) = chosen(run, {**LONE, "box": "sound"})
     curve(axes, run.distribution_us(sound), f"sound, n = {run.count(sound):,}", (*to_rgb(GREY), 0.4), width=7)
@@ -100,7 +100,7 @@ def in_order(run: Run, axes: Axes) -> None:
     log_axis(axes.yaxis)
     axes.set_xlabel("time [s]: the starts of each box, end to end")
     axes.set_ylabel("RTT")
-    axes.set_title("Every call, one client")
+    axes.set_title("Every call, one caller")
 
 
 COUNTERS = {  # of the kernel: their columns of the ledger, markers and colours
@@ -117,7 +117,7 @@ def per_call(run: Run, case: int, column: str) -> float:
 
 
 def counters(run: Run, axes: Axes) -> None:
-    """Draw the kernel's TCP counters per call, one client: median over starts."""
+    """Draw the kernel's TCP counters per call, one caller: median over starts."""
     lone = chosen(run, LONE)
     if run.starts[[column for column, *_ in COUNTERS.values()]].isna().all(axis=None):
         return say_why_empty(axes, "this kernel does not report these counters: see the reference run")
@@ -136,7 +136,7 @@ def counters(run: Run, axes: Axes) -> None:
 
 
 def by_worker(run: Run, axes: Axes) -> None:
-    """Draw the median RTT of each start of one client, marked by the process that answered most of its calls."""
+    """Draw the median RTT of each start of one caller, marked by the process that answered most of its calls."""
     lone = chosen(run, LONE)
     answered = run.starts.dropna(subset="server_worker_calls")
     if answered.empty:
@@ -154,19 +154,19 @@ def by_worker(run: Run, axes: Axes) -> None:
     name_rows(axes, [box_of(run, case) for case in lone])
     log_axis(axes.xaxis)
     axes.set_xlabel("median RTT of each start")
-    axes.set_title("Median RTT by answering process, one client")
+    axes.set_title("Median RTT by answering process, one caller")
 
 
 panels = {
     "distribution": distribution,
-    "by_callers": Ratios("Throughput of several clients divided by that of one", (gain,), label=box_of),
+    "by_callers": Ratios("Throughput of several callers divided by that of one", (gain,), label=box_of),
     "by_payload": Lines(
-        "Median RTT by payload, one client", P50, "payload_bytes", by=("box",), where=BY_PAYLOAD, label=box_of
+        "Median RTT by payload, one caller", P50, "payload_bytes", by=("box",), where=BY_PAYLOAD, label=box_of
     ),
     "counters": counters,
     "in_order": in_order,
     "cpu": Lines(
-        "Server CPU time per call, one client",
+        "Server CPU time per call, one caller",
         SERVER_CPU,
         "payload_bytes",
         by=("box",),
@@ -203,7 +203,7 @@ tables = {
         {
             "median RTT [range over starts]": P50,
             "p99": lambda run, case: str(quantile(run, case, 0.99)),
-            "calls/s of several clients divided by those of one": of_box(gain),
+            "calls/s of several callers divided by those of one": of_box(gain),
             "largest payload divided by smallest, median RTT": of_box(longer),
             "the same, server CPU time per call": of_box(dearer),
             **{f"{words} per call": counted(words) for words in COUNTERS},

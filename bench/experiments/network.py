@@ -341,15 +341,13 @@ def height(run: Run) -> float:
 
 
 @as_table("link")
-def ranking(run: Run) -> Iterator[dict[str, str]]:
-    """Yield for each link and payload of the systems compared the rank of each system, and its ratio to the first."""
+def systems_compared(run: Run) -> Iterator[dict[str, str]]:
+    """Yield for each link and payload the median RTT of the first system, and the ratio of each other one to it."""
     ratios = {quotient.other: str(quotient) for quotient in others.ratios(run)}
     for (size, name), cases in alike(run, chosen(run, compared), CONDITION):
-        medians = {case: over_starts(run, case, P50) for case in cases}
-        middles = {case: spread.middle for case, spread in medians.items()}
-        ranks = sorted(cases, key=middles.__getitem__)
-        shown = {case: ratios.get(case) or spread.words(duration) for case, spread in medians.items()}
-        of_systems = {run.case(case).system: f"{ranks.index(case) + 1}. {shown[case]}" for case in cases}
+        of_systems = {
+            run.case(case).system: ratios.get(case) or over_starts(run, case, P50).words(duration) for case in cases
+        }
         yield {"link": name, "payload": in_bytes(size), **of_systems}
 
 
@@ -359,7 +357,7 @@ def over_transfer(run: Run, case: int) -> str:
 
 
 tables = {
-    "ranking": ranking,
+    "systems": systems_compared,
     "bandwidths": Table(
         {
             "link": lambda run, case: link(run.case(case)),

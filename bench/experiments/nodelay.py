@@ -234,7 +234,7 @@ tables = {
             "predicted stalls per call": lambda run, case: stalls(run.case(case)),
             "delayed ACKs per call [range over starts]": ACKS,
             "calls/s [range over starts]": RATE,
-            "predicted calls/s": predicted_rate,
+            "calls/s, predicted at most": predicted_rate,
             "time per predicted stall": measured_over_delay,
             "first call of a connection [range over starts]": FIRST,
             "origin, about 1999 [calls/s]": of_origin,

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench import stats
+from bench.analysis.checks import divided
 from bench.analysis.comparison import ratio_of
 from bench.grammar import P50, Claim, Estimand, Estimate, Rows, Table, as_sweep, chosen, of_interval, per_start
 from bench.grammar.axes import (
@@ -147,12 +148,14 @@ def detectable(run: Run, case: int, profile: str) -> float:
 
 def detectable_differences(run: Run) -> list[Estimate]:
     """Return what the starts of a lecture's run detect, of the baseline under each placement."""
-    values = {case: detectable(run, case, LECTURE) for case in chosen(run, SOCKETS)}
-    ends = f"from {counted(int(run.cases['starts'].min()), 'start')} of each, taken as normal"
-    return [
-        Estimate(run.labels[case], Interval(value, value, value), f"{value:.0%}", ends, cases=(case,))
-        for case, value in values.items()
-    ]
+    estimates = []
+    for case in chosen(run, SOCKETS):
+        starts, value = per_start(run, case, P50), detectable(run, case, LECTURE)
+        words, ends = f"{value:.0%}", f"from {counted(len(starts), 'start')}, taken as normal"
+        if case in divided(run):
+            words, ends = "not known", "the starts have two levels, which are not normal"
+        estimates.append(Estimate(run.labels[case], Interval(value, value, value), words, ends, cases=(case,)))
+    return estimates
 
 
 def timeline(run: Run) -> pd.DataFrame:

@@ -335,7 +335,7 @@ def mean_predicted(run: Run, case: int) -> str:
         return "not known"
     if np.isinf(mean_us[0]):
         return "no limit: ρ ≥ 1"
-    return duration(mean_us[0]) if is_settled(run, rate)[0] else "none: the window is too short"
+    return duration(mean_us[0]) if is_settled(run, rate)[0] else "none: settling takes more than a tenth of the window"
 
 
 def mean_measured(run: Run, case: int) -> str:
@@ -354,7 +354,7 @@ mm1 = Table(
         "utilization ρ = λ S": lambda run, case: f"{run.case(case).offered_per_s / capacity(run):.0%}",
         "server CPU [% of one CPU, range over starts]": "server_cpu_percent",
         "settling time": settling,
-        "mean response time: predicted, without the round trip": mean_predicted,
+        "mean response time: predicted, with the round trip": mean_predicted,
         "measured [range over starts]": mean_measured,
     },
     where=lambda run, among: [number_of(case) for case in offered(run).index],

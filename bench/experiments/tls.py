@@ -44,7 +44,6 @@ from bench.grammar.axes import (
     name_rows,
     payload_axis,
 )
-from bench.grammar.contrast import log_ratios, ratio_estimate
 from bench.grammar.table import as_table, ratio_with_ends, with_ends
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import absent_of, chosen_systems
@@ -53,8 +52,8 @@ from bench.measurement.validation.support import encryption as option_of
 from bench.plan import parameters
 from bench.plan.case import Case
 from bench.run.frames import Run
-from bench.stats.intervals import Interval, paired_shift
-from bench.text import duration, in_bytes
+from bench.stats.intervals import Interval
+from bench.text import duration, in_bytes, listed
 
 TITLE = "What does encryption cost?"
 MOST_OPENED = 1000  # connections in a start
@@ -146,20 +145,19 @@ large_calls = replace(calling, where=largest)
 large_work = replace(computing, where=largest)
 
 
-def dearest_payloads(run: Run) -> list[Estimate]:
-    """Return for each system the largest ratio among its payloads."""
+def by_payload(run: Run) -> list[Estimate]:
+    """Return for each system the ratio of each payload, the smallest first; the tables have their intervals."""
     ratios = {ratio.other: ratio for ratio in calling.ratios(run)}
     estimates = []
     for _, cases in alike(run, list(ratios), WAY):
-        dearest = max(cases, key=lambda case: ratios[case].value)
-        alone = log_ratios(run, ratios[dearest]).to_numpy()
-        interval = paired_shift(alone, 1 - (1 - run.confidence) / len(cases)).exp()  # it was chosen among so many
-        subject = f"{way(run, dearest)}, {in_bytes(run.case(dearest).payload_bytes)}"
-        estimates.append(ratio_estimate(subject, interval, cases=(ratios[dearest].base, dearest)))
+        words = listed(ratios[case].words for case in cases)
+        sizes = listed(in_bytes(run.case(case).payload_bytes) for case in cases)
+        last = ratios[cases[-1]]
+        estimates.append(Estimate(way(run, cases[0]), last.interval, words, sizes, cases=(last.base, last.other)))
     return estimates
 
 
-answer = (connecting, Estimand("largest ratio of the median RTT, encrypted divided by not encrypted", dearest_payloads))
+answer = (connecting, Estimand("median RTT on an open connection, encrypted divided by not encrypted", by_payload))
 claims = (
     Claim("the first reply on a new connection takes longer with encryption", connecting, above=1),
     Claim("the first reply takes at most as long with a resumed session as with a new one", resuming, at_most=1),

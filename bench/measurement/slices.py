@@ -19,7 +19,7 @@ import psutil
 from bench import systems
 from bench.errors import SystemFailedError
 from bench.measurement import speed, trace
-from bench.measurement.hosts.host import HERE, HostWindow, Metered, counters
+from bench.measurement.hosts.host import HERE, HostWindow, Metered, counters, used_between
 from bench.measurement.routers import Routers
 from bench.measurement.start import (
     GO_AHEAD_NS,
@@ -119,8 +119,7 @@ class Resident:
             Paused if more else Done, clients, slice_s + self.patience_s, self.spawned.watched
         )
         self.last = self.edge()
-        used = Counter(self.last.used)
-        used.subtract(before.used)
+        used = used_between(before.used, self.last.used)
         self.used.update(used)
         self.reports.append(list(reports))
         cpu = {name: value for name, value in used.items() if name.endswith("_cpu_ns")}

@@ -69,7 +69,8 @@ class LoadMeter:
             then, clocks_then_ns = self._last[role]
             if clocks_ns < clocks_then_ns - TICKS_NS:
                 self._incomplete.add(role)
-            elif now > then:
+            clocks_ns = max(clocks_ns, clocks_then_ns)
+            if now > then and role not in self._incomplete:
                 percent = 100 * (clocks_ns - clocks_then_ns) / (now - then)
         self._last[role] = now, clocks_ns
         self.rows.append((role, now, percent, rss, None if role in self._incomplete else clocks_ns))

@@ -1,7 +1,7 @@
 """Pure functions of arrays, each with one definition, tested with exact answers.
 
 Quantiles and rates have their names here: ``stats.quantile``, ``stats.closed_rate``. What is larger is a module:
-``intervals``, ``steady_state``, ``variance``, ``queueing``, ``scalability``, ``meta_analysis``.
+``intervals``, ``steady_state``, ``queueing``, ``scalability``, ``meta_analysis``.
 """
 
 from bench.stats.quantiles import (

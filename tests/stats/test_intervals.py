@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from bench import stats
-from bench.stats import intervals, steady_state, variance
+from bench.stats import intervals, steady_state
 from bench.stats.intervals import (
     false_discovery,
     paired_shift,
@@ -198,13 +198,6 @@ def test_lone_slow_calls_are_no_new_level():
 def test_drift_is_a_share_of_the_median_over_the_window():
     times = np.linspace(0, 1e9, 10_000)
     assert steady_state.drift(100 * (1 + 0.1 * times / 1e9), times) == pytest.approx(0.095, abs=0.005)
-
-
-@pytest.mark.parametrize("deviation", [0, 0.5, 1, 10])
-def test_the_share_of_the_variance_between_starts_is_what_was_put_in(deviation):
-    random = RNG(5)
-    starts = [deviation * random.standard_normal() + random.normal(size=8) for _ in range(2000)]
-    assert variance.share_between(starts) == pytest.approx(deviation**2 / (deviation**2 + 1), abs=0.03)
 
 
 @pytest.mark.parametrize("n", [5, 25, 26, 60, 400])

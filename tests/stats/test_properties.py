@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from bench import stats
-from bench.stats import intervals, steady_state, variance
+from bench.stats import intervals, steady_state
 
 samples = some.lists(some.floats(0.1, 1e6), min_size=1, max_size=60).map(np.asarray)
 units = some.sampled_from([1e-3, 1e3, 1e6])
@@ -30,7 +30,6 @@ UNITLESS = {  # what does not know the unit
     "worth": lambda x: intervals.dependence(x, 0.5).worth,
     "drift": lambda x: steady_state.drift(x, np.arange(len(x)) * 1000),
     "settling": lambda x: (steady_state.settle(x).label, steady_state.settle(x).cut),
-    "shares": lambda x: variance.share_between([x[:3], x[-3:]]) if len(x) > 5 else 0,
 }
 
 
@@ -77,7 +76,6 @@ def test_equal_values_are_no_trouble(n):
     assert ends == ((5, 5) if n >= 6 else None)
     assert intervals.dependence(equal, 0.5) == (n, 0)
     assert steady_state.drift(equal, np.arange(n)) == 0 and steady_state.settle(equal).label == steady_state.FLAT
-    assert n < 2 or variance.share_between([equal, equal]) == 0
     assert not steady_state.agree(np.zeros(n), 1)
 
 

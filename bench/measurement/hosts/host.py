@@ -59,7 +59,13 @@ class WindowMeter:
         """Return what was used; counters are read first, because reading the load takes longer."""
         now, before = counters(self._pids, self._network), self._before
         self._load.tick()
-        return Metered({name: value - before[name] for name, value in now.items() if name in before}, self._load.rows)
+        return Metered(used_between(before, now), self._load.rows)
+
+
+def used_between(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+    """Return by how much counters rose; CPU time is not negative, though that of ended children ticks at 10 ms."""
+    rises = {name: value - before[name] for name, value in now.items() if name in before}
+    return {name: max(0, rise) if name.endswith("_cpu_ns") else rise for name, rise in rises.items()}
 
 
 def counters(pids: Mapping[str, list[int]], network: Path = kernel_counters.NETWORK) -> dict[str, int]:
