@@ -91,8 +91,8 @@ def a_and_b(run: Run) -> str:
     a = run.case(A)
     size = "" if has_own_requests(run, a) else f"; {a.payload_bytes:,} B"
     verdict = judged(pairs(run)["B"][0]).partition(",")[0]
-    said = {"better": "yes, by the median RTT: ", "worse": "no, by the median RTT: "}.get(verdict, "")
-    return f"{said}ratio B / A (B: {run.labels[B]}, A: {run.labels[A]}{size}; placement {a.placement})"
+    verdict_words = {"better": "yes, by the median RTT: ", "worse": "no, by the median RTT: "}.get(verdict, "")
+    return f"{verdict_words}ratio B / A (B: {run.labels[B]}, A: {run.labels[A]}{size}; placement {a.placement})"
 
 
 def judged(comparison: Comparison) -> str:

@@ -255,9 +255,7 @@ def messages(run: Run) -> Iterator[dict[str, Any]]:
             "median RTT": over_starts(run, case, P50).words(duration),
             "client: encode + decode": client,
             "server: decode + encode": server,
-            "codec's time, measured alone, divided by the RTT [%, range over starts]": with_ends(
-                over_starts(run, case, SHARE), whole
-            ),
+            "codec's time alone / RTT [%, range over starts]": with_ends(over_starts(run, case, SHARE), whole),
             "everything else": duration(rest_us(run, case)),
         }
 

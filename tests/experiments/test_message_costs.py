@@ -81,7 +81,9 @@ def test_the_score_of_the_reference_run_is_the_share_in_its_table():
     run = reference("messages")
     share = questions.measured(run, questions.find("messages q1"))
     row = messages.messages(run).loc["zeromq tcp json"].query("`message [B as JSON]` == 2000")
-    assert row["codec's share [%, range over starts]"].to_list() == ["{:.0f} [{:.0f}, {:.0f}]".format(*share)]
+    assert row["codec's time alone / RTT [%, range over starts]"].to_list() == [
+        "{:.0f} [{:.0f}, {:.0f}]".format(*share)
+    ]
 
 
 def plan(**parameters):

@@ -48,7 +48,7 @@ def test_stalls_are_predicted_from_sides_writes_and_segment():
 def test_the_table_sets_rates_and_the_length_of_a_stall_beside_the_predicted_ones_and_the_origins():
     table = experiment("nodelay").tables["stalls"](known(1))
     assert table["predicted stalls per call"].to_list() == [0, 1, 1, 2]
-    assert table["predicted calls/s"].to_list() == ["no stall", "25", "25", "12.5"]
+    assert table["calls/s, predicted at most"].to_list() == ["no stall", "25", "25", "12.5"]
     assert table["origin, about 1999 [calls/s]"].to_list() == ["", "12", "12", "6"]
     assert [float(text.split()[0]) for text in table["time per predicted stall"][1:]] == pytest.approx(
         [45.1] * 3, abs=0.1
