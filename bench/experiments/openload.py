@@ -28,6 +28,7 @@ from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
     Look,
+    band_words,
     curve,
     distribution_axes,
     draw_spreads,
@@ -45,6 +46,7 @@ from bench.plan.arrivals import named as arrivals_of
 from bench.plan.arrivals import steps_of
 from bench.plan.case import Case
 from bench.run.frames import Run, number_of, numbered, once
+from bench.stats import Spread
 from bench.stats.intervals import Interval
 from bench.text import counted, duration, listed, quantity
 
@@ -206,12 +208,13 @@ def against_load(run: Run, axes: Axes) -> None:
     """Draw the p50 and p99 of RTT and response time against the offered rate; overloaded or failing rates have none."""
     rates = rates_of(run)
     pooled: dict[str, list[str]] = {}  # by rate: the quantiles of all calls together, because a start has too few
-    without = False
+    without, drawn = False, list[Spread]()
     for time, colour, words in (("rtt", RTT_COLOUR, "RTT"), ("response", RESPONSE_COLOUR, "response time")):
         for p, line, marker in ((0.5, "-", "o"), (0.99, "--", "s")):
             quantiles = [quantile(run, case, p, time) for case in rates]
             without |= not all(estimate.over for estimate in quantiles)
             spreads = [estimate.spread for estimate in quantiles]
+            drawn += spreads
             draw_spreads(axes, rates.values(), spreads, Look(colour, marker), f"{words}, p{100 * p:g}", line)
         for case, rate in rates.items():
             both = [(p, quantile(run, case, p, time)) for p in (0.5, 0.99)]
@@ -225,7 +228,7 @@ def against_load(run: Run, axes: Axes) -> None:
         axes.set_xlabel(f"{axes.get_xlabel()}\n{note}")
     if without:
         axes.set_xlabel(f"{axes.get_xlabel()}\nno marker: too few independent requests for this quantile")
-    axes.set_ylabel("time per request; band: range over starts")
+    axes.set_ylabel(f"time per request; {band_words(drawn)}")
     axes.set_title("RTT and response time against offered rate")
 
 

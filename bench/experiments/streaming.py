@@ -35,6 +35,7 @@ from bench.grammar.axes import (
     SYSTEM_COLOURS,
     Look,
     RangeRow,
+    band_words,
     cpu_bars,
     draw_spreads,
     interval_row,
@@ -265,8 +266,8 @@ def first(run: Run, axes: Axes) -> None:
         for value in spread.levels or (spread.middle,) if is_behind(row) else ():
             dot(axes, row["callers"], value, look_of(run, row["system"]), row)
     streams_axis(run, axes, cases)
-    axes.set_ylabel("median time to first message")
-    axes.set_title("Time to first message (band: range over starts)")
+    axes.set_ylabel(f"median; {band_words(run.over_starts(case, FIRST) for case in cases.index)}")
+    axes.set_title("Time to first message")
     return None
 
 

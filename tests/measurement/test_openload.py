@@ -193,7 +193,7 @@ def test_no_mean_is_predicted_for_a_window_that_is_too_short_for_the_queue():
         for seconds in (0.6, 6)
     )
     settling, predicted, _ = openload.tables["utilization"](short).iloc[0, 2:]
-    assert settling == "400 ms" and "too short" in predicted
+    assert settling == "400 ms" and "more than a tenth of the window" in predicted
     assert openload.tables["utilization"](long).iloc[0, 3] == "20.0 ms"
 
 
