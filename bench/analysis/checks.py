@@ -248,10 +248,9 @@ def pacing(run: Run) -> Check:
         return Check("pacing", INVALID, finding, "these clients cannot send that fast: lower the rate, or add clients")
     omitted = f"; overloaded, so their lateness is not judged: {listed(cases.loc[over, 'label'])}" if over.any() else ""
     if calm.empty:
-        finding = f"every offered rate is more than these connections and the server carry{omitted}"
-        return Check(
-            "pacing", INVALID, finding, "lower the rates, or add clients if the server answers several at once"
-        )
+        finding = f"the connections or the server cannot carry any of the offered rates{omitted}"
+        advice = "lower the rates, or add clients if the server answers several calls at once"
+        return Check("pacing", INVALID, finding, advice)
     late = lateness(run, map(number_of, calm.index))
     if not late:
         finding = "too few requests found an idle connection to know the p99 of their lateness"
@@ -298,7 +297,8 @@ def client(run: Run) -> Check:
         return Check("client", CAUTION, _used(run, late), advice)
     limited = client_limited(run)
     least = _clients_are_the_limit(run, limited) if limited else IS_LEAST
-    return Check("client", PASS, f"{_used(run, busy)}, without a schedule, which limits rates and not times; {least}")
+    limits = "without a schedule busy clients limit the rate, not the times"
+    return Check("client", PASS, f"{_used(run, busy)}; {limits}; {least}")
 
 
 IS_LEAST = "unless only the server was saturated, its capacity is at least these rates"
@@ -616,9 +616,8 @@ def speed(run: Run) -> Check:
     if (two := two_levels(np.exp(speeds.by_part(run)["all"].to_numpy()))) and two.chance <= ALARM:
         finding += f", with two levels: the slower takes {two.high / two.low:.2f} times as long"
     advice = "times from different parts of the run are not comparable: compare cases by their ratios, measure in "
-    advice += (
-        f"slices, set the governor to performance, end other work, or use a machine of your own; see {BENCH} doctor"
-    )
+    advice += "slices, set the governor to performance, end other work, or use a machine of your own; see "
+    advice += f"{BENCH} doctor"
     return outcome("speed", float(ranges["all"]) <= speeds.STEADY, finding, advice)
 
 

@@ -59,8 +59,8 @@ def text(known: Sequence[Occasion], probed: Occasion, forecasts: Sequence[Foreca
     ]
     if (score := probes.left_out(known)).count:
         lines.append(
-            f"Tested on each machine whose model of processor another one has, forecast from the others and its own "
-            f"{FLOOR} and {LIBRARY}: {inside_text(score, 'times')}."
+            "Tested: each machine that has its model of processor in common with another one was forecast from the "
+            f"others and its own {FLOOR} and {LIBRARY}. {inside_text(score, 'times')}."
         )
     if not probes.knows_processor(known, probed):
         lines.append(

@@ -52,9 +52,7 @@ def make(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as reason:
-        raise UsageError(
-            f"the page cannot be written into {folder}: {reason.strerror}: name another folder"
-        ) from reason
+        raise UsageError(f"no page can be written into {folder}: {reason.strerror}: name another folder") from reason
     runs = list[Run]()
     try:
         for run in measure(file, objective, clients, profile, engine, say):
@@ -110,7 +108,7 @@ def why_no_rate(run: Run, name: str, goal: Objective) -> str:
     if failed > 1 - goal.p:
         return f"{failed:.1%} of the requests failed, and {goal} allows {1 - goal.p:.1%}"
     if goal.p >= 0.5 and median_us > goal.limit_us:
-        return f"one caller alone already waits longer than {goal}: {duration(median_us)} in the median"
+        return f"the median of one caller, {duration(median_us)}, is above the limit of {goal}"
     return ""
 
 

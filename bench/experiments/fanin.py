@@ -85,8 +85,8 @@ def system_of(run: Run, case: int) -> str:
     return run.case(case).system + ("" if is_brokered(run, case) else " (direct)")
 
 
-def with_clients(run: Run, case: int) -> str:
-    """Return a case's system and its number of clients."""
+def with_callers(run: Run, case: int) -> str:
+    """Return a case's system and its number of callers."""
     return f"{run.case(case).system}, {counted(run.case(case).under_way, 'caller')}"
 
 
@@ -106,7 +106,7 @@ claims = (
 
 def busy(run: Run, axes: Axes) -> None:
     """Draw how many CPUs each role used at each system's highest rate, and their sum where they share one."""
-    rows = Panel("", where=each("system", most(RATE)), label=with_clients).drawn(run)
+    rows = Panel("", where=each("system", most(RATE)), label=with_callers).drawn(run)
     for y, row in enumerate(rows):
         used: dict[str, tuple[float, Look, Any]] = {
             WORDS[role]:
@@ -136,7 +136,7 @@ panels = {
     "throughput": Lines("Throughput of all clients together", RATE, CLIENTS, by=("system",), label=system_of),
     "round_trips": Lines("Median RTT", P50, CLIENTS, by=("system",), label=system_of),
     "cpu_by_role": CpuBars(
-        "CPU time per call, by role", where=each("system", fewest(CLIENTS), most(CLIENTS)), label=with_clients
+        "CPU time per call, by role", where=each("system", fewest(CLIENTS), most(CLIENTS)), label=with_callers
     ),
     "busy": busy,
 }

@@ -10,7 +10,7 @@ from bench.analysis import comparison
 from bench.analysis.comparison import QUANTITIES, effect, ratio_of
 from bench.grammar.choose import Chooser, Factor, alike, chosen
 from bench.grammar.estimate import Estimate
-from bench.grammar.quantities import Quantity, by_block, over_starts, over_starts_in_words, quantity_of
+from bench.grammar.quantities import Quantity, at_least, by_block, over_starts, quantity_of
 from bench.grammar.statement import Statement
 from bench.plan.labels import Parts, as_label, distinguished
 from bench.run.frames import Run
@@ -186,7 +186,8 @@ def _from_to(run: Run, quotient: Ratio) -> str:
 
 
 def _median(run: Run, quotient: Ratio, case: int) -> str:
-    return over_starts_in_words(run, case, quotient.name)
+    spread = over_starts(run, case, quotient.name)
+    return at_least(run, case, quotient.name) + spread.words(quantity_of(quotient.name).text)
 
 
 def times(interval: Interval) -> str:
@@ -222,9 +223,9 @@ def log_ratios(run: Run, quotient: Ratio) -> "pd.Series[float]":
 
 
 def has_medians(run: Run, quotient: Ratio) -> bool:
-    """Return whether a ratio stands beside the medians of its cases: these have a ratio inside its interval, above 1 or
-    below 1 as it is.
+    """Return whether a ratio is shown with the medians of its cases.
 
+    Their quotient has to be inside the interval of the ratio, and on the same side of 1 as the ratio.
     The ratio is computed block by block. A machine that changes its speed between blocks moves the medians alone.
     """
     base, other = (over_starts(run, case, quotient.name).middle for case in (quotient.base, quotient.other))

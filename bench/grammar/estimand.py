@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from bench.grammar.choose import Chooser, chosen
 from bench.grammar.estimate import Estimate, of_spread
-from bench.grammar.quantities import Quantity, over_starts, over_starts_in_words, quantity_of
+from bench.grammar.quantities import Quantity, at_least, over_starts, quantity_of
 from bench.grammar.statement import Statement
 from bench.plan.labels import distinguished
 from bench.run.frames import Run
@@ -52,7 +52,7 @@ class Level:
         return [
             replace(
                 of_spread(run.labels[case], spread, text, (case,)),
-                words=over_starts_in_words(run, case, self.quantity),
+                words=at_least(run, case, self.quantity) + spread.words(text),
             )
             for case, spread in levels.items()
             if spread.middle == spread.middle

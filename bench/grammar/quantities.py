@@ -105,10 +105,9 @@ def over_starts(run: Run, case: int, name: str | Quantity) -> stats.Spread:
     return run.over_starts(case, measure.column or str(name))
 
 
-def over_starts_in_words(run: Run, case: int, name: str | Quantity) -> str:
-    """Return the median over the starts of a case in words: "at least" where the clients' CPU limits a rate."""
-    words = over_starts(run, case, name).words(quantity_of(name).text)
-    return f"at least {words}" if name == RATE and case in client_limited(run) else words
+def at_least(run: Run, case: int, name: str | Quantity) -> str:
+    """Return "at least " before a rate that the clients' CPU limits; "" before all else."""
+    return "at least " if name == RATE and case in client_limited(run) else ""
 
 
 def factor_or_quantity(run: Run, case: int, name: str) -> float:

@@ -9,7 +9,7 @@ import re
 import resource
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def process_ns(pid: int) -> int:
@@ -71,7 +71,11 @@ def used_by_trees_ns(pids: Iterable[int], without: Iterable[int] = ()) -> int:
 
     Of these the kernel counts in ticks of 10 ms.
     """
-    members = trees(pids, without)
+    return used_ns(trees(pids, without))
+
+
+def used_ns(members: Sequence[int]) -> int:
+    """Return what ``used_by_trees_ns`` does, of the members of trees."""
     return total_ns(members) + sum(map(_ended_children_ns, members))
 
 

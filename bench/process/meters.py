@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import psutil
 
 from bench.plan.placement import allowed
-from bench.process.cpu_clocks import threads, trees, used_by_trees_ns
+from bench.process.cpu_clocks import threads, trees, used_ns
 
 TICKS_NS = 20_000_000  # by which the user and system time of processes that have ended may be too short
 LoadRow = tuple[str, int, float | None, int, int | None]  # see LoadMeter.tick
@@ -60,8 +60,8 @@ class LoadMeter:
             self._read(role, pids, of_other_roles(self._roles, role))
 
     def _read(self, role: str, pids: list[int], others: list[int]) -> None:
-        now, clocks_ns = time.perf_counter_ns(), used_by_trees_ns(pids, others)
-        rss = sum(map(_rss, trees(pids, others)))
+        members, now = trees(pids, others), time.perf_counter_ns()
+        clocks_ns, rss = used_ns(members), sum(map(_rss, members))
         if not rss:  # all have ended
             return
         percent = None

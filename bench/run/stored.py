@@ -76,10 +76,11 @@ def find(name: str) -> Folder:
         is_file = False
         with contextlib.suppress(OSError, ValueError):  # too long for a name, or with a zero byte
             is_file = Path(name).is_file()
-        submitted = "; if `submit` wrote this file, put it into a folder for classroom.ipynb" if is_file else ""
-        if is_file and name.endswith(".yaml"):
-            submitted = "; of a service name two folders, or two revisions, that hold this file in two states"
-        raise DataError(f"no run {quoted(name)} in {shown}; `{BENCH} runs` lists those there are{submitted}")
+        instead = "if `submit` wrote this file, put it into a folder for classroom.ipynb"
+        if name.endswith(".yaml"):
+            instead = "to compare a service, name two folders or two revisions that hold this file"
+        also = f"; {instead}" if is_file else ""
+        raise DataError(f"no run {quoted(name)} in {shown}; `{BENCH} runs` lists those there are{also}")
     return folders[-1]
 
 

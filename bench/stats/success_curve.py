@@ -17,13 +17,13 @@ from bench.stats.quantiles import Array
 WIDTHS = (0.01, 1.0)  # in ln(rate), by which success falls from 73 % to 50 %: sharp, and over half a decade
 BEYOND = math.log(4)  # how far below and above the rates that were tried the curve may lie
 GRID = 161
-MORE_LAPSES = (1, 2, 4)  # times as many tries as may fail, that fail at any rate
+LAPSES = (1, 2, 4)  # shares of the tries that fail at any rate, each a multiple of the share that may fail
 
 
 def rate_of_success(rates: Sequence[float], succeeded: Sequence[bool], share: float) -> Interval:
     """Return the rate at which this share of all tries succeeds, with its 95 % interval; NaN of no tries.
 
-    NaN, too, if it is likelier that there is none: that as many tries as may fail, or more, fail at any rate.
+    NaN, too, if the tries fit better to failures at any rate, so many that no rate has this share of successes.
     """
     if not len(rates):
         return Interval(math.nan)
@@ -31,11 +31,10 @@ def rate_of_success(rates: Sequence[float], succeeded: Sequence[bool], share: fl
     half = np.linspace(logs.min() - BEYOND, logs.max() + BEYOND, 2 * GRID)[:, None]
     width = np.geomspace(*WIDTHS, GRID)[None, :]
     success = [special.expit((half - ln) / width) for ln in logs]
-    weights = _likelihood(success, wins, 0.0)
-    lapsing = [
-        _likelihood(success, wins, times * (1 - share)).sum() for times in MORE_LAPSES if times * (1 - share) < 1
-    ]
-    if np.mean(lapsing) > weights.sum():
+    lapses = [0.0, *(times * (1 - share) for times in LAPSES if times * (1 - share) < 1)]
+    logs_of_lapses = np.array([_log_likelihood(success, wins, lapse) for lapse in lapses])
+    weights, *lapsing = np.exp(logs_of_lapses - logs_of_lapses.max())
+    if np.mean(lapsing) > weights.mean():
         return Interval(math.nan)
     values = (half - width * special.logit(share)).ravel()
     order = np.argsort(values)
@@ -45,10 +44,10 @@ def rate_of_success(rates: Sequence[float], succeeded: Sequence[bool], share: fl
     return Interval(math.exp(middle), math.exp(low), math.exp(high))
 
 
-def _likelihood(success: Sequence[Array], wins: Array, lapse: float) -> Array:
-    """Return the likelihood of what became of the tries on the grid, if this share of them fails at any rate."""
-    chances = (((1 - lapse) * p) if won else 1 - (1 - lapse) * p for p, won in zip(success, wins, strict=True))
-    return np.exp(sum(np.log(np.maximum(chance, 1e-12)) for chance in chances)).ravel()
+def _log_likelihood(success: Sequence[Array], wins: Array, lapse: float) -> Array:
+    """Return ln of the likelihood of the tries on the grid, if this share of them fails at any rate."""
+    chances = ((1 - lapse) * p if won else 1 - (1 - lapse) * p for p, won in zip(success, wins, strict=True))
+    return np.sum([np.log(np.maximum(chance, 1e-12)) for chance in chances], axis=0).ravel()
 
 
 def share_of_successes(count: int, tries: int) -> Interval:

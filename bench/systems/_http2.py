@@ -317,7 +317,7 @@ class Conversation:
     @staticmethod
     def _no_frame(buffer: bytes, at: int, size: int) -> str:
         if buffer[at : at + 5] == b"HTTP/" or buffer[at : at + 1] == b"<":
-            return f"this is no HTTP/2 frame but HTTP/1.1, so leave out http2: {buffer[at : at + 40]!r}"
+            return f"this is no HTTP/2 frame, the server speaks HTTP/1.1: {buffer[at : at + 40]!r}"
         if size > FRAME:
             return f"this is no HTTP/2 frame, or one of {size:,} bytes (at most {FRAME:,}): {buffer[at : at + 40]!r}"
         return f"the server does not begin with its settings: {buffer[at : at + 40]!r}"
