@@ -15,7 +15,7 @@ from docs.published_tables import WELL_KNOWN, WELL_KNOWN_OVER, well_known_rows
 
 
 def draw(published: Published, traced: Run) -> Figure:
-    """Return the picture; traced: a run of anatomy with the same systems, over the same transport, on two CPUs."""
+    """Return the picture; traced: a run of anatomy with the same systems, over the same transport, on separate CPUs."""
     names = [row.system for row in well_known_rows(published)]
     with style():
         figure = Figure(figsize=(12.8, 4.6), layout="constrained")

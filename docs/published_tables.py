@@ -8,9 +8,10 @@ import pandas as pd
 
 from bench.analysis import probes, replication
 from bench.analysis.occasions import CPU_RATIO, RATE_RATIO, RTT_RATIO
-from bench.analysis.published import PLACES, Published, rank_text, ratio_text
+from bench.analysis.published import Published, rank_text, ratio_text
 from bench.analysis.replication import APART, SHARED, Row
 from bench.plan.case import BASELINE
+from bench.plan.placement import IN_WORDS
 from bench.text import duration, listed
 
 BASE = f"{BASELINE} (baseline)"
@@ -32,11 +33,11 @@ def machine_name(number: int) -> str:
     return f"M{number + 1}"
 
 
-APART_RTT = "RTT divided by that of raw sockets, two CPUs (`split`)"
+APART_RTT = "RTT divided by that of raw sockets, separate CPUs (`split`)"
 COLUMNS = {  # of a table: quantity and placement
     APART_RTT: (RTT_RATIO, APART),
     "RTT divided by that of raw sockets, one CPU (`same`)": (RTT_RATIO, SHARED),
-    "CPU time per call divided by that of raw sockets, two CPUs (`split`)": (CPU_RATIO, APART),
+    "CPU time per call divided by that of raw sockets, separate CPUs (`split`)": (CPU_RATIO, APART),
 }
 
 
@@ -53,7 +54,7 @@ def by_system(published: Published, transport: str) -> pd.DataFrame:
 
 
 def well_known_rows(published: Published) -> list[Row]:
-    """Return the RTT on two CPUs of systems that many people know, over one transport, the shortest first."""
+    """Return the RTT on separate CPUs of systems that many people know, over one transport, the shortest first."""
     order = published.orders.get(WELL_KNOWN_OVER)
     return [row for row in order.rows if row.system in WELL_KNOWN] if order else []
 
@@ -105,7 +106,7 @@ def occasions_table(published: Published) -> pd.DataFrame:
 
 
 CAUTIONS = {  # of the trust card, in words for those who do not know it
-    "order": "some systems change places between one CPU and two CPUs",
+    "order": "some systems change places between one CPU and separate CPUs",
     "settled": "some starts changed their level",
 }
 
@@ -129,11 +130,11 @@ def levels_us(published: Published, transport: str, placement: str) -> list[floa
 
 
 def levels(published: Published) -> pd.DataFrame:
-    """Return the median RTT of raw sockets on each machine, over each transport, on two CPUs and on one."""
+    """Return the median RTT of raw sockets on each machine, over each transport, on separate CPUs and on one."""
     rows = {
-        f"over {transport} {words}": list(map(duration, us))
+        f"over {transport} {IN_WORDS[placement]}": list(map(duration, us))
         for transport in published.orders
-        for placement, words in PLACES.items()
+        for placement in (APART, SHARED)
         if len(us := levels_us(published, transport, placement)) == len(published.machines)
     }
     names = map(machine_name, published.machines)
@@ -152,7 +153,7 @@ def minutes(published: Published) -> int:
 
 
 def holds(published: Published) -> str:
-    """Return in one sentence how far the ratios on two CPUs held on machines that were left out."""
+    """Return in one sentence how far the ratios on separate CPUs held on machines that were left out."""
     _, other = published.reach(APART) or (math.inf, None)
     if other is None or not other.most:
         return ""

@@ -16,11 +16,11 @@ from docs.published_tables import machine_name
 
 EACH = 0.27  # inches of a system's row
 MARKS = (*SYSTEM_MARKERS, "P", "X", "p", "h", "*")  # of the machines
-LOOKS = {APART: (look(0).colour, -0.17, "on two CPUs (split)"), SHARED: (GREY, 0.17, "on one CPU (same)")}
+LOOKS = {APART: (look(0).colour, -0.17, "on separate CPUs (split)"), SHARED: (GREY, 0.17, "on one CPU (same)")}
 
 
 def draw(published: Published, title: str) -> Figure:
-    """Return a figure with a panel for each transport, the shortest RTT on two CPUs on top."""
+    """Return a figure with a panel for each transport, the shortest RTT on separate CPUs on top."""
     counts = [len(order.rows) for order in published.orders.values()]
     with style():
         figure = Figure(figsize=(11, 2.4 + EACH * sum(counts)), layout="constrained")

@@ -21,7 +21,7 @@ from bench import systems
 from bench.analysis import checks, resources, trust_card
 from bench.analysis import published as of_occasions
 from bench.analysis.occasions import RTT_RATIO
-from bench.analysis.published import PLACES, Published
+from bench.analysis.published import Published
 from bench.analysis.replication import APART
 from bench.apps import replicating
 from bench.apps.teaching import questions
@@ -36,6 +36,7 @@ from bench.grammar.experiment import of_run
 from bench.grammar.statement import as_markdown
 from bench.plan import paths
 from bench.plan.case import BASELINE
+from bench.plan.placement import IN_WORDS
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
 from bench.text import counted, duration, listed, paragraphs, quantity
@@ -153,7 +154,8 @@ def anatomy_table(name: str, scenario: str = ANATOMY) -> str:
     run = reference(scenario)
     machine, (placement,) = run.manifest["machine"], run.cases["placement"].unique()
     host = f"{machine['cpu_model']}, {'virtual, ' if machine['virtual'] else ''}Linux {machine['kernel']}"
-    return _of_frame(of_run(run).table(run, name), f"Run {run.id}: {host}; placement `{placement}`.")
+    placed = f"{IN_WORDS[placement]} (placement `{placement}`)"
+    return _of_frame(of_run(run).table(run, name), f"Run {run.id}: {host}; {placed}.")
 
 
 def summary() -> str:
@@ -205,7 +207,7 @@ def well_known_lead(publication: Published) -> str:
     times = [duration(us) for us in sorted(published_tables.levels_us(publication, over, APART))]
     return (
         f"One call of {_payload(publication)} of opaque bytes over a Unix domain socket (`{over}`), client and server "
-        "on two CPUs. "
+        "on separate CPUs. "
         f"Each row is a system's median round-trip time divided by that of a raw socket in Python, on {counts} "
         f"{_machines(publication)}: the picture shows the smallest and the largest of these ratios, the table their "
         f"geometric mean. The raw socket takes {times[0]} to {times[-1]} on these machines."
@@ -258,7 +260,7 @@ SAME = "as with the defaults"
 
 
 def _speeds() -> dict[str, str]:
-    """Return each system's ratio to raw sockets, on two CPUs, by transport."""
+    """Return each system's ratio to raw sockets, on separate CPUs, by transport."""
     publication, speeds = published(), dict[str, list[str]]()
     for transport in publication.orders:
         for shown, ratio in published_tables.by_system(publication, transport)[published_tables.APART_RTT].items():
@@ -284,7 +286,7 @@ def results() -> str:
         )
         for transport in publication.orders
     }
-    frames["Two clients: calls/s over those of one, on two CPUs"] = published_tables.gains(publication)
+    frames["Two clients: calls/s over those of one, on separate CPUs"] = published_tables.gains(publication)
     frames["Median RTT of raw sockets on each machine"] = published_tables.levels(publication)
     frames["How forecasts did"] = of_occasions.scores(publication)
     frames["The occasions"] = published_tables.occasions_table(publication)
@@ -376,7 +378,7 @@ def with_work(run: Run, cases: Iterable[int]) -> str:
     names = ["the server only echoes", *(f"it works for {duration(1e3 * work)}" for work in WORK_MS[1:])]
     introduction = (
         "How long is one call if the server works on it? Median RTT of [one run](examples/overview.md), plus that "
-        f"work: `{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on two CPUs. The slowest "
+        f"work: `{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on separate CPUs. The slowest "
         f"of these systems takes {apart} times as long as the fastest if the server works for "
         f"{listed(duration(1e3 * work) for work in WORK_MS[1:])}."
     )
@@ -464,7 +466,7 @@ def choosing() -> str:
         link = f"[the run](examples/{stem}.md)" if has_page else f"`.venv/bin/bench run {stem}`"
         run = reference(stem)
         made = of_run(run).statements(run, estimands)
-        placed = listed(PLACES.get(place, f"`{place}`") for place in sorted(run.cases["placement"].unique()))
+        placed = listed(IN_WORDS[place] for place in sorted(run.cases["placement"].unique()))
         asked += [f"**{question}** ({link}; {placed})", as_markdown(made), "" if has_page else panels.caption(run)]
     return paragraphs(*asked)
 

@@ -144,7 +144,7 @@ def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_
     assert (
         "## All systems over ipc" in results and "## One run in detail" in results and "| `other` | 1 to 5 |" in results
     )
-    assert "| over ipc on two CPUs | 10.0 µs |" in results and "| over ipc on one CPU | 10.0 µs |" in results
+    assert "| over ipc on separate CPUs | 10.0 µs |" in results and "| over ipc on one CPU | 10.0 µs |" in results
     assert "5 occasions on 1 machine" in results and "overview.published --against reference" in results
     assert "about 8 minutes" in results
     monkeypatch.setattr(write.paths, "home", lambda: tmp_path)
@@ -166,7 +166,9 @@ def test_ratios_to_raw_sockets_are_quoted_from_the_occasions_alone():
 
 def test_what_a_stored_run_says_names_its_placement_and_machine():
     choosing = (ROOT / "docs" / "choosing.md").read_text("utf-8")
-    answers = re.findall(r"^\*\*.+\?\*\* \(\[the run\]\((.+)\); (?:on one CPU|on two CPUs|`free`)\)$", choosing, re.M)
+    answers = re.findall(
+        r"^\*\*.+\?\*\* \(\[the run\]\((.+)\); (?:on one CPU|on separate CPUs|not pinned)\)$", choosing, re.M
+    )
     placed = re.compile(r"placement (?:same|split|free).*\nMachine \w+: ")
     without_page = [stem for _, stem, _ in write.NEEDS if "." in stem]
     assert len(answers) + len(without_page) == len(write.NEEDS)

@@ -66,8 +66,8 @@ class Comparison:
     (``intervals.together``). ``floor``: the A/A ratio - 1, see ``_itself``; NaN where it is not known. shown_floor: the
     same where it is more than noise, else 0; *different* has to clear it. more_starts: how many pairs of starts would
     decide, where the verdict is inconclusive. paired: whether the starts of a block were compared with each other.
-    detectable: the smallest ratio - 1 that so many starts find with 80 % probability. starts_for_margin: how many pairs
-    of starts find the margin so.
+    starts: how many of each case. detectable: the smallest ratio - 1 that so many starts find with 80 % probability.
+    starts_for_margin: how many pairs of starts find the margin so.
     """
 
     case: str
@@ -81,6 +81,7 @@ class Comparison:
     more_starts: int
     paired: bool
     more_is_better: bool
+    starts: int
     detectable: float
     starts_for_margin: int
 
@@ -163,6 +164,7 @@ def _judged(piece: Evidence, logs: Interval) -> Comparison:
         more_starts=needed if is_open else 0,
         paired=piece.paired,
         more_is_better=more_is_better,
+        starts=piece.starts,
         detectable=power.detectable(spread, piece.starts),
         starts_for_margin=needed,
     )
@@ -184,21 +186,26 @@ def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -
             f"ratios, by {BENCH} replicate {b.plan.notebook} --runs {b.id} --against FILE, where FILE holds "
             f"the occasions of the other machine (--runs {a.id} --keep FILE)"
         )
-    pairs = _pairs(a, b)
-    chosen = [pair for pair in pairs if not named or any(part in a.labels[pair[0]] for part in named)]
-    if not chosen:
-        there = listed(a.labels[pair[0]] for pair in pairs)
-        raise UsageError(f"no case is called {listed(map(quoted, named))}: there are {there}")
     evidence = []
-    for case_a, case_b in chosen:
+    for case_a, case_b in chosen_pairs(a, b, named):
         for name in QUANTITIES:
-            if name == TAIL and (lacks(a, [case_a], name) or lacks(b, [case_b], name)):
+            if lacks(a, [case_a], name) or lacks(b, [case_b], name):
                 continue
             both = (values(run, case, name).dropna() for run, case in ((a, case_a), (b, case_b)))
             theirs, ours = (np.log(series).to_numpy() for series in both)
             if len(theirs) and len(ours):
                 evidence.append(_of_groups(a.labels[case_a], name, theirs, ours, margin))
     return judged(evidence)
+
+
+def chosen_pairs(a: Run, b: Run, named: Sequence[str] = ()) -> list[tuple[int, int]]:
+    """Return the pairs of cases that are the same in both runs, of those that are named; named: as of ``compare``."""
+    pairs = _pairs(a, b)
+    chosen = [pair for pair in pairs if not named or any(part in a.labels[pair[0]] for part in named)]
+    if not chosen:
+        there = listed(a.labels[pair[0]] for pair in pairs)
+        raise UsageError(f"no case is called {listed(map(quoted, named))}: there are {there}")
+    return chosen
 
 
 def _of_groups(label: str, name: str, theirs: stats.Array, ours: stats.Array, margin: float) -> Evidence:
@@ -217,8 +224,13 @@ def _of_groups(label: str, name: str, theirs: stats.Array, ours: stats.Array, ma
 
 
 def lacks(run: Run, cases: Sequence[int], name: str) -> bool:
-    """Return whether some start of these cases has no value; of a tail those are slow ones, which have to count."""
-    return bool(run.starts.loc[run.starts["case"].isin(list(cases)), name].isna().any())
+    """Return whether a quantity cannot be compared: a start of these cases has 0, or too few calls for the tail.
+
+    Starts without a tail are slow ones, which have to count.
+    """
+    if any((values(run, case, name) <= 0).any() for case in cases):
+        return True
+    return name == TAIL and bool(run.starts.loc[run.starts["case"].isin(list(cases)), name].isna().any())
 
 
 def machines(run: Run) -> list[str]:
@@ -240,7 +252,7 @@ def evidence(run: Run, case_a: int, case_b: int) -> list[Evidence]:
     pieces = []
     for name in QUANTITIES:
         logs = ratios(run, case_a, case_b, name).to_numpy()
-        if len(logs) and not (name == TAIL and lacks(run, [case_a, case_b], name)):
+        if len(logs) and not lacks(run, [case_a, case_b], name):
             pieces.append(
                 Evidence(
                     case=f"{run.labels[case_b]} against {run.labels[case_a]}",

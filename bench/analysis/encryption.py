@@ -6,6 +6,7 @@ What it adds to a byte, which travels there and back, is what it adds to a call 
 to one of the smallest, divided by the difference of the two payloads.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -126,7 +127,9 @@ def _by_block(run: Run, values: "pd.Series[float]") -> "pd.Series[float]":
 def computed(run: Run, plain: int, encrypted: int) -> Interval:
     """Return the CPU time that encryption adds to a call, of all roles, over the time that it adds to the RTT.
 
-    Of the blocks in which both are added; 1: the added time is computation.
+    1: the added time is computation. NaN where a block shows no added time of either: its ratio says nothing.
     """
     wall, client, server = (added_us(run, plain, encrypted, kind) for kind in KINDS)
+    if min(wall.min(), (client + server).min()) <= 0:
+        return Interval(math.nan)
     return ratio_of(wall, client + server)

@@ -1,13 +1,15 @@
 """Open loads by rate: the server's capacity, and the mean response time that queueing theory predicts."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis.overload import without_times
-from bench.run.frames import Run, once
+from bench.analysis.overload import known_capacity, without_times
+from bench.analysis.resources import resources
+from bench.run.frames import Run, number_of, once
 from bench.stats import queueing
 
 MOMENTS = {  # second and third moment of the oracle's service times, of mean 1
@@ -51,13 +53,15 @@ def alone(run: Run) -> "pd.Series[float]":
 
 @once
 def capacity(run: Run) -> float:
-    """Return the server's capacity in requests per second: workers / service time if known, else 1 / CPU per call."""
-    row = alone(run)
-    case = run.case(row.name)
-    if mean_us := case.options.get("mean_us"):
-        service_us = mean_us + case.options.get("ns_per_byte", 0) * case.payload_bytes / 1e3
-        return float(1e6 * case.options.get("workers", 1) / service_us)
-    return float(1e6 / row["server_cpu_us_per_call"])
+    """Return the server's capacity in requests per second: by its service times, else by its CPU time per call."""
+    number = number_of(alone(run).name)
+    known = known_capacity(run.case(number))
+    if math.isfinite(known):
+        return known
+    limits = [
+        one.cpus * 1e6 / float(np.median(one.demand_us)) for one in resources(run, number) if "server" in one.roles
+    ]
+    return min(limits, default=math.nan)
 
 
 def predicted(run: Run, rates: stats.Array) -> stats.Array | None:

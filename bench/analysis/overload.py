@@ -1,8 +1,10 @@
 """Which open loads have no response times to report: they exceeded the capacity, or requests failed."""
 
+import math
+
 import numpy as np
 
-from bench.plan.case import LEAST_ACHIEVED
+from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.run import requests
 from bench.run.calls import Calls
 from bench.run.frames import Run, column, once
@@ -15,16 +17,29 @@ RESPONSE = column(0.5).replace("rtt", "response")
 def overloaded(run: Run) -> list[int]:
     """Return the overloaded open cases: their queue grew over the run, or requests were dropped.
 
-    A queue grew if the median response time of the last fifth of the requests is above 1.5 times that of the third
-    fifth and above ten median round trips of the first fifth.
+    A queue grows where the offered rate is at least the known capacity. Else it grew if the median response time of the
+    last fifth of the requests is above 1.5 times that of the third fifth and above ten median round trips of the first
+    fifth.
     """
     cases = []
     for case in run.find(load="open"):
+        factors = run.case(case)
+        if factors.offered_per_s >= known_capacity(factors):
+            cases.append(case)
+            continue
         grew = [_piles_up(calls) for _, calls in run.calls_of(case)]
         dropped = run.cases.loc[case, "achieved"] < LEAST_ACHIEVED
         if (dropped and _is_busy(run, case)) or (grew and np.mean(grew) > 0.5):
             cases.append(case)
     return cases
+
+
+def known_capacity(case: Case) -> float:
+    """Return the requests per second that the server's service times allow; infinite where these are not known."""
+    if not (mean_us := case.options.get("mean_us")):
+        return math.inf
+    service_us = mean_us + case.options.get("ns_per_byte", 0) * case.payload_bytes / 1e3
+    return float(1e6 * case.options.get("workers", 1) / service_us)
 
 
 @once

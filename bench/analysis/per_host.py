@@ -106,11 +106,13 @@ def stalls(run: Run) -> Check:
     A server whose options let it stop, as the oracle's may, is no surprise.
     """
     longest: tuple[float, int, str] = (0.0, 0, "")
+    replied_ns = run.samples["t_send_ns"] + run.samples["rtt_ns"]
+    ends_ns = replied_ns.groupby(run.samples["start"]).max()
     for (start, host), calls in run.samples.groupby(["start", run.samples["host"].astype(object)]):
         if run.case(int(run.ledger.loc[start, "case"])).options.get("freeze_ms"):
             continue
-        replies = np.sort((calls["t_send_ns"] + calls["rtt_ns"]).to_numpy())
-        pauses_s = np.diff(replies, prepend=0) / 1e9
+        replies = np.sort(replied_ns[calls.index].to_numpy())
+        pauses_s = np.diff(replies, prepend=0, append=ends_ns[start]) / 1e9
         if pauses_s.max() > max(STALL_S, STALL_PAUSES * pauses_s.mean()):
             longest = max(longest, (float(pauses_s.max()), int(start), str(host)))
     if run.samples.empty:

@@ -10,6 +10,7 @@ import pandas as pd
 from bench.analysis import replication
 from bench.analysis.occasions import RTT_RATIO, Machine, Occasion
 from bench.analysis.replication import APART, SHARED, HeldOut, Order, Row
+from bench.plan.placement import IN_WORDS
 from bench.text import counted, listed
 
 
@@ -66,12 +67,9 @@ def rank_text(rank: tuple[int, int]) -> str:
     return " to ".join(dict.fromkeys(map(str, rank)))
 
 
-PLACES = {APART: "on two CPUs", SHARED: "on one CPU"}
-
-
 def reach_text(published: Published) -> str:
     """Return within which factor another occasion lies, on one of these machines and on one more, in two sentences."""
-    of_kind = {placement: reach for placement in PLACES if (reach := published.reach(placement))}
+    of_kind = {placement: reach for placement in (APART, SHARED) if (reach := published.reach(placement))}
     own = [within for within, _ in of_kind.values()]
     other = {placement: held_out for placement, (_, held_out) in of_kind.items()}
     sentences = []
@@ -82,7 +80,7 @@ def reach_text(published: Published) -> str:
         )
     if all(held_out.most for held_out in other.values()):
         each = [
-            f"{math.exp(held_out.reach(held_out.most)):.2g} {PLACES[placement]}"
+            f"{math.exp(held_out.reach(held_out.most)):.2g} {IN_WORDS[placement]}"
             for placement, held_out in other.items()
         ]
         sentences.append(

@@ -1,4 +1,4 @@
-"""Whether cases have the same order on one CPU and on two CPUs."""
+"""Whether cases have the same order on one CPU and on separate CPUs."""
 
 import itertools
 import json
@@ -15,7 +15,7 @@ BEYOND = 1.05  # a ratio nearer to 1 orders nothing
 
 
 class Reversed(NamedTuple):
-    """Two cases on the same CPU whose order is another on two CPUs, and their ratio in both."""
+    """Two cases on the same CPU whose order is another on separate CPUs, and their ratio in both."""
 
     base: int
     other: int

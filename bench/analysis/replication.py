@@ -19,7 +19,7 @@ from bench.analysis.occasions import RTT_RATIO, Estimate, Measured, Occasion, ke
 from bench.plan.case import BASELINE
 from bench.stats.intervals import CONFIDENCE
 
-APART, SHARED = "split", "same"  # two CPUs order systems: nobody deploys client and server on one CPU
+APART, SHARED = "split", "same"  # separate CPUs order systems: nobody deploys client and server on one CPU
 Values = Mapping[int, float]  # ln of a ratio or of a time, by the number of the machine
 Names = Mapping[int, str]  # of machines, by their numbers: several may share one
 ALIKE = 1.3  # raw sockets take at most so many times as long on one machine as at another time, in the median
@@ -323,7 +323,7 @@ def _kind(row: Row) -> tuple[str, str, int]:
 
 
 def _orders(before: Sequence[Row], common: Sequence[tuple[Row, float]], is_known: bool) -> Score:
-    """Return how many pairs of systems with one client on two CPUs keep the order that was forecast."""
+    """Return how many pairs of systems with one client on separate CPUs keep the order that was forecast."""
     measured = {id(row): ln for row, ln in common}
     made = Score(is_known)
     for transport in dict.fromkeys(row.place[0] for row in before):

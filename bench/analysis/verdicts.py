@@ -37,14 +37,20 @@ def differences(a: Run, b: Run) -> list[str]:
 
 
 def left_out(run: Run, cases: Iterable[int]) -> list[str]:
-    """Return a line for each quantity that is not compared because some start has too few calls for it."""
+    """Return a line for each quantity that is not compared because some start has 0, or too few calls for the tail."""
     cases = [case for case in cases if run.case(case).load != "stream"]
+    zero = [
+        f"{words} is not compared: it is 0 in some start; give longer windows (-p window_s)"
+        for name, (words, _) in QUANTITIES.items()
+        if name != TAIL and lacks(run, cases, name)
+    ]
     if not lacks(run, cases, TAIL):
-        return []
+        return zero
     needed, fewest = stats.needed_samples(0.99), run.starts.loc[run.starts["case"].isin(cases), "calls"].min()
     return [
+        *zero,
         f"{QUANTITIES[TAIL][0]} is not compared: it needs {needed} calls per start after the warm-up, and the shortest "
-        f"start has {fewest:,} in all; give {_longer(run, 2 * needed / fewest if fewest else 10)}"
+        f"start has {fewest:,} in all; give {_longer(run, 2 * needed / fewest if fewest else 10)}",
     ]
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from bench import stats
 from bench.analysis.comparison import MARGIN, Comparison
-from bench.analysis.occasions import minutes
 from bench.errors import UsageError
 from bench.measurement.validation.estimate import expected_s
 from bench.plan import parameters
@@ -36,7 +35,7 @@ def resolution(run: Run, compared: list[Comparison], margin: float = MARGIN) -> 
     """Return which differences some comparisons can detect, and the ``budget_s`` that would detect the margin.
 
     The detectable effect is that of a t interval with the spread of the ratios (by block where they are paired) and the
-    number of starts. The budget is the time that the run took, for as many starts as the margin needs.
+    number of starts. The budget is the expected time of as many starts as the margin needs.
     """
     if not compared:
         return "No quantity is compared."
@@ -45,7 +44,7 @@ def resolution(run: Run, compared: list[Comparison], margin: float = MARGIN) -> 
         coarsest[comparison.quantity] = comparison
     in_order = [coarsest[quantity] for quantity in dict.fromkeys(comparison.quantity for comparison in compared)]
     effects = listed(f"{_share(comparison.detectable)} in {comparison.quantity}" for comparison in in_order)
-    first = f"With {run.plan.starts} starts of each case the smallest detectable differences are {effects}"
+    first = f"With {min(comparison.starts for comparison in compared)} starts of each case the smallest detectable differences are {effects}"
     wanted = next((comparison.quantity for comparison in in_order if comparison.detectable > margin), None)
     if wanted is None:
         return f"{first}."
@@ -61,8 +60,7 @@ def _share(effect: float) -> str:
 def _next_step(run: Run, starts: int, quantity: str, margin: float) -> str:
     """Return which ``budget_s`` makes a difference of the margin detectable, or that it would take too long."""
     plan, aim = run.plan, f"To detect {margin:.0%} in {quantity}"
-    took_s = 60 * minutes(run) or expected_s(plan)
-    seconds = math.ceil(took_s / plan.starts * starts / 10) * 10
+    seconds = math.ceil(expected_s(replace(plan, starts=starts)) / 10) * 10
     if not any(case.load == "closed" for case in plan.cases) or seconds > MOST_BUDGET_S:
         needed = f"about {starts:,} starts of each case are needed, {seconds / 60:,.0f} minutes"
         return f"{aim}, {needed}: use a quieter machine."

@@ -1,5 +1,6 @@
 """Texts of the command line about systems, runs and figures."""
 
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -175,7 +176,13 @@ def compared(
     for run in (run_a, run_b):
         checks.refuse_invalid(run)
     limit = verdicts.share(margin)
-    missing = [f"run {run.id}: {text}" for run in (run_a, run_b) for text in verdicts.left_out(run, run.cases.index)]
+    pairs = comparison.chosen_pairs(run_a, run_b, named)
+    missing = [
+        f"run {run.id}, {run.labels[pair[side]]}: {text}"
+        for side, run in enumerate((run_a, run_b))
+        for pair in pairs
+        for text in verdicts.left_out(run, [pair[side]])
+    ]
     missing += [
         f"not compared: {label}, which only run {run.id} has"
         for run, other in ((run_a, run_b), (run_b, run_a))
@@ -213,6 +220,7 @@ def figure_text(name: str) -> str:
         lines = [f"figure    {name}", *(f"{key:10}{value}" for key, value in facts.items())]
         return "\n".join([*lines, f"redraw    {BENCH} run {facts['notebook']} -p folder FOLDER"])
     folder, stem = _data_of(facts), Path(name).stem
+    stem = folder.path.name if folder and folder.path.parent == paths.reference() else stem
     named = stem if stem in scenarios.files() and stem.startswith(f"{facts['notebook']}.") else facts["notebook"]
     if folder is None:
         location = "its data is not stored here: only a new measurement can repeat it"
@@ -254,7 +262,6 @@ _PROVENANCE = (
 
 def _data_of(facts: dict[str, str]) -> Folder | None:
     """Return the run that a figure names, among your runs or the reference runs."""
-    reference = Folder(paths.reference() / facts["notebook"])
-    if (reference.path / "manifest.json").is_file() and reference.manifest().get("id") == facts["run"]:
-        return reference
-    return next((folder for folder in stored.all_runs() if folder.id == facts["run"]), None)
+    references = (Folder(file.parent) for file in sorted(paths.reference().glob("*/manifest.json")))
+    known = itertools.chain(references, stored.all_runs())
+    return next((folder for folder in known if folder.manifest().get("id") == facts["run"]), None)

@@ -100,7 +100,7 @@ def report(record: StartRecord, connections: int) -> dict[str, Any]:
         "rate_per_s": len(times_us) / duration_s,
         "duration_s": duration_s,
         "connections": connections,
-        "response_us": _summary(times_us),
+        "response_us": _summary(times_us, counts.not_sent),
     }
 
 
@@ -128,9 +128,15 @@ def report_of_streams(record: StartRecord, connections: int) -> dict[str, Any]:
     }
 
 
-def _summary(times_us: Array) -> dict[str, float | None]:
-    """Return the quantiles, the mean and the maximum of times, in us; None without any."""
+def _summary(times_us: Array, not_sent: int = 0) -> dict[str, float | None]:
+    """Return the quantiles, the mean and the maximum of times, in us.
+
+    not_sent: how many requests could not be sent, each later than any other. A quantile is None where it is the time of
+    such a request, or where the requests are too few for it.
+    """
+    later = np.append(times_us, np.full(not_sent, np.inf))
+    quantiles = {name: stats.carried(later, p) for name, p in QUANTILES.items()}
+    known = {name: value if np.isfinite(value) else None for name, value in quantiles.items()}
     if not len(times_us):
-        return dict.fromkeys((*QUANTILES, "mean", "max"))
-    quantiles: dict[str, float | None] = {name: stats.quantile(times_us, p) for name, p in QUANTILES.items()}
-    return quantiles | {"mean": float(times_us.mean()), "max": float(times_us.max())}
+        return known | {"mean": None, "max": None}
+    return known | {"mean": float(times_us.mean()), "max": float(times_us.max())}

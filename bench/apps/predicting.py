@@ -12,10 +12,11 @@ from bench.analysis import checks, probes, trust_card
 from bench.analysis import occasions as kept
 from bench.analysis.occasions import Occasion
 from bench.analysis.probes import FLOOR, LIBRARY, PLACEMENTS, QUANTITIES, SHARE, Forecast
-from bench.analysis.published import PLACES, inside_text
+from bench.analysis.published import inside_text
 from bench.analysis.replication import machine_numbers
 from bench.apps.replicating import REFERENCE, file_of, load
 from bench.errors import BENCH, DataError
+from bench.plan.placement import IN_WORDS
 from bench.run import stored
 from bench.run.frames import Run
 from bench.text import counted, duration
@@ -82,7 +83,7 @@ def table(probed: Occasion, forecasts: Sequence[Forecast]) -> pd.DataFrame:
             for forecast in forecasts
             if (forecast.quantity, forecast.placement) == (quantity, placement)
         ]
-        columns[f"{QUANTITIES[quantity]}, {PLACES[placement]}"] = {
+        columns[f"{QUANTITIES[quantity]}, {IN_WORDS[placement]}"] = {
             " ".join(system): words for _, system, words in sorted(times)
         }
     return pd.DataFrame(columns, dtype=object).fillna("").rename_axis("system")

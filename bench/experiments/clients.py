@@ -56,7 +56,7 @@ def utilization(run: Run) -> list[Estimate]:
     ]
 
 
-gain = Contrast(RATE, of=most(RATE), over={"clients": 1}, where=WINDOW)
+gain = Contrast(RATE, of=most("clients"), over={"clients": 1}, where=WINDOW)
 second = Contrast(RATE, of={"clients": 2}, over={"clients": 1}, where=WINDOW)
 second_in_burst = Contrast(RATE, of={"clients": 2}, over={"clients": 1}, where=SHORT)
 

@@ -33,6 +33,7 @@ from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import case_of
 from bench.measurement.validation.estimate import expected_s
 from bench.plan.case import Case
+from bench.plan.labels import placed_as
 from bench.run.frames import Run, once
 
 TITLE = "Is B really faster than A?"
@@ -92,7 +93,7 @@ def a_and_b(run: Run) -> str:
     size = "" if has_own_requests(run, a) else f"; {a.payload_bytes:,} B"
     verdict = judged(pairs(run)["B"][0]).partition(",")[0]
     verdict_words = {"better": "yes, by the median RTT: ", "worse": "no, by the median RTT: "}.get(verdict, "")
-    return f"{verdict_words}ratio B / A (B: {run.labels[B]}, A: {run.labels[A]}{size}; placement {a.placement})"
+    return f"{verdict_words}ratio B / A (B: {run.labels[B]}, A: {run.labels[A]}{size}; {placed_as(a)})"
 
 
 def judged(comparison: Comparison) -> str:

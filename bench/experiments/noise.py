@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from bench import stats
 from bench.analysis.checks import divided
 from bench.analysis.comparison import ratio_of
+from bench.analysis.resources import cpus_of
 from bench.grammar import P50, Claim, Estimand, Estimate, Rows, Table, as_sweep, chosen, of_interval, per_start
 from bench.grammar.axes import (
     GREY,
@@ -28,6 +29,7 @@ from bench.measurement.validation.profiles import PROFILES
 from bench.plan import parameters
 from bench.plan import placement as places
 from bench.plan.case import BASELINE, Case
+from bench.plan.labels import placed_as
 from bench.run.frames import Run
 from bench.stats import across_starts, power
 from bench.stats.intervals import Interval, dependence, quantile_interval
@@ -164,7 +166,7 @@ def timeline(run: Run) -> pd.DataFrame:
     begun = pd.to_datetime(run.ledger["utc"])
     rows["at_s"] = (begun.reindex(rows.index) - begun.min()).dt.total_seconds()
     rows["ratio"] = rows[P50] / rows.groupby("case")[P50].transform("median")
-    rows["stolen"] = rows["steal_ns"] / rows["window_s"] / 1e9 / int(run.manifest["machine"]["cpus_allowed"])
+    rows["stolen"] = rows["steal_ns"] / rows["metered_ns"] / cpus_of(run.manifest["machine"])
     return rows.sort_values("at_s")
 
 
@@ -222,7 +224,7 @@ def timers(run: Run, axes: Axes) -> None:
 
 def placed(run: Run, case: int) -> str:
     """Return a placement with the standard deviation of its starts."""
-    return f"{run.case(case).placement}\nsd of ln: {deviation(run, case):.2f}"
+    return f"{placed_as(run.case(case))}\nsd of ln: {deviation(run, case):.2f}"
 
 
 def drift(run: Run, axes: Axes) -> None:
@@ -260,9 +262,7 @@ def detected(profile: str) -> Callable[[Run, int], str]:
 panels = {
     "hiccups": hiccups,
     "timers": timers,
-    "placements": Rows(
-        "Repeatability of the baseline, by placement", P50, hue="placement", where=SOCKETS, label=placed
-    ),
+    "placements": Rows("Repeatability of the baseline, by placement", P50, hue=placed_as, where=SOCKETS, label=placed),
     "drift": drift,
 }
 tables = {
@@ -285,6 +285,6 @@ tables = {
             **{f"{PROFILES[name].starts} starts detect": detected(name) for name in ("class", "full")},
         },
         where=SOCKETS,
-        label=lambda run, case: run.case(case).placement,
+        label=lambda run, case: placed_as(run.case(case)),
     ),
 }

@@ -349,7 +349,7 @@ def mean_measured(run: Run, case: int) -> str:
 def settling(run: Run, case: int) -> str:
     """Return the settling time of the queue at the rate of a case."""
     (time_s,) = settling_s(run, np.array([run.case(case).offered_per_s]))
-    return duration(1e6 * time_s) if np.isfinite(time_s) else "never"
+    return "not known" if np.isnan(time_s) else "never" if np.isinf(time_s) else duration(1e6 * time_s)
 
 
 mm1 = Table(

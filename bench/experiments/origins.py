@@ -29,6 +29,7 @@ from bench.measurement.validation.amount import Amount
 from bench.measurement.validation.cases import instrument
 from bench.plan import parameters
 from bench.plan.case import Case
+from bench.plan.labels import placed_as
 from bench.run.frames import Run, once
 from bench.stats import Spread, Text, across_starts
 from bench.text import duration, factor, quantity, ratio_ends
@@ -148,7 +149,7 @@ def _where(*sides: Replica) -> str:
     """Return the transport of two numbers, if they have one, and their placement."""
     transports = {side.number.case.transport for side in sides}
     over = f"over {transports.pop()}, " if len(transports) == 1 else ""
-    return f"{over}placement {sides[0].number.case.placement}"
+    return f"{over}{placed_as(sides[0].number.case)}"
 
 
 def _ratio(run: Run, upper: Replica, lower: Replica) -> tuple[Spread, bool]:

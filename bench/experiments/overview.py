@@ -40,6 +40,7 @@ from bench.measurement.validation.message_support import carries, usual_options
 from bench.measurement.validation.support import encrypted_transports, encryption
 from bench.plan import parameters
 from bench.plan.case import BASELINE, MOST_BYTES, Case
+from bench.plan.labels import placed_as
 from bench.run.frames import Run, once
 from bench.run.start_values import cpu_us_per_call
 from bench.text import duration, listed, percent_beside, quantity, quoted
@@ -277,7 +278,7 @@ def layers(run: Run, axes: Axes) -> None:
 def _placed(run: Run) -> str:
     """Return the placement of the cases that are drawn, for a title."""
     subject, _ = subjects(run)[0]
-    return f" ({subject.run.case(subject.case).placement})"
+    return f", {placed_as(subject.run.case(subject.case))}"
 
 
 def above(run: Run, case: int) -> str:
@@ -329,7 +330,7 @@ def two_clients(run: Run, axes: Axes) -> None:
         axes.plot([], [], "o", ms=6, color=GREY, label="two clients (below)")
         axes.set_xlabel("calls per second (closed loop); bar: range over starts")
         part, first = ratios[0]
-        axes.set_title(f"Throughput, 1 and 2 clients ({part.case(first.base).placement}); gain [95 % CI]")
+        axes.set_title(f"Throughput, 1 and 2 clients, {placed_as(part.case(first.base))}; gain [95 % CI]")
     else:
         for y, (drawn, (colour, marker)) in enumerate(subjects(run)):
             values = drawn.run.starts_of(drawn.case)[RATE]
@@ -347,7 +348,7 @@ def over_raw_sockets(run: Run, case: int) -> str:
 
 
 def on_two_cpus(run: Run, case: int) -> str:
-    """Return the median RTT of the same client and server on two CPUs."""
+    """Return the median RTT of the same client and server on separate CPUs."""
     of_case = run.case(case)
     split = run.first(system=of_case.system, transport=of_case.transport, placement="split", clients=1)
     return "not measured" if split is None else level(run, split, P50)
@@ -375,7 +376,7 @@ tables = {
         {
             "group": group_of,
             "median RTT [range over starts]": P50,
-            "the same, two CPUs (`split`)": on_two_cpus,
+            "the same, on separate CPUs (`split`)": on_two_cpus,
             "divided by raw sockets' [95 % CI]": over_raw_sockets,
             "CPU time per call [range over starts]": CPU,
             "CPU time / mean RTT": cpu_share,

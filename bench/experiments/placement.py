@@ -9,6 +9,7 @@ from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import transports
 from bench.plan import placement
 from bench.plan.case import BASELINE, Case
+from bench.plan.labels import placed_as
 from bench.run.frames import Run
 
 TITLE = "How does CPU placement change the round-trip time?"
@@ -51,11 +52,11 @@ claims = (
     Claim("a call costs more CPU time elsewhere than on one CPU (`same`)", dearer, above=1),
 )
 panels = {
-    "placements": Rows("Median RTT by placement", P50, hue="placement", label=way_of),
-    "placement_distribution": Cdf("Distribution of the RTT", hue="placement", dash="system", where=first_transport),
-    "placement_cpu": Rows("CPU time per call, by placement", CPU, hue="placement", label=way_of),
+    "placements": Rows("Median RTT by placement", P50, hue=placed_as, label=way_of),
+    "placement_distribution": Cdf("Distribution of the RTT", hue=placed_as, dash="system", where=first_transport),
+    "placement_cpu": Rows("CPU time per call, by placement", CPU, hue=placed_as, label=way_of),
     "placement_switches": Rows(
-        "Context switches of the server, by placement", "server_sleeps_per_call", hue="placement", label=way_of
+        "Context switches of the server, by placement", "server_sleeps_per_call", hue=placed_as, label=way_of
     ),
 }
 tables = {"spread": Table({"median RTT [range over starts]": P50, "CPU time per call [range over starts]": CPU})}

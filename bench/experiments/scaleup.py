@@ -106,7 +106,7 @@ def resource_and_workers(run: Run, case: int) -> str:
 
 
 second = Contrast(RATE, of={"workers": 2}, over={"workers": 1}, by=SIZE, where=BYTES)
-gain = Contrast(RATE, of=most(RATE), over={"workers": 1}, by=SIZE, where=BYTES)
+gain = Contrast(RATE, of=most("workers"), over={"workers": 1}, by=SIZE, where=BYTES)
 
 contrasts = (second, gain)
 answer = (gain,)

@@ -18,7 +18,7 @@ from bench.grammar import borrowed, method
 from bench.grammar.axes import finish, say_why_empty, sheet, style
 from bench.grammar.experiment import experiment, of_run
 from bench.grammar.tables import has_own_requests
-from bench.plan import paths
+from bench.plan import paths, placement
 from bench.run.files import writing
 from bench.run.frames import Run
 from bench.text import counted, listed, unmarked
@@ -99,12 +99,12 @@ def caption(run: Run) -> str:
         payload = f"of a request {payload}, of a reply {listed(f'{size:,} B' for size in streamed)}"
     elif run.find(load="reply_stream") or any(has_own_requests(run, case) for case in run.plan.cases):
         payload = "as the service's file says"
-    places = listed(cases["placement"].unique())
+    places = listed(f"{placement.IN_WORDS[name]} (placement {name})" for name in cases["placement"].unique())
     if others := [name for name in cases["engine"].dropna().unique() if name != "library"]:
         places += f"; load generator {listed(others)}"
     target = " Server not started here: its placement and its CPU are not known." if cases["target"].any() else ""
     return (
-        f"{amount}; payload {payload}; placement {places}"
+        f"{amount}; payload {payload}; {places}"
         f"{' (client)' if target else ''}.{target}{missing(run)}\n"
         f"{_hosts(run)}Machine {machine['machine_id']}: {machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
         f"{'virtual, ' if machine['virtual'] else ''}{machine['system']} {machine['kernel']}. Run {run.id}. "

@@ -43,7 +43,6 @@ from bench.grammar.choose import Chooser, Factor, alike, chosen, factor
 from bench.grammar.contrast import Contrast
 from bench.grammar.model import Model
 from bench.grammar.quantities import Quantity, factor_or_quantity, over_starts, per_start, quantity_of
-from bench.grammar.table import label_of
 from bench.run.frames import Run
 from bench.stats import Spread
 from bench.text import in_bytes
@@ -82,7 +81,7 @@ class Panel:
 
     title: str
     where: Chooser = field(default_factory=dict, kw_only=True)
-    label: Label = field(default=label_of, kw_only=True)
+    label: Label = field(default=lambda run, case: run.labels[case], kw_only=True)
 
     def drawn(self, run: Run) -> list[Drawn]:
         """Return the cases to draw, those of the run first."""

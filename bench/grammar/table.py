@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ import pandas as pd
 from bench.grammar.choose import Chooser, chosen
 from bench.grammar.model import Model
 from bench.grammar.quantities import Quantity, over_starts, quantity_of
+from bench.plan.labels import distinguished
 from bench.run.frames import Run
 from bench.stats import Spread, Text
 from bench.stats.intervals import Interval
@@ -20,27 +21,27 @@ Column = str | Quantity | Model | Callable[[Run, int], object]
 """A quantity, shown with its range over starts; what a model predicts; or a function of a run and a case's number."""
 
 
-def label_of(run: Run, case: int) -> str:
-    """Return the label of a case."""
-    return run.labels[case]
-
-
 @dataclass(frozen=True)
 class Table:
-    """One row for each case. columns: by title; label: what a row is called."""
+    """One row for each case. columns: by title; label: what a row is called; None: what distinguishes it."""
 
     columns: Mapping[str, Column]
     where: Chooser = field(default_factory=dict)
-    label: Callable[[Run, int], str] = label_of
+    label: Callable[[Run, int], str] | None = None
 
     def __call__(self, run: Run) -> pd.DataFrame:
         """Return the table of a run, its values in words; without rows an empty frame."""
-        rows = [
-            {"case": self.label(run, case)}
-            | {title: value(run, case, column) for title, column in self.columns.items()}
-            for case in chosen(run, self.where)
-        ]
-        return pd.DataFrame(rows).set_index("case") if rows else pd.DataFrame()
+        cases = chosen(run, self.where)
+        names, shared = self._names(run, cases)
+        rows = [{title: value(run, case, column) for title, column in self.columns.items()} for case in cases]
+        return pd.DataFrame(rows, pd.Index(names, name=f"case{shared}")) if rows else pd.DataFrame()
+
+    def _names(self, run: Run, cases: Sequence[int]) -> tuple[list[str], str]:
+        """Return what each row is called, and what all rows share: " (all: on one CPU, 1 client)", or ""."""
+        if self.label or len(cases) < 2:
+            return [self.label(run, case) if self.label else run.labels[case] for case in cases], ""
+        names, shared = distinguished([run.label_parts[case] for case in cases], with_system=True)
+        return (names, shared) if shared else ([run.labels[case] for case in cases], "")
 
 
 def value(run: Run, case: int, column: Column) -> object:

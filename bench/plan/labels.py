@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from bench.plan import hosts, namespaces
+from bench.plan import hosts, namespaces, placement
 from bench.plan.case import Case
 from bench.plan.retry_policy import RetryPolicy
 from bench.text import counted, duration
@@ -38,6 +38,11 @@ def parts(cases: tuple[Case, ...]) -> list[Parts]:
     paced = {peer.load for peer in peers} != {"open"}
     made = [_parts(case, [peer for peer in peers if peer.load == case.load], paced) for case in cases]
     return [(*each, *_again(made[:index].count(each))) for index, each in enumerate(made)]
+
+
+def placed_as(case: Case) -> str:
+    """Return the placement of a case in words."""
+    return placement.IN_WORDS[case.placement]
 
 
 def distinguished(cases: Sequence[Parts], with_system: bool = False) -> tuple[list[str], str]:
@@ -97,7 +102,7 @@ def _parts(case: Case, peers: list[Case], paced: bool) -> Parts:
         "offered_per_s": f"{case.offered_per_s:g}/s" if case.is_paced else "",
         "message": case.message,
         "payload_bytes": f"{case.payload_bytes:,} B",
-        "placement": case.placement,
+        "placement": placed_as(case),
         "clients": clients,
         "max_calls": f"{case.max_calls // case.under_way} calls" if case.is_short else "",
         "callers": counted(case.callers, "stream") if is_streamed else callers,

@@ -12,6 +12,7 @@ PLACEMENTS = {
     "same": "server and clients all on one CPU",
     "free": "chosen by the kernel",
 }
+IN_WORDS = {"split": "on separate CPUs", "same": "on one CPU", "free": "not pinned"}  # in labels and sentences
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,7 @@ class Shift:
 
     def rank(self, confidence: float) -> int:
         """Return k of the k-th smallest and the k-th largest that have this confidence, 0 if none have."""
-        return int(np.searchsorted(self.tail, (1 - confidence) / 2, side="right"))
+        return int(np.searchsorted(self.tail, (1 - confidence) / 2 + 1e-12, side="right"))
 
 
 def paired(differences: Array) -> Shift:

@@ -1,7 +1,6 @@
 """Effects of several machines, pooled: the random-effects model, by the method of moments.
 
-Sources: DerSimonian & Laird 1986 (the variance between machines), Hartung & Knapp 2001 (the interval), Higgins,
-Thompson & Spiegelhalter 2009 (the prediction interval).
+Sources: DerSimonian & Laird 1986 (the variance between machines), Hartung & Knapp 2001 (the interval).
 """
 
 import math
@@ -24,7 +23,7 @@ class Pool:
 
     middle: the mean of the effects of machines like these. error: its standard error. low, high: its 95 % interval.
     tau2: the variance of true effects between machines. q: Cochran's heterogeneity. i2: the share of the variance
-    that is between machines. predicted: the 95 % prediction interval of one more machine; None for fewer than three.
+    that is between machines. predicted: the 95 % prediction interval of what one more machine measures.
     """
 
     k: int
@@ -50,9 +49,20 @@ def pool(effects: Sequence[float], errors: Sequence[float]) -> Pool:
     wide = float(special.stdtrit(k - 1, UPPER)) if k > 1 else float(special.ndtri(UPPER))
     half = wide * error * max(1.0, math.sqrt(spread))
     i2 = max(0.0, 1 - (k - 1) / q) if q > 0 else 0.0
-    ahead = float(special.stdtrit(k - 2, UPPER)) * math.sqrt(tau2 + error**2) if k >= LEAST_MACHINES else 0.0
-    predicted = (middle - ahead, middle + ahead) if k >= LEAST_MACHINES else None
-    return Pool(k, middle, error, middle - half, middle + half, tau2, q, i2, predicted)
+    return Pool(k, middle, error, middle - half, middle + half, tau2, q, i2, _predicted(y))
+
+
+def _predicted(y: Array) -> tuple[float, float] | None:
+    """Return the 95 % prediction interval of what one more machine measures; None for fewer than three machines.
+
+    By what the machines measured, as it is: an interval of the variance between them alone collapses where this is
+    estimated as 0, which it often is.
+    """
+    k = len(y)
+    if k < LEAST_MACHINES:
+        return None
+    ahead = float(special.stdtrit(k - 1, UPPER)) * float(np.std(y, ddof=1)) * math.sqrt(1 + 1 / k)
+    return float(y.mean()) - ahead, float(y.mean()) + ahead
 
 
 def heterogeneity(y: Array, v: Array) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 Sources: Amdahl 1967; Gunther 2007, "Guerrilla Capacity Planning", chapter 4.
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,17 +45,15 @@ def why_not(workers: Array, cores: int) -> str | None:
 
 
 def fit(workers: Array, rates: Array, amdahl: bool = False) -> Fit:
-    """Return the least-squares fit with parameters >= 0; ``amdahl``: without coherency."""
+    """Return the least-squares fit with parameters >= 0, the serial share at most 1; ``amdahl``: without coherency."""
     from scipy.optimize import curve_fit
 
     x, y = np.asarray(workers, float), np.asarray(rates, float)
     single = float(np.median(y / x))
-    start = [single, 0.05, 0.001]
+    start, most = [single, 0.05, 0.001], [np.inf, 1, np.inf]
     if amdahl:
-        start = start[:2]
-        fitted, _ = curve_fit(
-            lambda count, share, cost: law(count, share, cost, 0.0), x, y, p0=start, bounds=(0, np.inf)
-        )
+        of_amdahl = functools.partial(law, coherence=0.0)
+        fitted, _ = curve_fit(of_amdahl, x, y, p0=start[:2], bounds=(0, most[:2]))
     else:
-        fitted, _ = curve_fit(law, x, y, p0=start, bounds=(0, np.inf))
+        fitted, _ = curve_fit(law, x, y, p0=start, bounds=(0, most))
     return Fit(*(float(value) for value in [*fitted, 0.0][:3]))

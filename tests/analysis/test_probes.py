@@ -98,6 +98,6 @@ def test_the_table_says_times_with_their_ends_and_what_tested_them():
     probed = on_machine(3, 12, 200)
     forecasts = probes.forecasts(known, probed)
     text = predicting.text(known, probed, forecasts)
-    assert "median RTT, on two CPUs" in text and "s1 ipc" in text and "[" in text and "12.0 µs, measured" in text
+    assert "median RTT, on separate CPUs" in text and "s1 ipc" in text and "[" in text and "12.0 µs, measured" in text
     assert "3 occasions on 3 machines" in text and f"of {3 * len(forecasts)} times" in text
     assert text.index("s1 ipc") < text.index("s19 ipc")

@@ -41,7 +41,7 @@ def test_occasions_that_are_here_count_and_a_second_call_continues(monkeypatch, 
     monkeypatch.setattr(replicating, "time", SimpleNamespace(sleep=measured.append))
     last = command("replicate", "latency", "--times", "3", "--apart", "1h", *asked)
     assert 3500 < measured[1] <= 3600 and len(measured) == 3  # after a wait
-    assert "sockets ipc same" in last.stdout and "3 occasions on 1 machine" in last.stdout
+    assert "sockets ipc on one CPU" in last.stdout and "3 occasions on 1 machine" in last.stdout
 
 
 def test_each_occasion_of_a_machine_has_an_order_of_its_own_which_a_second_call_repeats(monkeypatch):
@@ -99,7 +99,7 @@ def test_runs_are_analysed_without_measuring_and_compared_with_what_was_publishe
     against = command("replicate", "latency", "--runs", other, "--against", str(file))
     assert "forecast from earlier occasions of this machine" in against.stdout
     assert "1 of 2 ratios (50%) lie inside" in against.stdout
-    assert "outside: sockets ipc same over zeromq ipc same, RTT: 2.5 here, forecast 2 [" in against.stdout
+    assert "outside: sockets ipc on one CPU over zeromq ipc on one CPU, RTT: 2.5 here, forecast 2 [" in against.stdout
 
 
 def test_ranks_are_printed_for_each_transport_and_placement():

@@ -125,7 +125,7 @@ def test_servers_are_compared_with_the_first_one_of_as_many_callers():
     run = handmade(
         loaded("grpc_sync", "http_asgi"), [200, 800, 50, 100], notebook="languages", server_rss_bytes=5_000_000
     )
-    (fastest,) = languages.fastest.ratios(run)
+    (fastest,) = languages.server_rates.ratios(run)
     assert (fastest.base, fastest.other) == (1, 3) and fastest.value == pytest.approx(8, rel=0.01)
     table = languages.tables["servers"](run)
     assert list(table.index) == ["grpc_sync, 32 connections", "http_asgi, 32 connections"]

@@ -39,9 +39,9 @@ def test_conclusions_divide_within_one_origin_and_only_those_of_paired_starts_ha
     assert [name for name, relation in shown.items() if not relation.is_paired] == [
         "XML-RPC time: HTTP / packet stream"
     ]
-    assert shown["ZeroMQ time: tcp / ipc"].where == "placement same"
+    assert shown["ZeroMQ time: tcp / ipc"].where == "on one CPU"
     assert shown["WAMP time: tcp websocket json / ipc rawsocket msgpack"].where.count("placement") == 1
-    assert shown["gRPC rate, 100 calls by each client: two clients / one"].where == "over tcp, placement split"
+    assert shown["gRPC rate, 100 calls by each client: two clients / one"].where == "over tcp, on separate CPUs"
     assert all(
         relation.here.low > 1 or relation.here.high < 1
         for relation in shown.values()

@@ -38,7 +38,7 @@ def test_a_claim_holds_as_a_whole_if_it_does_of_every_case_and_one_case_is_enoug
 def test_contradictions_come_first_with_the_value_that_decides_them():
     run = handmade(PLACED, (50, 100, 40), notebook="placement", shape=noisy)
     against, others = claim.sentences(run, [Claim("longer", SLOWER, above=0.5), Claim("slower", SLOWER, above=1)])
-    assert against.count(AGAINST) == 1 and "slower" in against and "zeromq ipc free: 0.7997" in against
+    assert against.count(AGAINST) == 1 and "slower" in against and "zeromq ipc not pinned: 0.7997" in against
     assert others.startswith("Holds in 2 of 2 cases: longer") and "Expected: above 0.5" in others
 
 

@@ -41,13 +41,15 @@ class Claim:
     @property
     def verdict(self) -> str:
         """Whether it holds on every machine: all intervals on one side of 1, or all inside the margin."""
-        verdicts = {ratio.verdict for ratio in self.rows.values()}
-        sides = {ratio.effect.middle > 0 for ratio in self.rows.values() if ratio.verdict == DIFFERENT}
-        if len(sides) > 1:
+        ratios = self.rows.values()
+        verdicts = {ratio.verdict for ratio in ratios}
+        if len({ratio.effect.middle > 0 for ratio in ratios if ratio.is_certain(len(ratios))}) > 1:
             return DEPENDS
-        if len(self.rows) < LEAST_MACHINES:
+        if len(ratios) < LEAST_MACHINES:
             return FEW
-        return HOLDS if verdicts == {DIFFERENT} else NOTHING if verdicts == {SAME} else OPEN
+        if verdicts == {DIFFERENT} and len({ratio.effect.middle > 0 for ratio in ratios}) == 1:
+            return HOLDS
+        return NOTHING if verdicts == {SAME} else OPEN
 
 
 @dataclass(frozen=True)

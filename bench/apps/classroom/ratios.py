@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from bench.analysis.comparison import MARGIN, QUANTITIES, judge
 from bench.apps.classroom.reading import Refusal, SubmittedRun
 from bench.plan.case import Case
 from bench.plan.labels import labels
 from bench.stats import Array, intervals
-from bench.stats.intervals import Interval
+from bench.stats.intervals import CONFIDENCE, Interval
 from bench.stats.meta_analysis import standard_error
 from bench.text import few
 
@@ -55,6 +56,11 @@ class Ratio:
     error: float
     baseline: Array
     verdict: str
+
+    def is_certain(self, among: int) -> bool:
+        """Return whether it is not 1, judged together with the ratios of as many machines (Bonferroni)."""
+        wide = special.stdtrit(max(1, len(self.baseline) - 1), 1 - (1 - CONFIDENCE) / 2 / among)
+        return bool(abs(self.effect.middle) > wide * self.error)
 
 
 def ratios(run: SubmittedRun, columns: Iterable[str]) -> tuple[list[Ratio], list[Refusal]]:

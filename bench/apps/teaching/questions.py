@@ -32,6 +32,7 @@ from bench.grammar.contrast import Contrast, Ratio, ratio
 from bench.grammar.quantities import P50, RATE, over_starts
 from bench.measurement.validation.cases import INSTRUMENT
 from bench.plan.case import Case
+from bench.plan.labels import placed_as
 from bench.run.frames import Run, number_of
 from bench.stats.intervals import Interval
 from bench.text import listed, ratio_ends
@@ -120,7 +121,7 @@ def conditions(run: Run, question: Question) -> str:
     numbers = (answer.base, answer.other) if isinstance(answer, Ratio) else run.numbers
     cases = [case for case in map(run.case, numbers) if case.system != INSTRUMENT]
     sizes = (f"{size:,} B" for size in sorted({case.payload_bytes for case in cases}))
-    return "; ".join(map(listed, (_each(cases, "transport"), _each(cases, "placement"), sizes)))
+    return "; ".join(map(listed, (_each(cases, "transport"), dict.fromkeys(map(placed_as, cases)), sizes)))
 
 
 def _each(cases: Iterable[Case], name: str) -> Iterable[str]:
