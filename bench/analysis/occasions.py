@@ -13,6 +13,7 @@ from bench.analysis import checks
 from bench.analysis.comparison import SAME_AS_ABSENT, ratios, values
 from bench.errors import DataError
 from bench.plan.case import BASELINE, Case
+from bench.plan.placement import IN_WORDS
 from bench.run.frames import Run, column
 from bench.stats import intervals
 from bench.stats.meta_analysis import standard_error
@@ -214,7 +215,7 @@ def in_words(case: dict[str, Any]) -> str:
     more = [f"{factor['payload_bytes']:,} B"] * (factor["payload_bytes"] != 1000)
     more += [counted(factor["clients"], "client")] * (factor["clients"] > 1)
     more += [factor["message"]] * (factor["message"] != "bytes")
-    return " ".join([factor["system"], factor["transport"], factor["placement"], *more])
+    return " ".join([factor["system"], factor["transport"], IN_WORDS[factor["placement"]], *more])
 
 
 def key(*parts: object) -> str:

@@ -44,7 +44,8 @@ def resolution(run: Run, compared: list[Comparison], margin: float = MARGIN) -> 
         coarsest[comparison.quantity] = comparison
     in_order = [coarsest[quantity] for quantity in dict.fromkeys(comparison.quantity for comparison in compared)]
     effects = listed(f"{_share(comparison.detectable)} in {comparison.quantity}" for comparison in in_order)
-    first = f"With {min(comparison.starts for comparison in compared)} starts of each case the smallest detectable differences are {effects}"
+    fewest = min(comparison.starts for comparison in compared)
+    first = f"With {fewest} starts of each case the smallest detectable differences are {effects}"
     wanted = next((comparison.quantity for comparison in in_order if comparison.detectable > margin), None)
     if wanted is None:
         return f"{first}."

@@ -81,7 +81,7 @@ def _hdr(run: Run) -> Files:
             intervals = [
                 hdr.Interval(
                     datetime.fromisoformat(str(run.ledger.at[start, "utc"])),
-                    len(calls) / float(run.starts.at[start, "rate_per_s"]),
+                    len(calls.rtt_ns) / float(run.starts.at[start, "rate_per_s"]),
                     calls.response_ns if time == "response" else calls.rtt_ns,
                 )
                 for start, calls in run.described_calls(case)

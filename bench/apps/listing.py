@@ -1,6 +1,5 @@
 """Texts of the command line about systems, runs and figures."""
 
-import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -263,5 +262,5 @@ _PROVENANCE = (
 def _data_of(facts: dict[str, str]) -> Folder | None:
     """Return the run that a figure names, among your runs or the reference runs."""
     references = (Folder(file.parent) for file in sorted(paths.reference().glob("*/manifest.json")))
-    known = itertools.chain(references, stored.all_runs())
-    return next((folder for folder in known if folder.manifest().get("id") == facts["run"]), None)
+    known = next((folder for folder in references if folder.manifest().get("id") == facts["run"]), None)
+    return known or next((folder for folder in stored.all_runs() if folder.id == facts["run"]), None)

@@ -240,7 +240,7 @@ def made_comparison(quantity="p50 RTT", ratio=1.0, half=0.009, floor=0.001, case
     """Return a comparison with an interval of that half width."""
     low, high, better = ratio / (1 + half), ratio * (1 + half), quantity == "calls per second"
     verdict = judge(low, high, 0.05, floor)
-    return Comparison(case, quantity, ratio, low, high, verdict, floor, floor, 0, True, better, 0.013, 6)
+    return Comparison(case, quantity, ratio, low, high, verdict, floor, floor, 0, True, better, 12, 0.013, 6)
 
 
 @pytest.mark.parametrize(

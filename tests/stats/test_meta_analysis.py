@@ -36,9 +36,9 @@ def test_an_answer_by_hand():
     pooled = pool([0, 2, 4], [1, 1, 1])  # Q = 8, C = 3 - 1 = 2, so tau2 = (8 - 2) / 2
     assert (pooled.q, pooled.tau2, pooled.middle, pooled.i2) == (8, 3, 2, 0.75)
     assert pooled.error == pytest.approx(math.sqrt(4 / 3))
-    student = {1: 12.7062047, 2: 4.30265273}  # t of 95 %, two-sided
+    student = {2: 4.30265273}  # t of 95 %, two-sided
     assert pooled.high - pooled.middle == pytest.approx(student[2] * math.sqrt(4 / 3))  # Hartung-Knapp's factor is 1
-    assert pooled.predicted == pytest.approx((2 - student[1] * math.sqrt(13 / 3), 2 + student[1] * math.sqrt(13 / 3)))
+    assert pooled.predicted == pytest.approx((2 - student[2] * math.sqrt(16 / 3), 2 + student[2] * math.sqrt(16 / 3)))
 
 
 EFFECTS = st.floats(-5, 5)
