@@ -36,7 +36,7 @@ def _in_unit(value: float, like: float, units: Sequence[tuple[float, str]]) -> s
     """Return a value in the largest unit of which ``like``, rounded to three digits, is at least one."""
     suits = [unit for unit in units if abs(float(f"{like:.3g}")) >= unit[0]]
     size, name = suits[-1] if suits else units[0]
-    return f"{_three(value / size, 2 if value == like else 5)} {name}".rstrip()
+    return f"{three_digits(value / size, 2 if value == like else 5)} {name}".rstrip()
 
 
 def plain(text: str) -> str:
@@ -45,7 +45,7 @@ def plain(text: str) -> str:
     return f"{float(number.replace(',', '')):,.6g} {unit}".rstrip()
 
 
-def _three(value: float, decimals: int = 2) -> str:
+def three_digits(value: float, decimals: int = 2) -> str:
     """Return a number with three digits, and at most so many decimals."""
     if math.isnan(value):
         return "n/a"
@@ -187,7 +187,7 @@ def ratio_ends(middle: float, low: float, high: float) -> tuple[str, str, str]:
     not known are "n/a".
     """
     ends = (middle, low, high)
-    first, *others = words = [_three(end) for end in ends]
+    first, *others = words = [three_digits(end) for end in ends]
     is_close = first in others and low < middle < high
     like_one = any(_reads_as_one(end, word) for end, word in zip(ends[1:], others, strict=True))
     for decimals in range(len(first.partition(".")[2]) + 1, 5 * (is_close or like_one)):

@@ -17,11 +17,11 @@ from PIL import Image
 
 from bench.analysis import checks
 from bench.errors import BenchError
-from bench.grammar import figure, tables
+from bench.grammar import claim, figure, tables
 from bench.grammar.experiment import of_run
 from bench.plan import paths
 from bench.run.frames import Run
-from bench.text import paragraphs
+from bench.text import counted, paragraphs
 from docs.write import markdown, reference
 
 GROUPS = {
@@ -128,7 +128,10 @@ def entries(folder: Path) -> Iterator[str]:
 
 def _answer(run: Run) -> str:
     """Return the answer in one cell of a table."""
-    return of_run(run).finding(run, MOST_VALUES).replace("|", "\\|")
+    shown = of_run(run)
+    against = len(shown.contradictions(run)) and sum(one.verdict(run) == claim.CONTRADICTED for one in shown.claims)
+    more = f"<br>{counted(against, 'expectation')} contradicted" if against else ""
+    return shown.finding(run, MOST_VALUES).replace("|", "\\|") + more
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """Tables and sentences of the documents, from the published occasions."""
 
 import math
+import re
 from collections import Counter
 from statistics import median
 
@@ -76,7 +77,11 @@ def gains(published: Published) -> pd.DataFrame:
     """Return calls per second of two clients over those of one for each system, the largest first."""
     rows = [row for row in published.rows if row.quantity == RATE_RATIO]
     made = [
-        {"system": f"`{row.system}`", "transport": row.place[0], "two clients / one": ratio_text(row)}
+        {
+            "system": f"`{row.system}`",
+            "transport": row.place[0],
+            "calls/s of two clients divided by those of one": ratio_text(row),
+        }
         for row in sorted(rows, key=lambda row: row.middle, reverse=True)
     ]
     return pd.DataFrame(made).set_index("system") if made else pd.DataFrame()
@@ -112,11 +117,18 @@ CAUTIONS = {  # of the trust card, in words for those who do not know it
 
 
 def cautions(published: Published) -> str:
-    """Return in one sentence the cautions that the trust cards of all occasions have; "" if there are none."""
-    reasons = [
-        why for name, why in CAUTIONS.items() if all(name in occasion.checks for occasion in published.occasions)
-    ]
-    return f"In each of them {listed(reasons)} (CAUTION in its trust card)." if reasons else ""
+    """Return what the trust cards of all occasions have against them, and in how many a check says so; "" of none."""
+    all_of_them = len(published.occasions)
+    counts = Counter(name for occasion in published.occasions for name in not_passed(occasion.checks))
+    reasons = [why for name, why in CAUTIONS.items() if counts[name] == all_of_them]
+    each = ", ".join(f"`{name}` {count}" for name, count in counts.most_common())
+    in_each = f"In each of them {listed(reasons)}. " if reasons else ""
+    return f"{in_each}Checks that did not pass, and in how many of the {all_of_them}: {each}." if counts else ""
+
+
+def not_passed(tally: str) -> list[str]:
+    """Return the names in a tally such as "10/11 (not: settled and order), 4 N/A"."""
+    return re.findall(r"\w+", tally.partition("(not: ")[2].partition(")")[0].replace(" and ", " "))
 
 
 def levels_us(published: Published, transport: str, placement: str) -> list[float]:

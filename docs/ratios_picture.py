@@ -28,8 +28,8 @@ def draw(published: Published, title: str) -> Figure:
         axes = body.subplots(len(counts), 1, height_ratios=counts, sharex=True, squeeze=False)[:, 0]
         for part, (transport, order) in zip(axes, published.orders.items(), strict=True):
             _panel(published, part, order)
-            part.set_title(f"{transport}: median RTT divided by that of raw sockets")
-        axes[-1].set_xlabel("× raw sockets")
+            part.set_title(f"{transport}: median RTT divided by that of raw sockets (right: on separate CPUs)")
+        axes[-1].set_xlabel("median RTT / that of raw sockets")
         entries = legend_entries(axes[0])
         body.legend(entries.values(), entries, loc="outside lower left", ncols=4)
     return framed(figure, title, "")

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
-from bench import systems
+from bench import stats, systems
 from bench.analysis import checks, resources, trust_card
 from bench.analysis import published as of_occasions
 from bench.analysis.occasions import RTT_RATIO
@@ -36,6 +37,7 @@ from bench.grammar.experiment import of_run
 from bench.grammar.statement import as_markdown
 from bench.plan import paths
 from bench.plan.case import BASELINE
+from bench.plan.labels import distinguished
 from bench.plan.placement import IN_WORDS
 from bench.run import schema, stored
 from bench.run.frames import Run, shared
@@ -112,8 +114,9 @@ def heading(publication: Published) -> str:
 
 
 RANKS = (
-    "Each system has a best and a worst rank. Ranks overlap where another machine may reverse the order: where the "
-    "ratio of the two systems is smaller than the change that 95 % of such ratios had on a machine that was left out."
+    "Rows are in the order of the geometric mean over the machines. Where the ranks of two systems overlap, their "
+    "order may differ on your machine: one is before the other for certain only if their ratio is larger than 95 % of "
+    "the changes that ratios had on a machine that was left out."
 )
 
 
@@ -286,7 +289,7 @@ def results() -> str:
         )
         for transport in publication.orders
     }
-    frames["Two clients: calls/s over those of one, on separate CPUs"] = published_tables.gains(publication)
+    frames["Two clients: calls/s divided by those of one, on separate CPUs"] = published_tables.gains(publication)
     frames["Median RTT of raw sockets on each machine"] = published_tables.levels(publication)
     frames["How forecasts did"] = of_occasions.scores(publication)
     frames["The occasions"] = published_tables.occasions_table(publication)
@@ -297,13 +300,15 @@ def results() -> str:
 
 
 def decision() -> str:
-    """Return six questions that lead to a system, each with a stored number."""
+    """Return seven questions that lead to a system, each with a stored number."""
     servers, limit, run = map(reference, (LANGUAGES, LIMITS, "overview"))
     publication = published()
     over = {"transport": published_tables.WELL_KNOWN_OVER, "placement": APART, "clients": 1}
     firsts = (run.first(system=name, **over) for name in published_tables.WELL_KNOWN)
     known = [case for case in firsts if case is not None]
-    longest = max(known, key=lambda case: run.cases.loc[case, "p50_rtt_us"])
+    longest = max((run.over_starts(case, P50) for case in known), key=lambda spread: spread.middle)
+    times_us = [calls.rtt_ns / 1e3 for case in known for _, calls in run.described_calls(case)]
+    slowest_us = stats.quantile(np.concatenate(times_us), 0.99)
 
     def rate(system: str, measured: Run = servers) -> str:
         cases = measured.find(system=system, engine="wire")
@@ -315,9 +320,16 @@ def decision() -> str:
 
     rows = [
         (
-            "Does your server work on a request for more than 10 ms?",
-            "Speed does not decide: each of the eight systems below adds less. Ask only the next four questions.",
-            f"The longest call in the table below: {duration(run.cases.loc[longest, 'p50_rtt_us'])}",
+            "Does your server work on a request for more than 10 ms, or may a reply be 10 ms late, at a rate far below "
+            "the server's limit?",
+            "Speed does not decide: each of the eight systems below adds less than 1 ms. Ask five more questions.",
+            f"The longest median in the table below: {longest.words(duration)}. 99 % of all calls of these took "
+            f"at most {duration(slowest_us)} ([the limit of each server](results.md#the-limit-of-each-server))",
+        ),
+        (
+            "Are callers written in several languages?",
+            "HTTP, gRPC, Thrift or a broker; `rpyc`, `pyro5` and `pipes` are for Python alone",
+            "[Servers in other languages](services.md#servers-in-other-languages)",
         ),
         (
             "Must browsers, proxies or `curl` reach it?",
@@ -327,10 +339,10 @@ def decision() -> str:
         (
             "Do several teams share typed interfaces, or need streams?",
             "gRPC",
-            f"One CPU answers {rate('grpc_go')} calls/s of 100 B in Go, {rate('grpc_sync')} in Python",
+            f"One CPU answers {rate('grpc_go')} calls/s of 100 B in Go, {rate('grpc_sync')} in Python (`grpc_sync`)",
         ),
         (
-            "Should callers be independent of who answers?",
+            "Must callers not know the server's address?",
             "a broker: NATS, Redis or MQTT",
             f"One CPU for broker and server answers {rate('nats', limit)} calls/s of 1,000 B over NATS, "
             f"{rate('redis', limit)} over Redis, {rate('mqtt', limit)} over MQTT",
@@ -341,7 +353,7 @@ def decision() -> str:
             kept_until_acknowledged(),
         ),
         (
-            "Are both on one machine, and does each microsecond count?",
+            "Are client and server on one machine, and does each microsecond count?",
             "Thrift for typed interfaces, or ZeroMQ for messages of your own",
             f"Thrift: {times('thrift', 'ipc')}, ZeroMQ: {times('zeromq', 'ipc')}",
         ),
@@ -371,9 +383,13 @@ WORK_MS = (0.0, 0.3, 3.0, 30.0)  # of a server on a request
 
 def with_work(run: Run, cases: Iterable[int]) -> str:
     """Return a table of how long a call of each case takes if its server works for ``WORK_MS`` on a request."""
-    rtts_us = {published_tables.WELL_KNOWN[run.case(case).system]: run.cases.loc[case, "p50_rtt_us"] for case in cases}
-    rows = {name: [duration(rtt_us + 1e3 * work) for work in WORK_MS] for name, rtt_us in rtts_us.items()}
-    longest, shortest = max(rtts_us.values()), min(rtts_us.values())
+    spreads = {published_tables.WELL_KNOWN[run.case(case).system]: run.over_starts(case, P50) for case in cases}
+    rows = {
+        name: [" or ".join(duration(us + 1e3 * work) for us in spread.medians) for work in WORK_MS]
+        for name, spread in spreads.items()
+    }
+    middles = [spread.middle for spread in spreads.values()]
+    longest, shortest = max(middles), min(middles)
     apart = listed(f"{(longest + 1e3 * work) / (shortest + 1e3 * work):.3g}" for work in WORK_MS[1:])
     names = ["the server only echoes", *(f"it works for {duration(1e3 * work)}" for work in WORK_MS[1:])]
     introduction = (
@@ -449,13 +465,24 @@ def servers() -> str:
 def one_run() -> str:
     """Return the levels of overview's reference run; its ratios are those of all occasions."""
     run = reference("overview")
-    alone = [run.labels[case] for case in chosen(run, overview.ranked)]
+    cases = chosen(run, overview.ranked)
+    alone = [run.labels[case] for case in cases]
+    names, shared = distinguished([run.label_parts[case] for case in cases], with_system=True)
     frames = {
-        "One client: round trips": tables.calls(run).loc[alone].drop(columns=["payload [B]", "starts", "n", "p99.9"]),
-        "One client: CPU time, context switches, memory": tables.costs(run).loc[alone],
+        "Round trips": tables.calls(run).loc[alone].drop(columns=["payload [B]", "starts", "n", "p99.9"]),
+        "CPU time, context switches, memory": tables.costs(run).loc[alone],
     }
-    parts = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items()]
-    return paragraphs(panels.caption(run), caution(run), *parts)
+    parts = [
+        f"### {heading}\n\n{markdown(frame.set_axis(names).rename_axis(f'case{shared}'))}"
+        for heading, frame in frames.items()
+    ]
+    return paragraphs(panels.caption(run), caution(run), WORDS_OF_TABLES, *parts)
+
+
+WORDS_OF_TABLES = (
+    'Two values with "or": the starts have two levels. "In these calls": one start has too few calls for the quantile, '
+    "so it is that of all calls ([how to read a table](reading-a-notebook.md))."
+)
 
 
 def choosing() -> str:

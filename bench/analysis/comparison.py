@@ -97,6 +97,14 @@ class Comparison:
         return self.low >= 1 / (1 + MARGIN) and self.high <= 1 + MARGIN
 
     @property
+    def words(self) -> str:
+        """The verdict on B: better, worse, no practical difference, or inconclusive."""
+        if self.verdict != DIFFERENT:
+            return self.verdict
+        is_better = (self.ratio > 1) == self.more_is_better
+        return f"{'better' if is_better else 'worse'}{f', by less than {MARGIN:.0%}' if self.is_small else ''}"
+
+    @property
     def interval(self) -> Interval:
         """The ratio with its interval."""
         return Interval(self.ratio, self.low, self.high)
@@ -110,7 +118,7 @@ class Comparison:
         ratio, low, high = self.ends
         interval = "(no interval: too few starts)" if math.isnan(self.low) else f"[{low}, {high}]"
         more = f"; about {self.more_starts} starts would decide" if self.more_starts else ""
-        return f"{self.case}, {self.quantity}: B is {ratio}x {interval} A: {self.verdict}{more}{self._itself}"
+        return f"{self.case}, {self.quantity}: B is {ratio}x {interval} A: {self.words}{more}{self._itself}"
 
     @property
     def _itself(self) -> str:

@@ -11,7 +11,7 @@ from bench.analysis import replication
 from bench.analysis.occasions import RTT_RATIO, Machine, Occasion
 from bench.analysis.replication import APART, SHARED, HeldOut, Order, Row
 from bench.plan.placement import IN_WORDS
-from bench.text import counted, listed
+from bench.text import counted, listed, three_digits
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Published:
 
 def ratio_text(row: Row) -> str:
     """Return a ratio on the machines: the smallest and the largest, "2.31 to 2.80"; of one machine "2.31"."""
-    return " to ".join(dict.fromkeys(f"{math.exp(end):.3g}" for end in row.ends))
+    return " to ".join(dict.fromkeys(three_digits(math.exp(end)) for end in row.ends))
 
 
 def rank_text(rank: tuple[int, int]) -> str:
@@ -106,7 +106,7 @@ def scores(published: Published) -> pd.DataFrame:
 def _scored(scores: Sequence[replication.Score]) -> dict[str, str]:
     total = replication.total(scores)
     return {
-        "ratios inside their 95 % intervals": f"{total.inside:,} of {total.count:,} ({total.coverage:.0%})",
+        "ratios inside intervals that should hold 95 %": f"{total.inside:,} of {total.count:,} ({total.coverage:.0%})",
         "on the worst occasion": f"{min(score.coverage for score in scores):.0%}",
         "the intervals reach a factor of (median)": f"{total.factor:.2f}",
         "orders of two systems that were decided in advance, and held": f"{total.kept:,} of {total.pairs:,}",
@@ -120,7 +120,9 @@ def described(published: Published) -> str:
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     kinds = len({machine.name for machine in published.machines.values()})
     of_kinds = f" of {counted(kinds, 'kind')}" if kinds < len(published.machines) else ""
-    return f"{counted(len(occasions), 'occasion')} on {counted(len(published.machines), 'machine')}{of_kinds}, {when}."
+    revisions = counted(len({occasion.revision for occasion in occasions}), "revision")
+    places = f"{counted(len(published.machines), 'machine')}{of_kinds}"
+    return f"{counted(len(occasions), 'occasion')} on {places}, {when}, by {revisions} of Roundtrip."
 
 
 def table(published: Published) -> pd.DataFrame:

@@ -1,12 +1,13 @@
 """Comparisons as text and as JSON: the recorded differences of two runs, records, a closing line."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from typing import Any
 
 from bench import stats
-from bench.analysis.comparison import DIFFERENT, QUANTITIES, SAME, TAIL, UNKNOWN, Comparison, lacks
+from bench.analysis.comparison import QUANTITIES, TAIL, Comparison, lacks
 from bench.errors import DataError, UsageError
 from bench.plan import parameters
 from bench.plan.slicing import MOST_SLICE_MS
@@ -68,6 +69,7 @@ def record(comparison: Comparison, at_most: str | None = None, not_judged: Colle
     fields = asdict(comparison) | {
         "slower_by": comparison.slower_by,
         "text": str(comparison),
+        "words": comparison.words,
         "is_baseline": comparison.case in not_judged,
     }
     limit = math.inf if at_most is None or fields["is_baseline"] else share(at_most)
@@ -120,11 +122,8 @@ def verdict_text(
     It is where the whole interval of a ratio is beyond the limit, and beyond the A/A ratio. not_judged: labels of the
     baselines, which show the machine and not the change.
     """
-    counts = {
-        verdict: sum(comparison.verdict == verdict for comparison in comparisons)
-        for verdict in (DIFFERENT, SAME, UNKNOWN)
-    }
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    counts = Counter(comparison.words.partition(",")[0] for comparison in comparisons)
+    summary = ", ".join(f"{count} {word}" for word, count in counts.items())
     if at_most is None:
         return summary, False
     limit, judged = share(at_most), [comparison for comparison in comparisons if comparison.case not in not_judged]
@@ -153,14 +152,14 @@ def _up_to(comparison: Comparison) -> str:
     if math.isnan(worst := _worst(comparison)):
         return ""
     if comparison.more_is_better:
-        return f", down to {math.floor(1000 * comparison.low) / 1000:g} times"
+        return f", up to {math.ceil(1000 * (1 - comparison.low)) / 10:g}% fewer"
     return f", up to {math.ceil(1000 * worst) / 10:g}%"
 
 
 def _at_least(comparison: Comparison) -> str:
-    """Return how much worse it is at least: of a rate, how many times as high it is at most."""
+    """Return how much worse it is at least."""
     if comparison.more_is_better:
-        return f"at most {math.ceil(1000 * comparison.high) / 1000:g} times"
+        return f"at least {_floored(1 - comparison.high)} fewer"
     return f"at least {_floored(comparison.slower_by)}"
 
 

@@ -32,10 +32,10 @@ def spend(plan: Plan, budget_s: object) -> Plan:
 
 
 def resolution(run: Run, compared: list[Comparison], margin: float = MARGIN) -> str:
-    """Return which differences some comparisons can detect, and the ``budget_s`` that would detect the margin.
+    """Return which differences some comparisons can detect, and how many starts would detect the margin.
 
     The detectable effect is that of a t interval with the spread of the ratios (by block where they are paired) and the
-    number of starts. The budget is the expected time of as many starts as the margin needs.
+    number of starts.
     """
     if not compared:
         return "No quantity is compared."
@@ -59,10 +59,10 @@ def _share(effect: float) -> str:
 
 
 def _next_step(run: Run, starts: int, quantity: str, margin: float) -> str:
-    """Return which ``budget_s`` makes a difference of the margin detectable, or that it would take too long."""
+    """Return how many starts make a difference of the margin detectable, or that they would take too long."""
     plan, aim = run.plan, f"To detect {margin:.0%} in {quantity}"
     seconds = math.ceil(expected_s(replace(plan, starts=starts)) / 10) * 10
     if not any(case.load == "closed" for case in plan.cases) or seconds > MOST_BUDGET_S:
         needed = f"about {starts:,} starts of each case are needed, {seconds / 60:,.0f} minutes"
         return f"{aim}, {needed}: use a quieter machine."
-    return f"{aim}, measure with -p budget_s {seconds} (about {starts} starts of each)."
+    return f"{aim}, measure with -p starts {starts} (about {seconds} s, longer on a busy machine)."

@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
     def markdown(self) -> str:
         """Return a comment for a pull request: the verdict, a row for each comparison, and folded all lines."""
         counts = junit.counts(self.document)
-        verdict = "failed" if self.failed else "passed" if counts or self.document["at_most"] else "compared"
+        verdict = "failed" if self.failed else "passed" if counts or self.document.get("at_most") else "compared"
         if not self.failed and any(comparison["is_undecided"] for comparison in junit.comparisons(self.document)):
             verdict = "undecided"
         rows = ["| case | per call, BASE -> HEAD | verdict |", "|---|---|---|"] if counts else []
@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
         rows += [] if counts else ["| case | quantity | HEAD / BASE | interval | verdict |", "|---|---|---|---|---|"]
         for comparison in junit.comparisons(self.document):
             ratio, low, high = ratio_ends(*(comparison[end] or math.nan for end in ("ratio", "low", "high")))
-            cell = "**slower than allowed**" if comparison["exceeds_limit"] else comparison["verdict"]
+            cell = "**slower than allowed**" if comparison["exceeds_limit"] else comparison["words"]
             cell += ", slow-down not excluded" * comparison["is_undecided"]
             rows.append(
                 f"| {harmless(comparison['case'])} | {comparison['quantity']} | {ratio} | {low} to {high} | {cell} |"

@@ -20,7 +20,7 @@ from bench import systems
 from bench.apps import growing, scenarios
 from bench.apps.scenarios import Chosen
 from bench.errors import BenchError, DataError, UsageError
-from bench.grammar.experiment import exists, experiment, refuse_unknown
+from bench.grammar.experiment import OF_A_RUN, exists, experiment, refuse_unknown
 from bench.measurement import routers
 from bench.measurement.validation import cases, estimate
 from bench.plan import paths
@@ -30,7 +30,7 @@ from bench.process.pipes import is_found
 from bench.process.private_folders import private_folder
 from bench.run import stored
 from bench.run.files import make_folder
-from bench.text import counted, unmarked
+from bench.text import counted, listed, unmarked
 
 PRIVATE = "roundtrip-notebook-"  # begins the name of a folder that a notebook's kernel has for itself
 REST_S = 8.0  # time of a notebook in addition to measuring: kernel, imports, figures
@@ -63,8 +63,8 @@ def execute(
     for number, subject in enumerate(subjects, 1):
         name, seconds = subject.name, _prepare(subject.notebook, subject.parameters, say)
         say(f"{name} ({number} of {len(subjects)}): about {seconds:.0f} s")
-        if subject.is_scenario and subject.parameters.get("source", "measure") != "measure":
-            say(f"{name}: a stored run is drawn, with its own plan; what the scenario says of the plan is not used")
+        if subject.parameters.get("source", "measure") != "measure" and (more := subject.parameters.keys() - OF_A_RUN):
+            say(f"{name}: a stored run is drawn, with its own plan: {listed(sorted(more))} is not used")
         began = time.monotonic()
         with growing.terminal_or(say) as show:
             target = _execute_one(subject, show)

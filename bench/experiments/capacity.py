@@ -140,7 +140,7 @@ def capacity(run: Run) -> list[Estimate]:
     elif not search["confirmed"]:
         words, reasons = f"at least {low:,.0f} requests/s", ["the highest rate searched: use a stricter SLO"]
     else:
-        is_lower_bound = is_at_least(run) or not machine_shows(run)
+        is_lower_bound = is_at_least(run) or is_idle(run) or not machine_shows(run)
         words, reasons = f"{'at least ' * is_lower_bound}{low:,.0f} requests/s", why_bracket(run)
     value = low if low and search["ended"] else math.nan
     return [Estimate(subject, Interval(value, value, high), words, "; ".join([f"SLO {search['objective']}", *reasons]))]
@@ -208,10 +208,16 @@ def why_no_more(run: Run) -> list[str]:
         used = f"used up to {percent_beside(share, BUSY)} of their CPUs"
         used = used if share > BUSY else "shared a saturated CPU with the server"
         reasons.append(f"the clients {used}, so the server's capacity may be higher")
-    elif (server := utilization(run)) and server[0].interval.middle < HALF_IDLE:
-        more = "pauses of the machine or the client may be the limit: measure again, or with another engine"
-        reasons.append(f"the server used {server[0].words} of its CPU, so {more}")
+    elif is_idle(run):
+        more = "the machine, other programs or the client may be the limit: measure again, or with another engine"
+        reasons.append(f"the server used {utilization(run)[0].words} of its CPU, so {more}")
     return reasons + others_busy(run, high)
+
+
+def is_idle(run: Run) -> bool:
+    """Return whether the server used too little of its CPU, at the highest rate that meets the SLO, to be the limit."""
+    server = utilization(run)
+    return bool(server) and server[0].interval.middle < HALF_IDLE
 
 
 HALF_IDLE = 50  # per cent of its CPU: a server that uses less is hardly the limit
@@ -245,11 +251,14 @@ def sure_rate(run: Run) -> list[Estimate]:
     if not bracket(run)[0] or not machine_shows(run):
         return []
     rate = rate_of_success(rows["rate"], rows["met"], SURE)
+    if not rate.has_ends:
+        return []
     factors, starts = run.case(0), counted(len(rows), "start")
     subject = f"{factors.system} {factors.transport}, from {starts} at {rows['rate'].nunique()} rates"
     estimate = of_interval(subject, rate, quantity)
     ends = "; ".join([estimate.ends, f"SLO {searched(run)['objective']}", *why_no_more(run)])
-    return [replace(estimate, words=f"{'at least ' * is_at_least(run)}{estimate.words} requests/s", ends=ends)]
+    is_lower_bound = is_at_least(run) or is_idle(run)
+    return [replace(estimate, words=f"{'at least ' * is_lower_bound}{estimate.words} requests/s", ends=ends)]
 
 
 def highest_rate(run: Run) -> list[Estimate]:
@@ -307,7 +316,7 @@ def against_rate(run: Run, axes: Axes) -> None:
     unknown = rows[rows["quantile_us"].isna()]
     if len(unknown):
         top = max([search["limit_us"], *rows["quantile_us"].dropna()])
-        label = "requests without a right reply: not known"
+        label = "not known: requests not sent, or without a right reply"
         axes.plot(unknown["rate"], [top] * len(unknown), "x", ms=8, mew=2, color=VIOLATED, label=label)
     axes.axhline(search["limit_us"], color="black", lw=1, ls="--", label=f"SLO {search['objective']}")
     band(run, axes.axvspan)

@@ -82,7 +82,7 @@ def named(run: Run, case: int) -> str:
 def b_over_a(run: Run) -> list[Estimate]:
     """Return each quantity of B divided by that of A, with the verdict beside the interval."""
     return [
-        ratio_estimate(comparison.quantity, comparison.interval, f"; {judged(comparison)}", run.labels[A], (A, B))
+        ratio_estimate(comparison.quantity, comparison.interval, f"; {comparison.words}", run.labels[A], (A, B))
         for comparison in pairs(run)["B"]
     ]
 
@@ -91,17 +91,9 @@ def a_and_b(run: Run) -> str:
     """Return in words what is compared."""
     a = run.case(A)
     size = "" if has_own_requests(run, a) else f"; {a.payload_bytes:,} B"
-    verdict = judged(pairs(run)["B"][0]).partition(",")[0]
-    verdict_words = {"better": "yes, by the median RTT: ", "worse": "no, by the median RTT: "}.get(verdict, "")
-    return f"{verdict_words}ratio B / A (B: {run.labels[B]}, A: {run.labels[A]}{size}; {placed_as(a)})"
-
-
-def judged(comparison: Comparison) -> str:
-    """Return the verdict on B: better, worse, no practical difference, or inconclusive."""
-    if comparison.verdict != DIFFERENT:
-        return comparison.verdict
-    better = (comparison.ratio > 1) == comparison.more_is_better
-    return f"{'better' if better else 'worse'}{f', by less than {MARGIN:.0%}' if comparison.is_small else ''}"
+    verdict = pairs(run)["B"][0].words.partition(",")[0]
+    faster = {"better": "B is faster by the median RTT: ", "worse": "B is slower by the median RTT: "}.get(verdict, "")
+    return f"{faster}ratio B / A (B: {run.labels[B]}, A: {run.labels[A]}{size}; {placed_as(a)})"
 
 
 answer = (Estimand(a_and_b, b_over_a),)
@@ -126,7 +118,7 @@ def draw_verdicts(run: Run, axes: Axes) -> None:
     """Draw each ratio B/A with its confidence interval and verdict; below it A/A; the margin as a band."""
     rows = []
     for ours, itself in zip(pairs(run)["B"], pairs(run)["A again"], strict=False):
-        rows += [(f"{ours.quantity}\nB / A", ours, judged(ours)), (f"{ours.quantity}\nA / A", itself, itself.verdict)]
+        rows += [(f"{ours.quantity}\nB / A", ours, ours.words), (f"{ours.quantity}\nA / A", itself, itself.verdict)]
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
     for y, (_, comparison, word) in enumerate(rows):
         drawn = Look(VERDICT_COLOURS.get(comparison.verdict, GREY), "D")
@@ -161,7 +153,7 @@ def comparisons(run: Run) -> Iterator[dict[str, str]]:
                 "quantity": comparison.quantity,
                 "compared": words,
                 "ratio [95 % CI]": "{} [{}, {}]".format(*comparison.ends) if comparison.low > 0 else comparison.ends[0],
-                "verdict": judged(comparison) if name == "B" else comparison.verdict,
+                "verdict": comparison.words if name == "B" else comparison.verdict,
                 "starts needed to decide": str(comparison.more_starts or ""),
             }
     for text in verdicts.left_out(run, (A, B)):

@@ -7,8 +7,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench import systems
-from bench.analysis import stationarity
-from bench.analysis.checks import level_changes
 from bench.analysis.comparison import effect
 from bench.contract import GROUPS
 from bench.errors import BenchError, SystemFileError, UsageError
@@ -271,14 +269,14 @@ def layers(run: Run, axes: Axes) -> None:
     name_systems(run, axes)
     log_axis(axes.xaxis)
     words = f"; dashed: raw sockets, {listed(transport for _, transport in dashed)}" if dashed else ""
-    axes.set_xlabel(f"median RTT of each start{words}")
-    axes.set_title(f"Median RTT, one client{_placed(run)}; × raw sockets [95 % CI]")
+    axes.set_xlabel(f"one client, median RTT of each start{words}")
+    axes.set_title(f"Median RTT{_placed(run)}; × raw sockets [95 % CI]")
 
 
 def _placed(run: Run) -> str:
     """Return the placement of the cases that are drawn, for a title."""
     subject, _ = subjects(run)[0]
-    return f", {placed_as(subject.run.case(subject.case))}"
+    return f" {placed_as(subject.run.case(subject.case))}"
 
 
 def above(run: Run, case: int) -> str:
@@ -307,7 +305,7 @@ def distribution(run: Run, axes: Axes) -> None:
     ])  # fmt: skip
     if groups(run):
         name_systems(run, axes)
-    axes.set_title(f"Distribution of the RTT, one client{_placed(run)}")
+    axes.set_title(f"Distribution of the RTT{_placed(run)}")
 
 
 def two_clients(run: Run, axes: Axes) -> None:
@@ -330,7 +328,7 @@ def two_clients(run: Run, axes: Axes) -> None:
         axes.plot([], [], "o", ms=6, color=GREY, label="two clients (below)")
         axes.set_xlabel("calls per second (closed loop); bar: range over starts")
         part, first = ratios[0]
-        axes.set_title(f"Throughput, 1 and 2 clients, {placed_as(part.case(first.base))}; gain [95 % CI]")
+        axes.set_title(f"Two clients {placed_as(part.case(first.base))}: calls/s; × one [95 % CI]")
     else:
         for y, (drawn, (colour, marker)) in enumerate(subjects(run)):
             values = drawn.run.starts_of(drawn.case)[RATE]
@@ -360,11 +358,6 @@ def cpu_share(run: Run, case: int) -> str:
     return percent_beside(share, 1) if pd.notna(share) else "n/a"
 
 
-def steady(run: Run, case: int) -> str:
-    """Return whether most starts of a case reached steady state, as the check ``settled`` finds them."""
-    return "no, in most starts" if case in stationarity.unsteady(level_changes(run)) else "yes"
-
-
 panels = {
     "layers": layers,
     "cost": CpuBars("CPU time per call, by role", where=ranked, label=way_of),
@@ -380,7 +373,6 @@ tables = {
             "divided by raw sockets' [95 % CI]": over_raw_sockets,
             "CPU time per call [range over starts]": CPU,
             "CPU time / mean RTT": cpu_share,
-            "steady state": steady,
         },
         with_baselines,
         way_of,

@@ -153,12 +153,9 @@ def _over_one_base(run: Run, group: Sequence[Ratio], words: str) -> Statement:
     cases = [run.label_parts[case] for case in (first.base, *(quotient.other for quotient in group))]
     (base, *others), shared = distinguished(cases, with_system=True)
     over = f"divided by that of {base} ({_median(run, first, first.base)}){shared}"
+    medians = [f" ({_median(run, quotient, quotient.other)})" * has_medians(run, group) for quotient in group]
     items = [
-        (
-            f"{name} ({_median(run, quotient, quotient.other)})" if has_medians(run, quotient) else name,
-            _measured(quotient),
-        )
-        for name, quotient in zip(others, group, strict=True)
+        (f"{name}{median}", _measured(quotient)) for name, median, quotient in zip(others, medians, group, strict=True)
     ]
     if len(items) == 1:
         ((other, measured),) = items
@@ -169,8 +166,9 @@ def _over_one_base(run: Run, group: Sequence[Ratio], words: str) -> Statement:
 def _of_one_change(run: Run, group: Sequence[Ratio], words: str) -> Statement:
     to, since = map(as_label, _change(run, group[0]))
     names, shared = distinguished([_common(run, quotient) for quotient in group])
+    medians = [_from_to(run, quotient) * has_medians(run, group) for quotient in group]
     items = [
-        f"{name}: {_measured(quotient, _from_to(run, quotient))}" for name, quotient in zip(names, group, strict=True)
+        f"{name}: {_measured(quotient, median)}" for name, median, quotient in zip(names, medians, group, strict=True)
     ]
     return Statement(f"{words}, {to} divided by {since}{shared}", tuple(items))
 
@@ -180,8 +178,6 @@ def _measured(quotient: Ratio, more: str = "") -> str:
 
 
 def _from_to(run: Run, quotient: Ratio) -> str:
-    if not has_medians(run, quotient):
-        return ""
     return f", from {_median(run, quotient, quotient.base)} to {_median(run, quotient, quotient.other)}"
 
 
@@ -222,16 +218,20 @@ def log_ratios(run: Run, quotient: Ratio) -> "pd.Series[float]":
     return comparison.ratios(run, quotient.base, quotient.other, quotient.name)
 
 
-def has_medians(run: Run, quotient: Ratio) -> bool:
-    """Return whether a ratio is shown with the medians of its cases.
+NEAR = 1.02  # times a ratio that the quotient of the medians beside it may be: no reader sees a difference
 
-    Their quotient has to be inside the interval of the ratio, and on the same side of 1 as the ratio.
-    The ratio is computed block by block. A machine that changes its speed between blocks moves the medians alone.
+
+def has_medians(run: Run, group: Sequence[Ratio]) -> bool:
+    """Return whether ratios are shown with the medians of their cases: where the quotient of each two is near theirs.
+
+    A ratio is computed block by block. A machine that changes its speed between blocks moves the medians alone.
     """
+    return all(_is_near(run, quotient) for quotient in group)
+
+
+def _is_near(run: Run, quotient: Ratio) -> bool:
     base, other = (over_starts(run, case, quotient.name).middle for case in (quotient.base, quotient.other))
-    medians, interval = other / base, quotient.interval
-    is_inside = not (medians < 0.999 * interval.low or medians > 1.001 * interval.high)
-    return is_inside and (medians - 1) * (interval.middle - 1) >= 0
+    return 1 / NEAR <= other / base / quotient.value <= NEAR
 
 
 def load_of(run: Run, number: int) -> str:

@@ -45,7 +45,7 @@ def test_a_slower_run_is_different_by_the_factor_it_is_slower():
     assert one.low <= one.ratio <= one.high and one.slower_by > 0.2
     faster = p50(compare(handmade(ONE, [130]), handmade(ONE, [100])))
     assert faster.ratio == pytest.approx(1 / 1.3, rel=0.01) and faster.slower_by == 0
-    assert "B is 1.30x [" in str(one) and "different" in str(one)
+    assert "B is 1.30x [" in str(one) and "worse" in str(one)
 
 
 def test_fewer_calls_per_second_are_slower():
@@ -251,7 +251,7 @@ def made_comparison(quantity="p50 RTT", ratio=1.0, half=0.009, floor=0.001, case
         (made_comparison(ratio=1.01), "3%", False, "all intervals end below it"),
         (made_comparison(ratio=1.012), "0", True, "at least 0.2%"),
         (made_comparison(ratio=1.05, floor=0.06), "1%", False, "up to"),  # no more than the case differs from itself
-        (made_comparison("calls per second", 1 / 1.05), "3%", True, "calls per second, at most 0.961 times"),
+        (made_comparison("calls per second", 1 / 1.05), "3%", True, "calls per second, at least 3.9% fewer"),
         (made_comparison("calls per second", 1.05), "3%", False, "all intervals end below it"),
         (made_comparison(ratio=math.nan), "3%", False, "not excluded by the interval: mine ipc (p50 RTT)"),
     ],
@@ -336,25 +336,26 @@ def test_the_effect_is_what_compare_says_and_its_estimate_does_not_need_six_bloc
     assert unknown.middle != unknown.middle
 
 
-def test_a_comparison_says_first_which_difference_it_can_detect_and_the_budget_for_the_margin(command):
+def test_a_comparison_says_first_which_difference_it_can_detect_and_the_starts_for_the_margin(command):
     shapes = [lambda start, calls: np.full(calls, 1 + 0.2 * (start % 3)), None]
     a, b = handmade(ONE, [100], shape=shapes[0]), handmade(ONE, [100], shape=shapes[0])
     one = p50(compare(a, b))
     assert one.detectable > 0.1 and one.starts_for_margin > 6
     text = budget.resolution(b, compare(a, b))
-    seconds = int(text.split("budget_s ")[1].split()[0])
+    assert f"-p starts {one.starts_for_margin} " in text
+    seconds = int(text.split("(about ")[1].split()[0])
     assert seconds >= expected_s(dataclasses.replace(b.plan, starts=one.starts_for_margin)) > seconds - 10
     assert f"{one.detectable:.1%} in p50 RTT" in text and "5% in p50 RTT" in text
     printed = command("compare", a.id, b.id).stdout
     assert printed.index(text) < printed.index("B is")
     fine = compare(handmade(ONE, [100], shape=lambda start, calls: np.ones(calls)), handmade(ONE, [130]))
-    assert "budget_s" not in budget.resolution(b, [p50(fine)], margin=0.5)
+    assert "-p starts" not in budget.resolution(b, [p50(fine)], margin=0.5)
 
 
 def test_a_margin_that_needs_too_long_a_run_is_not_proposed():
     run = handmade(ONE, [100])
     one = dataclasses.replace(p50(compare(run, handmade(ONE, [130]))), detectable=2.0, starts_for_margin=10**6)
     text = budget.resolution(run, [one])
-    assert "1,000,000 starts" in text and "budget_s" not in text
+    assert "1,000,000 starts" in text and "-p starts" not in text
     alone = handmade(ONE, [100], starts=1)
     assert "none" in budget.resolution(alone, compare(alone, handmade(ONE, [130], starts=1)))

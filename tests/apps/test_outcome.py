@@ -56,7 +56,7 @@ def test_without_a_slow_down_beyond_a_limit_nothing_fails(written, words, verdic
     status, document, markdown, xml = written([130, 20], *words, "--quantity", "p50")
     assert status == 0 and not any(one["exceeds_limit"] for one in document["comparisons"])
     assert not cases(xml, "failure") and ("zeromq ipc", "p50 RTT") in cases(xml, "system-out")
-    assert markdown.startswith(f"### Roundtrip: {verdict}\n") and "| different |" in markdown
+    assert markdown.startswith(f"### Roundtrip: {verdict}\n") and "| worse |" in markdown
 
 
 def test_a_ratio_without_an_interval_is_skipped(written):
@@ -74,7 +74,15 @@ def test_nothing_is_measured_for_a_file_of_no_kind_and_a_folder_that_is_none_is_
 
 
 def test_what_a_case_is_called_ends_no_table_cell_and_no_fence():
-    one = {"case": "a|b`<img src=x>", "quantity": "p50 RTT", "ratio": 1.0, "low": 0.9, "high": 1.1, "verdict": "same"}
+    one = {
+        "case": "a|b`<img src=x>",
+        "quantity": "p50 RTT",
+        "ratio": 1.0,
+        "low": 0.9,
+        "high": 1.1,
+        "verdict": "same",
+        "words": "same",
+    }
     document = {"comparisons": [one | {"exceeds_limit": False, "is_undecided": False}], "closing": "`", "at_most": None}
     markdown = Outcome("```\n<script>", document, False).markdown
     assert markdown.count("```") == 2 and "<img" not in markdown and "<script" not in markdown

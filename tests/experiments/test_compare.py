@@ -27,4 +27,4 @@ def test_a_quantity_that_is_not_compared_is_in_the_table_with_the_reason():
 
 def test_the_table_says_what_finds_the_margin():
     run = handmade(CASES, [100, 100, 120], notebook="compare")
-    assert "p50 RTT" in compare.resolution(run).index and "no, by the median RTT" in compare.a_and_b(run)
+    assert "p50 RTT" in compare.resolution(run).index and "B is slower by the median RTT" in compare.a_and_b(run)

@@ -140,12 +140,6 @@ def few_of(*names):
     return handmade.handmade(cases, each_us, notebook="overview", calls=500, is_checked=False)
 
 
-def test_a_system_most_of_whose_starts_are_unsteady_is_marked_in_its_row(monkeypatch):
-    monkeypatch.setattr(overview.stationarity, "unsteady", lambda changes: [1])
-    table = overview.tables["systems"](few_of("sockets", "zeromq", "grpc_sync"))
-    assert [row for row, state in table["steady state"].items() if state != "yes"] == ["zeromq ipc"]
-
-
 def two_speeds(one_us, two_us, cpu_us, sleeps=(2, 2), **ledger):
     """Return a run of the two baselines with one client, and of the native one with two."""
     cases = [Case(name, "ipc", 1000, placement="split") for name in ("sockets", "sockets_c")]
