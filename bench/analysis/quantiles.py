@@ -43,6 +43,14 @@ class Quantile:
         """The value with its interval or range."""
         return stats.Spread(self.value, self.low, self.high, self.levels)
 
+    @property
+    def ends(self) -> str:
+        """Its interval or range in words, and what it is of."""
+        ends = "" if math.isnan(self.low) else "{} to {}".format(*self.spread.ends(duration))
+        if self.over == STARTS:
+            return f"range over starts {ends}"
+        return f"of all calls, 95 % CI {ends}" if ends else f"of all calls{FEW_CHANGES}"
+
     def __str__(self) -> str:
         if self.by and not self.over:
             return f"n/a ({self.by} reports none)"

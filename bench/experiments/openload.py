@@ -1,5 +1,6 @@
 """openload.ipynb: offered rates from low load to overload, and one server that freezes, under two loads."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -7,8 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench import stats
+from bench import stats, systems
 from bench.analysis.open_load import (
+    alone,
     capacity,
     is_frozen,
     is_settled,
@@ -19,7 +21,7 @@ from bench.analysis.open_load import (
     settling_s,
     steady,
 )
-from bench.analysis.overload import RESPONSE, without_times
+from bench.analysis.overload import RESPONSE, known_capacity, without_times
 from bench.analysis.pacing import MOST_LATE, lateness, limit_us
 from bench.analysis.quantiles import CALLS, STARTS, crossed, of_all_calls, quantile
 from bench.analysis.slow_requests import slow_request
@@ -36,6 +38,7 @@ from bench.grammar.axes import (
     log_axis,
     say_why_empty,
 )
+from bench.grammar.estimate import of_spread
 from bench.grammar.sweep import Bytes, Count, OwnEngine, Rate, Rates, as_sweep
 from bench.grammar.table import as_table, with_ends
 from bench.measurement.validation.amount import OnHosts
@@ -52,6 +55,7 @@ from bench.text import counted, duration, listed, quantity
 
 TITLE = "What do users experience under open-loop load?"
 ORACLE = "{law: exponential, mean_us: 1000}"
+PREDICTED = "mean response time divided by the predicted one, round trip included"
 FROZEN_US = 1000  # constant service time of the server that freezes
 
 
@@ -95,6 +99,8 @@ def sweep(
         for rate in rates
     ]
     yield from cases
+    if systems.has_own_requests(name):  # of a user's service: the server that freezes is another one
+        return
     window_s = amount.window_s_of([*cases, *cases[:1] * 2])  # and two of the server that freezes
     at_a_time, users = (
         {"mean_us": FROZEN_US, **server, **frozen(window_s, per_s)} for per_s in (1e6 / FROZEN_US, freeze_rate)
@@ -152,8 +158,27 @@ growth, growth_from_sending = (
     Contrast(name, of=most("offered_per_s"), over=fewest("offered_per_s"), where=in_steady_state)
     for name in (RESPONSE, P50)
 )
+
+
+def over_predicted(run: Run) -> list[Estimate]:
+    """Return the mean response time divided by the predicted one, of rates whose windows are long enough for it."""
+    estimates = []
+    for case in in_steady_state(run, []):
+        mean_us = predicted(run, np.array([run.case(case).offered_per_s]))
+        if mean_us is not None and np.isfinite(mean_us[0]):
+            ratio = stats.across_starts(mean_response_us(run, case) / mean_us[0])
+            estimates.append(of_spread(f"{run.case(case).offered_per_s:g}/s", ratio, "{:.2f}".format, (case,)))
+    return estimates
+
+
 freeze = Estimand("with one freeze, the p99", tails_under_freeze)
-answer = (freeze, Level(RESPONSE, lambda run, among: in_steady_state(run, among)[:1]), growth, growth_from_sending)
+answer = (
+    freeze,
+    Level(RESPONSE, lambda run, among: in_steady_state(run, among)[:1]),
+    growth,
+    growth_from_sending,
+    Estimand(PREDICTED, over_predicted),
+)
 claims = (Claim("the median response time is longer at the highest offered rate than at the lowest", growth, above=1),)
 
 
@@ -190,11 +215,13 @@ def rate_axis(run: Run) -> RateAxis:
 def scale(axes: Axes, run: Run) -> None:
     """Shade rates above the capacity, and name the axis of rates."""
     ends, limit = rate_axis(run), capacity(run)
+    is_known = math.isfinite(known_capacity(run.case(number_of(alone(run).name))))
+    what = "capacity" if is_known else "rate at which the server's CPU is full"
     if limit < ends.high:
-        axes.axvspan(limit, ends.high, color="#bbbbbb", alpha=0.3, lw=0, zorder=0.5, label="above the capacity")
+        axes.axvspan(limit, ends.high, color="#bbbbbb", alpha=0.3, lw=0, zorder=0.5, label=f"above the {what}")
     (log_axis if ends.is_log else label_axis)(axes.xaxis, quantity)
     axes.set_xlim(ends.low, ends.high)
-    beyond = f" (the capacity, {limit:,.0f}/s, is beyond the axis)" if limit >= ends.high else ""
+    beyond = f" (the {what}, {limit:,.0f}/s, is beyond the axis)" if limit >= ends.high else ""
     axes.set_xlabel(f"offered requests per second{beyond}")
     log_axis(axes.yaxis)
 
@@ -278,7 +305,7 @@ def means(run: Run, axes: Axes) -> None:
     axes.plot(starts["offered_per_s"], mean_us, "o", **dots)
     scale(axes, run)
     axes.set_ylabel("mean response time")
-    axes.set_title("Mean response time: predicted and measured")
+    axes.set_title(f"Mean response time{': predicted and measured' if model is not None else ''}")
 
 
 def pacing(run: Run, axes: Axes) -> None:
