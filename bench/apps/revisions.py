@@ -126,8 +126,8 @@ def opened(base: str, head: str, paths: Sequence[str], say: Callable[[str], None
         first, second = (_source(name, root, paths) for name, root in zip((base, head), roots, strict=True))
         if first.label.rpartition("@")[2] == second.label.rpartition("@")[2]:
             say(
-                f"The systems' files of {base} and {head} are equal: unless what they start or import from elsewhere "
-                "differs, this measures what the machine does to equal programs"
+                f"The systems' files of {base} and {head} are equal: if all that they start and import is equal, too, "
+                "this measures noise"
             )
         if first.label == second.label:  # which folder a case means, its label alone says
             first, second = replace(first, label=f"base-{first.label}"), replace(second, label=f"head-{second.label}")
@@ -148,7 +148,7 @@ def _root(name: str, around: Path, copy: Path, say: Callable[[str], None]) -> Pa
             "shallow clone lacks what git fetch --unshallow brings"
         )
     if commit == repository.commit("HEAD") and repository.is_dirty():
-        say(f"{name} is measured as committed: changes that are not are left out; name the folder to measure them")
+        say(f"{name} is measured without your uncommitted changes: name the folder to measure them")
     say(f"{name} is commit {commit[:10]}")
     copy.mkdir()
     repository.write(commit, copy / "files", copy / "index", say)

@@ -5,8 +5,10 @@ machine names its host.
 """
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from far_hosts import far_case, far_run
 from handmade import PAIR, handmade, noisy
@@ -238,3 +240,14 @@ def test_a_host_that_stands_still_for_two_seconds_is_a_caution():
     check = checks.stalls(far_run([TWO], ["a", "b"], {"a": 100, "b": 100}, shape=stood_still))
     assert check.verdict == CAUTION and "host b got no reply for 2.1 s in start 3" in check.found
     assert checks.stalls(far_run([TWO], ["a", "b"], {"a": 100, "b": 130})).verdict == PASS
+
+
+@pytest.mark.parametrize(("ends_s", "verdict"), [(10, PASS), (1, CAUTION)])
+def test_a_host_that_gets_no_more_replies_has_stalled(ends_s, verdict):
+    def replies(host, until_s):
+        at_ns = np.arange(0, until_s, 1e-3) * 1e9
+        return pd.DataFrame({"start": 0, "host": host, "t_send_ns": at_ns, "rtt_ns": 5e5, "lag_ns": 0})
+
+    samples = pd.concat([replies("a", 10), replies("b", ends_s)], ignore_index=True)
+    run = SimpleNamespace(samples=samples, ledger=pd.DataFrame({"case": [0]}), case=lambda number: TWO)
+    assert per_host.stalls(run).verdict == verdict

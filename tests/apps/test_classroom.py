@@ -24,6 +24,8 @@ from bench.apps import classroom, listing
 from bench.apps.classroom import forest, merging, ratios, reading, simulated, submitting, telling
 from bench.errors import UsageError
 from bench.run import stored
+from bench.stats import intervals
+from bench.stats.meta_analysis import standard_error
 from bench.systems import sockets
 from lint.words import retired
 
@@ -84,6 +86,19 @@ def test_a_claim_depends_where_machines_contradict_each_other(tmp_path):
     room = classroom.gather(str(classes.a_class(tmp_path / "class", [1.0, 1.1, 0.1, 0.9])))
     assert claim_of(room).verdict == merging.DEPENDS
     assert re.search("00000000, 00000001 and 00000003, .*00000002", telling.conclusion(room))
+
+
+def test_of_many_equal_machines_hardly_any_class_depends_on_the_machine():
+    chance, found = np.random.default_rng(1), 0
+    for _ in range(100):
+        rows = {}
+        for machine in range(30):
+            effect = intervals.paired_shift(0.03 * chance.standard_normal(12))
+            error = standard_error(effect, 12)
+            verdict = comparison.judge(math.exp(effect.low), math.exp(effect.high), 0.05)
+            rows[f"m{machine}"] = ratios.Ratio(None, None, "p50_rtt_us", effect, error, np.ones(12), verdict)
+        found += merging.Claim("zeromq ipc", "p50_rtt_us", rows).verdict == merging.DEPENDS
+    assert found <= 5
 
 
 def test_no_difference_and_no_decision(tmp_path):

@@ -69,6 +69,8 @@ def test_a_log_has_an_interval_for_each_start(tmp_path):
     assert head.startswith("#[Histogram log format version 1.3]\n") and "#[StartTime: " in head and run.id in head
     intervals = [line.split(",") for line in lines[0].splitlines()]
     assert len(intervals) == len(run.starts_of(case))
+    rates = [sum(counts_of(encoded).values()) / float(length) for _, length, _, encoded in intervals]
+    assert rates == pytest.approx(run.starts_of(case).sort_values("utc")["rate_per_s"].tolist(), rel=0.01)
     begins = [float(begin) for begin, _, _, _ in intervals]
     assert begins[0] == 0 and begins == sorted(begins)
     counts = [counts_of(encoded) for _, _, _, encoded in intervals]

@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 from handmade import recorded, usual
 
-from bench.analysis import virtual_time
+from bench.analysis import open_load, overload, virtual_time
 from bench.analysis.slow_requests import slow_request
 from bench.apps.teaching import questions
 from bench.experiments import openload
@@ -55,6 +55,32 @@ def overloaded_at(offered_per_s, busy_ns, service_us=3000.0):
 
 def test_an_overload_below_the_upper_limit_has_no_mean():
     assert questions.measured(overloaded_at(450.0, 10**9), questions.find("openload q1")) is None
+
+
+def test_a_rate_at_or_above_the_known_capacity_is_overloaded_whatever_a_short_queue_looks_like():
+    run = overloaded_at(1000.0, 10**9, service_us=1000.0)  # a queue that does not grow in so regular a load
+    assert overload.overloaded(run) == [1] and not overload.overloaded(overloaded_at(900.0, 10**9, service_us=1000.0))
+
+
+def test_the_capacity_of_workers_on_several_cpus_is_not_that_of_one():
+    options = {"workers": 4}
+    cases = [Case("http_aiohttp", "tcp", 100, options, "free"),
+             Case("http_aiohttp", "tcp", 100, options, "free", "open", 7000.0, "uniform", 8)]  # fmt: skip
+
+    def record(start, block, index):
+        if not index:
+            calls = virtual_time.closed([250.0] * REQUESTS, 50.0, 0.6)
+            cpu_ns = 250_000 * calls.shape[1]
+            known = usual(calls.shape[1], 0.6, server_cpu_ns=cpu_ns, server_cpus=None, client_cpus=None)
+            return StartRecord(known, [calls])
+        dues = [int(1e9 / 7000) * number for number in range(REQUESTS)]
+        calls = virtual_time.opened(itertools.repeat(100.0), 50.0, dues, 8, 0.1)
+        return StartRecord(usual(REQUESTS, 0.1, scheduled=REQUESTS), calls)
+
+    run = recorded("openload", cases, record)
+    cpus = min(4, run.manifest["machine"]["cpus_allowed"])
+    assert open_load.capacity(run) == pytest.approx(cpus * 1e6 / 250, rel=0.06)
+    assert set(openload.mm1(run)["settling time"]) == {"not known"}
 
 
 @pytest.fixture(scope="module")

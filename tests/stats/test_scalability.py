@@ -26,6 +26,11 @@ def test_amdahls_law_has_no_coherence():
     assert (curve.one, curve.contention) == pytest.approx((500, 0.1), rel=0.01) and curve.coherence == 0
 
 
+def test_a_serial_share_is_at_most_all():
+    falling = scalability.law(WORKERS, 500.0, 0.5, 0.05)
+    assert scalability.fit(WORKERS, falling, amdahl=True).contention <= 1
+
+
 def test_too_few_points_or_cpus_are_not_fitted():
     assert re.search(r"\b3 .*\b6\b", scalability.why_not(WORKERS[:3], 48))
     assert re.search(r"\b2 CPUs.*\b6\b", scalability.why_not(WORKERS, 2))
