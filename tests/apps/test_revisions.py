@@ -87,7 +87,7 @@ def test_a_revision_is_copied_beside_a_repository_that_stays_as_it_is(repository
         assert base.label.startswith("main@") and head.label.startswith("rpc@") and base.label[-8:] != head.label[-8:]
     assert not Path(base.systems).exists() and not list(private_parent.glob(f"{revisions.COPIES}*"))
     assert git(repository, "status", "--porcelain") == before
-    assert any("main is measured as committed" in line for line in lines)
+    assert any("without your uncommitted changes" in line for line in lines)
     monkeypatch.chdir(repository / "rpc")
     with revisions.opened("slow", "main", [], lines.append) as (base, head):
         assert base.label.startswith("slow@") and "120 * 1000" in Path(base.systems, "spinning.py").read_text()
