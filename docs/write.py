@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import yaml
 
@@ -23,6 +22,7 @@ from bench.analysis import checks, resources, trust_card
 from bench.analysis import published as of_occasions
 from bench.analysis.occasions import RTT_RATIO
 from bench.analysis.published import Published
+from bench.analysis.quantiles import times
 from bench.analysis.replication import APART
 from bench.apps import replicating
 from bench.apps.teaching import questions
@@ -307,23 +307,22 @@ def decision() -> str:
     firsts = (run.first(system=name, **over) for name in published_tables.WELL_KNOWN)
     known = [case for case in firsts if case is not None]
     longest = max((run.over_starts(case, P50) for case in known), key=lambda spread: spread.middle)
-    times_us = [calls.rtt_ns / 1e3 for case in known for _, calls in run.described_calls(case)]
-    slowest_us = stats.quantile(np.concatenate(times_us), 0.99)
+    slowest_us = max(stats.quantile(times(run, case, "rtt").to_numpy(), 0.99) for case in known)
 
     def rate(system: str, measured: Run = servers) -> str:
         cases = measured.find(system=system, engine="wire")
         return quantity(max(measured.over_starts(case, "rate_per_s").middle for case in cases))
 
-    def times(system: str, transport: str) -> str:
+    def over_sockets(system: str, transport: str) -> str:
         row = publication.row(system, transport, APART, RTT_RATIO)
         return f"{of_occasions.ratio_text(row)} times a raw {transport} socket" if row else "not measured"
 
     rows = [
         (
-            "Does your server work on a request for more than 10 ms, or may a reply be 10 ms late, at a rate far below "
+            "Does your server work on a request for more than 10 ms, or may a reply take 10 ms, at a rate far below "
             "the server's limit?",
             "Speed does not decide: each of the eight systems below adds less than 1 ms. Ask five more questions.",
-            f"The longest median in the table below: {longest.words(duration)}. 99 % of all calls of these took "
+            f"The longest median in the table below: {longest.words(duration)}. Of each system's calls 99 % took "
             f"at most {duration(slowest_us)} ([the limit of each server](results.md#the-limit-of-each-server))",
         ),
         (
@@ -355,7 +354,7 @@ def decision() -> str:
         (
             "Are client and server on one machine, and does each microsecond count?",
             "Thrift for typed interfaces, or ZeroMQ for messages of your own",
-            f"Thrift: {times('thrift', 'ipc')}, ZeroMQ: {times('zeromq', 'ipc')}",
+            f"Thrift: {over_sockets('thrift', 'ipc')}, ZeroMQ: {over_sockets('zeromq', 'ipc')}",
         ),
     ]
     frame = pd.DataFrame(rows, columns=["ask in this order", "if yes", "what the stored runs say"])

@@ -27,10 +27,10 @@ def test_what_documents_quote_is_what_the_reference_runs_say(name):
     assert write.filled(text, write.FROM_RUNS[name]) == text, "make expected writes the blocks anew"
 
 
-def test_six_questions_lead_to_a_system_and_a_servers_own_work_is_added_to_a_call():
+def test_seven_questions_lead_to_a_system_and_a_servers_own_work_is_added_to_a_call():
     text = write.decision()
     asked, calls = text.split("If no other answer is yes")
-    assert asked.count("\n| ") == 7 and "nan" not in text and "not measured" not in text
+    assert asked.count("\n| ") == 8 and "nan" not in text and "not measured" not in text
     assert calls.count("\n| ") == 2 + len(published_tables.WELL_KNOWN)
 
 
@@ -179,7 +179,11 @@ def test_what_a_stored_run_says_names_its_placement_and_machine():
     rows = re.findall(r"^\| \w+ \| .*\?.*\|$", (ROOT / "docs" / "teaching" / "expected.md").read_text("utf-8"), re.M)
     assert len(rows) == len(write.questions.ALL)
     assert [
-        row for row in rows if not re.search(r"\| [\w ,]+; (same|split|free); [\d, Band]+; [^|]+ CPUs \|$", row)
+        row
+        for row in rows
+        if not re.search(
+            r"\| [\w ,]+; (on one CPU|on separate CPUs|not pinned|,| and|\s)+; [\d, Band]+; [^|]+ CPUs \|$", row
+        )
     ] == []
 
 

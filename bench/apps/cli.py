@@ -137,7 +137,10 @@ def show(run: str, as_json: bool) -> None:
 @text_option("--hosts", help="Other machines: the address of a scheduler, or a YAML file of roles.")
 @ENGINE
 def capacity(**asked: Any) -> None:
-    """Find the highest open-loop rate at which SYSTEM meets an objective (SLO)."""
+    """Find the highest open-loop rate at which SYSTEM meets an objective (SLO).
+
+    `bench run capacity` has more parameters, such as -p payload_bytes 2000.
+    """
     from bench.apps import notebook
     from bench.grammar.experiment import of_run
     from bench.text import unmarked

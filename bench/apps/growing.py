@@ -23,26 +23,23 @@ NAMES = {"compare": ("A", "A again", "B")}  # of cases that a notebook's reader 
 
 
 def text(converging: Converging, case: Case, left_s: float = math.nan) -> str:
-    """Return how far a plan is, and a ratio with its interval: the least exact one; the case where there is no ratio.
+    """Return how far a plan is, and its ratio with its interval; of several none; the case where there is no ratio.
 
     "block 12 of 68: B/A 1.031 [1.012, 1.050]; 31 s left"
     """
     plan = converging.plan
-    shown = _least_exact(converging) or runner.describe(case)
+    ratios = _ratios(converging)
+    shown = f": {', '.join(ratios) or runner.describe(case)}" * (len(ratios) < 2)
     left = "" if math.isnan(left_s) else f"; {left_s:.0f} s left"
-    return f"block {converging.blocks} of {plan.starts}: {shown}{left}"
+    return f"block {converging.blocks} of {plan.starts}{shown}{left}"
 
 
-def _least_exact(converging: Converging) -> str:
-    """Return the ratio with the widest interval in words; of a case to its twin (A/A) only where there is no other."""
+def _ratios(converging: Converging) -> list[str]:
+    """Return the ratios of a plan in words; of a case to its twin (A/A) only where there is no other."""
     plan, ratios = converging.plan, converging.ratios()
     others = {pair: ratio for pair, ratio in ratios.items() if plan.cases[pair[0]] != plan.cases[pair[1]]} or ratios
-    if not others:
-        return ""
-    pair = max(others, key=lambda pair: math.log(others[pair].high / others[pair].low) if others[pair].has_ends else 0)
     known = NAMES.get(plan.notebook, labels(plan.cases))
-    description = f"{known[pair[1]]}/{known[pair[0]]} {in_words(others[pair])}"
-    return description if len(others) == 1 else f"{len(others)} ratios, the least exact {description}"
+    return [f"{known[pair[1]]}/{known[pair[0]]} {in_words(ratio)}" for pair, ratio in others.items()]
 
 
 def in_words(ratio: Interval) -> str:

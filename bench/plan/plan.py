@@ -84,7 +84,7 @@ class Plan:
     @property
     def slices(self) -> str:
         """What a case measures in a block, in words; "" where no cases take turns."""
-        return f"{self.rounds} slices of {1000 * self.slice_s:g} ms" if self.slice_s else ""
+        return f"{self.rounds} slices of {1000 * self.slice_s:.3g} ms" if self.slice_s else ""
 
     @property
     def windows(self) -> str:
