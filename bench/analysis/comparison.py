@@ -202,7 +202,8 @@ def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -
             both = (values(run, case, name).dropna() for run, case in ((a, case_a), (b, case_b)))
             theirs, ours = (np.log(series).to_numpy() for series in both)
             if len(theirs) and len(ours):
-                evidence.append(_of_groups(a.labels[case_a], name, theirs, ours, margin))
+                confidence = max(a.confidence, b.confidence)
+                evidence.append(_of_groups(a.labels[case_a], name, (theirs, ours), confidence, margin))
     return judged(evidence)
 
 
@@ -216,15 +217,18 @@ def chosen_pairs(a: Run, b: Run, named: Sequence[str] = ()) -> list[tuple[int, i
     return chosen
 
 
-def _of_groups(label: str, name: str, theirs: stats.Array, ours: stats.Array, margin: float) -> Evidence:
-    """Return what the starts of two runs say, given as logs."""
+def _of_groups(
+    label: str, name: str, groups: tuple[stats.Array, stats.Array], confidence: float, margin: float
+) -> Evidence:
+    """Return what the starts of two runs say, given as logs; confidence: of an interval that is looked at alone."""
+    theirs, ours = groups
     return Evidence(
         case=label,
         name=name,
         shift=intervals.unpaired(ours, theirs),
         spread=functools.partial(power.spread_of_groups, ours, theirs),
         starts=min(len(ours), len(theirs)),
-        confidence=intervals.CONFIDENCE,
+        confidence=confidence,
         itself=(math.nan, math.nan),
         paired=False,
         margin=margin,

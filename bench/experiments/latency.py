@@ -27,6 +27,7 @@ from bench.grammar import (
     per_start,
 )
 from bench.grammar.choose import everything
+from bench.grammar.quantities import cpu_share
 from bench.grammar.sweep import Engine, ManyBytes, Options, Systems, as_sweep
 from bench.grammar.timeline import Timeline
 from bench.measurement.validation.amount import InTurns
@@ -153,11 +154,6 @@ def overhead(run: Run, case: int) -> str:
     return quantity(100 * own[0] / over_starts(run, case, P50).middle) if own else "n/a"
 
 
-def share(run: Run, case: int) -> str:
-    """Return the CPU time per call divided by the mean RTT."""
-    return quantity(over_starts(run, case, CPU).middle / over_starts(run, case, "mean_rtt_us").middle)
-
-
 def with_cpu_of_server(run: Run, among: Sequence[int]) -> list[int]:
     """Choose the cases whose server's CPU time is known: one that was not started here keeps its own."""
     return [case for case in among if len(per_start(run, case, "server_cpu_us_per_call"))]
@@ -175,7 +171,7 @@ tables = {
         {
             "CPU time per call [range over starts]": CPU,
             "mean RTT [range over starts]": "mean_rtt_us",
-            "CPU time / RTT": share,
+            "CPU time / mean RTT": cpu_share,
         },
         where=with_cpu_of_server,
     ),

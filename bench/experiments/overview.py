@@ -30,6 +30,7 @@ from bench.grammar.axes import (
 )
 from bench.grammar.borrowed import shown
 from bench.grammar.panels import Drawn
+from bench.grammar.quantities import cpu_share
 from bench.grammar.sweep import Bytes, Flag, as_sweep
 from bench.grammar.table import level, ratio_with_ends
 from bench.measurement.validation.amount import InTurns
@@ -40,8 +41,7 @@ from bench.plan import parameters
 from bench.plan.case import BASELINE, MOST_BYTES, Case
 from bench.plan.labels import placed_as
 from bench.run.frames import Run, once
-from bench.run.start_values import cpu_us_per_call
-from bench.text import duration, listed, percent_beside, quantity, quoted
+from bench.text import duration, listed, quantity, quoted
 
 TITLE = "How much does each RPC system add to a raw socket?"
 MOST_PAIRED = 12  # systems whose second client is measured too, unless it is asked for
@@ -350,12 +350,6 @@ def on_two_cpus(run: Run, case: int) -> str:
     of_case = run.case(case)
     split = run.first(system=of_case.system, transport=of_case.transport, placement="split", clients=1)
     return "not measured" if split is None else level(run, split, P50)
-
-
-def cpu_share(run: Run, case: int) -> str:
-    """Return the CPU time per call of all roles divided by the mean RTT; above 100 % it is also spent outside of it."""
-    share = float(cpu_us_per_call(run.cases.loc[[case]]).iloc[0]) / float(run.cases.loc[case, "mean_rtt_us"])
-    return percent_beside(share, 1) if pd.notna(share) else "n/a"
 
 
 panels = {

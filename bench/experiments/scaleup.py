@@ -130,7 +130,7 @@ def rates(run: Run, axes: Axes) -> None:
 def scaling(run: Run) -> tuple[tuple[Model, ...], str]:
     """Return Amdahl's law and the USL as fitted to the smallest payload; or a line up to the CPUs, and why none is."""
     smallest = min(run.case(case).payload_bytes for case in chosen(run, BYTES))
-    rows = run.cases.loc[chosen(run, BYTES | {"payload_bytes": smallest})]
+    rows = run.cases.loc[chosen(run, BYTES | {"payload_bytes": smallest})].dropna(subset=[RATE])
     measured = rows[RATE].to_numpy()
     workers = np.array([run.case(case).options["workers"] for case in rows.index])
     if reason := scalability.why_not(workers, cpus(run)):

@@ -110,6 +110,11 @@ def at_least(run: Run, case: int, name: str | Quantity) -> str:
     return "at least " if name == RATE and case in client_limited(run) else ""
 
 
+def cpu_share(run: Run, case: int) -> str:
+    """Return the CPU time per call divided by the mean RTT; above 1 it is also spent outside of it."""
+    return quantity(over_starts(run, case, CPU).middle / over_starts(run, case, "mean_rtt_us").middle)
+
+
 def factor_or_quantity(run: Run, case: int, name: str) -> float:
     """Return a number that a case was planned with, such as ``clients``, or its median of a quantity."""
     factor = run.case(case).factor(name)

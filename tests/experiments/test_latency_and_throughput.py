@@ -31,7 +31,7 @@ def test_the_tables_divide_what_they_show():
     run = handmade([*PAIR, Case("loopback", "inproc")], [100, 25, 1])  # 30 us of CPU time for each call
     medians, cpu = (experiment("latency").tables[name](run) for name in ("medians", "cpu"))
     assert list(medians.iloc[:, -1]) == ["1.00", "4.00"] and list(medians["p99.9 / median"]) == ["1.00", "1.00"]
-    shares = cpu["CPU time / RTT"].astype(float)
+    shares = cpu["CPU time / mean RTT"].astype(float)
     assert list(shares) == pytest.approx([30 / 102.5, 30 / 25.6], rel=0.01)
 
 
