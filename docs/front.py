@@ -1,4 +1,4 @@
-"""README.md's picture: how much longer than over a raw socket a call of eight systems takes, and where time goes."""
+"""README.md's picture: the RTT of eight systems divided by that of a raw socket, and where the time goes."""
 
 import math
 from typing import Any
@@ -41,8 +41,8 @@ def _ratios(published: Published, axes: Axes) -> None:
         write_beside(axes, y, ratio_text(row))
     axes.axvline(1, color=GREY, lw=1, ls="--")
     log_axis(axes.xaxis, quantity)
-    axes.set_xlabel("median RTT divided by that of a raw socket; dot: one machine")
-    axes.set_title("How much longer than a raw socket?")
+    axes.set_xlabel("ratio; dot: one machine; beside it: all machines")
+    axes.set_title("Median RTT divided by a raw socket's (log scale)")
 
 
 def _shares(run: Run, names: list[str], axes: Axes) -> None:
@@ -53,4 +53,4 @@ def _shares(run: Run, names: list[str], axes: Axes) -> None:
             anatomy.draw_bar(axes, y, shown[case])
     axes.set_xlim(0, 100)
     axes.set_xlabel("share of its RTT [%]")
-    axes.set_title("Where does the time go? (one of the machines)")
+    axes.set_title("Where does the time of traced calls go? (one machine)")

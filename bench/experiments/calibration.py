@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from bench import stats
 from bench.analysis import virtual_time
 from bench.analysis.quantiles import STARTS, Quantile, quantile, times
-from bench.grammar import Claim, Estimand, Estimate
+from bench.grammar import P50, Claim, Estimand, Estimate
 from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
@@ -89,11 +89,10 @@ class Truth:
         """The quantile and its case in words."""
         return f"p{100 * self.p:g} of {self.label}"
 
-    @property
-    def ratio(self) -> stats.Spread:
-        """Measured divided by true: the value, and both ends of its interval."""
-        measured = self.measured
-        return stats.Spread(measured.value / self.true, measured.low / self.true, measured.high / self.true)
+    def ratio(self, overhead_us: float = 0.0) -> stats.Spread:
+        """Return measured divided by true, or by true + overhead: the value, and both ends of its interval."""
+        measured, expected = self.measured, self.true + overhead_us
+        return stats.Spread(measured.value / expected, measured.low / expected, measured.high / expected)
 
 
 @once
@@ -128,6 +127,12 @@ def busiest(run: Run) -> int:
     return number_of((rows if len(rows) else run.cases)["offered_per_s"].idxmax())
 
 
+def overhead_us(run: Run) -> float:
+    """Return what a round trip adds to the service time: median RTT of the constant distribution minus that time."""
+    case = run.find(load="closed", law="constant")[0]
+    return float(run.cases.loc[case, P50]) - float(run.case(case).options["mean_us"])
+
+
 def frozen_case(run: Run) -> int:
     """Return the case whose server freezes once."""
     return next(case for case in run.numbers if run.case(case).factor("freeze_after"))
@@ -137,7 +142,7 @@ def ratios_to_true(run: Run) -> list[Estimate]:
     """Return each measured quantile divided by the true one."""
     estimates = []
     for truth in truths(run):
-        spread = truth.ratio
+        spread = truth.ratio()
         what = "range over starts" if truth.measured.over == STARTS else "95 % CI"
         ends = "no interval" if math.isnan(spread.low) else f"{what} {spread.low:.3g} to {spread.high:.3g}"
         estimates.append(Estimate(truth.name, spread, f"{spread.middle:.3g}", ends))
@@ -190,11 +195,13 @@ LOOKS = dict(zip(SHOWN, map(Look, (SYSTEM_COLOURS[index] for index in (0, 2, 1, 
 
 
 def against_truth(run: Run, axes: Axes) -> None:
-    """Draw every quantile as measured against its true value; the band is ten per cent wide on either side."""
+    """Draw every quantile as measured against its true value, and a band around true + overhead of a round trip."""
     true = [truth.true for truth in truths(run)]
     ends = np.array([0.8 * min(true), 1.25 * max(true)])
-    band = ends / (1 + MARGIN), ends * (1 + MARGIN)
-    axes.fill_between(ends, *band, color="#bbbbbb", alpha=0.4, lw=0, label=f"within {100 * MARGIN:g} %")
+    grid = np.geomspace(ends[0], ends[1], 100)
+    expected, words = grid + overhead_us(run), f"true + round trip ({duration(overhead_us(run))}), ± {100 * MARGIN:g} %"
+    band = expected / (1 + MARGIN), expected * (1 + MARGIN)
+    axes.fill_between(grid, *band, color="#bbbbbb", alpha=0.4, lw=0, label=words)
     axes.plot(ends, ends, color="black", lw=1)
     for p, (colour, marker) in LOOKS.items():
         p_truths = [truth for truth in truths(run) if truth.p == p]
@@ -215,17 +222,17 @@ def against_truth(run: Run, axes: Axes) -> None:
 
 
 def errors(run: Run, axes: Axes) -> None:
-    """Draw the ratio of each measured quantile to its true value, case by case."""
+    """Draw each measured quantile divided by true + overhead of a round trip, case by case."""
     names = list(dict.fromkeys(truth.label for truth in truths(run)))
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
     for truth in truths(run):
         y = names.index(truth.label) + 0.2 * (SHOWN.index(truth.p) - 1.5)
-        interval_row(axes, y, truth.ratio, LOOKS[truth.p], label=f"p{100 * truth.p:g}")
+        interval_row(axes, y, truth.ratio(overhead_us(run)), LOOKS[truth.p], label=f"p{100 * truth.p:g}")
     ratio_axis(axes)
     name_rows(axes, names)
     axes.yaxis.grid(False)
-    axes.set_xlabel(f"measured / true; grey band: within {100 * MARGIN:g} %")
-    axes.set_title("Ratio of measured to true, case by case")
+    axes.set_xlabel(f"ratio; round trip: {duration(overhead_us(run))}; grey band: within {100 * MARGIN:g} %")
+    axes.set_title("Measured divided by true + round trip")
 
 
 def draw_curve(axes: Axes, values: Any, label: str, colour: str, line: str) -> None:

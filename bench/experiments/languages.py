@@ -335,7 +335,7 @@ def shares(run: Run, axes: Axes) -> None:
     axes.axvline(0, color="#888888", lw=0.8)
     axes.xaxis.set_major_formatter(PercentFormatter(1, 0))
     axes.set_xlabel("share of the RTT with both sides in Python; bar: 95 % CI")
-    axes.set_title("Shares of the round trip, by side")
+    axes.set_title("What one side in C++ removes (need not add up)")
 
 
 def cpu(run: Run, axes: Axes) -> None:

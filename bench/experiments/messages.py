@@ -217,14 +217,14 @@ def share(run: Run, axes: Axes) -> None:
     """Draw the codec's time divided by the RTT against the size of the message, for each codec."""
     if not chosen(run, swept):
         return say_why_empty(axes, "this panel needs two sizes or more, and a message with sizes")
-    title = f"The codec's time divided by the RTT, {carrier(run)}"
+    title = f"The codec's time alone divided by the RTT, {carrier(run)}"
     Lines(title, SHARE, "payload_bytes", (codec,), where=swept, label=lambda run, case: codec(run.case(case)))(
         run, axes
     )
     axes.axhline(DOMINANT, color=GREY, lw=1, ls="--")
     axes.set_yscale("linear")
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("size of the message as JSON")
+    axes.set_xlabel("size of the message as JSON\nabove 100 %: the codec alone took longer than the call with it")
 
 
 panels = {

@@ -83,10 +83,11 @@ curves = Cdf("Distribution of the RTT, one caller", hue="box", dash="system", wh
 
 
 def distribution(run: Run, axes: Axes) -> None:
-    """Draw the empirical CDF of the RTT for each box, one caller; that of the sound one as a broad grey line."""
+    """Draw the empirical CDF of the RTT for each box, one caller; that of the sound one as a broad pale line."""
     curves(run, axes)
     (sound,) = chosen(run, {**LONE, "box": "sound"})
-    curve(axes, run.distribution_us(sound), f"sound, n = {run.count(sound):,}", (*to_rgb(GREY), 0.4), width=7)
+    colour = look(chosen(run, LONE).index(sound)).colour  # as in the other panels
+    curve(axes, run.distribution_us(sound), f"sound, n = {run.count(sound):,}", (*to_rgb(colour), 0.4), width=7)
 
 
 def in_order(run: Run, axes: Axes) -> None:
@@ -131,7 +132,7 @@ def counters(run: Run, axes: Axes) -> None:
     name_rows(axes, [box_of(run, case) for case in lone])
     axes.yaxis.grid(False)
     separate_rows(axes, np.arange(1, len(lone)) - 0.5)
-    axes.set_xlabel("count per call (network of the whole machine), median over starts")
+    axes.set_xlabel("count per call (whole machine), median over starts\nlinear below 0.1, logarithmic above")
     axes.set_title("TCP counters of the kernel, per call")
 
 

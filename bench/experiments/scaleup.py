@@ -178,7 +178,7 @@ def shares(run: Run, axes: Axes) -> None:
     axes.set_title("Distribution of requests over workers, each start")
 
 
-def goodput(run: Run, case: int) -> str:
+def reply_bytes(run: Run, case: int) -> str:
     """Return the bytes of replies per second, with their range over the starts."""
     return with_ends(run.over_starts(case, RATE).times(run.case(case).payload_bytes), in_bytes)
 
@@ -197,7 +197,7 @@ def busiest(run: Run, case: int) -> str:
 panels = {
     "rates": rates,
     "resources": Rows(
-        "Throughput by resource, one worker and the most", RATE, "workers", where=fewest_and_most, label=resource_of
+        "Throughput by URL, one worker and the most", RATE, "workers", where=fewest_and_most, label=resource_of
     ),
     "percentiles": Cdf(
         "Distribution of the RTT, the most workers", "payload_bytes", "workers", where=with_most,
@@ -207,10 +207,10 @@ panels = {
     "cost": CpuBars("CPU time per request, by role", where=fewest_and_most, label=resource_and_workers),
 }  # fmt: skip
 tables = {
-    "goodput": Table(
+    "reply_bytes": Table(
         {
             "requests/s [range over starts]": RATE,
-            "replies per second, in bytes [range over starts]": goodput,
+            "replies per second, in bytes [range over starts]": reply_bytes,
             "client's share of the CPU time per request": clients_part,
         },
         BYTES,

@@ -225,7 +225,7 @@ claims = (
 PACING, TRANSIT = Look(ROLE_COLOURS["router"], "s"), Look(SYSTEM_COLOURS[0], "o")
 LEAST_US = 1.0  # a deviation that is drawn on the logarithmic axis, at least
 NOT_ON_SCHEDULE = "no number of streams at which most systems are on schedule"
-PER_MESSAGE = "CPU time per message [µs], by role; line, right: range and median of the starts' totals"
+PER_MESSAGE = "CPU time per message [µs], by role; bar, right: median of the starts' totals; line: range"
 WIDE = 0.16  # of a bar of gaps, in decades of the number of streams
 
 

@@ -102,7 +102,7 @@ claims = (
 )
 
 received = Lines("One-way streams: messages per second received", MESSAGES, "payload_bytes", where=STREAMS)
-goodput = Lines("One-way streams: goodput", BITS, "payload_bytes", where=STREAMS)
+bit_rate = Lines("One-way streams: received bit rate", BITS, "payload_bytes", where=STREAMS)
 by_clients = Lines("Throughput by number of clients (closed loop)", RATE, "clients", where=CALLS)
 
 
@@ -126,9 +126,9 @@ def stream_messages(run: Run, axes: Axes) -> None:
 
 
 def stream_bits(run: Run, axes: Axes) -> None:
-    """Draw the goodput of one-way streams, in megabits of payload per second, by payload."""
+    """Draw the bit rate that one-way streams received, in megabits of payload per second, by payload."""
     if has_streams(run, axes):
-        goodput(run, axes)
+        bit_rate(run, axes)
 
 
 def load_by_clients(run: Run, axes: Axes) -> None:

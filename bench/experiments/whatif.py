@@ -298,8 +298,8 @@ tables = {
             "predicted": PREDICTED,
             "predicted divided by measured [95 % CI]": lambda run, case: ratio_with_ends(over_measured(run, case)),
             **{
-                f"with the same {side}, before": Quantity("", duration, "", partial(known_us, side=side))
-                for side in SIDES
+                f"RTT of this {side} with its usual {other}": Quantity("", duration, "", partial(known_us, side=side))
+                for side, other in zip(SIDES, reversed(SIDES), strict=True)
             },
         },
         mixed,

@@ -553,22 +553,24 @@ def hides_bars(cpu_us: Iterable[float]) -> bool:
 def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = ()) -> None:
     """Draw the CPU time per call of each case, by role, with the range of the starts' totals.
 
-    Bars on a linear axis; where the largest hides the smallest, a marker for each role on a
-    logarithmic one. at: the row of each case, if they do not follow each other.
+    Bars on a linear axis, of the medians of the roles, scaled so that they end at the median of the totals. Where the
+    largest hides the smallest, a marker for each role on a logarithmic axis. at: the row of each case, if they do not
+    follow each other.
     """
     totals, of_cases = total_cpu(run.starts), total_cpu(cases)
     is_log = hides_bars(of_cases[cases["system"] != "loopback"])
     least = 0.002 * of_cases.max()  # less cannot be seen in a bar
     for y, (case, row) in zip(at or range(len(cases)), numbered(cases), strict=True):
+        total, of_starts = cpu_over_starts(run, case), totals[run.starts["case"] == case]
         spent = {role: row[f"{role}_cpu_us_per_call"] for role in ROLE_COLOURS}
-        of_starts = totals[run.starts["case"] == case]
         if is_log:
-            _role_markers(axes, y, spent, of_cases[case])
+            _role_markers(axes, y, spent, total.middle)
         else:
-            stacked_bar(axes, y, ((role, us if us > least else 0.0, ROLE_COLOURS[role], ROLE_HATCHES[role])
+            scale = total.middle / of_cases[case] if of_cases[case] > 0 else 1.0
+            stacked_bar(axes, y, ((role, scale * us if us > least else 0.0, ROLE_COLOURS[role], ROLE_HATCHES[role])
                                   for role, us in spent.items()))  # fmt: skip
         axes.hlines(y, of_starts.min(), of_starts.max(), color="black", lw=1.4)
-        words = cpu_over_starts(run, case).words(duration) + ("\n(server: not known)" if row["target"] else "")
+        words = total.words(duration) + ("\n(server: not known)" if row["target"] else "")
         write_beside(axes, y, words)
     if is_log:
         axes.plot([], [], "|", ls="", ms=12, mew=2, color="black", label="all roles")
@@ -577,7 +579,7 @@ def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = ()) 
     else:
         if axes.dataLim.x1 > 0:
             axes.set_xlim(0, 1.04 * axes.dataLim.x1)
-        axes.set_xlabel("CPU time per call [µs]; line, right: range and median of the starts' totals")
+        axes.set_xlabel("CPU time per call [µs]; bar, right: median of the starts' totals; line: range")
 
 
 def _role_markers(axes: Axes, y: float, spent: dict[str, float], total_us: float) -> None:

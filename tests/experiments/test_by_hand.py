@@ -40,8 +40,7 @@ def test_the_reader_s_number_agrees_with_the_one_shown(notebook, capsys):
         exec(source, inside)
     rows = (".samples", ".sessions", ".streams", ".attempts", "codec_us")  # calls and codecs, no rates
     assert any(name in cell.source for cell in cells(notebook) if cell.id in places for name in rows)
-    rel = 0.02 if notebook == "languages" else 1e-9  # by hand: medians of whole blocks
-    assert inside["by_hand"] == pytest.approx(inside["shown"], rel=rel) and inside["shown"] > 0
+    assert inside["by_hand"] == pytest.approx(inside["shown"], rel=1e-9) and inside["shown"] > 0
     assert inside["run"].labels and capsys.readouterr().out
 
 
@@ -64,7 +63,7 @@ def last_number(line):
         ("latency", lambda run: run.cases[P50].iloc[0], 1e-3),
         ("throughput", lambda run: run.round_trips()["rate_per_s"].max(), 1e-3),
         ("clients", lambda run: clients.gain.ratios(run)[0].value, 1e-3),
-        ("compare", lambda run: effect(run, A, B, P50).middle, 0.02),  # by hand: medians of whole blocks
+        ("compare", lambda run: effect(run, A, B, P50).middle, 1e-3),
     ],
 )
 def test_the_number_that_the_reader_prints_is_the_one_shown(notebook, shown, rel, capsys):
