@@ -562,7 +562,7 @@ def expected() -> str:
     columns = [
         "notebook",
         "question",
-        "on any machine",
+        "expected range",
         "because",
         "reference run",
         "transport; placement; payload; machine of the run",
