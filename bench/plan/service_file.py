@@ -25,6 +25,7 @@ from bench.contract import Address, is_loopback
 from bench.errors import SystemFileError, TransportError, WrongReplyError, did_you_mean, reason_of
 from bench.plan import documents, http_parts, recording, values, yaml_text
 from bench.plan.values import Draws, Source, Text
+from bench.redaction import hide, redacted
 from bench.text import counted
 
 PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(\{port\}|[1-9][0-9]{0,4})")
@@ -423,7 +424,7 @@ def refuse(request: Prepared, fault: str) -> None:
             kind = f"status {fault.status}"
         elif fault.startswith("$"):  # a member of JSON
             kind = fault if fault.endswith("is missing") else f"{fault.split()[0]} is not as expected"
-        raise WrongReplyError(redacted(f"{request.name} was answered wrongly: {fault}"), f"{request.name}: {kind}")
+        raise WrongReplyError(f"{request.name} was answered wrongly: {fault}", redacted(f"{request.name}: {kind}"))
 
 
 def too_late(service: Service, request: Prepared) -> TransportError:
@@ -465,6 +466,9 @@ def _read(file: str, changed_ns: int) -> Service:
     except (OSError, ValueError) as reason:  # msgspec's errors and those of letters are ValueErrors
         raise SystemFileError(f"{file}: {_with_known_keys(reason_of(reason))}: correct the file") from reason
     service = Service(path.stem, file, says)
+    for name in values.names_in(value):
+        if name.startswith("env:"):
+            hide(name[4:], os.environ.get(name[4:], ""))
     _check(service)
     return service
 
@@ -769,24 +773,13 @@ def _filled(service: Service, request: Request, usual: dict[str, str], value_of:
     return Prepared(request.name, asked.method, target, headers, body, expect, save=request.save)
 
 
-_secrets: dict[str, str] = {}  # variables of the environment that were asked for, and their values
-
-
 def _variable(name: str) -> str:
     if name not in os.environ:
         raise SystemFileError(f"the variable {name} of the environment is not set: set it before measuring")
-    _secrets[name] = os.environ[name]
+    hide(name, os.environ[name])
     return os.environ[name]
 
 
 def begin(body: bytes) -> str:
     """Return how a reply begins, to be quoted, without the values of variables: they are replaced before it is cut."""
     return repr(redacted(body.decode(errors="backslashreplace"))[:100])
-
-
-def redacted(text: str) -> str:
-    """Return a text in which the values of variables that requests hold are replaced by their names."""
-    for name, value in _secrets.items():
-        if value:
-            text = text.replace(value, f"{{env:{name}}}")
-    return text

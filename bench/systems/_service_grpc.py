@@ -19,8 +19,9 @@ from grpc import aio
 from bench.contract import Address, parse_address
 from bench.errors import BenchError, NotInstalledError, SystemFileError, TransportError
 from bench.plan import service_file, values
-from bench.plan.service_file import Prepared, Service, StatusFault, begin, differs, redacted, refuse, too_late
+from bench.plan.service_file import Prepared, Service, StatusFault, begin, differs, refuse, too_late
 from bench.process import pipes
+from bench.redaction import redacted
 from bench.systems import _grpc_wire, _service_streams, _service_tls, _service_wire
 from bench.text import listed, one_line
 

@@ -778,6 +778,39 @@ def test_a_token_of_the_environment_is_sent_and_not_stored(own, monkeypatch):
     assert "hush" not in str(refused.value)
 
 
+QUOTING = """
+import itertools, os, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+numbers = itertools.count()
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        if sys.argv[2] == "log" and next(numbers) > 9:
+            os._exit(1)
+        body = self.path.encode()
+        self.send_response(404 if sys.argv[2] == "page" else 200)
+        for length in (len(body), 12)[: 1 + (sys.argv[2] == "library")]:
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+        self.wfile.write(body)
+
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+@pytest.mark.parametrize("where", ["page", "library", "log"])
+def test_a_token_in_a_url_is_quoted_by_its_name(own, monkeypatch, where):
+    monkeypatch.setenv("OWN_TOKEN", "hush/hush +1")
+    request = {"name": "secret", "http": {"path": "/secret?token={env:OWN_TOKEN}"}}
+    file = own({"start": [sys.executable, "-c", QUOTING, "{port}", where], "requests": [request]})
+    with pytest.raises(SystemFailedError, match=r"/secret\?token=\{env:OWN_TOKEN\}") as refused:
+        measure(case(file), 0.5, seed=1)
+    assert "hush" not in str(refused.value)
+
+
 def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatch):
     described = {
         "paths": {
