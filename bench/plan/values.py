@@ -199,12 +199,11 @@ def as_text(value: Any) -> str:
 def target(template: str, value_of: Values) -> str:
     """Return a path and query with its names filled in, and what no URL may hold encoded (RFC 3986).
 
-    Of a value in the query all that has a meaning there is encoded, too.
+    A value in the path begins no query, and is one value in the query: what has a meaning there is encoded, too.
     """
     path, mark, query = template.partition("?")
-    return quoted(text(path, value_of) + mark) + quoted(
-        text(query, lambda name: quote(as_text(value_of(name)), safe=""))
-    )
+    in_path = text(path, lambda name: quote(as_text(value_of(name)), safe="/:@!$&'()*+,;=~"))
+    return quoted(in_path + mark + text(query, lambda name: quote(as_text(value_of(name)), safe="")))
 
 
 def quoted(target: str) -> str:
@@ -216,6 +215,8 @@ def member(path: str, value: Any) -> Any:
     """Return the member of a value of JSON at a path as ``$.items[0].id``; KeyError where it is not there."""
     for name, index, quoted_name in STEP.findall(path):
         try:
+            if index and isinstance(value, str):
+                raise TypeError("a text has no members")
             value = value[int(index) if index else name or quoted_name]
         except (LookupError, TypeError) as reason:
             raise KeyError(path) from reason
