@@ -1,7 +1,9 @@
 """Values that are stored nowhere: in texts that leave a process their names stand instead."""
 
 import json
+import re
 
+SHORT = 4  # characters: fewer are replaced only where they are a word, so that they are not taken out of others
 _names: dict[str, str] = {}  # by each way in which a value is written
 
 
@@ -16,6 +18,8 @@ def hide(name: str, value: str) -> None:
 
 def redacted(text: str) -> str:
     """Return a text in which the names of variables stand for their values."""
-    for way in sorted(_names, key=len, reverse=True):  # one may be a part of another
-        text = text.replace(way, _names[way])
-    return text
+    if not _names:
+        return text
+    ways = sorted(_names, key=len, reverse=True)  # one may be a part of another
+    parts = (re.escape(way) if len(way) >= SHORT else rf"(?<!\w){re.escape(way)}(?!\w)" for way in ways)
+    return re.sub("|".join(parts), lambda way: _names[way[0]], text)

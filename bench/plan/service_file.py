@@ -4,6 +4,7 @@ A file is YAML; its schema is that of ``ServiceFile``. Each part of a request ma
 ``values``; ``{env:NAME}`` is a variable of the environment, whose value is stored nowhere.
 """
 
+import base64
 import functools
 import glob
 import hashlib
@@ -29,9 +30,19 @@ from bench.redaction import hide, redacted
 from bench.text import counted
 
 PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(\{port\}|[1-9][0-9]{0,4})")
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a name in HTTP (RFC 9110, 5.6.2)
+FIELD = re.compile(r"[\t -~\x80-\xff]*")  # a value there
+KEY, PRINTABLE = re.compile("[0-9a-z_.-]+"), re.compile("[ -~]*")  # names and values of gRPC's metadata
 MAY_LOAD = "ROUNDTRIP_MAY_LOAD"  # names the one host beside this machine that services may be measured at
+HTTP_CODES = range(100, 1000)
+GRPC_CODES = (
+    *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "ABORTED"),
+    *("PERMISSION_DENIED", "UNAUTHENTICATED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "OUT_OF_RANGE", "INTERNAL"),
+    *("UNIMPLEMENTED", "UNAVAILABLE", "DATA_LOSS"),
+)
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_SOURCE = 20_000_000  # bytes of a file that a service is made of
+UNKNOWN = "0000"  # stands for a value that is not known yet wherever one can be, also in base64
 DISTINCT = 500  # requests that a client prepares before its window and sends in turn
 
 
@@ -42,8 +53,8 @@ class Http(Struct, forbid_unknown_fields=True, frozen=True):
     """
 
     path: Annotated[str, Meta(pattern="^/")]
-    method: Annotated[str, Meta(pattern=r"^[A-Za-z-]+\Z")] = "GET"
-    json: Any = None
+    method: Annotated[str, Meta(pattern=r"^[A-Z-]+\Z")] = "GET"
+    json: Any = msgspec.UNSET
     body: str | None = None
     headers: dict[str, str] = {}
     stream: Literal["sse"] | None = None
@@ -73,7 +84,7 @@ class Expect(Struct, forbid_unknown_fields=True, frozen=True):
     status: int | str | list[int] | None = None
     json: Any = msgspec.UNSET
     schema: str = ""
-    text: str | None = None
+    text: Text | None = None
     message: Any = msgspec.UNSET
     messages: Annotated[int, Meta(ge=1)] | None = None
     end: Text | None = None
@@ -324,7 +335,7 @@ class Prepared(Struct, frozen=True):
         """Return the value of JSON that a reply's body holds, None if it holds none."""
         try:
             return json.loads(decoded(body, encoding) or b"null")
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     def fault_of_status(self, status: int, body: bytes) -> str:
@@ -345,9 +356,11 @@ class Prepared(Struct, frozen=True):
             return ""
         try:
             value = json.loads(body)
+            wrong = "" if wanted.json is msgspec.UNSET else differs(wanted.json, value, "$")
         except ValueError:
             return f"it is no JSON: {begin(body)}"
-        wrong = "" if wanted.json is msgspec.UNSET else differs(wanted.json, value, "$")
+        except RecursionError:
+            return f"its JSON is nested too deeply: {begin(body)}"
         return wrong or (_unlike(wanted.schema, value) if wanted.schema else "")
 
     def fault_of_stream(self, messages: int, has_ended: bool) -> str:
@@ -372,20 +385,45 @@ def _validator(file: str) -> Any:
     """Return what validates JSON against the schema in a file; SystemFileError for one that is none."""
     import jsonschema
 
+    known = jsonschema.validators.SPECIFICATIONS  # and nothing is fetched from elsewhere
     try:
         schema = json.loads(documents.read(Path(file)))
+        if not isinstance(schema, dict | bool):
+            raise ValueError("a JSON Schema is an object, true or false")
         kind = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
         kind.check_schema(schema)
-    except (OSError, ValueError) as reason:
+        _resolve(schema, known)
+    except (OSError, ValueError, RecursionError) as reason:
         raise SystemFileError(f"{file}: {reason_of(reason)}: correct schema") from reason
     except jsonschema.SchemaError as reason:
         raise SystemFileError(f"{file} is no JSON Schema: {reason.message}: correct it") from reason
-    return kind(schema)
+    return kind(schema, registry=known)
+
+
+def _resolve(schema: Any, registry: Any) -> None:
+    """Look up what a JSON Schema refers to; ValueError for a reference to what is not in it."""
+    from referencing import Resource, exceptions, jsonschema
+
+    root = Resource.from_contents(schema, default_specification=jsonschema.DRAFT202012)
+    left = [(root, registry.resolver_with_root(root))]
+    while left:
+        part, resolver = left.pop()
+        named = part.contents.get("$ref") if isinstance(part.contents, dict) else None
+        try:
+            if named is not None:
+                resolver.lookup(named)
+        except (exceptions.Unresolvable, exceptions.Unretrievable):
+            remedy = "write what it refers to in this file, under $defs"
+            raise ValueError(f"its $ref {named!r} leads to nothing here: {remedy}") from None
+        left += [(each, resolver.in_subresource(each)) for each in part.subresources()]
 
 
 def _unlike(file: str, value: Any) -> str:
     """Return where a JSON value does not satisfy the schema in a file, and why; "" if it does."""
-    error = next(_validator(file).iter_errors(value), None)
+    try:
+        error = next(_validator(file).iter_errors(value), None)
+    except RecursionError as reason:
+        return f"it cannot be compared with {Path(file).name}: {redacted(str(reason))[:100]}"
     if error is None:
         return ""
     return f"{error.json_path} does not satisfy {Path(file).name}: {redacted(error.message)[:100]}"
@@ -443,7 +481,7 @@ def differs(wanted: Any, value: Any, path: str) -> str:
     if isinstance(wanted, list) and isinstance(value, list) and len(wanted) == len(value):
         pairs = enumerate(zip(wanted, value, strict=True))
         return next(filter(None, (differs(*pair, f"{path}[{index}]") for index, pair in pairs)), "")
-    if wanted == value:
+    if wanted == value and isinstance(wanted, bool) == isinstance(value, bool):  # to Python, True is 1
         return ""
     got, right = (redacted(json.dumps(each))[:60] for each in (value, wanted))
     return f"{path} is {got}, not {right}"
@@ -478,6 +516,7 @@ KINDS = {  # of msgspec, and what to write
     "`object`": "a mapping, as name: value",
     "`str` matching regex '^/'": "a path that begins with /",
     "`str` matching regex '^(/|$)'": "a path that begins with /",
+    r"`str` matching regex '^[A-Z-]+\\Z'": "a method in capital letters, as GET",
     "`str`": "a text",
     "`int`": "a whole number",
     "`float`": "a number",
@@ -539,6 +578,9 @@ def _check(service: Service) -> None:
     says = service.says
     if bool(says.requests) == bool(says.recording):
         raise service.error("write either requests or recording, the file of recorded ones: correct the file")
+    for key in ("imports", "in_turn", "values"):
+        if says.recording and getattr(says, key):
+            raise service.error(f"{key} is for requests, not for a recording: leave it out")
     _check_address(service)
     if says.key and not says.certificate:
         raise service.error("key belongs to a certificate: write certificate, or leave key out")
@@ -557,7 +599,14 @@ def _check(service: Service) -> None:
     if says.cookies and says.http2:
         raise service.error("cookies are kept over HTTP/1.1 alone: leave out http2 or cookies")
     _check_names(service)
-    next(prepared(service, random.Random(0)))
+    if says.recording:
+        next(prepared(service, random.Random(0)))
+    unknown, sources = dict.fromkeys(service.names_of_callers, UNKNOWN), sources_of_values(service)
+    for request in says.requests:
+        try:
+            filled(service, request, Draws(sources, random.Random(0)), unknown)
+        except SystemFileError as reason:
+            raise service.error(f"request {request.name}: {reason}") from reason
 
 
 def _check_names(service: Service) -> None:
@@ -609,7 +658,7 @@ def _check_request(request: Request, service: Service) -> None:
     """Refuse a request of no kind or two, and files that are not there or not what they should be."""
     if (request.http is None) == (request.grpc is None):
         raise service.error(f"request {request.name} needs either http or grpc: correct the file")
-    if request.http and request.http.json is not None and request.http.body is not None:
+    if request.http and request.http.json is not msgspec.UNSET and request.http.body is not None:
         raise service.error(f"request {request.name} has json and body: write one of them")
     schema = request.expect.schema
     if request.expect.end is not None and not (request.http and request.http.stream):
@@ -625,6 +674,13 @@ def _check_request(request: Request, service: Service) -> None:
         raise service.error(f"request {request.name} expects one of no status: write {kind}")
     if status is not None and isinstance(status, int | list) != bool(request.http):
         raise service.error(f"the status that request {request.name} expects is {status!r}: write {kind}")
+    for code in status if isinstance(status, list) else [status]:
+        if code is not None and code not in (HTTP_CODES if request.http else GRPC_CODES):
+            like = "" if request.http else did_you_mean(code, GRPC_CODES)
+            raise service.error(f"request {request.name} expects {code!r}, which is no status: write {kind}{like}")
+    if request.grpc and status not in (None, "OK") and (request.save or request.expect.message is not msgspec.UNSET):
+        remedy = "leave save and message out"
+        raise service.error(f"the reply to {request.name} has the status {status} and thus no message: {remedy}")
     if wrong := next((path for path in request.save.values() if not values.is_path(path)), ""):
         raise service.error(f"request {request.name} saves {wrong!r}: write a path as $.items[0].id")
     if (request.once or request.save) and request.http and request.http.stream:
@@ -647,6 +703,9 @@ def _check_address(service: Service) -> None:
     except ValueError:
         is_tcp = False
     is_socket = not is_tcp and url.scheme == "unix" and not url.netloc and len(url.path) > 1
+    if is_tcp and (url.path not in ("", "/") or url.query or url.fragment or "@" in url.netloc):
+        more = "write the path in each request's path, credentials under headers"
+        raise service.error(f"address is SCHEME://HOST:PORT alone, which all requests have: {more}")
     if not (is_tcp or is_socket):
         wanted = "http://HOST:PORT, https://HOST:PORT or unix:///PATH"
         raise service.error(f"address must be {wanted}, not {says.address!r}: correct the file")
@@ -676,7 +735,7 @@ def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:
     sources, mix = sources_of_values(service), service.mix
     weights, names = [request.weight for request in mix], [request.names for request in mix]
     of_callers, made, in_headers = service.names_of_callers, service.names_made, values.names_in(service.says.headers)
-    unknown = {name: f"{{{name}}}" for name in of_callers}
+    unknown = dict.fromkeys(of_callers, UNKNOWN)
     for turn in itertools.count():
         (number,) = (turn % len(mix),) if service.says.in_turn else chance.choices(range(len(mix)), weights)
         draws = Draws(sources, chance)
@@ -716,7 +775,7 @@ def filled(service: Service, request: Request, draws: Draws, known: "Mapping[str
             return draws(name)
         except KeyError:
             remedy = f"add it to values, or write {{{{{name}}}}} for braces that are sent"
-            raise SystemFileError(f"{service.name}: {{{name}}} has no values: {remedy}") from None
+            raise SystemFileError(f"{{{name}}} has no values: {remedy}") from None
 
     usual = service.says.headers
     if unknown := service.names_of_callers - known.keys():
@@ -731,18 +790,49 @@ def _recorded_request(service: Service, recorded: recording.Recorded) -> Prepare
         return _variable(name[4:]) if name.startswith("env:") else f"{{{name}}}"
 
     templates = http_parts.merged(recorded.headers, service.says.headers)
-    headers = _headers(templates, value_of)
+    headers = _of_http(_headers(templates, value_of))
     expect = Expect(recorded.status)
     return Prepared(recorded.name, recorded.method, values.quoted(recorded.target), headers, recorded.body, expect)
 
 
 def _headers(templates: dict[str, str], value_of: values.Values) -> dict[str, str]:
-    """Return headers with their names and values filled in; SystemFileError for one that is none (RFC 9110, 5.5)."""
-    headers = {values.text(name, value_of): values.text(text, value_of) for name, text in templates.items()}
+    """Return headers with their names and values filled in."""
+    return {values.text(name, value_of): values.text(text, value_of) for name, text in templates.items()}
+
+
+def _of_http(headers: dict[str, str]) -> dict[str, str]:
+    """Return headers; SystemFileError for one that HTTP cannot send (RFC 9110, 5.5), or that its library writes."""
     for name, text in headers.items():
-        if set("\r\n\0") & set(name + text):
-            raise SystemFileError(f"the header {name!r} would have more than one line: correct its value")
+        if not TOKEN.fullmatch(name):
+            raise SystemFileError(f"{name!r} cannot be the name of a header: write letters, digits and -")
+        if not FIELD.fullmatch(text):
+            fault = "has a line break or other control character, or a sign that is not in Latin-1"
+            raise SystemFileError(f"the value of the header {name} {fault}: correct it")
+        if name.lower() in ("content-length", "transfer-encoding"):
+            raise SystemFileError(f"the header {name} follows from the body: leave it out")
     return headers
+
+
+def _metadata(headers: dict[str, str]) -> dict[str, str]:
+    """Return headers as a gRPC call has them; SystemFileError for one that none can have."""
+    headers = {name.lower(): text for name, text in headers.items()}
+    for name, text in headers.items():
+        if not KEY.fullmatch(name):
+            raise SystemFileError(f"{name!r} cannot be the name of metadata: write letters, digits, _, - and .")
+        if not PRINTABLE.fullmatch(text):
+            remedy = "give it a name that ends with -bin, and base64 of its bytes"
+            raise SystemFileError(f"the value of the metadata {name} is not printable ASCII: {remedy}")
+        if name.endswith("-bin"):
+            binary(text)
+    return headers
+
+
+def binary(text: str) -> bytes:
+    """Return the bytes that base64 stands for, with padding or without it; SystemFileError for what is no base64."""
+    try:
+        return base64.b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), validate=True)
+    except ValueError as reason:
+        raise SystemFileError("metadata whose name ends with -bin is base64 of its bytes: correct it") from reason
 
 
 def _filled(service: Service, request: Request, usual: dict[str, str], value_of: values.Values) -> Prepared:
@@ -760,12 +850,12 @@ def _filled(service: Service, request: Request, usual: dict[str, str], value_of:
     )
     if isinstance(asked, Grpc):
         proto = service.interface(asked.proto) if asked.proto else (service.file,)
-        message, headers = values.fill(asked.message, value_of), {name.lower(): text for name, text in headers.items()}
-        return Prepared(request.name, "", asked.method, headers, b"", expect, proto, message, request.save)
-    body = b""
+        message = values.fill(asked.message, value_of)
+        return Prepared(request.name, "", asked.method, _metadata(headers), b"", expect, proto, message, request.save)
+    body, headers = b"", _of_http(headers)
     if asked.stream:
         headers = http_parts.merged({"Accept": "text/event-stream"}, headers)
-    if asked.json is not None:
+    if asked.json is not msgspec.UNSET:
         body, headers = http_parts.of_json(values.fill(asked.json, value_of), headers)
     elif asked.body is not None:
         body = values.text(asked.body, value_of).encode()

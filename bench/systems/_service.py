@@ -244,16 +244,16 @@ class Reply:
     def saved(self) -> dict[str, Any]:
         """Return the values that its request saves, by their names; TransportError where the reply lacks one."""
         request = self.request
-        if not request.save:
+        if not request.save or self.status in request.other_statuses:
             return {}
         if request.proto:
             from bench.systems import _service_grpc
 
-            value: Any = _service_grpc.as_json(request, self.body)
+            member = functools.partial(_service_grpc.member, request, self.body)
         else:
-            value = request.as_json(self.body, self.encoding)
+            member = functools.partial(values.member, value=request.as_json(self.body, self.encoding))
         try:
-            return {name: values.member(path, value) for name, path in request.save.items()}
+            return {name: member(path) for name, path in request.save.items()}
         except KeyError as path:
             refuse(request, f"it has no {path.args[0]} to be saved")
             raise

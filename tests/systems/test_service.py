@@ -1,5 +1,6 @@
 """Services of one's own: what their files may say, and what is measured of a real one."""
 
+import contextlib
 import copy
 import itertools
 import json
@@ -12,6 +13,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 import yaml
@@ -24,7 +26,15 @@ from bench import systems
 from bench.apps import first_service_file, service_page
 from bench.child import timed_loops
 from bench.contract import PACING, parse_address
-from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, TransportError, UsageError
+from bench.errors import (
+    DataError,
+    NotInstalledError,
+    SystemFailedError,
+    SystemFileError,
+    TransportError,
+    UsageError,
+    WrongReplyError,
+)
 from bench.grammar.experiment import experiment
 from bench.measurement import certificates, revision, runner
 from bench.measurement.start import measure
@@ -139,6 +149,10 @@ def test_values_come_from_a_column_of_a_file_and_keep_their_type(own, tmp_path):
         ({"json": {"a": [{"b": 1}]}}, 200, b'{"a": [{"b": 1, "c": 2}]}', ""),
         ({"json": {"a": [{"b": 1}, {"b": 2}]}}, 200, b'{"a": [{"b": 1}, {"b": 3}]}', "$.a[1].b"),
         ({"json": {"a": [1]}}, 200, b'{"a": [1, 2]}', "$.a"),
+        ({"json": {"ok": True, "n": [0]}}, 200, b'{"ok": 1, "n": [0]}', "$.ok is 1, not true"),
+        ({"json": {"ok": True, "n": [0]}}, 200, b'{"ok": true, "n": [false]}', "$.n[0] is false, not 0"),
+        ({"json": {"n": 1}}, 200, b'{"n": 1.0}', ""),
+        ({"json": {"a": 1}}, 200, b"[" * 100_000, "nested too deeply"),
         ({"json": None}, 200, b"null", ""),
         ({"json": None}, 200, b"0", "null"),
         ({}, 302, b"", "redirect"),
@@ -172,6 +186,32 @@ def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("schema", "fact"),
+    [
+        ({"$ref": "other.json"}, "'other.json' leads to nothing here"),
+        ({"items": {"$ref": "#/$defs/missing"}}, r"#/\$defs/missing"),
+        (5, "a JSON Schema is an object"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$anchor": "x"}, "b": {"$ref": "#x"}}}, ""),
+        ({"$ref": "https://json-schema.org/draft/2020-12/schema"}, ""),
+    ],
+)
+def test_a_schema_has_to_hold_what_it_refers_to(own, tmp_path, schema, fact):
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "price.json").write_text(json.dumps(schema))
+    asked = {"name": "price", "http": {"path": "/"}, "expect": {"schema": "price.json"}}
+    with pytest.raises(SystemFileError, match=fact) if fact else contextlib.nullcontext():
+        service_file.read(own({"start": ["x", "{port}"], "requests": [asked]}))
+
+
+def test_a_reply_that_is_too_deep_for_its_schema_is_a_wrong_one(own, tmp_path):
+    (tmp_path / "price.json").write_text('{"items": {"$ref": "#"}}')
+    asked = {"name": "price", "http": {"path": "/"}, "expect": {"schema": "price.json"}}
+    service = service_file.read(own({"start": ["x", "{port}"], "requests": [asked]}))
+    (request,) = itertools.islice(service_file.prepared(service, random.Random(0)), 1)
+    assert "price.json" in request.fault(200, b"[" * 300 + b"]" * 300)
+
+
+@pytest.mark.parametrize(
     ("content", "fact"),
     [
         ("requests: [", "expected"),
@@ -182,6 +222,37 @@ def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
         (description(requests=[{"name": "u", "grpc": CALL, "expect": {"json": {}}}]), "message instead of json"),
         (description(requests=[USER | {"http": {"path": "/", "json": {"a": 1}, "body": "x"}}]), "json and body"),
         (description(requests=[USER | {"http": {"path": "/", "method": "ge t"}}]), "method"),
+        (description(requests=[USER | {"http": {"path": "/", "method": "post"}}]), "capital letters"),
+        *(
+            (description(requests=[PRICED, USER | {"http": {"path": "/", "headers": {name: text}}}]), fact)
+            for name, text, fact in (
+                ("X Y", "1", "user: 'X Y'"),
+                ("X", "→", "the header X"),
+                ("X", "a\nb", "the header X"),
+                ("content-length", "3", "follows from the body"),
+                ("Transfer-Encoding", "chunked", "follows from the body"),
+            )
+        ),
+        *(
+            (description(requests=[{"name": "u", "grpc": CALL | {"proto": "", "headers": {name: text}}}]), fact)
+            for name, text, fact in (("x y", "1", "'x y'"), ("x", "é", "-bin"), ("x-bin", "no base64", "base64"))
+        ),
+        *(
+            (description(requests=[{"name": "u", "grpc": CALL, "expect": expect} | more]), fact)
+            for expect, more, fact in (
+                ({"status": "NOTFOUND"}, {}, "did you mean NOT_FOUND"),
+                ({"status": "NOT_FOUND", "message": {}}, {}, "no message"),
+                ({"status": "NOT_FOUND"}, {"save": {"own": "$.id"}}, "no message"),
+            )
+        ),
+        (description(requests=[USER | {"expect": {"status": 0}}]), "0, which is no status"),
+        (description(requests=[USER | {"expect": {"status": [200, 20000]}}]), "20000, which is no status"),
+        (description(requests=[USER | {"expect": {"text": ""}}]), "text"),
+        *(
+            (description(address=address), "credentials under headers")
+            for address in ("http://127.0.0.1:{port}/v1", "http://127.0.0.1:{port}?a=b", "http://a:b@127.0.0.1:{port}")
+        ),
+        ({"start": ["x", "{port}"], "recording": "a.jsonl", "in_turn": True}, "in_turn is for requests"),
         (description(values={"sku": {"uniform": [1, 2**70]}, "id": [1]}), "uniform"),
         (description(values={}), "{sku}"),
         (description(headers={"A": "{skuu}"}), "did you mean sku"),
@@ -383,6 +454,9 @@ def test_a_header_of_a_request_replaces_one_of_the_file_in_whatever_case_it_is_w
     assert made.headers == {"X-Run": "1", "accept": "b", "content-type": "c"}
 
 
+NO_BASE64 = {"text": "?", "encoding": "base64"}
+
+
 def test_an_archive_of_a_browser_is_read(own, tmp_path):
     form = {"mimeType": "application/x-www-form-urlencoded; charset=utf-8", "params": [{"name": "a", "value": "x y"}]}
     secret = {":path": "/", "Host": "shop.example", "cookie": "id=7", "authorization": "Basic eA==", "accept": "*/*"}
@@ -392,11 +466,15 @@ def test_an_archive_of_a_browser_is_read(own, tmp_path):
         entry(1, "/form", "POST", postData=form),
         entry(1, "/track", host="ads.example"),
         entry(1, "/lost", status=0),
+        entry(1, "/lost", status=-1),
     ]
+    entries[0:0] = [entry(0, "/")]
+    entries[0]["request"]["url"] = "data:text/plain,x"
+    form["text"] = ""
     (tmp_path / "shop.har").write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
     service = service_file.read(own({"start": ["x", "{port}"], "recording": "shop.har", "headers": {"X-Run": "1"}}))
     recording = service.recording
-    assert (recording.dropped, recording.elsewhere) == (("Cookie", "Authorization"), 2)
+    assert (recording.dropped, recording.elsewhere) == (("Cookie", "Authorization"), 4)
     assert [each.at_s for each in recording.requests] == [0, 1, 2]
     made = [request for _, request in zip(range(4), service_file.prepared(service, random.Random(0)), strict=False)]
     assert [request.name for request in made] == ["POST /price", "POST /form", "GET /users/*", "POST /price"]
@@ -422,6 +500,25 @@ def test_of_several_statuses_the_first_has_the_content(own):
     request = next(service_file.prepared(service_file.read(own(description(requests=[asked]))), random.Random(0)))
     assert not request.fault(200, b'{"ok": true}') and not request.fault(503, b"busy")
     assert request.fault(200, b'{"ok": false}') and request.fault(404, b'{"ok": true}')
+    request = msgspec.structs.replace(request, save={"id": "$.id"})
+    assert _service.Reply(request, 200, b'{"ok": true, "id": 7}').saved() == {"id": 7}
+    assert _service.Reply(request, 503, b"busy").saved() == {}
+    with pytest.raises(WrongReplyError, match=r"no \$\.id"):
+        _service.Reply(request, 200, b'{"ok": true}').saved()
+
+
+def test_null_is_json_and_is_sent(own):
+    asked = {"name": "it", "http": {"path": "/", "method": "POST", "json": None}}
+    (request,) = itertools.islice(
+        service_file.prepared(
+            service_file.read(
+                own(description(requests=[asked])),
+            ),
+            random.Random(0),
+        ),
+        1,
+    )
+    assert (request.body, request.headers) == (b"null", {"Content-Type": "application/json"})
 
 
 def test_no_capacity_is_searched_where_one_caller_already_misses_the_objective():
@@ -454,6 +551,8 @@ def test_a_recorded_body_of_json_has_the_type_that_its_line_names_in_whatever_ca
         ("a.jsonl", "", "0 requests"),
         ("a.har", "{}", "log"),
         ("a.har", json.dumps({"log": {"entries": [entry(0, "/", postData={"params": [{"name": "f"}]})]}}), "body"),
+        ("a.har", json.dumps({"log": {"entries": [entry(0, "/x", postData=NO_BASE64)]}}), "for /x is no base64"),
+        ("a.jsonl", '{"path": "/", "status": 20000}', "status"),
         ("absent.har", None, "absent.har"),
     ],
 )
@@ -1051,6 +1150,18 @@ def test_the_details_of_an_expected_status_have_to_hold_the_text(own_grpc):
     assert not _service_grpc.fault(request, "NOT_FOUND", b"no such user")
     assert "no such" in _service_grpc.fault(request, "NOT_FOUND", b"gone")
     assert "NOT_FOUND" in _service_grpc.fault(request, "OK", b"no such user")
+
+
+def test_metadata_in_base64_is_bytes_to_grpcio_and_a_reply_has_the_names_of_the_file_and_of_json(own_grpc):
+    service = service_file.read(own_grpc(["a"], {}, headers={"Trace-Bin": "AAE", "X-Run": "1"}))
+    request = next(service_file.prepared(service, random.Random(0)))
+    assert set(_service_grpc._metadata(request)) == {("trace-bin", b"\0\1"), ("x-run", "1")}
+    _, kind = _service_grpc.types_of(request.proto, request.target)
+    data = kind(id="a", address={"post_code": "1"}).SerializeToString()
+    request = msgspec.structs.replace(request, save={"a": "$.address.postCode", "b": "$.address.post_code"})
+    assert _service.Reply(request, "OK", data).saved() == {"a": "1", "b": "1"}
+    with pytest.raises(WrongReplyError, match=r"no \$\.address"):
+        _service.Reply(request, "OK", b"\xff").saved()
 
 
 LIKE_ADA = [  # what is expected, and what is named of a reply that differs
