@@ -591,6 +591,10 @@ def _check(service: Service) -> None:
             raise service.error(f"there is no {each} beside it: correct {what}")
     for request in says.requests:
         _check_request(request, service)
+    try:
+        words_of_start(service, "1", "/socket")
+    except SystemFileError as reason:
+        raise service.error(f"start: {reason}") from reason
     if service.has_events and not all(request.http and request.http.stream for request in says.requests):
         raise service.error("streams and calls are measured apart: write a file for each kind of request")
     names = [request.name for request in says.requests]
@@ -726,6 +730,21 @@ def _check_address(service: Service) -> None:
             f"{host} is not this machine: load on it needs its owner's consent; if you have it, set "
             f"{MAY_LOAD}={host}, or give --i-may-load-this {host}"
         )
+
+
+def words_of_start(service: Service, port: str, path: str) -> list[str]:
+    """Return the words that start a service; SystemFileError for a name in braces that stands for nothing there."""
+    known = {"port": port, "socket": path}
+
+    def value_of(name: str) -> str:
+        if name.startswith("env:"):
+            return _variable(name[4:])
+        if name not in known:
+            remedy = f"write {{port}}, {{socket}} or {{env:NAME}}, or {{{{{name}}}}} for braces that are passed on"
+            raise SystemFileError(f"{{{name}}} has no value there: {remedy}")
+        return known[name]
+
+    return [values.word(word, value_of) for word in service.says.start]
 
 
 def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:

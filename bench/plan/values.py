@@ -29,6 +29,7 @@ from bench.text import counted
 NAME = re.compile(r"[^\W\d][\w.-]*")
 PLACE = re.compile(r"\{(\{)?(env:[A-Za-z_]\w*|[^\W\d][\w.-]*)\}(?(1)\})")  # {name}; {{name}} is the text {name}
 STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['([^']+)'\]")  # from a value of JSON to a member of it
+OF_SHELL = re.compile(r"(\$\{\w+\})")
 LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 MOST_ROWS = 100_000  # of a file of values
 MOST_BYTES = 20_000_000
@@ -189,6 +190,11 @@ def fill(part: Any, value_of: Values) -> Any:
 def text(template: str, value_of: Values) -> str:
     """Return a text with its names filled in; other values than texts as JSON writes them."""
     return PLACE.sub(lambda match: f"{{{match[2]}}}" if match[1] else as_text(value_of(match[2])), template)
+
+
+def word(template: str, value_of: Values) -> str:
+    """Return a word of a command with its names filled in; ${NAME} is left to a shell."""
+    return "".join(part if number % 2 else text(part, value_of) for number, part in enumerate(OF_SHELL.split(template)))
 
 
 def as_text(value: Any) -> str:

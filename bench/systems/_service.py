@@ -126,10 +126,7 @@ def _serve(
         named = str(described.connects_to.hostname)
         host = binding.host if binding.address or not is_loopback(named) else named
         address = Address("tcp", host, _ports.free(host), "")
-    names = {"{port}": str(address.port), "{socket}": address.path}
-    words = [
-        functools.reduce(lambda text, name: text.replace(*name), names.items(), word) for word in described.says.start
-    ]
+    words = service_file.words_of_start(described, str(address.port), address.path)
     try:
         process = subprocess.Popen(
             words,
@@ -420,7 +417,7 @@ class Client:
 
     async def _begin(self) -> None:
         """Make the requests that each caller makes once; it keeps the values that are drawn for them."""
-        draws = Draws(service_file.sources_of_values(self.described), random.Random())
+        draws = Draws(service_file.sources_of_values(self.described), random.Random(random.getrandbits(64)))
         for once in self.described.once:
             request = service_file.filled(self.described, once, draws, self._known)
             reply = await self._ask(request, _as_bytes(request))

@@ -252,6 +252,8 @@ def test_a_reply_that_is_too_deep_for_its_schema_is_a_wrong_one(own, tmp_path):
             (description(address=address), "credentials under headers")
             for address in ("http://127.0.0.1:{port}/v1", "http://127.0.0.1:{port}?a=b", "http://a:b@127.0.0.1:{port}")
         ),
+        (description(start=["x", "{port}", "--at={prt}"]), "{prt} has no value"),
+        (description(start=["x", "{port}", "{env:NOT_SET_1}"]), "NOT_SET_1"),
         ({"start": ["x", "{port}"], "recording": "a.jsonl", "in_turn": True}, "in_turn is for requests"),
         (description(values={"sku": {"uniform": [1, 2**70]}, "id": [1]}), "uniform"),
         (description(values={}), "{sku}"),
@@ -286,6 +288,13 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place(own, content, fact
     with pytest.raises(SystemFileError) as refused:
         service_file.read(file)
     assert fact in str(refused.value) and "prices" in str(refused.value) + file
+
+
+def test_the_words_that_start_a_service_hold_values_and_leave_a_shell_its_own(own, monkeypatch):
+    monkeypatch.setenv("OWN_TOKEN", "hush-hush")
+    start = ["sh", "-c", "./it --port={port} ${HOME} ${port} {{name}}", "--token={env:OWN_TOKEN}", "{ a }"]
+    words = service_file.words_of_start(service_file.read(own(description(start=start))), "7", "")
+    assert words == ["sh", "-c", "./it --port=7 ${HOME} ${port} {name}", "--token=hush-hush", "{ a }"]
 
 
 def test_an_expected_text_holds_values(own):
@@ -718,6 +727,21 @@ class Raw(socketserver.StreamRequestHandler):
             self.wfile.write(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\n" + body)
 
 
+def test_the_seed_draws_what_callers_log_in_with(own):
+    asked = [{"name": "login", "http": {"path": "/{user}"}, "once": True}, {"name": "get", "http": {"path": "/"}}]
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Raw) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        content = {"address": f"http://127.0.0.1:{server.server_address[1]}", "requests": asked}
+        file, logins = own(content | {"values": {"user": {"uniform": [1, 10**9]}}}), []
+        for seed in (1, 1, 2):
+            server.heads = []
+            measure(case(file, callers=3, max_calls=20), 5.0, seed)
+            logins.append({head.split()[1] for head in server.heads} - {b"/"})
+        server.shutdown()
+    assert logins[0] == logins[1] != logins[2] and len(logins[0]) == 3
+
+
 def test_no_header_is_sent_that_nobody_wrote_and_head_is_answered_without_a_body(own):
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Raw) as server:
         server.daemon_threads = True
@@ -843,6 +867,11 @@ def test_a_service_that_runs_already_is_measured_without_its_cpu_time(own, tmp_p
     own(description())
     process = subprocess.Popen([sys.executable, tmp_path / "own_service.py", str(port)])
     try:
+        assert wait_for(lambda: is_open(port), 20)
+        wrong = description(start=[], address=f"http://127.0.0.1:{port}", requests=[USER | {"expect": {"status": 201}}])
+        with pytest.raises(SystemFailedError, match="answered wrongly") as refused:
+            measure(case(own(wrong, "wrong")), 0.1, seed=1)
+        assert "Start it" not in str(refused.value)  # it runs
         running = description(start=[], address=f"http://127.0.0.1:{port}")
         record = None
         for _ in range(50):
