@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import gzip
 import itertools
 import json
 import random
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
@@ -990,6 +992,55 @@ def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatc
         first_service_file.text("ftp://x")
 
 
+class Answers(BaseHTTPRequestHandler):
+    """Answers with the status that stands in the path, with an OpenAPI description, or not found."""
+
+    def do_GET(self):
+        described = json.dumps(
+            {"paths": {"/a": {"get": {}}}, "x": "y" * 6_000_000 * (self.path == "/big/openapi.json")}
+        )
+        is_zip = self.path == "/zip/openapi.json"
+        is_there = is_zip or self.path == "/big/openapi.json"
+        asked = self.path.strip("/").partition("?")[0]
+        self.send_response(200 if is_there else int(asked) if asked.isdecimal() else self.server.status)
+        self.send_header("Location", "/200")
+        if is_zip:
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        self.wfile.write(gzip.compress(described.encode()) if is_zip else described.encode() if is_there else b"")
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("status", "target", "line"),
+    [
+        (404, "", "# / answers with status 404"),
+        (401, "/", "    status: 401"),
+        (302, "", "    status: 302"),
+        (404, "/200?a=b", "    path: /200?a=b"),
+        (404, "/zip", "    path: /a"),
+        (404, "/big", "larger than 5,000,000 B"),
+    ],
+)
+def test_a_first_file_has_the_status_and_the_query_of_a_service_that_does_not_describe_itself(
+    own, status, target, line
+):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        server.status = status
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"127.0.0.1:{server.server_address[1]}"
+        try:
+            text = first_service_file.text(f"http://ada:secret@{place}{target}")
+            service_file.read(own(text))
+        except DataError as reason:
+            text = str(reason)
+        server.shutdown()
+    assert line in text
+    assert "secret" not in text and (target == "/big" or "# The URL has credentials" in text)
+
+
 def operation_with(name, place, **more):
     """Return an operation of an OpenAPI description that has a parameter."""
     return {"parameters": [{"name": name, "in": place, "required": True, **more}]}
@@ -1075,6 +1126,7 @@ def test_a_first_file_says_what_it_does_not_hold_and_gives_each_request_a_name_o
     for fact in ("/file: its body is multipart", "apart.json", "GET /broken"):
         assert any(fact in line for line in notes)
     monkeypatch.setattr(first_service_file, "_read", lambda url: None)
+    monkeypatch.setattr(first_service_file, "_status", lambda url: 200)
     assert "# No OpenAPI description was found" in first_service_file.text("http://127.0.0.1:8000")
 
 
