@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Iterable
 
+from bench.redaction import redacted
 from bench.text import quoted
 
 
@@ -40,6 +41,10 @@ class BenchError(Exception):
     """Base of all errors raised on purpose by this package."""
 
     exit_status = 1
+
+    def __str__(self) -> str:
+        """Return what it says, without the values of variables that requests hold: libraries quote these."""
+        return redacted(super().__str__())
 
     def _render_traceback_(self) -> list[str]:
         """Show one line in a notebook (IPython calls this method)."""

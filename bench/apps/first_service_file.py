@@ -6,6 +6,7 @@ import json
 import re
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
@@ -43,15 +44,18 @@ def text(url: str) -> str:
         raise UsageError(
             f"{quoted(url)} is no address of a service: write http://127.0.0.1:8000 or grpc://127.0.0.1:50051"
         )
-    base, notes = f"{address.scheme}://{address.netloc}", list[str]()
+    user, _, place = address.netloc.rpartition("@")
+    base, notes = f"{address.scheme}://{place}", list[str]()
+    if user:
+        notes.append("The URL has credentials, which are not written here: give them under headers.")
     try:
-        requests = None if address.scheme == "grpc" else _of_http(base, address.path, notes)
+        requests = None if address.scheme == "grpc" else _of_http(base, address.path, address.query, notes)
     except http.client.HTTPException as reason:  # what answers does not speak HTTP/1.1
         if address.scheme == "https":
             raise DataError(f"{base} does not answer over HTTP/1.1 ({reason!r}): write the file by hand") from reason
         requests = None
     if requests is None:
-        base, requests = f"http://{address.netloc}", _of_grpc(address.netloc)
+        base, requests = f"http://{place}", _of_grpc(place)
     if not (written := "".join(_written(requests, notes))):
         raise DataError(f"{base} describes no request that can be written: {(notes or ['it has no paths'])[0]}")
     notes.insert(
@@ -84,20 +88,25 @@ def _written(requests: list[dict[str, Any]], notes: list[str]) -> Iterator[str]:
         names, left = names | {name}, left - len(part)
 
 
-def _of_http(base: str, path: str, notes: list[str]) -> list[dict[str, Any]]:
+def _of_http(base: str, path: str, query: str, notes: list[str]) -> list[dict[str, Any]]:
     """Return a request for each operation of a service's OpenAPI description, or one for the path.
 
     A file has no streams beside calls: operations that answer with streams of events are taken if all do.
     """
-    urls = (base + path.rstrip("/") + each for each in DESCRIPTIONS)
+    target = (path or "/") + f"?{query}" * bool(query)
+    urls = (base + (path.rstrip("/") + each if each else target) for each in DESCRIPTIONS)
     descriptions = ((url, value) for url in urls if isinstance((value := _read(url) or {}).get("paths"), dict))
     if not (described := next(descriptions, None)):
-        if path.strip("/") and (status := _status(base + path)) >= 400:
+        if (status := _status(base + target)) >= 400 and path.strip("/"):
             raise DataError(
-                f"{base}{path} answers with status {status}: give the URL of an OpenAPI description, or of a path"
+                f"{base}{target} answers with status {status}: give the URL of an OpenAPI description, or of a path"
             )
         notes.append("No OpenAPI description was found: give its URL, or write the requests.")
-        return [{"name": "root", "http": {"path": path or "/"}, "expect": {"status": 200}}]
+        if status >= 300:
+            notes.append(
+                f"{target} answers with status {status}, which is expected here: write a path that is measured."
+            )
+        return [{"name": "root", "http": {"path": target}, "expect": {"status": status}}]
     requests = list(_requests(*described, notes))
     if _has_security(described[1]):
         notes.append(
@@ -133,27 +142,44 @@ def _of_grpc(address: str) -> list[dict[str, Any]]:
     return requests
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Return None: a redirect is an answer, as it is to the requests of a service file."""
+
+
 def _status(url: str) -> int:
-    """Return the status of a URL."""
+    """Return the status of a URL; DataError if nothing answers."""
     try:
-        with DIRECT.open(url, timeout=5) as response:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects).open(
+            url, timeout=5
+        ) as response:
             return int(response.status)
     except urllib.error.HTTPError as error:
         return error.code
+    except OSError as reason:
+        raise _silent(url, reason) from reason
+
+
+def _silent(url: str, reason: OSError) -> DataError:
+    """Return the error for a URL at which nothing answers."""
+    return DataError(f"nothing answers at {url} ({getattr(reason, 'reason', reason)}): start the service")
 
 
 def _read(url: str) -> dict[str, Any] | None:
-    """Return the JSON object at a URL; None if there is none, DataError if nothing answers."""
+    """Return the JSON object at a URL; None if there is none, DataError if nothing answers, or it is too large."""
     try:
         with DIRECT.open(url, timeout=5) as response:
-            value = documents.from_json(response.read(MOST_BYTES))
+            content = response.read(MOST_BYTES + 1)
+            if response.headers.get("Content-Encoding", "").lower() in ("gzip", "deflate"):
+                content = zlib.decompressobj(wbits=47).decompress(content, MOST_BYTES + 1)
+            if len(content) > MOST_BYTES and content.lstrip().startswith(b"{"):
+                raise DataError(f"{url} is larger than {MOST_BYTES:,} B: write the file by hand (docs/services.md)")
+            value = documents.from_json(content)
     except urllib.error.HTTPError:
         return None
     except OSError as reason:
-        raise DataError(
-            f"nothing answers at {url} ({getattr(reason, 'reason', reason)}): start the service"
-        ) from reason
-    except ValueError:
+        raise _silent(url, reason) from reason
+    except (ValueError, zlib.error):
         return None
     return value if isinstance(value, dict) else None
 

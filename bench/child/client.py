@@ -119,6 +119,9 @@ class Meter:
 
 def prepare(channel: Channel, spec: ClientSpec) -> tuple[Any, ServerThread | None]:
     """Import the system, start its server here if it is ``inproc``, learn the address, build the load."""
+    import random
+
+    random.seed(spec.seed)  # draws what callers draw for themselves
     system = systems.load(spec.case.system)
     pin(spec.cpus)  # not before: both sides' imports take turns where they share a CPU
     credentials.use(spec.credentials)

@@ -5,6 +5,7 @@ Each step returns what is known after it: ``Spawned``, ``Prepared``, ``Window``,
 """
 
 import json
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -115,11 +116,13 @@ def specified(case: Case, window_s: float, seed: int, routers: Routers, far_ahea
     return Start(case, seed, window_s, routers.router_of(case), environment, texts, hosts, far_ahead_ns)
 
 
-def _remedy(case: Case) -> str:
+def _remedy(case: Case, error: str) -> str:
     """Return the remedy for a target that failed; the log explains a server started here."""
     if case.target is None:
         return ""
     if systems.service_of(case.system):
+        if "answered wrongly" in error or not re.search(r"\bconnect\b", error, re.IGNORECASE):  # thus it runs
+            return ""
         return f"; does the service {case.system} run at {case.target}? Start it"
     start_one = f"{BENCH} serve {case.system} {case.target}"
     return f"; does a {case.system} server listen at {case.target}? Start one there: {start_one}"
@@ -509,7 +512,7 @@ class Start:
 
     def failure(self, error: Exception, children: Sequence[ChildHandle]) -> SystemFailedError:
         """Return the error for a start that failed: what happened, how its processes ended, and the remedy."""
-        return SystemFailedError(f"{error}{self.exit_report(str(error), children)}{_remedy(self.case)}")
+        return SystemFailedError(f"{error}{self.exit_report(str(error), children)}{_remedy(self.case, str(error))}")
 
     def exit_report(self, error: str, children: Sequence[ChildHandle]) -> str:
         """Return how the server and the router ended, if ``error`` does not say so: clients often notice first.

@@ -106,7 +106,7 @@ class _Line(Struct, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
     json: Any = msgspec.UNSET
     body: str | None = None
-    status: int | None = None
+    status: Annotated[int, msgspec.Meta(ge=100, le=999)] | None = None
 
 
 def read(file: str) -> Recording:
@@ -148,9 +148,9 @@ def _of_archive(data: bytes) -> tuple[list[Recorded], int]:
     """Return the requests to the server of the first entry, and how many went elsewhere or had no reply."""
     entries = msgspec.json.decode(data, type=_Archive).log.entries
     origins = [urlsplit(entry.request.url)[:2] for entry in entries]
-    own = [
-        entry for entry, origin in zip(entries, origins, strict=True) if origin == origins[0] and entry.response.status
-    ]
+    first_origin = next((origin for origin in origins if origin[0] in ("http", "https")), None)  # not data: and blob:
+    pairs = zip(entries, origins, strict=True)
+    own = [entry for entry, origin in pairs if origin == first_origin and entry.response.status > 0]
     first = min((entry.started_date_time for entry in own), default=None)
     return [_recorded(entry, (entry.started_date_time - first).total_seconds()) for entry in own if first], (
         len(entries) - len(own)
@@ -174,8 +174,13 @@ def _joined(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _posted(post: _Post, target: str) -> bytes:
-    if post.text is not None:
-        return base64.b64decode(post.text) if post.encoding == "base64" else post.text.encode()
+    if post.text and post.encoding == "base64":
+        try:
+            return base64.b64decode("".join(post.text.split()), validate=True)
+        except ValueError as reason:
+            raise ValueError(f"the body of a request for {target} is no base64 ({reason}): correct it") from reason
+    if post.text:
+        return post.text.encode()
     if not post.params:
         return b""
     if not post.mime_type.startswith("application/x-www-form-urlencoded"):

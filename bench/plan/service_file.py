@@ -4,6 +4,7 @@ A file is YAML; its schema is that of ``ServiceFile``. Each part of a request ma
 ``values``; ``{env:NAME}`` is a variable of the environment, whose value is stored nowhere.
 """
 
+import base64
 import functools
 import glob
 import hashlib
@@ -25,12 +26,23 @@ from bench.contract import Address, is_loopback
 from bench.errors import SystemFileError, TransportError, WrongReplyError, did_you_mean, reason_of
 from bench.plan import documents, http_parts, recording, values, yaml_text
 from bench.plan.values import Draws, Source, Text
+from bench.redaction import hide, redacted
 from bench.text import counted
 
 PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(\{port\}|[1-9][0-9]{0,4})")
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a name in HTTP (RFC 9110, 5.6.2)
+FIELD = re.compile(r"[\t -~\x80-\xff]*")  # a value there
+KEY, PRINTABLE = re.compile("[0-9a-z_.-]+"), re.compile("[ -~]*")  # names and values of gRPC's metadata
 MAY_LOAD = "ROUNDTRIP_MAY_LOAD"  # names the one host beside this machine that services may be measured at
+HTTP_CODES = range(100, 1000)
+GRPC_CODES = (
+    *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "ABORTED"),
+    *("PERMISSION_DENIED", "UNAUTHENTICATED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "OUT_OF_RANGE", "INTERNAL"),
+    *("UNIMPLEMENTED", "UNAVAILABLE", "DATA_LOSS"),
+)
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_SOURCE = 20_000_000  # bytes of a file that a service is made of
+UNKNOWN = "0000"  # stands for a value that is not known yet wherever one can be, also in base64
 DISTINCT = 500  # requests that a client prepares before its window and sends in turn
 
 
@@ -41,8 +53,8 @@ class Http(Struct, forbid_unknown_fields=True, frozen=True):
     """
 
     path: Annotated[str, Meta(pattern="^/")]
-    method: Annotated[str, Meta(pattern=r"^[A-Za-z-]+\Z")] = "GET"
-    json: Any = None
+    method: Annotated[str, Meta(pattern=r"^[A-Z-]+\Z")] = "GET"
+    json: Any = msgspec.UNSET
     body: str | None = None
     headers: dict[str, str] = {}
     stream: Literal["sse"] | None = None
@@ -72,7 +84,7 @@ class Expect(Struct, forbid_unknown_fields=True, frozen=True):
     status: int | str | list[int] | None = None
     json: Any = msgspec.UNSET
     schema: str = ""
-    text: str | None = None
+    text: Text | None = None
     message: Any = msgspec.UNSET
     messages: Annotated[int, Meta(ge=1)] | None = None
     end: Text | None = None
@@ -323,7 +335,7 @@ class Prepared(Struct, frozen=True):
         """Return the value of JSON that a reply's body holds, None if it holds none."""
         try:
             return json.loads(decoded(body, encoding) or b"null")
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     def fault_of_status(self, status: int, body: bytes) -> str:
@@ -344,9 +356,11 @@ class Prepared(Struct, frozen=True):
             return ""
         try:
             value = json.loads(body)
+            wrong = "" if wanted.json is msgspec.UNSET else differs(wanted.json, value, "$")
         except ValueError:
             return f"it is no JSON: {begin(body)}"
-        wrong = "" if wanted.json is msgspec.UNSET else differs(wanted.json, value, "$")
+        except RecursionError:
+            return f"its JSON is nested too deeply: {begin(body)}"
         return wrong or (_unlike(wanted.schema, value) if wanted.schema else "")
 
     def fault_of_stream(self, messages: int, has_ended: bool) -> str:
@@ -371,20 +385,45 @@ def _validator(file: str) -> Any:
     """Return what validates JSON against the schema in a file; SystemFileError for one that is none."""
     import jsonschema
 
+    known = jsonschema.validators.SPECIFICATIONS  # and nothing is fetched from elsewhere
     try:
         schema = json.loads(documents.read(Path(file)))
+        if not isinstance(schema, dict | bool):
+            raise ValueError("a JSON Schema is an object, true or false")
         kind = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
         kind.check_schema(schema)
-    except (OSError, ValueError) as reason:
+        _resolve(schema, known)
+    except (OSError, ValueError, RecursionError) as reason:
         raise SystemFileError(f"{file}: {reason_of(reason)}: correct schema") from reason
     except jsonschema.SchemaError as reason:
         raise SystemFileError(f"{file} is no JSON Schema: {reason.message}: correct it") from reason
-    return kind(schema)
+    return kind(schema, registry=known)
+
+
+def _resolve(schema: Any, registry: Any) -> None:
+    """Look up what a JSON Schema refers to; ValueError for a reference to what is not in it."""
+    from referencing import Resource, exceptions, jsonschema
+
+    root = Resource.from_contents(schema, default_specification=jsonschema.DRAFT202012)
+    left = [(root, registry.resolver_with_root(root))]
+    while left:
+        part, resolver = left.pop()
+        named = part.contents.get("$ref") if isinstance(part.contents, dict) else None
+        try:
+            if named is not None:
+                resolver.lookup(named)
+        except (exceptions.Unresolvable, exceptions.Unretrievable):
+            remedy = "write what it refers to in this file, under $defs"
+            raise ValueError(f"its $ref {named!r} leads to nothing here: {remedy}") from None
+        left += [(each, resolver.in_subresource(each)) for each in part.subresources()]
 
 
 def _unlike(file: str, value: Any) -> str:
     """Return where a JSON value does not satisfy the schema in a file, and why; "" if it does."""
-    error = next(_validator(file).iter_errors(value), None)
+    try:
+        error = next(_validator(file).iter_errors(value), None)
+    except RecursionError as reason:
+        return f"it cannot be compared with {Path(file).name}: {redacted(str(reason))[:100]}"
     if error is None:
         return ""
     return f"{error.json_path} does not satisfy {Path(file).name}: {redacted(error.message)[:100]}"
@@ -423,7 +462,7 @@ def refuse(request: Prepared, fault: str) -> None:
             kind = f"status {fault.status}"
         elif fault.startswith("$"):  # a member of JSON
             kind = fault if fault.endswith("is missing") else f"{fault.split()[0]} is not as expected"
-        raise WrongReplyError(redacted(f"{request.name} was answered wrongly: {fault}"), f"{request.name}: {kind}")
+        raise WrongReplyError(f"{request.name} was answered wrongly: {fault}", redacted(f"{request.name}: {kind}"))
 
 
 def too_late(service: Service, request: Prepared) -> TransportError:
@@ -442,7 +481,7 @@ def differs(wanted: Any, value: Any, path: str) -> str:
     if isinstance(wanted, list) and isinstance(value, list) and len(wanted) == len(value):
         pairs = enumerate(zip(wanted, value, strict=True))
         return next(filter(None, (differs(*pair, f"{path}[{index}]") for index, pair in pairs)), "")
-    if wanted == value:
+    if wanted == value and isinstance(wanted, bool) == isinstance(value, bool):  # to Python, True is 1
         return ""
     got, right = (redacted(json.dumps(each))[:60] for each in (value, wanted))
     return f"{path} is {got}, not {right}"
@@ -465,6 +504,9 @@ def _read(file: str, changed_ns: int) -> Service:
     except (OSError, ValueError) as reason:  # msgspec's errors and those of letters are ValueErrors
         raise SystemFileError(f"{file}: {_with_known_keys(reason_of(reason))}: correct the file") from reason
     service = Service(path.stem, file, says)
+    for name in values.names_in(value):
+        if name.startswith("env:"):
+            hide(name[4:], os.environ.get(name[4:], ""))
     _check(service)
     return service
 
@@ -474,6 +516,7 @@ KINDS = {  # of msgspec, and what to write
     "`object`": "a mapping, as name: value",
     "`str` matching regex '^/'": "a path that begins with /",
     "`str` matching regex '^(/|$)'": "a path that begins with /",
+    r"`str` matching regex '^[A-Z-]+\\Z'": "a method in capital letters, as GET",
     "`str`": "a text",
     "`int`": "a whole number",
     "`float`": "a number",
@@ -535,6 +578,9 @@ def _check(service: Service) -> None:
     says = service.says
     if bool(says.requests) == bool(says.recording):
         raise service.error("write either requests or recording, the file of recorded ones: correct the file")
+    for key in ("imports", "in_turn", "values"):
+        if says.recording and getattr(says, key):
+            raise service.error(f"{key} is for requests, not for a recording: leave it out")
     _check_address(service)
     if says.key and not says.certificate:
         raise service.error("key belongs to a certificate: write certificate, or leave key out")
@@ -545,6 +591,10 @@ def _check(service: Service) -> None:
             raise service.error(f"there is no {each} beside it: correct {what}")
     for request in says.requests:
         _check_request(request, service)
+    try:
+        words_of_start(service, "1", "/socket")
+    except SystemFileError as reason:
+        raise service.error(f"start: {reason}") from reason
     if service.has_events and not all(request.http and request.http.stream for request in says.requests):
         raise service.error("streams and calls are measured apart: write a file for each kind of request")
     names = [request.name for request in says.requests]
@@ -553,7 +603,14 @@ def _check(service: Service) -> None:
     if says.cookies and says.http2:
         raise service.error("cookies are kept over HTTP/1.1 alone: leave out http2 or cookies")
     _check_names(service)
-    next(prepared(service, random.Random(0)))
+    if says.recording:
+        next(prepared(service, random.Random(0)))
+    unknown, sources = dict.fromkeys(service.names_of_callers, UNKNOWN), sources_of_values(service)
+    for request in says.requests:
+        try:
+            filled(service, request, Draws(sources, random.Random(0)), unknown)
+        except SystemFileError as reason:
+            raise service.error(f"request {request.name}: {reason}") from reason
 
 
 def _check_names(service: Service) -> None:
@@ -605,7 +662,7 @@ def _check_request(request: Request, service: Service) -> None:
     """Refuse a request of no kind or two, and files that are not there or not what they should be."""
     if (request.http is None) == (request.grpc is None):
         raise service.error(f"request {request.name} needs either http or grpc: correct the file")
-    if request.http and request.http.json is not None and request.http.body is not None:
+    if request.http and request.http.json is not msgspec.UNSET and request.http.body is not None:
         raise service.error(f"request {request.name} has json and body: write one of them")
     schema = request.expect.schema
     if request.expect.end is not None and not (request.http and request.http.stream):
@@ -621,6 +678,13 @@ def _check_request(request: Request, service: Service) -> None:
         raise service.error(f"request {request.name} expects one of no status: write {kind}")
     if status is not None and isinstance(status, int | list) != bool(request.http):
         raise service.error(f"the status that request {request.name} expects is {status!r}: write {kind}")
+    for code in status if isinstance(status, list) else [status]:
+        if code is not None and code not in (HTTP_CODES if request.http else GRPC_CODES):
+            like = "" if request.http else did_you_mean(code, GRPC_CODES)
+            raise service.error(f"request {request.name} expects {code!r}, which is no status: write {kind}{like}")
+    if request.grpc and status not in (None, "OK") and (request.save or request.expect.message is not msgspec.UNSET):
+        remedy = "leave save and message out"
+        raise service.error(f"the reply to {request.name} has the status {status} and thus no message: {remedy}")
     if wrong := next((path for path in request.save.values() if not values.is_path(path)), ""):
         raise service.error(f"request {request.name} saves {wrong!r}: write a path as $.items[0].id")
     if (request.once or request.save) and request.http and request.http.stream:
@@ -643,6 +707,9 @@ def _check_address(service: Service) -> None:
     except ValueError:
         is_tcp = False
     is_socket = not is_tcp and url.scheme == "unix" and not url.netloc and len(url.path) > 1
+    if is_tcp and (url.path not in ("", "/") or url.query or url.fragment or "@" in url.netloc):
+        more = "write the path in each request's path, credentials under headers"
+        raise service.error(f"address is SCHEME://HOST:PORT alone, which all requests have: {more}")
     if not (is_tcp or is_socket):
         wanted = "http://HOST:PORT, https://HOST:PORT or unix:///PATH"
         raise service.error(f"address must be {wanted}, not {says.address!r}: correct the file")
@@ -665,6 +732,21 @@ def _check_address(service: Service) -> None:
         )
 
 
+def words_of_start(service: Service, port: str, path: str) -> list[str]:
+    """Return the words that start a service; SystemFileError for a name in braces that stands for nothing there."""
+    known = {"port": port, "socket": path}
+
+    def value_of(name: str) -> str:
+        if name.startswith("env:"):
+            return _variable(name[4:])
+        if name not in known:
+            remedy = f"write {{port}}, {{socket}} or {{env:NAME}}, or {{{{{name}}}}} for braces that are passed on"
+            raise SystemFileError(f"{{{name}}} has no value there: {remedy}")
+        return known[name]
+
+    return [values.word(word, value_of) for word in service.says.start]
+
+
 def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:
     """Yield requests of the mix without end, with their values drawn, or the recorded ones in turn."""
     if recorded := service.recording:
@@ -672,7 +754,7 @@ def prepared(service: Service, chance: random.Random) -> Iterator[Prepared]:
     sources, mix = sources_of_values(service), service.mix
     weights, names = [request.weight for request in mix], [request.names for request in mix]
     of_callers, made, in_headers = service.names_of_callers, service.names_made, values.names_in(service.says.headers)
-    unknown = {name: f"{{{name}}}" for name in of_callers}
+    unknown = dict.fromkeys(of_callers, UNKNOWN)
     for turn in itertools.count():
         (number,) = (turn % len(mix),) if service.says.in_turn else chance.choices(range(len(mix)), weights)
         draws = Draws(sources, chance)
@@ -712,7 +794,7 @@ def filled(service: Service, request: Request, draws: Draws, known: "Mapping[str
             return draws(name)
         except KeyError:
             remedy = f"add it to values, or write {{{{{name}}}}} for braces that are sent"
-            raise SystemFileError(f"{service.name}: {{{name}}} has no values: {remedy}") from None
+            raise SystemFileError(f"{{{name}}} has no values: {remedy}") from None
 
     usual = service.says.headers
     if unknown := service.names_of_callers - known.keys():
@@ -727,18 +809,49 @@ def _recorded_request(service: Service, recorded: recording.Recorded) -> Prepare
         return _variable(name[4:]) if name.startswith("env:") else f"{{{name}}}"
 
     templates = http_parts.merged(recorded.headers, service.says.headers)
-    headers = _headers(templates, value_of)
+    headers = _of_http(_headers(templates, value_of))
     expect = Expect(recorded.status)
     return Prepared(recorded.name, recorded.method, values.quoted(recorded.target), headers, recorded.body, expect)
 
 
 def _headers(templates: dict[str, str], value_of: values.Values) -> dict[str, str]:
-    """Return headers with their names and values filled in; SystemFileError for one that is none (RFC 9110, 5.5)."""
-    headers = {values.text(name, value_of): values.text(text, value_of) for name, text in templates.items()}
+    """Return headers with their names and values filled in."""
+    return {values.text(name, value_of): values.text(text, value_of) for name, text in templates.items()}
+
+
+def _of_http(headers: dict[str, str]) -> dict[str, str]:
+    """Return headers; SystemFileError for one that HTTP cannot send (RFC 9110, 5.5), or that its library writes."""
     for name, text in headers.items():
-        if set("\r\n\0") & set(name + text):
-            raise SystemFileError(f"the header {name!r} would have more than one line: correct its value")
+        if not TOKEN.fullmatch(name):
+            raise SystemFileError(f"{name!r} cannot be the name of a header: write letters, digits and -")
+        if not FIELD.fullmatch(text):
+            fault = "has a line break or other control character, or a sign that is not in Latin-1"
+            raise SystemFileError(f"the value of the header {name} {fault}: correct it")
+        if name.lower() in ("content-length", "transfer-encoding"):
+            raise SystemFileError(f"the header {name} follows from the body: leave it out")
     return headers
+
+
+def _metadata(headers: dict[str, str]) -> dict[str, str]:
+    """Return headers as a gRPC call has them; SystemFileError for one that none can have."""
+    headers = {name.lower(): text for name, text in headers.items()}
+    for name, text in headers.items():
+        if not KEY.fullmatch(name):
+            raise SystemFileError(f"{name!r} cannot be the name of metadata: write letters, digits, _, - and .")
+        if not PRINTABLE.fullmatch(text):
+            remedy = "give it a name that ends with -bin, and base64 of its bytes"
+            raise SystemFileError(f"the value of the metadata {name} is not printable ASCII: {remedy}")
+        if name.endswith("-bin"):
+            binary(text)
+    return headers
+
+
+def binary(text: str) -> bytes:
+    """Return the bytes that base64 stands for, with padding or without it; SystemFileError for what is no base64."""
+    try:
+        return base64.b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), validate=True)
+    except ValueError as reason:
+        raise SystemFileError("metadata whose name ends with -bin is base64 of its bytes: correct it") from reason
 
 
 def _filled(service: Service, request: Request, usual: dict[str, str], value_of: values.Values) -> Prepared:
@@ -756,12 +869,12 @@ def _filled(service: Service, request: Request, usual: dict[str, str], value_of:
     )
     if isinstance(asked, Grpc):
         proto = service.interface(asked.proto) if asked.proto else (service.file,)
-        message, headers = values.fill(asked.message, value_of), {name.lower(): text for name, text in headers.items()}
-        return Prepared(request.name, "", asked.method, headers, b"", expect, proto, message, request.save)
-    body = b""
+        message = values.fill(asked.message, value_of)
+        return Prepared(request.name, "", asked.method, _metadata(headers), b"", expect, proto, message, request.save)
+    body, headers = b"", _of_http(headers)
     if asked.stream:
         headers = http_parts.merged({"Accept": "text/event-stream"}, headers)
-    if asked.json is not None:
+    if asked.json is not msgspec.UNSET:
         body, headers = http_parts.of_json(values.fill(asked.json, value_of), headers)
     elif asked.body is not None:
         body = values.text(asked.body, value_of).encode()
@@ -769,24 +882,13 @@ def _filled(service: Service, request: Request, usual: dict[str, str], value_of:
     return Prepared(request.name, asked.method, target, headers, body, expect, save=request.save)
 
 
-_secrets: dict[str, str] = {}  # variables of the environment that were asked for, and their values
-
-
 def _variable(name: str) -> str:
     if name not in os.environ:
         raise SystemFileError(f"the variable {name} of the environment is not set: set it before measuring")
-    _secrets[name] = os.environ[name]
+    hide(name, os.environ[name])
     return os.environ[name]
 
 
 def begin(body: bytes) -> str:
     """Return how a reply begins, to be quoted, without the values of variables: they are replaced before it is cut."""
     return repr(redacted(body.decode(errors="backslashreplace"))[:100])
-
-
-def redacted(text: str) -> str:
-    """Return a text in which the values of variables that requests hold are replaced by their names."""
-    for name, value in _secrets.items():
-        if value:
-            text = text.replace(value, f"{{env:{name}}}")
-    return text

@@ -29,6 +29,7 @@ from bench.text import counted
 NAME = re.compile(r"[^\W\d][\w.-]*")
 PLACE = re.compile(r"\{(\{)?(env:[A-Za-z_]\w*|[^\W\d][\w.-]*)\}(?(1)\})")  # {name}; {{name}} is the text {name}
 STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['([^']+)'\]")  # from a value of JSON to a member of it
+OF_SHELL = re.compile(r"(\$\{\w+\})")
 LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 MOST_ROWS = 100_000  # of a file of values
 MOST_BYTES = 20_000_000
@@ -191,6 +192,11 @@ def text(template: str, value_of: Values) -> str:
     return PLACE.sub(lambda match: f"{{{match[2]}}}" if match[1] else as_text(value_of(match[2])), template)
 
 
+def word(template: str, value_of: Values) -> str:
+    """Return a word of a command with its names filled in; ${NAME} is left to a shell."""
+    return "".join(part if number % 2 else text(part, value_of) for number, part in enumerate(OF_SHELL.split(template)))
+
+
 def as_text(value: Any) -> str:
     """Return a value as it stands within a text."""
     return value if isinstance(value, str) else json.dumps(value)
@@ -199,12 +205,11 @@ def as_text(value: Any) -> str:
 def target(template: str, value_of: Values) -> str:
     """Return a path and query with its names filled in, and what no URL may hold encoded (RFC 3986).
 
-    Of a value in the query all that has a meaning there is encoded, too.
+    A value in the path begins no query, and is one value in the query: what has a meaning there is encoded, too.
     """
     path, mark, query = template.partition("?")
-    return quoted(text(path, value_of) + mark) + quoted(
-        text(query, lambda name: quote(as_text(value_of(name)), safe=""))
-    )
+    in_path = text(path, lambda name: quote(as_text(value_of(name)), safe="/:@!$&'()*+,;=~"))
+    return quoted(in_path + mark + text(query, lambda name: quote(as_text(value_of(name)), safe="")))
 
 
 def quoted(target: str) -> str:
@@ -216,6 +221,8 @@ def member(path: str, value: Any) -> Any:
     """Return the member of a value of JSON at a path as ``$.items[0].id``; KeyError where it is not there."""
     for name, index, quoted_name in STEP.findall(path):
         try:
+            if index and isinstance(value, str):
+                raise TypeError("a text has no members")
             value = value[int(index) if index else name or quoted_name]
         except (LookupError, TypeError) as reason:
             raise KeyError(path) from reason

@@ -37,6 +37,14 @@ class _Loader(yaml.SafeLoader):
             raise ValueError(f"the name {quoted(str(twice))} occurs twice in one mapping")
         return mapping
 
+    def construct_text(self, node: Any) -> str:
+        r"""Return a text, in which two escapes as \\ud83d\\ude00 are one sign, as in JSON."""
+        text = str(self.construct_scalar(node))
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError as reason:
+            raise ValueError("a text holds half of a sign (\\ud800 to \\udfff): write both halves") from reason
+
     def construct_number(self, node: Any) -> int | float:
         """Return a finite number that a float can hold, too."""
         if len(node.value) <= MOST_DIGITS:
@@ -52,6 +60,7 @@ _KINDS = (None, *(_TAG + name for name in ("null", "bool", "str", "seq", "map"))
 _Loader.yaml_constructors = {tag: made for tag, made in yaml.SafeLoader.yaml_constructors.items() if tag in _KINDS}
 for _name in ("int", "float"):
     _Loader.add_constructor(_TAG + _name, _Loader.construct_number)
+_Loader.add_constructor(_TAG + "str", _Loader.construct_text)
 # YAML 1.2, section 10.3, without numbers of other bases: NO, 01234, 12:30 and 2019-01-01 are texts, not false, 668, 750
 # and a date. Each with the signs that such a value begins with.
 _Loader.yaml_implicit_resolvers = {}

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar, dataclass_transform
 
 from bench.errors import BenchError, SystemFailedError
 from bench.process import descendants
+from bench.redaction import redacted
 
 TRIES = 10  # to remove a directory into which a file comes meanwhile
 
@@ -230,13 +231,13 @@ def fail(channel: Channel, error: BaseException) -> NoReturn:
     """Report an error to the parent and exit; write the traceback of an unexpected error to the log."""
     if isinstance(error, BenchError):
         parts = [described(error.__cause__)] if isinstance(error.__cause__, BaseExceptionGroup) else []
-        channel.send(Failed(text="; ".join([str(error), *parts])))
+        channel.send(Failed(text=redacted("; ".join([str(error), *parts]))))
     else:
         import traceback
 
         with contextlib.suppress(OSError):  # the log takes nothing more where the disk is full
             traceback.print_exception(error)
-        channel.send(Failed(text=described(error)))
+        channel.send(Failed(text=redacted(described(error))))
     channel.leave(1)
 
 

@@ -21,6 +21,7 @@ from bench.process.channel import Adopted, ControlMessage, Failed, Kind, Listeni
 from bench.process.meters import family
 from bench.process.pipes import Process, python, with_package
 from bench.process.spec import FirstArrived, Ready
+from bench.redaction import redacted
 from bench.text import one_line
 
 TICK_S = 0.2
@@ -29,6 +30,7 @@ LEAST_SHARE = 0.005  # of a CPU: who uses less does not work, but waits for some
 LOOK_S = 2.0  # for so long it is looked at whether they do, once the deadline has passed
 LONGEST = 3
 CROWDED = 4
+QUOTED = 4000  # characters of the end of a log, at most; a secret that begins before them is redacted whole
 LAST_LINES, LONGEST_LINE = 6, 300  # of a log that an error quotes; characters of such a line
 _is_stopped: ContextVar[Callable[[], bool]] = ContextVar("is_stopped", default=lambda: False)
 
@@ -150,8 +152,9 @@ class Child(Process, ChildHandle):
     def log_tail(self) -> str:
         """Return the end of what the child printed, on one line."""
         size = os.fstat(self._log.fileno()).st_size
-        text = os.pread(self._log.fileno(), 4000, max(0, size - 4000)).decode(errors="replace")
-        tail = [one_line(line, LONGEST_LINE) for line in text.splitlines() if line.strip()][-LAST_LINES:]
+        text = os.pread(self._log.fileno(), 2 * QUOTED, max(0, size - 2 * QUOTED)).decode(errors="replace")
+        lines = [line for line in redacted(text)[-QUOTED:].splitlines() if line.strip()]
+        tail = [one_line(line, LONGEST_LINE) for line in lines[-LAST_LINES:]]
         return " | ".join(tail) or "(its log is empty)"
 
     def exit_report(self, patience_s: float) -> str:

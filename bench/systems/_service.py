@@ -126,10 +126,7 @@ def _serve(
         named = str(described.connects_to.hostname)
         host = binding.host if binding.address or not is_loopback(named) else named
         address = Address("tcp", host, _ports.free(host), "")
-    names = {"{port}": str(address.port), "{socket}": address.path}
-    words = [
-        functools.reduce(lambda text, name: text.replace(*name), names.items(), word) for word in described.says.start
-    ]
+    words = service_file.words_of_start(described, str(address.port), address.path)
     try:
         process = subprocess.Popen(
             words,
@@ -244,16 +241,16 @@ class Reply:
     def saved(self) -> dict[str, Any]:
         """Return the values that its request saves, by their names; TransportError where the reply lacks one."""
         request = self.request
-        if not request.save:
+        if not request.save or self.status in request.other_statuses:
             return {}
         if request.proto:
             from bench.systems import _service_grpc
 
-            value: Any = _service_grpc.as_json(request, self.body)
+            member = functools.partial(_service_grpc.member, request, self.body)
         else:
-            value = request.as_json(self.body, self.encoding)
+            member = functools.partial(values.member, value=request.as_json(self.body, self.encoding))
         try:
-            return {name: values.member(path, value) for name, path in request.save.items()}
+            return {name: member(path) for name, path in request.save.items()}
         except KeyError as path:
             refuse(request, f"it has no {path.args[0]} to be saved")
             raise
@@ -420,7 +417,7 @@ class Client:
 
     async def _begin(self) -> None:
         """Make the requests that each caller makes once; it keeps the values that are drawn for them."""
-        draws = Draws(service_file.sources_of_values(self.described), random.Random())
+        draws = Draws(service_file.sources_of_values(self.described), random.Random(random.getrandbits(64)))
         for once in self.described.once:
             request = service_file.filled(self.described, once, draws, self._known)
             reply = await self._ask(request, _as_bytes(request))

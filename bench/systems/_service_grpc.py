@@ -14,13 +14,15 @@ from typing import Any
 import grpc
 import msgspec
 from google.protobuf import descriptor_pb2, descriptor_pool, empty_pb2, json_format, message_factory
+from google.protobuf.message import DecodeError
 from grpc import aio
 
 from bench.contract import Address, parse_address
 from bench.errors import BenchError, NotInstalledError, SystemFileError, TransportError
 from bench.plan import service_file, values
-from bench.plan.service_file import Prepared, Service, StatusFault, begin, differs, redacted, refuse, too_late
+from bench.plan.service_file import Prepared, Service, StatusFault, begin, differs, refuse, too_late
 from bench.process import pipes
+from bench.redaction import redacted
 from bench.systems import _grpc_wire, _service_streams, _service_tls, _service_wire
 from bench.text import listed, one_line
 
@@ -249,10 +251,17 @@ def fault_of_message(request: Prepared, data: bytes) -> str:
         return f"it cannot be compared: {one_line(redacted(str(reason)), 200)}"
 
 
-def as_json(request: Prepared, data: bytes) -> dict[str, Any]:
-    """Return a reply's message as JSON."""
+def member(request: Prepared, data: bytes, path: str) -> Any:
+    """Return the member of a reply's message at a path, by the names of the file or of protobuf's JSON; or KeyError."""
     _, kind = types_of(request.proto, request.target)
-    return _plain(kind.FromString(data))
+    try:
+        message = kind.FromString(data)
+    except DecodeError as reason:
+        raise KeyError(path) from reason
+    try:
+        return values.member(path, _plain(message))
+    except KeyError:
+        return values.member(path, _plain(message, has_names_of_file=False))
 
 
 def _type(pool: Any, name: str) -> Any:
@@ -263,11 +272,11 @@ def _type(pool: Any, name: str) -> Any:
         return empty_pb2.Empty.DESCRIPTOR
 
 
-def _plain(message: Any) -> Any:
+def _plain(message: Any, has_names_of_file: bool = True) -> Any:
     """Return a message as JSON, with the names of its file and the fields that have their defaults."""
     return json_format.MessageToDict(
         message,
-        preserving_proto_field_name=True,
+        preserving_proto_field_name=has_names_of_file,
         always_print_fields_with_no_presence=True,
         descriptor_pool=SimpleNamespace(FindMessageTypeByName=functools.partial(_type, message.DESCRIPTOR.file.pool)),
     )
@@ -300,6 +309,12 @@ def _unlike(wanted: Any, right: Any, reply: Any, kind: Any, path: str) -> str:
     return ""
 
 
+def _metadata(request: Prepared) -> tuple[tuple[str, str | bytes], ...]:
+    """Return a request's metadata as grpcio takes it: that with a name in -bin as bytes."""
+    pairs = request.headers.items()
+    return tuple((name, service_file.binary(text) if name.endswith("-bin") else text) for name, text in pairs)
+
+
 class Channel:
     """A channel, and the calls that were made through it."""
 
@@ -318,7 +333,7 @@ class Channel:
         if call is None:
             call = self._calls[request.target] = self._channel.unary_unary(f"/{request.target}")
         try:
-            return "OK", await call(data, metadata=tuple(request.headers.items()), timeout=self._timeout_s)
+            return "OK", await call(data, metadata=_metadata(request), timeout=self._timeout_s)
         except grpc.RpcError as reason:
             return self._status(request, reason)
 
@@ -326,7 +341,7 @@ class Channel:
         """Make a call; yield its messages; TransportError where nothing answers, or they are not as expected."""
         call, count = self._channel.unary_stream(f"/{request.target}"), 0
         try:
-            async for message in call(data, metadata=tuple(request.headers.items()), timeout=self._timeout_s):
+            async for message in call(data, metadata=_metadata(request), timeout=self._timeout_s):
                 count += 1
                 yield _service_streams.Message(request, message, fault_of_message)
             status, details = "OK", b""

@@ -48,7 +48,12 @@ def test_doubled_braces_are_sent_as_single_ones_and_other_braces_as_they_are(rea
 
 
 @pytest.mark.parametrize(
-    ("value", "target"), [("a&b=c+d", "/a&b=c+d?q=a%26b%3Dc%2Bd&n=1"), ("100%", "/100%25?q=100%25&n=1")]
+    ("value", "target"),
+    [
+        ("a&b=c+d", "/a&b=c+d?q=a%26b%3Dc%2Bd&n=1"),
+        ("100%", "/100%25?q=100%25&n=1"),
+        ("a/b?c%20", "/a/b%3Fc%2520?q=a%2Fb%3Fc%2520&n=1"),
+    ],
 )
 def test_a_value_in_a_query_is_one_value(read, value, target):
     (one,) = prepared(read({"http": {"path": "/{v}?q={v}&n=1"}}, values={"v": [value]}))
@@ -121,7 +126,15 @@ def test_new_values_differ_in_each_request_and_are_the_same_within_one(read):
 
 @pytest.mark.parametrize(
     ("path", "value"),
-    [("$", None), ("$.a[1].b", 7), ("$['a'][0]", "x"), ("$.c", None), ("$.a.b", None), ("$[0]", None)],
+    [
+        ("$", None),
+        ("$.a[1].b", 7),
+        ("$['a'][0]", "x"),
+        ("$.c", None),
+        ("$.a.b", None),
+        ("$[0]", None),
+        ("$.a[0][0]", None),
+    ],
 )
 def test_a_member_is_found_by_its_path(path, value):
     document = {"a": ["x", {"b": 7}]}

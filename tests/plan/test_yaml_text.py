@@ -1,5 +1,7 @@
 """YAML of others: plain values, each name once."""
 
+import json
+
 import pytest
 
 from bench.apps import scenarios
@@ -24,13 +26,17 @@ def test_what_yaml_1_1_took_for_a_truth_value_or_a_number_of_another_base_is_a_t
     "text",
     [
         "[" * 1000 + "]" * 1000, " " * 100_001, "{a: 1, b: 2, a: 3}", "a: 1\nb: {c: 1, c: 2}",
-        "9" * 401, "1e400", ".inf", "!!bool 7", "!!python/name:os.system",
+        "9" * 401, "1e400", ".inf", "!!bool 7", "!!python/name:os.system", '"\\ud800"', '{"\\ude00\\ud83d": 1}',
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused_in_a_short_sentence(text):
     with pytest.raises(ValueError) as refused:
         yaml_text.value_of(text)
     assert len(str(refused.value)) <= LONGEST and "\n" not in str(refused.value)
+
+
+def test_a_sign_that_json_writes_as_two_escapes_is_one_sign():
+    assert yaml_text.value_of(json.dumps(["\U0001f600", "é"])) == ["\U0001f600", "é"]
 
 
 @pytest.mark.parametrize("content", ["a: 1\na: 2\n", "# " + "x" * 200_000])

@@ -1,6 +1,8 @@
 """Services of one's own: what their files may say, and what is measured of a real one."""
 
+import contextlib
 import copy
+import gzip
 import itertools
 import json
 import random
@@ -10,8 +12,10 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 import yaml
@@ -24,7 +28,15 @@ from bench import systems
 from bench.apps import first_service_file, service_page
 from bench.child import timed_loops
 from bench.contract import PACING, parse_address
-from bench.errors import DataError, NotInstalledError, SystemFailedError, SystemFileError, TransportError, UsageError
+from bench.errors import (
+    DataError,
+    NotInstalledError,
+    SystemFailedError,
+    SystemFileError,
+    TransportError,
+    UsageError,
+    WrongReplyError,
+)
 from bench.grammar.experiment import experiment
 from bench.measurement import certificates, revision, runner
 from bench.measurement.start import measure
@@ -139,6 +151,10 @@ def test_values_come_from_a_column_of_a_file_and_keep_their_type(own, tmp_path):
         ({"json": {"a": [{"b": 1}]}}, 200, b'{"a": [{"b": 1, "c": 2}]}', ""),
         ({"json": {"a": [{"b": 1}, {"b": 2}]}}, 200, b'{"a": [{"b": 1}, {"b": 3}]}', "$.a[1].b"),
         ({"json": {"a": [1]}}, 200, b'{"a": [1, 2]}', "$.a"),
+        ({"json": {"ok": True, "n": [0]}}, 200, b'{"ok": 1, "n": [0]}', "$.ok is 1, not true"),
+        ({"json": {"ok": True, "n": [0]}}, 200, b'{"ok": true, "n": [false]}', "$.n[0] is false, not 0"),
+        ({"json": {"n": 1}}, 200, b'{"n": 1.0}', ""),
+        ({"json": {"a": 1}}, 200, b"[" * 100_000, "nested too deeply"),
         ({"json": None}, 200, b"null", ""),
         ({"json": None}, 200, b"0", "null"),
         ({}, 302, b"", "redirect"),
@@ -172,6 +188,32 @@ def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("schema", "fact"),
+    [
+        ({"$ref": "other.json"}, "'other.json' leads to nothing here"),
+        ({"items": {"$ref": "#/$defs/missing"}}, r"#/\$defs/missing"),
+        (5, "a JSON Schema is an object"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$anchor": "x"}, "b": {"$ref": "#x"}}}, ""),
+        ({"$ref": "https://json-schema.org/draft/2020-12/schema"}, ""),
+    ],
+)
+def test_a_schema_has_to_hold_what_it_refers_to(own, tmp_path, schema, fact):
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "price.json").write_text(json.dumps(schema))
+    asked = {"name": "price", "http": {"path": "/"}, "expect": {"schema": "price.json"}}
+    with pytest.raises(SystemFileError, match=fact) if fact else contextlib.nullcontext():
+        service_file.read(own({"start": ["x", "{port}"], "requests": [asked]}))
+
+
+def test_a_reply_that_is_too_deep_for_its_schema_is_a_wrong_one(own, tmp_path):
+    (tmp_path / "price.json").write_text('{"items": {"$ref": "#"}}')
+    asked = {"name": "price", "http": {"path": "/"}, "expect": {"schema": "price.json"}}
+    service = service_file.read(own({"start": ["x", "{port}"], "requests": [asked]}))
+    (request,) = itertools.islice(service_file.prepared(service, random.Random(0)), 1)
+    assert "price.json" in request.fault(200, b"[" * 300 + b"]" * 300)
+
+
+@pytest.mark.parametrize(
     ("content", "fact"),
     [
         ("requests: [", "expected"),
@@ -182,6 +224,39 @@ def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
         (description(requests=[{"name": "u", "grpc": CALL, "expect": {"json": {}}}]), "message instead of json"),
         (description(requests=[USER | {"http": {"path": "/", "json": {"a": 1}, "body": "x"}}]), "json and body"),
         (description(requests=[USER | {"http": {"path": "/", "method": "ge t"}}]), "method"),
+        (description(requests=[USER | {"http": {"path": "/", "method": "post"}}]), "capital letters"),
+        *(
+            (description(requests=[PRICED, USER | {"http": {"path": "/", "headers": {name: text}}}]), fact)
+            for name, text, fact in (
+                ("X Y", "1", "user: 'X Y'"),
+                ("X", "→", "the header X"),
+                ("X", "a\nb", "the header X"),
+                ("content-length", "3", "follows from the body"),
+                ("Transfer-Encoding", "chunked", "follows from the body"),
+            )
+        ),
+        *(
+            (description(requests=[{"name": "u", "grpc": CALL | {"proto": "", "headers": {name: text}}}]), fact)
+            for name, text, fact in (("x y", "1", "'x y'"), ("x", "é", "-bin"), ("x-bin", "no base64", "base64"))
+        ),
+        *(
+            (description(requests=[{"name": "u", "grpc": CALL, "expect": expect} | more]), fact)
+            for expect, more, fact in (
+                ({"status": "NOTFOUND"}, {}, "did you mean NOT_FOUND"),
+                ({"status": "NOT_FOUND", "message": {}}, {}, "no message"),
+                ({"status": "NOT_FOUND"}, {"save": {"own": "$.id"}}, "no message"),
+            )
+        ),
+        (description(requests=[USER | {"expect": {"status": 0}}]), "0, which is no status"),
+        (description(requests=[USER | {"expect": {"status": [200, 20000]}}]), "20000, which is no status"),
+        (description(requests=[USER | {"expect": {"text": ""}}]), "text"),
+        *(
+            (description(address=address), "credentials under headers")
+            for address in ("http://127.0.0.1:{port}/v1", "http://127.0.0.1:{port}?a=b", "http://a:b@127.0.0.1:{port}")
+        ),
+        (description(start=["x", "{port}", "--at={prt}"]), "{prt} has no value"),
+        (description(start=["x", "{port}", "{env:NOT_SET_1}"]), "NOT_SET_1"),
+        ({"start": ["x", "{port}"], "recording": "a.jsonl", "in_turn": True}, "in_turn is for requests"),
         (description(values={"sku": {"uniform": [1, 2**70]}, "id": [1]}), "uniform"),
         (description(values={}), "{sku}"),
         (description(headers={"A": "{skuu}"}), "did you mean sku"),
@@ -215,6 +290,13 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place(own, content, fact
     with pytest.raises(SystemFileError) as refused:
         service_file.read(file)
     assert fact in str(refused.value) and "prices" in str(refused.value) + file
+
+
+def test_the_words_that_start_a_service_hold_values_and_leave_a_shell_its_own(own, monkeypatch):
+    monkeypatch.setenv("OWN_TOKEN", "hush-hush")
+    start = ["sh", "-c", "./it --port={port} ${HOME} ${port} {{name}}", "--token={env:OWN_TOKEN}", "{ a }"]
+    words = service_file.words_of_start(service_file.read(own(description(start=start))), "7", "")
+    assert words == ["sh", "-c", "./it --port=7 ${HOME} ${port} {name}", "--token=hush-hush", "{ a }"]
 
 
 def test_an_expected_text_holds_values(own):
@@ -383,6 +465,9 @@ def test_a_header_of_a_request_replaces_one_of_the_file_in_whatever_case_it_is_w
     assert made.headers == {"X-Run": "1", "accept": "b", "content-type": "c"}
 
 
+NO_BASE64 = {"text": "?", "encoding": "base64"}
+
+
 def test_an_archive_of_a_browser_is_read(own, tmp_path):
     form = {"mimeType": "application/x-www-form-urlencoded; charset=utf-8", "params": [{"name": "a", "value": "x y"}]}
     secret = {":path": "/", "Host": "shop.example", "cookie": "id=7", "authorization": "Basic eA==", "accept": "*/*"}
@@ -392,11 +477,15 @@ def test_an_archive_of_a_browser_is_read(own, tmp_path):
         entry(1, "/form", "POST", postData=form),
         entry(1, "/track", host="ads.example"),
         entry(1, "/lost", status=0),
+        entry(1, "/lost", status=-1),
     ]
+    entries[0:0] = [entry(0, "/")]
+    entries[0]["request"]["url"] = "data:text/plain,x"
+    form["text"] = ""
     (tmp_path / "shop.har").write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
     service = service_file.read(own({"start": ["x", "{port}"], "recording": "shop.har", "headers": {"X-Run": "1"}}))
     recording = service.recording
-    assert (recording.dropped, recording.elsewhere) == (("Cookie", "Authorization"), 2)
+    assert (recording.dropped, recording.elsewhere) == (("Cookie", "Authorization"), 4)
     assert [each.at_s for each in recording.requests] == [0, 1, 2]
     made = [request for _, request in zip(range(4), service_file.prepared(service, random.Random(0)), strict=False)]
     assert [request.name for request in made] == ["POST /price", "POST /form", "GET /users/*", "POST /price"]
@@ -422,6 +511,25 @@ def test_of_several_statuses_the_first_has_the_content(own):
     request = next(service_file.prepared(service_file.read(own(description(requests=[asked]))), random.Random(0)))
     assert not request.fault(200, b'{"ok": true}') and not request.fault(503, b"busy")
     assert request.fault(200, b'{"ok": false}') and request.fault(404, b'{"ok": true}')
+    request = msgspec.structs.replace(request, save={"id": "$.id"})
+    assert _service.Reply(request, 200, b'{"ok": true, "id": 7}').saved() == {"id": 7}
+    assert _service.Reply(request, 503, b"busy").saved() == {}
+    with pytest.raises(WrongReplyError, match=r"no \$\.id"):
+        _service.Reply(request, 200, b'{"ok": true}').saved()
+
+
+def test_null_is_json_and_is_sent(own):
+    asked = {"name": "it", "http": {"path": "/", "method": "POST", "json": None}}
+    (request,) = itertools.islice(
+        service_file.prepared(
+            service_file.read(
+                own(description(requests=[asked])),
+            ),
+            random.Random(0),
+        ),
+        1,
+    )
+    assert (request.body, request.headers) == (b"null", {"Content-Type": "application/json"})
 
 
 def test_no_capacity_is_searched_where_one_caller_already_misses_the_objective():
@@ -454,6 +562,8 @@ def test_a_recorded_body_of_json_has_the_type_that_its_line_names_in_whatever_ca
         ("a.jsonl", "", "0 requests"),
         ("a.har", "{}", "log"),
         ("a.har", json.dumps({"log": {"entries": [entry(0, "/", postData={"params": [{"name": "f"}]})]}}), "body"),
+        ("a.har", json.dumps({"log": {"entries": [entry(0, "/x", postData=NO_BASE64)]}}), "for /x is no base64"),
+        ("a.jsonl", '{"path": "/", "status": 20000}', "status"),
         ("absent.har", None, "absent.har"),
     ],
 )
@@ -619,6 +729,21 @@ class Raw(socketserver.StreamRequestHandler):
             self.wfile.write(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\n" + body)
 
 
+def test_the_seed_draws_what_callers_log_in_with(own):
+    asked = [{"name": "login", "http": {"path": "/{user}"}, "once": True}, {"name": "get", "http": {"path": "/"}}]
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Raw) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        content = {"address": f"http://127.0.0.1:{server.server_address[1]}", "requests": asked}
+        file, logins = own(content | {"values": {"user": {"uniform": [1, 10**9]}}}), []
+        for seed in (1, 1, 2):
+            server.heads = []
+            measure(case(file, callers=3, max_calls=20), 5.0, seed)
+            logins.append({head.split()[1] for head in server.heads} - {b"/"})
+        server.shutdown()
+    assert logins[0] == logins[1] != logins[2] and len(logins[0]) == 3
+
+
 def test_no_header_is_sent_that_nobody_wrote_and_head_is_answered_without_a_body(own):
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Raw) as server:
         server.daemon_threads = True
@@ -744,6 +869,11 @@ def test_a_service_that_runs_already_is_measured_without_its_cpu_time(own, tmp_p
     own(description())
     process = subprocess.Popen([sys.executable, tmp_path / "own_service.py", str(port)])
     try:
+        assert wait_for(lambda: is_open(port), 20)
+        wrong = description(start=[], address=f"http://127.0.0.1:{port}", requests=[USER | {"expect": {"status": 201}}])
+        with pytest.raises(SystemFailedError, match="answered wrongly") as refused:
+            measure(case(own(wrong, "wrong")), 0.1, seed=1)
+        assert "Start it" not in str(refused.value)  # it runs
         running = description(start=[], address=f"http://127.0.0.1:{port}")
         record = None
         for _ in range(50):
@@ -775,6 +905,39 @@ def test_a_token_of_the_environment_is_sent_and_not_stored(own, monkeypatch):
         assert "Bearer {env:OWN_TOKEN}" in error_text and "hush" not in error_text
     with pytest.raises(SystemFailedError, match=r"Bearer \{env:OWN_TOKEN\}") as refused:
         measure(case(file), 0.1, seed=1)
+    assert "hush" not in str(refused.value)
+
+
+QUOTING = """
+import itertools, os, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+numbers = itertools.count()
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        if sys.argv[2] == "log" and next(numbers) > 9:
+            os._exit(1)
+        body = self.path.encode()
+        self.send_response(404 if sys.argv[2] == "page" else 200)
+        for length in (len(body), 12)[: 1 + (sys.argv[2] == "library")]:
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+        self.wfile.write(body)
+
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+@pytest.mark.parametrize("where", ["page", "library", "log"])
+def test_a_token_in_a_url_is_quoted_by_its_name(own, monkeypatch, where):
+    monkeypatch.setenv("OWN_TOKEN", "hush/hush +1")
+    request = {"name": "secret", "http": {"path": "/secret?token={env:OWN_TOKEN}"}}
+    file = own({"start": [sys.executable, "-c", QUOTING, "{port}", where], "requests": [request]})
+    with pytest.raises(SystemFailedError, match=r"/secret\?token=\{env:OWN_TOKEN\}") as refused:
+        measure(case(file), 0.5, seed=1)
     assert "hush" not in str(refused.value)
 
 
@@ -827,6 +990,55 @@ def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatc
         first_service_file.text(f"http://127.0.0.1:{_ports.free()}")
     with pytest.raises(UsageError):
         first_service_file.text("ftp://x")
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers with the status that stands in the path, with an OpenAPI description, or not found."""
+
+    def do_GET(self):
+        described = json.dumps(
+            {"paths": {"/a": {"get": {}}}, "x": "y" * 6_000_000 * (self.path == "/big/openapi.json")}
+        )
+        is_zip = self.path == "/zip/openapi.json"
+        is_there = is_zip or self.path == "/big/openapi.json"
+        asked = self.path.strip("/").partition("?")[0]
+        self.send_response(200 if is_there else int(asked) if asked.isdecimal() else self.server.status)
+        self.send_header("Location", "/200")
+        if is_zip:
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        self.wfile.write(gzip.compress(described.encode()) if is_zip else described.encode() if is_there else b"")
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("status", "target", "line"),
+    [
+        (404, "", "# / answers with status 404"),
+        (401, "/", "    status: 401"),
+        (302, "", "    status: 302"),
+        (404, "/200?a=b", "    path: /200?a=b"),
+        (404, "/zip", "    path: /a"),
+        (404, "/big", "larger than 5,000,000 B"),
+    ],
+)
+def test_a_first_file_has_the_status_and_the_query_of_a_service_that_does_not_describe_itself(
+    own, status, target, line
+):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        server.status = status
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"127.0.0.1:{server.server_address[1]}"
+        try:
+            text = first_service_file.text(f"http://ada:secret@{place}{target}")
+            service_file.read(own(text))
+        except DataError as reason:
+            text = str(reason)
+        server.shutdown()
+    assert line in text
+    assert "secret" not in text and (target == "/big" or "# The URL has credentials" in text)
 
 
 def operation_with(name, place, **more):
@@ -914,6 +1126,7 @@ def test_a_first_file_says_what_it_does_not_hold_and_gives_each_request_a_name_o
     for fact in ("/file: its body is multipart", "apart.json", "GET /broken"):
         assert any(fact in line for line in notes)
     monkeypatch.setattr(first_service_file, "_read", lambda url: None)
+    monkeypatch.setattr(first_service_file, "_status", lambda url: 200)
     assert "# No OpenAPI description was found" in first_service_file.text("http://127.0.0.1:8000")
 
 
@@ -1018,6 +1231,18 @@ def test_the_details_of_an_expected_status_have_to_hold_the_text(own_grpc):
     assert not _service_grpc.fault(request, "NOT_FOUND", b"no such user")
     assert "no such" in _service_grpc.fault(request, "NOT_FOUND", b"gone")
     assert "NOT_FOUND" in _service_grpc.fault(request, "OK", b"no such user")
+
+
+def test_metadata_in_base64_is_bytes_to_grpcio_and_a_reply_has_the_names_of_the_file_and_of_json(own_grpc):
+    service = service_file.read(own_grpc(["a"], {}, headers={"Trace-Bin": "AAE", "X-Run": "1"}))
+    request = next(service_file.prepared(service, random.Random(0)))
+    assert set(_service_grpc._metadata(request)) == {("trace-bin", b"\0\1"), ("x-run", "1")}
+    _, kind = _service_grpc.types_of(request.proto, request.target)
+    data = kind(id="a", address={"post_code": "1"}).SerializeToString()
+    request = msgspec.structs.replace(request, save={"a": "$.address.postCode", "b": "$.address.post_code"})
+    assert _service.Reply(request, "OK", data).saved() == {"a": "1", "b": "1"}
+    with pytest.raises(WrongReplyError, match=r"no \$\.address"):
+        _service.Reply(request, "OK", b"\xff").saved()
 
 
 LIKE_ADA = [  # what is expected, and what is named of a reply that differs
