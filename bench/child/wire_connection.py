@@ -16,7 +16,7 @@ from typing import Any
 
 from bench import codecs
 from bench.child import timed_loops
-from bench.child.caller import Failures
+from bench.child.caller import Failures, beyond_repair
 from bench.child.outgoing import send
 from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.child.timed_loops import NEVER_NS
@@ -151,8 +151,8 @@ class Connection:
         self._wire = self._make()
         try:
             self._open_again()
-        except TransportError:
-            raise error from None
+        except TransportError as reason:
+            raise beyond_repair(error, reason) from reason
         return self.talk(self._turns, *self._limits)
 
     def _has_ended(self) -> bool:

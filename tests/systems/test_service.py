@@ -1,6 +1,7 @@
 """Services of one's own: what their files may say, and what is measured of a real one."""
 
 import copy
+import gzip
 import itertools
 import json
 import random
@@ -9,6 +10,8 @@ import socketserver
 import subprocess
 import sys
 import threading
+import time
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -422,6 +425,30 @@ def test_of_several_statuses_the_first_has_the_content(own):
     request = next(service_file.prepared(service_file.read(own(description(requests=[asked]))), random.Random(0)))
     assert not request.fault(200, b'{"ok": true}') and not request.fault(503, b"busy")
     assert request.fault(200, b'{"ok": false}') and request.fault(404, b'{"ok": true}')
+
+
+def bare_deflate(body):
+    coder = zlib.compressobj(wbits=-15)
+    return coder.compress(body) + coder.flush()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "fault"),
+    [
+        ("gzip", gzip.compress(b'{"ok"') + gzip.compress(b": true}"), ""),
+        ("gzip", gzip.compress(b'{"ok": true}') + bytes(9), ""),
+        ("gzip", gzip.compress(b'{"ok": true}')[:-1], "is damaged"),
+        ("gzip", b'{"ok": true}', "is damaged"),
+        ("deflate", zlib.compress(b'{"ok": true}'), ""),
+        ("deflate", bare_deflate(b'{"ok": true}'), ""),
+        ("br", b"x", "which is not read here"),
+    ],
+)
+def test_a_body_is_read_in_each_form_of_its_encoding(own, encoding, body, fault):
+    asked = {"name": "it", "http": {"path": "/"}, "expect": {"json": {"ok": True}}}
+    request = next(service_file.prepared(service_file.read(own(description(requests=[asked]))), random.Random(0)))
+    text = request.fault(200, body, encoding)
+    assert fault in text and bool(text) == bool(fault)
 
 
 def test_no_capacity_is_searched_where_one_caller_already_misses_the_objective():
@@ -1330,6 +1357,15 @@ def test_a_service_is_built_ahead_of_its_measurement_or_before_it(own, tmp_path,
         systems.prepare(
             systems.adopt(own(description(build=["no_such_compiler"], install="apt-get install x"), "third"))
         )
+
+
+def test_a_build_may_print_what_it_likes_and_leave_a_process_that_goes_on(own):
+    script = "printf 'caf\\351 not built\\n'; sleep 30 & test -n \"$0\""
+    began = time.monotonic()
+    systems.prepare(systems.adopt(own(description(build=["sh", "-c", script, "x"]))))
+    with pytest.raises(SystemFileError, match="caf\ufffd not built"):
+        systems.prepare(systems.adopt(own(description(build=["sh", "-c", script, ""]), "other")))
+    assert time.monotonic() - began < 20
 
 
 def test_a_service_is_built_again_in_another_process_only_if_its_sources_have_changed(own, tmp_path, monkeypatch):
