@@ -32,7 +32,6 @@ REQUIRES = ("aiohttp",)
 GROUP = "http"
 START_S = 1.0
 PLACE_BYTES = 2  # of a payload on the wire: which of the requests it stands for
-READY_CALL_S = 2.0  # for the answer of ``ready``
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,7 @@ def _ended(described: service_file.Service, status: int) -> str:
 def _ready_at(described: service_file.Service, process: "subprocess.Popen[bytes]", address: Address) -> Address:
     """Return where the service accepts connections, and answers ``ready`` if its file has that, as soon as it does."""
     began, why, hosts = time.monotonic(), "", itertools.cycle(_ports.addresses(address.host))
-    while (waited_s := time.monotonic() - began) < described.says.ready_s:
+    while (left_s := described.says.ready_s - (waited_s := time.monotonic() - began)) > 0:
         if process.poll() is not None:
             raise TransportError(f"{_ended(described, process.returncode)} before it was ready")
         address = address._replace(host=next(hosts))
@@ -174,7 +173,7 @@ def _ready_at(described: service_file.Service, process: "subprocess.Popen[bytes]
             with _connections.connect(address) as connection:
                 if address.transport == "tcp" and connection.getsockname() == connection.getpeername():
                     continue  # the kernel chose the very port for this end: nobody listens
-            if not described.says.ready or (status := _status(described, address)) < 400:
+            if not described.says.ready or (status := _status(described, address, left_s)) < 400:
                 return address
             why = f"{described.says.ready} has status {status}"
         except _service_tls.RefusedError:  # by the certificate, which another attempt does not make better
@@ -185,13 +184,17 @@ def _ready_at(described: service_file.Service, process: "subprocess.Popen[bytes]
     late = f"{described.name} was not ready at {address.place} within {described.says.ready_s:g} s: {why}"
     is_far = address.transport == "tcp" and not address.host.startswith(("127.", "::1"))
     there = f", and let it listen on {address.host} (0.0.0.0: everywhere)" if is_far else ""
-    raise TransportError(f"{late}; give it longer by ready_s, or correct start or ready{there}")
+    longer = "ready_s and timeout_s" if described.says.ready else "ready_s"
+    raise TransportError(f"{late}; give it longer by {longer}, or correct start or ready{there}")
 
 
-def _status(described: service_file.Service, address: Address) -> int:
-    """Return the status of the path ``ready``; TransportError where there is no answer."""
-    soon = msgspec.structs.replace(described, says=msgspec.structs.replace(described.says, timeout_s=READY_CALL_S))
-    asked = Prepared("ready", "GET", described.says.ready, {}, b"", service_file.Expect())
+def _status(described: service_file.Service, address: Address, left_s: float) -> int:
+    """Return the status of the path ``ready``; TransportError where there is no answer in its time, or in that left."""
+    says = described.says
+    soon = msgspec.structs.replace(described, says=msgspec.structs.replace(says, timeout_s=min(says.timeout_s, left_s)))
+    draws = Draws(service_file.sources_of_values(described), random.Random())
+    known = {name: f"{{{name}}}" for name in values.names_in(says.headers)} if says.recording else {}
+    asked = service_file.filled(described, service_file.Request("ready", service_file.Http(says.ready)), draws, known)
 
     async def status() -> int:
         session = _session(soon, address)

@@ -7,6 +7,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import time
 from contextlib import contextmanager, suppress
 
 import hpack
@@ -416,3 +417,45 @@ def test_why_a_caller_cannot_log_in_again_is_said_with_the_failure_before(own):
         with pytest.raises(TransportError, match=r"it had no answer.*again: login .* status is 429") as failed:
             loaded(file, "library")
     assert failed.value.kind == "read"
+
+
+@pytest.mark.parametrize("path", ["/", "/{new}"])
+@pytest.mark.parametrize("fields", [b"Content-Length: 0\r\nConnection: close", b"Connection: close"])
+def test_a_server_that_ends_idle_connections_with_a_status_ends_no_open_load(own, path, fields):
+    ended = []
+
+    def behave(connection, _):
+        connection.settimeout(0.05)
+        try:
+            while connection.recv(1 << 16):
+                connection.sendall(OK.replace(b"Content", b"Content-Length: 12\r\nContent", 1))
+        except TimeoutError:
+            ended.append(connection.sendall(b"HTTP/1.1 408 Request Timeout\r\n" + fields + b"\r\n\r\n"))
+
+    with served(behave) as address:
+        more = {"values": {"new": {"unique": "number"}}} if path != "/" else {}
+        file = own(address, requests=[ASKED | {"http": {"path": path}}], **more)
+        calls, failed = loaded(file, "wire", load="open", offered_per_s=8.0, window_s=1.0)
+    assert calls and ended and calls + sum(failed.values()) <= 8
+
+
+def test_a_start_asks_whether_a_service_is_ready_as_it_asks_for_all_else(own):
+    asked, process = [], subprocess.Popen(["sleep", "60"])
+
+    def behave(connection, _):
+        asked.append(connection.recv(1 << 16).decode())
+        time.sleep(2.2)
+        connection.sendall(OK)
+
+    try:
+        with served(behave) as address:
+            headers = {"Authorization": "Bearer {key}", "X-Session": "{ok}"}
+            requests = [ASKED | {"save": {"ok": "$.ok"}}]
+            more = {"values": {"key": ["k"]}, "headers": headers, "requests": requests, "start": ["x", "{port}"]}
+            described = service_file.read(own("http://127.0.0.1:{port}", ready="/a b", ready_s=30, **more))
+            _service._ready_at(described, process, parse_address(address))
+    finally:
+        process.kill()
+        process.wait()
+    (head,) = filter(None, asked)
+    assert head.startswith("GET /a%20b HTTP/1.1") and "Authorization: Bearer k" in head and "X-Session" not in head
