@@ -285,6 +285,11 @@ def test_what_a_service_started_ends_with_it(own):
     assert wait_for(lambda: not is_left())
 
 
+def test_a_page_that_cannot_be_written_names_the_argument_that_its_command_has(tmp_path):
+    with pytest.raises(DataError, match=r"another folder in --out$"):
+        service_page.write(handmade([Case("zeromq", "tcp")], [100]), folder=tmp_path / "absent")
+
+
 @pytest.mark.slow
 def test_requests_name_the_host_of_the_address_or_their_own(own, started):
     named = [
