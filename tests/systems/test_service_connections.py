@@ -365,8 +365,8 @@ OK = b'HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{"ok": true}'
 )
 def test_cookies_belong_to_the_name_in_address_and_are_sent_back_as_they_came(own, host, domain):
     asked = []
-    given = f'Set-Cookie: a="b,c d"; Path=/{domain}\r\nSet-Cookie: e=f,g@"h"\r\n'.encode()
-    with answering(OK.replace(b"Content", given + b"Content", 1), asked) as place:
+    set_cookie = f'Set-Cookie: a="b,c d"; Path=/{domain}\r\nSet-Cookie: e=f,g@"h"\r\n'.encode()
+    with answering(OK.replace(b"Content", set_cookie + b"Content", 1), asked) as place:
         file = own(f"http://{host or place}", connect_to=place, cookies=True)
         assert loaded(file, "library", calls=3) == (3, {})
     assert all(f"Host: {host or place}\r\n" in head for head in asked)
