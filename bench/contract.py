@@ -343,7 +343,9 @@ class Wire(Protocol):
     A call fails that is not answered within ``timeout_s``, 20 s if it has none.
     If ``has_streams`` is true, the replies of a stream are responses too, and an empty body follows the last.
     If it has ``renewed``, that returns the bytes of a payload's request each time it is sent, and each response is
-    verified. The constructor does not connect; it raises ValueError for what it cannot carry out beside ``FOR_WIRE``.
+    verified. If it has ``takes_leave``, that returns whether bytes that came without a request announce the end of the
+    connection; otherwise they are an error. The constructor does not connect; it raises ValueError for what it cannot
+    carry out beside ``FOR_WIRE``.
     """
 
     last: bool  # whether the server ends the connection after the response that ``end`` found last

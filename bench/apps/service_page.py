@@ -150,8 +150,8 @@ def write(*runs: Run, folder: Path) -> tuple[Path, Path]:
     """Write the page and its numbers into a folder, named after the service; return their paths."""
     summary = headline(*runs)
     page, data = (folder / f"{summary['service']}.{kind}" for kind in ("html", "json"))
-    write_bytes(data, json.dumps(summary, indent=1).encode() + b"\n")
-    write_bytes(page, _html(summary["service"], *runs).encode())
+    write_bytes(data, json.dumps(summary, indent=1).encode() + b"\n", "--out")
+    write_bytes(page, _html(summary["service"], *runs).encode(), "--out")
     return page, data
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from bench import systems
 from bench.analysis import stalls
 from bench.errors import BENCH, UsageError
 from bench.grammar.experiment import experiment
@@ -35,6 +36,7 @@ def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     asked = measured.folder.plan()
     if reason := trace.why_not():
         raise UsageError(f"{reason}; the notebook shows a stored one: {BENCH} run {NOTEBOOK} -p source reference")
+    _refuse_unknown(name, asked.cases)
     named = {label: case for label, case in zip(measured.labels, asked.cases, strict=True) if can_be_traced(case)}
     if not named:
         raise UsageError(
@@ -52,6 +54,16 @@ def text(name: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
     run = Run(runner.run(plan))
     answer = paragraphs(experiment(NOTEBOOK).answer(run), stalls.held_back(run))
     return "\n\n".join([*_tables(run), unmarked(answer), _storage(run)])
+
+
+def _refuse_unknown(name: str, cases: Sequence[Case]) -> None:
+    """Raise UsageError where a run's systems cannot be measured again: of two revisions, or in a file elsewhere."""
+    if any(case.source for case in cases):
+        raise UsageError(f"a run of two revisions cannot be traced: trace a run of {BENCH} service or {BENCH} run")
+    known = systems.names()
+    if absent := next((case.system for case in cases if case.system not in known), ""):
+        command = f"{systems.FOLDERS}=FOLDER {BENCH} trace {name}"
+        raise UsageError(f"no run stores where the file of {absent} is: type {command}, with the file's folder")
 
 
 def slowest_s(run: Run, label: str) -> float:

@@ -83,15 +83,22 @@ def translating(client: Any) -> Iterator[None]:
         raise client.failed(reason) from reason
 
 
+def beyond_repair(error: TransportError, reason: TransportError) -> TransportError:
+    """Return the error for a failed call whose client could not connect again, for a reason."""
+    if str(reason) in str(error):
+        return error
+    return TransportError(f"{error}; then no connection could be made again: {reason}", error.kind)
+
+
 async def renew(make: Callable[[], Any], old: Any, error: TransportError) -> Any:
-    """Close a client that failed, and return a new one that is open; where it cannot connect, raise the failure."""
+    """Close a client that failed, and return a new one that is open; where it cannot connect, raise both errors."""
     with contextlib.suppress(TransportError, OSError), translating(old):
         await resolve(old.close())
     fresh = make()
     try:
         await resolve(fresh.open())
-    except TransportError:
-        raise error from None
+    except TransportError as reason:
+        raise beyond_repair(error, reason) from reason
     return fresh
 
 

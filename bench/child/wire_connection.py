@@ -16,7 +16,7 @@ from typing import Any
 
 from bench import codecs
 from bench.child import timed_loops
-from bench.child.caller import Failures
+from bench.child.caller import Failures, beyond_repair
 from bench.child.outgoing import send
 from bench.child.polling import READ, WRITE, Epoll, Selector
 from bench.child.timed_loops import NEVER_NS
@@ -151,8 +151,8 @@ class Connection:
         self._wire = self._make()
         try:
             self._open_again()
-        except TransportError:
-            raise error from None
+        except TransportError as reason:
+            raise beyond_repair(error, reason) from reason
         return self.talk(self._turns, *self._limits)
 
     def _has_ended(self) -> bool:
@@ -160,9 +160,9 @@ class Connection:
         return self._event != READ or self._wire.last
 
     def _rest(self, idle: deque[Step]) -> Talk:
-        """Wait for the order to send; meanwhile the server may close the connection, but must send nothing.
+        """Wait for the order to send; meanwhile the server may close the connection, but must send nothing else.
 
-        Unrequested data and a failed reconnection are no failed calls: SystemFailedError, which ends the start.
+        Other unrequested data and a failed reconnection are no failed calls: SystemFailedError, which ends the start.
         """
         self.sent_ns = NEVER_NS
         idle.append(self.steps[-1])
@@ -172,11 +172,17 @@ class Connection:
             except ConnectionError:
                 data = b""
             if data:
-                raise SystemFailedError(f"{len(data)} bytes came without a request")
+                self._refuse_unless_leaving(data)
             try:
                 self._open_again()
             except TransportError as reason:
                 raise SystemFailedError(str(reason)) from reason
+
+    def _refuse_unless_leaving(self, data: bytes) -> None:
+        """Raise SystemFailedError for bytes without a request, unless a server ends its connection in such words."""
+        takes_leave = getattr(self._wire, "takes_leave", None)
+        if takes_leave is None or not takes_leave(data):
+            raise SystemFailedError(f"{len(data)} bytes came without a request")
 
     def _send_again(self, request: bytes, reason: OSError, t_send: int) -> tuple[int, int]:
         """Return the send time of a request whose first send failed, and its bytes sent; reconnect if necessary.

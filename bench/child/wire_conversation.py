@@ -279,19 +279,21 @@ class WireConversation(Connection):
             except ConnectionError:
                 data = b""
             try:
-                if data:
-                    self._take_in(data)
-                if not data or self._dialog.last:
+                if not data or self._take_in(data):
                     self._open_again()
             except TransportError as reason:
                 raise SystemFailedError(str(reason)) from reason
 
-    def _take_in(self, data: bytes) -> None:
-        """Take in what came without a request; what has to be said to it is sent at once, or with the next request."""
+    def _take_in(self, data: bytes) -> bool:
+        """Take in what came without a request; return whether the server ends the connection.
+
+        What has to be said to it is sent at once, or with the next request.
+        """
         if self._tls is not None:
             data = self._tls.decrypt(data)
-        if not data:
-            return
-        if isinstance(self._dialog, Framed):
-            raise SystemFailedError(f"{len(data)} bytes came without a request")
-        self._dialog.receive(data)
+        if data and isinstance(self._dialog, Framed):
+            self._refuse_unless_leaving(data)
+            return True
+        if data:
+            self._dialog.receive(data)
+        return self._dialog.last

@@ -40,6 +40,8 @@ GRPC_CODES = (
     *("PERMISSION_DENIED", "UNAUTHENTICATED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "OUT_OF_RANGE", "INTERNAL"),
     *("UNIMPLEMENTED", "UNAVAILABLE", "DATA_LOSS"),
 )
+CODINGS = {"gzip", "x-gzip", "deflate", "identity", ""}  # of bodies (RFC 9110, section 8.4.1)
+GZIP = b"\x1f\x8b"  # begins each member
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_SOURCE = 20_000_000  # bytes of a file that a service is made of
 UNKNOWN = "0000"  # stands for a value that is not known yet wherever one can be, also in base64
@@ -320,7 +322,9 @@ class Prepared(Struct, frozen=True):
         wanted = self.expect
         plain = decoded(body, encoding)
         if plain is None and (wanted.text is not None or wanted.of_json):
-            return f"its body has the encoding {encoding}, which is not read here: accept gzip or none"
+            is_known = {each.strip() for each in encoding.lower().split(",")} <= CODINGS
+            fate = "but is damaged" if is_known else "which is not read here: accept gzip or none"
+            return f"its body has the encoding {encoding}, {fate}"
         body = body if plain is None else plain
         if status in self.other_statuses:
             return ""
@@ -433,13 +437,30 @@ def decoded(body: bytes, encoding: str) -> bytes | None:
     """Return a body without its content codings (RFC 9110, section 8.4); None for one that is not known or broken."""
     try:
         for each in reversed(encoding.lower().split(",")):
-            if each.strip() in ("gzip", "x-gzip", "deflate"):
-                body = zlib.decompress(body, wbits=47)  # with a header of gzip or of zlib
-            elif each.strip() not in ("", "identity"):
+            if each.strip() not in CODINGS:
                 return None
+            if each.strip() not in ("", "identity"):
+                body = _inflated(body)
     except zlib.error:
         return None
     return body
+
+
+def _inflated(body: bytes) -> bytes:
+    """Return what a body of gzip, zlib or bare deflate holds; gzip may have several members; zlib.error if damaged."""
+    try:
+        zlib.decompressobj(wbits=47).decompress(body[:2])
+        wbits = 47  # with a header of gzip or of zlib
+    except zlib.error:
+        wbits = -15
+    parts: list[bytes] = []
+    while body and (not parts or body.startswith(GZIP)):  # other bytes behind the end mean nothing
+        member = zlib.decompressobj(wbits)
+        parts.append(member.decompress(body))
+        if not member.eof:
+            raise zlib.error("it is not whole")
+        body = member.unused_data
+    return b"".join(parts)
 
 
 class StatusFault(str):

@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import queue
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -165,6 +164,7 @@ class Channel:
         self._making_directory = threading.Lock()
         self.socket_file: str | None = None
         self._groups: list[int] = []
+        self._leaving = threading.Lock()
         threading.Thread(target=self._listen, name="channel", daemon=True).start()
 
     def _listen(self) -> None:
@@ -190,7 +190,9 @@ class Channel:
         return message
 
     def send(self, message: ControlMessage) -> None:
-        """Send one message, followed by the bytes of the buffers in its ``blobs``."""
+        """Send one message, followed by the bytes of the buffers in its ``blobs``; none while this process leaves."""
+        if self._leaving.locked():
+            return
         with self._lock, contextlib.suppress(BrokenPipeError):
             for part in encode(message):
                 self._output.write(part)
@@ -210,11 +212,10 @@ class Channel:
 
     def leave(self, status: int) -> NoReturn:
         """End this process now, whatever its other threads do; end its helpers and remove its directory."""
+        self._leaving.acquire()  # one thread does
         self.on_leave()
-        for group in self._groups:
-            with contextlib.suppress(OSError):
-                os.killpg(group, signal.SIGKILL)
         if self._groups:
+            descendants.end_groups(self._groups)
             descendants.end()
         self._making_directory.acquire()  # and no directory is made from now on
         if self.directory is not None:

@@ -18,6 +18,7 @@ from bench.errors import SystemFailedError
 from bench.plan import paths
 from bench.process import cpu_clocks, sources
 from bench.process.channel import Adopted, ControlMessage, Failed, Kind, Listening, Reader
+from bench.process.descendants import TERM_S
 from bench.process.meters import family
 from bench.process.pipes import Process, python, with_package
 from bench.process.spec import FirstArrived, Ready
@@ -25,6 +26,7 @@ from bench.redaction import redacted
 from bench.text import one_line
 
 TICK_S = 0.2
+LEAVE_S = 0.5  # for a process that is asked to leave, beside what it asks to end itself
 END_S = 10.0  # until a process ends that has begun to
 LEAST_SHARE = 0.005  # of a CPU: who uses less does not work, but waits for something that does not come
 LOOK_S = 2.0  # for so long it is looked at whether they do, once the deadline has passed
@@ -177,12 +179,13 @@ class Child(Process, ChildHandle):
         return 0.0
 
     def stop(self) -> None:
-        """End the child, by force if it does not leave within half a second, and what belongs to it."""
+        """End the child, by force if it does not leave soon, and what belongs to it."""
+        patience_s = LEAVE_S + TERM_S * bool(self._groups)
         self.ask_to_leave()
         with selectors.DefaultSelector() as reports:  # which it closes as it ends: wait() would look ever more rarely
             reports.register(self, selectors.EVENT_READ)
-            has_left = reports.select(0.5)
-        if self.wait(0.5 if has_left else 0) is None:
+            has_left = reports.select(patience_s)
+        if self.wait(patience_s if has_left else 0) is None:
             self.kill()
         if self.end() < 0:  # it could not end its helpers itself
             for group in self._groups:

@@ -37,17 +37,16 @@ def make_folder(folder: Path, variable: str) -> None:
 def writing(target: Path, variable: str = "ROUNDTRIP_RUNS") -> Iterator[Path]:
     """Yield a temporary path beside ``target``; rename it when all went well; explain what did not.
 
-    ``variable`` is the environment variable that names another folder, for the remedy.
+    ``variable`` is the environment variable, or the argument, that names another folder, for the remedy.
     """
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(3)}")
     try:
         yield temporary
         temporary.replace(target)
     except OSError as reason:
-        raise DataError(
-            f"cannot write {paths.shown(target)}: {reason.strerror or reason}; free some space, or name another "
-            f"folder in {variable}, then resume with -p resume true: completed starts are kept"
-        ) from reason
+        what = f"cannot write {paths.shown(target)}: {reason.strerror or reason}; free some space, or name another"
+        resume = ", then resume with -p resume true: completed starts are kept" * variable.startswith("ROUNDTRIP_")
+        raise DataError(f"{what} folder in {variable}{resume}") from reason
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -58,9 +57,9 @@ def write_json(target: Path, content: Any) -> None:
     write_bytes(target, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
-def write_bytes(target: Path, content: bytes) -> None:
-    """Write a file in one step."""
-    with writing(target) as temporary, temporary.open("xb") as file:
+def write_bytes(target: Path, content: bytes, variable: str = "ROUNDTRIP_RUNS") -> None:
+    """Write a file in one step; ``variable`` as of ``writing``."""
+    with writing(target, variable) as temporary, temporary.open("xb") as file:
         file.write(content)
 
 

@@ -26,6 +26,7 @@ MOST_WINDOW = 2**31 - 1
 FRAME = 16_384  # bytes of the largest frame that we accept: the protocol's default
 MOST_HEAD = 1 << 16  # bytes of a response's header fields
 MOST_KNOWN = 1 << 14  # bytes of a response that is recognized as a whole
+MOST_CANCELLED = 1000  # streams, the latest, of which something may still come
 MOST_OUTGOING = 1 << 20  # bytes of acknowledgements that a peer may cause while it does not read
 
 CANCEL = 8
@@ -527,6 +528,8 @@ class Parts(Conversation):
             stream.unsent = memoryview(b"")
             stream.receive()
             self._cancelled[stream.number] = stream
+            if len(self._cancelled) > MOST_CANCELLED:
+                del self._cancelled[next(iter(self._cancelled))]
             self.outgoing += frame(RST_STREAM, 0, stream.number, _word.pack(CANCEL))
 
     @property

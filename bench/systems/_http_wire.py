@@ -1,7 +1,7 @@
 """HTTP/1.1 as bytes: requests to send, responses found in received data; for systems with a ``Wire``.
 
-Stricter than many parsers, because a benchmark needs no tolerance: lines end with CRLF, a length is given once, and
-too large a message is refused before it is stored. A response that only its connection's end would delimit is an error,
+Stricter than many parsers, because a benchmark needs no tolerance: lines end with CRLF, a length is one number, and too
+large a message is refused before it is stored. A response that only its connection's end would delimit is an error,
 except a stream of events.
 Source: RFC 9112, sections 2 to 7.
 """
@@ -111,7 +111,7 @@ def _head(minor: int, status: int, reason: str, start: int, fields: dict[str, li
 
 def _size(fields: dict[str, list[str]], to_end: bool) -> int | None:
     """Return a body's length, None if chunked; TransportError if it is unclear or too large."""
-    coding, lengths = fields.get("transfer-encoding", []), fields.get("content-length", [])
+    coding, lengths = fields.get("transfer-encoding", []), list(dict.fromkeys(fields.get("content-length", [])))
     if to_end and not coding and not lengths:
         return TO_END
     if coding and not lengths and [value.lower() for value in coding] == ["chunked"]:
@@ -248,6 +248,15 @@ class Responses(_wire.Wire):
             return 0
         self.last, self._head = self._head.last, None
         return stop
+
+    @staticmethod
+    def takes_leave(data: bytes) -> bool:
+        """Return whether what came without a request says that the server ends the connection, as a status 408."""
+        try:
+            head = read_head(data, len(data), to_end=True)
+        except TransportError:
+            return False
+        return head is not None and head.last
 
     def _chunked(self, buffer: Buffer, length: int) -> int:
         assert self._head

@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,6 @@ REQUIRES = ("aiohttp",)
 GROUP = "http"
 START_S = 1.0
 PLACE_BYTES = 2  # of a payload on the wire: which of the requests it stands for
-READY_CALL_S = 2.0  # for the answer of ``ready``
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,11 @@ def _build(described: service_file.Service, words: Sequence[str]) -> None:
 
     if described.says.sources:  # else it is built each time, and its tools see by themselves that nothing has changed
         say(f"Building {described.name} ({words[0]}), once for its sources: this may take minutes")
-    done = subprocess.run(words, cwd=described.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    with tempfile.TemporaryFile() as log:  # not a pipe, which a process that goes on in the background holds open
+        done = subprocess.run(words, cwd=described.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.seek(0)
+        output = " ".join(log.read().decode(errors="replace").split())[-300:]
     if done.returncode:
-        output = " ".join((done.stderr or done.stdout).split())[-300:]
         needs = f"; it needs: {described.says.install}" if described.says.install else ""
         text = f"{described.file}: {' '.join(words)} failed: {output}: correct the service, or build{needs}"
         raise SystemFileError(text)
@@ -160,7 +162,7 @@ def _ended(described: service_file.Service, status: int) -> str:
 def _ready_at(described: service_file.Service, process: "subprocess.Popen[bytes]", address: Address) -> Address:
     """Return where the service accepts connections, and answers ``ready`` if its file has that, as soon as it does."""
     began, why, hosts = time.monotonic(), "", itertools.cycle(_ports.addresses(address.host))
-    while (waited_s := time.monotonic() - began) < described.says.ready_s:
+    while (left_s := described.says.ready_s - (waited_s := time.monotonic() - began)) > 0:
         if process.poll() is not None:
             raise TransportError(f"{_ended(described, process.returncode)} before it was ready")
         address = address._replace(host=next(hosts))
@@ -168,7 +170,7 @@ def _ready_at(described: service_file.Service, process: "subprocess.Popen[bytes]
             with _connections.connect(address) as connection:
                 if address.transport == "tcp" and connection.getsockname() == connection.getpeername():
                     continue  # the kernel chose the very port for this end: nobody listens
-            if not described.says.ready or (status := _status(described, address)) < 400:
+            if not described.says.ready or (status := _status(described, address, left_s)) < 400:
                 return address
             why = f"{described.says.ready} has status {status}"
         except _service_tls.RefusedError:  # by the certificate, which another attempt does not make better
@@ -179,13 +181,17 @@ def _ready_at(described: service_file.Service, process: "subprocess.Popen[bytes]
     late = f"{described.name} was not ready at {address.place} within {described.says.ready_s:g} s: {why}"
     is_far = address.transport == "tcp" and not address.host.startswith(("127.", "::1"))
     there = f", and let it listen on {address.host} (0.0.0.0: everywhere)" if is_far else ""
-    raise TransportError(f"{late}; give it longer by ready_s, or correct start or ready{there}")
+    longer = "ready_s and timeout_s" if described.says.ready else "ready_s"
+    raise TransportError(f"{late}; give it longer by {longer}, or correct start or ready{there}")
 
 
-def _status(described: service_file.Service, address: Address) -> int:
-    """Return the status of the path ``ready``; TransportError where there is no answer."""
-    soon = msgspec.structs.replace(described, says=msgspec.structs.replace(described.says, timeout_s=READY_CALL_S))
-    asked = Prepared("ready", "GET", described.says.ready, {}, b"", service_file.Expect())
+def _status(described: service_file.Service, address: Address, left_s: float) -> int:
+    """Return the status of the path ``ready``; TransportError where there is no answer in its time, or in that left."""
+    says = described.says
+    soon = msgspec.structs.replace(described, says=msgspec.structs.replace(says, timeout_s=min(says.timeout_s, left_s)))
+    draws = Draws(service_file.sources_of_values(described), random.Random())
+    known = {name: f"{{{name}}}" for name in values.names_in(says.headers)} if says.recording else {}
+    asked = service_file.filled(described, service_file.Request("ready", service_file.Http(says.ready)), draws, known)
 
     async def status() -> int:
         session = _session(soon, address)
@@ -326,27 +332,46 @@ def stand_for(first: bytes) -> list[bytes]:
     return [first + index.to_bytes(PLACE_BYTES, "big") for index in range(service_file.DISTINCT)]
 
 
+class Connector(aiohttp.TCPConnector):
+    """Connects to one place, whatever host is in a URL: that is the one that certificates, cookies and Host name."""
+
+    def __init__(self, place: Address, **more: Any) -> None:
+        super().__init__(limit=0, **more)
+        self._place = place
+
+    async def _resolve_host(self, host: str, port: int, traces: Any = None) -> Any:
+        return await super()._resolve_host(self._place.host, self._place.port, traces)
+
+
+class Cookies(aiohttp.CookieJar):
+    """The cookies of a caller, also those of an IP address; each value is sent back as it came."""
+
+    def __init__(self) -> None:
+        super().__init__(unsafe=True, quote_cookie=False)
+
+    def _build_morsel(self, cookie: Any) -> Any:
+        return cookie  # aiohttp would take quotation marks off
+
+
 class Session:
     """A session over HTTP/1.1, with one connection at a time."""
 
     def __init__(self, described: service_file.Service, address: Address) -> None:
-        self._described, self._base = described, _service_tls.base(described, address)
-        self._more: dict[str, Any] = {}
+        self._described = described
+        self._base = f"http{'s' * described.is_encrypted}://{described.called(address)}"
         connector: aiohttp.BaseConnector
         if address.transport == "ipc":
             connector = aiohttp.UnixConnector(address.path, limit=0)
-        elif context := _service_tls.context(described):
-            connector = aiohttp.TCPConnector(limit=0, ssl=context)
-            self._more = {"server_hostname": described.host}
         else:
-            connector = aiohttp.TCPConnector(limit=0)
+            connector = Connector(address, ssl=_service_tls.context(described) or True)
         self._session = aiohttp.ClientSession(
             connector=connector,
-            headers={"Host": described.called(address)},
             timeout=aiohttp.ClientTimeout(total=described.says.timeout_s),
             auto_decompress=False,  # off the clock, as with the load generator ``wire``
-            skip_auto_headers=["Accept-Encoding", "Content-Type"],
-            cookie_jar=aiohttp.CookieJar(unsafe=True) if described.says.cookies else aiohttp.DummyCookieJar(),
+            skip_auto_headers=["Accept", "Accept-Encoding", "Content-Type", "User-Agent"],
+            cookie_jar=Cookies() if described.says.cookies else aiohttp.DummyCookieJar(),
+            max_line_size=_http_wire.MOST_HEAD,
+            max_field_size=_http_wire.MOST_HEAD,
         )
         self._session._retry_connection = False  # a lost connection is an error, not a longer call
 
@@ -376,7 +401,6 @@ class Session:
             data=data or None,
             headers=request.headers,
             allow_redirects=False,
-            **self._more,
         )
 
     def _failed(self, request: Prepared, reason: Exception) -> BenchError:
@@ -400,6 +424,8 @@ class Client:
         self._requests: Iterator[tuple[Prepared, bytes]] | None = None
         self._next: tuple[Prepared, bytes] | None = None
         self._is_late = self.described.has_late
+        sources = self.described.says.values.values()
+        self._is_timely = any(isinstance(source, values.Source) and source.now for source in sources)
         self._known: dict[str, Any] = {}  # values that this caller has for itself
         self._session: Any = None
         self._channel: Any = None
@@ -437,9 +463,10 @@ class Client:
         return Reply(request, *await connection.call(request, data))
 
     def _take(self, reply: Reply) -> None:
-        """Keep what a reply's request saves, and prepare the next one, while no clock runs."""
+        """Keep what a reply's request saves, and prepare the next one, while no clock runs, unless it has the time."""
         self._known |= reply.saved()
-        self._next = self._next or self._prepared(b"")
+        if not self._is_timely:
+            self._next = self._next or self._prepared(b"")
 
     def _prepared(self, seed: bytes, has_stream: bool = False) -> tuple[Prepared, bytes]:
         """Return the next request whose values are known, and its body; the first seed counts."""

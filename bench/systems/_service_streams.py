@@ -7,7 +7,8 @@ from typing import Any
 from bench.errors import TransportError
 from bench.plan.service_file import Prepared, refuse
 
-LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a carriage return that came last may be the first half of one
+LINE_END = re.compile(rb"\r\n|\n|\r")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MOST_EVENT = 16_000_000  # bytes
 
 
@@ -16,10 +17,18 @@ class Events:
 
     def __init__(self) -> None:
         self._rest, self._data = b"", list[bytes]()
+        self._is_first, self._is_half = True, False  # whether no line has come; whether a carriage return came last
 
     def feed(self, part: bytes) -> list[bytes]:
         """Return the data of each event that is complete by these bytes; TransportError for one without end."""
+        if not part:
+            return []
+        if self._is_half:
+            part = part.removeprefix(b"\n")
+        self._is_half = part.endswith(b"\r")
         *lines, self._rest = LINE_END.split(self._rest + part)
+        if lines and self._is_first:
+            lines[0], self._is_first = lines[0].removeprefix(BYTE_ORDER_MARK), False
         complete = []
         for line in lines:
             if not line and self._data:

@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.contract import Address, parse_address
 from bench.errors import SystemFileError, TransportError
 from bench.plan.service_file import Service
-from bench.systems import _connections, _http_wire, _tls
+from bench.systems import _connections, _tls
 
 REMEDY = ": name the authority that signed it, as in authority: ca.pem"
 OWN = ": name one that it trusts, as in certificate: client.pem and key: client.key"
@@ -19,11 +19,6 @@ Files = tuple[str, tuple[str, str]]  # the authority, and the client's certifica
 
 class RefusedError(TransportError):
     """A certificate is not accepted, or there is none: another attempt does not make that better."""
-
-
-def base(described: Service, address: Address) -> str:
-    """Return the scheme and the authority of a service's URLs."""
-    return f"http{'s' * described.is_encrypted}://{_http_wire.authority(address)}"
 
 
 def context(described: Service, protocol: str = "") -> ssl.SSLContext | None:

@@ -79,7 +79,7 @@ def test_parallel_callers_count_what_is_theirs():
 
 
 def test_a_server_that_is_gone_is_told_by_the_call_that_failed():
-    with pytest.raises(TransportError):
+    with pytest.raises(TransportError, match="no connection could be made again"):
         callers(sockets, leaving(3))
 
 

@@ -195,7 +195,7 @@ def test_calls_that_fail_are_counted_by_kind_and_the_connection_is_made_anew(loa
 
 
 def test_a_server_that_is_gone_ends_the_load_with_the_failure_that_told():
-    with pytest.raises(TransportError):
+    with pytest.raises(TransportError, match="Connection refused"):
         load_of(leaving(3))
 
 

@@ -1,5 +1,8 @@
 """anatomy: what its stored run shows, what it refuses, and its traces for other programs."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
@@ -127,6 +130,25 @@ def test_a_run_without_such_cases_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         tracing.text("reference/retries", (), print)
     with pytest.raises(UsageError, match="has nothing in its name"):
         tracing.text("reference/placement", ("nothing",), print)
+
+
+@pytest.mark.parametrize(
+    ("case", "fact"),
+    [
+        (Case("shop", "tcp"), "of shop is: type ROUNDTRIP_SYSTEMS=FOLDER .*bench trace it, with"),
+        (Case("zeromq", "tcp", source="main@1"), "run of two revisions cannot be traced"),
+    ],
+)
+def test_a_run_whose_system_is_elsewhere_is_refused_with_what_to_type(
+    case: Case, fact: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = replace(reference("placement").plan, cases=(case,))
+    run = SimpleNamespace(folder=SimpleNamespace(plan=lambda: plan), labels=["it"])
+    monkeypatch.setattr(trace, "why_not", lambda: None)
+    monkeypatch.setattr(stored, "find", lambda name: name)
+    monkeypatch.setattr(tracing, "Run", lambda folder: run)
+    with pytest.raises(UsageError, match=fact):
+        tracing.text("it", (), print)
 
 
 def test_cases_that_differ_in_an_option_only_are_compared_with_themselves() -> None:

@@ -15,6 +15,7 @@ from specs import server_spec
 from bench.errors import SystemFailedError
 from bench.process import channel, spec
 from bench.process.channel import ControlMessage, Counted, Reader, decode, encode, read_line
+from bench.process.pipes import with_package
 
 DONE = {
     "calls": 2, "client_cpu_ns": 5, "server_cpu_ns": None, "voluntary_switches": 1, "involuntary_switches": 0,
@@ -123,3 +124,35 @@ def test_a_directory_goes_although_a_file_comes_into_it_meanwhile(tmp_path, monk
     monkeypatch.setattr(os, "rmdir", rmdir)
     channel._remove(str(folder))
     assert not folder.exists()
+
+
+ADOPTING = """
+import subprocess, sys
+from bench.process.channel import Counted, run_child
+
+def work(channel):
+    program = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE, process_group=0)
+    channel.adopt(program.pid)
+    program.stdout.readline()
+    channel.send(Counted(count=program.pid))
+    raise RuntimeError(f"it ended with status {program.wait()}")
+
+run_child(work)
+"""
+TIDY = "signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(open('tidied', 'w').close()))"
+DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); open('tidied', 'w').close()"
+WORKERS = f"{TIDY}; os.fork() or {DEAF}"
+
+
+@pytest.mark.parametrize("program", [TIDY, DEAF, WORKERS], ids=["tidy", "deaf", "with a deaf worker"])
+def test_a_program_is_asked_to_end_and_ended_by_force_if_it_does_not(tmp_path, program):
+    program = f"import os, signal, sys, time; {program}; print(flush=True); time.sleep(60)"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": with_package()}
+    with subprocess.Popen([sys.executable, "-c", ADOPTING, program], cwd=tmp_path, **pipes) as child:
+        heard = Reader()
+        (adopted,), (counted,) = (list(heard.feed(child.stdout.readline())) for _ in range(2))
+        rest, _ = child.communicate(timeout=30)
+    assert (adopted.group, rest, child.returncode) == (counted.count, b"", 0)
+    assert (tmp_path / "tidied").exists()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(adopted.group, 0)

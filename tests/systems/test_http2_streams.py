@@ -106,3 +106,15 @@ def test_no_more_calls_are_begun_than_the_server_takes():
         talk.begin(0, b"abc", number)
     with pytest.raises(TransportError, match=r"2 calls .*outstanding"):
         talk.begin(0, b"abc", 2)
+
+
+def test_of_cancelled_streams_the_latest_are_passed_over_and_others_forgotten(monkeypatch):
+    monkeypatch.setattr(_http2, "MOST_CANCELLED", 3)
+    talk = _http2.Parts([], 1 << 20)
+    talk.receive_all(SETTLED)
+    streams = [talk.ask(FIELDS, b"") for _ in range(9)]
+    for stream in streams:
+        talk.cancel(stream)
+    assert len(talk._cancelled) == 3
+    head = hpack.Encoder().encode([(":status", "200")])
+    assert talk.receive_all(frame(HEADERS, END_HEADERS | END_STREAM, streams[-1].number, head)) == []

@@ -11,6 +11,8 @@ import socketserver
 import subprocess
 import sys
 import threading
+import time
+import zlib
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -364,6 +366,11 @@ def test_what_a_service_started_ends_with_it(own):
     assert wait_for(lambda: not is_left())
 
 
+def test_a_page_that_cannot_be_written_names_the_argument_that_its_command_has(tmp_path):
+    with pytest.raises(DataError, match=r"another folder in --out$"):
+        service_page.write(handmade([Case("zeromq", "tcp")], [100]), folder=tmp_path / "absent")
+
+
 @pytest.mark.slow
 def test_requests_name_the_host_of_the_address_or_their_own(own, started):
     named = [
@@ -530,6 +537,30 @@ def test_null_is_json_and_is_sent(own):
         1,
     )
     assert (request.body, request.headers) == (b"null", {"Content-Type": "application/json"})
+
+
+def bare_deflate(body):
+    coder = zlib.compressobj(wbits=-15)
+    return coder.compress(body) + coder.flush()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "fault"),
+    [
+        ("gzip", gzip.compress(b'{"ok"') + gzip.compress(b": true}"), ""),
+        ("gzip", gzip.compress(b'{"ok": true}') + bytes(9), ""),
+        ("gzip", gzip.compress(b'{"ok": true}')[:-1], "is damaged"),
+        ("gzip", b'{"ok": true}', "is damaged"),
+        ("deflate", zlib.compress(b'{"ok": true}'), ""),
+        ("deflate", bare_deflate(b'{"ok": true}'), ""),
+        ("br", b"x", "which is not read here"),
+    ],
+)
+def test_a_body_is_read_in_each_form_of_its_encoding(own, encoding, body, fault):
+    asked = {"name": "it", "http": {"path": "/"}, "expect": {"json": {"ok": True}}}
+    request = next(service_file.prepared(service_file.read(own(description(requests=[asked]))), random.Random(0)))
+    text = request.fault(200, body, encoding)
+    assert fault in text and bool(text) == bool(fault)
 
 
 def test_no_capacity_is_searched_where_one_caller_already_misses_the_objective():
@@ -1555,6 +1586,15 @@ def test_a_service_is_built_ahead_of_its_measurement_or_before_it(own, tmp_path,
         systems.prepare(
             systems.adopt(own(description(build=["no_such_compiler"], install="apt-get install x"), "third"))
         )
+
+
+def test_a_build_may_print_what_it_likes_and_leave_a_process_that_goes_on(own):
+    script = "printf 'caf\\351 not built\\n'; sleep 30 & test -n \"$0\""
+    began = time.monotonic()
+    systems.prepare(systems.adopt(own(description(build=["sh", "-c", script, "x"]))))
+    with pytest.raises(SystemFileError, match="caf\ufffd not built"):
+        systems.prepare(systems.adopt(own(description(build=["sh", "-c", script, ""]), "other")))
+    assert time.monotonic() - began < 20
 
 
 def test_a_service_is_built_again_in_another_process_only_if_its_sources_have_changed(own, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import time
 from contextlib import contextmanager, suppress
 
 import hpack
@@ -22,7 +23,7 @@ from bench.errors import SystemFileError, TransportError, WrongReplyError
 from bench.measurement import start
 from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
-from bench.plan import service_file
+from bench.plan import service_file, values
 from bench.plan.case import Case
 from bench.systems import _ports, _service, _service_http2
 from bench.systems._http2 import (
@@ -341,3 +342,120 @@ def test_a_start_waits_for_a_service_as_long_as_its_file_says(own, monkeypatch):
 def test_a_mistyped_key_and_a_start_without_its_port_are_refused_with_what_was_meant(own, more, says):
     with pytest.raises(SystemFileError, match=says):
         service_file.read(own("http://127.0.0.1:{port}", **{"start": ["x", "{port}"]} | more))
+
+
+@contextmanager
+def answering(answer, asked):
+    """Serve each request, without a body, by ``answer``; keep the heads; yield the address."""
+
+    def behave(connection, _):
+        while head := connection.recv(1 << 16):
+            asked.append(head.decode())
+            connection.sendall(answer)
+
+    with served(behave) as address:
+        yield address.removeprefix("tcp://")
+
+
+OK = b'HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{"ok": true}'
+
+
+@pytest.mark.parametrize(
+    ("host", "domain"), [("shop.example.test", "; Domain=example.test"), ("localhost", "; Domain=localhost"), ("", "")]
+)
+def test_cookies_belong_to_the_name_in_address_and_are_sent_back_as_they_came(own, host, domain):
+    asked = []
+    set_cookie = f'Set-Cookie: a="b,c d"; Path=/{domain}\r\nSet-Cookie: e=f,g@"h"\r\n'.encode()
+    with answering(OK.replace(b"Content", set_cookie + b"Content", 1), asked) as place:
+        file = own(f"http://{host or place}", connect_to=place, cookies=True)
+        assert loaded(file, "library", calls=3) == (3, {})
+    assert all(f"Host: {host or place}\r\n" in head for head in asked)
+    assert "Cookie" not in asked[0] and all('Cookie: a="b,c d"; e=f,g@"h"\r\n' in head for head in asked[1:])
+
+
+@ENGINES
+def test_requests_have_only_the_headers_that_are_asked_for(own, engine):
+    asked = []
+    with answering(OK.replace(b"200 OK", b"200 OK\r\nLong: " + b"x" * 60_000), asked) as place:
+        for name, headers in (("bare", {}), ("dressed", {"accept": "a", "user-agent": "b"})):
+            assert loaded(own(f"http://{place}", name, headers=headers), engine, calls=3) == (3, {})
+    bare = f"GET / HTTP/1.1\r\nHost: {place}\r\n"
+    assert set(asked[:4]) == {f"{bare}\r\n"}
+    assert {frozenset(head.splitlines()) for head in asked[4:]} == {
+        frozenset([*bare.splitlines(), "accept: a", "user-agent: b", ""])
+    }
+
+
+def test_the_time_in_a_request_is_that_of_its_sending(own, monkeypatch):
+    asked = []
+
+    async def ask(service):
+        client = service.Client(service.target, _service.Options())
+        await client.open()
+        for now in (10, 20, 30):
+            monkeypatch.setattr(values, "made", lambda source, now=now: now)
+            (await client.call(b"seed")).check()
+        await client.close()
+
+    with answering(OK, asked) as place:
+        request = ASKED | {"http": {"path": "/{t}"}}
+        asyncio.run(ask(_service.System(own(f"http://{place}", requests=[request], values={"t": {"now": "ms"}}))))
+    assert [head.split()[1] for head in asked] == ["/10", "/20", "/30"]
+
+
+def test_why_a_caller_cannot_log_in_again_is_said_with_the_failure_before(own):
+    logins = iter([b"200 OK", b"429 Too Many Requests"])
+
+    def behave(connection, _):
+        for _ in range(9):
+            head = connection.recv(1 << 16)
+            connection.sendall(OK.replace(b"200 OK", next(logins) if b"/login" in head else b"200 OK"))
+
+    with served(behave) as address:
+        login = {"name": "login", "once": True, "http": {"path": "/login"}, "save": {"ok": "$.ok"}}
+        file = own(address, requests=[login, ASKED], headers={"X-Ok": "{ok}"})
+        with pytest.raises(TransportError, match=r"it had no answer.*again: login .* status is 429") as failed:
+            loaded(file, "library")
+    assert failed.value.kind == "read"
+
+
+@pytest.mark.parametrize("path", ["/", "/{new}"])
+@pytest.mark.parametrize("fields", [b"Content-Length: 0\r\nConnection: close", b"Connection: close"])
+def test_a_server_that_ends_idle_connections_with_a_status_ends_no_open_load(own, path, fields):
+    ended = []
+
+    def behave(connection, _):
+        connection.settimeout(0.05)
+        try:
+            while connection.recv(1 << 16):
+                connection.sendall(OK.replace(b"Content", b"Content-Length: 12\r\nContent", 1))
+        except TimeoutError:
+            ended.append(connection.sendall(b"HTTP/1.1 408 Request Timeout\r\n" + fields + b"\r\n\r\n"))
+
+    with served(behave) as address:
+        more = {"values": {"new": {"unique": "number"}}} if path != "/" else {}
+        file = own(address, requests=[ASKED | {"http": {"path": path}}], **more)
+        calls, failed = loaded(file, "wire", load="open", offered_per_s=8.0, window_s=1.0)
+    assert calls and ended and calls + sum(failed.values()) <= 8
+
+
+def test_a_start_asks_whether_a_service_is_ready_as_it_asks_for_all_else(own):
+    asked, process = [], subprocess.Popen(["sleep", "60"])
+
+    def behave(connection, _):
+        asked.append(connection.recv(1 << 16).decode())
+        time.sleep(2.2)
+        connection.sendall(OK)
+
+    try:
+        with served(behave) as address:
+            headers = {"Authorization": "Bearer {key}", "X-Session": "{ok}"}
+            requests = [ASKED | {"save": {"ok": "$.ok"}}]
+            more = {"values": {"key": ["k"]}, "headers": headers, "requests": requests, "start": ["x", "{port}"]}
+            described = service_file.read(own("http://127.0.0.1:{port}", ready="/a b", ready_s=30, **more))
+            _service._ready_at(described, process, parse_address(address))
+    finally:
+        process.kill()
+        process.wait()
+    (head,) = filter(None, asked)
+    assert head.startswith("GET /a%20b HTTP/1.1") and "Authorization: Bearer k" in head and "X-Session" not in head

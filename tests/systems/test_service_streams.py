@@ -24,7 +24,8 @@ from bench.systems._service_wire import EventStreams, OverHttp1
     [
         (b"data: a\n\ndata:b\n\n", [b"a", b"b"]),
         (b"data: a\r\n\r\ndata: b\r\n\r\n", [b"a", b"b"]),
-        (b"data: a\r\rdata: b\r\r:", [b"a", b"b"]),
+        (b"data: a\r\rdata: b\r\r", [b"a", b"b"]),
+        (b"\xef\xbb\xbfdata: a\n\n", [b"a"]),
         (b": comment\nevent: x\nid: 7\nretry: 10\ndata: a\ndata:  b\n\n", [b"a\n b"]),
         (b'event: x\n\n\n\ndata\n\ndata: {"a": 1}\n\n', [b"", b'{"a": 1}']),
         (b"data: whole\n\ndata: begun\n", [b"whole"]),
