@@ -216,7 +216,7 @@ def scale(axes: Axes, run: Run) -> None:
     """Shade rates above the capacity, and name the axis of rates."""
     ends, limit = rate_axis(run), capacity(run)
     is_known = math.isfinite(known_capacity(run.case(number_of(alone(run).name))))
-    what = "capacity" if is_known else "rate at which the server's CPU is full"
+    what = "capacity" if is_known else "rate that saturates the server's CPU"
     if limit < ends.high:
         axes.axvspan(limit, ends.high, color="#bbbbbb", alpha=0.3, lw=0, zorder=0.5, label=f"above the {what}")
     (log_axis if ends.is_log else label_axis)(axes.xaxis, quantity)

@@ -89,7 +89,7 @@ def test_a_claim_depends_where_machines_contradict_each_other(tmp_path):
 
 
 def test_of_many_equal_machines_hardly_any_class_depends_on_the_machine():
-    chance, found = np.random.default_rng(1), 0
+    chance, classes_that_depend = np.random.default_rng(1), 0
     for _ in range(100):
         rows = {}
         for machine in range(30):
@@ -97,8 +97,8 @@ def test_of_many_equal_machines_hardly_any_class_depends_on_the_machine():
             error = standard_error(effect, 12)
             verdict = comparison.judge(math.exp(effect.low), math.exp(effect.high), 0.05)
             rows[f"m{machine}"] = ratios.Ratio(None, None, "p50_rtt_us", effect, error, np.ones(12), verdict)
-        found += merging.Claim("zeromq ipc", "p50_rtt_us", rows).verdict == merging.DEPENDS
-    assert found <= 5
+        classes_that_depend += merging.Claim("zeromq ipc", "p50_rtt_us", rows).verdict == merging.DEPENDS
+    assert classes_that_depend <= 5
 
 
 def test_no_difference_and_no_decision(tmp_path):

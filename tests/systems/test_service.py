@@ -962,11 +962,11 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 
 
-@pytest.mark.parametrize("where", ["page", "library", "log"])
-def test_a_token_in_a_url_is_quoted_by_its_name(own, monkeypatch, where):
+@pytest.mark.parametrize("place", ["page", "library", "log"])
+def test_a_token_in_a_url_is_quoted_by_its_name(own, monkeypatch, place):
     monkeypatch.setenv("OWN_TOKEN", "hush/hush +1")
     request = {"name": "secret", "http": {"path": "/secret?token={env:OWN_TOKEN}"}}
-    file = own({"start": [sys.executable, "-c", QUOTING, "{port}", where], "requests": [request]})
+    file = own({"start": [sys.executable, "-c", QUOTING, "{port}", place], "requests": [request]})
     with pytest.raises(SystemFailedError, match=r"/secret\?token=\{env:OWN_TOKEN\}") as refused:
         measure(case(file), 0.5, seed=1)
     assert "hush" not in str(refused.value)
