@@ -140,7 +140,7 @@ def capacity(run: Run) -> list[Estimate]:
     elif not search["confirmed"]:
         words, reasons = f"at least {low:,.0f} requests/s", ["the highest rate searched: use a stricter SLO"]
     else:
-        is_lower_bound = is_at_least(run) or is_idle(run) or not machine_shows(run)
+        is_lower_bound = is_at_least(run) or not machine_shows(run) or bool(others_busy(run, high))
         words, reasons = f"{'at least ' * is_lower_bound}{low:,.0f} requests/s", why_bracket(run)
     value = low if low and search["ended"] else math.nan
     return [Estimate(subject, Interval(value, value, high), words, "; ".join([f"SLO {search['objective']}", *reasons]))]
@@ -208,16 +208,10 @@ def why_no_more(run: Run) -> list[str]:
         used = f"used up to {percent_beside(share, BUSY)} of their CPUs"
         used = used if share > BUSY else "shared a saturated CPU with the server"
         reasons.append(f"the clients {used}, so the server's capacity may be higher")
-    elif is_idle(run):
-        more = "the machine, other programs or the client may be the limit: measure again, or with another engine"
-        reasons.append(f"the server used {utilization(run)[0].words} of its CPU, so {more}")
+    elif (server := utilization(run)) and server[0].interval.middle < HALF_IDLE:
+        more = "what it waits for, the client or the machine may be the limit: measure again, or with another engine"
+        reasons.append(f"the server used {server[0].words} of its CPU, so {more}")
     return reasons + others_busy(run, high)
-
-
-def is_idle(run: Run) -> bool:
-    """Return whether the server used too little of its CPU, at the highest rate that meets the SLO, to be the limit."""
-    server = utilization(run)
-    return bool(server) and server[0].interval.middle < HALF_IDLE
 
 
 HALF_IDLE = 50  # per cent of its CPU: a server that uses less is hardly the limit
@@ -257,7 +251,7 @@ def sure_rate(run: Run) -> list[Estimate]:
     subject = f"{factors.system} {factors.transport}, from {starts} at {rows['rate'].nunique()} rates"
     estimate = of_interval(subject, rate, quantity)
     ends = "; ".join([estimate.ends, f"SLO {searched(run)['objective']}", *why_no_more(run)])
-    is_lower_bound = is_at_least(run) or is_idle(run)
+    is_lower_bound = is_at_least(run) or bool(others_busy(run, bracket(run)[1]))
     return [replace(estimate, words=f"{'at least ' * is_lower_bound}{estimate.words} requests/s", ends=ends)]
 
 
