@@ -13,7 +13,7 @@ from bench import stats, systems
 from bench.errors import UsageError
 from bench.measurement import start
 from bench.measurement.validation.support import checked
-from bench.plan.case import MOST_CALLS, Case
+from bench.plan.case import MOST_CALLS, MOST_KEPT, Case
 from bench.run import requests
 from bench.run.start_record import StartRecord
 from bench.stats import Array
@@ -21,7 +21,7 @@ from bench.text import quoted
 
 NAME = "loaded_url"
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-MOST_PER_S, MOST = 250_000, 20_000_000  # requests of a closed load whose times are kept: per second, and in all
+MOST_PER_S = 250_000  # requests of a closed load whose times are kept
 
 
 def load(
@@ -61,7 +61,7 @@ def load(
 
 def most_requests(duration_s: float) -> int:
     """Return how many requests a closed load of that length may make: it ends once it has made so many."""
-    return min(MOST, max(MOST_CALLS, int(MOST_PER_S * duration_s)))
+    return min(MOST_KEPT, max(MOST_CALLS, int(MOST_PER_S * duration_s)))
 
 
 def _service(url: str, proto: str | None, stream: str | None) -> str:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from bench.apps.loading import report
+from bench.apps.loading import most_requests, report
+from bench.measurement.validation.support import checked
+from bench.plan.case import Case
 from bench.run.start_record import StartRecord
 
 
@@ -27,3 +29,9 @@ def reported(count, scheduled):
 def test_requests_that_were_not_sent_are_late_and_few_have_no_tail(count, scheduled, known):
     times = reported(count, scheduled)
     assert {name: times[name] for name in known} == known
+
+
+@pytest.mark.parametrize("duration_s", [1.0, 8.0, 3600.0])
+def test_a_closed_load_may_be_long(duration_s):
+    case = checked(Case("sockets", "tcp", placement="free", max_calls=most_requests(duration_s)))
+    assert not case.is_short

@@ -237,7 +237,7 @@ def test_a_url_is_loaded_and_reported(process, rate, clients):
     assert report["errors"] == pytest.approx(record.faults, abs=1)
     assert report["connections"] == 4
     assert report["response_us"]["p50"] >= 0.9 * time_checks.quantile(record.response_us, 0.5)
-    assert report["response_us"]["p50"] <= report["response_us"]["p99"] <= report["response_us"]["max"]
+    assert report["response_us"]["p50"] <= report["response_us"]["p90"] <= report["response_us"]["max"]
 
 
 @pytest.mark.parametrize("words", [["certify"], ["certify", "--capacity"]])
