@@ -92,20 +92,14 @@ def beyond_repair(error: TransportError, reason: TransportError) -> TransportErr
 
 async def renew(make: Callable[[], Any], old: Any, error: TransportError) -> Any:
     """Close a client that failed, and return a new one that is open; where it cannot connect, raise both errors."""
-    await _closed(old)
+    with contextlib.suppress(TransportError, OSError), translating(old):
+        await resolve(old.close())
     fresh = make()
     try:
         await resolve(fresh.open())
     except TransportError as reason:
-        await _closed(fresh)
         raise beyond_repair(error, reason) from reason
     return fresh
-
-
-async def _closed(client: Any) -> None:
-    """Close a client that failed, whatever it says to that."""
-    with contextlib.suppress(TransportError, OSError), translating(client):
-        await resolve(client.close())
 
 
 async def resolve(result: Any) -> Any:

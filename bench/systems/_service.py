@@ -438,8 +438,11 @@ class Client:
             from bench.systems import _service_grpc
 
             self._channel = _service_grpc.Channel(self.described, self._address)
-        if self.described.once:
+        try:
             await self._begin()
+        except BaseException:
+            await self.close()
+            raise
 
     async def _begin(self) -> None:
         """Make the requests that each caller makes once; it keeps the values that are drawn for them."""
