@@ -129,8 +129,8 @@ def entries(folder: Path) -> Iterator[str]:
 def _answer(run: Run) -> str:
     """Return the answer in one cell of a table."""
     shown = of_run(run)
-    against = len(shown.contradictions(run)) and sum(one.verdict(run) == claim.CONTRADICTED for one in shown.claims)
-    more = f"<br>{counted(against, 'expectation')} contradicted" if against else ""
+    against = [one for one in shown.claims if shown.contradictions(run) and one.verdict(run) == claim.CONTRADICTED]
+    more = f"<br>{counted(len(against), 'expectation')} contradicted" if against else ""
     return shown.finding(run, MOST_VALUES).replace("|", "\\|") + more
 
 

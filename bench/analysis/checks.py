@@ -745,11 +745,8 @@ def order(run: Run) -> Check:
     first = pairs[0]
     finding = f"{run.labels[first.other]} divided by {run.labels[first.base]} is {first.same:.2f} on the same CPU and "
     finding += f"{first.split:.2f} on separate CPUs"
-    finding += (
-        f"; {len(pairs) - 1} more pairs of the {len(matched)} measured in both change their order"
-        if len(pairs) > 1
-        else ""
-    )
+    if len(pairs) > 1:
+        finding += f"; {len(pairs) - 1} more pairs of the {len(matched)} measured in both change their order"
     advice = "the ranking holds only for its placement: state the placement, and choose by the one you will use"
     return Check("order", CAUTION, finding, advice)
 

@@ -51,17 +51,18 @@ def alone(run: Run) -> "pd.Series[float]":
     return rows.loc[next(case for case in rows.index if not is_frozen(run, case))]
 
 
+def by_service_times(run: Run) -> float:
+    """Return the server's capacity in requests per second by its service times; infinite where these are not known."""
+    return known_capacity(run.case(number_of(alone(run).name)))
+
+
 @once
 def capacity(run: Run) -> float:
     """Return the server's capacity in requests per second: by its service times, else by its CPU time per call."""
-    number = number_of(alone(run).name)
-    known = known_capacity(run.case(number))
-    if math.isfinite(known):
-        return known
-    limits = [
-        one.cpus * 1e6 / float(np.median(one.demand_us)) for one in resources(run, number) if "server" in one.roles
-    ]
-    return min(limits, default=math.nan)
+    if math.isfinite(by_service_times(run)):
+        return by_service_times(run)
+    limiting = [one for one in resources(run, number_of(alone(run).name)) if "server" in one.roles]
+    return min((one.cpus * 1e6 / float(np.median(one.demand_us)) for one in limiting), default=math.nan)
 
 
 def predicted(run: Run, rates: stats.Array) -> stats.Array | None:

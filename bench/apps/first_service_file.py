@@ -28,7 +28,15 @@ MOST_BYTES = 5_000_000
 MOST_WRITTEN = 60_000  # characters of requests, fewer than a service file may hold
 FORMATS = {"uuid": "123e4567-e89b-42d3-a456-426614174000", "email": "ada@example.org", "uri": "https://example.org/"}
 FORMATS |= {"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z"}
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Return None: a redirect is an answer, as it is to the requests of a service file."""
+
+
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the service itself, not a proxy
+AS_IT_ANSWERS = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects)
 DEEPEST, FEW = 8, 3  # references inside each other, and how deep values have more than what is required
 ENDLESS = object()  # stands for a value that has no end
 ELSEWHERE = ("accept", "content-type", "authorization")  # what OpenAPI describes otherwise than as parameters
@@ -142,17 +150,10 @@ def _of_grpc(address: str) -> list[dict[str, Any]]:
     return requests
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """Return None: a redirect is an answer, as it is to the requests of a service file."""
-
-
 def _status(url: str) -> int:
     """Return the status of a URL; DataError if nothing answers."""
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects).open(
-            url, timeout=5
-        ) as response:
+        with AS_IT_ANSWERS.open(url, timeout=5) as response:
             return int(response.status)
     except urllib.error.HTTPError as error:
         return error.code

@@ -64,7 +64,7 @@ def execute(
         name, seconds = subject.name, _prepare(subject.notebook, subject.parameters, say)
         say(f"{name} ({number} of {len(subjects)}): about {seconds:.0f} s")
         if subject.parameters.get("source", "measure") != "measure" and (more := subject.parameters.keys() - OF_A_RUN):
-            say(f"{name}: a stored run is drawn, with its own plan: {listed(sorted(more))} is not used")
+            say(f"{name}: a stored run is drawn, with its own plan; not used: {listed(sorted(more))}")
         began = time.monotonic()
         with growing.terminal_or(say) as show:
             target = _execute_one(subject, show)

@@ -140,8 +140,7 @@ def capacity(run: Run) -> list[Estimate]:
     elif not search["confirmed"]:
         words, reasons = f"at least {low:,.0f} requests/s", ["the highest rate searched: use a stricter SLO"]
     else:
-        is_lower_bound = is_at_least(run) or not machine_shows(run) or bool(others_busy(run, high))
-        words, reasons = f"{'at least ' * is_lower_bound}{low:,.0f} requests/s", why_bracket(run)
+        words, reasons = f"{'at least ' * is_lower_bound(run)}{low:,.0f} requests/s", why_bracket(run)
     value = low if low and search["ended"] else math.nan
     return [Estimate(subject, Interval(value, value, high), words, "; ".join([f"SLO {search['objective']}", *reasons]))]
 
@@ -214,6 +213,11 @@ def why_no_more(run: Run) -> list[str]:
     return reasons + others_busy(run, high)
 
 
+def is_lower_bound(run: Run) -> bool:
+    """Return whether the clients, the machine, or other programs on it may have been the limit, not the server."""
+    return is_at_least(run) or not machine_shows(run) or bool(others_busy(run, bracket(run)[1]))
+
+
 HALF_IDLE = 50  # per cent of its CPU: a server that uses less is hardly the limit
 
 
@@ -251,8 +255,7 @@ def sure_rate(run: Run) -> list[Estimate]:
     subject = f"{factors.system} {factors.transport}, from {starts} at {rows['rate'].nunique()} rates"
     estimate = of_interval(subject, rate, quantity)
     ends = "; ".join([estimate.ends, f"SLO {searched(run)['objective']}", *why_no_more(run)])
-    is_lower_bound = is_at_least(run) or bool(others_busy(run, bracket(run)[1]))
-    return [replace(estimate, words=f"{'at least ' * is_lower_bound}{estimate.words} requests/s", ends=ends)]
+    return [replace(estimate, words=f"{'at least ' * is_lower_bound(run)}{estimate.words} requests/s", ends=ends)]
 
 
 def highest_rate(run: Run) -> list[Estimate]:

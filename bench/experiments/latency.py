@@ -93,8 +93,6 @@ over_sockets = Contrast(
 )
 over_ipc = Contrast(P50, of={"transport": "tcp"}, over={"transport": "ipc"}, by=("system", "payload_bytes"))
 
-contrasts = (over_sockets,)
-
 
 def tails(run: Run) -> list[Estimate]:
     """Return p90 and p99 of the cases that are in no ratio, where there are enough calls for them."""
@@ -110,6 +108,7 @@ def tails(run: Run) -> list[Estimate]:
     ]
 
 
+contrasts = (over_sockets,)
 answer = (over_sockets, Level(P50, not_compared), Estimand("tail of the RTT", tails))
 claims = (Claim("a library adds time to a round trip over raw sockets", over_sockets, above=1),)
 

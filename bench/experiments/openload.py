@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from bench import stats, systems
 from bench.analysis.open_load import (
-    alone,
+    by_service_times,
     capacity,
     is_frozen,
     is_settled,
@@ -21,7 +21,7 @@ from bench.analysis.open_load import (
     settling_s,
     steady,
 )
-from bench.analysis.overload import RESPONSE, known_capacity, without_times
+from bench.analysis.overload import RESPONSE, without_times
 from bench.analysis.pacing import MOST_LATE, lateness, limit_us
 from bench.analysis.quantiles import CALLS, STARTS, crossed, of_all_calls, quantile
 from bench.analysis.slow_requests import slow_request
@@ -215,8 +215,7 @@ def rate_axis(run: Run) -> RateAxis:
 def scale(axes: Axes, run: Run) -> None:
     """Shade rates above the capacity, and name the axis of rates."""
     ends, limit = rate_axis(run), capacity(run)
-    is_known = math.isfinite(known_capacity(run.case(number_of(alone(run).name))))
-    what = "capacity" if is_known else "rate that saturates the server's CPU"
+    what = "capacity" if math.isfinite(by_service_times(run)) else "rate that saturates the server's CPU"
     if limit < ends.high:
         axes.axvspan(limit, ends.high, color="#bbbbbb", alpha=0.3, lw=0, zorder=0.5, label=f"above the {what}")
     (log_axis if ends.is_log else label_axis)(axes.xaxis, quantity)

@@ -345,7 +345,7 @@ def over_raw_sockets(run: Run, case: int) -> str:
     return "not measured" if base is None else ratio_with_ends(effect(run, base, case, P50))
 
 
-def on_two_cpus(run: Run, case: int) -> str:
+def on_separate_cpus(run: Run, case: int) -> str:
     """Return the median RTT of the same client and server on separate CPUs."""
     of_case = run.case(case)
     split = run.first(system=of_case.system, transport=of_case.transport, placement="split", clients=1)
@@ -363,7 +363,7 @@ tables = {
         {
             "group": group_of,
             "median RTT [range over starts]": P50,
-            "the same, on separate CPUs (`split`)": on_two_cpus,
+            "the same, on separate CPUs (`split`)": on_separate_cpus,
             "divided by raw sockets' [95 % CI]": over_raw_sockets,
             "CPU time per call [range over starts]": CPU,
             "CPU time / mean RTT": cpu_share,

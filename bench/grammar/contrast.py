@@ -153,7 +153,8 @@ def _over_one_base(run: Run, group: Sequence[Ratio], words: str) -> Statement:
     cases = [run.label_parts[case] for case in (first.base, *(quotient.other for quotient in group))]
     (base, *others), shared = distinguished(cases, with_system=True)
     over = f"divided by that of {base} ({_median(run, first, first.base)}){shared}"
-    medians = [f" ({_median(run, quotient, quotient.other)})" * has_medians(run, group) for quotient in group]
+    are_shown = has_medians(run, group)
+    medians = [f" ({_median(run, quotient, quotient.other)})" * are_shown for quotient in group]
     items = [
         (f"{name}{median}", _measured(quotient)) for name, median, quotient in zip(others, medians, group, strict=True)
     ]
@@ -166,7 +167,8 @@ def _over_one_base(run: Run, group: Sequence[Ratio], words: str) -> Statement:
 def _of_one_change(run: Run, group: Sequence[Ratio], words: str) -> Statement:
     to, since = map(as_label, _change(run, group[0]))
     names, shared = distinguished([_common(run, quotient) for quotient in group])
-    medians = [_from_to(run, quotient) * has_medians(run, group) for quotient in group]
+    are_shown = has_medians(run, group)
+    medians = [_from_to(run, quotient) * are_shown for quotient in group]
     items = [
         f"{name}: {_measured(quotient, median)}" for name, median, quotient in zip(names, medians, group, strict=True)
     ]

@@ -35,7 +35,7 @@ def why_not() -> str | None:
         return None
     if os.geteuid():
         return "tracing calls takes the rights of root: run it as root, or mount /sys/kernel/tracing with your gid"
-    return "the kernel's tracer is not there, which records calls; as root: mount -t tracefs nodev /sys/kernel/tracing"
+    return "the kernel's tracer, which records calls, is off; as root: mount -t tracefs nodev /sys/kernel/tracing"
 
 
 class Recorded(NamedTuple):

@@ -729,8 +729,8 @@ def _check_address(service: Service) -> None:
         is_tcp = False
     is_socket = not is_tcp and url.scheme == "unix" and not url.netloc and len(url.path) > 1
     if is_tcp and (url.path not in ("", "/") or url.query or url.fragment or "@" in url.netloc):
-        more = "write the path in each request's path, credentials under headers"
-        raise service.error(f"address is SCHEME://HOST:PORT alone, which all requests have: {more}")
+        more = "write the path in each request's path, and credentials under headers"
+        raise service.error(f"address must be SCHEME://HOST:PORT alone: {more}")
     if not (is_tcp or is_socket):
         wanted = "http://HOST:PORT, https://HOST:PORT or unix:///PATH"
         raise service.error(f"address must be {wanted}, not {says.address!r}: correct the file")

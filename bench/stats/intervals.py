@@ -181,6 +181,9 @@ def _normal_tail(maximum: int, variance: float) -> Array:
     return np.asarray(special.ndtr((np.arange(maximum + 1) + 0.5 - maximum / 2) / math.sqrt(variance)))
 
 
+ROUNDING = 1e-12  # of a tail: the confidence of an interval gives its rank again
+
+
 @dataclass(frozen=True)
 class Shift:
     """How far two groups of values are apart: the interval of any confidence, all from one test of ranks.
@@ -204,7 +207,7 @@ class Shift:
 
     def rank(self, confidence: float) -> int:
         """Return k of the k-th smallest and the k-th largest that have this confidence, 0 if none have."""
-        return int(np.searchsorted(self.tail, (1 - confidence) / 2 + 1e-12, side="right"))
+        return int(np.searchsorted(self.tail, (1 - confidence) / 2 + ROUNDING, side="right"))
 
 
 def paired(differences: Array) -> Shift:

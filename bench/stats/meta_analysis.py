@@ -23,7 +23,8 @@ class Pool:
 
     middle: the mean of the effects of machines like these. error: its standard error. low, high: its 95 % interval.
     tau2: the variance of true effects between machines. q: Cochran's heterogeneity. i2: the share of the variance
-    that is between machines. predicted: the 95 % prediction interval of what one more machine measures.
+    that is between machines. predicted: the 95 % prediction interval of what one more machine measures;
+    None for fewer than three.
     """
 
     k: int
