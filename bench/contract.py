@@ -231,7 +231,8 @@ class LoadReport:
     failed calls. numbers: name, value and unit of each number that a load generator reported; the client's process adds
     ``PACING`` to those of an open load. scheduled: number of calls in the schedule of an open load. window_s: window
     measured by a load generator. sessions: whole client processes, in the order of running. codec: times of the codec
-    of structured messages alone, ``bench.child.structured_messages.CodecTimes`` by name.
+    of structured messages alone, ``bench.child.structured_messages.CodecTimes`` by name. requests: the names of a
+    service's requests, if it has several; the last buffer of each caller is then which of them each call made.
     """
 
     calls: int
@@ -242,6 +243,7 @@ class LoadReport:
     window_s: float | None = None
     sessions: Sequence[Any] = ()
     codec: Mapping[str, float] = field(default_factory=dict)
+    requests: Sequence[str] = ()
 
 
 class Service(Protocol):

@@ -6,8 +6,8 @@ listens; of every fifth price: wrong, it is another one; close, its connection e
 it takes half a second; mute, it never comes; die, it is the last. Of every fifth stream of events: cut, its
 connection ends; stall, it stops. Of all replies: gzip, they are compressed where the request allows that; chunks,
 they come in pieces with a trailer behind; last, the connection ends behind them. order: users 1, 2 and 0 must come in
-turn. A POST to /login returns a token and sets a cookie, with which orders are made, read and deleted; login: not
-without them.
+turn. slow: a user takes 20 ms, and every fifth price is wrong. A POST to /login returns a token and sets a cookie,
+with which orders are made, read and deleted; login: not without them.
 """
 
 import gzip
@@ -43,6 +43,7 @@ class Handler(BaseHTTPRequestHandler):
             self.say(200, {"token": self.headers.get("Authorization"), "host": self.headers.get_all("Host")})
         else:
             number = int(self.path.rpartition("/")[2] or 0)
+            time.sleep(0.02 * (FAULT == "slow"))
             is_next = FAULT != "order" or number == next(numbers) % 3
             self.say(200 if is_next else 409, {"id": number, "name": "Ada"})
 
@@ -107,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "redirect":
             self.say(302, {}, {"Location": "/elsewhere"})
             return
-        self.say(200, {"sku": asked["sku"], "currency": "USD" if fault == "wrong" else "EUR"})
+        self.say(200, {"sku": asked["sku"], "currency": "USD" if fault in ("wrong", "slow") else "EUR"})
 
     def say(self, status, value, headers=None):
         body = json.dumps(value).encode()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis import turns
+from bench.analysis import request_mix, turns
 from bench.errors import BENCH, DataError, UsageError
 from bench.run.frames import Run, column, once
 from bench.run.start_values import cpu_us_per_call
@@ -56,6 +56,7 @@ QUANTITIES = {  # column of a start: displayed name, and whether more of it is b
     "rate_per_s": ("calls per second", True),
     "cpu_us_per_call": ("CPU per call", False),
 }
+OF_REQUEST = f"{column(0.5)} of "  # and the name of one of a service's requests: a quantity, too
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def _judged(piece: Evidence, logs: Interval) -> Comparison:
     verdict = judge(ratio.low, ratio.high, piece.margin, 0.0 if math.isnan(shown_floor) else shown_floor)
     needed = max(intervals.LEAST_PAIRS, power.starts_for(spread, piece.margin))
     is_open = verdict == UNKNOWN and needed > piece.starts  # else as many did not decide: the ratio is near the margin
-    words, more_is_better = QUANTITIES[piece.name]
+    words, more_is_better = in_words(piece.name)
     return Comparison(
         case=piece.case,
         quantity=words,
@@ -176,6 +177,19 @@ def _judged(piece: Evidence, logs: Interval) -> Comparison:
         detectable=power.detectable(spread, piece.starts),
         starts_for_margin=needed,
     )
+
+
+def in_words(name: str) -> tuple[str, bool]:
+    """Return the displayed name of a quantity, also of one request, and whether more of it is better."""
+    quantity, between, request = name.partition(" of ")
+    words, more_is_better = QUANTITIES[quantity]
+    return f"{words}{between}{request}", more_is_better
+
+
+def quantities(a: Run, case_a: int, b: Run, case_b: int) -> list[str]:
+    """Return what two cases can be compared by: of services also the median RTT of each request that both have."""
+    theirs, ours = request_mix.counts(a, case_a), request_mix.counts(b, case_b)
+    return [*QUANTITIES, *(f"{OF_REQUEST}{name}" for name in theirs if name in ours)]
 
 
 def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -> list[Comparison]:
@@ -196,7 +210,7 @@ def compare(a: Run, b: Run, margin: float = MARGIN, named: Sequence[str] = ()) -
         )
     evidence = []
     for case_a, case_b in chosen_pairs(a, b, named):
-        for name in QUANTITIES:
+        for name in quantities(a, case_a, b, case_b):
             if lacks(a, [case_a], name) or lacks(b, [case_b], name):
                 continue
             both = (values(run, case, name).dropna() for run, case in ((a, case_a), (b, case_b)))
@@ -254,15 +268,19 @@ def machines(run: Run) -> list[str]:
 def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
     """Return the comparison of two cases of one run, paired by block: a disturbance of a block acts on both.
 
-    Each quantity by itself: they say almost the same, and six blocks have no interval that allows for several.
+    Each quantity by itself: they say almost the same, and six blocks have no interval that allows for several. The
+    requests of a service together: each may differ without the others.
     """
-    return [_judged(piece, piece.shift.interval(piece.confidence)) for piece in evidence(run, case_a, case_b)]
+    pieces = evidence(run, case_a, case_b)
+    of_all = [piece for piece in pieces if piece.name in QUANTITIES]
+    of_requests = [piece for piece in pieces if piece.name not in QUANTITIES]
+    return [_judged(piece, piece.shift.interval(piece.confidence)) for piece in of_all] + judged(of_requests)
 
 
 def evidence(run: Run, case_a: int, case_b: int) -> list[Evidence]:
     """Return what the blocks of one run say about two of its cases, quantity by quantity."""
     pieces = []
-    for name in QUANTITIES:
+    for name in quantities(run, case_a, run, case_b):
         logs = ratios(run, case_a, case_b, name).to_numpy()
         if len(logs) and not lacks(run, [case_a, case_b], name):
             pieces.append(
@@ -369,9 +387,13 @@ def _by_key(run: Run) -> dict[str, list[int]]:
 
 
 def values(run: Run, case: int, name: str) -> "pd.Series[float]":
-    """Return one quantity of each start of a case; index: block."""
+    """Return one quantity of each start of a case; index: block. Of a request only of the starts that made it."""
     rows = run.starts_of(case)
-    quantity = cpu_us_per_call(rows) if name == "cpu_us_per_call" else rows[name]
+    if name.startswith(OF_REQUEST):
+        quantity = request_mix.medians_us(run, case, name.removeprefix(OF_REQUEST))
+        rows = rows.loc[quantity.index]
+    else:
+        quantity = cpu_us_per_call(rows) if name == "cpu_us_per_call" else rows[name]
     by_block = quantity.set_axis(rows["block"])
     return by_block if by_block.index.is_unique else by_block.groupby(level="block").median()
 

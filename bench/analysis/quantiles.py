@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
+from bench.analysis import request_mix
 from bench.run.frames import Run, column, once
 from bench.stats import intervals
 from bench.text import duration
@@ -64,18 +65,21 @@ class Quantile:
 
 
 @once
-def quantile(run: Run, case: int, p: float, time: str = "rtt") -> Quantile:
-    """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections)."""
+def quantile(run: Run, case: int, p: float, time: str = "rtt", request: str = "") -> Quantile:
+    """Return the ``p`` quantile of a case's ``rtt``, ``response`` (from when due) or ``lag`` (of idle connections).
+
+    request: the name of one of a service's requests, whose calls it is of; "": of all.
+    """
     if generator := run.case(case).generator:
         return _reported(run, case, p, time, generator)
     needed = stats.needed_samples(p)
-    of_starts = [(stats.carried(us, p), len(us)) for _, us in by_start(run, case, time)]
+    of_starts = [(stats.carried(us, p), len(us)) for _, us in by_start(run, case, time, request)]
     values, has = [value for value, _ in of_starts], sum(count for _, count in of_starts)
     if values and not any(map(math.isnan, values)):
         return _over_starts(stats.across_starts(values), needed, has)
     if has < needed:
         return Quantile(math.nan, math.nan, math.nan, "", needed, has)
-    calls = times(run, case, time)
+    calls = times(run, case, time, request)
     us, starts = calls.to_numpy(), calls.index.to_numpy()
     worth = intervals.dependence(us, p, starts).worth
     if worth < needed:
@@ -97,22 +101,24 @@ def _over_starts(spread: stats.Spread, needed: int, has: int, generator: str = "
     return Quantile(spread.middle, spread.low, spread.high, STARTS, needed, has, generator, spread.levels)
 
 
-def times(run: Run, case: int, time: str) -> "pd.Series[float]":
+def times(run: Run, case: int, time: str, request: str = "") -> "pd.Series[float]":
     """Return a kind of time of the calls that quantiles of a case describe, in us, in order of sending; index: start.
 
     Those that ``Run.count`` counts: after the warm-up, without large calls beside small ones and calls that open a
     connection, of several hosts only those that are described. Lags: of requests that found an idle connection.
     """
-    times_by_start = dict(by_start(run, case, time))
+    times_by_start = dict(by_start(run, case, time, request))
     starts = np.repeat(
         np.array([*times_by_start], np.int32), np.array([len(us) for us in times_by_start.values()], int)
     )
     return pd.Series(np.concatenate([np.empty(0), *times_by_start.values()]), starts)
 
 
-def by_start(run: Run, case: int, time: str) -> Iterator[tuple[int, stats.Array]]:
+def by_start(run: Run, case: int, time: str, request: str = "") -> Iterator[tuple[int, stats.Array]]:
     """Yield each start of a case with what ``times`` returns of it, where it has any calls."""
     for start, calls in run.idle_calls(case) if time == "lag" else run.described_calls(case):
+        if request and not (calls := request_mix.of_request(run, calls, request)).size:
+            continue
         yield start, {"rtt": calls.rtt_ns, "lag": calls.lag_ns}.get(time, calls.response_ns) / 1e3
 
 

@@ -85,9 +85,12 @@ SHORT = dict(zip(("p50", "p99", "rate", "cpu"), QUANTITIES, strict=True))  # as 
 
 
 def of_quantities(comparisons: Iterable[Comparison], names: object) -> list[Comparison]:
-    """Return the comparisons of the quantities asked for: p50, p99, rate, cpu; a list, or "all"."""
+    """Return the comparisons of the quantities asked for: p50, p99, rate, cpu; a list, or "all".
+
+    p50 is also that of each request of a service.
+    """
     chosen = _in_words(names)
-    return [comparison for comparison in comparisons if comparison.quantity in chosen]
+    return [comparison for comparison in comparisons if comparison.quantity.partition(" of ")[0] in chosen]
 
 
 def _in_words(names: object) -> list[str]:

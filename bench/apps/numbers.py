@@ -5,17 +5,18 @@ from typing import Any
 
 from bench import stats
 from bench.analysis import capacity as search
-from bench.analysis import checks
+from bench.analysis import checks, request_mix
 from bench.analysis.comparison import QUANTITIES
 from bench.grammar import precision
 from bench.grammar.experiment import of_run
 from bench.measurement.validation.estimate import described
 from bench.plan.case import Case
 from bench.run import reply_streams, requests
-from bench.run.frames import NUMBERS, Run, number_of
+from bench.run.frames import NUMBERS, Run, column, number_of
 from bench.text import unmarked
 
 Record = dict[str, Any]
+P50 = column(0.5)
 COPIED = ("parameters", "machine", "hosts", "versions", "sources", "git", "digest", "failures")  # of the manifest
 NOT_OF_A_CASE = ("sessions", "content", "hosts")  # long, or elsewhere in the document
 
@@ -44,7 +45,8 @@ OF_A_PLAN = ("profile", "seed", "starts", "window_s", "slice_s", "until_width", 
 def case(run: Run, number: int) -> Record:
     """Return a measured case: its number, label and factors, how much was measured, and its ``values``.
 
-    calls: those that quantiles describe. requests: what became of all of them.
+    calls: those that quantiles describe. requests: what became of all of them. by_request: of a service that has
+    several, the calls of each and the median of their RTT.
     """
     counts = requests.of_starts(run, run.ledger_of(number))
     became = known(counts._asdict() | {"not_sent": counts.not_sent})
@@ -55,6 +57,15 @@ def case(run: Run, number: int) -> Record:
         "factors": factors(run.case(number)),
         **amount,
         "numbers": values(run, number),
+        **known({"by_request": by_request(run, number)}),
+    }
+
+
+def by_request(run: Run, number: int) -> dict[str, Record]:
+    """Return the calls and the median RTT of each request of a case, by name; nothing of one request."""
+    return {
+        name: {"calls": calls, P50: spread(stats.across_starts(request_mix.medians_us(run, number, name)))}
+        for name, calls in request_mix.counts(run, number).items()
     }
 
 

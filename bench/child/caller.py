@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CoroutineType
 from typing import Any, TypeVar
 
-from bench.child import memory, timed_loops
+from bench.child import memory, request_names, timed_loops
 from bench.errors import BenchError, TransportError, WrongReplyError
 
 MOST_LOST = 1000  # connections per caller and window: each keeps a port for a minute, of 28,000 that a machine has
@@ -234,6 +234,12 @@ class Caller:
             except TransportError as error:
                 await self._renew(error, room[1])
                 due.pop(self.calls)
+
+    @property
+    def columns(self) -> list[Any]:
+        """The times of its calls, sent and received; then which request each made, where a service has several."""
+        times = [memoryview(column)[: self.calls] for column in (self.sent, self.received)]
+        return times + request_names.noted_by(self._payloads, self.calls)
 
     def _room(self, until_ns: int) -> tuple[Buffer, Buffer] | None:
         """Return the unused part of the buffers; None if they are full, or if the window ended after a failure."""

@@ -58,7 +58,7 @@ class Callers:
         self._payloads = Payloads(system, options, spec)
         make = self._payloads.around(functools.partial(system.Client, address, options))
         runs = [self._run.another() if self._is_async else self._run for _ in range(spec.case.callers)]
-        self._callers = [self.kind(make, self._payloads.items, size, run) for run in runs]
+        self._callers = [self.kind(make, self._payloads.noting(self._payloads.items), size, run) for run in runs]
 
     def first(self) -> int:
         times = [caller.first() for caller in self._callers]
@@ -87,15 +87,25 @@ class Callers:
         await asyncio.gather(*(caller.run.within(caller.closed(until_ns)) for caller in self._callers))
 
     def report(self) -> LoadReport:
-        """Return the number of calls, the failures, and the times of each caller."""
-        calls = [caller.calls for caller in self._callers]
-        both = ((caller.sent, caller.received) for caller in self._callers)
-        times = [memoryview(column)[:n] for n, pair in zip(calls, both, strict=True) for column in pair]
-        if self._due is not None:
-            times.append(memoryview(self._due)[: calls[0]])
+        """Return the number of calls, the failures, and the columns of each caller."""
+        times = [column for caller in self._callers for column in self._columns(caller)]
         errors, numbers = failed(self._callers)
         codec = self._payloads.codec_alone()
-        return LoadReport(sum(calls), times, errors, numbers, scheduled=self._scheduled, codec=codec)
+        return LoadReport(
+            sum(caller.calls for caller in self._callers),
+            times,
+            errors,
+            numbers,
+            scheduled=self._scheduled,
+            codec=codec,
+            requests=self._payloads.names,
+        )
+
+    def _columns(self, caller: Any) -> list[Any]:
+        """Return the columns of a caller: sent, received, due in an open load, request."""
+        sent, received, *request = caller.columns
+        due = [] if self._due is None else [memoryview(self._due)[: caller.calls]]
+        return [sent, received, *due, *request]
 
     def close(self) -> None:
         for caller in self._callers:

@@ -98,7 +98,7 @@ class Awaited(SharedClients):
         super().__init__(system, options, address, spec, event_loops.factory(options))
         depth, max_calls = spec.case.outstanding, spec.case.calls_per_caller
         self._slots = [
-            AwaitedSlot(self._connections[number // depth], payloads, max_calls)
+            AwaitedSlot(self._connections[number // depth], self._payloads.noting(payloads), max_calls)
             for number, payloads in enumerate(payloads_of_slots(spec, self._payloads.items))
         ]
 
@@ -113,8 +113,14 @@ class Awaited(SharedClients):
         await asyncio.gather(*(slot.closed(until_ns) for slot in self._slots))
 
     def report(self) -> LoadReport:
-        """Return the number of calls, what failed, and the times of each slot."""
-        return report_of(self._slots, self._payloads.codec_alone())
+        """Return the number of calls, what failed, and the columns of each slot."""
+        return LoadReport(
+            sum(slot.calls for slot in self._slots),
+            [column for slot in self._slots for column in slot.columns],
+            *failed(self._slots),
+            codec=self._payloads.codec_alone(),
+            requests=self._payloads.names,
+        )
 
 
 class PipelinedSlot:

@@ -11,7 +11,7 @@ from array import array
 from collections import deque
 from typing import Any
 
-from bench.child import event_loop, timed_loops
+from bench.child import event_loop, request_names, timed_loops
 from bench.child.caller import Failures, failed, translating
 from bench.child.loads import limit_ns, put_after, schedule
 from bench.child.outstanding import AwaitedSlot, SharedClient, SharedClients
@@ -73,10 +73,15 @@ class OpenSlot:
     """
 
     def __init__(self, shared: SharedClient, payloads: list[Any], sent: "array[int]", received: "array[int]") -> None:
-        self._shared, self._turns = shared, itertools.cycle(payloads)
+        self._shared, self._payloads, self._turns = shared, payloads, itertools.cycle(payloads)
         self._sent, self._received = sent, received
         self.failures = Failures()
         self.numbers = array("q")
+
+    @property
+    def request(self) -> list[Any]:
+        """The column of the request that each call made, where a service has several."""
+        return request_names.noted_by(self._payloads, len(self.numbers))
 
     async def run(self, requests: Schedule) -> None:
         """Send the requests that are given to this slot until there are no more; a failed one is counted."""
@@ -113,10 +118,13 @@ class OpenOutstanding(SharedClients):
         self._due = schedule(spec)
         self._sent, self._received = (timed_loops.zeros(max(1, len(self._due))) for _ in range(2))
         self._slots = [
-            OpenSlot(connection, timed_loops.from_place(self._payloads.items, index), self._sent, self._received)
+            OpenSlot(connection, self._payloads_of(index), self._sent, self._received)
             for connection in self._connections
             for index in range(spec.case.outstanding)
         ]
+
+    def _payloads_of(self, index: int) -> list[Any]:
+        return self._payloads.noting(timed_loops.from_place(self._payloads.items, index))
 
     def first(self) -> int:
         times = [AwaitedSlot(each, self._payloads.items, 1).first() for each in self._connections]
@@ -134,9 +142,11 @@ class OpenOutstanding(SharedClients):
         await asyncio.gather(*(slot.run(requests) for slot in self._slots))
 
     def report(self) -> LoadReport:
-        """Return calls, failures, and when each slot's calls were sent, answered and due."""
-        columns = (self._sent, self._received, self._due)
-        times = [array("q", map(column.__getitem__, slot.numbers)) for slot in self._slots for column in columns]
+        """Return calls, failures, and when each slot's calls were sent, answered and due; which requests they were."""
+        columns, times = (self._sent, self._received, self._due), list[Any]()
+        for slot in self._slots:
+            times += [array("q", map(column.__getitem__, slot.numbers)) for column in columns] + slot.request
         calls, codec = sum(len(slot.numbers) for slot in self._slots), self._payloads.codec_alone()
         errors, numbers = failed(self._slots)
-        return LoadReport(calls, times, errors, numbers, scheduled=len(self._due), codec=codec)
+        names = self._payloads.names
+        return LoadReport(calls, times, errors, numbers, scheduled=len(self._due), codec=codec, requests=names)

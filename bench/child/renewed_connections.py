@@ -9,13 +9,11 @@ import functools
 import itertools
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from bench.child import timed_loops
 from bench.child.caller import Buffer, Caller, answered, resolve, translating
 from bench.child.loads import Callers
-from bench.contract import LoadReport
 from bench.errors import TransportError
 from bench.process.spec import ClientSpec
 
@@ -105,8 +103,7 @@ class RenewedConnections(Callers):
             caller.drop()
         return first_ns
 
-    def report(self) -> LoadReport:
-        """Return what ``Callers`` does, with a third buffer: when the opening of each call's connection began."""
-        kept, began = super().report(), [memoryview(caller.began)[: caller.calls] for caller in self._callers]
-        columns = zip(kept.times[::2], kept.times[1::2], began, strict=True)
-        return replace(kept, times=[column for of_caller in columns for column in of_caller])
+    def _columns(self, caller: Any) -> list[Any]:
+        """Return what ``Callers`` does, with when the opening of each call's connection began as the third."""
+        sent, received, *request = caller.columns
+        return [sent, received, memoryview(caller.began)[: caller.calls], *request]

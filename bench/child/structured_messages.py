@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from bench import codecs
-from bench.child import payload_sizes
+from bench.child import payload_sizes, request_names
 from bench.codecs import Coder, message_types
 from bench.process.spec import ClientSpec
 
@@ -185,18 +185,23 @@ def codec_times(coder: Coder, exchanges: list[message_types.Exchange], window_s:
 class Payloads:
     """What the calls of a client's process take in turn, ``items``: opaque bytes, or exchanges of structured messages.
 
-    how: how the system carries the messages; None for opaque bytes.
+    how: how the system carries the messages; None for opaque bytes. names: of a service's requests, if it has several.
     """
 
     def __init__(self, system: Any, options: Any, spec: ClientSpec) -> None:
         self._spec = spec
         self.how = carried(system, options, spec.case.message)
+        self.names: tuple[str, ...] = getattr(system, "request_names", ())
         self.items: list[Any] = payload_sizes.payloads(spec) if self.how is None else exchanges(self.how, spec)
 
     def around(self, make: Callable[[], Any], carrier: type[Carrier | ApartCarrier] = Carrier) -> Callable[[], Any]:
         """Return what makes clients that take these payloads."""
         how = self.how
         return make if how is None else lambda: carrier(make(), how)
+
+    def noting(self, items: list[Any]) -> list[Any]:
+        """Return the payloads of one caller, which note the request that each call made, if a service has several."""
+        return request_names.noting(items, self.names)
 
     def codec_alone(self) -> dict[str, float]:
         """Return ``CodecTimes`` by name; one process times it, after the window; opaque bytes have none."""

@@ -5,6 +5,7 @@ it has the reply. Open loop: idle connections send in turn when a request is due
 """
 
 import functools
+import itertools
 import time
 from array import array
 from collections import deque
@@ -197,6 +198,8 @@ class WireLoad:
         self._is_plain = getattr(options, "tls", None) is False
         self._payloads = Payloads(system, options, spec)
         self._script = script_of(wire, self._payloads)
+        names = self._payloads.names
+        self._places = [names.index(wire.name_of(payload)) for payload in self._script.payloads] if names else []
         self._poller, self._timer = Poller(), Timer(getattr(wire, "timeout_s", LIMIT_S))
         self._poller.add(self._timer.fd)
         kind: Callable[..., Connection] = Connection
@@ -288,21 +291,32 @@ class WireLoad:
         calls, codec = sum(len(columns[0]) for columns in times), self._payloads.codec_alone()
         flat = [column for columns in times for column in columns]
         errors, numbers = failed(self.connections)
-        return LoadReport(calls, flat, errors, numbers, scheduled=scheduled, codec=codec)
+        names = self._payloads.names
+        return LoadReport(calls, flat, errors, numbers, scheduled=scheduled, codec=codec, requests=names)
 
     def _closed_times(self) -> list[list[Any]]:
         """Return the times of the answered requests of each connection, which has made its own calls."""
         return [
-            [_answered(column, times[1], connection) for column in (*times, connection.began) if column is not None]
-            for connection, times in zip(self.connections, self._times, strict=True)
+            [
+                _answered(column, times[1], connection)
+                for column in (*times, connection.began, *self._requests(len(times[0]), index))
+                if column is not None
+            ]
+            for index, (connection, times) in enumerate(zip(self.connections, self._times, strict=True))
         ]
+
+    def _requests(self, count: int, index: int) -> list[Any]:
+        """Return the column of which request a service gets by each call of a connection, if it has several."""
+        if not self._places:
+            return []
+        return [array("q", itertools.islice(itertools.cycle(self._places), index, index + count))]
 
     def _open_times(self, due: "array[int]") -> list[list[Any]]:
         """Return the times of the answered requests of each connection, and when they were due.
 
         The times of all are in the order of the schedule; ``_senders`` says which connection sent each.
         """
-        columns = (*self._times[0], due)
+        columns = (*self._times[0], due, *self._requests(len(due), 0))
         numbers: list[list[int]] = [[] for _ in self.connections]
         owners = {step: index for index, connection in enumerate(self.connections) for step in connection.steps}
         for number, step in enumerate(self._senders):

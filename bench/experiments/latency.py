@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from bench import systems
+from bench.analysis import request_mix
 from bench.analysis.quantiles import quantile
 from bench.errors import UsageError
 from bench.experiments import published
@@ -108,8 +109,23 @@ def tails(run: Run) -> list[Estimate]:
     ]
 
 
+def of_requests(run: Run) -> list[Estimate]:
+    """Return the median RTT of each request of a service that has several."""
+    return [
+        Estimate(name, median.spread, median.spread.words(duration), median.ends, cases=(case,))
+        for case in chosen(run, not_compared)
+        for name in request_mix.counts(run, case)
+        if (median := quantile(run, case, 0.5, "rtt", name)).over
+    ]
+
+
 contrasts = (over_sockets,)
-answer = (over_sockets, Level(P50, not_compared), Estimand("tail of the RTT", tails))
+answer = (
+    over_sockets,
+    Level(P50, not_compared),
+    Estimand("tail of the RTT", tails),
+    Estimand("median RTT of each request", of_requests),
+)
 claims = (Claim("a library adds time to a round trip over raw sockets", over_sockets, above=1),)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from bench import stats, systems
-from bench.analysis import overload, per_host, quantiles, resources, stationarity
+from bench.analysis import overload, per_host, quantiles, request_mix, resources, stationarity
 from bench.analysis.checks import level_changes
 from bench.analysis.limits import AT_LEAST, EXACTLY, UNKNOWN, limit_of
 from bench.analysis.trust_card import Check
@@ -211,6 +211,26 @@ def loads(run: Run) -> Iterator[Row]:
         yield entry | _described(run, case) | {"send lag p99": send_lag}
 
 
+@as_table("request")
+def requests_of_mix(run: Run) -> Iterator[Row]:
+    """Return one row for each request of a service that has several: its calls, its RTT, its share of all RTTs."""
+    for case in (case for case in run.numbers if case not in run.twins):
+        counts, untold = request_mix.counts(run, case), overload.without_times(run).get(case, "")
+        times_us = {name: quantiles.times(run, case, "rtt", name).sum() for name in counts}
+        for name, count in counts.items():
+            yield {
+                "request": name,
+                "case": run.labels[case],
+                "n": count,
+                "share of calls": f"{count / sum(counts.values()):.1%}",
+                "share of time": f"{times_us[name] / sum(times_us.values()):.1%}",
+                **{
+                    f"RTT p{100 * p:g}": untold or str(quantiles.quantile(run, case, p, "rtt", name))
+                    for p in (0.5, 0.9, 0.99)
+                },
+            }
+
+
 @as_table("case", "no router")
 def costs(run: Run) -> Iterator[Row]:
     """Return one row for each closed-loop case: first call, CPU time and context switches per call, memory."""
@@ -324,9 +344,9 @@ def hosts(run: Run) -> Iterator[Row]:
 
 
 def results(run: Run) -> list[pd.DataFrame]:
-    """Return the tables of a run's results that have rows: calls, open loads, hosts, costs, streams."""
+    """Return the tables of a run's results that have rows: calls, open loads, requests, hosts, costs, streams."""
     open_loads = [loads(run)] if (run.cases["load"] == "open").any() else []
-    frames = [calls(run), *open_loads, hosts(run), costs(run), streams(run), reply_streams(run)]
+    frames = [calls(run), *open_loads, requests_of_mix(run), hosts(run), costs(run), streams(run), reply_streams(run)]
     return [frame for frame in frames if len(frame)]
 
 

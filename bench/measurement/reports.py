@@ -12,7 +12,7 @@ from bench.errors import SystemFailedError
 from bench.measurement.hosts.host import Assignment, Host, HostWindow
 from bench.process.spec import Arrived, Done
 from bench.run.schema import HOSTS
-from bench.run.start_record import Times
+from bench.run.start_record import Requests, Times
 
 MOMENTS = (
     "begin_ns",
@@ -48,11 +48,21 @@ def calls_of(done: Sequence[Done], go_ns: Sequence[int], width: int) -> list[Tim
     go_ns: *go* by the clock of each client.
     """
     calls = [
-        np.stack(times) - go for message, go in zip(done, go_ns, strict=True) for times in _per_caller(message, width)
+        np.stack(columns[:width]) - go
+        for message, go in zip(done, go_ns, strict=True)
+        for columns in _per_caller(message, width + bool(message.requests))
     ]
     if any((times[1] < times[0]).any() for times in calls):
         raise SystemFailedError("a reply came before its request: the clock of this machine steps back")
     return calls
+
+
+def requests_of(done: Sequence[Done], width: int) -> Requests | None:
+    """Return which of a service's requests each call of each caller made; None if it has only one."""
+    if not (names := done[0].requests):
+        return None
+    places = [columns[width] for message in done for columns in _per_caller(message, width + 1)]
+    return Requests(tuple(names), places)
 
 
 def attempts_of(done: Sequence[Done], go_ns: int) -> Columns:

@@ -146,7 +146,8 @@ class Resident:
             "asleep_cpu_ns": self.asleep_cpu_ns,
         }
         events = self._events(tracer, go_ns, record.calls[0], slices) if tracer else []
-        return StartRecord(ledger, calls, record.tables | {"slices": slices} | ({"events": events} if events else {}))
+        tables = record.tables | {"slices": slices} | ({"events": events} if events else {})
+        return StartRecord(ledger, calls, tables, record.requests)
 
     def _events(
         self, tracer: Tracer, go_ns: int, times: Times, slices: Sequence[Mapping[str, Any]]

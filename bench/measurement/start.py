@@ -29,6 +29,7 @@ from bench.measurement.reports import (
     marks_of,
     numbers_of,
     reply_streams_of,
+    requests_of,
     sessions_of,
     window_ns,
 )
@@ -53,7 +54,7 @@ from bench.process.spec import (
     Sent,
     ServerSpec,
 )
-from bench.run.start_record import StartRecord, Times
+from bench.run.start_record import Requests, StartRecord, Times
 from bench.stats import clock_offsets
 
 READY_S = 15.0  # until a server listens and its clients have made a verified call
@@ -410,6 +411,7 @@ class Start:
     def record(self, spawned: Spawned, prepared: Prepared, window: Window) -> StartRecord:
         """Return what the window measured; the server is asked for its count first."""
         go_ns, done, calls, last_ns = window.go_ns, window.done, list[Times](), 0
+        requests: Requests | None = None
         tables: dict[str, Any] = {"load": self._load_rows(window), "reports": numbers_of(done)}
         if self.is_stream:
             marks = tables["marks"] = marks_of([*done, *window.arrived], [*go_ns, window.server_go_ns])
@@ -423,11 +425,11 @@ class Start:
                 tables["streams"], counts["streams"] = streams, int(streams["is_complete"].sum())
             else:
                 times_of_call = 3 if self.case.load == "open" or self.case.calls_per_connection else 2
-                calls = calls_of(done, go_ns, times_of_call)
+                calls, requests = calls_of(done, go_ns, times_of_call), requests_of(done, times_of_call)
                 tables["hosts"] = hosts_of(self.hosts, self.of_clients, window.metered, done, bool(spawned.server))
                 tables["sessions"] = sessions_of(done, go_ns[0])
         ledger = self._ledger(spawned, prepared, window, last_ns or window_ns(done, calls, self.window_s))
-        return StartRecord(ledger | counts, calls, tables)
+        return StartRecord(ledger | counts, calls, tables, requests)
 
     def _load_rows(self, window: Window) -> list[dict[str, Any]]:
         """Return the rows of ``load``."""

@@ -214,6 +214,11 @@ class Service(Struct, frozen=True, dict=True):
         """The requests that are made over and over."""
         return [request for request in self.says.requests if not request.once]
 
+    @property
+    def request_names(self) -> tuple[str, ...]:
+        """The names of the mix, if it has several requests; of a recording none."""
+        return tuple(request.name for request in self.mix) if len(self.mix) > 1 else ()
+
     @functools.cached_property
     def names_of_callers(self) -> set[str]:
         """The names whose values each caller has for itself: saved ones, and those that were drawn for ``once``."""

@@ -219,6 +219,7 @@ class Done(Used):
     sessions: Sequence[Sequence[int | None]] = ()
     counted: int | None = None
     codec: Mapping[str, float] = {}
+    requests: Sequence[str] = ()
     is_held: bool = False
     late_ns: int = 0
     cpu_began_ns: int | None = None

@@ -12,19 +12,26 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bench.text import harmless
+
 Array = npt.NDArray[Any]
-COLUMNS = ("client", "t_send_ns", "lag_ns", "rtt_ns", "open_ns")
+COLUMNS = ("client", "t_send_ns", "lag_ns", "rtt_ns", "open_ns", "request")
+ONE_REQUEST = -1  # of a service that has no others, or of no service
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The columns of the table ``samples``, as arrays of one length; open_ns: NaN where the connection was open."""
+    """The columns of the table ``samples``, as arrays of one length; open_ns: NaN where the connection was open.
+
+    request: the place of its name in ``AllCalls.requests``, or ``ONE_REQUEST``.
+    """
 
     client: Array
     t_send_ns: Array
     lag_ns: Array
     rtt_ns: Array
     open_ns: Array
+    request: Array
 
     @property
     def size(self) -> int:
@@ -51,10 +58,12 @@ class AllCalls:
     """The calls of all starts, in the order of sending within each.
 
     places: where in the arrays those of each start are, for the starts that have any, in the order of the starts.
+    requests: the names of a service's requests, if it has several.
     """
 
     calls: Calls
     places: dict[Any, slice]
+    requests: tuple[str, ...] = ()
 
     def place_of(self, start: object) -> slice:
         """Return where the calls of a start are; an empty slice for one without any."""
@@ -72,12 +81,13 @@ class AllCalls:
 def gathered(parts: Iterable[pa.Table]) -> AllCalls:
     """Return the calls of parts of a table ``samples``; each is read when the one before it has been taken over."""
     columns, slices = {name: _Column() for name in COLUMNS}, list[tuple[int, slice]]()
+    requests: dict[str, int] = {}
     for part in parts:
         starts, begin = part["start"].to_numpy(), columns["rtt_ns"].count
         edges = [0, *(np.flatnonzero(starts[1:] != starts[:-1]) + 1).tolist(), len(starts)]
         slices += [(int(starts[at]), slice(begin + at, begin + end)) for at, end in itertools.pairwise(edges) if end]
         for name, column in columns.items():
-            column.add(part[name].to_numpy())
+            column.add(_numbered(part[name], requests) if name == "request" else part[name].to_numpy())
     calls, in_order = Calls(*(column.taken() for column in columns.values())), sorted(slices, key=lambda pair: pair[0])
     if slices != in_order:
         calls = calls.select(np.concatenate([np.arange(rows.start, rows.stop) for _, rows in in_order]))
@@ -88,7 +98,17 @@ def gathered(parts: Iterable[pa.Table]) -> AllCalls:
         places[start] = slice(places[start].start if start in places else begin, end)
     for rows in places.values():
         _put_in_order(calls, rows)
-    return AllCalls(calls, places)
+    return AllCalls(calls, places, tuple(requests))
+
+
+def _numbered(names: pa.ChunkedArray, numbers: dict[str, int]) -> Array:
+    """Return the number of each name; new ones are added to ``numbers``; ``ONE_REQUEST`` for none."""
+    if names.null_count == len(names):
+        return constant(np.int32(ONE_REQUEST), len(names))
+    coded = names.combine_chunks().dictionary_encode()
+    known = [numbers.setdefault(harmless(name), len(numbers)) for name in coded.dictionary.to_pylist()]
+    places = coded.indices.fill_null(-1).to_numpy()
+    return np.array([*known, ONE_REQUEST], np.int32)[places]
 
 
 class _Column:

@@ -156,7 +156,8 @@ class Run(Tables):
         """One row per call: start, client, t_send_ns, lag_ns, rtt_ns, open_ns; ``case``; ``warm`` after the warm-up.
 
         Of a run in slices also ``slice``, its number in the start, -1 where the start has none; of each slice the first
-        calls are not warm, and none of the slices that warm up, or that a case had to itself.
+        calls are not warm, and none of the slices that warm up, or that a case had to itself. Of a service with several
+        requests also ``request``, its name.
         ``opens``: the call opened its connection. ``large``: it carries the larger payload beside the others. Of a run
         of several hosts also ``host``, which made the call. Made anew each time: ``samples_of`` takes less memory.
         """
@@ -176,8 +177,10 @@ class Run(Tables):
 
     def _columns_of_all(self) -> Columns:
         """Return the columns of ``samples`` that are arrays of all calls."""
-        columns: Columns = {name: getattr(self.calls.calls, name) for name in OF_CALLS}
+        columns: Columns = {name: getattr(self.calls.calls, name) for name in OF_CALLS if name != "request"}
         columns |= {"warm": self.is_warm, "opens": self._opens, "large": self._large}
+        if names := self.calls.requests:
+            columns["request"] = pd.Categorical.from_codes(self.calls.calls.request, list(names))
         return columns | ({"host": self._hosts_of_calls} if len(self.hosts) else {})
 
     def _slice_numbers(self, start: object) -> Array:
@@ -514,7 +517,11 @@ def _behind_each_other(parts: Sequence[Columns], whole: Columns) -> pd.DataFrame
     for name in (name for name in ORDER if name in parts[0]):
         of_parts = [part[name] for part in parts]
         columns[name] = (
-            whole[name] if name in whole else union_categoricals(of_parts) if name == "host" else joined(of_parts)
+            whole[name]
+            if name in whole
+            else union_categoricals(of_parts)
+            if name in ("host", "request")
+            else joined(of_parts)
         )
     return pd.DataFrame({name: pd.Series(values, copy=False) for name, values in columns.items()}, copy=False)
 

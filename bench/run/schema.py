@@ -70,6 +70,7 @@ SAMPLES = _schema(
         _ns("lag_ns", "t_send minus the due time; 0 in a closed loop"),
         _ns("rtt_ns", "time from handing the request to the library until the whole reply is received"),
         _ns("open_ns", "time to open the connection before t_send; null: it was open already"),
+        _text("request", "name of the request, of a service that has several; else null"),
     ],
 )
 

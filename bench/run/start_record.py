@@ -16,23 +16,39 @@ Times = npt.NDArray[np.int64]
 
 
 @dataclass
+class Requests:
+    """Which request of a service each call made. places: for each caller, into ``names``."""
+
+    names: tuple[str, ...]
+    places: list[Times]
+
+    def of_client(self, client: int) -> pa.Array:
+        """Return the name of each call's request, of one caller."""
+        return pa.DictionaryArray.from_arrays(pa.array(self.places[client], "i4"), pa.array(self.names)).cast("string")
+
+
+@dataclass
 class StartRecord:
     """What one start measured; all times in ns since *go*.
 
     ledger: the columns of the ledger that a start knows. calls: for each caller send and receive times, shape (2,
     calls); in an open load a third row, when each was due; where connections are renewed, when the opening of its
     connection began, which is the time of sending for a call over an open one. tables: the rows or the columns of the
-    other tables that have any, by name, without ``start``.
+    other tables that have any, by name, without ``start``. requests: None where all calls make the same one.
     """
 
     ledger: dict[str, Any]
     calls: list[Times] = field(default_factory=list)
     tables: dict[str, Any] = field(default_factory=dict)
+    requests: Requests | None = None
 
 
 def tables(start: int, block: int, index: int, case: Case, record: StartRecord) -> dict[str, pa.Table]:
     """Return one start's rows of each table that has any, and of ``samples``."""
-    samples = [_table("samples", start, _samples(case, client, times)) for client, times in enumerate(record.calls)]
+    samples = [
+        _table("samples", start, _samples(case, client, times) | _requests(record, client))
+        for client, times in enumerate(record.calls)
+    ]
     ledger = [{"block": block, "case": index} | _factors(case) | record.ledger]
     made = {name: _table(name, start, rows) for name, rows in (record.tables | {"ledger": ledger}).items()}
     return made | {"samples": pa.concat_tables(samples) if samples else schema.SAMPLES.empty_table()}
@@ -74,6 +90,12 @@ def misplaced(ledger: pa.Table, cases: Sequence[Case]) -> str:
 
 def _short(value: object) -> str:
     return text if len(text := repr(value)) <= 80 else f"{text[:80]}..."
+
+
+def _requests(record: StartRecord, client: int) -> dict[str, Any]:
+    if record.requests:
+        return {"request": record.requests.of_client(client)}
+    return {"request": pa.nulls(len(record.calls[client][0]), pa.string())}
 
 
 def _samples(case: Case, client: int, times: Times) -> dict[str, Any]:

@@ -48,6 +48,7 @@ class System:
         described = service_file.read(file)
         self.__name__, self.TRANSPORTS = described.name, (described.transport,)
         self.Client = type("Client", (Client,), {"described": described})
+        self.request_names = described.request_names
         self.has_streams = described.has_events  # and no calls; of gRPC the interface says which methods have streams
         if described.has_events or described.has_grpc:
             self.StreamClient = type("StreamClient", (StreamClient,), {"described": described})
@@ -523,7 +524,7 @@ def _wire_of(described: service_file.Service) -> Callable[[str, Options], Any]:
         else:
             make = functools.partial(_service_wire.WireOverHttp2 if described.says.http2 else Wire, address, described)
         made = _renewing(make, request_of) if described.names_made else make(request_of)
-        made.payloads = stand_for
+        made.payloads, made.name_of = stand_for, lambda payload: request_of(payload).name
         return made
 
     return wire

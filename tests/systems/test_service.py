@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import psutil
 import pytest
 import yaml
@@ -810,6 +811,31 @@ def test_the_wire_makes_an_open_load_of_a_service_and_checks_every_reply(own, ow
     plan = experiment("openload").plan(system=wrong, engine="wire", callers=2)
     assert {each.engine for each in plan.cases if each.system == "prices"} == {"wire"}
     assert experiment("capacity").plan(system=wrong, engine="wire").cases[0].engine == "wire"
+
+
+@pytest.mark.slow
+@each_engine
+@pytest.mark.parametrize(
+    "load",
+    [
+        {"callers": 1},
+        {"callers": 3, "clients": 2},
+        {"callers": 3, "calls_per_connection": 3},
+        {"load": "open", "offered_per_s": 100.0, "callers": 1},
+        {"load": "open", "offered_per_s": 200.0, "callers": 8},
+    ],
+    ids=str,
+)
+def test_each_call_is_stored_with_the_request_that_it_made_also_behind_wrong_replies(own, engine, load):
+    content = description("slow", requests=[PRICED | {"weight": 1}, USER])
+    record = measure(case(own(content), engine=engine, **load), 0.6, seed=1)
+    assert record.ledger["errors"]
+    assert record.requests.names == ("price", "user") and len(record.requests.places) == len(record.calls)
+    places = np.concatenate(record.requests.places)
+    rtt_ns = np.concatenate([times[1] - times[0] for times in record.calls])
+    assert len(places) == len(rtt_ns) == record.ledger["calls"]
+    assert (rtt_ns[places == 1] >= 20_000_000).all() and np.median(rtt_ns[places == 0]) < 20_000_000
+    assert len(places) / 5 < np.count_nonzero(places) < len(places) * 0.9
 
 
 @pytest.mark.slow

@@ -1,0 +1,89 @@
+"""Requests of a service's mix, each by itself: what is stored of them, and a slow one among many fast ones."""
+
+import numpy as np
+import pytest
+from handmade import in_order, recorded, usual
+
+from bench.analysis import quantiles, request_mix
+from bench.analysis.comparison import compare, compare_cases
+from bench.analysis.verdicts import of_quantities, verdict_text
+from bench.grammar import tables
+from bench.plan.case import Case
+from bench.run.start_record import Requests, StartRecord
+
+NAMES = ("price", "login")
+CALLS = 1000
+
+
+def mixed(login_us, names=NAMES, starts=12, system="http_aiohttp", one_in=10):
+    """Return a run of equal cases: every tenth call is a login, which takes login_us[case] us; a price takes 100 us."""
+
+    def record(start, block, index):
+        chance = np.random.default_rng([start, 1])
+        is_login = np.arange(CALLS) % one_in == 0
+        us = np.where(is_login, login_us[index], 100.0) * np.exp(0.02 * chance.standard_normal(CALLS))
+        rtt_ns = np.rint(1000 * us * (1 + block / 100)).astype("i8")
+        return StartRecord(
+            usual(CALLS, rtt_ns.sum() / 1e9),
+            [in_order(rtt_ns)],
+            requests=Requests(names, [is_login.astype("i8")]) if names else None,
+        )
+
+    return recorded("latency", [Case(system, "tcp")] * len(login_us), record, starts=starts)
+
+
+def test_the_quantiles_of_each_request_are_those_of_its_calls():
+    run = mixed([2000])
+    assert tuple(request_mix.counts(run, 0)) == NAMES
+    assert request_mix.counts(run, 0)["login"] == pytest.approx(run.count(0) / 10, rel=0.02)
+    assert quantiles.quantile(run, 0, 0.5, "rtt", "login").value == pytest.approx(2110, rel=0.03)
+    assert quantiles.quantile(run, 0, 0.5, "rtt", "price").value == pytest.approx(105, rel=0.03)
+    frame = tables.requests_of_mix(run)
+    assert [*frame.index] == [*NAMES] and frame.loc["login", "share of time"].startswith(("68", "69"))
+    samples = run.samples
+    assert samples.loc[samples["request"] == "login", "rtt_ns"].min() > 1_500_000
+
+
+def test_a_run_without_a_mix_has_no_requests():
+    run = mixed([2000], names=())
+    assert request_mix.counts(run, 0) == {} and not len(tables.requests_of_mix(run)) and "request" not in run.samples
+
+
+def test_a_slow_request_is_found_that_the_whole_mix_hides():
+    run = mixed([2000, 2400])
+    of_all, login = (
+        next(each for each in compare_cases(run, 0, 1) if each.quantity == name)
+        for name in ("p50 RTT", "p50 RTT of login")
+    )
+    assert of_all.words == "no practical difference"
+    assert login.words == "worse" and login.low < 1.2 < login.high
+    text, failed = verdict_text(compare_cases(run, 0, 1), "5%")
+    assert failed and "p50 RTT of login" in text
+    assert {each.quantity for each in of_quantities(compare_cases(run, 0, 1), ["p50"])} == {
+        "p50 RTT",
+        "p50 RTT of price",
+        "p50 RTT of login",
+    }
+
+
+def test_two_runs_are_compared_by_the_requests_that_both_have():
+    old, new = mixed([2000]), mixed([2400], names=("price", "login"))
+    words = {each.quantity: each.words for each in compare(old, new)}
+    assert words["p50 RTT of login"] == "worse" and words["p50 RTT of price"] == "no practical difference"
+    other = mixed([2400], names=("price", "sign in"))
+    assert [each.quantity for each in compare(old, other) if " of " in each.quantity] == ["p50 RTT of price"]
+
+
+def test_of_many_equal_requests_few_are_called_different():
+    names, alarms, tries = tuple(f"request {number}" for number in range(10)), 0, 20
+    for seed in range(tries):
+
+        def record(start, block, index, seed=seed):
+            chance = np.random.default_rng([start, seed])
+            places = chance.integers(0, len(names), CALLS)
+            rtt_ns = np.rint(1e5 * np.exp(0.05 * chance.standard_normal(CALLS))).astype("i8")
+            return StartRecord(usual(CALLS, rtt_ns.sum() / 1e9), [in_order(rtt_ns)], requests=Requests(names, [places]))
+
+        run = recorded("latency", [Case("http_aiohttp", "tcp")] * 2, record, starts=12)
+        alarms += any(each.low > 1 or each.high < 1 for each in compare_cases(run, 0, 1) if " of " in each.quantity)
+    assert alarms <= 4  # of 20, at 5 %: 1 is expected, and more than 4 come in 0.3 % of such tests
