@@ -16,7 +16,7 @@ def part(start, rtt_ns=RTT_NS, **columns):
     count = len(rtt_ns)
     sent = np.cumsum(rtt_ns)
     usual = {"client": np.zeros(count, "i4"), "t_send_ns": sent, "lag_ns": np.zeros(count, "i8"), "rtt_ns": rtt_ns,
-             "open_ns": pa.nulls(count, pa.int64())}  # fmt: skip
+             "open_ns": pa.nulls(count, pa.int64()), "request": pa.nulls(count, pa.string())}  # fmt: skip
     return schema.make("samples", {"start": np.full(count, start, "i4")} | usual | columns)
 
 
@@ -43,6 +43,14 @@ def test_a_column_with_one_value_takes_no_memory_in_one_start_only_as_much_as_it
     assert gathered_calls.lag_ns.tolist() == [0] * 6 + [3, 0]
     assert np.flatnonzero(~np.isnan(gathered_calls.open_ns)).tolist() == [5]
     assert calls.is_constant(gathered_calls.client) and gathered_calls.client.dtype == np.int32
+
+
+def test_the_request_of_a_call_goes_with_it_into_the_order_of_sending():
+    swapped = part(2, t_send_ns=[10, 30, 20, 40], request=["a", "b", "c", "a"])
+    all_calls = calls.gathered([part(1, request=["c", None, "c", "c"]), swapped, part(3)])
+    assert all_calls.requests == ("c", "a", "b")
+    named = [["c", "a", "b", None][place] for place in all_calls.calls.request]
+    assert named == ["c", None, "c", "c", "a", "c", "b", "a", None, None, None, None]
 
 
 def test_calls_of_a_closed_loop_take_sixteen_bytes_each_also_while_they_are_read():
