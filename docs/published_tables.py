@@ -99,11 +99,12 @@ def _ratio(published: Published, row: Row, quantity: str, placement: str) -> str
 
 
 def occasions_table(published: Published) -> pd.DataFrame:
-    """Return a row for each occasion: when, and on which machine."""
+    """Return a row for each occasion: when, on which machine, and by which revision of Roundtrip."""
     made = [
         {
             "begun (UTC)": f"{occasion.began:%Y-%m-%d %H:%M}",
             "machine": f"{machine_name(number)}: {occasion.machine.words}",
+            "revision": (occasion.revision or "not known")[:10],
         }
         for number, occasion in published.numbered
     ]

@@ -296,7 +296,15 @@ def results() -> str:
     made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
     picture = f"![{overview.TITLE} Ratios to raw sockets on each machine.]({Path(PICTURE).name})"
     intro = [f"{heading(publication)} {RANKS}", how_far(publication), again(publication)]
-    return paragraphs(*intro, picture, *made, limits(), "## One run in detail", one_run())
+    detail = ("## One run in detail", one_run(), "## Versions of that run", versions_of(reference("overview")))
+    return paragraphs(*intro, picture, *made, limits(), *detail)
+
+
+def versions_of(run: Run) -> str:
+    """Return the programs and libraries of a run in one sentence."""
+    listed_versions = ", ".join(f"{name} {version}" for name, version in tables.versions(run)["version"].items())
+    pinned = "On each occasion the Python libraries were those that `requirements/lab.txt` pins at its revision."
+    return f"{listed_versions}. {pinned}"
 
 
 def decision() -> str:
