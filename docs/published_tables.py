@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from statistics import median
+from statistics import geometric_mean, median
 
 import pandas as pd
 
@@ -61,11 +61,12 @@ def well_known_rows(published: Published) -> list[Row]:
 
 
 def well_known(published: Published) -> pd.DataFrame:
-    """Return the ratios of systems that many people know: their geometric means over the machines."""
+    """Return RTT and ratio of systems that many people know: their geometric means over the machines."""
     made = [
         {
             "one call over": WELL_KNOWN[row.system],
             "name here": f"`{row.system}`",
+            "median RTT, mean": _rounded(geometric_mean(_on_each_machine(published, row.system))),
             "times a raw Python socket, mean": f"{math.exp(row.middle):.2g}",
         }
         for row in well_known_rows(published)
@@ -130,6 +131,21 @@ def cautions(published: Published) -> str:
 def not_passed(tally: str) -> list[str]:
     """Return the names in a tally such as "10/11 (not: settled and order), 4 N/A"."""
     return re.findall(r"\w+", tally.partition("(not: ")[2].partition(")")[0].replace(" and ", " "))
+
+
+def _rounded(us: float) -> str:
+    """Return a time with two digits, as the ratios beside it have."""
+    return f"{float(f'{us:.2g}'):g} µs"
+
+
+def _on_each_machine(published: Published, system: str) -> list[float]:
+    """Return the median RTT of a system that many people know in us on each machine: the median over its occasions."""
+    place = (system, WELL_KNOWN_OVER, replication.APART)
+    levels: dict[int, list[float]] = {}
+    for number, occasion in published.numbered:
+        if (us := occasion.levels("p50_us").get(place)) is not None:
+            levels.setdefault(number, []).append(us)
+    return list(map(median, levels.values()))
 
 
 def levels_us(published: Published, transport: str, placement: str) -> list[float]:

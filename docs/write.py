@@ -182,8 +182,8 @@ def over_tcp() -> str:
     levels = (published_tables.levels_us(published(), transport, APART) for transport in ("tcp", "ipc"))
     sockets = sorted(tcp_us / ipc_us for tcp_us, ipc_us in zip(*levels, strict=True))
     return (
-        f"Over TCP, these calls took {ordered[0].words} to {ordered[-1].words} times as long in one run "
-        f"({sum(ratio.is_certain for ratio in ordered)} of {len(ordered)} distinguishable from 1); raw sockets take "
+        f"Over TCP, these calls took {ordered[0].words} to {ordered[-1].words} times as long in one run; "
+        "raw sockets take "
         f"{sockets[0]:.2g} to {sockets[-1]:.2g} times as long on these machines."
     )
 
@@ -210,10 +210,9 @@ def well_known_lead(publication: Published) -> str:
     times = [duration(us) for us in sorted(published_tables.levels_us(publication, over, APART))]
     return (
         f"One call of {_payload(publication)} of opaque bytes over a Unix domain socket (`{over}`), client and server "
-        "on separate CPUs. "
-        f"Each row is a system's median round-trip time divided by that of a raw socket in Python, on {counts} "
-        f"{_machines(publication)}: the picture shows the smallest and the largest of these ratios, the table their "
-        f"geometric mean. The raw socket takes {times[0]} to {times[-1]} on these machines."
+        f"on separate CPUs, on {counts} {_machines(publication)}. The picture has each system's median round-trip time "
+        "divided by that of a raw socket in Python, a dot for each machine; the table has geometric means over the "
+        f"machines. The raw socket takes {times[0]} to {times[-1]} on these machines."
     )
 
 
