@@ -136,7 +136,7 @@ def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_
     published = Published(occasions(5, ("zeromq", "grpc_sync", "nats", "other")))
     monkeypatch.setattr(write, "published", lambda: published)
     text = write.summary()
-    assert "| ZeroMQ (pyzmq) | `zeromq` | 2 |" in text and "nats" not in text and "`other`" not in text
+    assert "| ZeroMQ (pyzmq) | `zeromq` | 20 µs | 2 |" in text and "nats" not in text and "`other`" not in text
     assert f"]({write.FRONT_PICTURE})" in text
     monkeypatch.setattr(write, "one_run", lambda: "")
     monkeypatch.setattr(write, "NEEDS", ())
