@@ -187,9 +187,9 @@ def holds(published: Published) -> str:
     if other is None or not other.most:
         return ""
     reach = other.reach(other.most)
-    between = f"{math.exp(-reach):.2g} to {math.exp(reach):.2g} times"
     return (
-        f"On a machine that was left out, 95 % of the ratios were {between} the mean of the others; yours may not be."
+        f"On your machine expect ratios that are up to {math.exp(reach):.2g} times larger or smaller: 95 % of those on "
+        "a machine that was left out were."
     )
 
 
@@ -201,6 +201,6 @@ def predicted(published: Published) -> str:
     return (
         "`.venv/bin/bench predict` measures two systems on yours and forecasts the times of the others. Where another "
         f"machine had the same processor, {score.coverage:.0%} of the times on machines that were left out were within "
-        f"its intervals, a factor of {score.factor:.2g} either way in the median; for other processors they are wider "
-        "and not tested."
+        f"its intervals, a factor of {score.factor:.2g} either way in the median. For another processor the intervals "
+        "are how far forecasts from one model were off for another; with two models nothing can test them."
     )

@@ -62,9 +62,7 @@ NEEDS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (  # what someone who choo
     ("A structured message, over HTTP, gRPC or ZeroMQ?", "messages", (Level(P50, messages.by_system),)),
     ("The serializer or the transport?", "messages", ()),
     ("How long is the first call of a gRPC client?", "clients", clients.answer[2:]),
-    ("One-way streams: small or large messages?", "throughput", (Level(BITS, STREAMS | {"transport": "tcp"}),)),
-    ("Through a router: which transport, framing and serializer?", "wamp", (wamp.changes,)),
-    ("What does a second worker process bring?", "scaleup", ()),
+    ("What do eight worker processes bring on two CPUs?", "scaleup", ()),
     ("What does a missing TCP_NODELAY cost?", "nodelay", ()),
 )
 GROUP_NAMES = {
@@ -115,8 +113,8 @@ def heading(publication: Published) -> str:
 
 RANKS = (
     "Rows are in the order of the geometric mean over the machines. Where the ranks of two systems overlap, their "
-    "order may differ on your machine: one is before the other for certain only if their ratio is larger than 95 % of "
-    "the changes that ratios had on a machine that was left out."
+    "order may differ on your machine. They do not overlap if the ratio of the two systems is larger than 95 % of the "
+    "changes that ratios had on a machine that was left out."
 )
 
 
@@ -326,15 +324,16 @@ def decision() -> str:
 
     rows = [
         (
-            "Does your server work on a request for more than 10 ms, or may a reply take 10 ms, at a rate far below "
-            "the server's limit?",
-            "Speed does not decide: each of the eight systems below adds less than 1 ms. Ask five more questions.",
-            f"The longest median in the table below: {longest.words(duration)}. Of each system's calls 99 % took "
-            f"at most {duration(slowest_us)} ([the limit of each server](results.md#the-limit-of-each-server))",
+            "Does your server work for more than 10 ms on a request? Or is a reply within 10 ms early enough, and the "
+            "load far below the server's limit?",
+            "Speed does not decide between the eight systems of the [front page](../README.md).",
+            f"The longest of their medians: {longest.words(duration)}. Of each one's calls 99 % took at most "
+            f"{duration(slowest_us)} ([the limit of each server](results.md#the-limit-of-each-server))",
         ),
         (
             "Are callers written in several languages?",
-            "HTTP, gRPC, Thrift or a broker; `rpyc`, `pyro5` and `pipes` are for Python alone",
+            "HTTP, gRPC, Thrift (measured here: `thriftpy2`, in Python) or a broker; `rpyc`, `pyro5` and `pipes` are "
+            "for Python alone",
             "[Servers in other languages](services.md#servers-in-other-languages)",
         ),
         (
@@ -344,7 +343,7 @@ def decision() -> str:
         ),
         (
             "Do several teams share typed interfaces, or need streams?",
-            "gRPC",
+            "gRPC; if browsers call it too, `connect`: protobuf over HTTP/1.1",
             f"One CPU answers {rate('grpc_go')} calls/s of 100 B in Go, {rate('grpc_sync')} in Python (`grpc_sync`)",
         ),
         (
@@ -364,11 +363,8 @@ def decision() -> str:
             f"Thrift: {over_sockets('thrift', 'ipc')}, ZeroMQ: {over_sockets('zeromq', 'ipc')}",
         ),
     ]
-    frame = pd.DataFrame(rows, columns=["ask in this order", "if yes", "what the stored runs say"])
-    questions_asked = markdown(frame.set_index("ask in this order"))
-    return paragraphs(
-        questions_asked, "If no other answer is yes: HTTP, which every tool can speak.", with_work(run, known)
-    )
+    frame = pd.DataFrame(rows, columns=["question", "if yes", "what the stored runs say"])
+    return paragraphs(markdown(frame.set_index("question")), with_work(run, known))
 
 
 AT_LEAST_ONCE = "fanin.at-least-once"  # the scenario whose stored run has brokers that keep requests
@@ -381,31 +377,24 @@ def kept_until_acknowledged() -> str:
     single = {run.case(case).system: case for case in reversed(run.find(under_way=1))}
     known = [f"{duration(run.over_starts(single[name], P50).middle)} over {words}" for name, words in names.items()
              if name in single]  # fmt: skip
-    return f"One call of {run.case(run.numbers[0]).payload_bytes:,} B: {', '.join(known)}"
+    case = run.case(run.numbers[0])
+    measured = f"{case.payload_bytes:,} B, {IN_WORDS[case.placement]}, a broker of one node"
+    return f"One call ({measured}): {', '.join(known)}"
 
 
-WORK_MS = (0.0, 0.3, 3.0, 30.0)  # of a server on a request
+WORK_MS = (0.3, 3.0, 30.0)  # of a server on a request
 
 
 def with_work(run: Run, cases: Iterable[int]) -> str:
-    """Return a table of how long a call of each case takes if its server works for ``WORK_MS`` on a request."""
-    spreads = {published_tables.WELL_KNOWN[run.case(case).system]: run.over_starts(case, P50) for case in cases}
-    rows = {
-        name: [" or ".join(duration(us + 1e3 * work) for us in spread.medians) for work in WORK_MS]
-        for name, spread in spreads.items()
-    }
-    middles = [spread.middle for spread in spreads.values()]
+    """Return how much longer a call over the slowest case takes if its server works for ``WORK_MS`` on a request."""
+    middles = [run.over_starts(case, P50).middle for case in cases]
     longest, shortest = max(middles), min(middles)
-    apart = listed(f"{(longest + 1e3 * work) / (shortest + 1e3 * work):.3g}" for work in WORK_MS[1:])
-    names = ["the server only echoes", *(f"it works for {duration(1e3 * work)}" for work in WORK_MS[1:])]
-    introduction = (
-        "How long is one call if the server works on it? Median RTT of [one run](examples/overview.md), plus that "
-        f"work: `{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on separate CPUs. The slowest "
-        f"of these systems takes {apart} times as long as the fastest if the server works for "
-        f"{listed(duration(1e3 * work) for work in WORK_MS[1:])}."
-    )
-    return paragraphs(
-        introduction, markdown(pd.DataFrame.from_dict(rows, "index", columns=names).rename_axis("one call over"))
+    apart = listed(f"{(longest + 1e3 * work) / (shortest + 1e3 * work):.3g}" for work in WORK_MS)
+    return (
+        f"**If the server works for {listed(duration(1e3 * work) for work in WORK_MS)} on a request, a call over the "
+        f"slowest of the eight systems takes {apart} times as long as over the fastest.** (Calculated: the work plus "
+        f"the median RTT of [one run](examples/overview.md), {duration(shortest)} to {duration(longest)}, over "
+        f"`{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on separate CPUs.)"
     )
 
 
@@ -437,7 +426,7 @@ LIMITS_TEXT = (
     "Each server has its own CPU; on a machine with two CPUs, a broker shares this CPU with the server behind it. The "
     "load generator [wire](glossary.md#wire) sends prepared bytes on {connections} connections and verifies every "
     "reply. A rate is the server's capacity if the server's CPU is saturated (utilization above {full:.0%}) and the "
-    "generator's CPU is not: this holds for {known} of {all} rows. *At least* means that the server can do more: the "
+    "generator's CPU is not: this holds for {known} of {all} rows. *At least* means that the server may do more: the "
     "generator was the limit, or no CPU was saturated. `.venv/bin/bench run {scenario}` measures it on your "
     "machine."
 )

@@ -302,7 +302,7 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
     yield {"row": "mean RTT of the middle half of the calls"} | {
         name_of(run, case): duration(rtt_us(run, case)) for case in cases
     }
-    yield {"row": "explained"} | {
+    yield {"row": "calls explained"} | {
         name_of(run, case): f"{100 * anatomy.explained_share(run, case):.1f} %" for case in cases
     }
     yield {"row": "traced / not traced"} | {
