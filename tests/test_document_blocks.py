@@ -28,10 +28,12 @@ def test_what_documents_quote_is_what_the_reference_runs_say(name):
 
 
 def test_seven_questions_lead_to_a_system_and_a_servers_own_work_is_added_to_a_call():
-    text = write.decision()
-    asked, calls = text.split("If no other answer is yes")
-    assert asked.count("\n| ") == 8 and "nan" not in text and "not measured" not in text
-    assert calls.count("\n| ") == 2 + len(published_tables.WELL_KNOWN)
+    asked, work = write.decision().split("**If the server works for")
+    assert asked.count("\n| ") == 8 and "nan" not in asked + work and "not measured" not in asked
+    run = write.reference("overview")
+    cases = [run.first(system=name, transport="ipc", placement="split", clients=1) for name in ("zeromq", "mqtt")]
+    fast, slow = (run.over_starts(case, "p50_rtt_us").middle for case in cases)
+    assert f"takes {(slow + 300) / (fast + 300):.3g}, " in write.with_work(run, cases)
 
 
 def test_the_certificates_beside_other_tools_are_those_that_are_stored():
