@@ -16,7 +16,7 @@ from bench.apps.teaching import copies
 from bench.errors import DataError
 from bench.experiments import overview
 from certify import instrument
-from docs import forecast_picture, front, published_tables, ratios_picture, write
+from docs import forecast_picture, front, ratios_picture, write
 
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 

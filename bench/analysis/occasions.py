@@ -69,11 +69,6 @@ class Machine(Struct, frozen=True):
     virtual: bool | None = None
 
     @property
-    def name(self) -> str:
-        """The processor and the kernel, which tell it from others."""
-        return f"{self.cpu_model} with {self.kernel}"
-
-    @property
     def words(self) -> str:
         """The machine in words."""
         virtual = "virtual, " if self.virtual else ""

@@ -1,6 +1,7 @@
 """What occasions of overview say together: each system's ratios to raw sockets on each machine, and its rank."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,10 +119,10 @@ def described(published: Published) -> str:
     occasions = published.occasions
     days = list(dict.fromkeys(f"{occasion.began:%Y-%m-%d}" for occasion in occasions))
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    kinds = len({machine.name for machine in published.machines.values()})
-    of_kinds = f" of {counted(kinds, 'kind')}" if kinds < len(published.machines) else ""
+    models = Counter(machine.cpu_model for machine in published.machines.values())
+    processors = ", ".join(f"{count} {model}" for model, count in models.most_common())
     revisions = counted(len({occasion.revision for occasion in occasions}), "revision")
-    places = f"{counted(len(published.machines), 'machine')}{of_kinds}"
+    places = f"{counted(len(published.machines), 'machine')} ({processors})"
     return f"{counted(len(occasions), 'occasion')} on {places}, {when}, by {revisions} of Roundtrip."
 
 
