@@ -28,8 +28,7 @@ from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
-from bench.experiments import clients, languages, latency, messages, overview, wamp
-from bench.experiments.throughput import BITS, STREAMS
+from bench.experiments import clients, languages, latency, messages, overview
 from bench.grammar import P50, Level, chosen, tables
 from bench.grammar import figure as panels
 from bench.grammar.axes import style

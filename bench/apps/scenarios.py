@@ -23,11 +23,6 @@ class Chosen:
     name: str
     parameters: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def is_scenario(self) -> bool:
-        """Return whether its parameters are a scenario's."""
-        return self.name != self.notebook.stem
-
 
 def notebooks() -> dict[str, Path]:
     """Return the notebooks by name, without what papermill wrote beside them; UsageError if there are none."""
