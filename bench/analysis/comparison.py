@@ -12,7 +12,7 @@ import pandas as pd
 from bench import stats
 from bench.analysis import request_mix, turns
 from bench.errors import BENCH, DataError, UsageError
-from bench.run.frames import Run, column, once
+from bench.run.frames import P50, Run, column, once
 from bench.run.start_values import cpu_us_per_call
 from bench.stats import intervals, power
 from bench.stats.intervals import Interval
@@ -51,12 +51,12 @@ SAME_AS_ABSENT = {  # options that some runs lack, added since or removed, with 
 TAIL = column(0.99)  # of which a start needs enough calls
 DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"
 QUANTITIES = {  # column of a start: displayed name, and whether more of it is better
-    column(0.5): ("p50 RTT", False),
+    P50: ("p50 RTT", False),
     column(0.99): ("p99 RTT", False),
     "rate_per_s": ("calls per second", True),
     "cpu_us_per_call": ("CPU per call", False),
 }
-OF_REQUEST = f"{column(0.5)} of "  # and the name of one of a service's requests: a quantity, too
+OF_REQUEST = f"{P50} of "  # and the name of one of a service's requests: a quantity, too
 
 
 @dataclass(frozen=True)

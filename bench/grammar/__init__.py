@@ -7,7 +7,7 @@ from bench.grammar.estimand import Estimand, Level
 from bench.grammar.estimate import Estimate, of_interval, of_spread
 from bench.grammar.model import Curve, Model
 from bench.grammar.panels import Cdf, CpuBars, Lines, Panel, Ratios, Rows, way_of
-from bench.grammar.quantities import CPU, MESSAGES, P50, RATE, Quantity, over_starts, per_start
+from bench.grammar.quantities import CPU, MESSAGES, RATE, Quantity, over_starts, per_start
 from bench.grammar.sweep import (
     Absent,
     Bytes,
@@ -19,3 +19,4 @@ from bench.grammar.sweep import (
     distinct,
 )
 from bench.grammar.table import Table, with_ends
+from bench.run.frames import P50

@@ -7,7 +7,7 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis.checks import client_limited
-from bench.run.frames import Run
+from bench.run.frames import P50, Run
 from bench.run.start_values import cpu_us_per_call
 from bench.stats import Text
 from bench.text import duration, in_bytes, quantity
@@ -41,7 +41,7 @@ class Quantity(NamedTuple):
     values: "Callable[[Run, int], pd.Series[float]] | None" = None
 
 
-P50, RATE, CPU = "p50_rtt_us", "rate_per_s", "cpu_us_per_call"
+RATE, CPU = "rate_per_s", "cpu_us_per_call"
 MESSAGES = "messages_per_s"  # the rate of a stream
 QUANTITIES = {
     P50: Quantity("median RTT", duration),
