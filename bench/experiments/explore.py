@@ -23,10 +23,10 @@ from bench.grammar.axes import (
     log_axis,
     look,
     name_rows,
+    needed,
     range_rows,
     ratio_axis,
     ratio_text,
-    say_why_empty,
     times_of,
 )
 from bench.grammar.choose import everything
@@ -161,9 +161,7 @@ def wrapped(names: Iterable[str]) -> list[str]:
 def medians(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each start, their range and their median; or why a case has none."""
     shown = rows(run)
-    drawn = [series for series in shown if not series.over and not np.isnan(series.medians).all()]
-    if not drawn:
-        return say_why_empty(axes, NO_TIMES)
+    drawn = needed([series for series in shown if not series.over and not np.isnan(series.medians).all()], NO_TIMES)
     instead = ["" if series in drawn else f"{series.over or 'no reply'}: no time is reported" for series in shown]
     looks = map(look, range(len(shown)))
     range_rows(
@@ -186,8 +184,7 @@ def medians(run: Run, axes: Axes) -> None:
 def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
     """Draw the empirical CDF of all calls of each row with a marker at each quantile; of many rows three quantiles."""
     drawn = [(index, series) for index, series in enumerate(shown) if series.times.n and not series.over]
-    if not drawn:
-        return say_why_empty(axes, NO_TIMES if shown else NO_ROWS)
+    needed(drawn, NO_TIMES if shown else NO_ROWS)
     distributions = [
         Distribution(series.name, series.times, look(index), LINES[index // len(SYSTEM_COLOURS) % len(LINES)])
         for index, series in drawn
@@ -201,8 +198,7 @@ def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
 def ratios(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each case divided by that of the first one, with its 95 % interval."""
     drawn = [(number, ratio) for number in run.numbers if (ratio := ratio_of(run, run.numbers[0], number))]
-    if not drawn:
-        return say_why_empty(axes, "no two cases share blocks: there is no ratio")
+    needed(drawn, "no two cases share blocks: there is no ratio")
     for y, (number, ratio) in enumerate(drawn):
         interval_row(axes, y, ratio, look(run.numbers.index(number)), ratio_text(ratio))
     ratio_axis(axes)

@@ -39,9 +39,9 @@ from bench.grammar.axes import (
     log_axis,
     look,
     name_rows,
+    needed,
     range_row,
     ratio_text,
-    say_why_empty,
     separate_rows,
     stacked_bar,
     write_beside,
@@ -360,10 +360,9 @@ def either(draw: Callable[[Run, Axes], None], draw_servers: Callable[[Run, Axes]
     def panel(run: Run, axes: Axes) -> None:
         if run.find(engine="wire"):
             draw_servers(run, axes)
-        elif chosen(run, several):
-            draw(run, axes)
         else:
-            say_why_empty(axes, "no system with all four combinations in this run")
+            needed(chosen(run, several), "no system with all four combinations in this run")
+            draw(run, axes)
 
     return panel
 

@@ -17,8 +17,8 @@ from bench.grammar.axes import (
     label_axis,
     look,
     name_rows,
+    needed,
     range_rows,
-    say_why_empty,
     separate_rows,
     stacked_bar,
     write_beside,
@@ -140,9 +140,7 @@ LINES = ("-", "--", "-.", ":")
 def draw_over_time(run: Run, axes: Axes, column: str) -> Sequence[Outcome]:
     """Draw a rate of each policy over the time since the freeze began; return those that froze."""
     frozen = [outcome for outcome in outcomes(run) if freezes_ns(run, outcome.case).notna().all()]
-    if not frozen:
-        say_why_empty(axes, "the server did not freeze in this run: use a longer window")
-        return frozen
+    needed(frozen, "the server did not freeze in this run: use a longer window")
     case = run.case(frozen[0].case)
     axes.axvspan(0, case.options["freeze_ms"] / 1e3, color="#bbbbbb", alpha=0.4, lw=0, zorder=0.5, label="freeze")
     for index, outcome in enumerate(frozen):
@@ -159,18 +157,18 @@ def draw_over_time(run: Run, axes: Axes, column: str) -> Sequence[Outcome]:
 
 def attempts_over_time(run: Run, axes: Axes) -> None:
     """Draw the attempts per second of each policy, with the offered rate and the server's capacity."""
-    if frozen := draw_over_time(run, axes, "attempts"):
-        capacity = run.case(frozen[0].case).offered_per_s / utilization(run)
-        axes.axhline(capacity, color="black", ls=(0, (1, 2)), lw=1.4, label=f"server's capacity: {capacity:g}/s")
-    axes.set_ylabel("attempts per second, median over starts")
     axes.set_title("Attempts over time")
+    frozen = draw_over_time(run, axes, "attempts")
+    capacity = run.case(frozen[0].case).offered_per_s / utilization(run)
+    axes.axhline(capacity, color="black", ls=(0, (1, 2)), lw=1.4, label=f"server's capacity: {capacity:g}/s")
+    axes.set_ylabel("attempts per second, median over starts")
 
 
 def goodput_over_time(run: Run, axes: Axes) -> None:
     """Draw the goodput of each policy over time: requests due then that were answered before they were abandoned."""
+    axes.set_title("Goodput over time")
     draw_over_time(run, axes, "goodput")
     axes.set_ylabel("goodput [requests/s], median over starts")
-    axes.set_title("Goodput over time")
 
 
 def fates(run: Run, axes: Axes) -> None:

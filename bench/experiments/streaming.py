@@ -42,10 +42,10 @@ from bench.grammar.axes import (
     log_axis,
     look,
     name_rows,
+    needed,
     range_rows,
     ratio_axis,
     ratio_text,
-    say_why_empty,
     ticks_at,
     write_beside,
 )
@@ -257,9 +257,7 @@ def streams_axis(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
 
 def first(run: Run, axes: Axes) -> None:
     """Draw the median time to first message against the number of streams at once; hollow: behind schedule."""
-    cases = with_first(run)
-    if cases.empty:
-        return say_why_empty(axes, "no paced streams in this run")
+    cases = needed(with_first(run), "no paced streams in this run")
     by_streams(run, axes, cases, FIRST)
     for case, row in numbered(cases):
         spread = run.over_starts(case, FIRST)
@@ -268,7 +266,6 @@ def first(run: Run, axes: Axes) -> None:
     streams_axis(run, axes, cases)
     axes.set_ylabel(f"median; {band_words(run.over_starts(case, FIRST) for case in cases.index)}")
     axes.set_title("Time to first message")
-    return None
 
 
 def gaps(run: Run, axes: Axes) -> None:
@@ -312,9 +309,7 @@ def by_streams(run: Run, axes: Axes, cases: pd.DataFrame, name: str, words: str 
 
 def gaps_of_services(run: Run, axes: Axes) -> None:
     """Draw the gaps between messages of users' services, median and p99, against the number of streams at once."""
-    cases = services(run)
-    if cases.empty:
-        return say_why_empty(axes, "no paced streams in this run")
+    cases = needed(services(run), "no paced streams in this run")
     for name, line, words in ((GAP, "-", ", median"), (LARGE_GAP, "--", ", p99")):
         by_streams(run, axes, cases, name, words, line)
     streams_axis(run, axes, cases)
@@ -344,9 +339,7 @@ def late(run: Run, axes: Axes) -> None:
     """
     if paced(run).empty and len(services(run)):
         return rates_of_services(run, axes)
-    rows = at_common(run)
-    if rows.empty:
-        return say_why_empty(axes, NOT_ON_SCHEDULE)
+    rows = needed(at_common(run), NOT_ON_SCHEDULE)
     for y, (case, _) in enumerate(numbered(rows)):
         delays = lateness(run, case)
         for dy, (median, p90), drawn, label in (
@@ -364,9 +357,7 @@ def late(run: Run, axes: Axes) -> None:
 def cpu(run: Run, axes: Axes) -> None:
     """Draw the CPU time per message by role, where most systems keep their schedule, or of users' services."""
     of_services = paced(run).empty and len(services(run)) > 0
-    rows = services(run) if of_services else at_common(run)
-    if rows.empty:
-        return say_why_empty(axes, NOT_ON_SCHEDULE)
+    rows = needed(services(run) if of_services else at_common(run), NOT_ON_SCHEDULE)
     cpu_bars(run, axes, rows)
     name_rows(axes, rows["system"] if not of_services else with_streams(rows))
     axes.set_xlabel(PER_MESSAGE if of_services else f"{PER_MESSAGE}{left_out(run)}")
@@ -381,9 +372,7 @@ def with_streams(rows: pd.DataFrame) -> list[str]:
 
 def without_pauses(run: Run, axes: Axes) -> None:
     """Draw the messages per second of streams that are not paced."""
-    rows = unpaced(run)
-    if rows.empty:
-        return say_why_empty(axes, "no streams without pauses in this run")
+    rows = needed(unpaced(run), "no streams without pauses in this run")
     drawn = [(run.starts_of(case)[RATE], look_of(run, row["system"])) for case, row in numbered(rows)]
     range_rows(axes, (RangeRow(of_starts, colour, marker=marker) for of_starts, (colour, marker) in drawn), quantity)
     log_axis(axes.xaxis, quantity)
@@ -395,8 +384,7 @@ def without_pauses(run: Run, axes: Axes) -> None:
 def origin(run: Run, axes: Axes) -> None:
     """Draw what each step of the origin's choice changes, one factor at a time: ratios with their 95 % intervals."""
     ratios = [(change, name, ratio) for (change, name), step in steps.items() for ratio in step.ratios(run)]
-    if not ratios:
-        return say_why_empty(axes, "the origin's stacks are not in this run (origin_streams 0, or other systems)")
+    needed(ratios, "the origin's stacks are not in this run (origin_streams 0, or other systems)")
     changes = list(dict.fromkeys(change for change, _, _ in ratios))
     for change, name, ratio in ratios:
         index = list(COMPARED).index(name)

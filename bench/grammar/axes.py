@@ -3,9 +3,9 @@
 import math
 import textwrap
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
 import matplotlib.style
@@ -26,6 +26,8 @@ from bench.grammar.table import ratio_with_ends
 from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
 from bench.text import duration, in_bytes, listed, plain
+
+Items = TypeVar("Items", bound=Sized)
 
 LINE_STYLES = {"inproc": ":", "ipc": "-", "tcp": "--"}
 
@@ -249,6 +251,17 @@ def band(axes: Axes, x: Any, low: Any, high: Any, colour: str) -> None:
     is_known = np.pad(np.isfinite(ends).all(axis=0), 1)
     is_alone = is_known[1:-1] & ~is_known[:-2] & ~is_known[2:]
     axes.vlines(at[is_alone], *ends[:, is_alone], color=colour, alpha=0.2, lw=6)
+
+
+class EmptyError(Exception):
+    """There is nothing that a panel could draw; the words say why, and are written into it."""
+
+
+def needed(items: Items | None, why: str) -> Items:
+    """Return what a panel draws; EmptyError with the reason where there is nothing."""
+    if items is None or not len(items):
+        raise EmptyError(why)
+    return items
 
 
 def say_why_empty(axes: Axes, why: str) -> None:
