@@ -21,7 +21,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from bench import stats
 from bench.analysis.quantiles import CALLS, Quantile, crossed, of_all_calls, quantile, times
-from bench.analysis.resources import cpu_over_starts, total_cpu
+from bench.analysis.resources import total_cpu
 from bench.grammar.table import ratio_with_ends
 from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
@@ -574,7 +574,8 @@ def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = ()) 
     is_log = hides_bars(of_cases[cases["system"] != "loopback"])
     least = 0.002 * of_cases.max()  # less cannot be seen in a bar
     for y, (case, row) in zip(at or range(len(cases)), numbered(cases), strict=True):
-        total, of_starts = cpu_over_starts(run, case), totals[run.starts["case"] == case]
+        of_starts = totals[run.starts["case"] == case]
+        total = stats.across_starts(of_starts)
         spent = {role: row[f"{role}_cpu_us_per_call"] for role in ROLE_COLOURS}
         if is_log:
             _role_markers(axes, y, spent, total.middle)
