@@ -16,7 +16,6 @@ from bench.grammar import P50, RATE, CpuBars, Estimand, Estimate, as_sweep, of_s
 from bench.grammar.axes import (
     SYSTEM_COLOURS,
     Distribution,
-    RangeRow,
     Times,
     draw_cdfs,
     interval_row,
@@ -24,7 +23,7 @@ from bench.grammar.axes import (
     look,
     name_rows,
     needed,
-    range_rows,
+    range_row,
     ratio_axis,
     ratio_text,
     times_of,
@@ -162,15 +161,12 @@ def medians(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each start, their range and their median; or why a case has none."""
     shown = rows(run)
     drawn = needed([series for series in shown if not series.over and not np.isnan(series.medians).all()], NO_TIMES)
-    instead = ["" if series in drawn else f"{series.over or 'no reply'}: no time is reported" for series in shown]
-    looks = map(look, range(len(shown)))
-    range_rows(
-        axes,
-        (
-            RangeRow(series.medians, colour, instead=why, marker=marker)
-            for series, why, (colour, marker) in zip(shown, instead, looks, strict=True)
-        ),
-    )
+    for y, series in enumerate(shown):
+        if series in drawn:
+            range_row(axes, y, series.medians, look(y))
+        else:
+            why = f"{series.over or 'no reply'}: no time is reported"
+            axes.text(0.02, y, why, transform=axes.get_yaxis_transform(), va="center")
     log_axis(axes.xaxis)
     axes.set_xlabel(
         "median RTT of each start (open loop: median response time)"
@@ -209,10 +205,8 @@ def ratios(run: Run, axes: Axes) -> None:
 
 def rates(run: Run, axes: Axes) -> None:
     """Draw the throughput of each start in calls per second, all clients together."""
-    values = [per_start(run, number, RATE) for number in run.numbers]
-    looks = map(look, range(len(values)))
-    drawn = (RangeRow(each, colour, marker=marker) for each, (colour, marker) in zip(values, looks, strict=True))
-    range_rows(axes, drawn, quantity)
+    for y, number in enumerate(run.numbers):
+        range_row(axes, y, per_start(run, number, RATE), look(y), quantity)
     log_axis(axes.xaxis, quantity)
     axes.set_xlabel("calls per second, each start; bar: range, line: median")
     name_rows(axes, wrapped(run.labels[number] for number in run.numbers))

@@ -33,7 +33,6 @@ from bench.grammar.axes import (
     ROLE_COLOURS,
     ROLE_HATCHES,
     Look,
-    RangeRow,
     hollow,
     interval_row,
     log_axis,
@@ -296,14 +295,14 @@ def starts_of_each(name: str, chooser: Chooser, title: str) -> Callable[[Run, Ax
 
     def draw(run: Run, axes: Axes) -> None:
         drawn, text = groups(run, chooser), quantity_of(name).text
-        for y, group, case, (colour, marker) in rows_of(drawn):
+        for y, group, case, with_look in rows_of(drawn):
             more = "" if case == group.cases[0] else f", {ratio_text(group.over_first(case, name))}"
             is_least = name == RATE and not group.name and limit_of(run, case).capacity == AT_LEAST
             more += " (at least)" * (is_least and run.case(case).callers > 1)
             values = group.run.starts_of(case)[name]
-            range_row(axes, y, RangeRow(values, colour, more, marker=marker, is_hollow=group.is_borrowed), text)
+            range_row(axes, y, values, with_look, text, more=more, is_hollow=group.is_borrowed)
             if not group.name:
-                axes.plot([], [], marker, ls="", color=colour, label=protocol(run, case))
+                axes.plot([], [], with_look.marker, ls="", color=with_look.colour, label=protocol(run, case))
         log_axis(axes.xaxis, text)
         name_groups(axes, drawn)
         base = "Python" if drawn[0].name else "the first"

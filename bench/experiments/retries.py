@@ -13,12 +13,11 @@ from bench.errors import UsageError
 from bench.grammar import Claim, Estimand, Estimate, of_spread
 from bench.grammar.axes import (
     GREY,
-    RangeRow,
     label_axis,
     look,
     name_rows,
     needed,
-    range_rows,
+    range_row,
     separate_rows,
     stacked_bar,
     write_beside,
@@ -194,7 +193,7 @@ def deadlines(run: Run, axes: Axes) -> None:
 
     Beside the second stands when the policy recovered: goodput counts only such replies.
     """
-    rows, names = [], []
+    names: list[str] = []
     for index, outcome in enumerate(outcomes(run)):
         of_starts = across_starts(outcome.recovery_s)
         recovery = f", {'after ' * math.isfinite(of_starts.middle)}{of_starts.words(seconds)}"
@@ -202,11 +201,10 @@ def deadlines(run: Run, axes: Axes) -> None:
         limits = (f"{policy.deadline_ms:g} ms (deadline)", f"{policy.timeout_ms:g} ms (timeout)")
         for values, limit, more in zip((outcome.met, outcome.awaited), limits, ("", recovery), strict=True):
             beside = f"{across_starts(values).words(percent)}{more}"
-            rows.append(RangeRow(100 * values, look(index).colour, marker=look(index).marker, words=beside))
+            range_row(axes, len(names), 100 * values, look(index), words=beside)
             names.append(f"{outcome.name}:\nwithin {limit}")
-    range_rows(axes, rows)
     name_rows(axes, names)
-    separate_rows(axes, (index - 0.5 for index in range(2, len(rows), 2)))
+    separate_rows(axes, (index - 0.5 for index in range(2, len(names), 2)))
     label_axis(axes.xaxis, "{:.0f} %".format)
     axes.set_xlabel("requests answered within each limit; bar: range over starts")
     axes.set_title("Requests answered in time, and time to recovery after the freeze")

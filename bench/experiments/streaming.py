@@ -34,7 +34,6 @@ from bench.grammar.axes import (
     ROLE_COLOURS,
     SYSTEM_COLOURS,
     Look,
-    RangeRow,
     band_words,
     cpu_bars,
     draw_spreads,
@@ -43,7 +42,7 @@ from bench.grammar.axes import (
     look,
     name_rows,
     needed,
-    range_rows,
+    range_row,
     ratio_axis,
     ratio_text,
     ticks_at,
@@ -373,8 +372,8 @@ def with_streams(rows: pd.DataFrame) -> list[str]:
 def without_pauses(run: Run, axes: Axes) -> None:
     """Draw the messages per second of streams that are not paced."""
     rows = needed(unpaced(run), "no streams without pauses in this run")
-    drawn = [(run.starts_of(case)[RATE], look_of(run, row["system"])) for case, row in numbered(rows)]
-    range_rows(axes, (RangeRow(of_starts, colour, marker=marker) for of_starts, (colour, marker) in drawn), quantity)
+    for y, (case, row) in enumerate(numbered(rows)):
+        range_row(axes, y, run.starts_of(case)[RATE], look_of(run, row["system"]), quantity)
     log_axis(axes.xaxis, quantity)
     name_rows(axes, with_streams(rows))
     axes.set_xlabel("messages per second, each start; bar: range, line: median")

@@ -29,7 +29,7 @@ from bench.grammar import (
     over_starts,
     per_start,
 )
-from bench.grammar.axes import GREY, SYSTEM_COLOURS, RangeRow, log_axis, name_rows, needed, range_rows
+from bench.grammar.axes import GREY, SYSTEM_COLOURS, Look, log_axis, name_rows, needed, range_row
 from bench.grammar.quantities import signed
 from bench.grammar.sweep import Bytes, Flag, as_sweep
 from bench.grammar.table import as_table
@@ -143,11 +143,10 @@ def batches(run: Run, axes: Axes) -> None:
 def draw_effects(run: Run, axes: Axes) -> None:
     """Draw the effect of each factor on the median RTT, one factor at a time, for each block."""
     drawn = needed(effects(run), "one factor at a time needs two levels of it,\nand six starts without a gap")
-    rows = []
-    for effect in drawn:
+    for y, effect in enumerate(drawn):
         colour, middle = SYSTEM_COLOURS[0] if effect.is_certain else GREY, effect.interval.middle
-        rows.append(RangeRow(effect.added, colour, f"  (× {effect.ratio:.2f})", words=signed(middle), line=middle))
-    range_rows(axes, rows)
+        words = f"{signed(middle)}  (× {effect.ratio:.2f})"
+        range_row(axes, y, effect.added, Look(colour, "o"), words=words, line=middle)
     axes.axvline(0, color="black", lw=1)
     name_rows(axes, [f"{effect.factor}:\n{effect.level} instead\nof {effect.against}" for effect in drawn])
     unsure = "" if all(effect.is_certain for effect in drawn) else "; grey: may be 0"

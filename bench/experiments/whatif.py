@@ -35,7 +35,6 @@ from bench.grammar import (
 from bench.grammar.axes import (
     GREY,
     Look,
-    RangeRow,
     interval_row,
     log_axis,
     look,
@@ -275,7 +274,7 @@ def after_waiting(run: Run, axes: Axes) -> None:
     """Draw the time of the client's own code by how long its server waits: the code is the same in all cases."""
     cases = needed(chosen(run, waiting), "no call was traced")
     for y, case in enumerate(cases):
-        range_row(axes, y, RangeRow(per_start(run, case, OWN_CODE), look(0).colour))
+        range_row(axes, y, per_start(run, case, OWN_CODE), look(0))
     name_rows(axes, [wait_of(run, case) for case in cases])
     log_axis(axes.xaxis)
     axes.set_xlabel("client's own code and system calls, each start; bar: range, line: median")

@@ -18,7 +18,6 @@ from bench.grammar.axes import (
     Distribution,
     EmptyError,
     Look,
-    RangeRow,
     band,
     band_words,
     cpu_bars,
@@ -114,9 +113,10 @@ class Rows(Panel):
         values: list[float] = []
         for begin, rows in zip(begins, groups, strict=False):
             for y, row in enumerate(rows, begin):
-                starts, (colour, marker) = per_start(row.run, row.case, self.quantity), look_of(row, self.hue, of_hue)
+                starts = per_start(row.run, row.case, self.quantity)
                 if len(starts):
-                    range_row(axes, y, RangeRow(starts, colour, marker=marker, is_hollow=row.is_hollow), text.text)
+                    drawn = look_of(row, self.hue, of_hue)
+                    range_row(axes, y, starts, drawn, text.text, is_hollow=row.is_hollow)
                 values.extend(starts)
         if self.hue:
             middles = [begin + (len(rows) - 1) / 2 for begin, rows in zip(begins, groups, strict=False)]
