@@ -28,7 +28,7 @@ from bench.analysis.stream_schedules import (
 )
 from bench.errors import UsageError
 from bench.experiments.published import VLLM
-from bench.grammar import CPU, RATE, Claim, Contrast, Level, fewest, most
+from bench.grammar import CPU, MESSAGES, RATE, Claim, Contrast, Level, Rows, fewest, most
 from bench.grammar.axes import (
     GREY,
     ROLE_COLOURS,
@@ -42,7 +42,6 @@ from bench.grammar.axes import (
     look,
     name_rows,
     needed,
-    range_row,
     ratio_axis,
     ratio_text,
     ticks_at,
@@ -358,26 +357,15 @@ def cpu(run: Run, axes: Axes) -> None:
     of_services = paced(run).empty and len(services(run)) > 0
     rows = needed(services(run) if of_services else at_common(run), NOT_ON_SCHEDULE)
     cpu_bars(run, axes, rows)
-    name_rows(axes, rows["system"] if not of_services else with_streams(rows))
+    name_rows(axes, rows["system"] if not of_services else [with_streams(run, case) for case, _ in numbered(rows)])
     axes.set_xlabel(PER_MESSAGE if of_services else f"{PER_MESSAGE}{left_out(run)}")
     at = "" if of_services else f", {counted(common(run) or 0, 'stream')}"
     axes.set_title(f"CPU time per message{at}")
 
 
-def with_streams(rows: pd.DataFrame) -> list[str]:
-    """Return the system of each row, and how many streams it has at once."""
-    return [f"{row['system']}, {counted(int(row['callers']), 'stream')}" for _, row in numbered(rows)]
-
-
-def without_pauses(run: Run, axes: Axes) -> None:
-    """Draw the messages per second of streams that are not paced."""
-    rows = needed(unpaced(run), "no streams without pauses in this run")
-    for y, (case, row) in enumerate(numbered(rows)):
-        range_row(axes, y, run.starts_of(case)[RATE], look_of(run, row["system"]), quantity)
-    log_axis(axes.xaxis, quantity)
-    name_rows(axes, with_streams(rows))
-    axes.set_xlabel("messages per second, each start; bar: range, line: median")
-    axes.set_title("Streams without pauses")
+def with_streams(run: Run, case: int) -> str:
+    """Return the system of a case, and how many streams it has at once."""
+    return f"{run.case(case).system}, {counted(run.case(case).callers, 'stream')}"
 
 
 def origin(run: Run, axes: Axes) -> None:
@@ -400,7 +388,7 @@ panels = {
     "gaps": gaps,
     "late": late,
     "cpu": cpu,
-    "without_pauses": without_pauses,
+    "without_pauses": Rows("Streams without pauses", MESSAGES, where=among_rows(unpaced), label=with_streams),
     "origin": origin,
 }
 

@@ -106,27 +106,16 @@ bit_rate = Lines("One-way streams: received bit rate", BITS, "payload_bytes", wh
 by_clients = Lines("Throughput by number of clients (closed loop)", RATE, "clients", where=CALLS)
 
 
-def streams(run: Run) -> list[int]:
-    """Return the one-way streams that a panel draws; it is empty without any."""
-    target = ": how many reach the target is not known here" if run.cases["target"].any() else ""
-    return needed(run.find(**STREAMS), f"no one-way streams in this run{target}")
-
-
 def stream_messages(run: Run, axes: Axes) -> None:
     """Draw one-way messages per second by payload: as received, and as sent."""
-    cases = streams(run)
+    target = ": how many reach the target is not known here" if run.cases["target"].any() else ""
+    cases = needed(run.find(**STREAMS), f"no one-way streams in this run{target}")
     received(run, axes)
     for case in cases:
         sent, colour = over_starts(run, case, "send_rate_per_s").medians, looks(run)[case].colour
         at = [run.case(case).payload_bytes] * len(sent)
         axes.plot(at, sent, "_", ms=20, mew=1.8, color=colour, zorder=1.5)
     axes.plot([], [], "_", ms=20, mew=1.8, color=GREY, label="sent")
-
-
-def stream_bits(run: Run, axes: Axes) -> None:
-    """Draw the bit rate that one-way streams received, in megabits of payload per second, by payload."""
-    streams(run)
-    bit_rate(run, axes)
 
 
 def load_by_clients(run: Run, axes: Axes) -> None:
@@ -151,7 +140,7 @@ def load_by_clients(run: Run, axes: Axes) -> None:
 
 panels = {
     "stream_messages": stream_messages,
-    "stream_bits": stream_bits,
+    "stream_bits": bit_rate,
     "calls_by_clients": by_clients,
     "load_by_clients": load_by_clients,
 }
