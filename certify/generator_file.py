@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from bench.errors import NotInstalledError, UsageError, unknown
+from bench.errors import NotInstalledError, UsageError, reason_of, unknown
 from bench.plan import documents, yaml_text
 from bench.text import listed
 from certify import report
@@ -158,7 +158,7 @@ def load(path_or_name: str) -> GeneratorFile:
         says = msgspec.convert(yaml_text.value_of(documents.read(path).decode()), Description)
         _check(says)
     except (OSError, ValueError) as reason:  # msgspec's errors and those of letters are ValueErrors
-        raise UsageError(f"{path}: {getattr(reason, 'strerror', None) or reason}: correct the file") from reason
+        raise UsageError(f"{path}: {reason_of(reason)}: correct the file") from reason
     return GeneratorFile(str(path.absolute()), says)
 
 

@@ -14,7 +14,7 @@ from bench.measurement.validation.profiles import make_plan
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.plan.plan import Plan
-from bench.run.frames import column
+from bench.run.frames import P50
 from bench.stats import Array, intervals, looks, steady_state
 from bench.stats.queueing import response_quantile
 
@@ -158,8 +158,7 @@ def verdicts(runs: int) -> Iterator[Line]:
     last = None
     for number in range(runs):
         run = virtual_time.run(plan, number, _machine_states(number), AROUND_US)
-        p50 = column(0.5)
-        counts["range"] += run.cases.loc[0, f"{p50}_low"] <= truth <= run.cases.loc[0, f"{p50}_high"]
+        counts["range"] += run.cases.loc[0, f"{P50}_low"] <= truth <= run.cases.loc[0, f"{P50}_high"]
         counts["paired"] += _covers(comparison.compare_cases(run, 0, 2)[0], ratio)
         counts["aa"] += _called_different(comparison.compare_cases(run, 0, 1))
         counts["drift"] += not stationarity.are_steady(

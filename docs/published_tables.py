@@ -7,7 +7,7 @@ from statistics import geometric_mean, median
 
 import pandas as pd
 
-from bench.analysis import probes, replication
+from bench.analysis import probes
 from bench.analysis.occasions import CPU_RATIO, RATE_RATIO, RTT_RATIO
 from bench.analysis.published import Published, rank_text, ratio_text
 from bench.analysis.replication import APART, SHARED, Row
@@ -66,7 +66,7 @@ def well_known(published: Published) -> pd.DataFrame:
         {
             "one call over": WELL_KNOWN[row.system],
             "name here": f"`{row.system}`",
-            "median RTT, mean": _rounded(geometric_mean(_on_each_machine(published, row.system))),
+            "median RTT, mean": _rounded(geometric_mean(levels_us(published, WELL_KNOWN_OVER, APART, row.system))),
             "times a raw Python socket, mean": f"{math.exp(row.middle):.2g}",
         }
         for row in well_known_rows(published)
@@ -138,23 +138,12 @@ def _rounded(us: float) -> str:
     return f"{float(f'{us:.2g}'):g} µs"
 
 
-def _on_each_machine(published: Published, system: str) -> list[float]:
-    """Return the median RTT of a system that many people know in us on each machine: the median over its occasions."""
-    place = (system, WELL_KNOWN_OVER, replication.APART)
+def levels_us(published: Published, transport: str, placement: str, system: str = BASELINE) -> list[float]:
+    """Return the median RTT of a system in us on each machine that has it: the median over its occasions."""
     levels: dict[int, list[float]] = {}
     for number, occasion in published.numbered:
-        if (us := occasion.levels("p50_us").get(place)) is not None:
+        if (us := occasion.levels("p50_us").get((system, transport, placement))) is not None:
             levels.setdefault(number, []).append(us)
-    return list(map(median, levels.values()))
-
-
-def levels_us(published: Published, transport: str, placement: str) -> list[float]:
-    """Return the median RTT of raw sockets in us on each machine that has it: the median over its occasions."""
-    levels: dict[int, list[float]] = {}
-    for number, occasion in published.numbered:
-        level = replication.of_baseline(occasion).get((transport, placement))
-        if level is not None:
-            levels.setdefault(number, []).append(level)
     return list(map(median, levels.values()))
 
 

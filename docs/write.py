@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 import yaml
+from matplotlib.figure import Figure
 
 from bench import stats, systems
 from bench.analysis import checks, resources, trust_card
@@ -31,7 +32,6 @@ from bench.errors import BenchError, DataError
 from bench.experiments import clients, languages, latency, messages, overview
 from bench.grammar import P50, Level, chosen, tables
 from bench.grammar import figure as panels
-from bench.grammar.axes import style
 from bench.grammar.experiment import of_run
 from bench.grammar.statement import as_markdown
 from bench.plan import paths
@@ -648,50 +648,31 @@ def write(documents: Mapping[str, Makers]) -> None:
         file.write_text(filled(file.read_text("utf-8"), makers), "utf-8")
 
 
-def picture() -> None:
-    """Draw the picture of docs/results.md: the systems on each machine."""
-    publication = published()
-    with style():
-        metadata = ratios_picture.provenance(publication, overview.TITLE) | {"Software": None}
-        drawn = ratios_picture.draw(publication, overview.TITLE)
-        drawn.savefig(paths.home() / PICTURE, format="png", metadata=metadata)
+PICTURES: dict[str, tuple[Callable[[], Figure], str, int]] = {  # each with its title if it is of occasions, and dpi
+    FORECAST_PICTURE: (
+        lambda: forecast_picture.draw(published(), of_occasions.described(published())),
+        forecast_picture.TITLE,
+        100,
+    ),
+    FRONT_PICTURE: (lambda: front.draw(published(), reference(ANATOMY)), overview.TITLE, 100),
+    PICTURE: (lambda: ratios_picture.draw(published(), overview.TITLE), overview.TITLE, 150),
+    ANATOMY_PICTURE: (lambda: panels.panel(reference(ANATOMY), "breakdown"), "", 100),
+}
 
 
-def front_picture() -> None:
-    """Draw README.md's picture."""
-    publication = published()
-    metadata = ratios_picture.provenance(publication, overview.TITLE) | {"Software": None}
-    front.draw(publication, reference(ANATOMY)).savefig(paths.home() / FRONT_PICTURE, format="png", metadata=metadata)
-
-
-def anatomy_picture() -> None:
-    """Draw the picture of docs/anatomy.md."""
-    drawn = panels.panel(reference(ANATOMY), "breakdown")
-    drawn.savefig(paths.home() / ANATOMY_PICTURE, format="png", metadata={"Software": None})
-
-
-def picture_of_forecasts() -> None:
-    """Draw the picture of docs/trust.md: how well each occasion was forecast."""
-    publication = published()
-    metadata = ratios_picture.provenance(publication, forecast_picture.TITLE) | {"Software": None}
-    drawn = forecast_picture.draw(publication, of_occasions.described(publication))
-    drawn.savefig(paths.home() / FORECAST_PICTURE, format="png", metadata=metadata)
-
-
-def pictures() -> None:
-    """Draw all pictures."""
-    picture_of_forecasts()
-    front_picture()
-    picture()
-    anatomy_picture()
+def picture(name: str) -> None:
+    """Draw a picture of the documents."""
+    draw, title, dpi = PICTURES[name]
+    metadata = ratios_picture.provenance(published(), title) if title else {}
+    draw().savefig(paths.home() / name, format="png", dpi=dpi, metadata={**metadata, "Software": None})
 
 
 def main() -> None:
     """Do what is named; an error is one line."""
-    commands: dict[str, Callable[[], None]] = {
+    commands: dict[str, Callable[[], object]] = {
         "expected": lambda: write(FROM_RUNS),
         "certificate": lambda: write(BY_TESTING),
-        "picture": pictures,
+        "picture": lambda: [picture(name) for name in PICTURES],
     }
     parser = argparse.ArgumentParser(description="Write the parts of the documents that quote measured numbers.")
     parser.add_argument("what", choices=commands)

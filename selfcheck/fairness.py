@@ -22,14 +22,14 @@ from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.plan import paths
 from bench.plan.plan import Plan
-from bench.run.frames import Run, column
+from bench.run.frames import P50, Run
 from bench.run.start_values import ROLES
 from bench.text import duration, ratio_ends
 from selfcheck import keeping, surroundings
 
 FILE = "docs/fairness.json"
 BLOCKS = int(os.environ.get("BLOCKS", "16"))  # of each pair
-COLUMNS = (column(0.5), "cpu_us_per_call")
+COLUMNS = (P50, "cpu_us_per_call")
 QUANTITIES = tuple(comparison.QUANTITIES[name][0] for name in COLUMNS)
 STALLED = {"slice_ms": 0, "window_s": 0.5}  # a stall is longer than a slice: each start has a window of its own
 
@@ -112,7 +112,7 @@ def measured(pair: Pair) -> tuple[dict[str, Any], list[Evidence]]:
         "payload_bytes": pair.payload_bytes,
         "options": dict(pair.options),
         "default": {name: default[name] for name in pair.options},
-        "p50_us": [_median(run, case, column(0.5)) for case in (A, B)],
+        "p50_us": [_median(run, case, P50) for case in (A, B)],
         "cpu_us": {
             name.partition("_")[0]: [_median(run, case, name) for case in (A, B)]
             for name in sorted(of_roles)

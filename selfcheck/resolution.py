@@ -19,7 +19,7 @@ from bench.analysis.comparison import DIFFERENT, MARGIN, judge, ratios, shown
 from bench.experiments.compare import AGAIN, A, B
 from bench.grammar.experiment import experiment
 from bench.measurement import runner
-from bench.run.frames import Run, column
+from bench.run.frames import P50, Run
 from bench.stats import intervals
 from bench.stats.intervals import Array
 from selfcheck import keeping, surroundings
@@ -27,7 +27,7 @@ from selfcheck import keeping, surroundings
 FILE = "docs/resolution.json"
 BLOCKS = int(os.environ.get("BLOCKS", "200"))  # of each pair
 TRIES, PIECE, BUSY = 400, 10, 2
-NAMES = {column(0.5): "p50 RTT", "cpu_us_per_call": "CPU per call"}
+NAMES = {P50: "p50 RTT", "cpu_us_per_call": "CPU per call"}
 
 
 class Pair(NamedTuple):

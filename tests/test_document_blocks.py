@@ -151,7 +151,7 @@ def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_
     assert "about 8 minutes" in results
     monkeypatch.setattr(write.paths, "home", lambda: tmp_path)
     (tmp_path / "docs").mkdir()
-    write.picture()
+    write.picture(write.PICTURE)
     with Image.open(tmp_path / "docs" / "overview.png") as picture:
         assert picture.text["Description"] == ratios_picture.provenance(published, overview.TITLE)["Description"]
 

@@ -3,10 +3,10 @@
 import math
 
 from bench.analysis.comparison import ratios
-from bench.analysis.occasions import P50, baselines
+from bench.analysis.occasions import baselines
 from bench.analysis.speed import speed_range
 from bench.analysis.turns import halves, twins
-from bench.run.frames import Run
+from bench.run.frames import P50, Run
 from bench.stats import intervals
 from bench.text import percent_beside
 

@@ -16,10 +16,9 @@ import numpy as np
 import pandas as pd
 
 from bench import stats
-from bench.analysis import per_host, quantiles, rankings, stationarity, trust_card
+from bench.analysis import clocks, per_host, quantiles, rankings, stationarity, trust_card
 from bench.analysis import speed as speeds
 from bench.analysis import turns as turns_of
-from bench.analysis.clocks import agreement
 from bench.analysis.comparison import ratios
 from bench.analysis.overload import MOST_FAILED, RESPONSE, overloaded, without_times
 from bench.analysis.pacing import lateness, limit_us
@@ -28,7 +27,7 @@ from bench.analysis.trust_card import CAUTION, INVALID, NOTHING, PASS, Check, Ta
 from bench.errors import BENCH, DataError
 from bench.plan.case import LEAST_ACHIEVED
 from bench.run import requests, start_values
-from bench.run.frames import Run, column, number_of, once
+from bench.run.frames import P50, Run, number_of, once
 from bench.run.reply_streams import FIRST
 from bench.run.reply_streams import LOAD as REPLY_STREAM
 from bench.run.start_values import BUSY
@@ -463,7 +462,7 @@ def _with_a_level(run: Run) -> dict[int, stats.Array]:
 
 
 LEVELS = {  # what each column whose level a case may have is
-    column(0.5): "median RTT",
+    P50: "median RTT",
     RESPONSE: "median response time",
     FIRST: "median time to first message",
     "rate_per_s": "rate",
@@ -477,7 +476,7 @@ def level_text(run: Run, case: int) -> stats.Text:
 
 def level_of(run: Run, case: int) -> str:
     """Return the column of ``Run.starts`` whose level a case has."""
-    of_load = {"open": RESPONSE, REPLY_STREAM: FIRST}.get(run.case(case).load, column(0.5))
+    of_load = {"open": RESPONSE, REPLY_STREAM: FIRST}.get(run.case(case).load, P50)
     return of_load if run.starts_of(case)[of_load].notna().any() else "rate_per_s"
 
 
@@ -568,7 +567,7 @@ def noise(run: Run) -> Check:
     too wide to show it. The intervals allow for the number of cases: at most 5 % of runs in which nothing differs are a
     CAUTION.
     """
-    again = {pair[0]: ratios(run, *pair, column(0.5)).to_numpy() for pair in turns_of.twins(run)}
+    again = {pair[0]: ratios(run, *pair, P50).to_numpy() for pair in turns_of.twins(run)}
     if not again and len(run.stored_slices):
         sliced = run.slices["case"].unique()
         again = {case: turns_of.halves(run, case) for case in run.numbers if case in sliced}
@@ -682,35 +681,18 @@ def _machines(run: Run) -> Check:
 @of_samples
 def instrument(run: Run) -> Check:
     """13. The instrument overhead (clock and loop) is at most 1 % of the shortest median RTT."""
-    cases = run.cases.dropna(subset=column(0.5))
+    cases = run.cases.dropna(subset=P50)
     cases = cases[cases["n"] > 0]
     loopback, measured = cases[cases["system"] == "loopback"], cases[cases["system"] != "loopback"]
     if measured.empty:
         return Check("instrument", NOTHING, "no median RTT in this run")
-    least = float(measured[column(0.5)].min())
+    least = float(measured[P50].min())
     clock_us = 2e-3 * float(run.manifest["machine"].get("clock_cost_ns") or 0)
-    spread = (
-        run.over_starts(number_of(loopback.index[0]), column(0.5)) if len(loopback) else stats.across_starts([clock_us])
-    )
+    spread = run.over_starts(number_of(loopback.index[0]), P50) if len(loopback) else stats.across_starts([clock_us])
     own = spread.middle
     what = "an empty call measures" if len(loopback) else "two clock readings take"
     finding = f"{what} {spread.words('{:.2f} us'.format)}, {own / least:.2%} of the shortest median"
     return outcome("instrument", own <= 0.01 * least, finding, "do not subtract it; smaller differences are noise")
-
-
-def clocks(run: Run) -> Check:
-    """Of several hosts: their clocks were not set, and instants of two hosts agree within 1 % of the window."""
-    return agreement(run.hosts, run.ledger["window_s"])
-
-
-def hosts(run: Run) -> Check:
-    """Of several hosts: those that load agree on the quantiles, so that their calls may be pooled."""
-    return per_host.agreement(run)
-
-
-def stalls(run: Run) -> Check:
-    """Of several hosts: replies came to each of them throughout."""
-    return per_host.stalls(run)
 
 
 def turns(run: Run) -> Check:
@@ -754,7 +736,7 @@ def order(run: Run) -> Check:
 ALL: tuple[Callable[[Run], Check], ...] = (
     answers, rate, pacing, client, limit, settled, levels, samples, starts, noise, speed, machine, instrument,
 )  # fmt: skip
-OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks, hosts, stalls)
+OF_HOSTS: tuple[Callable[[Run], Check], ...] = (clocks.clocks, per_host.hosts, per_host.stalls)
 
 
 @once

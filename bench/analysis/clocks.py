@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.analysis.trust_card import CAUTION, INVALID, Check, outcome
+from bench.run.frames import Run
 from bench.stats import clock_offsets
 from bench.stats.clock_offsets import ClockReading, Drift
 
@@ -73,27 +74,27 @@ def apart_ns(clocks: list[Known]) -> dict[int, int]:
     return {start: sum(sorted(off_ns)[-2:]) for start, off_ns in by_start.items()}
 
 
-def agreement(hosts: pd.DataFrame, windows_s: "pd.Series[float]") -> Check:
-    """Return the outcome for the rows of ``Run.hosts``; ``windows_s``: the window of each start.
+def clocks(run: Run) -> Check:
+    """Of several hosts: their clocks were not set, and instants of two hosts agree within 1 % of the window.
 
     INVALID if a clock was set within a window, CAUTION if the window that the hosts share is not known within 1 %.
     """
-    clocks = known(hosts)
-    if not clocks:
+    compared = known(run.hosts)
+    if not compared:
         return Check("clocks", CAUTION, "the hosts' clocks were not compared", "do not sum rates of several hosts")
-    if stepped := [clock for clock in clocks if clock.step_ns]:
+    if stepped := [clock for clock in compared if clock.step_ns]:
         worst = max(stepped, key=lambda clock: abs(clock.step_ns))
         finding = f"the clock of host {worst.host} was set by {worst.step_ns / 1e6:+,.1f} ms in the window of start "
         finding += f"{worst.start}"
         return Check("clocks", INVALID, finding, "its times are wrong: end what sets the clock, and measure again")
-    apart = apart_ns(clocks)
+    apart, windows_s = apart_ns(compared), run.ledger["window_s"]
     share, widest = max(ns / 1e9 / windows_s.loc[start] for start, ns in apart.items()), max(apart.values())
-    least = max(clocks, key=lambda clock: clock.bound_ns)
+    least = max(compared, key=lambda clock: clock.bound_ns)
     finding = (
         f"instants of two hosts agree within {widest / 1e3:,.1f} us, {share:.2%} of the window; the largest bound "
     )
     finding += (
-        f"of a clock's offset is {least.bound_ns / 1e3:,.1f} us (host {least.host}){_drifted(clocks)}; a duration "
+        f"of a clock's offset is {least.bound_ns / 1e3:,.1f} us (host {least.host}){_drifted(compared)}; a duration "
     )
     finding += f"between two hosts is known within 10% from {widest / clock_offsets.LARGEST_SHARE / 1e3:,.0f} us on"
     advice = "the window that the hosts share, over which rates are summed, is known only roughly: use longer windows "

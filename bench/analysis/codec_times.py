@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from bench.run.frames import Run, column
+from bench.run.frames import P50, Run
 from bench.stats import across_starts
 
 CLIENT = ("request_encode_ns", "reply_decode_ns")  # what the client's codec does in a call
 SERVER = ("request_decode_ns", "reply_encode_ns")
-P50 = column(0.5)
 
 
 def codec_us(run: Run, case: int, columns: Sequence[str] = (*CLIENT, *SERVER)) -> "pd.Series[float]":

@@ -12,8 +12,7 @@ import pandas as pd
 from bench import stats
 from bench.analysis import request_mix, turns
 from bench.errors import BENCH, DataError, UsageError
-from bench.run.frames import Run, column, once
-from bench.run.start_values import cpu_us_per_call
+from bench.run.frames import P50, Run, column, once
 from bench.stats import intervals, power
 from bench.stats.intervals import Interval
 from bench.text import listed, quoted, ratio_ends
@@ -51,12 +50,12 @@ SAME_AS_ABSENT = {  # options that some runs lack, added since or removed, with 
 TAIL = column(0.99)  # of which a start needs enough calls
 DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"
 QUANTITIES = {  # column of a start: displayed name, and whether more of it is better
-    column(0.5): ("p50 RTT", False),
+    P50: ("p50 RTT", False),
     column(0.99): ("p99 RTT", False),
     "rate_per_s": ("calls per second", True),
     "cpu_us_per_call": ("CPU per call", False),
 }
-OF_REQUEST = f"{column(0.5)} of "  # and the name of one of a service's requests: a quantity, too
+OF_REQUEST = f"{P50} of "  # and the name of one of a service's requests: a quantity, too
 
 
 @dataclass(frozen=True)
@@ -331,8 +330,7 @@ def effect(run: Run, base: int, other: int, name: str) -> Interval:
 
     The Hodges-Lehmann median of the ratios of each block, with its 95 % interval by inverting the signed-rank test,
     wider where the run was to stop when precise (``Run.confidence``); the ends are NaN where fewer than six blocks hold
-    both cases. ``name`` is a column of ``Run.starts``, or
-    ``cpu_us_per_call``. All NaN where a block lacks either.
+    both cases. ``name`` is a column of ``Run.starts``. All NaN where a block lacks either.
     """
     return intervals.paired_shift(ratios(run, base, other, name).to_numpy(), run.confidence).exp()
 
@@ -393,7 +391,7 @@ def values(run: Run, case: int, name: str) -> "pd.Series[float]":
         quantity = request_mix.medians_us(run, case, name.removeprefix(OF_REQUEST))
         rows = rows.loc[quantity.index]
     else:
-        quantity = cpu_us_per_call(rows) if name == "cpu_us_per_call" else rows[name]
+        quantity = rows[name]
     by_block = quantity.set_axis(rows["block"])
     return by_block if by_block.index.is_unique else by_block.groupby(level="block").median()
 

@@ -12,7 +12,7 @@ from bench.analysis.trust_card import NOTHING, Check, outcome
 from bench.errors import BENCH, DataError
 from bench.plan import paths
 from bench.run import stored
-from bench.run.frames import Run, column, once
+from bench.run.frames import P50, Run, once
 from bench.stats import intervals
 from bench.stats.intervals import Interval
 
@@ -64,7 +64,7 @@ def estimates(run: Run) -> dict[tuple[str, str], Interval]:
         )
         if base == case:
             continue
-        logs = np.log(values(run, case, column(0.5))) if base is None else ratios(run, base, case, column(0.5))
+        logs = np.log(values(run, case, P50)) if base is None else ratios(run, base, case, P50)
         name = key(run, case), "" if base is None else key(run, base)
         shifts[name] = intervals.paired_shift(logs.dropna().to_numpy())
     return {name: interval for name, interval in shifts.items() if interval.has_ends}

@@ -15,11 +15,9 @@ import pandas as pd
 from bench.analysis import comparison
 from bench.analysis.comparison import ratio_of
 from bench.analysis.marginal_costs import KINDS
-from bench.run.frames import Run, column, once
+from bench.run.frames import P50, Run, once
 from bench.stats import intervals
 from bench.stats.intervals import Interval
-
-P50 = column(0.5)
 
 
 class Pair(NamedTuple):

@@ -14,13 +14,13 @@ from bench.analysis.comparison import SAME_AS_ABSENT, ratios, values
 from bench.errors import DataError
 from bench.plan.case import BASELINE, Case
 from bench.plan.placement import IN_WORDS
-from bench.run.frames import Run, column
+from bench.run.frames import P50, Run
 from bench.stats import intervals
 from bench.stats.meta_analysis import standard_error
 from bench.text import counted
 
 VERSION = 1
-P50, CPU, RATE = column(0.5), "cpu_us_per_call", "rate_per_s"
+CPU, RATE = "cpu_us_per_call", "rate_per_s"
 RTT_RATIO, CPU_RATIO, RATE_RATIO = "RTT", "CPU time per call", "calls/s"
 NAMED = ("system", "transport", "payload_bytes", "placement", "clients", "message")  # of a case, in its words
 

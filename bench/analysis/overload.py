@@ -7,11 +7,11 @@ import numpy as np
 from bench.plan.case import LEAST_ACHIEVED, Case
 from bench.run import requests
 from bench.run.calls import Calls
-from bench.run.frames import Run, column, once
+from bench.run.frames import P50, Run, once
 from bench.run.start_values import was_waiting
 
 MOST_FAILED = 0.001  # share of the requests that may fail before the times are those of the luckier ones
-RESPONSE = column(0.5).replace("rtt", "response")
+RESPONSE = P50.replace("rtt", "response")
 
 
 def overloaded(run: Run) -> list[int]:

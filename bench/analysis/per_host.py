@@ -73,8 +73,8 @@ def ratio_words(ratio: Interval) -> str:
     return f"{ratio.middle:.2f}x {ends}"
 
 
-def agreement(run: Run) -> Check:
-    """Return the outcome of the check ``hosts``: CAUTION where hosts that load are not shown to agree.
+def hosts(run: Run) -> Check:
+    """Of several hosts: those that load agree on the quantiles, so that their calls may be pooled; else CAUTION.
 
     Where another host measures latency the quantiles are that one's, whether the others agree or not.
     """
@@ -101,7 +101,7 @@ def agreement(run: Run) -> Check:
 
 
 def stalls(run: Run) -> Check:
-    """Return the outcome of the check ``stalls``: CAUTION where a host got no reply for long although calls were made.
+    """Of several hosts: replies came to each of them throughout; CAUTION where one got none although calls were made.
 
     A server whose options let it stop, as the oracle's may, is no surprise.
     """

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.analysis.comparison import effect
-from bench.run.frames import Run, column, once
+from bench.run.frames import P50, Run, once
 
 BEYOND = 1.05  # a ratio nearer to 1 orders nothing
 
@@ -41,13 +41,13 @@ def reversed_pairs(run: Run) -> list[Reversed]:
     same load and payload.
     """
     matched = in_both(run)
-    level = {case: math.log(run.cases.loc[case, column(0.5)]) for pair in matched.items() for case in pair}
+    level = {case: math.log(run.cases.loc[case, P50]) for pair in matched.items() for case in pair}
     pairs = []
     for a, b in itertools.combinations(matched, 2):
         changes = level[b] - level[a], level[matched[b]] - level[matched[a]]
         if changes[0] * changes[1] < 0 and _asked(run, a) == _asked(run, b):
             base, other = (a, b) if changes[0] < 0 else (b, a)
-            same, split = (effect(run, *pair, column(0.5)) for pair in ((base, other), (matched[base], matched[other])))
+            same, split = (effect(run, *pair, P50) for pair in ((base, other), (matched[base], matched[other])))
             if same.high < 1 / BEYOND and split.low > BEYOND:
                 pairs.append(Reversed(base, other, same.middle, split.middle))
     return sorted(pairs, key=lambda pair: np.log(pair.same) - np.log(pair.split))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bench.run.frames import ROLES, Run, once
-from bench.stats import Array, Spread, across_starts
+from bench.stats import Array
 from bench.text import listed, percent_beside
 
 WORDS = {"client": "clients", "server": "server", "router": "router", "controller": "controller"}
@@ -209,8 +209,3 @@ def _alike(run: Run, few: int, many: int) -> bool:
 def total_cpu(cases: pd.DataFrame) -> "pd.Series[float]":
     """Return the CPU time per call over all roles, in us."""
     return cases[[f"{role}_cpu_us_per_call" for role in ROLES]].sum(axis=1)
-
-
-def cpu_over_starts(run: Run, case: int) -> Spread:
-    """Return the CPU time per call over all roles, in us, over the starts of a case."""
-    return across_starts(total_cpu(run.starts_of(case)))

@@ -62,11 +62,6 @@ class Tally:
         return INVALID in self.verdicts.values()
 
     @property
-    def words(self) -> str:
-        """Return "7 of 9 checks passed, 3 N/A", with the names of those that did not pass."""
-        return f"{self.passed} of {self.judged} checks passed{self._rest}"
-
-    @property
     def line(self) -> str:
         """Return "Trust card: 7 of 9 checks PASS; noise CAUTION; 3 N/A"."""
         parts = [f"Trust card: {self.passed} of {self.judged} checks PASS"]
@@ -74,12 +69,8 @@ class Tally:
         return "; ".join(parts + [f"{self.idle} N/A"] * bool(self.idle))
 
     def __str__(self) -> str:
-        return f"{self.passed}/{self.judged}{self._rest}"
-
-    @property
-    def _rest(self) -> str:
         names = f" (not: {listed(self.others)})" if self.others else ""
-        return names + (f", {self.idle} N/A" if self.idle else "")
+        return f"{self.passed}/{self.judged}{names}{f', {self.idle} N/A' * bool(self.idle)}"
 
 
 def tally(checks: Iterable[Check]) -> Tally:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bench.plan import slicing
-from bench.run.frames import Run, column, number_of, once
+from bench.run.frames import P50, Run, number_of, once
 from bench.stats import Array, intervals
 from bench.stats.intervals import Interval
 from bench.text import duration
@@ -24,7 +24,7 @@ def interference_logs(run: Run) -> dict[int, Array]:
     Alone: the last of several slices in a row, one such stretch in each block, of another case each time.
     """
     rows = run.slices[run.slices["calls"] > 0]
-    level = np.log(rows.set_index(["case", "block"])[column(0.5)])
+    level = np.log(rows.set_index(["case", "block"])[P50])
     in_rounds = level[(rows["round"] > slicing.WARM_UP).to_numpy()].groupby(level=["case", "block"]).median()
     alone = level[rows["round"].isna().to_numpy()].groupby(level=["case", "block"]).last()
     return {number_of(case): logs.to_numpy() for case, logs in (in_rounds - alone).dropna().groupby(level="case")}
@@ -78,13 +78,13 @@ def halves(run: Run, case: int) -> Array:
     Every second round has the reverse order of the one before.
     """
     turns = run.slices[(run.slices["case"] == case) & (run.slices["round"] > slicing.WARM_UP)]
-    level = np.log(turns[column(0.5)]).groupby([turns["block"], turns["round"] % 2 == 1]).median().unstack()
+    level = np.log(turns[P50]).groupby([turns["block"], turns["round"] % 2 == 1]).median().unstack()
     return (level[True] - level[False]).dropna().to_numpy() if level.shape[1] == 2 else np.array([])
 
 
 def outlasted(run: Run) -> str:
     """Return which slices would have time for the calls of a run, if its own have not; "" if they have."""
-    longest_s, slice_s = run.cases[column(0.5)].max() / 1e6, run.plan.slice_s
+    longest_s, slice_s = run.cases[P50].max() / 1e6, run.plan.slice_s
     if not slice_s or not LEAST_CALLS * longest_s >= slice_s:  # or no call was answered
         return ""
     enough_ms = min(slicing.MOST_SLICE_MS, math.ceil(1000 * LEAST_CALLS * longest_s))

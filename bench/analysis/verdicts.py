@@ -18,18 +18,13 @@ from bench.text import listed, quoted
 def differences(a: Run, b: Run) -> list[str]:
     """Return a line for each recorded difference of two runs: machine, versions, sources, revision, window."""
     lines = []
-    for name in sorted(a.manifest["machine"].keys() | b.manifest["machine"].keys()):
-        value_a, value_b = (run.manifest["machine"].get(name) for run in (a, b))
-        if value_a != value_b and name != "clock_cost_ns":
-            lines.append(f"machine {name}: {value_a}, {value_b}")
-    for name in sorted(a.manifest["versions"].keys() | b.manifest["versions"].keys()):
-        value_a, value_b = (run.manifest["versions"].get(name) for run in (a, b))
-        if value_a != value_b and None not in (value_a, value_b):  # a run holds the versions of its own systems only
-            lines.append(f"version of {name}: {value_a}, {value_b}")
-    sources_a, sources_b = (run.manifest.get("sources", {}) for run in (a, b))  # older runs hold none
-    for name in sorted(sources_a.keys() & sources_b.keys()):
-        if sources_a[name] != sources_b[name]:
-            lines.append(f"the source of {name}: {sources_a[name]}, {sources_b[name]}")
+    for part, words in (("machine", "machine"), ("versions", "version of"), ("sources", "the source of")):
+        values_a, values_b = (run.manifest.get(part, {}) for run in (a, b))  # older runs hold no sources
+        for name in sorted(values_a.keys() | values_b.keys()):
+            pair = values_a.get(name), values_b.get(name)
+            is_in_both = part == "machine" or None not in pair  # a run holds only what is of its own systems
+            if pair[0] != pair[1] and name != "clock_cost_ns" and is_in_both:
+                lines.append(f"{words} {name}: {pair[0]}, {pair[1]}")
     if a.manifest["git"] != b.manifest["git"]:
         lines.append(f"revision: {a.manifest['git']['revision']}, {b.manifest['git']['revision']}")
     if a.plan.window_s != b.plan.window_s:

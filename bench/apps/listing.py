@@ -147,9 +147,7 @@ def run_text(name: str) -> str:
     lines += [f"hosts     {machines.machines(run)}"] if len(run.hosts) else []
     lines += [f"measure   {repeat.command(run.folder)}"]
     lines += [f"digest    {manifest['digest']}"] if "digest" in manifest else []
-    passed = checks.tally(run)
-    nothing = f", {passed.idle} N/A" if passed.idle else ""
-    lines += [f"checks    {passed.passed}/{passed.judged} passed{nothing}"]
+    lines += [f"checks    {checks.tally(run)}"]
     lines += [
         f"  {check.verdict:8}{check.name}: {check.found}{'; ' + check.advice if check.advice else ''}"
         for check in (*checks.check(run), *filter(None, [earlier.replication(run)]))

@@ -12,11 +12,10 @@ from bench.grammar.experiment import of_run
 from bench.measurement.validation.estimate import described
 from bench.plan.case import Case
 from bench.run import reply_streams, requests
-from bench.run.frames import NUMBERS, Run, column, number_of
+from bench.run.frames import NUMBERS, P50, Run, number_of
 from bench.text import unmarked
 
 Record = dict[str, Any]
-P50 = column(0.5)
 COPIED = ("parameters", "machine", "hosts", "versions", "sources", "git", "digest", "failures")  # of the manifest
 NOT_OF_A_CASE = ("sessions", "content", "hosts")  # long, or elsewhere in the document
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.errors import BENCH, DataError, UsageError, unknown
+from bench.errors import BENCH, DataError, UsageError, reason_of, unknown
 from bench.plan import documents, paths, yaml_text
 from bench.text import one_line, quoted
 
@@ -22,11 +22,6 @@ class Chosen:
     notebook: Path
     name: str
     parameters: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_scenario(self) -> bool:
-        """Return whether its parameters are a scenario's."""
-        return self.name != self.notebook.stem
 
 
 def notebooks() -> dict[str, Path]:
@@ -77,8 +72,7 @@ def parameters(file: Path) -> dict[str, Any]:
     try:
         values = yaml_text.value_of(documents.read(file).decode())
     except (OSError, ValueError) as reason:
-        why = getattr(reason, "strerror", None) or one_line(str(reason))
-        raise DataError(f"cannot read {quoted(str(file))}: {why}") from reason
+        raise DataError(f"cannot read {quoted(str(file))}: {one_line(reason_of(reason))}") from reason
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
         raise DataError(f"{quoted(str(file))} holds no parameters: write lines like payload_bytes: [100, 1000]")
     return values

@@ -15,7 +15,7 @@ from bench.analysis.call_path import KERNEL, OTHER, OUTSIDE, USER, WAKING, Part
 from bench.analysis.turns import outlasted
 from bench.errors import UsageError
 from bench.grammar import P50, Claim, Contrast, Estimand, Estimate, Level, Quantity, over_starts
-from bench.grammar.axes import SMALL, name_rows, say_why_empty, stacked_bar, write_beside
+from bench.grammar.axes import SMALL, EmptyError, name_rows, needed, stacked_bar, write_beside
 from bench.grammar.choose import chosen
 from bench.grammar.sweep import Bytes, Options, Systems, as_sweep
 from bench.grammar.table import as_table
@@ -177,9 +177,7 @@ def name_of(run: Run, case: int) -> str:
 
 def bars(run: Run, axes: Axes, *, as_share: bool) -> None:
     """Draw a bar for each traced case, made of the rows of its breakdown, in us or in per cent of the RTT."""
-    cases = chosen(run, shown)
-    if not cases:
-        return say_why_empty(axes, outlasted(run) or "no call was traced")
+    cases = needed(chosen(run, shown), outlasted(run) or "no call was traced")
     breakdowns = breakdowns_us(run, cases)
     longest = max(sum(us.values()) for us in breakdowns.values())
     for y, (case, us) in enumerate(breakdowns.items()):
@@ -247,7 +245,7 @@ def in_time(run: Run, axes: Axes, *, share: float, title: str) -> None:
     case = first_library(run)
     call = anatomy.call_nearest(run, case, share) if case is not None else None
     if case is None or call is None or call.parts is None:
-        return say_why_empty(axes, outlasted(run) or "no call was traced")
+        raise EmptyError(outlasted(run) or "no call was traced")
     roles = anatomy.roles_of(run, case)
     lanes = {role: y for y, role in enumerate(roles)} | {"": len(roles)}
     ran = list(anatomy.running(run, call))

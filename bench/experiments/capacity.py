@@ -32,10 +32,10 @@ from bench.grammar.axes import (
     ROLE_COLOURS,
     ROLE_MARKERS,
     SYSTEM_COLOURS,
+    EmptyError,
     curve,
     distribution_axes,
     log_axis,
-    say_why_empty,
     tail_scale,
 )
 from bench.grammar.sweep import Bytes, Count, Options, OwnEngine, Rate, as_sweep
@@ -348,7 +348,7 @@ def at_the_edge(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF of all response times of each start at the ends of the bracket, by its outcome."""
     ends = [(rate, case) for rate in bracket(run) if (case := case_at(run, rate)) is not None]
     if not any(run.count(case) for _, case in ends):
-        return say_why_empty(axes, "neither end of the bracket was measured")
+        raise EmptyError("neither end of the bracket was measured")
     lines = dict(zip(bracket(run), ("-", "--"), strict=True))
     for rate, case in ends:
         times_us = response_us(run, case)

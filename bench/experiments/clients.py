@@ -10,7 +10,7 @@ from bench.analysis import prediction
 from bench.errors import UsageError
 from bench.experiments.published import GREETER, greeter_lines
 from bench.grammar import CPU, P50, RATE, Claim, Contrast, CpuBars, Curve, Estimate, Level, Lines, Model, Table, most
-from bench.grammar.axes import GREY, SYSTEM_COLOURS, RangeRow, log_axis, name_rows, range_rows
+from bench.grammar.axes import GREY, log_axis, look, name_rows, range_row
 from bench.grammar.estimate import of_interval
 from bench.grammar.quantities import per_start
 from bench.grammar.sweep import Bytes, Counts, Options, OwnEngine, as_sweep
@@ -88,7 +88,8 @@ def greeter(run: Run, axes: Axes) -> None:
     rows = {"first call, cold\n(connects, too)": per_start(run, single, "first_rtt_ns") / 1e3}
     rows |= {name: pd.Series([calls.rtt_ns.mean() / 1e3 for _, calls in run.calls_of(case)]) for case, name in bursts}
     rows["mean of a\nwhole window,\n1 client"] = per_start(run, single, "mean_rtt_us")
-    range_rows(axes, (RangeRow(values, SYSTEM_COLOURS[0]) for values in rows.values()))
+    for y, values in enumerate(rows.values()):
+        range_row(axes, y, values, look(0))
     theirs = 1e3 * GREETER["one_call_ms"]
     axes.plot([theirs], [0], "D", ms=8, color=GREY, label=f"the greeter, on another machine: {duration(theirs)}")
     name_rows(axes, rows)

@@ -44,8 +44,6 @@ LOOKS = {
     for case, index, marker in zip(NAMES, (0, 6, 3), SYSTEM_MARKERS, strict=False)
 }
 VERDICT_COLOURS = {DIFFERENT: SYSTEM_COLOURS[3], SAME: SYSTEM_COLOURS[2]}
-FAR = 0.05  # of the rounds, on each side
-PARTS = 8  # of a window
 
 
 @as_sweep()

@@ -30,7 +30,7 @@ from bench.grammar import (
     most,
     over_starts,
 )
-from bench.grammar.axes import GREY, band_words, draw_spreads, label_axis, log_axis, looks, say_why_empty
+from bench.grammar.axes import GREY, band_words, draw_spreads, label_axis, log_axis, looks, needed
 from bench.grammar.contrast import estimate_of
 from bench.grammar.table import as_table
 from bench.measurement.validation.amount import Placed
@@ -188,11 +188,9 @@ def against_churn(name: str | Quantity, title: str, words: str) -> Callable[[Run
     """Return a panel that draws a quantity against the calls of each connection."""
 
     def draw(run: Run, axes: Axes) -> None:
-        cases = chosen(run, renewed)
         axes.set_title(title)
+        cases = needed(chosen(run, renewed), "no connections were renewed in this run")
         axes.set_ylabel(f"{words}; {band_words(over_starts(run, case, name) for case in cases)}")
-        if not cases:
-            return say_why_empty(axes, "no connections were renewed in this run")
         order = list(dict.fromkeys(run.case(case).calls_per_connection for case in cases))
         for (system,), system_cases in alike(run, cases, ("system",)):
             positions = [order.index(run.case(case).calls_per_connection) for case in system_cases]
@@ -210,8 +208,7 @@ def time_wait(run: Run, axes: Axes) -> None:
     axes.set_title("Connections opened, and sockets left in TIME_WAIT")
     cases = chosen(run, RENEWED, chosen(run, renewed))
     starts = run.starts[run.starts["case"].isin(cases)].dropna(subset=["tcp_connections", "tcp_time_wait"])
-    if starts.empty:
-        return say_why_empty(axes, "the kernel's counters of connections are not known in this run")
+    needed(starts, "the kernel's counters of connections are not known in this run")
     for case in cases:
         shown, (colour, marker) = starts[starts["case"] == case], looks(run)[case]
         label = run.case(case).system

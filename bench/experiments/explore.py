@@ -16,17 +16,16 @@ from bench.grammar import P50, RATE, CpuBars, Estimand, Estimate, as_sweep, of_s
 from bench.grammar.axes import (
     SYSTEM_COLOURS,
     Distribution,
-    RangeRow,
     Times,
     draw_cdfs,
     interval_row,
     log_axis,
     look,
     name_rows,
-    range_rows,
+    needed,
+    range_row,
     ratio_axis,
     ratio_text,
-    say_why_empty,
     times_of,
 )
 from bench.grammar.choose import everything
@@ -161,18 +160,13 @@ def wrapped(names: Iterable[str]) -> list[str]:
 def medians(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each start, their range and their median; or why a case has none."""
     shown = rows(run)
-    drawn = [series for series in shown if not series.over and not np.isnan(series.medians).all()]
-    if not drawn:
-        return say_why_empty(axes, NO_TIMES)
-    instead = ["" if series in drawn else f"{series.over or 'no reply'}: no time is reported" for series in shown]
-    looks = map(look, range(len(shown)))
-    range_rows(
-        axes,
-        (
-            RangeRow(series.medians, colour, instead=why, marker=marker)
-            for series, why, (colour, marker) in zip(shown, instead, looks, strict=True)
-        ),
-    )
+    drawn = needed([series for series in shown if not series.over and not np.isnan(series.medians).all()], NO_TIMES)
+    for y, series in enumerate(shown):
+        if series in drawn:
+            range_row(axes, y, series.medians, look(y))
+        else:
+            why = f"{series.over or 'no reply'}: no time is reported"
+            axes.text(0.02, y, why, transform=axes.get_yaxis_transform(), va="center")
     log_axis(axes.xaxis)
     axes.set_xlabel(
         "median RTT of each start (open loop: median response time)"
@@ -186,8 +180,7 @@ def medians(run: Run, axes: Axes) -> None:
 def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
     """Draw the empirical CDF of all calls of each row with a marker at each quantile; of many rows three quantiles."""
     drawn = [(index, series) for index, series in enumerate(shown) if series.times.n and not series.over]
-    if not drawn:
-        return say_why_empty(axes, NO_TIMES if shown else NO_ROWS)
+    needed(drawn, NO_TIMES if shown else NO_ROWS)
     distributions = [
         Distribution(series.name, series.times, look(index), LINES[index // len(SYSTEM_COLOURS) % len(LINES)])
         for index, series in drawn
@@ -201,8 +194,7 @@ def draw_distributions(shown: Sequence[Row], axes: Axes) -> None:
 def ratios(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each case divided by that of the first one, with its 95 % interval."""
     drawn = [(number, ratio) for number in run.numbers if (ratio := ratio_of(run, run.numbers[0], number))]
-    if not drawn:
-        return say_why_empty(axes, "no two cases share blocks: there is no ratio")
+    needed(drawn, "no two cases share blocks: there is no ratio")
     for y, (number, ratio) in enumerate(drawn):
         interval_row(axes, y, ratio, look(run.numbers.index(number)), ratio_text(ratio))
     ratio_axis(axes)
@@ -213,10 +205,8 @@ def ratios(run: Run, axes: Axes) -> None:
 
 def rates(run: Run, axes: Axes) -> None:
     """Draw the throughput of each start in calls per second, all clients together."""
-    values = [per_start(run, number, RATE) for number in run.numbers]
-    looks = map(look, range(len(values)))
-    drawn = (RangeRow(each, colour, marker=marker) for each, (colour, marker) in zip(values, looks, strict=True))
-    range_rows(axes, drawn, quantity)
+    for y, number in enumerate(run.numbers):
+        range_row(axes, y, per_start(run, number, RATE), look(y), quantity)
     log_axis(axes.xaxis, quantity)
     axes.set_xlabel("calls per second, each start; bar: range, line: median")
     name_rows(axes, wrapped(run.labels[number] for number in run.numbers))

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from bench import systems
 from bench.analysis.resources import FULL, WORDS, resources
 from bench.errors import unknown
+from bench.grammar import P50, RATE, per_start
 from bench.grammar.axes import (
     GREY,
     ROLE_COLOURS,
@@ -23,7 +24,6 @@ from bench.grammar.choose import each, fewest, most
 from bench.grammar.claim import Claim
 from bench.grammar.contrast import Contrast
 from bench.grammar.panels import CpuBars, Lines, Panel
-from bench.grammar.quantities import P50, RATE, per_start
 from bench.grammar.sweep import Bytes, Count, Counts, Options, Systems, as_sweep
 from bench.measurement.validation.amount import Placed
 from bench.measurement.validation.cases import instrument, one_transport

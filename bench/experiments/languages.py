@@ -33,15 +33,14 @@ from bench.grammar.axes import (
     ROLE_COLOURS,
     ROLE_HATCHES,
     Look,
-    RangeRow,
     hollow,
     interval_row,
     log_axis,
     look,
     name_rows,
+    needed,
     range_row,
     ratio_text,
-    say_why_empty,
     separate_rows,
     stacked_bar,
     write_beside,
@@ -296,14 +295,14 @@ def starts_of_each(name: str, chooser: Chooser, title: str) -> Callable[[Run, Ax
 
     def draw(run: Run, axes: Axes) -> None:
         drawn, text = groups(run, chooser), quantity_of(name).text
-        for y, group, case, (colour, marker) in rows_of(drawn):
+        for y, group, case, with_look in rows_of(drawn):
             more = "" if case == group.cases[0] else f", {ratio_text(group.over_first(case, name))}"
             is_least = name == RATE and not group.name and limit_of(run, case).capacity == AT_LEAST
             more += " (at least)" * (is_least and run.case(case).callers > 1)
             values = group.run.starts_of(case)[name]
-            range_row(axes, y, RangeRow(values, colour, more, marker=marker, is_hollow=group.is_borrowed), text)
+            range_row(axes, y, values, with_look, text, more=more, is_hollow=group.is_borrowed)
             if not group.name:
-                axes.plot([], [], marker, ls="", color=colour, label=protocol(run, case))
+                axes.plot([], [], with_look.marker, ls="", color=with_look.colour, label=protocol(run, case))
         log_axis(axes.xaxis, text)
         name_groups(axes, drawn)
         base = "Python" if drawn[0].name else "the first"
@@ -360,10 +359,9 @@ def either(draw: Callable[[Run, Axes], None], draw_servers: Callable[[Run, Axes]
     def panel(run: Run, axes: Axes) -> None:
         if run.find(engine="wire"):
             draw_servers(run, axes)
-        elif chosen(run, several):
-            draw(run, axes)
         else:
-            say_why_empty(axes, "no system with all four combinations in this run")
+            needed(chosen(run, several), "no system with all four combinations in this run")
+            draw(run, axes)
 
     return panel
 

@@ -29,7 +29,7 @@ from bench.grammar import (
     distinct,
     over_starts,
 )
-from bench.grammar.axes import GREY, ROLE_COLOURS, name_rows, say_why_empty, stacked_bar, write_beside
+from bench.grammar.axes import GREY, ROLE_COLOURS, name_rows, needed, stacked_bar, write_beside
 from bench.grammar.quantities import whole
 from bench.grammar.table import as_table, with_ends
 from bench.measurement.validation import support
@@ -174,9 +174,7 @@ PARTS = (  # name, colour, hatch for prints in grey
 
 def calls(run: Run, axes: Axes) -> None:
     """Draw each system's call with the message as shares of codec and rest; beside it the RTT, and that of bytes."""
-    cases = by_system(run)
-    if not cases:
-        return say_why_empty(axes, "no message was measured")
+    cases = needed(by_system(run), "no message was measured")
     opaque = {ratio.other: ratio.base for ratio in message.ratios(run)}
     for y, case in enumerate(cases):
         rtt = over_starts(run, case, P50)
@@ -191,9 +189,7 @@ def calls(run: Run, axes: Axes) -> None:
 
 def by_codec_rows(run: Run, axes: Axes) -> None:
     """Draw the median RTT of one system with each codec, divided into codec and the rest; encoded sizes beside it."""
-    cases = by_codec(run)
-    if not cases:
-        return say_why_empty(axes, "no message was measured")
+    cases = needed(by_codec(run), "no message was measured")
     for y, case in enumerate(cases):
         rtt, share = (over_starts(run, case, name) for name in (P50, SHARE))
         _stack(run, axes, y, case, 1)
@@ -215,8 +211,7 @@ def _stack(run: Run, axes: Axes, y: float, case: int, scale: float) -> None:
 
 def share(run: Run, axes: Axes) -> None:
     """Draw the codec's time divided by the RTT against the size of the message, for each codec."""
-    if not chosen(run, swept):
-        return say_why_empty(axes, "this panel needs two sizes or more, and a message with sizes")
+    needed(chosen(run, swept), "this panel needs two sizes or more, and a message with sizes")
     title = f"The codec's time alone divided by the RTT, {carrier(run)}"
     Lines(title, SHARE, "payload_bytes", (codec,), where=swept, label=lambda run, case: codec(run.case(case)))(
         run, axes

@@ -14,12 +14,13 @@ from bench.grammar import P50, RATE, Cdf, Claim, Contrast, Level, Lines, Ratios,
 from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
+    EmptyError,
     curve,
     end_to_end,
     log_axis,
     look,
     name_rows,
-    say_why_empty,
+    needed,
     separate_rows,
     ticks_at,
     write_beside,
@@ -121,7 +122,7 @@ def counters(run: Run, axes: Axes) -> None:
     """Draw the kernel's TCP counters per call, one caller: median over starts."""
     lone = chosen(run, LONE)
     if run.starts[[column for column, *_ in COUNTERS.values()]].isna().all(axis=None):
-        return say_why_empty(axes, "this kernel does not report these counters: see the reference run")
+        raise EmptyError("this kernel does not report these counters: see the reference run")
     for dy, (words, (column, marker, colour)) in zip((-0.3, 0.0, 0.3), COUNTERS.items(), strict=True):
         values = [per_call(run, case, column) for case in lone]  # many are 0
         axes.plot(values, np.arange(len(lone)) + dy, marker, ms=6, color=colour, label=words)
@@ -139,9 +140,7 @@ def counters(run: Run, axes: Axes) -> None:
 def by_worker(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each start of one caller, marked by the process that answered most of its calls."""
     lone = chosen(run, LONE)
-    answered = run.starts.dropna(subset="server_worker_calls")
-    if answered.empty:
-        return say_why_empty(axes, "which process answered is not reported")
+    answered = needed(run.starts.dropna(subset="server_worker_calls"), "which process answered is not reported")
     for y, case in enumerate(lone):
         colour = look(y).colour
         for _, start in numbered(answered[answered["case"] == case]):

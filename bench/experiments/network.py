@@ -31,6 +31,7 @@ from bench.grammar import (
     over_starts,
 )
 from bench.grammar.axes import (
+    EmptyError,
     Look,
     band,
     dashed_level,
@@ -39,10 +40,10 @@ from bench.grammar.axes import (
     log_axis,
     look,
     name_rows,
+    needed,
     payload_axis,
     ratio_axis,
     ratio_text,
-    say_why_empty,
     separate_rows,
 )
 from bench.grammar.contrast import estimate_of, ratio
@@ -258,7 +259,7 @@ def by_bandwidth(run: Run, axes: Axes) -> None:
     cases = chosen(run, WHOLE | {"system": "sockets", "hosts": namespaces.is_asked})
     rows = run.cases.loc[cases].assign(link=[link(run.case(case)) for case in cases]).sort_values("payload_bytes")
     if rows["payload_bytes"].nunique() < 2:
-        return say_why_empty(axes, "one payload only: give sizes")
+        raise EmptyError("one payload only: give sizes")
     for name in [name for name in reversed(links(run)) if name in set(rows["link"])]:
         over_link, drawn = rows[rows["link"] == name], look_of(run, name)
         axes.plot(over_link["payload_bytes"], over_link[P50], drawn.marker, ms=7, color=drawn.colour, label=name)
@@ -279,9 +280,7 @@ def by_bandwidth(run: Run, axes: Axes) -> None:
 def stall(run: Run, axes: Axes) -> None:
     """Draw the median RTT with two writes per message against the payload, TCP_NODELAY on neither side, by link."""
     axes.set_title("Nagle's stall: RTT by payload")
-    held = chosen(run, HELD, chosen(run, two_writes))
-    if not held:
-        return say_why_empty(axes, "no case with two writes per message in this run")
+    held = needed(chosen(run, HELD, chosen(run, two_writes)), "no case with two writes per message in this run")
     sizes = [run.case(case).payload_bytes for case in held]
     for (name,), cases in alike(run, held, (link,)):
         drawn = look_of(run, name)
@@ -312,8 +311,7 @@ def order(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each system over that of the first one, under each link and payload; bar: 95 % CI."""
     axes.set_title("Systems compared under each condition")
     ratios = [(run.case(quotient.other), quotient) for quotient in others.ratios(run)]
-    if not ratios:
-        return say_why_empty(axes, "one system only: give several")
+    needed(ratios, "one system only: give several")
     systems = list(dict.fromkeys(case.system for case, _ in ratios))
     rows = sorted(ratios, key=lambda row: systems.index(row[0].system))
     for y, (case, quotient) in enumerate(rows):

@@ -13,6 +13,7 @@ from bench.experiments.published import XMLRPC_C
 from bench.grammar import P50, RATE, Bytes, Claim, Contrast, Estimate, Level, ManyBytes, Quantity, Table
 from bench.grammar.axes import (
     GREY,
+    EmptyError,
     Look,
     dashed_level,
     interval_row,
@@ -20,7 +21,7 @@ from bench.grammar.axes import (
     log_axis,
     look,
     name_rows,
-    say_why_empty,
+    needed,
 )
 from bench.grammar.choose import chosen
 from bench.grammar.estimate import of_interval
@@ -147,8 +148,7 @@ def calls(run: Run, axes: Axes) -> None:
     """Draw the RTT of each call against its number in the connection: two writes, the first system."""
     system = run.case(0).system
     shown = [case for case in chosen(run, two_writes) if is_first(run, case)]
-    if not shown:
-        return say_why_empty(axes, "no case with two writes in this run")
+    needed(shown, "no case with two writes in this run")
     maximum = 0
     for index, case in enumerate(shown):
         colour, marker = LOOKS[sides(run.case(case))]
@@ -170,10 +170,9 @@ def draw_acks(
     run: Run, axes: Axes, cases: Sequence[int], name: Callable[[Case], str], drawn: Callable[[Case], Look]
 ) -> None:
     """Draw the delayed ACKs per call of each start that the kernel counted, and how many stalls were predicted."""
-    counted = [case for case in cases if len(acks_per_call(run, case))]
     axes.set_title("Delayed ACKs per call, counted by the kernel")
-    if not counted:
-        return say_why_empty(axes, "the kernel's counters are not known in this run")
+    known = [case for case in cases if len(acks_per_call(run, case))]
+    counted = needed(known, "the kernel's counters are not known in this run")
     for y, case in enumerate(counted):
         values = across_starts(acks_per_call(run, case))
         axes.plot(stalls(run.case(case)), y, "|", ms=20, mew=2, color="black", zorder=1, label="predicted stalls")
@@ -192,7 +191,7 @@ def by_size(run: Run, axes: Axes) -> None:
     """Draw the median RTT against the payload, TCP_NODELAY on neither side: a full segment is sent at once."""
     cases = run.cases_with(system="sockets", **HELD).sort_values("payload_bytes")
     if len(cases) < 2:
-        return say_why_empty(axes, "one payload only: give sizes")
+        raise EmptyError("one payload only: give sizes")
     spreads = [run.over_starts(case, P50) for case, _ in numbered(cases)]
     drawn, sizes = LOOKS["neither"], cases["payload_bytes"]  # no line: between two payloads lies the limit, a step
     axes.plot(sizes, [spread.middle for spread in spreads], drawn.marker, ms=8, color=drawn.colour)

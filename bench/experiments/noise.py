@@ -14,13 +14,13 @@ from bench.analysis.resources import cpus_of
 from bench.grammar import P50, Claim, Estimand, Estimate, Rows, Table, as_sweep, chosen, of_interval, per_start
 from bench.grammar.axes import (
     GREY,
-    RangeRow,
+    Look,
     curve,
     distribution_axes,
     log_axis,
     look,
     name_rows,
-    range_rows,
+    range_row,
 )
 from bench.grammar.table import ratio_with_ends, with_ends
 from bench.measurement.validation.amount import Amount
@@ -210,14 +210,13 @@ def hiccups(run: Run, axes: Axes) -> None:
 def timers(run: Run, axes: Axes) -> None:
     """Draw the lateness of short waits by kind of timer: median and p99 of each start."""
     cases = chosen(run, short_waits)
-    rows = {
-        f"{timer(run, case)}, p{100 * p:g}": RangeRow(of_starts(run, case, p), GREY, marker=marker)
-        for case in cases
-        for p, marker in ((0.5, "o"), (0.99, "s"))
-    }
-    range_rows(axes, rows.values())
+    names: list[str] = []
+    for case in cases:
+        for p, marker in ((0.5, "o"), (0.99, "s")):
+            range_row(axes, len(names), of_starts(run, case, p), Look(GREY, marker))
+            names.append(f"{timer(run, case)}, p{100 * p:g}")
     log_axis(axes.xaxis)
-    name_rows(axes, rows)
+    name_rows(axes, names)
     axes.set_xlabel(f"lateness of a wait of {duration(asked_us(run, cases[0]))}, each start; line: median")
     axes.set_title("Lateness of a short wait, by timer")
 

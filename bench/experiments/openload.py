@@ -36,7 +36,7 @@ from bench.grammar.axes import (
     draw_spreads,
     label_axis,
     log_axis,
-    say_why_empty,
+    needed,
 )
 from bench.grammar.estimate import of_spread
 from bench.grammar.sweep import Bytes, Count, OwnEngine, Rate, Rates, as_sweep
@@ -343,8 +343,7 @@ def pacing(run: Run, axes: Axes) -> None:
 
 def three_ways(run: Run, axes: Axes) -> None:
     """Draw the empirical CDF under one freeze: closed loop, closed loop corrected, and open loop."""
-    if (cases := freeze_cases(run)) is None:
-        return say_why_empty(axes, "no frozen server in this run")
+    cases = needed(freeze_cases(run), "no frozen server in this run")
     looks = ((RTT_COLOUR, "-"), (MODEL, "-."), (RESPONSE_COLOUR, "--"))
     for (words, times_us), (colour, line) in zip(under_freeze(run).items(), looks, strict=True):
         curve(axes, stats.distribution(times_us), words, colour, line)

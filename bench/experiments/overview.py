@@ -17,7 +17,6 @@ from bench.grammar.axes import (
     SMALL,
     Distribution,
     Look,
-    RangeRow,
     draw_cdfs,
     hollow,
     log_axis,
@@ -258,11 +257,11 @@ def name_systems(run: Run, axes: Axes) -> None:
 def layers(run: Run, axes: Axes) -> None:
     """Draw the median RTT of each system, and in words its ratio to that of raw sockets over the same transport."""
     bases = set()
-    for y, (subject, (colour, marker)) in enumerate(subjects(run)):
+    for y, (subject, drawn) in enumerate(subjects(run)):
         bases |= {baseline_of(run, subject.case)} if subject.run is run else set()
         values = subject.run.starts_of(subject.case)[P50]
-        row = RangeRow(values, colour, above(subject.run, subject.case), marker=marker, is_hollow=subject.is_hollow)
-        range_row(axes, y, row, duration)
+        more = above(subject.run, subject.case)
+        range_row(axes, y, values, drawn, duration, more=more, is_hollow=subject.is_hollow)
     dashed = sorted((run.cases.loc[base, P50], run.case(base).transport) for base in bases if base is not None)
     for rtt_us, _ in dashed:
         axes.axvline(rtt_us, color=GREY, lw=1, ls="--")
@@ -330,9 +329,9 @@ def two_clients(run: Run, axes: Axes) -> None:
         part, first = ratios[0]
         axes.set_title(f"Two clients {placed_as(part.case(first.base))}: calls/s; × one [95 % CI]")
     else:
-        for y, (drawn, (colour, marker)) in enumerate(subjects(run)):
-            values = drawn.run.starts_of(drawn.case)[RATE]
-            range_row(axes, y, RangeRow(values, colour, marker=marker, is_hollow=drawn.is_hollow), quantity)
+        for y, (subject, drawn) in enumerate(subjects(run)):
+            values = subject.run.starts_of(subject.case)[RATE]
+            range_row(axes, y, values, drawn, quantity, is_hollow=subject.is_hollow)
         axes.set_xlabel("calls per second of each start, one client (closed loop)")
         axes.set_title("Throughput, one client")
     name_systems(run, axes)

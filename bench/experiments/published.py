@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from bench.grammar.quantities import P50, RATE
+from bench.grammar import P50, RATE
 from bench.plan.case import Case
 from bench.run.frames import Run, numbered
 from bench.stats import Spread, across_starts, quantile

@@ -13,12 +13,11 @@ from bench.errors import UsageError
 from bench.grammar import Claim, Estimand, Estimate, of_spread
 from bench.grammar.axes import (
     GREY,
-    RangeRow,
     label_axis,
     look,
     name_rows,
-    range_rows,
-    say_why_empty,
+    needed,
+    range_row,
     separate_rows,
     stacked_bar,
     write_beside,
@@ -140,9 +139,7 @@ LINES = ("-", "--", "-.", ":")
 def draw_over_time(run: Run, axes: Axes, column: str) -> Sequence[Outcome]:
     """Draw a rate of each policy over the time since the freeze began; return those that froze."""
     frozen = [outcome for outcome in outcomes(run) if freezes_ns(run, outcome.case).notna().all()]
-    if not frozen:
-        say_why_empty(axes, "the server did not freeze in this run: use a longer window")
-        return frozen
+    needed(frozen, "the server did not freeze in this run: use a longer window")
     case = run.case(frozen[0].case)
     axes.axvspan(0, case.options["freeze_ms"] / 1e3, color="#bbbbbb", alpha=0.4, lw=0, zorder=0.5, label="freeze")
     for index, outcome in enumerate(frozen):
@@ -159,18 +156,18 @@ def draw_over_time(run: Run, axes: Axes, column: str) -> Sequence[Outcome]:
 
 def attempts_over_time(run: Run, axes: Axes) -> None:
     """Draw the attempts per second of each policy, with the offered rate and the server's capacity."""
-    if frozen := draw_over_time(run, axes, "attempts"):
-        capacity = run.case(frozen[0].case).offered_per_s / utilization(run)
-        axes.axhline(capacity, color="black", ls=(0, (1, 2)), lw=1.4, label=f"server's capacity: {capacity:g}/s")
-    axes.set_ylabel("attempts per second, median over starts")
     axes.set_title("Attempts over time")
+    frozen = draw_over_time(run, axes, "attempts")
+    capacity = run.case(frozen[0].case).offered_per_s / utilization(run)
+    axes.axhline(capacity, color="black", ls=(0, (1, 2)), lw=1.4, label=f"server's capacity: {capacity:g}/s")
+    axes.set_ylabel("attempts per second, median over starts")
 
 
 def goodput_over_time(run: Run, axes: Axes) -> None:
     """Draw the goodput of each policy over time: requests due then that were answered before they were abandoned."""
+    axes.set_title("Goodput over time")
     draw_over_time(run, axes, "goodput")
     axes.set_ylabel("goodput [requests/s], median over starts")
-    axes.set_title("Goodput over time")
 
 
 def fates(run: Run, axes: Axes) -> None:
@@ -196,7 +193,7 @@ def deadlines(run: Run, axes: Axes) -> None:
 
     Beside the second stands when the policy recovered: goodput counts only such replies.
     """
-    rows, names = [], []
+    names: list[str] = []
     for index, outcome in enumerate(outcomes(run)):
         of_starts = across_starts(outcome.recovery_s)
         recovery = f", {'after ' * math.isfinite(of_starts.middle)}{of_starts.words(seconds)}"
@@ -204,11 +201,10 @@ def deadlines(run: Run, axes: Axes) -> None:
         limits = (f"{policy.deadline_ms:g} ms (deadline)", f"{policy.timeout_ms:g} ms (timeout)")
         for values, limit, more in zip((outcome.met, outcome.awaited), limits, ("", recovery), strict=True):
             beside = f"{across_starts(values).words(percent)}{more}"
-            rows.append(RangeRow(100 * values, look(index).colour, marker=look(index).marker, words=beside))
+            range_row(axes, len(names), 100 * values, look(index), words=beside)
             names.append(f"{outcome.name}:\nwithin {limit}")
-    range_rows(axes, rows)
     name_rows(axes, names)
-    separate_rows(axes, (index - 0.5 for index in range(2, len(rows), 2)))
+    separate_rows(axes, (index - 0.5 for index in range(2, len(names), 2)))
     label_axis(axes.xaxis, "{:.0f} %".format)
     axes.set_xlabel("requests answered within each limit; bar: range over starts")
     axes.set_title("Requests answered in time, and time to recovery after the freeze")

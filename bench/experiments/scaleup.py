@@ -12,7 +12,7 @@ from bench.analysis.limits import UNKNOWN, limit_of
 from bench.errors import UsageError
 from bench.experiments.published import scaleup_lines
 from bench.grammar import RATE, Cdf, Claim, Contrast, CpuBars, Curve, Lines, Model, Rows, Table, chosen, most
-from bench.grammar.axes import GREY, look, say_why_empty
+from bench.grammar.axes import GREY, look, needed
 from bench.grammar.sweep import Connections, Engine, Flag, ManyBytes, System, as_sweep
 from bench.grammar.table import with_ends
 from bench.measurement.validation.amount import OnHosts
@@ -153,9 +153,7 @@ def over_even_share(run: Run, case: int) -> list[list[float]]:
 
 def shares(run: Run, axes: Axes) -> None:
     """Draw the requests of each worker in each start, as a multiple of an even share."""
-    cases = sorted(chosen(run, SEVERAL), key=lambda case: run.case(case).options["workers"])
-    if not cases:
-        return say_why_empty(axes, "one worker only")
+    cases = needed(sorted(chosen(run, SEVERAL), key=lambda case: run.case(case).options["workers"]), "one worker only")
     sizes = list(dict.fromkeys(size_of(run, case) for case in cases))
     counts = [run.case(case).options["workers"] for case in cases]
     for column, case in enumerate(cases):

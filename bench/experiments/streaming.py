@@ -28,13 +28,12 @@ from bench.analysis.stream_schedules import (
 )
 from bench.errors import UsageError
 from bench.experiments.published import VLLM
-from bench.grammar import CPU, RATE, Claim, Contrast, Level, fewest, most
+from bench.grammar import CPU, MESSAGES, RATE, Claim, Contrast, Level, Rows, fewest, most
 from bench.grammar.axes import (
     GREY,
     ROLE_COLOURS,
     SYSTEM_COLOURS,
     Look,
-    RangeRow,
     band_words,
     cpu_bars,
     draw_spreads,
@@ -42,10 +41,9 @@ from bench.grammar.axes import (
     log_axis,
     look,
     name_rows,
-    range_rows,
+    needed,
     ratio_axis,
     ratio_text,
-    say_why_empty,
     ticks_at,
     write_beside,
 )
@@ -257,9 +255,7 @@ def streams_axis(run: Run, axes: Axes, cases: pd.DataFrame) -> None:
 
 def first(run: Run, axes: Axes) -> None:
     """Draw the median time to first message against the number of streams at once; hollow: behind schedule."""
-    cases = with_first(run)
-    if cases.empty:
-        return say_why_empty(axes, "no paced streams in this run")
+    cases = needed(with_first(run), "no paced streams in this run")
     by_streams(run, axes, cases, FIRST)
     for case, row in numbered(cases):
         spread = run.over_starts(case, FIRST)
@@ -268,7 +264,6 @@ def first(run: Run, axes: Axes) -> None:
     streams_axis(run, axes, cases)
     axes.set_ylabel(f"median; {band_words(run.over_starts(case, FIRST) for case in cases.index)}")
     axes.set_title("Time to first message")
-    return None
 
 
 def gaps(run: Run, axes: Axes) -> None:
@@ -312,9 +307,7 @@ def by_streams(run: Run, axes: Axes, cases: pd.DataFrame, name: str, words: str 
 
 def gaps_of_services(run: Run, axes: Axes) -> None:
     """Draw the gaps between messages of users' services, median and p99, against the number of streams at once."""
-    cases = services(run)
-    if cases.empty:
-        return say_why_empty(axes, "no paced streams in this run")
+    cases = needed(services(run), "no paced streams in this run")
     for name, line, words in ((GAP, "-", ", median"), (LARGE_GAP, "--", ", p99")):
         by_streams(run, axes, cases, name, words, line)
     streams_axis(run, axes, cases)
@@ -344,9 +337,7 @@ def late(run: Run, axes: Axes) -> None:
     """
     if paced(run).empty and len(services(run)):
         return rates_of_services(run, axes)
-    rows = at_common(run)
-    if rows.empty:
-        return say_why_empty(axes, NOT_ON_SCHEDULE)
+    rows = needed(at_common(run), NOT_ON_SCHEDULE)
     for y, (case, _) in enumerate(numbered(rows)):
         delays = lateness(run, case)
         for dy, (median, p90), drawn, label in (
@@ -364,39 +355,23 @@ def late(run: Run, axes: Axes) -> None:
 def cpu(run: Run, axes: Axes) -> None:
     """Draw the CPU time per message by role, where most systems keep their schedule, or of users' services."""
     of_services = paced(run).empty and len(services(run)) > 0
-    rows = services(run) if of_services else at_common(run)
-    if rows.empty:
-        return say_why_empty(axes, NOT_ON_SCHEDULE)
+    rows = needed(services(run) if of_services else at_common(run), NOT_ON_SCHEDULE)
     cpu_bars(run, axes, rows)
-    name_rows(axes, rows["system"] if not of_services else with_streams(rows))
+    name_rows(axes, rows["system"] if not of_services else [with_streams(run, case) for case, _ in numbered(rows)])
     axes.set_xlabel(PER_MESSAGE if of_services else f"{PER_MESSAGE}{left_out(run)}")
     at = "" if of_services else f", {counted(common(run) or 0, 'stream')}"
     axes.set_title(f"CPU time per message{at}")
 
 
-def with_streams(rows: pd.DataFrame) -> list[str]:
-    """Return the system of each row, and how many streams it has at once."""
-    return [f"{row['system']}, {counted(int(row['callers']), 'stream')}" for _, row in numbered(rows)]
-
-
-def without_pauses(run: Run, axes: Axes) -> None:
-    """Draw the messages per second of streams that are not paced."""
-    rows = unpaced(run)
-    if rows.empty:
-        return say_why_empty(axes, "no streams without pauses in this run")
-    drawn = [(run.starts_of(case)[RATE], look_of(run, row["system"])) for case, row in numbered(rows)]
-    range_rows(axes, (RangeRow(of_starts, colour, marker=marker) for of_starts, (colour, marker) in drawn), quantity)
-    log_axis(axes.xaxis, quantity)
-    name_rows(axes, with_streams(rows))
-    axes.set_xlabel("messages per second, each start; bar: range, line: median")
-    axes.set_title("Streams without pauses")
+def with_streams(run: Run, case: int) -> str:
+    """Return the system of a case, and how many streams it has at once."""
+    return f"{run.case(case).system}, {counted(run.case(case).callers, 'stream')}"
 
 
 def origin(run: Run, axes: Axes) -> None:
     """Draw what each step of the origin's choice changes, one factor at a time: ratios with their 95 % intervals."""
     ratios = [(change, name, ratio) for (change, name), step in steps.items() for ratio in step.ratios(run)]
-    if not ratios:
-        return say_why_empty(axes, "the origin's stacks are not in this run (origin_streams 0, or other systems)")
+    needed(ratios, "the origin's stacks are not in this run (origin_streams 0, or other systems)")
     changes = list(dict.fromkeys(change for change, _, _ in ratios))
     for change, name, ratio in ratios:
         index = list(COMPARED).index(name)
@@ -413,7 +388,7 @@ panels = {
     "gaps": gaps,
     "late": late,
     "cpu": cpu,
-    "without_pauses": without_pauses,
+    "without_pauses": Rows("Streams without pauses", MESSAGES, where=among_rows(unpaced), label=with_streams),
     "origin": origin,
 }
 

@@ -32,7 +32,7 @@ from bench.grammar.axes import (
     Look,
     draw_spreads,
     looks,
-    say_why_empty,
+    needed,
     ticks_at,
 )
 from bench.grammar.contrast import estimate_of, ratio
@@ -106,36 +106,21 @@ bit_rate = Lines("One-way streams: received bit rate", BITS, "payload_bytes", wh
 by_clients = Lines("Throughput by number of clients (closed loop)", RATE, "clients", where=CALLS)
 
 
-def has_streams(run: Run, axes: Axes) -> bool:
-    """Return whether a run has one-way streams; say in the panel why it has none."""
-    if not (streams := run.find(**STREAMS)):
-        target = ": how many reach the target is not known here" if run.cases["target"].any() else ""
-        say_why_empty(axes, f"no one-way streams in this run{target}")
-    return bool(streams)
-
-
 def stream_messages(run: Run, axes: Axes) -> None:
     """Draw one-way messages per second by payload: as received, and as sent."""
-    if has_streams(run, axes):
-        received(run, axes)
-        for case in run.find(**STREAMS):
-            sent, colour = over_starts(run, case, "send_rate_per_s").medians, looks(run)[case].colour
-            at = [run.case(case).payload_bytes] * len(sent)
-            axes.plot(at, sent, "_", ms=20, mew=1.8, color=colour, zorder=1.5)
-        axes.plot([], [], "_", ms=20, mew=1.8, color=GREY, label="sent")
-
-
-def stream_bits(run: Run, axes: Axes) -> None:
-    """Draw the bit rate that one-way streams received, in megabits of payload per second, by payload."""
-    if has_streams(run, axes):
-        bit_rate(run, axes)
+    target = ": how many reach the target is not known here" if run.cases["target"].any() else ""
+    cases = needed(run.find(**STREAMS), f"no one-way streams in this run{target}")
+    received(run, axes)
+    for case in cases:
+        sent, colour = over_starts(run, case, "send_rate_per_s").medians, looks(run)[case].colour
+        at = [run.case(case).payload_bytes] * len(sent)
+        axes.plot(at, sent, "_", ms=20, mew=1.8, color=colour, zorder=1.5)
+    axes.plot([], [], "_", ms=20, mew=1.8, color=GREY, label="sent")
 
 
 def load_by_clients(run: Run, axes: Axes) -> None:
     """Draw the CPU utilization of clients, server and router by the number of clients."""
-    clients = sorted({run.case(case).clients for case in run.find(**CALLS)})
-    if not clients:
-        return say_why_empty(axes, "no parallel clients in this run")
+    clients = needed(sorted({run.case(case).clients for case in run.find(**CALLS)}), "no parallel clients in this run")
     for (transport,), cases in alike(run, run.find(**CALLS), ("transport",)):
         cases = sorted(cases, key=lambda case: run.case(case).clients)
         for role in ("client", "server", "router"):
@@ -155,7 +140,7 @@ def load_by_clients(run: Run, axes: Axes) -> None:
 
 panels = {
     "stream_messages": stream_messages,
-    "stream_bits": stream_bits,
+    "stream_bits": bit_rate,
     "calls_by_clients": by_clients,
     "load_by_clients": load_by_clients,
 }

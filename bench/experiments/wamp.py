@@ -29,7 +29,7 @@ from bench.grammar import (
     over_starts,
     per_start,
 )
-from bench.grammar.axes import GREY, SYSTEM_COLOURS, RangeRow, log_axis, name_rows, range_rows, say_why_empty
+from bench.grammar.axes import GREY, SYSTEM_COLOURS, Look, log_axis, name_rows, needed, range_row
 from bench.grammar.quantities import signed
 from bench.grammar.sweep import Bytes, Flag, as_sweep
 from bench.grammar.table import as_table
@@ -122,9 +122,7 @@ claims = (
 
 def batches(run: Run, axes: Axes) -> None:
     """Draw the mean RTT of each batch of calls from the first on, for every start; and the origin's batches."""
-    shown = published.wamp_replicas(run)
-    if not shown:
-        return say_why_empty(axes, "neither of the origin's two combinations is in this run")
+    shown = needed(published.wamp_replicas(run), "neither of the origin's two combinations is in this run")
     for (colour, marker), (name, case) in zip(REPLICAS, shown.items(), strict=False):
         for _, calls in run.calls_of(case):
             means_us = pd.Series(calls.rtt_ns / 1e3).groupby(np.arange(calls.size) // BATCH).mean()
@@ -144,13 +142,11 @@ def batches(run: Run, axes: Axes) -> None:
 
 def draw_effects(run: Run, axes: Axes) -> None:
     """Draw the effect of each factor on the median RTT, one factor at a time, for each block."""
-    if not (drawn := effects(run)):
-        return say_why_empty(axes, "one factor at a time needs two levels of it,\nand six starts without a gap")
-    rows = []
-    for effect in drawn:
+    drawn = needed(effects(run), "one factor at a time needs two levels of it,\nand six starts without a gap")
+    for y, effect in enumerate(drawn):
         colour, middle = SYSTEM_COLOURS[0] if effect.is_certain else GREY, effect.interval.middle
-        rows.append(RangeRow(effect.added, colour, f"  (× {effect.ratio:.2f})", words=signed(middle), line=middle))
-    range_rows(axes, rows)
+        words = f"{signed(middle)}  (× {effect.ratio:.2f})"
+        range_row(axes, y, effect.added, Look(colour, "o"), words=words, line=middle)
     axes.axvline(0, color="black", lw=1)
     name_rows(axes, [f"{effect.factor}:\n{effect.level} instead\nof {effect.against}" for effect in drawn])
     unsure = "" if all(effect.is_certain for effect in drawn) else "; grey: may be 0"

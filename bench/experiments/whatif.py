@@ -35,14 +35,13 @@ from bench.grammar import (
 from bench.grammar.axes import (
     GREY,
     Look,
-    RangeRow,
     interval_row,
     log_axis,
     look,
     name_rows,
+    needed,
     range_row,
     ratio_axis,
-    say_why_empty,
 )
 from bench.grammar.contrast import ratio_estimate
 from bench.grammar.quantities import by_block
@@ -221,9 +220,7 @@ def wait_of(run: Run, case: int) -> str:
 
 def predictions(run: Run, axes: Axes) -> None:
     """Draw the predicted and the measured mean RTT of each mixed pair, and those of the pairs known before."""
-    cases = chosen(run, mixed)
-    if not cases:
-        return say_why_empty(axes, "no call was traced")
+    cases = needed(chosen(run, mixed), "no call was traced")
     for y, case in enumerate(cases):
         before = [over_starts(run, end, TYPICAL_RTT).middle for end in known(run, case) or ()]
         axes.plot(before, [y] * len(before), "|", ms=14, mew=2, color=GREY, label="the two known pairs")
@@ -238,9 +235,7 @@ def predictions(run: Run, axes: Axes) -> None:
 
 def parts(run: Run, axes: Axes) -> None:
     """Draw the parts of the first system's calls: both pairs of one kind; each mixed pair, predicted and measured."""
-    cases = chosen(run, mixed)[:2]
-    if not cases:
-        return say_why_empty(axes, "no call was traced")
+    cases = needed(chosen(run, mixed)[:2], "no call was traced")
     bars = {sides_of(run, end): with_sum(rows_us(run, end), run, end) for end in known(run, cases[0]) or ()}
     for case in cases:
         predicted = middle_half(predicted_parts(run, case))
@@ -264,9 +259,7 @@ def with_sum(rows: Mapping[Row, float], run: Run, case: int, quantity: Quantity 
 
 def ratios(run: Run, axes: Axes) -> None:
     """Draw the predicted mean RTT of each mixed pair divided by the measured one."""
-    cases = chosen(run, mixed)
-    if not cases:
-        return say_why_empty(axes, "no call was traced")
+    cases = needed(chosen(run, mixed), "no call was traced")
     for y, case in enumerate(cases):
         interval = over_measured(run, case)
         interval_row(axes, y, interval, Look(look(1).colour, "D"), f"{interval.middle:.2f}")
@@ -279,11 +272,9 @@ def ratios(run: Run, axes: Axes) -> None:
 
 def after_waiting(run: Run, axes: Axes) -> None:
     """Draw the time of the client's own code by how long its server waits: the code is the same in all cases."""
-    cases = chosen(run, waiting)
-    if not cases:
-        return say_why_empty(axes, "no call was traced")
+    cases = needed(chosen(run, waiting), "no call was traced")
     for y, case in enumerate(cases):
-        range_row(axes, y, RangeRow(per_start(run, case, OWN_CODE), look(0).colour))
+        range_row(axes, y, per_start(run, case, OWN_CODE), look(0))
     name_rows(axes, [wait_of(run, case) for case in cases])
     log_axis(axes.xaxis)
     axes.set_xlabel("client's own code and system calls, each start; bar: range, line: median")

@@ -7,7 +7,7 @@ from bench.grammar.estimand import Estimand, Level
 from bench.grammar.estimate import Estimate, of_interval, of_spread
 from bench.grammar.model import Curve, Model
 from bench.grammar.panels import Cdf, CpuBars, Lines, Panel, Ratios, Rows, way_of
-from bench.grammar.quantities import CPU, MESSAGES, P50, RATE, Quantity, over_starts, per_start
+from bench.grammar.quantities import CPU, MESSAGES, RATE, Quantity, over_starts, per_start
 from bench.grammar.sweep import (
     Absent,
     Bytes,
@@ -19,45 +19,4 @@ from bench.grammar.sweep import (
     distinct,
 )
 from bench.grammar.table import Table, with_ends
-
-__all__ = [
-    "CPU",
-    "MESSAGES",
-    "P50",
-    "RATE",
-    "Absent",
-    "Bytes",
-    "Cdf",
-    "Claim",
-    "Contrast",
-    "Count",
-    "CpuBars",
-    "Curve",
-    "Estimand",
-    "Estimate",
-    "Level",
-    "Lines",
-    "ManyBytes",
-    "Model",
-    "Panel",
-    "Quantity",
-    "Ratio",
-    "Ratios",
-    "Rows",
-    "System",
-    "Systems",
-    "Table",
-    "alike",
-    "as_sweep",
-    "chosen",
-    "distinct",
-    "each",
-    "fewest",
-    "most",
-    "of_interval",
-    "of_spread",
-    "over_starts",
-    "per_start",
-    "way_of",
-    "with_ends",
-]
+from bench.run.frames import P50

@@ -3,9 +3,9 @@
 import math
 import textwrap
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
 import matplotlib.style
@@ -21,11 +21,13 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from bench import stats
 from bench.analysis.quantiles import CALLS, Quantile, crossed, of_all_calls, quantile, times
-from bench.analysis.resources import cpu_over_starts, total_cpu
+from bench.analysis.resources import total_cpu
 from bench.grammar.table import ratio_with_ends
 from bench.run.frames import Run, numbered
 from bench.stats.intervals import Interval
 from bench.text import duration, in_bytes, listed, plain
+
+Items = TypeVar("Items", bound=Sized)
 
 LINE_STYLES = {"inproc": ":", "ipc": "-", "tcp": "--"}
 
@@ -251,6 +253,17 @@ def band(axes: Axes, x: Any, low: Any, high: Any, colour: str) -> None:
     axes.vlines(at[is_alone], *ends[:, is_alone], color=colour, alpha=0.2, lw=6)
 
 
+class EmptyError(Exception):
+    """There is nothing that a panel could draw; the words say why, and are written into it."""
+
+
+def needed(items: Items | None, why: str) -> Items:
+    """Return what a panel draws; EmptyError with the reason where there is nothing."""
+    if items is None or not len(items):
+        raise EmptyError(why)
+    return items
+
+
 def say_why_empty(axes: Axes, why: str) -> None:
     """Say why a panel is empty."""
     axes.set(xticks=[], yticks=[])
@@ -302,45 +315,30 @@ def dashed_level(axes: Axes, y: float, words: str) -> None:
     axes.annotate(words, (0, y), (5, -3), at, "offset points", va="top", color=GREY, fontsize=SMALL)
 
 
-class RangeRow(NamedTuple):
-    """One row of ``range_rows``: a value of each start, its colour and marker, and words behind its median.
-
-    ``instead``: what is written in place of the values, where there are none to show. ``words``: what is written
-    beside the row in place of the median. ``line``: the estimate that they give, drawn in its place. ``is_hollow``: it
-    was measured elsewhere.
-    """
-
-    values: Any
-    colour: Any
-    more: str = ""
-    instead: str = ""
-    marker: str = "o"
-    words: str = ""
-    line: float = np.nan
-    is_hollow: bool = False
-
-
-def range_rows(axes: Axes, rows: Iterable[RangeRow], text: Callable[[float], str] = duration) -> None:
-    """Draw rows from the top down."""
-    for y, row in enumerate(rows):
-        range_row(axes, y, row, text)
-
-
-def range_row(axes: Axes, y: float, row: RangeRow, text: Callable[[float], str] = duration) -> None:
+def range_row(
+    axes: Axes,
+    y: float,
+    values: Any,
+    drawn: Look,
+    text: Callable[[float], str] = duration,
+    *,
+    words: str = "",
+    more: str = "",
+    line: float = math.nan,
+    is_hollow: bool = False,
+) -> None:
     """Draw one value of each start as markers, their range as a bar, their median as a line; beside it the median.
 
-    Starts with two levels have two lines, and both values beside them.
+    Starts with two levels have two lines, and both values beside them. words: what is written in place of the median.
+    more: behind it. line: an estimate that is drawn in its place. is_hollow: it was measured elsewhere.
     """
-    if row.instead:
-        axes.text(0.02, y, row.instead, transform=axes.get_yaxis_transform(), va="center")
-        return
-    spread = stats.across_starts(list(row.values))
-    lines = spread.medians if math.isnan(row.line) else (row.line,)
-    with hollow(axes, row.is_hollow):
-        axes.plot([spread.low, spread.high], [y, y], color=row.colour, lw=7, alpha=0.3, solid_capstyle="round")
-        axes.plot(row.values, [y] * len(row.values), row.marker, ms=5.5, mec="white", mew=0.6, color=row.colour)
+    spread = stats.across_starts(list(values))
+    lines = spread.medians if math.isnan(line) else (line,)
+    with hollow(axes, is_hollow):
+        axes.plot([spread.low, spread.high], [y, y], color=drawn.colour, lw=7, alpha=0.3, solid_capstyle="round")
+        axes.plot(values, [y] * len(values), drawn.marker, ms=5.5, mec="white", mew=0.6, color=drawn.colour)
         axes.plot(lines, [y] * len(lines), "|", ms=13, mew=2, color="black")
-        write_beside(axes, y, (row.words or spread.words(text)) + row.more)
+        write_beside(axes, y, (words or spread.words(text)) + more)
 
 
 def interval_row(
@@ -561,7 +559,8 @@ def cpu_bars(run: Run, axes: Axes, cases: pd.DataFrame, at: Sequence[int] = ()) 
     is_log = hides_bars(of_cases[cases["system"] != "loopback"])
     least = 0.002 * of_cases.max()  # less cannot be seen in a bar
     for y, (case, row) in zip(at or range(len(cases)), numbered(cases), strict=True):
-        total, of_starts = cpu_over_starts(run, case), totals[run.starts["case"] == case]
+        of_starts = totals[run.starts["case"] == case]
+        total = stats.across_starts(of_starts)
         spent = {role: row[f"{role}_cpu_us_per_call"] for role in ROLE_COLOURS}
         if is_log:
             _role_markers(axes, y, spent, total.middle)

@@ -71,9 +71,8 @@ class Ratio:
 class Contrast:
     """A quantity of the cases ``of`` divided by that of the first case ``over``, among cases that are alike.
 
-    quantity: a column of ``Run.starts``, ``cpu_us_per_call``, or one with values of its own. by: factors that the cases
-    of a ratio have in common; each combination of their values has ratios of its own. where: the cases that are looked
-    at.
+    quantity: a column of ``Run.starts``, or one with values of its own. by: factors that the cases of a ratio have in
+    common; each combination of their values has ratios of its own. where: the cases that are looked at.
     """
 
     quantity: str | Quantity

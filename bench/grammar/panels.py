@@ -16,8 +16,8 @@ from bench.grammar.axes import (
     LINE_STYLES,
     SYSTEM_COLOURS,
     Distribution,
+    EmptyError,
     Look,
-    RangeRow,
     band,
     band_words,
     cpu_bars,
@@ -30,10 +30,10 @@ from bench.grammar.axes import (
     look,
     looks,
     name_rows,
+    needed,
     range_row,
     ratio_axis,
     ratio_text,
-    say_why_empty,
     separate_rows,
     ticks_at,
     times_of,
@@ -50,6 +50,7 @@ from bench.text import in_bytes
 Label = Callable[[Run, int], str]
 Ticks = Callable[[float], str]
 MODEL = SYSTEM_COLOURS[4]
+NO_CASES = "this run has no such cases"
 SPREAD_OUT = 10  # the largest value divided by the smallest: above it an axis is logarithmic
 FACTORS: dict[str, tuple[str, Ticks]] = {  # of horizontal axes: their words, and how values are written
     "clients": ("parallel client processes", "{:g}".format),
@@ -106,17 +107,16 @@ class Rows(Panel):
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the rows of a run."""
         axes.set_title(self.title)
-        text, cases = quantity_of(self.quantity), self.drawn(run)
-        if not cases:
-            return say_why_empty(axes, "this run has no such cases")
+        text, cases = quantity_of(self.quantity), needed(self.drawn(run), NO_CASES)
         of_hue, groups = hues(self.hue, cases) if self.hue else {}, self._groups(cases)
         begins = [*itertools.accumulate((len(rows) + bool(self.hue) for rows in groups), initial=0)]
         values: list[float] = []
         for begin, rows in zip(begins, groups, strict=False):
             for y, row in enumerate(rows, begin):
-                starts, (colour, marker) = per_start(row.run, row.case, self.quantity), look_of(row, self.hue, of_hue)
+                starts = per_start(row.run, row.case, self.quantity)
                 if len(starts):
-                    range_row(axes, y, RangeRow(starts, colour, marker=marker, is_hollow=row.is_hollow), text.text)
+                    drawn = look_of(row, self.hue, of_hue)
+                    range_row(axes, y, starts, drawn, text.text, is_hollow=row.is_hollow)
                 values.extend(starts)
         if self.hue:
             middles = [begin + (len(rows) - 1) / 2 for begin, rows in zip(begins, groups, strict=False)]
@@ -188,8 +188,7 @@ class Lines(Panel):
             with hollow(axes, part is not run):
                 draw_spreads(axes, x, spreads, colours, name, dashes.get(first.transport, "-"))
             at, drawn = at + x, drawn + spreads
-        if not at:
-            return say_why_empty(axes, "this run has no such cases")
+        needed(at, NO_CASES)
         self._draw_models(run, axes)
         words, ticks = FACTORS.get(self.x, (self.x.replace("_", " "), "{:g}".format))
         if max(at) > SPREAD_OUT * min(at) > 0:
@@ -229,9 +228,7 @@ class Ratios(Panel):
     def __call__(self, run: Run, axes: Axes) -> None:
         """Draw the ratios of a run."""
         axes.set_title(self.title)
-        ratios = [ratio for contrast in self.contrasts for ratio in contrast.ratios(run)]
-        if not ratios:
-            return say_why_empty(axes, "this run has no such cases")
+        ratios = needed([ratio for contrast in self.contrasts for ratio in contrast.ratios(run)], NO_CASES)
         for y, ratio in enumerate(ratios):
             interval_row(axes, y, ratio.interval, looks(run)[ratio.other], ratio_text(ratio.interval))
         name_rows(axes, [self.label(run, ratio.other) for ratio in ratios])
@@ -281,7 +278,7 @@ class CpuBars(Panel):
         axes.set_title(self.title)
         cases = self.drawn(run)
         if all(math.isnan(bar.run.cases.loc[bar.case, "client_cpu_us_per_call"]) for bar in cases):
-            return say_why_empty(axes, "the CPU time is not known")
+            raise EmptyError("the CPU time is not known")
         for part in shown(run):
             indices = [index for index, bar in enumerate(cases) if bar.run is part]
             with hollow(axes, part is not run):

@@ -4,10 +4,9 @@ import math
 
 from bench.grammar.contrast import Ratio, ratio
 from bench.grammar.experiment import of_run
-from bench.grammar.quantities import P50
 from bench.plan.plan import Plan
 from bench.run.folder import Folder
-from bench.run.frames import Run
+from bench.run.frames import P50, Run
 from bench.stats.looks import looks
 from bench.text import counted
 

@@ -7,8 +7,7 @@ import pandas as pd
 
 from bench import stats
 from bench.analysis.checks import client_limited
-from bench.run.frames import Run
-from bench.run.start_values import cpu_us_per_call
+from bench.run.frames import P50, Run
 from bench.stats import Text
 from bench.text import duration, in_bytes, quantity
 
@@ -41,7 +40,7 @@ class Quantity(NamedTuple):
     values: "Callable[[Run, int], pd.Series[float]] | None" = None
 
 
-P50, RATE, CPU = "p50_rtt_us", "rate_per_s", "cpu_us_per_call"
+RATE, CPU = "rate_per_s", "cpu_us_per_call"
 MESSAGES = "messages_per_s"  # the rate of a stream
 QUANTITIES = {
     P50: Quantity("median RTT", duration),
@@ -85,10 +84,10 @@ def quantity_of(name: str | Quantity) -> Quantity:
 
 def per_start(run: Run, case: int, name: str | Quantity) -> "pd.Series[float]":
     """Return the value of each start of a case that has one; index: start."""
-    starts, measure = run.starts_of(case), quantity_of(name)
+    measure = quantity_of(name)
     if measure.values is not None:
         return measure.values(run, case).dropna()
-    return (cpu_us_per_call(starts) if name == CPU else starts[measure.column or str(name)]).dropna()
+    return run.starts_of(case)[measure.column or str(name)].dropna()
 
 
 def by_block(run: Run, case: int, name: Quantity) -> "pd.Series[float]":
@@ -100,7 +99,7 @@ def by_block(run: Run, case: int, name: Quantity) -> "pd.Series[float]":
 def over_starts(run: Run, case: int, name: str | Quantity) -> stats.Spread:
     """Return the median over the starts of a case with their range, and both levels where the starts have two."""
     measure = quantity_of(name)
-    if name == CPU or measure.values is not None:
+    if measure.values is not None:
         return stats.across_starts(per_start(run, case, name).to_list())
     return run.over_starts(case, measure.column or str(name))
 

@@ -19,7 +19,7 @@ from bench.plan.case import MOST_CALLS, Case
 from bench.plan.hosts import described, is_far
 from bench.plan.retry_policy import RetryPolicy
 from bench.run import requests
-from bench.run.frames import Run, column, number_of, numbered
+from bench.run.frames import P50, Run, number_of, numbered
 from bench.run.merging import ROLES as HOST_ROLES
 from bench.stats import Text
 from bench.text import counted, duration, listed
@@ -159,7 +159,7 @@ def calls(run: Run) -> Iterator[Row]:
             "payload [B]": _payload(run, run.case(case)),
             "starts": row["starts"],
             "n": row["n"] if has_samples else "no samples",
-            "median RTT [range over starts]": level(run, case, column(0.5)) if has_samples else str(shown[0.5]),
+            "median RTT [range over starts]": level(run, case, P50) if has_samples else str(shown[0.5]),
             **{f"p{100 * p:g}": str(shown[p]) for p in stats.QUANTILES[1:]},
             "calls/s [range over starts]": level(run, case, "rate_per_s"),
             **_note(

@@ -577,6 +577,7 @@ def column(p: float) -> str:
     return f"p{100 * p:g}".replace(".", "_") + "_rtt_us"
 
 
+P50 = column(0.5)
 FACTORS = (
     *("system", "transport", "payload_bytes", "placement", "load", "offered_per_s", "clients", "callers", "engine"),
     *("target", "message", "calls_per_connection", "outstanding", "large_bytes", "p99_bytes", "under_way"),

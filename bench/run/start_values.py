@@ -156,6 +156,7 @@ def add_use_of_cpus(ledger: pd.DataFrame, used: pd.DataFrame, cpus_allowed: int,
         cpu_ns = used[f"{role}_cpu_ns"] - (spun_ns if role == "client" else 0)
         ledger[f"{role}_cpu_us_per_call"] = cpu_ns / calls / 1e3
         ledger[f"{role}_cpu_percent"] = 100 * cpu_ns / used["window_ns"]
+    ledger["cpu_us_per_call"] = cpu_us_per_call(ledger)
     pinned = ledger["client_cpus"].map(lambda cpus: len(cpus.split(",")) if isinstance(cpus, str) else cpus_allowed)
     usable = pinned.clip(upper=ledger["clients"])  # a process runs one thread at a time
     ledger["client_cpu_share"] = ledger["client_cpu_percent"] / 100 / usable

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.errors import BENCH, DataError
+from bench.errors import BENCH, DataError, reason_of
 from bench.plan import paths
 from bench.plan.plan import Plan
 from bench.run import schema
@@ -128,8 +128,7 @@ def keep(folder: Folder, target: Path, although: Sequence[str] = ()) -> Folder:
 
 def _unusable(target: Path, reason: Exception) -> DataError:
     """Return the error for a folder in which nothing can be kept."""
-    why = getattr(reason, "strerror", None) or reason
-    return DataError(f"cannot make or use {quoted(str(target))}: {why}; name another folder")
+    return DataError(f"cannot make or use {quoted(str(target))}: {reason_of(reason)}; name another folder")
 
 
 def _is_kept(target: Path) -> bool:

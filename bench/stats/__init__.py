@@ -18,21 +18,3 @@ from bench.stats.quantiles import (
     quantile,
 )
 from bench.stats.rates import closed_rate, corrected, stream_rate, warm_up_ns
-
-__all__ = [
-    "LEAST_STARTS",
-    "QUANTILES",
-    "Array",
-    "Spread",
-    "Text",
-    "across_starts",
-    "carried",
-    "closed_rate",
-    "corrected",
-    "coverage",
-    "distribution",
-    "needed_samples",
-    "quantile",
-    "stream_rate",
-    "warm_up_ns",
-]

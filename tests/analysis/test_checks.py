@@ -43,9 +43,9 @@ def test_a_check_with_nothing_to_look_at_neither_passes_nor_fails():
     card_checks = [trust_card.Check(f"c{place}", verdict, "") for place, verdict in enumerate(verdicts)]
     card = tally(card_checks)
     assert (card.passed, card.judged, card.idle, card.others) == (2, 3, 1, ["c2"])
-    assert not card.is_invalid and card.words.startswith("2 of 3 checks passed") and str(card).startswith("2/3")
-    assert not [words for words in (card.words, str(card)) if "1 N/A" not in words]
-    assert "nothing" not in tally([one for one in card_checks if one.verdict != NOTHING]).words
+    assert not card.is_invalid and str(card).startswith("2/3")
+    assert not [words for words in (card.line, str(card)) if "1 N/A" not in words]
+    assert "nothing" not in tally([one for one in card_checks if one.verdict != NOTHING]).line
 
 
 def test_of_a_run_without_windows_of_calls_their_checks_say_nothing():

@@ -1,5 +1,7 @@
 """The check of the hosts' clocks passes where instants can be compared, and names the host where they cannot."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 from handmade import handmade, noisy
@@ -22,7 +24,8 @@ def hosts(*rows):
 
 def agreement(*rows, window_s=1.0):
     table = hosts(*rows)
-    return clocks.agreement(table, pd.Series(window_s, index=table["start"].unique()))
+    ledger = pd.DataFrame({"window_s": window_s}, index=table["start"].unique())
+    return clocks.clocks(SimpleNamespace(hosts=table, ledger=ledger))
 
 
 CONDUCTOR = (0, "here", 0, 0, 0, 0)
@@ -89,7 +92,7 @@ def test_the_card_has_the_check_where_several_hosts_took_part():
     assert list(card) == [*(check.__name__ for check in checks.ALL), "clocks", "hosts", "stalls"]
     assert card["clocks"].verdict == PASS and "20.0 us (host ld)" in card["clocks"].found
     stepped = far(("ld", "load", 10 * SECOND, 20_000, SECOND))
-    assert checks.clocks(stepped).verdict == INVALID and checks.tally(stepped).is_invalid
+    assert clocks.clocks(stepped).verdict == INVALID and checks.tally(stepped).is_invalid
     assert len(checks.tally(stepped).verdicts) == len(checks.ALL) + 3
 
 

@@ -9,7 +9,7 @@ from handmade import file_by_file, in_turns
 
 from bench.analysis.comparison import effect
 from bench.analysis.converging import Converging, of_medians
-from bench.run.frames import column
+from bench.run.frames import P50
 from bench.stats import looks
 
 LEVELS = [20.0, 30.0]
@@ -27,10 +27,10 @@ def test_after_the_last_block_ratios_and_medians_are_those_of_the_run():
     run = in_turns(LEVELS, drift=0.004, interference=1.02, write=file_by_file)
     converging = growing(run, 8)
     (pair,) = converging.ratios()
-    ratio, whole = converging.ratios()[pair], effect(run, *pair, column(0.5))
+    ratio, whole = converging.ratios()[pair], effect(run, *pair, P50)
     assert (ratio.middle, ratio.low, ratio.high) == pytest.approx((whole.middle, whole.low, whole.high), rel=1e-12)
     for case in (0, 1):
-        assert sorted(converging.medians_us(case)) == sorted(run.starts_of(case)[column(0.5)])
+        assert sorted(converging.medians_us(case)) == sorted(run.starts_of(case)[P50])
 
 
 def test_there_is_a_ratio_from_the_first_block_and_an_interval_from_the_sixth():

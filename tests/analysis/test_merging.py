@@ -26,7 +26,7 @@ from bench.grammar import tables
 from bench.measurement.capacity_search import judged
 from bench.plan.case import Case
 from bench.plan.objective import objective
-from bench.run.frames import column
+from bench.run.frames import P50, column
 from bench.run.merging import ALONE, LATENCY, POOLED, SLOWEST
 from bench.run.start_record import StartRecord
 
@@ -55,16 +55,16 @@ def test_hosts_that_agree_are_pooled():
     for p in (0.5, 0.99):
         assert run.starts.loc[0, column(p)] == quantile_of(run, ["a", "b"], p)
     assert run.count(0) == len(run.samples[run.samples["warm"]])
-    assert checks.hosts(run).verdict == PASS
+    assert per_host.hosts(run).verdict == PASS
     assert "hosts a and b" in tables.calls(run)["quantiles of"].iloc[0]
 
 
 def test_hosts_that_differ_are_not_pooled_and_the_slowest_is_described():
     run = far_run([TWO], ["a", "b"], {"a": 100, "b": 130})
     assert (run.merged[0].kind, run.merged[0].host, run.merged[0].verdict) == (SLOWEST, "b", "differ")
-    assert run.starts.loc[0, column(0.5)] == quantile_of(run, ["b"], 0.5) > quantile_of(run, ["a", "b"], 0.5)
+    assert run.starts.loc[0, P50] == quantile_of(run, ["b"], 0.5) > quantile_of(run, ["a", "b"], 0.5)
     assert quantiles.quantile(run, 0, 0.99).has == run.count(0) == len(quantiles.times(run, 0, "rtt"))
-    card = checks.hosts(run)
+    card = per_host.hosts(run)
     assert card.verdict == CAUTION and re.search(r"host b\b.*p50 of b is 1\.30x \[1\.30, 1\.30\]", card.found)
     assert "host b" in tables.calls(run)["quantiles of"].iloc[0]
     table = tables.hosts(run)
@@ -78,12 +78,12 @@ def test_a_tail_that_differs_is_not_pooled_though_the_medians_agree():
 
     run = far_run([TWO], ["a", "b"], {"a": 100, "b": 100}, shape=tail)
     assert (run.merged[0].kind, run.merged[0].host) == (SLOWEST, "b")
-    assert "2.00x" in checks.hosts(run).found
+    assert "2.00x" in per_host.hosts(run).found
 
 
 def test_below_six_starts_nothing_is_pooled_and_it_is_said():
     run = far_run([TWO], ["a", "b"], {"a": 100, "b": 101}, starts=2)
-    card = checks.hosts(run)
+    card = per_host.hosts(run)
     assert (run.merged[0].kind, run.merged[0].host) == (SLOWEST, "b")
     assert card.verdict == CAUTION and card.advice
 
@@ -92,17 +92,17 @@ def test_the_host_that_measures_latency_alone_is_described_whether_others_agree_
     for other in (100, 300):
         run = far_run([TWO], ["a", "b"], {"a": 100, "b": other, "l": 20}, latency="l")
         assert (run.merged[0].kind, run.merged[0].host) == (LATENCY, "l")
-        assert run.starts.loc[0, column(0.5)] == quantile_of(run, ["l"], 0.5) < 22
+        assert run.starts.loc[0, P50] == quantile_of(run, ["l"], 0.5) < 22
         assert run.distribution_us(0)[0].max() < 22 and quantiles.times(run, 0, "rtt").max() < 22
-        assert checks.hosts(run).verdict == NOTHING
+        assert per_host.hosts(run).verdict == NOTHING
         assert "host l " in tables.calls(run)["quantiles of"].iloc[0] and "host l " in panels.caption(run)
         assert tables.hosts(run)["described"].to_list() == ["no", "no", "yes"]
 
 
 def test_one_host_that_loads_needs_no_agreement():
     run = far_run([far_case(clients=1)], ["a", "b"], {"a": 100})
-    assert run.merged[0].kind == ALONE and run.starts.loc[0, column(0.5)] == quantile_of(run, ["a"], 0.5)
-    assert per_host.described(run, 0) == "host a" and checks.hosts(run).verdict == NOTHING
+    assert run.merged[0].kind == ALONE and run.starts.loc[0, P50] == quantile_of(run, ["a"], 0.5)
+    assert per_host.described(run, 0) == "host a" and per_host.hosts(run).verdict == NOTHING
 
 
 def test_the_rate_is_of_the_window_in_which_all_hosts_load():
@@ -237,9 +237,9 @@ def test_a_host_that_stands_still_for_two_seconds_is_a_caution():
         factors[many // 2] = 20_000 if (name, start) == ("b", 3) else 1
         return factors
 
-    check = checks.stalls(far_run([TWO], ["a", "b"], {"a": 100, "b": 100}, shape=stood_still))
+    check = per_host.stalls(far_run([TWO], ["a", "b"], {"a": 100, "b": 100}, shape=stood_still))
     assert check.verdict == CAUTION and "host b got no reply for 2.1 s in start 3" in check.found
-    assert checks.stalls(far_run([TWO], ["a", "b"], {"a": 100, "b": 130})).verdict == PASS
+    assert per_host.stalls(far_run([TWO], ["a", "b"], {"a": 100, "b": 130})).verdict == PASS
 
 
 @pytest.mark.parametrize(("ends_s", "verdict"), [(10, PASS), (1, CAUTION)])

@@ -17,7 +17,7 @@ from bench.analysis import checks
 from bench.analysis.trust_card import INVALID, NOTHING, PASS, Check
 from bench.apps import exporting, hdr, junit, numbers
 from bench.errors import DataError
-from bench.run.frames import column
+from bench.run.frames import P50
 from bench.stats import quantile
 from bench.text import harmless
 
@@ -77,7 +77,7 @@ def test_a_log_has_an_interval_for_each_start(tmp_path):
     assert sum(sum(histogram.values()) for histogram in counts) == run.count(case)
     for histogram, (_, start) in zip(counts, run.starts_of(case).sort_values("utc").iterrows(), strict=True):
         median_us = quantile(np.repeat(list(histogram), list(histogram.values())), 0.5) / 1e3
-        assert median_us == pytest.approx(start[column(0.5)], rel=2e-3)
+        assert median_us == pytest.approx(start[P50], rel=2e-3)
 
 
 def test_an_open_load_has_response_times_too(tmp_path):
@@ -96,7 +96,7 @@ def test_tables_hold_cases_starts_and_single_calls(tmp_path):
     run = reference("nodelay")
     cases, starts, calls = (pd.read_csv(file) for file in exporting.export(run, "csv", tmp_path))
     assert cases["label"].tolist() == [run.labels[case] for case in run.numbers]
-    assert cases[column(0.5)].to_numpy() == pytest.approx(run.cases[column(0.5)].to_numpy(), nan_ok=True)
+    assert cases[P50].to_numpy() == pytest.approx(run.cases[P50].to_numpy(), nan_ok=True)
     assert len(starts) == len(run.starts) and set(starts["label"]) == set(cases["label"])
     for name in ("t_send_ns", "rtt_ns", "case", "start"):
         np.testing.assert_array_equal(calls[name], run.samples[name])
@@ -144,7 +144,7 @@ def test_openmetrics_are_read_by_the_parser_of_prometheus(name, tmp_path):
         case_samples = [sample for sample in samples if sample.labels["case"] == run.labels[number]]
         known = numbers.values(run, number)
         for metric, label, column_, scale in (
-            ("roundtrip_rtt_seconds", {"quantile": "0.5"}, column(0.5), 1e6),
+            ("roundtrip_rtt_seconds", {"quantile": "0.5"}, P50, 1e6),
             ("roundtrip_rate_calls_per_second", {}, "rate_per_s", 1),
             ("roundtrip_cpu_seconds_per_call", {"role": "server"}, "server_cpu_us_per_call", 1e6),
         ):

@@ -9,7 +9,7 @@ from handmade import reference
 from bench.analysis.comparison import QUANTITIES
 from bench.apps import numbers, service_page
 from bench.plan.case import Case
-from bench.run.frames import column
+from bench.run.frames import P50
 from bench.stats import Spread
 
 
@@ -50,7 +50,7 @@ def test_the_page_of_a_service_and_show_have_the_same_numbers():
     headline = service_page.headline(latency, capacity)
     case = latency.first(system=headline["service"])
     assert headline["round_trip"] == numbers.document(latency)["cases"][case]["numbers"]
-    assert headline["round_trip"][column(0.5)]["median"] == latency.cases.loc[case, column(0.5)]
+    assert headline["round_trip"][P50]["median"] == latency.cases.loc[case, P50]
     assert 0 < headline["capacity"]["met_at_per_s"] < headline["capacity"]["violated_at_per_s"]
     assert capacity.case(headline["capacity"]["case"]).offered_per_s == headline["capacity"]["met_at_per_s"]
 

@@ -36,7 +36,7 @@ def executed(monkeypatch):
 )
 def test_a_scenario_is_named_by_its_name_or_its_file(name):
     scenario = scenarios.chosen(name)
-    assert (scenario.notebook.stem, scenario.name, scenario.is_scenario) == ("explore", "explore.http_parsers", True)
+    assert (scenario.notebook.stem, scenario.name) == ("explore", "explore.http_parsers")
     assert scenario.parameters == yaml.safe_load(FILE.read_text("utf-8"))
 
 

@@ -29,7 +29,7 @@ from bench.measurement import runner
 from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
 from bench.run import schema, stored
-from bench.run.frames import column
+from bench.run.frames import P50
 
 pytestmark = pytest.mark.slow
 
@@ -79,8 +79,8 @@ def test_a_case_that_took_turns_in_several_groups_of_a_block_is_submitted_as_one
     (submitted,) = submitting.submission([run.id]).content["runs"]
     starts = [(start["case"], start["block"]) for start in submitted["starts"]]
     assert len(starts) == len(set(starts)) == 3 * 8 < len(run.starts)
-    told = {start["block"]: start[column(0.5)] for start in submitted["starts"] if start["case"] == 0}
-    assert told == comparison.values(run, 0, column(0.5)).to_dict()
+    told = {start["block"]: start[P50] for start in submitted["starts"] if start["case"] == 0}
+    assert told == comparison.values(run, 0, P50).to_dict()
 
 
 def test_nothing_private_is_submitted():

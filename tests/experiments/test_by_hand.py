@@ -17,13 +17,12 @@ from bench.experiments.compare import A, B
 from bench.grammar import RATE, Contrast, tables
 from bench.grammar.experiment import experiment
 from bench.plan.case import Case
-from bench.run.frames import Run, column
+from bench.run.frames import P50, Run
 
 NOTEBOOKS = [
     *("openload", "calibration", "scaleup", "nodelay", "marginal", "capacity", "noise", "origins", "mystery"),
     *("retries", "streaming", "tls", "messages", "connections", "fanin", "languages", "network"),
 ]
-P50 = column(0.5)
 
 
 def cells(notebook):

@@ -5,6 +5,7 @@ from handmade import handmade
 from matplotlib.figure import Figure
 
 from bench.grammar import CPU, P50, RATE, Cdf, Contrast, CpuBars, Curve, Lines, Model, Ratios, Rows
+from bench.grammar import figure as panels
 from bench.grammar.axes import sheet
 from bench.plan.case import Case
 
@@ -72,10 +73,20 @@ def test_cpu_time_is_a_bar_of_the_roles_for_each_case(run):
     assert len(axes.get_yticklabels()) == 4 and [text.get_text() for text in axes.texts] == ["30.0 µs"] * 4
 
 
-@pytest.mark.parametrize("panel", [Rows("T", P50), Lines("T", RATE, "clients"), Ratios("T", (OVER,)), Cdf("T")])
-def test_a_run_without_the_cases_of_a_panel_is_drawn_too(panel, grown):
-    axes = drawn(type(panel)(**{**vars(panel), "where": {"system": "nats"}}), grown)
-    assert not axes.lines or not axes.get_legend_handles_labels()[1]
+def test_a_distribution_of_no_cases_is_drawn_too(grown):
+    axes = drawn(Cdf("T", where={"system": "nats"}), grown)
+    assert not axes.get_legend_handles_labels()[1]
+
+
+NATS = {"where": {"system": "nats"}}
+
+
+@pytest.mark.parametrize("panel", [Rows("T", P50, **NATS), Lines("T", RATE, "clients", **NATS), Ratios("T", (OVER,))])
+def test_a_figure_says_in_a_panel_why_it_is_empty(panel, grown):
+    axes = Figure().subplots()
+    panels._draw(grown, panel, axes)
+    assert [text.get_text() for text in axes.texts] == ["this run has no such cases"]
+    assert axes.get_title() == "T" and not axes.lines
 
 
 @pytest.mark.parametrize(("others", "in_panels", "in_row"), [(("a", "b"), [0, 0], 1), (("a", "c"), [1, 1], 0)])

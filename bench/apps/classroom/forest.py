@@ -14,7 +14,7 @@ from bench.grammar import figure as panels
 from bench.grammar.axes import (
     GREY,
     SYSTEM_COLOURS,
-    RangeRow,
+    Look,
     log_axis,
     name_rows,
     range_row,
@@ -97,7 +97,7 @@ def baselines(room: Room, axes: Axes) -> None:
     claim = room.chosen or room.claims[0]
     text = quantity if claim.quantity == "rate_per_s" else duration
     for y, ratio in enumerate(claim.rows.values()):
-        range_row(axes, y, RangeRow(ratio.baseline, GREY), text if len(claim.rows) < 20 else lambda _: "")
+        range_row(axes, y, ratio.baseline, Look(GREY, "o"), text if len(claim.rows) < 20 else lambda _: "")
     log_axis(axes.xaxis, text)
     name_rows(axes, claim.rows)
     axes.set_xlabel(f"{QUANTITIES[claim.quantity][0]} of raw sockets under the same factors; a dot is a start")

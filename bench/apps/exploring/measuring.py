@@ -19,7 +19,7 @@ from bench.plan.plan import Plan
 from bench.process import child_process
 from bench.run import stored
 from bench.run.folder import Folder
-from bench.run.frames import Run, column
+from bench.run.frames import P50, Run
 from bench.stats import Array
 from bench.stats.intervals import Interval
 from bench.text import counted
@@ -89,7 +89,7 @@ class Measurement:
         """Return the median of each start so far, in us: of the RTT, or of the response time under an open loop."""
         if self._converging and len(known := self._converging.medians_us(case)):
             return known
-        name = column(0.5).replace("rtt", time_of(self.plan.cases[case]))
+        name = P50.replace("rtt", time_of(self.plan.cases[case]))
         return self.run.starts_of(case)[name].to_numpy(float) if self.run else np.empty(0)
 
     def ratios(self) -> dict[tuple[int, int], Interval]:

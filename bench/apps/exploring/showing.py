@@ -16,7 +16,7 @@ from bench.apps.exploring.result_set import Result
 from bench.apps.markup import as_html, png, table
 from bench.experiments.explore import Row, draw_distributions, ratio_of, row, to_shortest
 from bench.grammar import Estimand, tables
-from bench.grammar.axes import style
+from bench.grammar.axes import EmptyError, say_why_empty, style
 from bench.grammar.statement import as_markdown
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
@@ -45,13 +45,8 @@ class Entry:
     @property
     def score(self) -> str:
         """How many checks passed, the names of those that did not, and how many decided nothing (N/A)."""
-        return tally(self.card).words
-
-    @property
-    def checks_passed(self) -> str:
-        """How many checks passed, for the line of the result."""
         counts = tally(self.card)
-        return f"{'INVALID: ' * counts.is_invalid}{counts.passed} of {counts.judged} checks passed"
+        return f"{'INVALID: ' * counts.is_invalid}checks passed {counts}"
 
 
 def entry(result: Result) -> Entry:
@@ -69,7 +64,7 @@ def shown(entries: Sequence[Entry]) -> list[Shown]:
     ratios = [None if base is None else _ratio(base, entry) for entry in entries]
     rows = []
     for entry, ratio in zip(entries, ratios, strict=True):
-        note = f"{counted(len(entry.row.medians), 'start')}; {entry.checks_passed}"
+        note = f"{counted(len(entry.row.medians), 'start')}; {entry.score}"
         ratio = BASE if entry is base and any(ratios) else ratio
         rows.append(Shown(entry.row.name, entry.row.medians, ratio, note, entry.row.over))
     return rows
@@ -87,7 +82,10 @@ def picture(rows: Sequence[Row]) -> bytes:
     with style():
         figure = Figure(figsize=(7.4, 3.5), layout="constrained")
         axes = figure.subplots()
-        draw_distributions(rows, axes)
+        try:
+            draw_distributions(rows, axes)
+        except EmptyError as empty:
+            say_why_empty(axes, str(empty))
         axes.xaxis.label.set_fontsize(9.5)
         return png(figure, dpi=120)
 

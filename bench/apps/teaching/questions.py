@@ -27,9 +27,9 @@ from bench.experiments import (
     streaming,
     tls,
 )
+from bench.grammar import P50, RATE, over_starts
 from bench.grammar.choose import chosen
 from bench.grammar.contrast import Contrast, Ratio, ratio
-from bench.grammar.quantities import P50, RATE, over_starts
 from bench.measurement.validation.cases import INSTRUMENT
 from bench.plan.case import Case
 from bench.plan.labels import placed_as
