@@ -85,8 +85,8 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 
 What a system guarantees of a message is data beside it, in ``guarantees.yaml``: the fields ``GUARANTEES`` below.
 ``open``, ``call`` and ``close`` are all plain or all ``async def``: the timed loop of that kind is used.
-``close`` may be called in another thread than ``open`` and ``call``, but never while one of them runs there; ``open``
-and ``close`` of an asynchronous client are awaited in one task.
+``close`` may be called in another thread than ``open`` and ``call``, but never while one of them runs there, and in
+another task: a client of a library on anyio enters and leaves it in a task of its own, as ``mcp.py`` does.
 A payload is random bytes that do not compress, of any value, as many as ``payload_bytes`` says, never none; each
 client calls with up to 16 different ones in turn, and compares every reply with its request. The conformance tests send
 1 B to 2 MB, or ``LARGEST_BYTES``. With a structured message and an option ``codec`` a payload is what the codec

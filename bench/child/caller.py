@@ -10,7 +10,7 @@ import inspect
 import random
 import time
 from array import array
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from types import CoroutineType
 from typing import Any, TypeVar
@@ -123,69 +123,22 @@ def run_plain(result: Any) -> Any:
     raise RuntimeError("a blocking client's coroutine waits for an event loop")
 
 
-class InOneTask:
-    """Runs coroutines to their end, all in one task of an event loop.
-
-    What ``open`` enters, ``close`` can leave then: libraries on anyio refuse to do so in another task.
-    runner: an ``asyncio.Runner``, which other tasks may share.
-    """
-
-    def __init__(self, runner: Any) -> None:
-        self._runner = runner
-        self._queue: deque[tuple[Any, Any]] = deque()  # coroutines, and the futures of their results
-        self._task: Any = None
-        self._turn: Any = None  # the future for which the task waits while nothing is given
-
-    def __call__(self, coroutine: Any) -> Any:
-        """Return what a coroutine returns, from outside of the event loop."""
-        return self._runner.run(self.within(coroutine))
-
-    async def within(self, coroutine: Any) -> Any:
-        """Return what a coroutine returns that the task awaits, from another task."""
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        done = loop.create_future()
-        self._queue.append((coroutine, done))
-        if self._task is None or self._task.done():  # a library has cancelled it
-            self._task = loop.create_task(self._work(loop))
-            self._task._log_destroy_pending = False  # it ends with its loop, as those of ``gather`` do
-        elif self._turn is not None and not self._turn.done():
-            self._turn.set_result(None)
-        return await done
-
-    async def _work(self, loop: Any) -> None:
-        while True:
-            while not self._queue:
-                self._turn = loop.create_future()
-                await self._turn
-            coroutine, done = self._queue.popleft()
-            try:
-                done.set_result(await coroutine)
-            except BaseException as reason:  # whoever waits for the future gets it
-                done.set_exception(reason)
-
-    def another(self) -> "InOneTask":
-        """Return another task of the same event loop."""
-        return InOneTask(self._runner)
-
-
 def runner_of(has_loop: bool, options: Any) -> Any:
-    """Return what runs a coroutine to its end: one task of the loop that options name, where a client is ``async``."""
+    """Return what runs a coroutine to its end: the event loop that options name, where a client is ``async``."""
     if not has_loop:
         return run_plain
     import asyncio
 
     from bench.process import event_loops
 
-    return InOneTask(asyncio.Runner(loop_factory=event_loops.factory(options)))
+    return asyncio.Runner(loop_factory=event_loops.factory(options)).run
 
 
 class Caller:
     """A client and its buffers.
 
-    run: what ``runner_of`` returned, or another task of its event loop. The methods that make calls are coroutines for
-    both kinds of clients; only the timed loops in them are written twice.
+    run: what ``runner_of`` returned. The methods that make calls are coroutines for both kinds of clients; only the
+    timed loops in them are written twice.
     """
 
     def __init__(self, make: Callable[[], Any], payloads: list[Any], size: int, run: Callable[[Any], Any]) -> None:

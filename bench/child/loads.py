@@ -57,8 +57,10 @@ class Callers:
         self._run = runner_of(self._is_async, options)
         self._payloads = Payloads(system, options, spec)
         make = self._payloads.around(functools.partial(system.Client, address, options))
-        runs = [self._run.another() if self._is_async else self._run for _ in range(spec.case.callers)]
-        self._callers = [self.kind(make, self._payloads.noting(self._payloads.items), size, run) for run in runs]
+        self._callers = [
+            self.kind(make, self._payloads.noting(self._payloads.items), size, self._run)
+            for _ in range(spec.case.callers)
+        ]
 
     def first(self) -> int:
         times = [caller.first() for caller in self._callers]
@@ -84,7 +86,7 @@ class Callers:
     async def _side_by_side(self, until_ns: int) -> None:
         import asyncio
 
-        await asyncio.gather(*(caller.run.within(caller.closed(until_ns)) for caller in self._callers))
+        await asyncio.gather(*(caller.closed(until_ns) for caller in self._callers))
 
     def report(self) -> LoadReport:
         """Return the number of calls, the failures, and the columns of each caller."""

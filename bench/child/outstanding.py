@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench.child import timed_loops
-from bench.child.caller import Caller, Failures, InOneTask, failed, renew, run_plain, translating
+from bench.child.caller import Caller, Failures, failed, renew, run_plain, translating
 from bench.child.structured_messages import ApartCarrier, Payloads
 from bench.contract import LoadReport
 from bench.errors import SystemFailedError, TransportError
@@ -39,10 +39,10 @@ def report_of(slots: Sequence[Any], codec: dict[str, float]) -> LoadReport:
 class SharedClient:
     """A client of an asynchronous library on which several calls are awaited at once; ``client`` is renewed.
 
-    run: the task in which it is opened, renewed and closed.
+    run: runs a coroutine in the event loop of the process.
     """
 
-    def __init__(self, make: Callable[[], Any], run: InOneTask) -> None:
+    def __init__(self, make: Callable[[], Any], run: Callable[[Any], Any]) -> None:
         self._make, self.run = make, run
         self.client = make()
         self._lock = asyncio.Lock()
@@ -57,7 +57,7 @@ class SharedClient:
         async with self._lock:
             if self.client is not old:
                 return
-            self.client = await self.run.within(renew(self._make, old, error))
+            self.client = await renew(self._make, old, error)
 
 
 class AwaitedSlot(Caller):
@@ -81,7 +81,7 @@ class SharedClients:
         self._payloads = Payloads(system, options, spec)
         kind = system.Multiplexed if spec.case.outstanding > 1 else system.Client
         make = self._payloads.around(functools.partial(kind, address, options))
-        self._connections = [SharedClient(make, InOneTask(self._runner)) for _ in range(spec.case.callers)]
+        self._connections = [SharedClient(make, self._runner.run) for _ in range(spec.case.callers)]
 
     def close(self) -> None:
         for connection in self._connections:

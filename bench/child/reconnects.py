@@ -28,10 +28,9 @@ class Reconnects:
         self._first = spec.case.payload_bytes, spec.seed
         max_calls = max(calls for calls, _ in self._plan)
         self._times = timed_loops.zeros(max_calls), timed_loops.zeros(max_calls)
-        awaits = is_async(system.Client)
-        self._loop: Any = timed_loops.closed_async if awaits else timed_loops.closed
-        self._begin: Any = begin_async if awaits else _begin
-        self._run = runner_of(awaits, options)
+        self._is_async = is_async(system.Client)
+        self._loop: Any = timed_loops.closed_async if self._is_async else timed_loops.closed
+        self._run = runner_of(self._is_async, options)
         self._done: list[Session] = []
         self._at_ns = 0
 
@@ -83,6 +82,20 @@ class Reconnects:
         took = sorted(after - before for before, after in zip(sent, received, strict=True))
         return took[(calls - 1) // 2]
 
+    async def _begin(self, client: Any, payloads: list[bytes]) -> tuple[int, int]:
+        """Open a connection, make its first call; return when it was open, and when it had its first reply, in ns."""
+        opening = client.open()
+        if self._is_async:
+            await opening
+        opened_ns = time.perf_counter_ns()
+        reply = client.call(payloads[0])
+        if self._is_async:
+            reply = await reply
+        answered_ns = time.perf_counter_ns()
+        if reply != payloads[0]:
+            raise timed_loops.wrong_answer(payloads[0], reply, 0)
+        return opened_ns, answered_ns
+
     @staticmethod
     def _cpu_ns(pids: Any) -> int | None:
         return cpu_clocks.used_by_trees_ns(pids) if pids else None
@@ -94,25 +107,3 @@ class Reconnects:
 
     def close(self) -> None:
         """Have nothing left to disconnect."""
-
-
-def _begin(client: Any, payloads: list[bytes]) -> tuple[int, int]:
-    """Open a connection and make its first call; return when it was open, and when it had its first reply, in ns."""
-    client.open()
-    opened_ns = time.perf_counter_ns()
-    reply = client.call(payloads[0])
-    answered_ns = time.perf_counter_ns()
-    if reply != payloads[0]:
-        raise timed_loops.wrong_answer(payloads[0], reply, 0)
-    return opened_ns, answered_ns
-
-
-async def begin_async(client: Any, payloads: list[bytes]) -> tuple[int, int]:
-    """Do what ``_begin`` does, for a client whose methods are awaited."""
-    await client.open()
-    opened_ns = time.perf_counter_ns()
-    reply = await client.call(payloads[0])
-    answered_ns = time.perf_counter_ns()
-    if reply != payloads[0]:
-        raise timed_loops.wrong_answer(payloads[0], reply, 0)
-    return opened_ns, answered_ns

@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from typing import Any
 
 from bench.child import timed_loops
-from bench.child.caller import Failures, failed, renew, resolve, run_plain, runner_of, translating
+from bench.child.caller import Failures, failed, renew, resolve, runner_of, translating
 from bench.child.open_files import allow_many_files
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -115,11 +115,10 @@ async def receive_checked(
 
 
 class Streams:
-    """One caller: a client, its requests, what they brought, and its failures; ``in_task`` runs its coroutines."""
+    """One caller: a client, its requests, what they brought, and its failures."""
 
-    def __init__(self, make: Callable[[], Any], requests: list[bytes], ask: Ask, in_task: Any) -> None:
-        self._make, self._requests, self._ask, self.in_task = make, requests, ask, in_task
-        self._is_async = in_task is not run_plain
+    def __init__(self, make: Callable[[], Any], requests: list[bytes], ask: Ask, is_async: bool) -> None:
+        self._make, self._requests, self._ask, self._is_async = make, requests, ask, is_async
         self.client = make()
         self.record, self.failures = Record(), Failures()
 
@@ -179,24 +178,23 @@ class ReplyStreams:
         self._is_async = inspect.isasyncgenfunction(system.StreamClient.stream)
         requests = [replies.request(ask, filler) for filler in fillers]
         self._run = runner_of(self._is_async, options)
-        tasks = [self._run.another() if self._is_async else self._run for _ in range(spec.case.callers)]
-        self._streams = [Streams(make, requests, ask, in_task) for in_task in tasks]
+        self._streams = [Streams(make, requests, ask, self._is_async) for _ in range(spec.case.callers)]
         first = Ask(1, spec.case.reply_bytes, 0)
         self._first = first, replies.request(first, fillers[0])
         self._stagger_ns = min(ask.replies * ask.gap_ns, int(spec.window_s * 1e9)) // spec.case.callers
 
     def first(self) -> int:
         """Connect every caller and let it receive a stream of one reply; return the time of the first in ns."""
-        first_ns = int(self._streams[0].in_task(self._streams[0].first(*self._first)))
+        first_ns = int(self._run(self._streams[0].first(*self._first)))
         for index in range(1, len(self._streams), AT_ONCE):
             streams = self._streams[index : index + AT_ONCE]
-            self._side_by_side(streams, [stream.first(*self._first) for stream in streams])
+            self._side_by_side([stream.first(*self._first) for stream in streams])
         return first_ns
 
-    def _side_by_side(self, streams: list[Streams], work: list[Coroutine[Any, Any, Any]]) -> None:
-        """Run a coroutine of each stream, in its task of one event loop or in a thread."""
+    def _side_by_side(self, work: list[Coroutine[Any, Any, Any]]) -> None:
+        """Run coroutines of streams, each in a task of one event loop or in a thread."""
         if self._is_async:
-            self._run(_gather([stream.in_task.within(task) for stream, task in zip(streams, work, strict=True)]))
+            self._run(_gather(work))
             return
         from concurrent.futures import ThreadPoolExecutor
 
@@ -213,7 +211,7 @@ class ReplyStreams:
         if not self._is_async:
             threading.stack_size(STACK_BYTES)
         begins_ns = (at_ns + index * self._stagger_ns for index in range(len(self._streams)))
-        self._side_by_side(self._streams, list(map(run, self._streams, begins_ns)))
+        self._side_by_side(list(map(run, self._streams, begins_ns)))
 
     def report(self) -> LoadReport:
         """Return how many replies came, the columns of each caller's record, and what failed."""
@@ -222,7 +220,7 @@ class ReplyStreams:
     def close(self) -> None:
         for stream in self._streams:
             with translating(stream.client):
-                stream.in_task(resolve(stream.client.close()))
+                self._run(resolve(stream.client.close()))
 
 
 async def _gather(work: list[Coroutine[Any, Any, Any]]) -> None:

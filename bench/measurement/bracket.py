@@ -1,6 +1,6 @@
 """The search for a capacity: double the rate, bisect, confirm; two of three fresh starts decide at each rate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from bench.plan.case import MOST_PER_S
@@ -50,80 +50,19 @@ class _OutOfPatienceError(Exception):
     """The search has taken as many starts as it may."""
 
 
-class _Search:
-    """What is known so far: the bracket, and every probe."""
+def decided(probe: Ask, rate: float, known: Iterable[Probe] = ()) -> tuple[Probe, ...]:
+    """Return the starts at a rate, the known ones first: fresh ones are made until two of at most three agree.
 
-    def __init__(self, probe: Ask, confirm: Ask, first: float, rule: Rule) -> None:
-        self._probe, self._confirm, self._rule = probe, confirm, rule
-        self.low, self.high = 0.0, first
-        self.probes: list[Probe] = []
-
-    def _ask(self, rate: float, probe: Ask) -> Probe:
-        if len(self.probes) >= MOST_PROBES:
-            raise _OutOfPatienceError
-        self.probes.append(probe(rate))
-        return self.probes[-1]
-
-    def keeps(self, rate: float) -> bool:
-        """Ask fresh starts until two of at most three agree: one start may meet a stall of the machine."""
-        votes = [probe.kept for probe in self.probes if probe.rate == rate]
-        while max(votes.count(True), votes.count(False)) < 2:
-            votes.append(self._ask(rate, self._probe).kept)
-        return votes.count(True) >= 2
-
-    def confirms(self, rate: float) -> bool:
-        """Ask further starts, as those that chose the rate met the objective; most of them, or all, have to meet it."""
-        votes: list[bool] = []
-        while len(votes) < self._rule.starts and (all(votes) or not self._rule.needs_all):
-            votes.append(self._ask(rate, self._confirm).kept)
-            self.probes[-1] = replace(self.probes[-1], confirms=True)
-        return all(votes) if self._rule.needs_all else 2 * sum(votes) > len(votes)
-
-    def double(self, maximum: float) -> None:
-        """Double the rate until the objective is violated."""
-        while self.high <= maximum and self.keeps(self.high):
-            self.low, self.high = self.high, 2 * self.high
-
-    def halve(self, minimum: float) -> None:
-        """Halve the rate until the objective is met, or the rate is below the search range."""
-        while not self.low and self.high / 2 >= minimum:
-            if self.keeps(self.high / 2):
-                self.low = self.high / 2
-            else:
-                self.high /= 2
-
-    def narrow(self) -> None:
-        """Bisect, on logs, until the bracket is narrow."""
-        while self.high / self.low > RATIO:
-            middle = (self.low * self.high) ** 0.5
-            if self.keeps(middle):
-                self.low = middle
-            else:
-                self.high = middle
-
-    def run(self, minimum: float, maximum: float) -> bool:
-        """Search; return whether the lower end was confirmed."""
-        self.double(maximum)
-        while self.high <= maximum:
-            self.halve(minimum)
-            if not self.low:
-                return False
-            self.narrow()
-            if self.confirms(self.low):
-                return True
-            self.low, self.high = 0.0, self.low
-        return False
-
-
-def decided(probe: Callable[[float], Probe], rate: float) -> tuple[Probe, ...]:
-    """Return the fresh starts at a rate, at most three, two of which agree on whether the objective is met."""
-    asked = _Search(probe, probe, rate, Rule(USUAL, 0))
-    asked.keeps(rate)
-    return tuple(asked.probes)
+    They agree on whether the objective is met; one start may meet a stall of the machine.
+    """
+    starts = [*known]
+    while max(met := sum(start.kept for start in starts), len(starts) - met) < 2:
+        starts.append(probe(rate))
+    return tuple(starts)
 
 
 def search(
-    probe: Callable[[float], Probe],
+    probe: Ask,
     first: float,
     minimum: float = 1.0,
     maximum: float = MOST_PER_S,
@@ -136,9 +75,41 @@ def search(
     makes these. An end not confirmed becomes the upper one, and the search continues below it. Rates below
     ``minimum`` and above ``maximum`` are not tried.
     """
-    going, confirmed, ended = _Search(probe, confirm or probe, first, rule), False, True
+    probes: list[Probe] = []
+    low, high, confirmed, ended = 0.0, first, False, True
+
+    def ask(rate: float, confirming: Ask | None = None) -> Probe:
+        if len(probes) >= MOST_PROBES:
+            raise _OutOfPatienceError
+        start = replace(confirming(rate), confirms=True) if confirming else probe(rate)
+        probes.append(start)
+        return start
+
+    def meets(rate: float) -> bool:
+        starts = decided(ask, rate, [start for start in probes if start.rate == rate])
+        return sum(start.kept for start in starts) >= 2
+
+    def confirms(rate: float) -> bool:
+        """Ask further starts, as those that chose the rate met the objective; most of them, or all, have to meet it."""
+        votes: list[bool] = []
+        while len(votes) < rule.starts and (all(votes) or not rule.needs_all):
+            votes.append(ask(rate, confirm or probe).kept)
+        return all(votes) if rule.needs_all else 2 * sum(votes) > len(votes)
+
     try:
-        confirmed = going.run(minimum, maximum)
+        while high <= maximum and meets(high):
+            low, high = high, 2 * high
+        while high <= maximum and not confirmed:
+            while not low and high / 2 >= minimum:
+                low, high = (high / 2, high) if meets(high / 2) else (0.0, high / 2)
+            if not low:
+                break
+            while high / low > RATIO:
+                middle = (low * high) ** 0.5
+                low, high = (middle, high) if meets(middle) else (low, middle)
+            confirmed = confirms(low)
+            if not confirmed:
+                low, high = 0.0, low
     except _OutOfPatienceError:
         ended = False
-    return Bracket(going.low, going.high, tuple(going.probes), confirmed, ended)
+    return Bracket(low, high, tuple(probes), confirmed, ended)
