@@ -25,6 +25,7 @@ OWN = "login"  # the key under which a broker of a run announces the login that 
 SERVICE = "roundtrip"  # the name that a server takes requests under; see ``name_of``
 WAIT_S = 10.0  # for a reply; then nobody takes the requests
 TAKEN = re.compile("in use|eaddrinuse|duplicate_name", re.IGNORECASE)
+REFUSED = re.compile(r"authori[sz]|authentication|NOAUTH|WRONGPASS|ACCESS_REFUSED", re.IGNORECASE)  # a login
 COMPLAINT = re.compile(r"error|fail|fatal|cannot|can't|could not|in use|eaddrinuse|invalid|bad ", re.IGNORECASE)
 STAMP = re.compile(r"^[\[\]\d/:., TZ+<>MC#*-]*(\[(error|ERR|FTL|info|INF)\])?[ <\d.>]*")  # begins lines of logs
 
@@ -87,7 +88,7 @@ def refused(reason: object) -> TransportError:
 
 def cannot_connect(broker: Address, reason: object) -> TransportError:
     """Return the error for a broker that cannot be reached."""
-    return TransportError(f"cannot connect to the broker at {broker.place}: {reason}", "connect")
+    return TransportError(f"cannot connect to the broker at {broker}: {reason}", "connect")
 
 
 def no_reply(service: str) -> TransportError:
@@ -151,12 +152,22 @@ def endpoints(binding: Binding, transports: Sequence[str], encrypted: Sequence[s
     return places
 
 
-class Client(_client.Client):
-    """A connection of a blocking library to a broker, by which requests go to the server of a ``name``."""
+class Connected(_client.Connected):
+    """A connection to a broker, by which requests go to the server of a ``name``."""
+
+    PEER = "the broker at "
 
     def __init__(self, address: str, options: Any) -> None:
         super().__init__(address, options)
         self.name = split(address)[1]
+
+    def unreachable(self, reason: BaseException) -> TransportError:
+        is_login = REFUSED.search(f"{type(reason).__name__}: {reason}")
+        return refused(_client.words(reason)) if is_login else super().unreachable(reason)
+
+
+class Client(Connected, _client.Client):
+    """A connection of a blocking library to a broker."""
 
 
 class Wire(_wire.Dialog):

@@ -27,11 +27,11 @@ Lost = Callable[[TransportError], object]  # is given why
 Refused = Callable[[TransportError, str], object]  # is given why, and the number of the request
 
 
-class Connection(_client.AsyncClient):
+class Connection(_broker.Connected, _client.AsyncClient):
     """One connection to a broker.
 
     HAS_TASKS: whether the library handles each message in a task of its own. replies: the name under which this
-    connection takes replies. name: the one that the server takes requests under. login: user and password, or Nones.
+    connection takes replies. login: user and password, or Nones.
     """
 
     HAS_TASKS: ClassVar[bool] = False
@@ -39,7 +39,6 @@ class Connection(_client.AsyncClient):
 
     def __init__(self, address: str, options: Any) -> None:
         super().__init__(address, options)
-        self.name = _broker.split(address)[1]
         self.login = _broker.login(self.server) or (None, None)
 
     async def attach(self, lost: Lost, refused: Refused = lambda *_: None) -> None:

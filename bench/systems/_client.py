@@ -6,6 +6,7 @@ and not in it (``bench.child.caller.translating``). So ``call`` can be the libra
 
 import inspect
 import os
+import socket
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -16,7 +17,19 @@ from bench.systems import _tls
 
 def words(reason: BaseException) -> str:
     """Return the first line of what an exception says, or its name."""
-    return next(iter(str(reason).splitlines()), "") or type(reason).__name__
+    silent = "no answer came in time" if isinstance(reason, TimeoutError) else type(reason).__name__
+    return next(iter(str(reason).splitlines()), "") or silent
+
+
+def causes(reason: BaseException) -> list[BaseException]:
+    """Return an exception, and one after the other those that led to it: it holds them, or was raised from them."""
+    reasons: list[BaseException] = []
+    cause: BaseException | None = reason
+    while cause is not None and cause not in reasons:  # libraries let an exception hold the one that it is raised from
+        reasons.append(cause)
+        candidates = (getattr(cause, "exception", None), *cause.args[:1], cause.__cause__, cause.__context__)
+        cause = next((each for each in candidates if isinstance(each, BaseException)), None)
+    return reasons
 
 
 class Connected:
@@ -24,12 +37,13 @@ class Connected:
 
     server: where it is. connection: what ``connect`` makes and ``close`` closes. ERRORS: what the library raises where
     something failed. ENDED: those that can mean that the server ended the connection, as one does that expects TLS.
-    KIND: what failed calls are counted by.
+    KIND: what failed calls are counted by. PEER: what it connects to, before the address.
     """
 
     ERRORS: ClassVar[tuple[type[BaseException], ...]] = (OSError,)
     ENDED: ClassVar[tuple[type[BaseException], ...]] = ()
     KIND: ClassVar[str] = "read"
+    PEER: ClassVar[str] = ""
     connection: Any
 
     def __init__(self, address: str, options: Any) -> None:
@@ -40,10 +54,15 @@ class Connected:
         return TransportError(f"the call failed: {words(reason)}{self.hint(reason)}", self.KIND)
 
     def unreachable(self, reason: BaseException) -> TransportError:
-        """Return the error for a connection that was not made."""
-        number = getattr(reason, "errno", None) or 0
-        text = os.strerror(number) if isinstance(reason, OSError) and number > 0 else words(reason)
-        return TransportError(f"cannot connect to {self.server}: {text}{self.hint(reason)}", "connect")
+        """Return the error for a connection that was not made: what failed, whatever the library made of it."""
+        reasons = causes(reason)
+        if handshake := [each for each in reasons if _tls.is_handshake(each, getattr(self.options, "tls", False))]:
+            return _tls.failed(handshake[0])
+        numbers = [each.errno or 0 for each in reasons if isinstance(each, OSError) and (each.errno or 0) > 0]
+        text = os.strerror(numbers[-1]) if numbers else words(next(filter(str, reasons), reason))
+        is_closed = any(isinstance(each, ConnectionRefusedError | socket.gaierror) for each in reasons)
+        hint = "" if is_closed else next(filter(None, map(self.hint, reasons)), "")
+        return TransportError(f"cannot connect to {self.PEER}{self.server}: {text}{hint}", "connect")
 
     def hint(self, reason: BaseException) -> str:
         """Return what to add where the server may expect TLS; "" for systems and connections without that doubt."""

@@ -130,9 +130,7 @@ class Client(_client.AsyncClient):
     def failed(self, reason: BaseException) -> TransportError:
         if isinstance(reason, GRPCError):
             return TransportError(f"the call failed: {reason.status.name}: {reason.message}", reason.status.name)
-        if _tls.is_handshake(reason, self.options.tls):
-            return _tls.failed(reason)
-        is_new = isinstance(reason, OSError) and reason.errno
+        is_new = _tls.is_handshake(reason, self.options.tls) or (isinstance(reason, OSError) and reason.errno)
         return self.unreachable(reason) if is_new else super().failed(reason)
 
 

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import aiomqtt
-from aiomqtt.exceptions import MqttConnectError
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from bench.contract import Binding
-from bench.errors import TransportError
 from bench.process import event_loops
 from bench.systems import _broker, _broker_ends, _mqtt_wire, _tls
 
@@ -108,6 +106,7 @@ class _Connection(_broker_ends.Connection):
     """A connection, whose messages are read by a task."""
 
     ERRORS = (aiomqtt.MqttError, OSError, ValueError)  # TimeoutError too
+    ENDED = (TimeoutError,)
 
     def __init__(self, address: str, options: Options) -> None:
         super().__init__(address, options)
@@ -129,16 +128,6 @@ class _Connection(_broker_ends.Connection):
         )
         client.pending_calls_threshold = 1 << 30  # of calls under way: they are meant, not a mistake to be warned of
         await asyncio.wait_for(client.__aenter__(), _tls.HANDSHAKE_S)
-
-    def unreachable(self, reason: BaseException) -> TransportError:
-        if isinstance(reason, MqttConnectError) and "uthori" in str(reason):
-            return _broker.refused(reason)
-        cause = reason.__context__ or reason
-        if isinstance(cause, OSError) and _tls.is_handshake(cause, self.options.tls):
-            return _tls.failed(cause)
-        hint = "" if self.options.tls or str(reason) else _tls.IF
-        text = str(reason) or f"no greeting came within {_tls.HANDSHAKE_S:g} s"
-        return _broker.cannot_connect(self.server, f"{text}{hint}")
 
     def publish(self, name: str, payload: bytes, number: str = "", reply_to: str = "") -> Any:
         """Return what awaits that a message is published; with the qualities 1 and 2 the broker has it then."""

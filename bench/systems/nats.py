@@ -81,6 +81,7 @@ class _Connection(_broker_ends.Connection):
     """A connection that is not made anew when it is lost."""
 
     ERRORS = (errors.Error, OSError)  # TimeoutError too
+    ENDED = (errors.SecureConnRequiredError, errors.SecureConnWantedError, errors.SecureConnFailedError)
 
     def __init__(self, address: str, options: Options) -> None:
         super().__init__(address, options)
@@ -113,13 +114,7 @@ class _Connection(_broker_ends.Connection):
         )
 
     def unreachable(self, reason: BaseException) -> TransportError:
-        reason = self._complaint or reason
-        text, tls = str(reason) or type(reason).__name__, self.options.tls
-        if "authorization" in text.lower():
-            return _broker.refused(text)
-        if isinstance(reason, OSError) and _tls.is_handshake(reason, tls):
-            return _tls.failed(reason)
-        return _broker.cannot_connect(self.server, text + _tls.IF * (not tls and "secure" in text.lower()))
+        return super().unreachable(self._complaint or reason)
 
     def publish(self, name: str, payload: bytes, number: str = "", reply_to: str = "") -> Any:
         """Return what awaits that a message is published; through a stream, that the broker has stored it."""

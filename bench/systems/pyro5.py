@@ -109,11 +109,6 @@ class Client(_client.Client):
         self.connection._pyroBind()
         self._method, self._owner = self.connection.call, get_ident()
 
-    def unreachable(self, reason: BaseException) -> TransportError:
-        if (cause := reason.__cause__) is not None and _tls.is_handshake(cause, self.options.tls):
-            return _tls.failed(cause)
-        return super().unreachable(reason)
-
     def _own(self) -> None:
         """Let this thread use the proxy, which belongs to one thread at a time."""
         if self._owner != get_ident():

@@ -64,16 +64,6 @@ class _Connection(_broker_ends.Connection):
             end.close_callbacks.add(lambda *_: lost(_broker.lost()))
         self._channel.return_callbacks.add(lambda _, message: refused(self._nobody(), message.correlation_id or ""))
 
-    def unreachable(self, reason: BaseException) -> TransportError:
-        text = str(reason) or type(reason).__name__
-        if isinstance(reason, aiormq.exceptions.AuthenticationError) or "ACCESS_REFUSED" in text:
-            return _broker.refused(" ".join(text.split()))
-        cause = reason.__cause__ or reason.__context__ or reason
-        for error in (reason, cause):
-            if isinstance(error, OSError) and _tls.is_handshake(error, self.options.tls):
-                return _tls.failed(error)
-        return _broker.cannot_connect(self.server, f"{text}{_tls.hint(self.options.tls, cause)}")
-
     def _nobody(self) -> TransportError:
         """Return the error for a request that came back: there is no such queue."""
         return TransportError(f"no server takes requests from the queue {self.name!r}", "connect")

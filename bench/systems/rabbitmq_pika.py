@@ -48,19 +48,6 @@ class _Connection(_broker.Client):
             self.channel.confirm_delivery()
         self.channel.basic_qos(prefetch_count=options.prefetch)
 
-    def unreachable(self, reason: BaseException) -> TransportError:
-        if isinstance(reason, exceptions.AuthenticationError | exceptions.ProbableAuthenticationError):
-            return _broker.refused(" ".join(str(reason).split()))
-        cause: Any = reason
-        while (inner := getattr(cause, "exception", None) or (cause.args and cause.args[0])) and cause is not inner:
-            if not isinstance(inner, BaseException):
-                break
-            cause = inner
-        if isinstance(cause, OSError) and _tls.is_handshake(cause, self.options.tls):
-            return _tls.failed(cause)
-        text = str(cause) or type(cause).__name__
-        return _broker.cannot_connect(self.server, text + _tls.hint(self.options.tls, cause))
-
     def close(self) -> None:
         with contextlib.suppress(*self.ERRORS):
             super().close()

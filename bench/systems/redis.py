@@ -12,7 +12,7 @@ import redis
 from redis._parsers import Encoder, _RESP3Parser
 from redis.backoff import NoBackoff
 from redis.connection import PythonRespSerializer
-from redis.exceptions import AuthenticationError, RedisError, ResponseError
+from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
 from bench.contract import Binding, Service
@@ -157,14 +157,6 @@ class _Connection(_broker.Client):
             "socket_connect_timeout": _tls.HANDSHAKE_S,
             "retry": Retry(NoBackoff(), 0),
         } | ({"path": self.server.path} if is_file else {"host": self.server.host, "port": self.server.port})
-
-    def unreachable(self, reason: BaseException) -> TransportError:
-        if isinstance(reason, AuthenticationError) or "NOAUTH" in str(reason) or "WRONGPASS" in str(reason):
-            return _broker.refused(reason)
-        cause = reason.__context__ or reason
-        if isinstance(cause, OSError) and self.server.transport == "tcp" and _tls.is_handshake(cause, self.options.tls):
-            return _tls.failed(cause)
-        return _broker.cannot_connect(self.server, f"{reason}{_tls.hint(self.options.tls, cause)}")
 
     def failed(self, reason: BaseException) -> TransportError:
         if isinstance(reason, ResponseError) and "maxmemory" in str(reason):

@@ -199,7 +199,9 @@ class Client(_client.AsyncClient):
     """One WAMP session that calls the procedure; an address may name another procedure after "#"."""
 
     ERRORS = (TransportLost, ApplicationError, SerializationError, PayloadExceededError, ValueError, OSError)
+    ENDED = (TimeoutError,)
     KIND = "call"
+    PEER = "the router at "
 
     def __init__(self, address: str, options: Options) -> None:
         super().__init__(address, options)
@@ -211,12 +213,6 @@ class Client(_client.AsyncClient):
 
     async def call(self, payload: bytes) -> bytes:
         return await self.connection.call(self._procedure, payload)
-
-    def unreachable(self, reason: BaseException) -> TransportError:
-        if _tls.is_handshake(reason, self.options.tls):
-            return _tls.failed(reason)
-        hint = _tls.IF if isinstance(reason, TimeoutError) and not self.options.tls else ""
-        return TransportError(f"cannot join the router at {self._router}: {str(reason) or 'no greeting came'}{hint}")
 
     def failed(self, reason: BaseException) -> TransportError:
         text = str(reason)

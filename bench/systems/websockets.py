@@ -104,12 +104,9 @@ class Client(_client.AsyncClient):
         self.connection = await _library(options, "client").connect(url, **settings)
 
     def unreachable(self, reason: BaseException) -> TransportError:
-        if _tls.is_handshake(reason, self.options.tls):
-            return _tls.failed(reason)
-        if isinstance(reason, OSError) and reason.errno:
+        if self.options.tls or (isinstance(reason, OSError) and reason.errno):
             return super().unreachable(reason)
-        text = f"{_client.words(reason)}{'' if self.options.tls else _tls.IF}"
-        return TransportError(f"no WebSocket at {self.server}: {text}", "connect")
+        return TransportError(f"no WebSocket at {self.server}: {_client.words(reason)}{_tls.IF}", "connect")
 
     async def call(self, payload: bytes) -> bytes:
         """Send one message and return the next that comes."""

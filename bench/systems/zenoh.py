@@ -86,6 +86,7 @@ class _End(_broker.Client):
     """One session that is connected to the server's, or to the router."""
 
     ERRORS = (zenoh.ZError,)
+    PEER = ""  # there may be no router
 
     def connect(self) -> None:
         mode = "client" if self.options.router else "peer"
