@@ -12,17 +12,13 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from bench.child.generators import TIMES_US, Scales, amount, once
 from bench.errors import SystemFailedError
 from bench.plan import documents
 from bench.text import listed, one_line, quoted
 
-Scales = dict[str, float]
-TIMES_US: Scales = {
-    "ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "min": 60e6, "h": 3600e6,
-}  # fmt: skip
 TIMES_S: Scales = {unit: us / 1e6 for unit, us in TIMES_US.items()}
 RATES: Scales = {"1/s": 1.0, "1/min": 1 / 60}
-NUMBER = re.compile(r"(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?|\.\d+", re.ASCII)
 STREAM_TIMES = ("ttft", "gap")
 MOST_REPORT = 10_000_000  # characters of a report, bytes of each output
 NAMES = {"rate_per_s": "rate", "duration_s": "duration", "p99_9_us": "p99.9"} | {
@@ -184,23 +180,21 @@ class _Report:
         return number if number is None or not (scales and wanted.unit) else number * scales[wanted.unit]
 
     def _of_pattern(self, name: str, wanted: Value, scales: Scales | None) -> float | None:
-        matches = list(re.finditer(wanted.pattern or "", self._text, re.M))
-        if wanted.optional and not matches:
+        pattern = wanted.pattern or ""
+        if wanted.optional and not re.search(pattern, self._text, re.M):
             return None
-        if len(matches) != 1 and not wanted.sum:
-            why = f"the pattern {wanted.pattern} matches {len(matches)} times, not once"
-            raise self._strange(name, why, self._begin)
+        try:
+            matches = re.finditer(pattern, self._text, re.M) if wanted.sum else [once(pattern, self._text)]
+        except ValueError as reason:
+            raise self._strange(name, str(reason), self._begin) from reason
         return sum(self._scaled(name, match, wanted.unit, scales) for match in matches)
 
     def _scaled(self, name: str, match: re.Match[str], unit: str | None, scales: Scales | None) -> float:
         digits, *units = match.groups()
-        if not digits or not NUMBER.fullmatch(digits):
-            raise self._strange(name, "it is no number", str(digits))
-        number = self._plausible(name, float(digits.replace(",", "")))
-        unit = units[0] if units else unit
-        if scales and unit not in scales:
-            raise self._strange(name, f"its unit is none of {listed(scales)}", match[0])
-        return number * scales[unit] if scales and unit else number
+        try:
+            return amount(digits or "", units[0] if units else unit, scales)
+        except ValueError as reason:
+            raise self._strange(name, str(reason), match[0]) from reason
 
     def _of_json(self, name: str, wanted: Value) -> float | None:
         path = wanted.json.split(".") if isinstance(wanted.json, str) else wanted.json or []

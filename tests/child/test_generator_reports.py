@@ -1,4 +1,4 @@
-"""Reports of load generators: every number is read, and a report that is not as expected is refused."""
+"""Reports of load generators: their numbers are read, and a report that is not as expected is refused."""
 
 import generator_reports as texts
 import pytest
@@ -11,32 +11,25 @@ from bench.errors import SystemFailedError
 READ = {"wrk": wrk.read, "h2load": h2load.read}
 
 
-def test_every_number_of_wrk_is_read():
+def test_the_numbers_of_wrk_are_read():
     report = wrk.read(texts.WRK, "", 4)
     assert report.calls == 41185 and report.window_s == pytest.approx(1.1002, abs=1e-4)
     assert not any(report.errors.values())
-    wanted = {"rtt_p50": 75, "rtt_p75": 90, "rtt_p90": 161, "rtt_p99": 1410, "rtt_mean": 127.12, "rtt_sd": 280.09}
-    wanted |= {"rtt_max": 5450, "rtt_within_sd": 96.39, "rate": 37433.56, "requests": 41185, "thread_rate_mean": 37690}
-    wanted |= {"thread_rate_sd": 7130, "thread_rate_max": 45360, "thread_rate_within_sd": 63.64}
-    wanted |= {"read": 1.69 * 2**20, "transfer": 1.54 * 2**20, "window": report.window_s}
-    assert {name: value for name, (value, _) in report.numbers.items()} == pytest.approx(wanted)
-    assert report.numbers["rtt_p99"][1] == "us" and report.numbers["transfer"][1] == "B/s"
-    assert len(report.rows()) == len(wanted) + 5
+    wanted = {"rtt_p50": 75, "rtt_p75": 90, "rtt_p90": 161, "rtt_p99": 1410, "rtt_mean": 127.12, "rtt_max": 5450}
+    assert report.numbers == pytest.approx(wanted | {"rate": 37433.56})
+    assert ("rtt_p99", 1410.0, "us") in report.rows() and ("rate", 37433.56, "1/s") in report.rows()
+    assert len(report.rows()) == len(wanted) + 6
 
 
-def test_every_number_of_h2load_is_read():
+def test_the_numbers_of_h2load_are_read():
     report = h2load.read(texts.H2LOAD, "", 4)
     assert (report.calls, report.window_s) == (33309, 1.0) and not any(report.errors.values())
-    value = {name: number for name, (number, _) in report.numbers.items()}
-    assert (value["rtt_min"], value["rtt_max"], value["rtt_mean"], value["rtt_sd"]) == (21, 5310, 119, 204)
-    assert (value["requests_started"], value["status_2xx"], value["bytes_data"]) == (33313, 33309, 166555)
-    assert (value["rate"], value["connection_rate_mean"], value["connect_max"]) == (33309.0, 8326.11, 63)
-    assert len(value) == 7 + 4 + 3 + 3 * 5 + 5 + 3 and "rtt_p99" not in value
+    assert report.numbers == {"rtt_min": 21, "rtt_max": 5310, "rtt_mean": 119, "rate": 33309}
 
 
 def test_seconds_and_few_requests_are_read():
-    assert wrk.read(texts.WRK_SLOW, "", 4).numbers["rtt_p50"] == (1.2e6, "us")
-    assert h2load.read(texts.H2LOAD_SLOW, "", 4).numbers["rtt_max"] == (1.22e6, "us")
+    assert wrk.read(texts.WRK_SLOW, "", 4).numbers["rtt_p50"] == 1.2e6
+    assert h2load.read(texts.H2LOAD_SLOW, "", 4).numbers["rtt_max"] == 1.22e6
 
 
 def test_errors_are_told_by_kind():
@@ -58,11 +51,10 @@ def test_errors_are_told_by_kind():
         ("h2load", "h2load .*unknown", texts.H2LOAD, "unknown\n"),
         ("wrk", "'unknown'", texts.WRK, "unknown\n"),
         ("wrk", "41185 .*30000", texts.WRK.replace("37433.56", "30000.00"), ""),
-        ("wrk", "3.14.*B", texts.WRK.replace("1.54MB", "3.00MB"), ""),
-        ("wrk", "percentiles", texts.WRK.replace("99%    1.41ms", "99%    0.11ms"), ""),
-        ("wrk", "'  2 threads and 4 connections'", texts.WRK.replace("1 threads", "2 threads"), ""),
+        ("wrk", "Requests/sec", texts.WRK_SOCKET.replace("Socket errors", "Errors"), ""),
+        ("wrk", "1 threads and 4 connections", texts.WRK.replace("1 threads", "2 threads"), ""),
         ("h2load", "3330[89]", texts.H2LOAD.replace("33309 succeeded", "33308 succeeded"), ""),
-        ("h2load", "max +median", texts.H2LOAD.replace("        mean ", "      median "), ""),
+        ("h2load", "max .*mean", texts.H2LOAD.replace("        mean ", "      median "), ""),
     ],
 )  # fmt: skip
 def test_contradictions_and_other_versions_are_refused(name, text, output, complained):
