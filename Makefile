@@ -107,7 +107,7 @@ LOCK := $(BIN)/uv pip compile -c requirements/constraints.in --universal --pytho
 
 # The generated code of the gRPC systems' messages, and of the codec protobuf's.
 proto: $(READY)
-	$(BIN)/python -P -m grpc_tools.protoc -I bench/systems --python_out=bench/systems bench/systems/_grpc_echo.proto bench/systems/_tokens.proto
+	$(BIN)/python -P -m grpc_tools.protoc -I bench/systems --python_out=bench/systems bench/systems/_grpc_echo.proto
 	$(BIN)/python -P -m grpc_tools.protoc -I bench/codecs --python_out=bench/codecs bench/codecs/_messages.proto
 
 PIP := $(BIN)/python -P -m pip install -q --disable-pip-version-check

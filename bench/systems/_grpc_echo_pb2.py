@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x10_grpc_echo.proto\x12\troundtrip\"\x17\n\x07Payload\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x32n\n\x04\x45\x63ho\x12.\n\x04\x43\x61ll\x12\x12.roundtrip.Payload\x1a\x12.roundtrip.Payload\x12\x36\n\x08\x45xchange\x12\x12.roundtrip.Payload\x1a\x12.roundtrip.Payload(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x10_grpc_echo.proto\x12\troundtrip\"\x17\n\x07Payload\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"F\n\x05Token\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x0e\n\x06\x64ue_ns\x18\x02 \x01(\x10\x12\x0f\n\x07sent_ns\x18\x03 \x01(\x10\x12\x0c\n\x04text\x18\x04 \x01(\x0c\x32n\n\x04\x45\x63ho\x12.\n\x04\x43\x61ll\x12\x12.roundtrip.Payload\x1a\x12.roundtrip.Payload\x12\x36\n\x08\x45xchange\x12\x12.roundtrip.Payload\x1a\x12.roundtrip.Payload(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,6 +33,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_PAYLOAD']._serialized_start=31
   _globals['_PAYLOAD']._serialized_end=54
-  _globals['_ECHO']._serialized_start=56
-  _globals['_ECHO']._serialized_end=166
+  _globals['_TOKEN']._serialized_start=56
+  _globals['_TOKEN']._serialized_end=126
+  _globals['_ECHO']._serialized_start=128
+  _globals['_ECHO']._serialized_end=238
 # @@protoc_insertion_point(module_scope)

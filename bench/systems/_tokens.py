@@ -15,7 +15,7 @@ Decode = Callable[[bytes], bytes]
 
 def token_type() -> Any:
     """Return the generated message class."""
-    from bench.systems._tokens_pb2 import Token
+    from bench.systems._grpc_echo_pb2 import Token
 
     return Token
 
