@@ -9,7 +9,6 @@ server's queue, as with most RPC libraries, and its reply is read when it comes.
 import select
 import time
 from array import array
-from collections import deque
 from typing import Any
 
 from bench.child import timed_loops
@@ -17,21 +16,20 @@ from bench.child.handshake import secure
 from bench.child.loads import put_after, schedule
 from bench.child.outgoing import Outgoing
 from bench.child.retry_attempts import Requests, connection_of
+from bench.child.wire_connection import READ_BYTES, InOrder, Script, check
 from bench.contract import LoadReport
 from bench.errors import TransportError
 from bench.plan.retry_policy import RetryPolicy
 from bench.process.spec import ClientSpec
-
-READ_BYTES = 1 << 16
 
 
 class RetryLoad:
     """The load of a process, with the methods of ``Callers``."""
 
     def __init__(self, system: Any, options: Any, address: str, spec: ClientSpec) -> None:
-        payloads = timed_loops.make_payloads(spec.case.payload_bytes, spec.seed)
         wires = [system.Wire(address, options) for _ in range(spec.case.callers)]
-        self._connections = [Connection(wire, payloads) for wire in wires]
+        script = Script(wires[0], timed_loops.make_payloads(spec.case.payload_bytes, spec.seed))
+        self._connections = [Connection(wire, script) for wire in wires]
         self._requests = Requests(due := schedule(spec), RetryPolicy.from_values(spec.case.retry), spec.schedule_seed)
         self._due = due
         self._answered = 0
@@ -85,17 +83,11 @@ class RetryLoad:
 
 
 class Connection:
-    """One connection, with the attempts sent on it whose replies have not come, in order.
+    """One connection, on which replies come in the order of the attempts; ``outgoing``: what waits for room."""
 
-    outgoing: what waits for room.
-    """
-
-    def __init__(self, wire: Any, payloads: list[bytes]) -> None:
-        self._wire, self._payloads = wire, payloads
+    def __init__(self, wire: Any, script: Script) -> None:
+        self._wire, self._script, self._dialog = wire, script, InOrder(wire, script)
         self._tls = getattr(wire, "tls", None)
-        self._encoded = [wire.request(payload) for payload in payloads]
-        self._under_way: deque[int] = deque()
-        self._inbox = bytearray()
 
     def fileno(self) -> int:
         """Return the descriptor that ``select`` waits for."""
@@ -108,31 +100,19 @@ class Connection:
         secure(self._socket, self._tls)
         began = time.perf_counter_ns()
         self._socket.sendall(self._sealed(0))
-        while not (size := self._wire.end(self._inbox, len(self._inbox))):
-            self._receive()
-        took = time.perf_counter_ns() - began
-        self._verify(size, 0)
+        answered_ns, answered = self.replies()
+        while not answered:
+            answered_ns, answered = self.replies()
         self._socket.setblocking(False)
         self.outgoing = Outgoing(self.fileno(), lambda reason: _failed(reason, "write"))
-        return took
+        return answered_ns - began
 
     def send(self, attempt: int) -> None:
         """Send an attempt, as far as the kernel takes it."""
-        self._under_way.append(attempt)
         self.outgoing.send(self._sealed(attempt))
 
     def replies(self) -> tuple[int, list[int]]:
         """Read what has come; return when, in ns, and the attempts that it answers; all are verified."""
-        now, answered = self._receive(), list[int]()
-        while size := self._wire.end(self._inbox, len(self._inbox)):
-            if not self._under_way:
-                raise TransportError("the server sent a reply to no request", "read")
-            answered.append(self._under_way.popleft())
-            self._verify(size, answered[-1])
-        return now, answered
-
-    def _receive(self) -> int:
-        """Read what has come; return when, in ns."""
         try:
             data = self._socket.recv(READ_BYTES)
         except OSError as reason:
@@ -140,21 +120,23 @@ class Connection:
         now = time.perf_counter_ns()
         if not data:
             raise TransportError("the server closed the connection instead of answering", "read")
-        self._inbox += data if self._tls is None else self._tls.decrypt(data)
-        return now
+        answered = self._dialog.receive_all(data if self._tls is None else self._tls.decrypt(data))
+        for attempt, response, known in answered:
+            if response is not True:
+                index = self._place(attempt)
+                check(self._script, self._wire, response, index, attempt)
+                self._dialog.recognize(index, known)
+        return now, [attempt for attempt, _, _ in answered]
+
+    def _place(self, attempt: int) -> int:
+        """Return the place of an attempt's payload."""
+        return attempt % len(self._script.payloads)
 
     def _sealed(self, attempt: int) -> bytes:
-        """Return the bytes of an attempt, encrypted where the connection is."""
-        request: bytes = self._encoded[attempt % len(self._encoded)]
-        return request if self._tls is None else bytes(self._tls.encrypt(request))
-
-    def _verify(self, size: int, attempt: int) -> None:
-        """Compare the first response, of ``size`` bytes, with its request, and remove it."""
-        payload = self._payloads[attempt % len(self._payloads)]
-        body = self._wire.body(bytes(self._inbox[:size]), payload)
-        if body != payload:
-            raise timed_loops.wrong_answer(payload, body, attempt)
-        del self._inbox[:size]
+        """Return the bytes of an attempt, which is under way from now on; encrypted where the connection is."""
+        index, request = self._script.placed[self._place(attempt)]
+        content = self._dialog.begin(index, request, attempt)
+        return content if self._tls is None else bytes(self._tls.encrypt(content))
 
     def close(self) -> None:
         self._socket.close()

@@ -10,7 +10,6 @@ import functools
 import itertools
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ from bench.child.polling import WRITE, Epoll, Poller, Selector
 from bench.child.structured_messages import Payloads
 from bench.child.timed_loops import NEVER_NS
 from bench.child.wire import script_of
-from bench.child.wire_connection import READ_BYTES, Script, broken, check
+from bench.child.wire_connection import READ_BYTES, InOrder, Script, broken, check
 from bench.child.wire_timer import LIMIT_S, DueError, Timer
 from bench.contract import LoadReport
 from bench.errors import TransportError
@@ -39,51 +38,6 @@ class Slot:
         self.sent, self.received = timed_loops.zeros(size), timed_loops.zeros(size)
         self.failures = Failures()
         self.calls = 0
-
-
-class InOrder:
-    """Responses that come in the order of the requests, on a connection without any other state."""
-
-    last = False
-
-    def __init__(self, wire: Any, script: Script) -> None:
-        self._wire, self._script = wire, script
-        self.outgoing = bytearray()  # stays empty
-        self._rest = bytearray()
-        self._under_way: deque[tuple[int, int]] = deque()  # numbers of calls and places of their payloads
-
-    def begin(self, index: int, request: bytes, number: int) -> bytes:
-        self._under_way.append((number, index))
-        return request
-
-    def receive_all(self, data: bytes) -> list[tuple[int, Any, Any]]:
-        """Take in what has come; return the number of each call that is answered, and its response: True if known."""
-        answered: list[tuple[int, Any, Any]] = []
-        buffer, at, verified, under_way = self._rest, 0, self._script.verified, self._under_way
-        buffer += data
-        while under_way and at < len(buffer):
-            number, index = under_way[0]
-            verified_response = verified[index]
-            if verified_response is not None and buffer.startswith(verified_response, at):
-                response: Any = True
-                at += len(verified_response)
-            else:
-                del buffer[:at]
-                at = 0
-                if not (size := self._wire.end(buffer, len(buffer))):
-                    break
-                response = bytes(memoryview(buffer)[:size])
-                at = size
-            under_way.popleft()
-            answered.append((number, response, response))
-        del buffer[:at]
-        if buffer and not under_way:
-            raise TransportError(f"{len(buffer)} bytes came after a response, without a request")
-        return answered
-
-    def recognize(self, index: int, response: bytes) -> None:
-        """Recognize a response, found right by the caller, when it comes again to this payload."""
-        self._script.verified[index] = response
 
 
 class Connection:
