@@ -20,10 +20,8 @@ OLD = "digests"  # a folder that runs of version 2 have
 
 def create(plan: Plan, facts: dict[str, Any]) -> Folder:
     """Make a new run's folder under ``data/runs``; its name is not taken by any other notebook."""
-    utc = datetime.now(UTC)
-    stem = f"{utc:%Y%m%dT%H%M%S}.{utc.microsecond // 1000:03d}Z-{plan.notebook}-{plan.hash8}"
     try:
-        path = _claim(paths.runs(), stem)
+        path, utc = _claim(plan)
         for table in schema.TABLES:
             (path / table).mkdir()
     except OSError as reason:
@@ -37,17 +35,16 @@ def create(plan: Plan, facts: dict[str, Any]) -> Folder:
     return folder
 
 
-def _claim(parent: Path, stem: str) -> Path:
-    """Make and return the first free folder ``stem``, ``stem-2``, ..."""
-    parent.mkdir(parents=True, exist_ok=True)
-    for number in range(1, 1000):
-        path = parent / (stem if number == 1 else f"{stem}-{number}")
-        try:
+def _claim(plan: Plan) -> tuple[Path, datetime]:
+    """Make and return a folder named by this millisecond, or by the next one if it is taken; and when that is."""
+    paths.runs().mkdir(parents=True, exist_ok=True)
+    while True:
+        utc = datetime.now(UTC)
+        stamp = f"{utc:%Y%m%dT%H%M%S}.{utc.microsecond // 1000:03d}Z"
+        path = paths.runs() / f"{stamp}-{plan.notebook}-{plan.hash8}"
+        with contextlib.suppress(FileExistsError):
             path.mkdir()
-        except FileExistsError:
-            continue
-        return path
-    raise DataError(f"a thousand runs are called {stem}: remove some")
+            return path, utc
 
 
 def all_runs() -> list[Folder]:
