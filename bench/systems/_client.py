@@ -6,7 +6,8 @@ and not in it (``bench.child.caller.translating``). So ``call`` can be the libra
 
 import inspect
 import os
-from collections.abc import Callable, Iterator
+import socket
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from bench.contract import parse_address
@@ -20,14 +21,15 @@ def words(reason: BaseException) -> str:
     return next(iter(str(reason).splitlines()), "") or silent
 
 
-def causes(reason: BaseException) -> Iterator[BaseException]:
-    """Yield an exception, and one after the other those that led to it: it holds them, or was raised from them."""
+def causes(reason: BaseException) -> list[BaseException]:
+    """Return an exception, and one after the other those that led to it: it holds them, or was raised from them."""
+    reasons: list[BaseException] = []
     cause: BaseException | None = reason
-    while cause is not None:
-        yield cause
-        held = (getattr(cause, "exception", None), *cause.args[:1])
-        chained = (cause.__cause__, cause.__context__)
-        cause = next((each for each in (*held, *chained) if isinstance(each, BaseException)), None)
+    while cause is not None and cause not in reasons:  # libraries let an exception hold the one that it is raised from
+        reasons.append(cause)
+        candidates = (getattr(cause, "exception", None), *cause.args[:1], cause.__cause__, cause.__context__)
+        cause = next((each for each in candidates if isinstance(each, BaseException)), None)
+    return reasons
 
 
 class Connected:
@@ -53,12 +55,13 @@ class Connected:
 
     def unreachable(self, reason: BaseException) -> TransportError:
         """Return the error for a connection that was not made: what failed, whatever the library made of it."""
-        reasons = list(causes(reason))
+        reasons = causes(reason)
         if handshake := [each for each in reasons if _tls.is_handshake(each, getattr(self.options, "tls", False))]:
             return _tls.failed(handshake[0])
         numbers = [each.errno or 0 for each in reasons if isinstance(each, OSError) and (each.errno or 0) > 0]
         text = os.strerror(numbers[-1]) if numbers else words(next(filter(str, reasons), reason))
-        hint = next(filter(None, map(self.hint, reasons)), "")
+        is_closed = any(isinstance(each, ConnectionRefusedError | socket.gaierror) for each in reasons)
+        hint = "" if is_closed else next(filter(None, map(self.hint, reasons)), "")
         return TransportError(f"cannot connect to {self.PEER}{self.server}: {text}{hint}", "connect")
 
     def hint(self, reason: BaseException) -> str:
