@@ -231,7 +231,7 @@ def hint(tls: bool, reason: BaseException) -> str:
     text = str(reason)
     is_alert = ALERT.decode("latin-1") in text or repr(ALERT)[2:-1] in text
     ended = isinstance(reason, ConnectionError) or "disconnected" in text
-    if tls or isinstance(reason, ConnectionRefusedError) or not (is_alert or ended):
+    if tls or not (is_alert or ended):
         return ""
     return f"; the server expects TLS: {SAME}" if is_alert else IF
 
