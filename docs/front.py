@@ -41,7 +41,7 @@ def _ratios(published: Published, axes: Axes) -> None:
         write_beside(axes, y, ratio_text(row))
     axes.axvline(1, color=GREY, lw=1, ls="--")
     log_axis(axes.xaxis, quantity)
-    axes.set_xlabel("ratio; dot: one machine; beside it: all machines")
+    axes.set_xlabel("ratio; dot: one machine; at the right: smallest to largest")
     axes.set_title("Median RTT divided by a raw socket's (log scale)")
 
 

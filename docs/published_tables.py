@@ -177,8 +177,8 @@ def holds(published: Published) -> str:
         return ""
     reach = other.reach(other.most)
     return (
-        f"On your machine expect ratios that are up to {math.exp(reach):.2g} times larger or smaller: 95 % of those on "
-        "a machine that was left out were."
+        f"On your machine the ratios can be {math.exp(reach):.2g} times larger or smaller, or differ more: 95 % of "
+        "those on a machine that was left out were within that of the mean of the others."
     )
 
 

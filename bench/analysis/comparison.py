@@ -146,18 +146,37 @@ class Evidence:
     paired: bool
     margin: float = MARGIN
 
+    @property
+    def is_of_request(self) -> bool:
+        """Whether it is of one request of a service."""
+        return self.name not in QUANTITIES
+
 
 def judged(evidence: Sequence[Evidence]) -> list[Comparison]:
-    """Return the comparisons that some evidence, looked at together, allows: all quantities of all cases."""
-    shown = intervals.together([piece.shift for piece in evidence], [piece.confidence for piece in evidence])
-    return [_judged(piece, interval) for piece, interval in zip(evidence, shown, strict=True)]
+    """Return the comparisons that some evidence allows: all quantities of all cases together, and all requests.
+
+    These are a family of their own: many requests of one service must not hide its other quantities.
+    """
+    return _together([piece for piece in evidence if not piece.is_of_request]) + _together(
+        [piece for piece in evidence if piece.is_of_request]
+    )
 
 
-def _judged(piece: Evidence, logs: Interval) -> Comparison:
-    """Return a comparison with its verdict; logs: ln(ratio) with the interval that this rests on."""
+def _together(family: Sequence[Evidence]) -> list[Comparison]:
+    """Return the comparisons that some evidence, looked at together, allows."""
+    shown = intervals.together([piece.shift for piece in family], [piece.confidence for piece in family])
+    least = intervals.least_pairs(len(family))
+    return [_judged(piece, interval, least) for piece, interval in zip(family, shown, strict=True)]
+
+
+def _judged(piece: Evidence, logs: Interval, least: int = intervals.LEAST_PAIRS) -> Comparison:
+    """Return a comparison with its verdict; logs: ln(ratio) with the interval that this rests on.
+
+    least: the fewest starts of which such an interval can have ends.
+    """
     ratio, (floor, shown_floor), spread = logs.exp(), piece.itself, piece.spread(logs.confidence)
     verdict = judge(ratio.low, ratio.high, piece.margin, 0.0 if math.isnan(shown_floor) else shown_floor)
-    needed = max(intervals.LEAST_PAIRS, power.starts_for(spread, piece.margin))
+    needed = max(least, power.starts_for(spread, piece.margin))
     is_open = verdict == UNKNOWN and needed > piece.starts  # else as many did not decide: the ratio is near the margin
     words, more_is_better = in_words(piece.name)
     return Comparison(
@@ -271,9 +290,8 @@ def compare_cases(run: Run, case_a: int, case_b: int) -> list[Comparison]:
     requests of a service together: each may differ without the others.
     """
     pieces = evidence(run, case_a, case_b)
-    of_all = [piece for piece in pieces if piece.name in QUANTITIES]
-    of_requests = [piece for piece in pieces if piece.name not in QUANTITIES]
-    return [_judged(piece, piece.shift.interval(piece.confidence)) for piece in of_all] + judged(of_requests)
+    alone = [_judged(piece, piece.shift.interval(piece.confidence)) for piece in pieces if not piece.is_of_request]
+    return alone + _together([piece for piece in pieces if piece.is_of_request])
 
 
 def evidence(run: Run, case_a: int, case_b: int) -> list[Evidence]:

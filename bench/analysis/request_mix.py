@@ -11,7 +11,8 @@ from bench.run.frames import Run, once
 @once
 def counts(run: Run, case: int) -> dict[str, int]:
     """Return how many of the calls that quantiles describe made each request, most first; none of one request."""
-    kinds = run.calls.requests
+    if not (kinds := run.calls.requests):
+        return {}
     made = sum(
         (np.bincount(calls.request + 1, minlength=len(kinds) + 1)[1:] for _, calls in run.described_calls(case)),
         np.zeros(len(kinds), int),

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bench import stats
+from bench.analysis import request_mix
 from bench.analysis.comparison import QUANTITIES, TAIL, Comparison, lacks
 from bench.errors import DataError, UsageError
 from bench.plan import parameters
@@ -47,6 +48,17 @@ def left_out(run: Run, cases: Iterable[int]) -> list[str]:
         *zero,
         f"{QUANTITIES[TAIL][0]} is not compared: it needs {needed} calls per start after the warm-up, and the shortest "
         f"start has {fewest:,} in all; give {_longer(run, 2 * needed / fewest if fewest else 10)}",
+    ]
+
+
+def of_one_only(a: Run, case_a: int, b: Run, case_b: int) -> list[str]:
+    """Return a line for each request of a service that is not compared because only one of two cases made it."""
+    sides = {"A": request_mix.counts(a, case_a), "B": request_mix.counts(b, case_b)}
+    return [
+        f"the request {name} is not compared: only {side} has calls of it"
+        for (side, own), others in zip(sides.items(), (sides["B"], sides["A"]), strict=True)
+        for name in own
+        if name not in others
     ]
 
 

@@ -180,15 +180,20 @@ def _comparisons(runs: Sequence[Run], quantities: str) -> list[list[Comparison]]
     for run, of_run in zip(runs, of_each, strict=True):
         case = run.plan.cases[A]
         named = [replace(next(together), case=f"{case.system} {case.transport}") for _ in of_run]
-        comparisons.append(verdicts.asked_for(named, quantities, verdicts.left_out(run, COMPARED_CASES)))
+        comparisons.append(verdicts.asked_for(named, quantities, _left_out(run)))
     return comparisons
+
+
+def _left_out(run: Run) -> list[str]:
+    """Return what is not compared, and why."""
+    return verdicts.left_out(run, COMPARED_CASES) + verdicts.of_one_only(run, A, run, B)
 
 
 def _record(
     run: Run, comparisons: Sequence[Comparison], at_most: str | None, not_judged: Sequence[str]
 ) -> dict[str, Any]:
     compared = [verdicts.record(comparison, at_most, not_judged) for comparison in comparisons]
-    return _of_both(run, comparisons=compared, left_out=verdicts.left_out(run, COMPARED_CASES))
+    return _of_both(run, comparisons=compared, left_out=_left_out(run))
 
 
 def _of_both(run: Run, **fields: list[Any]) -> dict[str, Any]:
@@ -204,7 +209,7 @@ def _lines(run: Run, comparisons: Sequence[Comparison], at_most: str | None) -> 
     """Return the sources, the verdicts with the A/A ratio, how much they rest on, and what can be found."""
     tally = trust_card.tally(checks.check(run))
     lines = [*_states(run), *map(str, comparisons)]
-    lines += verdicts.left_out(run, COMPARED_CASES)
+    lines += _left_out(run)
     lines += [f"{turns(run)} {tally.line}.", *filter(None, [outlasted(run)])]
     if at_most is not None:
         able = ", ".join(

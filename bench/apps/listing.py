@@ -181,6 +181,11 @@ def compared(
         for text in verdicts.left_out(run, [pair[side]])
     ]
     missing += [
+        f"{run_a.labels[pair[0]]}: {text}"
+        for pair in pairs
+        for text in verdicts.of_one_only(run_a, pair[0], run_b, pair[1])
+    ]
+    missing += [
         f"not compared: {label}, which only run {run.id} has"
         for run, other in ((run_a, run_b), (run_b, run_a))
         for label in comparison.unmatched(run, other)

@@ -5,14 +5,14 @@ from typing import Any
 
 from bench import stats
 from bench.analysis import capacity as search
-from bench.analysis import checks, request_mix
+from bench.analysis import checks, quantiles, request_mix
 from bench.analysis.comparison import QUANTITIES
 from bench.grammar import precision
 from bench.grammar.experiment import of_run
 from bench.measurement.validation.estimate import described
 from bench.plan.case import Case
 from bench.run import reply_streams, requests
-from bench.run.frames import NUMBERS, P50, Run, number_of
+from bench.run.frames import NUMBERS, Run, column, number_of
 from bench.text import unmarked
 
 Record = dict[str, Any]
@@ -61,11 +61,17 @@ def case(run: Run, number: int) -> Record:
 
 
 def by_request(run: Run, number: int) -> dict[str, Record]:
-    """Return the calls and the median RTT of each request of a case, by name; nothing of one request."""
+    """Return the calls of each request of a case, their sum of RTTs, and quantiles, by name; nothing of one request."""
     return {
-        name: {"calls": calls, P50: spread(stats.across_starts(request_mix.medians_us(run, number, name)))}
+        name: {"calls": calls, "sum_rtt_us": float(quantiles.times(run, number, "rtt", name).sum())}
+        | known({column(p): _with_ends(quantiles.quantile(run, number, p, "rtt", name)) for p in stats.QUANTILES[:3]})
         for name, calls in request_mix.counts(run, number).items()
     }
+
+
+def _with_ends(quantile: quantiles.Quantile) -> Record | None:
+    """Return a quantile with its range or interval; None where it has none."""
+    return None if math.isnan(quantile.low) else spread(quantile.spread)
 
 
 def factors(case: Case) -> Record:

@@ -131,7 +131,8 @@ def runner_of(has_loop: bool, options: Any) -> Any:
 
     from bench.process import event_loops
 
-    return asyncio.Runner(loop_factory=event_loops.factory(options)).run
+    runner = asyncio.Runner(loop_factory=event_loops.factory(options))
+    return lambda result: runner.run(resolve(result))
 
 
 class Caller:

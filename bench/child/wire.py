@@ -299,7 +299,7 @@ class WireLoad:
         return [
             [
                 _answered(column, times[1], connection)
-                for column in (*times, connection.began, *self._requests(len(times[0]), index))
+                for column in (*times, connection.began, *self._requests(connection.calls, index))
                 if column is not None
             ]
             for index, (connection, times) in enumerate(zip(self.connections, self._times, strict=True))

@@ -114,9 +114,11 @@ def by_block(run: Run, axes: Axes) -> None:
 
 def draw_verdicts(run: Run, axes: Axes) -> None:
     """Draw each ratio B/A with its confidence interval and verdict; below it A/A; the margin as a band."""
-    rows = []
-    for ours, itself in zip(pairs(run)["B"], pairs(run)["A again"], strict=False):
-        rows += [(f"{ours.quantity}\nB / A", ours, ours.words), (f"{ours.quantity}\nA / A", itself, itself.verdict)]
+    rows, itself = [], {comparison.quantity: comparison for comparison in pairs(run)["A again"]}
+    for ours in pairs(run)["B"]:
+        rows.append((f"{ours.quantity}\nB / A", ours, ours.words))
+        if (own := itself.get(ours.quantity)) is not None:
+            rows.append((f"{ours.quantity}\nA / A", own, own.verdict))
     axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="#bbbbbb", alpha=0.35, lw=0, zorder=0.5)
     for y, (_, comparison, word) in enumerate(rows):
         drawn = Look(VERDICT_COLOURS.get(comparison.verdict, GREY), "D")
@@ -154,7 +156,7 @@ def comparisons(run: Run) -> Iterator[dict[str, str]]:
                 "verdict": comparison.words if name == "B" else comparison.verdict,
                 "starts needed to decide": str(comparison.more_starts or ""),
             }
-    for text in verdicts.left_out(run, (A, B)):
+    for text in verdicts.left_out(run, (A, B)) + verdicts.of_one_only(run, A, run, B):
         yield {"quantity": text, "verdict": "not compared"}
 
 

@@ -111,9 +111,16 @@ def tails(run: Run) -> list[Estimate]:
 
 def of_requests(run: Run) -> list[Estimate]:
     """Return the median RTT of each request of a service that has several."""
+    cases = [case for case in chosen(run, not_compared) if request_mix.counts(run, case)]
     return [
-        Estimate(name, median.spread, median.spread.words(duration), median.ends, cases=(case,))
-        for case in chosen(run, not_compared)
+        Estimate(
+            f"{run.labels[case]}, {name}" if len(cases) > 1 else name,
+            median.spread,
+            median.spread.words(duration),
+            median.ends,
+            cases=(case,),
+        )
+        for case in cases
         for name in request_mix.counts(run, case)
         if (median := quantile(run, case, 0.5, "rtt", name)).over
     ]
@@ -124,7 +131,7 @@ answer = (
     over_sockets,
     Level(P50, not_compared),
     Estimand("tail of the RTT", tails),
-    Estimand("median RTT of each request", of_requests),
+    Estimand("median RTT by request", of_requests),
 )
 claims = (Claim("a library adds time to a round trip over raw sockets", over_sockets, above=1),)
 

@@ -213,8 +213,11 @@ def loads(run: Run) -> Iterator[Row]:
 
 @as_table("request")
 def requests_of_mix(run: Run) -> Iterator[Row]:
-    """Return one row for each request of a service that has several: its calls, its RTT, its share of all RTTs."""
-    for case in (case for case in run.numbers if case not in run.twins):
+    """Return one row for each request of a service that has several: its calls, its RTT, its share of all RTTs.
+
+    None of a search for a capacity, which has a case for each rate.
+    """
+    for case in (case for case in run.numbers if case not in run.twins and "capacity" not in run.manifest):
         counts, untold = request_mix.counts(run, case), overload.without_times(run).get(case, "")
         times_us = {name: quantiles.times(run, case, "rtt", name).sum() for name in counts}
         for name, count in counts.items():

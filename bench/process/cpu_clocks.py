@@ -53,17 +53,17 @@ def trees(pids: Iterable[int], without: Iterable[int] = ()) -> list[int]:
     while waiting:
         if (pid := waiting.pop()) not in members and pid not in left_out:
             members[pid] = None
-            waiting += children(pid)
+            waiting += _children(pid)
     return list(members)
 
 
-def children(pid: int) -> list[int]:
-    """Return the processes that a process started and has not waited for; none where the system is not Linux."""
-    pids: list[int] = []
+def _children(pid: int) -> list[int]:
+    """Return the processes that a process started and that live, of Linux."""
+    children: list[int] = []
     for thread in threads(pid):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as names:  # noqa: PTH123
-            pids += map(int, names.read().split())
-    return pids
+            children += map(int, names.read().split())
+    return children
 
 
 def used_by_trees_ns(pids: Iterable[int], without: Iterable[int] = ()) -> int:

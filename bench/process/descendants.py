@@ -7,8 +7,6 @@ import sys
 import time
 from collections.abc import Sequence
 
-from bench.process import cpu_clocks
-
 TERM_S = 1.0  # for a program that is asked to end: to remove its files, and to end what runs elsewhere for it
 PR_SET_CHILD_SUBREAPER = 36
 MOST_GENERATIONS = 100  # each round ends the children; theirs become this process's own
@@ -49,7 +47,7 @@ def _is_left(group: int) -> bool:
 def end() -> None:
     """Kill all children, and those that thereby become children."""
     for _ in range(MOST_GENERATIONS):
-        if not (pids := cpu_clocks.children(os.getpid())):  # also those that have ended and were not waited for
+        if not (pids := _children()):
             return
         for pid in pids:
             with contextlib.suppress(OSError):
@@ -57,3 +55,13 @@ def end() -> None:
         for pid in pids:
             with contextlib.suppress(OSError):  # another thread may have waited for it
                 os.waitpid(pid, 0)
+
+
+def _children() -> list[int]:
+    """Return the children of this process, also those that have ended and were not waited for."""
+    parent, pids = str(os.getpid()), []
+    for name in filter(str.isdigit, os.listdir("/proc") if sys.platform == "linux" else ()):  # noqa: PTH208
+        with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as stat:  # noqa: PTH123
+            if stat.read().rpartition(")")[2].split()[1] == parent:
+                pids.append(int(name))
+    return pids

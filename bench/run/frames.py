@@ -179,9 +179,14 @@ class Run(Tables):
         """Return the columns of ``samples`` that are arrays of all calls."""
         columns: Columns = {name: getattr(self.calls.calls, name) for name in OF_CALLS if name != "request"}
         columns |= {"warm": self.is_warm, "opens": self._opens, "large": self._large}
-        if names := self.calls.requests:
-            columns["request"] = pd.Categorical.from_codes(self.calls.calls.request, list(names))
+        if self.calls.requests:
+            columns["request"] = self._requests_of_calls
         return columns | ({"host": self._hosts_of_calls} if len(self.hosts) else {})
+
+    @cached_property
+    def _requests_of_calls(self) -> pd.Categorical:
+        """The name of the request that each call made, of a service with several."""
+        return pd.Categorical.from_codes(self.calls.calls.request, list(self.calls.requests))
 
     def _slice_numbers(self, start: object) -> Array:
         """Return the number of the slice of each call of a start; -1 where it has none."""

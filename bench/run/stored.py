@@ -1,6 +1,7 @@
 """The runs on disk: made, found, listed, kept."""
 
 import contextlib
+import errno
 import shutil
 import stat
 from collections.abc import Sequence
@@ -38,13 +39,14 @@ def create(plan: Plan, facts: dict[str, Any]) -> Folder:
 def _claim(plan: Plan) -> tuple[Path, datetime]:
     """Make and return a folder named by this millisecond, or by the next one if it is taken; and when that is."""
     paths.runs().mkdir(parents=True, exist_ok=True)
-    while True:
+    for _ in range(1000):  # or the clock stands still
         utc = datetime.now(UTC)
         stamp = f"{utc:%Y%m%dT%H%M%S}.{utc.microsecond // 1000:03d}Z"
         path = paths.runs() / f"{stamp}-{plan.notebook}-{plan.hash8}"
         with contextlib.suppress(FileExistsError):
             path.mkdir()
             return path, utc
+    raise FileExistsError(errno.EEXIST, "each name of a run is taken, and the clock stands still")
 
 
 def all_runs() -> list[Folder]:

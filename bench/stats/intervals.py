@@ -257,6 +257,11 @@ def together(shifts: Sequence[Shift], confidences: Sequence[float]) -> list[Inte
     return intervals
 
 
+def least_pairs(comparisons: int) -> int:
+    """Return of how many pairs an interval can exclude 0, when so many comparisons are looked at together."""
+    return next(count for count in itertools.count(LEAST_PAIRS) if 2.0 ** (1 - count) <= (1 - CONFIDENCE) / comparisons)
+
+
 def false_discovery(p_values: Array) -> Array:
     """Return p-values adjusted for making many comparisons at once (Benjamini & Hochberg 1995), in the order given.
 

@@ -162,8 +162,11 @@ class Connected(_client.Connected):
         self.name = split(address)[1]
 
     def unreachable(self, reason: BaseException) -> TransportError:
-        is_login = REFUSED.search(f"{type(reason).__name__}: {reason}")
-        return refused(_client.words(reason)) if is_login else super().unreachable(reason)
+        """Do what a client does; a login that is refused is named, unless a connection could not be made at all."""
+        is_reached = not any(isinstance(each, OSError) and each.errno for each in _client.causes(reason))
+        if is_reached and REFUSED.search(f"{type(reason).__name__}: {reason}"):
+            return refused(_client.words(reason))
+        return super().unreachable(reason)
 
 
 class Client(Connected, _client.Client):

@@ -27,7 +27,8 @@ def causes(reason: BaseException) -> list[BaseException]:
     cause: BaseException | None = reason
     while cause is not None and cause not in reasons:  # libraries let an exception hold the one that it is raised from
         reasons.append(cause)
-        candidates = (getattr(cause, "exception", None), *cause.args[:1], cause.__cause__, cause.__context__)
+        handled = None if cause.__suppress_context__ else cause.__context__
+        candidates = (getattr(cause, "exception", None), *cause.args[:1], cause.__cause__, handled)
         cause = next((each for each in candidates if isinstance(each, BaseException)), None)
     return reasons
 

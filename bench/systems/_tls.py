@@ -4,6 +4,7 @@ The client verifies the chain up to the run's authority, and the server's name. 
 that systems without encryption start as fast as ever.
 """
 
+import errno
 import functools
 import os
 import socket
@@ -181,7 +182,8 @@ def is_handshake(reason: BaseException, tls: bool) -> bool:
     """Return whether it was the TLS handshake that failed, and not the connection before it."""
     import ssl
 
-    return tls and isinstance(reason, ssl.SSLError | ConnectionResetError | ConnectionAbortedError | TimeoutError)
+    is_failure = isinstance(reason, ssl.SSLError | ConnectionResetError | ConnectionAbortedError | TimeoutError)
+    return tls and is_failure and getattr(reason, "errno", None) != errno.ETIMEDOUT  # the kernel's: nobody was reached
 
 
 def failed(reason: BaseException) -> TransportError:

@@ -44,6 +44,7 @@ def around_itself():
         (raised(HoldingError("no broker"), ENDED), True, "during the TLS handshake", False),
         (HoldingError(ssl.SSLEOFError(8, "no")), True, "during the TLS handshake", False),
         (TimeoutError(), False, "no answer came in time", False),
+        (TimeoutError(errno.ETIMEDOUT, "no"), True, "cannot connect to tcp://127.0.0.1:1: Connection timed out", False),
         (around_itself(), False, "HoldingError", False),
     ],
 )
@@ -56,4 +57,6 @@ def test_what_failed_first_is_told(reason, tls, text, is_hint):
 def test_a_broker_that_refuses_a_login_is_told_from_one_that_is_not_there(text):
     client = _broker.Client("tcp://127.0.0.1:1", SimpleNamespace(tls=False))
     assert "refuses the login" in str(client.unreachable(HoldingError(text)))
+    far = raised(HoldingError("Error 111 connecting to authorize.example.com:6379"), REFUSED)
+    assert str(client.unreachable(far)) == str(client.unreachable(REFUSED))
     assert str(client.unreachable(REFUSED)) == "cannot connect to the broker at tcp://127.0.0.1:1: Connection refused"
