@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.measurement import runner
@@ -27,7 +28,8 @@ def storing() -> None:
         for count, wanted in ((10_000, "5 ms"), (1_000_000, "1,000 ms")):
             rtt = np.random.default_rng(1).integers(50_000, 90_000, count)
             columns = {"start": np.zeros(count, "i4"), "client": np.zeros(count, "i4"), "lag_ns": np.zeros(count, "i8")}
-            columns |= {"t_send_ns": np.cumsum(rtt), "rtt_ns": rtt, "open_ns": [None] * count}
+            columns |= {"t_send_ns": np.cumsum(rtt), "rtt_ns": rtt}
+            columns |= {"open_ns": pa.nulls(count, pa.int64()), "request": pa.nulls(count, pa.string())}
             table = schema.make("samples", columns)
             times = []
             for start in range(7):

@@ -164,6 +164,8 @@ def judged(evidence: Sequence[Evidence]) -> list[Comparison]:
 
 def _together(family: Sequence[Evidence]) -> list[Comparison]:
     """Return the comparisons that some evidence, looked at together, allows."""
+    if not family:
+        return []
     shown = intervals.together([piece.shift for piece in family], [piece.confidence for piece in family])
     least = intervals.least_pairs(len(family))
     return [_judged(piece, interval, least) for piece, interval in zip(family, shown, strict=True)]
