@@ -48,7 +48,7 @@ def once(pattern: str, text: str) -> re.Match[str]:
     """Return the match of a pattern in a report (^ and $ match at lines); ValueError unless there is exactly one."""
     matches = list(re.finditer(pattern, text, re.M))
     if len(matches) != 1:
-        raise ValueError(f"what begins with {pattern.lstrip('^')[:30]!r} stands in it {len(matches)} times, not once")
+        raise ValueError(f"the pattern {pattern} matches {len(matches)} times, not once")
     return matches[0]
 
 
@@ -76,7 +76,9 @@ def numbers(name: str, text: str, patterns: Iterable[str]) -> dict[str, float]:
                 unit = words.lstrip("0123456789.")
                 values[group] = amount(words.removesuffix(unit), unit, TIMES_US if unit else None)
         except ValueError as reason:
-            raise strange(name, f"{reason}, in {quoted(text.strip()[:300])}") from reason
+            groups = [*re.compile(pattern).groupindex]
+            wanted = listed(groups) if groups else "that it was called as asked"
+            raise strange(name, f"{wanted} cannot be read in {quoted(text.strip())}") from reason
     return values
 
 
