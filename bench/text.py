@@ -54,10 +54,10 @@ def three_digits(value: float, decimals: int = 2) -> str:
     return f"{rounded if digits < 0 else value:,.{min(max(digits, 0), decimals)}f}"  # not rounded twice
 
 
-def listed(items: Iterable[object]) -> str:
-    """Return items as prose: "a, b and c"."""
+def listed(items: Iterable[object], before_last: str = "and") -> str:
+    """Return items as prose: "a, b and c", or with another word before the last."""
     *head, last = [str(item) for item in items]
-    return f"{', '.join(head)} and {last}" if head else last
+    return f"{', '.join(head)} {before_last} {last}" if head else last
 
 
 def paragraphs(*parts: str) -> str:

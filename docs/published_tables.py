@@ -177,8 +177,8 @@ def holds(published: Published) -> str:
         return ""
     reach = other.reach(other.most)
     return (
-        f"On your machine the ratios can be {math.exp(reach):.2g} times larger or smaller, or differ more: 95 % of "
-        "those on a machine that was left out were within that of the mean of the others."
+        f"On a machine that was left out, 95 % of the ratios were at most {math.exp(reach):.2g} times larger or "
+        "smaller than the mean of the other machines; on yours they can differ more."
     )
 
 
@@ -191,5 +191,5 @@ def predicted(published: Published) -> str:
         "`.venv/bin/bench predict` measures two systems on yours and forecasts the times of the others. Where another "
         f"machine had the same processor, {score.coverage:.0%} of the times on machines that were left out were within "
         f"its intervals, a factor of {score.factor:.2g} either way in the median. For another processor the intervals "
-        "are how far forecasts from one model were off for another; with two models nothing can test them."
+        "are the errors of forecasts from one model for another; with two models nothing can test them."
     )

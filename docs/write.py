@@ -381,12 +381,6 @@ def kept_until_acknowledged() -> str:
     return f"One call ({measured}): {', '.join(known)}"
 
 
-def _either(words: Iterable[str]) -> str:
-    """Return words as alternatives: a, b or c."""
-    *first, last = words
-    return f"{', '.join(first)} or {last}"
-
-
 WORK_MS = (0.3, 3.0, 30.0)  # of a server on a request
 
 
@@ -394,12 +388,13 @@ def with_work(run: Run, cases: Iterable[int]) -> str:
     """Return how much longer a call over the slowest case takes if its server works for ``WORK_MS`` on a request."""
     spreads = sorted((run.over_starts(case, P50) for case in cases), key=lambda spread: spread.middle)
     shortest, longest = spreads[0], spreads[-1]
-    apart = [f"{(longest.middle + 1e3 * work) / (shortest.middle + 1e3 * work):.3g}" for work in WORK_MS]
+    works_us = [1e3 * work for work in WORK_MS]
+    apart = [f"{(longest.middle + us) / (shortest.middle + us):.3g}" for us in works_us]
     return (
-        f"**If the server works for {_either(duration(1e3 * work) for work in WORK_MS)} on a request, a call over the "
-        f"slowest of the eight systems takes {_either(apart)} times as long as over the fastest.** (Calculated: the "
-        f"work plus the median RTT of [one run](examples/overview.md), the shortest {shortest.words(duration)}, the "
-        f"longest {longest.words(duration)}, over "
+        f"**If the server works for {listed(map(duration, works_us), 'or')} on a request, a call over the "
+        f"slowest of the eight systems takes {listed(apart, 'or')} times as long as over the fastest.** (Calculated: "
+        f"the work plus the median RTT of [one run](examples/overview.md), the shortest {shortest.words(duration)}, "
+        f"the longest {longest.words(duration)}, over "
         f"`{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on separate CPUs.)"
     )
 

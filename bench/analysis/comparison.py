@@ -153,13 +153,15 @@ class Evidence:
 
 
 def judged(evidence: Sequence[Evidence]) -> list[Comparison]:
-    """Return the comparisons that some evidence allows: all quantities of all cases together, and all requests.
+    """Return the comparison that each piece of evidence allows, in their order, when all are looked at together.
 
-    These are a family of their own: many requests of one service must not hide its other quantities.
+    The requests of services are a family of their own: many of them must not hide the other quantities.
     """
-    return _together([piece for piece in evidence if not piece.is_of_request]) + _together(
-        [piece for piece in evidence if piece.is_of_request]
-    )
+    families = {
+        is_of_request: iter(_together([piece for piece in evidence if piece.is_of_request is is_of_request]))
+        for is_of_request in (False, True)
+    }
+    return [next(families[piece.is_of_request]) for piece in evidence]
 
 
 def _together(family: Sequence[Evidence]) -> list[Comparison]:

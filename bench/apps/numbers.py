@@ -44,8 +44,7 @@ OF_A_PLAN = ("profile", "seed", "starts", "window_s", "slice_s", "until_width", 
 def case(run: Run, number: int) -> Record:
     """Return a measured case: its number, label and factors, how much was measured, and its ``values``.
 
-    calls: those that quantiles describe. requests: what became of all of them. by_request: of a service that has
-    several, the calls of each and the median of their RTT.
+    calls: those that quantiles describe. requests: what became of all of them. by_request: of a service with several.
     """
     counts = requests.of_starts(run, run.ledger_of(number))
     became = known(counts._asdict() | {"not_sent": counts.not_sent})
@@ -61,7 +60,7 @@ def case(run: Run, number: int) -> Record:
 
 
 def by_request(run: Run, number: int) -> dict[str, Record]:
-    """Return the calls of each request of a case, their sum of RTTs, and quantiles, by name; nothing of one request."""
+    """Return the calls of each request of a case, the sum of their RTTs, and quantiles, by name; {} of one request."""
     return {
         name: {"calls": calls, "sum_rtt_us": float(quantiles.times(run, number, "rtt", name).sum())}
         | known({column(p): _with_ends(quantiles.quantile(run, number, p, "rtt", name)) for p in stats.QUANTILES[:3]})

@@ -264,6 +264,15 @@ def needed(items: Items | None, why: str) -> Items:
     return items
 
 
+@contextmanager
+def explaining_emptiness(axes: Axes) -> Iterator[None]:
+    """Write into a panel why it is empty, where what draws it finds nothing to draw."""
+    try:
+        yield
+    except EmptyError as empty:
+        say_why_empty(axes, str(empty))
+
+
 def say_why_empty(axes: Axes, why: str) -> None:
     """Say why a panel is empty."""
     axes.set(xticks=[], yticks=[])

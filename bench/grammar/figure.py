@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from bench.analysis import checks, per_host
 from bench.grammar import borrowed, method
-from bench.grammar.axes import EmptyError, finish, say_why_empty, sheet, style
+from bench.grammar.axes import explaining_emptiness, finish, say_why_empty, sheet, style
 from bench.grammar.experiment import experiment, of_run
 from bench.grammar.tables import has_own_requests
 from bench.plan import paths, placement
@@ -58,25 +58,18 @@ def whole(run: Run) -> Figure:
 def _draw(run: Run, draw: Callable[[Run, Axes], object], axes: Axes) -> None:
     """Draw a panel; of a run that lacks what is drawn there, say what it lacks."""
     if not (lacking := method.lacks(run)):
-        _draw_or_say_why(run, draw, axes)
+        with explaining_emptiness(axes):
+            draw(run, axes)
         return
     try:
-        with warnings.catch_warnings(action="ignore"):
-            _draw_or_say_why(run, draw, axes)
+        with warnings.catch_warnings(action="ignore"), explaining_emptiness(axes):
+            draw(run, axes)
         is_drawn = run.ledger["calls"].any()
     except method.LACKING:
         is_drawn = False
     if not is_drawn:
         axes.clear()
         say_why_empty(axes, f"not drawn: {lacking}")
-
-
-def _draw_or_say_why(run: Run, draw: Callable[[Run, Axes], object], axes: Axes) -> None:
-    """Draw a panel, or say in it why it is empty."""
-    try:
-        draw(run, axes)
-    except EmptyError as empty:
-        say_why_empty(axes, str(empty))
 
 
 def framed(figure: Figure, title: str, below: str) -> Figure:

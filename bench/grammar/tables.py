@@ -229,7 +229,7 @@ def requests_of_mix(run: Run) -> Iterator[Row]:
                 "share of time": f"{times_us[name] / sum(times_us.values()):.1%}",
                 **{
                     f"RTT p{100 * p:g}": untold or str(quantiles.quantile(run, case, p, "rtt", name))
-                    for p in (0.5, 0.9, 0.99)
+                    for p in stats.QUANTILES[:3]
                 },
             }
 

@@ -5,7 +5,7 @@ import pytest
 from handmade import in_order, recorded, usual
 
 from bench.analysis import quantiles, request_mix
-from bench.analysis.comparison import compare, compare_cases
+from bench.analysis.comparison import compare, compare_cases, evidence, in_words, judged
 from bench.analysis.verdicts import of_one_only, of_quantities, verdict_text
 from bench.apps.numbers import by_request
 from bench.grammar import tables
@@ -113,6 +113,14 @@ def test_too_few_blocks_for_so_many_requests_are_named_by_how_many_would_do():
     run = mixed([2000, 2400], starts=6)
     login = next(each for each in compare_cases(run, 0, 1) if each.quantity == "p50 RTT of login")
     assert login.words == "inconclusive" and login.more_starts >= 7
+
+
+def test_comparisons_of_several_services_come_in_the_order_of_their_evidence():
+    pieces = [*evidence(mixed([2000, 2400]), 0, 1), *evidence(mixed([2000, 2000]), 0, 1)]
+    made = judged(pieces)
+    assert [each.quantity for each in made] == [in_words(piece.name)[0] for piece in pieces]
+    first, second = (each for each in made if each.quantity == "p50 RTT of login")
+    assert first.words == "worse" and second.words == "no practical difference"
 
 
 def test_a_request_that_only_one_side_has_is_named():

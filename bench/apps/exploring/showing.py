@@ -16,7 +16,7 @@ from bench.apps.exploring.result_set import Result
 from bench.apps.markup import as_html, png, table
 from bench.experiments.explore import Row, draw_distributions, ratio_of, row, to_shortest
 from bench.grammar import Estimand, tables
-from bench.grammar.axes import EmptyError, say_why_empty, style
+from bench.grammar.axes import explaining_emptiness, style
 from bench.grammar.statement import as_markdown
 from bench.run.frames import Run
 from bench.stats.intervals import Interval
@@ -82,10 +82,8 @@ def picture(rows: Sequence[Row]) -> bytes:
     with style():
         figure = Figure(figsize=(7.4, 3.5), layout="constrained")
         axes = figure.subplots()
-        try:
+        with explaining_emptiness(axes):
             draw_distributions(rows, axes)
-        except EmptyError as empty:
-            say_why_empty(axes, str(empty))
         axes.xaxis.label.set_fontsize(9.5)
         return png(figure, dpi=120)
 

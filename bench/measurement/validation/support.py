@@ -30,7 +30,7 @@ from bench.plan.case import (
 from bench.plan.placement import PLACEMENTS
 from bench.plan.retry_policy import RetryPolicy
 from bench.process import event_loops
-from bench.text import quoted
+from bench.text import listed, quoted
 
 
 def checked(case: Case) -> Case:
@@ -296,8 +296,8 @@ def _one_of(value: object, allowed: tuple[Any, ...], what: str) -> object:
     written = value if isinstance(value, str) else quoted(value)
     chosen = [choice for choice in allowed if str(choice) == written]
     if not chosen:
-        listed = [json.dumps(text) if isinstance(text, str) and text[:1].isdigit() else str(text) for text in allowed]
-        raise UsageError(f"{what} must be {' or '.join([', '.join(listed[:-1]), listed[-1]])}, not {quoted(value)}")
+        texts = [json.dumps(text) if isinstance(text, str) and text[:1].isdigit() else str(text) for text in allowed]
+        raise UsageError(f"{what} must be {listed(texts, 'or')}, not {quoted(value)}")
     return chosen[0]
 
 
