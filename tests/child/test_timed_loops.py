@@ -38,12 +38,34 @@ def test_closed_stops_when_time_is_up_after_the_call_under_way():
     assert done == 1 and sent[0] > 0 and received[1] == 0
 
 
-def test_the_cpu_time_of_spinning_is_counted_and_late_requests_do_not_spin():
-    before, cpu_ns = timed_loops.spun_ns(), time.thread_time_ns()
-    timed_loops.wait_until(time.perf_counter_ns() - 1)
+class HalfACpu:
+    """A clock that moves by 1 us with each reading, of a thread that has the CPU for half of that time."""
+
+    def __init__(self):
+        self.now_ns = self.slept_ns = 0
+
+    def perf_counter_ns(self):
+        self.now_ns += 1_000
+        return self.now_ns
+
+    def thread_time_ns(self):
+        return (self.now_ns - self.slept_ns) // 2
+
+    def sleep(self, seconds):
+        self.slept_ns += round(seconds * 1e9)
+        self.now_ns += round(seconds * 1e9)
+
+
+def test_the_cpu_time_of_spinning_is_counted_and_late_requests_do_not_spin(monkeypatch):
+    clock = HalfACpu()
+    monkeypatch.setattr(timed_loops, "time", clock)
+    before = timed_loops.spun_ns()
+    timed_loops.wait_until(clock.now_ns - 1)
     assert timed_loops.spun_ns() == before
-    timed_loops.wait_until(time.perf_counter_ns() + 100_000)
-    assert before < timed_loops.spun_ns() <= before + time.thread_time_ns() - cpu_ns + 5_000
+    timed_loops.wait_until(clock.now_ns + 10_000_000)
+    sleeping_ends_before_ns, counted_by_the_wall_clock_ns = 150_000, 5_000
+    spun_ns = (sleeping_ends_before_ns - counted_by_the_wall_clock_ns) / 2 + counted_by_the_wall_clock_ns
+    assert timed_loops.spun_ns() - before == pytest.approx(spun_ns, abs=2_000)
 
 
 def test_the_reply_to_an_earlier_request_is_noticed():
