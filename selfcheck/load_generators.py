@@ -135,7 +135,7 @@ def _by_hand(case: Case) -> float:
     cpu = (placement.assign("split", 1).clients[0] or (0,))[0]
     words = wrk.command(case.callers, WINDOW_S, f"{case.target.replace('tcp', 'http', 1)}/resource?count=16")
     finished = subprocess.run(["taskset", "-c", str(cpu), *words], capture_output=True, text=True, check=True)
-    return wrk.read(finished.stdout, finished.stderr, case.callers).numbers["rate"][0]
+    return wrk.read(finished.stdout, finished.stderr, case.callers).numbers["rate"]
 
 
 def _rate(case: Case, engine: str) -> float:
