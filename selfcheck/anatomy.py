@@ -29,7 +29,7 @@ ADDED_US = 50
 class Added(NamedTuple):
     """What is added to each call, and where it has to appear.
 
-    us: how long it is; None where nobody knows. count: what is then called once more, by which role. has_neighbour: a
+    us: how long it is; None where nobody knows. called: which role makes which system call once more. has_neighbour: a
     busy process shares the CPU of the server.
     """
 
@@ -38,7 +38,7 @@ class Added(NamedTuple):
     row: Row
     us: float | None = None
     placement: str = "same"
-    count: tuple[str, str] | None = None
+    called: tuple[str, str] | None = None
     has_neighbour: bool = False
 
 
@@ -47,7 +47,7 @@ ALL = (
     Added("the same, on two CPUs", {"server_us": ADDED_US}, ("server", USER), ADDED_US, "split"),
     Added("a loop of 50 µs in the client", {"client_us": ADDED_US}, ("client", USER), ADDED_US),
     Added("a pause of 50 µs in the server", {"sleep_us": ADDED_US}, ("", OUTSIDE)),
-    Added("a write to /dev/null in the client", {"client_writes": 1}, ("client", KERNEL), count=("client", "write")),
+    Added("a write to /dev/null in the client", {"client_writes": 1}, ("client", KERNEL), called=("client", "write")),
     Added(
         "another thread of the server, on two CPUs",
         {"has_second_thread": True},
@@ -89,7 +89,7 @@ def appearance(added: Added) -> dict[str, Any]:
         "more": {row_words(row): us for row, us in more.items() if us},
         "row": row_words(added.row),
         "us": added.us,
-        "count": added.count and [added.count[1], *(means.get(added.count, 0.0) for means in counts)],
+        "count": added.called and [added.called[1], *(means.get(added.called, 0.0) for means in counts)],
         "explained": min(anatomy.explained_share(of_run, case) for of_run in (plain, run) for case in (0, 1)),
     }
 

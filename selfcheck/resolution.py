@@ -21,7 +21,7 @@ from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.run.frames import P50, Run
 from bench.stats import intervals
-from bench.stats.intervals import Array
+from bench.stats.quantiles import Array
 from selfcheck import keeping, surroundings
 
 FILE = "docs/resolution.json"
