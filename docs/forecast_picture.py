@@ -13,7 +13,7 @@ from bench.text import quantity
 from docs.published_tables import machine_name
 from docs.ratios_picture import mark
 
-TITLE = "How well were the occasions forecast?"
+TITLE = "Did forecasts for other days and machines hold?"
 
 
 def draw(published: Published, caption: str) -> Figure:

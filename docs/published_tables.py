@@ -7,7 +7,7 @@ from statistics import geometric_mean, median
 
 import pandas as pd
 
-from bench.analysis import probes
+from bench.analysis import probes, replication
 from bench.analysis.occasions import CPU_RATIO, RATE_RATIO, RTT_RATIO
 from bench.analysis.published import Published, rank_text, ratio_text
 from bench.analysis.replication import APART, SHARED, Row
@@ -104,7 +104,7 @@ def occasions_table(published: Published) -> pd.DataFrame:
     made = [
         {
             "begun (UTC)": f"{occasion.began:%Y-%m-%d %H:%M}",
-            "machine": f"{machine_name(number)}: {occasion.machine.words}",
+            "machine": f"{machine_name(number)} ({occasion.machine.machine_id}): {occasion.machine.words}",
             "revision": (occasion.revision or "not known")[:10],
         }
         for number, occasion in published.numbered
@@ -171,14 +171,17 @@ def minutes(published: Published) -> int:
 
 
 def holds(published: Published) -> str:
-    """Return in one sentence how far the ratios on separate CPUs held on machines that were left out."""
+    """Return in two sentences how far ratios on separate CPUs differ on another machine, and how such forecasts did."""
     _, other = published.reach(APART) or (math.inf, None)
-    if other is None or not other.most:
+    scores = [score for _, score in replication.each_score(published.occasions) if not score.is_known and score.count]
+    if other is None or not other.most or not scores:
         return ""
-    reach = other.reach(other.most)
     return (
-        f"On a machine that was left out, 95 % of the ratios were at most {math.exp(reach):.2g} times larger or "
-        "smaller than the mean of the other machines; on yours they can differ more."
+        f"On another machine a ratio can be {math.exp(other.reach(other.most)):.2g} times larger or smaller. Intervals "
+        "about as wide, made before a machine was measured and meant to hold 95 % of its ratios, held "
+        f"{100 * replication.total(scores).coverage:.0f} % of them, and "
+        f"{100 * min(score.coverage for score in scores):.0f} % on the "
+        "worst machine."
     )
 
 

@@ -29,7 +29,7 @@ from bench.apps import replicating
 from bench.apps.teaching import questions
 from bench.contract import GROUPS, GUARANTEES
 from bench.errors import BenchError, DataError
-from bench.experiments import clients, languages, latency, messages, overview
+from bench.experiments import clients, languages, latency, messages, overview, scaleup
 from bench.grammar import P50, Level, chosen, tables
 from bench.grammar import figure as panels
 from bench.grammar.experiment import of_run
@@ -57,11 +57,10 @@ EXPECTATIONS = "docs/teaching/expectations.yaml"  # of any machine
 OVER_TCP = "latency.ipc-and-tcp"  # the scenario whose stored run has well-known systems over both
 NEEDS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (  # what someone who chooses a stack asks, and a notebook with
     # what answers it there: its own answer where nothing is named. Ratios to raw sockets are in the tables alone.
-    ("Unix domain socket or TCP, on one machine?", OVER_TCP, (latency.over_ipc,)),
     ("A structured message, over HTTP, gRPC or ZeroMQ?", "messages", (Level(P50, messages.by_system),)),
     ("The serializer or the transport?", "messages", ()),
-    ("How long is the first call of a gRPC client?", "clients", clients.answer[2:]),
-    ("What do eight worker processes bring on two CPUs?", "scaleup", ()),
+    ("How long is the first call of a gRPC client process?", "clients", clients.answer[2:]),
+    ("What does a second worker process bring on two CPUs?", "scaleup", (scaleup.second,)),
     ("What does a missing TCP_NODELAY cost?", "nodelay", ()),
 )
 GROUP_NAMES = {
@@ -112,8 +111,8 @@ def heading(publication: Published) -> str:
 
 RANKS = (
     "Rows are in the order of the geometric mean over the machines. Where the ranks of two systems overlap, their "
-    "order may differ on your machine. They do not overlap if the ratio of the two systems is larger than 95 % of the "
-    "changes that ratios had on a machine that was left out."
+    "order may differ on your machine. They do not overlap if the systems differ by more than 95 % of the changes "
+    "between a machine and the mean of the others."
 )
 
 
@@ -179,9 +178,9 @@ def over_tcp() -> str:
     levels = (published_tables.levels_us(published(), transport, APART) for transport in ("tcp", "ipc"))
     sockets = sorted(tcp_us / ipc_us for tcp_us, ipc_us in zip(*levels, strict=True))
     return (
-        f"Over TCP, these calls took {ordered[0].words} to {ordered[-1].words} times as long in one run; "
-        "raw sockets take "
-        f"{sockets[0]:.2g} to {sockets[-1]:.2g} times as long on these machines."
+        f"Over TCP, these calls took {ordered[0].words} to {ordered[-1].words} times as long in one run "
+        f"(`.venv/bin/bench run {OVER_TCP}`); raw sockets take {sockets[0]:.2g} to {sockets[-1]:.2g} times as long on "
+        "these machines."
     )
 
 
@@ -203,13 +202,15 @@ def well_known_lead(publication: Published) -> str:
     """Return what the numbers of well-known systems are."""
     on = sorted({len(row.on) for row in published_tables.well_known_rows(publication)})
     counts = " or ".join(map(str, on)) if len(on) < 3 else f"{on[0]} to {on[-1]}"
+    kinds = counted(of_occasions.kinds_of_machines(publication), "kind")
     over = published_tables.WELL_KNOWN_OVER
     times = [duration(us) for us in sorted(published_tables.levels_us(publication, over, APART))]
     return (
         f"One call of {_payload(publication)} of opaque bytes over a Unix domain socket (`{over}`), client and server "
-        f"on separate CPUs, on {counts} {_machines(publication)}. The picture has each system's median round-trip time "
-        "divided by that of a raw socket in Python, a dot for each machine; the table has geometric means over the "
-        f"machines. The raw socket takes {times[0]} to {times[-1]} on these machines."
+        f"on separate CPUs, on {counts} {_machines(publication)}, of {kinds}. The picture has each system's median "
+        "round-trip time divided by that of a raw socket in Python, a dot for each machine; the table has geometric "
+        "means over the machines, of times and of ratios that were measured in turns. The raw socket takes "
+        f"{times[0]} to {times[-1]}."
     )
 
 
@@ -287,7 +288,7 @@ def results() -> str:
     }
     frames["Two clients: calls/s divided by those of one, on separate CPUs"] = published_tables.gains(publication)
     frames["Median RTT of raw sockets on each machine"] = published_tables.levels(publication)
-    frames["How forecasts did"] = of_occasions.scores(publication)
+    frames["How good were the forecasts?"] = of_occasions.scores(publication)
     frames["The occasions"] = published_tables.occasions_table(publication)
     made = [f"## {heading}\n\n{markdown(frame)}" for heading, frame in frames.items() if len(frame)]
     picture = f"![{overview.TITLE} Ratios to raw sockets on each machine.]({Path(PICTURE).name})"
@@ -323,11 +324,11 @@ def decision() -> str:
 
     rows = [
         (
-            "Does your server work for more than 10 ms on a request? Or is a reply within 10 ms early enough, and the "
-            "load far below the server's limit?",
+            "Is a reply within 10 ms early enough, at a load far below [the server's "
+            "limit](results.md#the-limit-of-each-server)?",
             "Speed does not decide between the eight systems of the [front page](../README.md).",
-            f"The longest of their medians: {longest.words(duration)}. Of each one's calls 99 % took at most "
-            f"{duration(slowest_us)} ([the limit of each server](results.md#the-limit-of-each-server))",
+            f"The longest of their medians: {longest.words(duration)}. With one caller, 99 % of the calls of each took "
+            f"at most {duration(slowest_us)}",
         ),
         (
             "Are callers written in several languages?",
@@ -359,7 +360,7 @@ def decision() -> str:
         (
             "Are client and server on one machine, and does each microsecond count?",
             "Thrift for typed interfaces, or ZeroMQ for messages of your own",
-            f"Thrift: {over_sockets('thrift', 'ipc')}, ZeroMQ: {over_sockets('zeromq', 'ipc')}",
+            f"Thrift: {over_sockets('thrift', 'ipc')}, ZeroMQ: {over_sockets('zeromq', 'ipc')} (on separate CPUs)",
         ),
     ]
     frame = pd.DataFrame(rows, columns=["question", "if yes", "what the stored runs say"])
@@ -485,12 +486,10 @@ def choosing() -> str:
     """Return each question of someone who chooses a stack, and the answer of a stored run."""
     asked = []
     for question, stem, estimands in NEEDS:
-        has_page = "." not in stem
-        link = f"[the run](examples/{stem}.md)" if has_page else f"`.venv/bin/bench run {stem}`"
         run = reference(stem)
         made = of_run(run).statements(run, estimands)
         placed = listed(IN_WORDS[place] for place in sorted(run.cases["placement"].unique()))
-        asked += [f"**{question}** ({link}; {placed})", as_markdown(made), "" if has_page else panels.caption(run)]
+        asked += [f"**{question}** ([the run](examples/{stem}.md); {placed})", as_markdown(made)]
     return paragraphs(*asked)
 
 

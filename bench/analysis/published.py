@@ -110,8 +110,13 @@ def _scored(scores: Sequence[replication.Score]) -> dict[str, str]:
         "ratios inside intervals that should hold 95 %": f"{total.inside:,} of {total.count:,} ({total.coverage:.0%})",
         "on the worst occasion": f"{min(score.coverage for score in scores):.0%}",
         "the intervals reach a factor of (median)": f"{total.factor:.2f}",
-        "orders of two systems that were decided in advance, and held": f"{total.kept:,} of {total.pairs:,}",
+        "predicted orders of two systems that held": f"{total.kept:,} of {total.pairs:,}",
     }
+
+
+def kinds_of_machines(published: Published) -> int:
+    """Return how many kinds of machines there are: those of one image and processor have one name."""
+    return len({machine.machine_id for machine in published.machines.values()})
 
 
 def described(published: Published) -> str:
@@ -122,7 +127,8 @@ def described(published: Published) -> str:
     models = Counter(machine.cpu_model for machine in published.machines.values())
     processors = ", ".join(f"{count} {model}" for model, count in models.most_common())
     revisions = counted(len({occasion.revision for occasion in occasions}), "revision")
-    places = f"{counted(len(published.machines), 'machine')} ({processors})"
+    kinds = f" of {counted(kinds_of_machines(published), 'kind')}"
+    places = f"{counted(len(published.machines), 'machine')}{kinds} ({processors})"
     return f"{counted(len(occasions), 'occasion')} on {places}, {when}, by {revisions} of Roundtrip."
 
 

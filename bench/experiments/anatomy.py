@@ -137,6 +137,7 @@ claims = (
         "a library spends more than half of a round trip in user code, not in the kernel",
         Level(USER_CODE, LIBRARIES),
         above=50,
+        unit="%",
     ),
     Claim(
         "tracing makes the median RTT at most 1.5 times as long",

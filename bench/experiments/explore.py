@@ -145,7 +145,13 @@ def relative_medians(run: Run) -> list[Estimate]:
     return to_shortest(rows(run), known)
 
 
-answer = (Estimand("median RTT (of an open loop: response time)", relative_medians),)
+def median_words(run: Run) -> str:
+    """Return what the medians of a run are of."""
+    is_paced = any(series.paced for series in rows(run))
+    return "median RTT (of an open loop: response time)" if is_paced else "median RTT"
+
+
+answer = (Estimand(median_words, relative_medians),)
 
 NO_ROWS = "nothing has been measured yet"
 NO_TIMES = "no times: every case is overloaded, or its requests failed"

@@ -1,7 +1,7 @@
 """languages.ipynb: client and server exchanged one at a time, Python or native; or servers in other languages.
 
 Every share is a ratio of two cases, by block: the time with one side exchanged, or both, over that with both in Python.
-Each is measured on its own, so the shares of both sides and what is left need not add up to the whole.
+Each is measured on its own, so what the two sides remove need not add up to what both remove.
 """
 
 import itertools
@@ -314,27 +314,23 @@ def starts_of_each(name: str, chooser: Chooser, title: str) -> Callable[[Run, Ax
     return draw
 
 
-SHARES = (("left with both in C++", Look(GREY, "D")), ("removed by a client in C++", Look(ROLE_COLOURS["client"], "<")),
-          ("removed by a server in C++", Look(ROLE_COLOURS["server"], ">")))  # fmt: skip
+SHARES = {"client in C++": Look(ROLE_COLOURS["client"], "<"), "server in C++": Look(ROLE_COLOURS["server"], ">"),
+          "both in C++": Look(GREY, "D")}  # fmt: skip
 
 
 def shares(run: Run, axes: Axes) -> None:
-    """Draw the shares of the RTT with both sides in Python that each side removes if native, and what is left."""
+    """Draw which share of the RTT with both sides in Python is left if one side is native, or both."""
     drawn = groups(run, single)
     for y, group in enumerate(drawn):
-        client, server, both = (group.over_first(case) for case in group.cases[1:])
-        parts = [
-            both,
-            *(Interval(1 - interval.middle, 1 - interval.high, 1 - interval.low) for interval in (client, server)),
-        ]
-        for dy, share, (words, part_look) in zip((-0.26, 0.0, 0.26), parts, SHARES, strict=True):
+        left = map(group.over_first, group.cases[1:])
+        for dy, share, (words, part_look) in zip((-0.26, 0.0, 0.26), left, SHARES.items(), strict=True):
             with hollow(axes, group.is_borrowed):
                 interval_row(axes, y + dy, share, part_look, f"{round(100 * share.middle)} %", words)
     name_rows(axes, [group.name for group in drawn])
-    axes.axvline(0, color="#888888", lw=0.8)
+    axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(PercentFormatter(1, 0))
     axes.set_xlabel("share of the RTT with both sides in Python; bar: 95 % CI")
-    axes.set_title("What one side in C++ removes (need not add up)")
+    axes.set_title("RTT left with one side in C++, or both")
 
 
 def cpu(run: Run, axes: Axes) -> None:

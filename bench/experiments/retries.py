@@ -125,11 +125,13 @@ claims = (
         "the server recovers within the window if even all attempts that a policy allows use less than 100 % of it",
         lambda run: recoveries(run, lambda load: load <= 1),
         at_most=window_s,
+        unit="s",
     ),
     Claim(
         "the server stays late if all attempts that a policy allows would use more than 100 % of it",
         lambda run: recoveries(run, lambda load: load > 1),
         above=window_s,
+        unit="s",
     ),
 )
 

@@ -1,7 +1,6 @@
 """Claims that a run tests: an estimand, a relation, a limit; holds, contradicted or undecided."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,13 +33,15 @@ class Claim:
     A claim holds of a case if the whole interval is on its side of the limit, and is contradicted if the whole interval
     is on the other one: of data without a difference that happens in 2.5 % of the cases each. The claim as a whole
     holds if it does of every case (an intersection-union test, which needs no correction for their number); one case
-    that contradicts it is enough against it. limit: a number, or what a run predicts; None: nothing is claimed of it.
+    that contradicts it is enough against it. limit: a number in ``unit``, or what a run predicts; None: nothing is
+    claimed of it.
     """
 
     text: str
     estimand: Callable[[Run], Sequence[Estimate]]
     above: Limit | None = None
     at_most: Limit | None = None
+    unit: str = ""
 
     def verdicts(self, run: Run) -> list[Verdict]:
         """Return what a run says of each estimate; nothing where it has none, or no limit."""
@@ -62,7 +63,7 @@ class Claim:
 
     def relation(self, limit: float) -> str:
         """Return the relation to a limit in words: "above 1.2"."""
-        return f"{'at most' if self.above is None else 'above'} {limit:.3g}"
+        return f"{'at most' if self.above is None else 'above'} {limit:.3g} {self.unit}".rstrip()
 
     def sentence(self, run: Run) -> str:
         """Return the claim with its verdict and the estimates that decide it; "" where nothing was measured."""
@@ -90,13 +91,11 @@ def _whole(verdicts: Sequence[Verdict]) -> str:
 
 
 def _values(verdicts: Sequence[Verdict]) -> str:
-    subjects = Counter(verdict.estimate.subject for verdict in verdicts)
-    return few([f"{_named(verdict.estimate, subjects)}: {verdict.estimate}" for verdict in verdicts])
-
-
-def _named(estimate: Estimate, subjects: Mapping[str, int]) -> str:
-    """Return the subject of an estimate, and its base where the subject alone does not name one ratio."""
-    return estimate.subject + f" divided by {estimate.base}" * (subjects[estimate.subject] > 1 and bool(estimate.base))
+    """Return each subject with its estimate; with the bases, too, where a subject alone does not name one ratio."""
+    estimates = [verdict.estimate for verdict in verdicts]
+    are_alike = len({estimate.subject for estimate in estimates}) < len(estimates)
+    names = [f" divided by {estimate.base}" if are_alike and estimate.base else "" for estimate in estimates]
+    return few([f"{estimate.subject}{base}: {estimate}" for estimate, base in zip(estimates, names, strict=True)])
 
 
 def _distance(verdict: Verdict) -> float:
