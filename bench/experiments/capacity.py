@@ -255,7 +255,7 @@ def sure_rate(run: Run) -> list[Estimate]:
     subject = f"{factors.system} {factors.transport}, from {starts} at {rows['rate'].nunique()} rates"
     estimate = of_interval(subject, rate, quantity)
     ends = "; ".join([estimate.ends, f"SLO {searched(run)['objective']}", *why_no_more(run)])
-    return [replace(estimate, words=f"{'at least ' * is_lower_bound(run)}{estimate.words} requests/s", ends=ends)]
+    return [replace(estimate, words=f"{estimate.words} requests/s", ends=ends)]
 
 
 def highest_rate(run: Run) -> list[Estimate]:
