@@ -18,7 +18,7 @@ from bench.grammar import P50, Claim, Contrast, Estimand, Estimate, Level, Quant
 from bench.grammar.axes import SMALL, EmptyError, name_rows, needed, stacked_bar, write_beside
 from bench.grammar.choose import chosen
 from bench.grammar.sweep import Bytes, Options, Systems, as_sweep
-from bench.grammar.table import as_table
+from bench.grammar.table import as_table, ratio_with_ends
 from bench.measurement import trace
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import transports
@@ -305,8 +305,7 @@ def rows_table(run: Run) -> Iterator[Mapping[str, object]]:
         name_of(run, case): f"{100 * anatomy.explained_share(run, case):.1f} %" for case in cases
     }
     yield {"row": "traced / not traced"} | {
-        name_of(run, ratio.other): f"{ratio.words} [{ratio.interval.low:.2f}, {ratio.interval.high:.2f}]"
-        for ratio in probe_effect.ratios(run)
+        name_of(run, ratio.other): ratio_with_ends(ratio.interval) for ratio in probe_effect.ratios(run)
     }
 
 
