@@ -8,9 +8,9 @@ from pathlib import Path
 
 from IPython.display import Markdown, display
 
-from bench.apps import notebook
 from bench.errors import BENCH, DataError
 from bench.grammar import figure as panels
+from bench.grammar.display import show_figure, show_frame, show_saved
 from bench.grammar.figure import first_sentence as finding
 from bench.measurement import machine
 from bench.plan import parameters, paths
@@ -69,8 +69,8 @@ def capacities(certificates: str = REFERENCE) -> None:
         print(f"No capacity is stored in {paths.shown(folder)}: see {BENCH} certify --help, --capacity")
         return
     summary = capacity_comparison.conclusion(measurements)
-    notebook.show_frame(capacity_comparison.table(measurements).set_index("generator"))
-    notebook.show_figure(capacity_comparison.draw(measurements), f"Capacity of load generators: {unmarked(summary)}")
+    show_frame(capacity_comparison.table(measurements).set_index("generator"))
+    show_figure(capacity_comparison.draw(measurements), f"Capacity of load generators: {unmarked(summary)}")
     summary += f" Measured on {listed(dict.fromkeys(measurement.machine for measurement in measurements))}."
     display(Markdown("\n".join([summary, "", *(f"- {line}" for line in capacity_comparison.findings(measurements))])))
 
@@ -102,7 +102,7 @@ def show(rows: Sequence[Row], *names: str) -> None:
     """Show panels of the figure, named as the functions in ``certify.comparison_figure``."""
     for name in names:
         drawn = comparison_figure.draw(rows, name)
-        notebook.show_figure(drawn, f"{drawn.axes[0].get_title(loc='left')}: {finding(conclusion(rows))}")
+        show_figure(drawn, f"{drawn.axes[0].get_title(loc='left')}: {finding(conclusion(rows))}")
 
 
 def tell(rows: Sequence[Row]) -> None:
@@ -187,7 +187,7 @@ def table(rows: Sequence[Row]) -> None:
     """Show how many checks of each generator are held."""
     made = ["stored" if row.is_stored else "here" for row in stored_certificate.in_order(rows)]
     shown = stored_certificate.table(rows)[["generator", "verdict", HELD, NOT_HELD, NOT_DECIDED]].assign(made=made)
-    notebook.show_frame(shown.set_index("generator"))
+    show_frame(shown.set_index("generator"))
 
 
 def meanings(rows: Sequence[Row]) -> None:
@@ -200,9 +200,7 @@ def save(rows: Sequence[Row]) -> None:
     """Save the whole figure as SVG and PNG, and show it."""
     drawn = panels.framed(comparison_figure.whole(rows), comparison_figure.TITLE, caption(rows))
     metadata = panels.origin("referees", comparison_figure.TITLE, "certificates", "", machine.git_revision())
-    notebook.show_saved(
-        panels.write(drawn, "referees", metadata), f"{comparison_figure.TITLE} {finding(conclusion(rows))}"
-    )
+    show_saved(panels.write(drawn, "referees", metadata), f"{comparison_figure.TITLE} {finding(conclusion(rows))}")
 
 
 def caption(rows: Sequence[Row]) -> str:

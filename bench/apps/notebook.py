@@ -9,21 +9,18 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from IPython.display import HTML, Code, Image, Markdown, display
-from matplotlib.figure import Figure
+from IPython.display import HTML, Code, Markdown, display
 
 from bench.analysis import checks, earlier, trust_card
 from bench.apps import budget, code, growing, listing, repeat
-from bench.apps.markup import png
-from bench.apps.markup import table as table_html
 from bench.apps.teaching.predictions import require
 from bench.errors import BENCH, UsageError
 from bench.grammar import claim, distinct, precision, tables
 from bench.grammar import figure as figures
+from bench.grammar.display import show_figure, show_frame, show_saved, table_html
 from bench.grammar.experiment import OF_A_RUN, experiment, of_run, refuse_unknown
 from bench.grammar.method import absent, measured
 from bench.measurement import capacity_search, runner
@@ -38,8 +35,6 @@ from bench.run import stored
 from bench.run.folder import Folder
 from bench.run.frames import Run, shared
 from bench.text import counted, paragraphs
-
-DPI = 90  # of the panels shown in a notebook
 
 
 def measure(notebook: str, namespace: Mapping[str, Any] | None = None, /, **parameters: Any) -> Run:
@@ -210,13 +205,13 @@ def trust(run: Run) -> None:
     """
     outcomes = checks.check(run)
     again = [check for check in [earlier.replication(run)] if check and check.verdict != trust_card.NOTHING]
-    display(Folded(trust_card.tally(outcomes).line, _html(tables.card([*outcomes, *again]), wrap=True)))
+    display(Folded(trust_card.tally(outcomes).line, table_html(tables.card([*outcomes, *again]), wrap=True)))
 
 
 def method(run: Run, system: str = "") -> None:
     """Show how the run was measured; folded plan, versions and timed code, of its first system or the one named."""
     display(Markdown(measured(run)))
-    display(Folded("Plan", _html(tables.plan(run))), Folded("Versions", _html(tables.versions(run))))
+    display(Folded("Plan", table_html(tables.plan(run))), Folded("Versions", table_html(tables.versions(run))))
     pieces = code.of_run(run, system)
     if absent := code.absent(run, system):
         print(f"{absent} cannot be imported here, so its call is not shown: {BENCH} list")
@@ -235,26 +230,11 @@ def table(run: Run, *names: str) -> None:
             show_frame(frame)
 
 
-def show_frame(frame: pd.DataFrame) -> None:
-    """Show a table of words: aligned left, numbers and units on one line."""
-    display(HTML(_html(frame)))
-
-
-def _html(frame: pd.DataFrame, wrap: bool = False) -> str:
-    look = "text-align:left" if wrap else "text-align:left;white-space:nowrap"
-    return table_html(frame).replace("<td>", f'<td style="{look}">').replace("<th>", f'<th style="{look}">')
-
-
 def show(run: Run, *panels: str) -> None:
     """Show panels of the notebook's figure by name."""
     for name in panels:
         drawn = figures.panel(run, name)
         show_figure(drawn, figures.alt_text(run, drawn))
-
-
-def show_figure(figure: Figure, alt: str) -> None:
-    """Show a figure as a picture in the notebook, with an alternative text."""
-    display(Image(png(figure, DPI), width=900, alt=alt))
 
 
 def tell(run: Run) -> None:
@@ -274,9 +254,3 @@ def lines(run: Run) -> None:
 def save(run: Run) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
     show_saved(figures.save(run), figures.alt_text(run))
-
-
-def show_saved(files: list[Path], alt: str) -> None:
-    """Show a figure that was saved, and where it is."""
-    display(Image(filename=str(files[-1]), width=1000, alt=alt))
-    print(f"Saved {' and '.join(paths.shown(file) for file in files)}")

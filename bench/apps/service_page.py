@@ -10,11 +10,11 @@ from typing import Any
 from bench import systems
 from bench.analysis import checks, stalls, trust_card
 from bench.apps import notebook, numbers
-from bench.apps.markup import as_html, png, table, template
 from bench.errors import BENCH, UsageError
 from bench.grammar import figure as panels
 from bench.grammar import tables
 from bench.grammar.experiment import of_run
+from bench.grammar.markup import as_html, png, table, template
 from bench.grammar.method import measured
 from bench.measurement import trace
 from bench.measurement.validation.profiles import PROFILES

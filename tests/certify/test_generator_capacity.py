@@ -158,7 +158,7 @@ def test_the_notebook_compares_those_that_are_stored(tmp_path, monkeypatch, caps
     comparison.capacities(str(tmp_path))
     assert "No capacity is stored" in capsys.readouterr().out
     shown = []
-    monkeypatch.setattr(comparison.notebook, "show_figure", lambda figure, alt: shown.append((figure, alt)))
+    monkeypatch.setattr(comparison, "show_figure", lambda figure, alt: shown.append((figure, alt)))
     (tmp_path / "capacity").mkdir()
     for made_capacity in (made(), made("other", ("closed",))):
         (tmp_path / "capacity" / f"{made_capacity.generator}.json").write_text(

@@ -24,22 +24,22 @@ def gather(folder: object = merging.SIMULATED, quantity: object = "p50 RTT", cla
 
 def table(room: Room, *names: str) -> None:
     """Show tables by the names of their functions in ``telling``; those without rows are left out."""
-    from bench.apps import notebook
     from bench.apps.classroom import telling
+    from bench.grammar.display import show_frame
 
     for frame in (getattr(telling, name)(room) for name in names):
         if len(frame):
-            notebook.show_frame(frame)
+            show_frame(frame)
 
 
 def show(room: Room, *panels: str) -> None:
     """Show panels of the figure, named as the functions in ``bench.apps.classroom.forest``."""
-    from bench.apps import notebook
     from bench.apps.classroom import forest
+    from bench.grammar.display import show_figure
 
     for name in panels:
         drawn = forest.draw(room, name)
-        notebook.show_figure(drawn, f"{drawn.axes[0].get_title(loc='left')}: {_finding(room)}")
+        show_figure(drawn, f"{drawn.axes[0].get_title(loc='left')}: {_finding(room)}")
 
 
 def tell(room: Room, what: str = "conclusion") -> None:
@@ -53,10 +53,10 @@ def tell(room: Room, what: str = "conclusion") -> None:
 
 def save(room: Room) -> None:
     """Save the whole figure, with its caption in it, as SVG and PNG, and show it."""
-    from bench.apps import notebook
     from bench.apps.classroom import forest
+    from bench.grammar.display import show_saved
 
-    notebook.show_saved(forest.save(room), _finding(room))
+    show_saved(forest.save(room), _finding(room))
 
 
 def _finding(room: Room) -> str:

@@ -11,8 +11,8 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from bench import stats
 from bench.analysis.converging import of_medians
 from bench.apps import growing
-from bench.apps.markup import template
 from bench.grammar.axes import look
+from bench.grammar.markup import template
 from bench.stats.intervals import Interval
 from bench.text import duration, plain
 

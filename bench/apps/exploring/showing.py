@@ -13,10 +13,10 @@ from bench.analysis import checks
 from bench.analysis.trust_card import Check, tally
 from bench.apps.exploring.axis import BASE, Shown
 from bench.apps.exploring.result_set import Result
-from bench.apps.markup import as_html, png, table
 from bench.experiments.explore import Row, draw_distributions, ratio_of, row, to_shortest
 from bench.grammar import Estimand, tables
 from bench.grammar.axes import explaining_emptiness, style
+from bench.grammar.markup import as_html, png, table
 from bench.grammar.statement import as_markdown
 from bench.run.frames import Run
 from bench.stats.intervals import Interval

@@ -7,12 +7,12 @@ from IPython.display import Markdown, display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.apps.notebook import show_figure
 from bench.apps.teaching import predictions, questions
 from bench.apps.teaching.predictions import Prediction
 from bench.apps.teaching.questions import RATIO, Answer, Question
 from bench.errors import UsageError
 from bench.grammar.axes import log_axis, style
+from bench.grammar.display import show_figure
 from bench.run.frames import Run
 
 PREDICTED, MEASURED = "#0173b2", "#d55e00"
