@@ -121,7 +121,7 @@ tables = {
             "limit at the measured CPU time per call": prediction.limit,
             "mean RTT [range over starts]": "mean_rtt_us",
             "CPU time per call [range over starts]": CPU,
-            "voluntary switches of the server per call": "server_sleeps_per_call",
+            "voluntary context switches of the server per call": "server_sleeps_per_call",
         },
         where=WINDOW,
     )

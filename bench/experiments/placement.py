@@ -43,20 +43,20 @@ def first_transport(run: Run, among: Sequence[int]) -> list[int]:
 
 ELSEWHERE = {"placement": lambda value: value != "same"}
 slower = Contrast(P50, of=ELSEWHERE, over={"placement": "same"}, by=WAY)
-dearer = Contrast(CPU, of=ELSEWHERE, over={"placement": "same"}, by=WAY)
+more_work = Contrast(CPU, of=ELSEWHERE, over={"placement": "same"}, by=WAY)
 
 contrasts = (slower,)
 answer = (slower,)
 claims = (
     Claim("with one caller the median RTT is longer elsewhere than on one CPU (`same`)", slower, above=1),
-    Claim("a call costs more CPU time elsewhere than on one CPU (`same`)", dearer, above=1),
+    Claim("a call costs more CPU time elsewhere than on one CPU (`same`)", more_work, above=1),
 )
 panels = {
     "placements": Rows("Median RTT by placement", P50, hue=placed_as, label=way_of),
     "placement_distribution": Cdf("Distribution of the RTT", hue=placed_as, dash="system", where=first_transport),
     "placement_cpu": Rows("CPU time per call, by placement", CPU, hue=placed_as, label=way_of),
     "placement_switches": Rows(
-        "Context switches of the server, by placement", "server_sleeps_per_call", hue=placed_as, label=way_of
+        "Voluntary context switches of the server", "server_sleeps_per_call", hue=placed_as, label=way_of
     ),
 }
 tables = {"spread": Table({"median RTT [range over starts]": P50, "CPU time per call [range over starts]": CPU})}

@@ -61,7 +61,7 @@ QUANTITIES = {
     "server_cpu_percent": Quantity("CPU utilization of the server [% of one CPU]", whole),
     "router_cpu_percent": Quantity("CPU utilization of the router [% of one CPU]", whole),
     "client_sleeps_per_call": Quantity("voluntary switches of the client per call", two_decimals),
-    "server_sleeps_per_call": Quantity("voluntary switches of the server per call", two_decimals),
+    "server_sleeps_per_call": Quantity("voluntary context switches of the server per call", two_decimals),
     "client_rss_bytes": Quantity("client memory", in_bytes),
     "server_rss_bytes": Quantity("server memory", in_bytes),
     "first_rtt_ns": Quantity("first call, which also connects,", lambda ns, *, like=None: duration(ns / 1e3)),

@@ -37,8 +37,8 @@ class Connected:
     """One connection, and the errors for what its library raises.
 
     server: where it is. connection: what ``connect`` makes and ``close`` closes. ERRORS: what the library raises where
-    something failed. ENDED: those that can mean that the server ended the connection, as one does that expects TLS.
-    KIND: what failed calls are counted by. PEER: what it connects to, before the address.
+    something failed. ENDED: those that can mean that the server ended the connection, for example because it expects
+    TLS. KIND: the name under which failed calls are counted. PEER: what errors say before the address.
     """
 
     ERRORS: ClassVar[tuple[type[BaseException], ...]] = (OSError,)

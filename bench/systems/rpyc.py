@@ -47,7 +47,7 @@ def serve(binding: Binding, options: Options, service: Service) -> None:
     silent = logging.getLogger("roundtrip.rpyc")
     silent.disabled = True  # it reports each client that leaves
     server = ThreadedServer(Echo(), hostname="127.0.0.1", protocol_config=dict(CONFIG), logger=silent)
-    server.listener.close()  # it wakes up every 0.5 s
+    server.listener.close()  # RPyC polls its own every 0.5 s
     server.listener, address = _connections.bound(binding, options.tls, nodelay=options.nodelay)
     service.announce(address)
     server.start()
