@@ -65,7 +65,7 @@ SURE_WORDS = f"rate at which {SURE:.0%} of the starts meet the SLO"
 PROBES = 22  # before the lower end is confirmed: control, doublings and bisections, two or three starts each
 
 
-@as_sweep(without=("starts", "resume", "budget_s", "predictions"))  # the search decides
+@as_sweep(omits=("starts", "resume", "budget_s", "predictions"))  # the search decides
 def sweep(
     amount: OnHosts,
     system: object = "zeromq",

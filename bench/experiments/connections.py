@@ -49,7 +49,7 @@ SomeSystems = Annotated[Any, lambda value, name: chosen_systems(value) if parame
 P99Bytes = Annotated[Any, lambda value, name: parameters.count(value, name, MOST_BYTES, least=0)]
 
 
-@as_sweep(lacking=True)
+@as_sweep(skips_missing=True)
 def sweep(
     amount: Placed,
     churn: SomeSystems = ("sockets", "zeromq", "grpc_sync", "http_aiohttp"),

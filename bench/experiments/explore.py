@@ -44,7 +44,7 @@ TITLE = "What changes when you change one factor?"
 DEFAULT = "[{system: sockets}, {system: zeromq}, {system: zeromq, transport: tcp}]"
 
 
-@as_sweep(without=("placement", "hosts"))  # each case has its own
+@as_sweep(omits=("placement", "hosts"))  # each case has its own
 def sweep(amount: InTurns, cases: object = DEFAULT) -> Plan:
     """Return the plan of the cases that mappings spell, and of nothing else: neither the baseline nor the instrument.
 

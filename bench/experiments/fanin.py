@@ -37,7 +37,7 @@ TITLE = "How do brokers and servers perform with many clients?"
 BROKERS = ("sockets", "wamp_crossbar", "zenoh", "redis", "nats", "rabbitmq", "mqtt")
 
 
-@as_sweep(lacking=True)
+@as_sweep(skips_missing=True)
 def sweep(
     amount: Placed,
     system: Systems = BROKERS,

@@ -48,7 +48,7 @@ CPP_HTTP, CPP_STREAM = ({"system": "xmlrpc_c"} | options for options in VARIANTS
 Calls = Annotated[Any, lambda value, name: parameters.positives(value, name, MOST_CALLS)]
 
 
-@as_sweep(lacking=True, without=("window_s",))
+@as_sweep(skips_missing=True, omits=("window_s",))
 def sweep(
     amount: Placed,
     system: Systems = ("xmlrpc_stdlib", "xmlrpc_pstream", "xmlrpc_c", "sockets"),

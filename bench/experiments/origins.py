@@ -37,7 +37,7 @@ from bench.text import duration, factor, quantity, ratio_ends
 TITLE = "How do published numbers compare with those measured here?"
 
 
-@as_sweep(lacking=True)
+@as_sweep(skips_missing=True)
 def sweep(amount: Amount, origin: object = "all", workers: object = 2) -> Iterator[Case]:
     """Yield the replicas of the origins that are asked for, each with the real system; ``workers``: the scale-up's."""
     every = list(numbers(parameters.count(workers, "workers", 64)))

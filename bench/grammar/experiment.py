@@ -54,7 +54,7 @@ class Experiment:
     def parameters(self) -> dict[str, Any]:
         """The parameters of the sweep, then those of each run, with their defaults."""
         return self.sweep.parameters | {
-            name: default for name, default in OF_A_RUN.items() if name not in self.sweep.without
+            name: default for name, default in OF_A_RUN.items() if name not in self.sweep.omits
         }
 
     def plan(self, **parameters: Any) -> Plan:

@@ -60,14 +60,15 @@ class Sweep:
 
     cases: a generator of cases, and of what is ``Absent``; its first parameter is the kind of ``Amount`` that the
     experiment takes, the others are its own. One whose starts or window depend on its cases returns the ``Plan``
-    itself. lacking: whether systems that are not installed are left out, each with its remedy. without: shared
-    parameters that it does not take. windows_s: windows by profile, in place of the profile's. alike, blocks_s: see
-    ``InTurns.plan``; class_s: see ``Amount.plan``.
+    itself. skips_missing: systems that are not installed are left out, each with its remedy. omits: shared parameters
+    that it does not take. windows_s: windows by profile, in place of the profile's; class_s: the longest window of the
+    profile ``class``. Of cases in slices, alike: factors that cases which take turns have in common; blocks_s: how long
+    all blocks take in the profile ``class``.
     """
 
     cases: Callable[..., Iterable[Case | Absent] | Plan]
-    lacking: bool = False
-    without: tuple[str, ...] = ()
+    skips_missing: bool = False
+    omits: tuple[str, ...] = ()
     windows_s: Mapping[str, float] = field(default_factory=dict)
     alike: Sequence[str] = ALIKE
     class_s: float | None = None
@@ -89,7 +90,7 @@ class Sweep:
     def parameters(self) -> dict[str, Any]:
         """All parameters with their defaults, the experiment's own at the front."""
         own = {name: declared.default for name, declared in self.own.items()}
-        shared = {name: value for name, value in asdict(self.amount()).items() if name not in self.without}
+        shared = {name: value for name, value in asdict(self.amount()).items() if name not in self.omits}
         return own | {name: value for name, value in shared.items() if name not in own}
 
     def plan(self, notebook: str, arguments: Mapping[str, Any]) -> Plan:
@@ -103,7 +104,7 @@ class Sweep:
         planned = list(made)
         cases = [case for case in planned if isinstance(case, Case)]
         absent = dict(part for part in planned if isinstance(part, Absent))
-        if self.lacking:
+        if self.skips_missing:
             absent |= valid.absent_of(list(dict.fromkeys(case.system for case in cases)))
             cases = [case for case in cases if case.system not in absent]
         if isinstance(amount, InTurns):

@@ -9,7 +9,7 @@ from bench.measurement.validation.amount import InTurns, Placed
 from bench.plan.case import Case
 
 
-@as_sweep(lacking=True, without=("seed",))
+@as_sweep(skips_missing=True, omits=("seed",))
 def several(
     amount: Placed,
     system: Systems = ("sockets", "zeromq"),
