@@ -6,17 +6,6 @@ A file in ``bench/systems`` is one system; its stem is the system's name. It def
 the docstring's first line   what the system is: text of legends and of ``bench list``
 ``TRANSPORTS``               a tuple of ``"inproc"``, ``"ipc"``, ``"tcp"``, or some of them
 ``REQUIRES``                 distributions to install for it, a tuple (may be empty)
-``PROGRAMS``                 programs that the router or the server needs, each with its Debian package (optional):
-                             ``{"redis-server": "redis-server"}``. Its path is
-                             ``bench.process.pipes.program(name)``. Where one is missing, the system counts as not
-                             installed, except for a ``target``
-``VERSION_COMMANDS``         commands whose output holds a version number, by the name to store it under (optional),
-                             ``python`` being this interpreter. For a program that is not named here it is
-                             ``PROGRAM --version``
-``GROUP``                    ``"direct"`` (the default), ``"broker"``, ``"http"``, ``"native"`` (client and server are
-                             no Python) or ``"instrument"`` (no RPC system): where lists and figures show it
-``LARGEST_BYTES``            the largest payload that it carries (optional; without it any that can be asked for). A
-                             larger one is refused before anything is measured, and no test sends one
 ``Options``                  a frozen dataclass: one field for each option, with type and default. A value that is not
                              of the type, or is none of a ``Literal``, is refused before ``Options`` is called; what
                              only the system knows is refused in ``__post_init__``, by ValueError
@@ -26,10 +15,53 @@ the docstring's first line   what the system is: text of legends and of ``bench 
 ``Client``                   ``Client(address, options)``, then ``open()``, ``call(payload) -> bytes``
                              (exactly what is timed), ``close()``; ``bench/systems/_client.py`` has a base class for
                              clients of blocking libraries and one for those of asyncio's
+===========================  ============================================================================
+
+All else is optional. Client and connections:
+
+===========================  ============================================================================
 ``Client.ERRORS``            the exceptions by which the library says that a call failed; ``Client.failed(reason)``
-                             returns the TransportError for one, around the timed loop and not in it (optional: without
+                             returns the TransportError for one, around the timed loop and not in it (without
                              them ``call`` raises TransportError itself)
-``Receiver``, ``Sender``     for one-way streams (optional): ``Receiver(binding, options)`` with
+``LARGEST_BYTES``            the largest payload that it carries (without it any that can be asked for). A
+                             larger one is refused before anything is measured, and no test sends one
+``ENCRYPTED``                transports over which the option ``tls`` or ``curve`` is offered (without it all but inproc)
+``credentials``              ``credentials() -> Mapping[str, str]``: names and texts of files with keys of the system's
+                             own, made for each run beside the certificates; names as in ``bench.plan.credentials``
+``GROUP``                    ``"direct"`` (the default), ``"broker"``, ``"http"``, ``"native"`` (client and server are
+                             no Python) or ``"instrument"`` (no RPC system): where lists and figures show it
+===========================  ============================================================================
+
+Programs, and what must be there before:
+
+===========================  ============================================================================
+``PROGRAMS``                 programs that the router or the server needs, each with its Debian package:
+                             ``{"redis-server": "redis-server"}``. Its path is
+                             ``bench.process.pipes.program(name)``. Where one is missing, the system counts as not
+                             installed, except for a ``target``
+``VERSION_COMMANDS``         commands whose output holds a version number, by the name to store it under,
+                             ``python`` being this interpreter. For a program that is not named here it is
+                             ``PROGRAM --version``
+``prepare``                  ``prepare()`` makes what must exist before any process is started, such as a compiled
+                             program; it is called often, so it must be fast when nothing is missing
+``ENVIRONMENT``              the name of the Python environment that the router or the server needs; its lock
+                             is ``requirements/NAME.txt``. It is installed when missing, and the binding names its
+                             folder; ``serve`` of such a system has a private directory for any transport
+===========================  ============================================================================
+
+Router:
+
+===========================  ============================================================================
+``route``                    for a system with a router: ``route(binding, options, service)`` starts the router,
+                             calls ``service.announce(addresses, pids)``, and returns when the router has ended
+``ROUTER_OPTION``            the name of a boolean option: the router is started for cases where it is true (without it
+                             for every case of a system with ``route``)
+===========================  ============================================================================
+
+Streams:
+
+===========================  ============================================================================
+``Receiver``, ``Sender``     for one-way streams: ``Receiver(binding, options)`` with
                              ``address``, ``receive() -> bytes``, ``close()``; ``Sender(address, options)``
                              with ``open()``, ``send(payload)``, ``close()``. The sender waits while the
                              receiver does not read, and no message is lost. All methods of an end are plain or all
@@ -40,24 +72,11 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              ``service.replies(payload)``, or in an event loop from ``service.replies_async(payload)``,
                              and waits while the client does not read. That of a service file has
                              ``checks_messages``: it yields objects whose ``check()`` verifies them
-``route``                    for a system with a router: ``route(binding, options, service)`` starts the router,
-                             calls ``service.announce(addresses, pids)``, and returns when the router has ended
-``ROUTER_OPTION``            the name of a boolean option: the router is started for cases where it is true (optional;
-                             without it for every case of a system with ``route``)
-``Load``                     a program that makes the calls itself, used for closed loads (optional):
-                             ``Load(address, options, payloads, callers, most_calls)`` with the methods of
-                             ``bench.child.loads.Callers`` (``report`` returns a ``LoadReport``), and ``pids``,
-                             its processes: their CPU time is the client's. With an option ``client`` that has the
-                             value ``python``, ``Client`` makes the calls
-``StreamWire``               the streams of a service file as bytes, for the load generator ``wire`` (see below)
-``Wire``                     requests and responses as bytes, for the load generator ``wire`` (optional; see below);
-                             ``bench/systems/_wire.py`` has a base class
-``FOR_WIRE``                 options, a dictionary, that the load generator ``wire`` needs; others are refused with it
-``FOR_MULTIPLEXED``          likewise for ``Multiplexed``
-``MultiplexedWire``          a ``Wire`` of a connection that carries several calls at once (optional; see below)
-``Multiplexed``              a connection that carries several calls at once, if the library has one (see below)
-``url``                      ``url(address, options, payload_bytes) -> str``: the URL that external load generators
-                             (``bench.child.generators``) request, over tcp; ValueError for options no URL expresses
+===========================  ============================================================================
+
+Structured messages:
+
+===========================  ============================================================================
 ``Options.codec``            an option of this name: the system carries structured messages as bytes, which a codec of
                              ``bench.codecs`` makes around ``call`` and in ``service.answer``
 ``coder``                    ``coder(options, kind) -> bench.codecs.Coder | None``, for a system whose library encodes
@@ -66,21 +85,37 @@ the docstring's first line   what the system is: text of legends and of ``bench 
                              the library; ``encode`` and ``decode`` are the library's own, to be timed alone. None where
                              the option ``codec`` names a codec of ``bench.codecs``; UsageError for a kind without types
 ``FOR_MESSAGES``             options, a dictionary, that structured messages need; others are refused with them
-``prepare``                  ``prepare()`` makes what must exist before any process is started, such as a compiled
-                             program; it is called often, so it must be fast when nothing is missing
-``ENVIRONMENT``              the name of the Python environment that the router or the server needs (optional); its lock
-                             is ``requirements/NAME.txt``. It is installed when missing, and the binding names its
-                             folder; ``serve`` of such a system has a private directory for any transport
-``ENCRYPTED``                transports over which the option ``tls`` or ``curve`` is offered (optional: all but inproc)
-``credentials``              ``credentials() -> Mapping[str, str]``: names and texts of files with keys of the system's
-                             own, made for each run beside the certificates; names as in ``bench.plan.credentials``
-``RESERVES_BYTES``           bytes of memory that the library's allocator takes at once without using them, for the
-                             limit of a client's memory (``bench.child.memory``; optional)
-``CONNECTION_THREADS``       threads that the library starts for each connection, for the same limit (optional)
-``START_S``                  seconds that each process takes to start, for estimates and deadlines (optional)
-``ROUTER_S``                 seconds that a router takes to start, for estimates (optional)
+===========================  ============================================================================
+
+Loads that its client does not make:
+
+===========================  ============================================================================
+``Load``                     a program that makes the calls itself, used for closed loads:
+                             ``Load(address, options, payloads, callers, most_calls)`` with the methods of
+                             ``bench.child.loads.Callers`` (``report`` returns a ``LoadReport``), and ``pids``,
+                             its processes: their CPU time is the client's. With an option ``client`` that has the
+                             value ``python``, ``Client`` makes the calls
+``Wire``                     requests and responses as bytes, for the load generator ``wire``, class ``Wire`` below;
+                             ``bench/systems/_wire.py`` has a base class
+``FOR_WIRE``                 options, a dictionary, that the load generator ``wire`` needs; others are refused with it
+``StreamWire``               the streams of a service file as bytes, for ``wire``: class ``StreamWire`` below
+``Multiplexed``              a connection that carries several calls at once, if the library has one: class ``Multiplexed``
+``FOR_MULTIPLEXED``          options, a dictionary, that ``Multiplexed`` needs; others are refused with it
+``MultiplexedWire``          a ``Wire`` of a connection that carries several calls at once: ``SeveralConversation``
+``url``                      ``url(address, options, payload_bytes) -> str``: the URL that external load generators
+                             (``bench.child.generators``) request, over tcp; ValueError for options no URL expresses
+===========================  ============================================================================
+
+Estimates and limits:
+
+===========================  ============================================================================
+``START_S``                  seconds that each process takes to start, for estimates and deadlines
+``ROUTER_S``                 seconds that a router takes to start, for estimates
 ``AWAKE``                    whether its processes use more than 1 % of a CPU while nobody calls (heartbeats,
-                             polling): then it takes no turns with others (optional)
+                             polling): then it takes no turns with others
+``CONNECTION_THREADS``       threads that the library starts for each connection, for the limit of a client's memory
+``RESERVES_BYTES``           bytes of memory that the library's allocator takes at once without using them, for the
+                             same limit (``bench.child.memory``)
 ===========================  ============================================================================
 
 What a system guarantees of a message is data beside it, in ``guarantees.yaml``: the fields ``GUARANTEES`` below.
