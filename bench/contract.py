@@ -25,7 +25,7 @@ All else is optional. Client and connections:
                              them ``call`` raises TransportError itself)
 ``LARGEST_BYTES``            the largest payload that it carries (without it any that can be asked for). A
                              larger one is refused before anything is measured, and no test sends one
-``ENCRYPTED``                transports over which the option ``tls`` or ``curve`` is offered (without it all but inproc)
+``ENCRYPTED``                transports over which ``tls`` or ``curve`` is offered (without it all but inproc)
 ``credentials``              ``credentials() -> Mapping[str, str]``: names and texts of files with keys of the system's
                              own, made for each run beside the certificates; names as in ``bench.plan.credentials``
 ``GROUP``                    ``"direct"`` (the default), ``"broker"``, ``"http"``, ``"native"`` (client and server are
@@ -99,7 +99,7 @@ Loads that its client does not make:
                              ``bench/systems/_wire.py`` has a base class
 ``FOR_WIRE``                 options, a dictionary, that the load generator ``wire`` needs; others are refused with it
 ``StreamWire``               the streams of a service file as bytes, for ``wire``: class ``StreamWire`` below
-``Multiplexed``              a connection that carries several calls at once, if the library has one: class ``Multiplexed``
+``Multiplexed``              a connection that carries several calls at once, if the library has one
 ``FOR_MULTIPLEXED``          options, a dictionary, that ``Multiplexed`` needs; others are refused with it
 ``MultiplexedWire``          a ``Wire`` of a connection that carries several calls at once: ``SeveralConversation``
 ``url``                      ``url(address, options, payload_bytes) -> str``: the URL that external load generators
