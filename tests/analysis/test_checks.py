@@ -3,13 +3,12 @@
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
-from handmade import PAIR, file_by_file, handmade, in_order, in_turns, moody, noisy, recorded, reference, usual
+from handmade import PAIR, file_by_file, handmade, in_order, in_turns, noisy, recorded, reference, usual
 
 from bench.analysis import checks, earlier, rankings, speed, stationarity, trust_card, virtual_time
 from bench.analysis.checks import CAUTION, INVALID, NOTHING, PASS
-from bench.analysis.resources import Resource, cpus_of, crowded, used_by_all
+from bench.analysis.resources import Resource, cpus_of, crowded
 from bench.analysis.trust_card import tally
 from bench.grammar import figure as panels
 from bench.measurement import kernel_counters
@@ -113,17 +112,6 @@ def test_what_cannot_be_known_is_not_passed():
     assert "throttling was not recorded" in outcome(handmade(PAIR, [100, 50], throttled_ns=None), "machine").found
     assert "no throttling" in outcome(handmade(PAIR, [100, 50], throttled_ns=0), "machine").found
     assert cpus_of({"cpus": 64, "cpus_allowed": 4}) == 64 and cpus_of({"cpus_allowed": 4}) == 4
-
-
-def test_callers_that_had_no_time_in_common_are_a_caution_although_their_start_has_no_rate():
-    def record(start, block, index):
-        sent = np.arange(100) * 1_000_000
-        later = sent + (10**9 if block == 2 else 0)  # the second begins when the first has ended
-        return StartRecord(usual(200, 2.0), [np.vstack([each, each + 900_000]) for each in (sent, later)])
-
-    run = recorded("latency", [Case("zeromq", "ipc", clients=2)], record)
-    check = outcome(run, "rate")
-    assert check.verdict == CAUTION and "in 1 of 6 starts" in check.found
 
 
 def test_saturated_clients_are_not_the_servers_capacity():
@@ -248,11 +236,6 @@ def test_a_case_that_differs_from_its_twin_is_noise():
     assert outcome(in_turns([100, 50], blocks=5, alternate=1.1), "noise").verdict == NOTHING
 
 
-def test_correlated_calls_are_worth_few():
-    check = outcome(handmade(PAIR, [100, 50], shape=moody, calls=3000), "samples")
-    assert check.verdict == CAUTION and "independent" in check.found and "starts" in check.advice
-
-
 def test_an_order_that_changes_with_the_placement_names_the_pair():
     cases = [
         Case(name, "ipc", placement=placement)
@@ -289,26 +272,6 @@ def test_a_drift_of_every_start_is_reported():
     drifting = handmade(PAIR, [100, 50], shape=lambda start, n: noisy(start, n) * np.linspace(1, 1.1, n))
     check = outcome(drifting, "settled")
     assert check.verdict == CAUTION and "starts" in check.found
-
-
-def switching_at_random(start, calls):
-    """Starts of which every third changes its level behind the middle, whatever its case."""
-    return step(0.6, 1.3)(start, calls) if start % 3 == 0 else noisy(start, calls)
-
-
-def test_starts_that_change_their_level_at_random_are_told_and_are_no_caution():
-    cases = [Case("zeromq", "ipc", size) for size in range(1, 13)]
-    run = handmade(cases, [100] * 12, shape=switching_at_random, calls=600)
-    check = outcome(run, "settled")
-    assert check.verdict == PASS and "33%" in check.found
-    lone = {start for start, case in run.ledger["case"].items() if case == 5}
-    alone = handmade(
-        cases,
-        [100] * 12,
-        shape=lambda s, n: step(-0.6 if s % 2 else 0.6, 1.3)(s, n) if s in lone else noisy(s, n),
-        calls=600,
-    )
-    assert outcome(alone, "settled").verdict == CAUTION and alone.labels[5] in outcome(alone, "settled").found
 
 
 @pytest.mark.parametrize(
@@ -354,11 +317,6 @@ def test_what_disturbs_is_named(known, text):
     assert check.verdict == CAUTION and text in check.found
 
 
-def test_a_saturated_resource_is_named_and_is_no_fault():
-    check = outcome(handmade([Case("zeromq", "ipc")], [100], server_cpu_ns=480_000_000), "limit")
-    assert check.verdict == PASS and "server" in check.found
-
-
 def test_callers_that_bring_nothing_where_no_cpu_is_saturated_are_a_caution():
     cases = [Case("zeromq", "ipc", clients=1), Case("zeromq", "ipc", clients=2)]
     riddle = outcome(handmade(cases, [100, 210], server_cpu_ns=10**7), "limit")
@@ -393,17 +351,6 @@ def test_slices_are_too_short_to_know_what_others_used_and_those_of_a_case_toget
     assert limit.verdict == verdict and phrase in limit.found
     assert ("little other work" in machine.found) is (busy == 0.3)  # else others use 70 % of a CPU, or it is not known
     assert (machine.verdict == CAUTION) is ((busy or 0) >= 1 and "ticks" not in phrase)
-
-
-def test_what_all_processes_used_is_a_median_of_windows_that_are_long_enough():
-    long, short = {"case": 0, "metered_ns": 1e9}, {"case": 1, "metered_ns": 1e8}
-    of_long = [(0.5e9, 0.0), (1.5e9, 1e9), (0.6e9, -1e7)]
-    of_short = [(0.1e9, -2e7), (0.1e9, 3e7), (0.2e9, 5e7)]
-    rows = [long | {"machine_busy_ns": busy, "other_cpu_ns": others} for busy, others in of_long]
-    rows += [short | {"machine_busy_ns": busy, "other_cpu_ns": others} for busy, others in of_short]
-    used = used_by_all(pd.DataFrame(rows))
-    assert used.loc[0].to_numpy().tolist() == [[0.5, 0], [1.5, 1], [0.6, 0]]  # not below 0, though that clock ticks
-    assert used.loc[1].to_numpy() == pytest.approx(np.array([[0.4 / 0.3, 0.06 / 0.3]]))
 
 
 def test_an_incomplete_run_says_so():

@@ -89,15 +89,3 @@ def test_a_processor_that_is_not_known_gets_the_errors_between_processors():
     assert probes.left_out(known).count == 4 * 2 * len(PLACES)  # not the one whose processor no other machine has
     arm = on_kind(5, "ARM")
     assert "nothing has tested them" in predicting.text(known, arm, probes.forecasts(known, arm))
-
-
-def test_the_table_says_times_with_their_ends_and_what_tested_them():
-    random = np.random.default_rng(1)
-    levels = ((26, 190), (44, 320), (25, 270))
-    known = [on_machine(number, *level, noise=0.02, random=random) for number, level in enumerate(levels)]
-    probed = on_machine(3, 12, 200)
-    forecasts = probes.forecasts(known, probed)
-    text = predicting.text(known, probed, forecasts)
-    assert "median RTT, on separate CPUs" in text and "s1 ipc" in text and "[" in text and "12.0 µs, measured" in text
-    assert "3 occasions on 3 machines" in text and f"of {3 * len(forecasts)} times" in text
-    assert text.index("s1 ipc") < text.index("s19 ipc")

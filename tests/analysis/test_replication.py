@@ -12,7 +12,6 @@ from bench.analysis import acceptance, occasions, published, replication
 from bench.analysis.occasions import RTT_RATIO, Machine
 from bench.errors import DataError
 from bench.plan.case import Case
-from docs import published_tables
 
 
 def test_overview_compares_with_raw_sockets_over_the_same_transport_under_the_same_placement():
@@ -95,14 +94,6 @@ def test_a_new_machine_is_within_the_reach_that_held_out_machines_had(count):
     assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
 
 
-def test_fewer_machines_reach_farther():
-    occasions = on_machines({f"s{number}": 1.0 for number in range(30)}, 5, 0.25)
-    offsets = replication.elsewhere(replication.rows(occasions), RTT_RATIO, "split")
-    assert offsets.most == 4 and offsets.reach(1) > offsets.reach(2) > offsets.reach(4) == offsets.reach(9)
-    alone = replication.elsewhere(replication.rows(on_machines({"a": 1.0}, 1, 0.25)), RTT_RATIO, "split")
-    assert alone.most == 0 and math.isinf(alone.reach(1))
-
-
 def test_another_occasion_of_a_machine_is_within_the_pooled_spread_of_occasions():
     truths, scores = {f"s{number}": number / 5 for number in range(20)}, []
     for seed in range(20):
@@ -167,21 +158,6 @@ def test_forecasts_are_scored_in_the_order_of_time():
     assert replication.total(replication.left_out(occasions)).count == 9 * 20
     table = published.scores(published.Published(occasions))
     assert len(table) == 3 and f"{known.inside:,} of {known.count:,}" in table.iloc[0, 0]
-
-
-def test_how_far_numbers_reach_is_said_with_the_occasions():
-    publication = published.Published(on_machines({f"s{number}": 1.0 for number in range(10)}, 3, between=0.2))
-    text = published.reach_text(publication)
-    assert "is measured again" in text and "on a machine that was left out" in text
-    assert "9 occasions on 3 machines" in published.described(publication)
-    assert published_tables.cautions(publication) == ""
-    cautious = [
-        msgspec.structs.replace(measurement, checks="9/10 (not: order)") for measurement in publication.occasions
-    ]
-    cautions = published_tables.cautions(published.Published(cautious))
-    assert "some systems change places" in cautions and "level" not in cautions
-    few = published.Published(on_machines({"a": 1.0}, 1, 0.1, each=2))
-    assert "left out" not in published.reach_text(few)
 
 
 def test_machines_that_share_a_name_do_not_forecast_each_other():

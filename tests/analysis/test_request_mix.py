@@ -6,7 +6,7 @@ from handmade import in_order, recorded, usual
 
 from bench.analysis import quantiles, request_mix
 from bench.analysis.comparison import compare, compare_cases, evidence, in_words, judged
-from bench.analysis.verdicts import of_one_only, of_quantities, verdict_text
+from bench.analysis.verdicts import of_quantities, verdict_text
 from bench.apps.numbers import by_request
 from bench.grammar import tables
 from bench.plan.case import Case
@@ -121,14 +121,6 @@ def test_comparisons_of_several_services_come_in_the_order_of_their_evidence():
     assert [each.quantity for each in made] == [in_words(piece.name)[0] for piece in pieces]
     first, second = (each for each in made if each.quantity == "p50 RTT of login")
     assert first.words == "worse" and second.words == "no practical difference"
-
-
-def test_a_request_that_only_one_side_has_is_named():
-    old, new = mixed([2000]), mixed([2400], names=("price", "sign in"))
-    assert of_one_only(old, 0, new, 0) == [
-        "the request login is not compared: only A has calls of it",
-        "the request sign in is not compared: only B has calls of it",
-    ]
 
 
 def test_numbers_of_each_request_are_in_the_document_of_a_run():

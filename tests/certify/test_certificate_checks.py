@@ -285,12 +285,6 @@ def test_a_mean_cannot_be_beyond_littles_law():
     assert check.verdict == NOT_HELD and "Little" in check.text
 
 
-def test_bursts_have_no_schedule_to_count_from():
-    bursts = record(constant(HALF) // (100 * MS) * (100 * MS), MS)
-    assert bursts.arrivals_per_s == pytest.approx(500, rel=1e-3)
-    assert time_checks.from_schedule_us(seen("half-load", bursts)) is None
-
-
 def test_a_way_that_is_longer_than_the_times_decides_nothing():
     far = replace(seen("half-load", OPEN), path=PathTimes(25_000, 30_000, 40_000))
     true, mean = quantile(OPEN.response_us, 0.5), OPEN.response_us.mean()
@@ -354,12 +348,6 @@ def test_too_few_requests_have_no_quantile_to_compare():
     assert [check.name for check in time_checks.of_times(few)] == ["p50"]
 
 
-def test_a_front_that_was_late_decides_nothing():
-    late = record(constant(MANY, 3200), 20 * MS, late=15 * MS)
-    checks = time_checks.of_times(seen("many", late, p50_us=20_000, mean_us=20_000))
-    assert [check.verdict for check in checks] == [NOT_DECIDED, NOT_DECIDED]
-
-
 def test_omission_is_named_when_times_count_from_the_sending():
     due = constant(HALF)
     phase = (due - SECOND // 2) % SECOND
@@ -398,12 +386,6 @@ def test_a_correction_for_omission_is_named():
     assert check.verdict == NOT_HELD and "corrected" in check.text
 
 
-def test_instants_of_a_schedule_are_known_only_where_it_is_kept():
-    assert time_checks.from_schedule_us(seen("many", CLOSED)) is None
-    assert time_checks.from_schedule_us(seen("half-load", OPEN, schedule="poisson")) is None
-    assert time_checks.from_schedule_us(seen("half-load", record(constant(HALF, 450), MS))) is None
-
-
 @pytest.mark.parametrize(
     ("reported", "verdict", "step"),
     [((2000, 5000, 9000), NOT_HELD, 1000), ((1390, 4600, 9210), HELD, 10), ((1386.29, 4605.17, 9210.34), HELD, 0)],
@@ -424,9 +406,3 @@ def test_one_check_that_is_not_held_decides_the_outcome():
     held, undecided, not_held = (Check("a", verdict, "") for verdict in (HELD, NOT_DECIDED, NOT_HELD))
     assert outcome([held]) == HELD and outcome([held, undecided]) == NOT_DECIDED == outcome([])
     assert outcome([undecided, not_held, held]) == NOT_HELD
-
-
-def test_the_last_line_of_a_generator_that_failed_is_repeated():
-    failed = replace(DONE, status=1, stderr="loading\ncannot connect: no file descriptor is left\n")
-    assert "no file descriptor is left" in load_checks.ending(seen("many", CLOSED, ended=failed)).text
-    assert "The last line" not in load_checks.ending(seen("many", CLOSED)).text

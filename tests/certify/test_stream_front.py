@@ -2,10 +2,10 @@
 
 import json
 import socket
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from certifying import connect
 
 from bench.systems._service_streams import Events
 from certify.protocol_front import Front
@@ -23,11 +23,6 @@ GET = b"GET /any HTTP/1.1\r\nHost: a\r\n\r\n"
 
 def started(service):
     return Front(service, protocol="sse")
-
-
-def connect(front):
-    address = urlsplit(front.url)
-    return socket.create_connection((address.hostname, address.port), timeout=20)
 
 
 def head_of(file):

@@ -1,18 +1,15 @@
 """An agent holds one machine's children for a conductor elsewhere: nothing is done twice, nothing is left."""
 
-import errno
 import os
-import pickle
 import re
 import signal
 import time
-from unittest.mock import Mock
 
 import pytest
 from conftest import children, is_gone, wait_for
 from specs import server_spec
 
-from bench.errors import SystemFailedError, UsageError
+from bench.errors import SystemFailedError
 from bench.measurement import revision
 from bench.measurement.hosts import agent as agent_module
 from bench.measurement.hosts.agent import Agent
@@ -80,35 +77,6 @@ def test_after_its_end_nothing_is_started(agent, tmp_path):
     with pytest.raises(SystemFailedError):
         agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
     assert children() == before
-
-
-def test_one_conductor_has_a_machine_until_it_has_ended(agent):
-    agent.claim("one")
-    same, other = Agent(), Agent()
-    same.claim("one")
-    with pytest.raises(UsageError):
-        other.claim("other")
-    agent.close()
-    same.close()
-    other.claim("other")
-    Agent.close_all("has left")
-    with pytest.raises(SystemFailedError):
-        other.poll(0)
-
-
-def test_what_cannot_be_started_for_lack_of_space_says_so(agent, tmp_path, monkeypatch):
-    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("tempfile.TemporaryFile", Mock(side_effect=full))
-    with pytest.raises(SystemFailedError, match=full.strerror):
-        agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
-
-
-def test_it_describes_its_machine(agent):
-    facts = agent.describe()
-    assert facts["revision"] == revision.content() and facts["python_version"] == revision.python()
-    assert facts["cpus"] >= 1 and facts["pid"] == os.getpid()
-    assert pickle.loads(pickle.dumps(facts)) == facts
 
 
 def test_a_revision_is_of_contents_and_names_alone(tmp_path):

@@ -11,7 +11,7 @@ from handmade import FACTS, usual
 
 from bench import systems
 from bench.analysis import checks
-from bench.apps import listing, numbers, service_page
+from bench.apps import numbers
 from bench.errors import SystemFailedError, UsageError
 from bench.experiments import capacity
 from bench.grammar import Estimand, figure
@@ -254,13 +254,7 @@ def test_a_crowded_machine_is_named_where_the_objective_is_violated(monkeypatch)
         assert "Relax" not in words
 
 
-def test_a_machine_that_was_slow_at_the_beginning_only_is_not_blamed(monkeypatch):
-    # the control at 200/s fails, at the lowest not
-    run, messages = searched(monkeypatch, {"sockets": 100, "zeromq": 0})
-    assert "cannot" in messages[0] and "raw sockets meet it" in answer(run)
-
-
-def test_a_server_that_refuses_requests_violates_the_objective_and_the_refusal_is_named(monkeypatch, tmp_path):
+def test_a_server_that_refuses_requests_violates_the_objective_and_the_refusal_is_named(monkeypatch):
     run, messages = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=30, refused=lambda rate: 200)
     for words in (messages[1], of_run(run).conclusion(run)):
         assert "violated" in words and "50% of the requests were answered with an error (it: status 503)" in words
@@ -269,8 +263,6 @@ def test_a_server_that_refuses_requests_violates_the_objective_and_the_refusal_i
     assert verdicts["answers"] == checks.CAUTION and checks.INVALID not in verdicts.values()
     requests = numbers.document(run)["cases"][0]["requests"]
     assert requests == {"scheduled": 800, "answered": 400, "failed": {"it: status 503": 400}, "not_sent": 0}
-    page, _ = service_page.write(run, folder=tmp_path)
-    assert "status 503" in page.read_text() and "50.0% failed" in page.read_text()
 
 
 def test_a_search_goes_on_below_rates_at_which_everything_is_refused_but_not_behind_a_first_one(monkeypatch):
@@ -314,13 +306,6 @@ def test_mlperfs_rule_confirms_by_five_long_starts_all_of_which_meet_the_objecti
     assert search(probe, 100, rule=rule).low < steady.low
 
 
-def test_mlperfs_rule_is_refused_with_the_estimate_where_it_takes_more_than_an_hour(monkeypatch):
-    rule = confirmation.rule("mlperf", 6, 0.99)
-    with pytest.raises(UsageError, match="--yes"):
-        searched(monkeypatch, {"sockets": 10**6, "zeromq": 280}, goal="p99<=5ms", rule=rule)
-    assert not Run(find("latest")).manifest["capacity"]["confirmed"]
-
-
 @pytest.mark.slow
 def test_each_probe_replays_a_whole_recording_and_the_control_has_poisson_arrivals(monkeypatch, tmp_path, own_systems):
     lines = [json.dumps({"at_s": at_s, "path": "/"}) for at_s in (0, 1, 1, 4, 5, 5, 9)]
@@ -361,11 +346,6 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
 def test_an_interrupted_search_can_be_looked_at(monkeypatch):
     run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, lines=3)
     assert not run.manifest["finished"] and len(run.ledger) == 2  # the first line is the control's
-    capacity_numbers = numbers.capacity(run)
-    assert (
-        not capacity_numbers["ended"]
-        and capacity_numbers["met_at_per_s"] is None
-        and capacity_numbers["violated_at_per_s"] is None
-    )
-    assert "not certain" in listing.run_text("latest") or "No conclusion" in listing.run_text("latest")
+    found = numbers.capacity(run)
+    assert not found["ended"] and found["met_at_per_s"] is found["violated_at_per_s"] is None
     figure.whole(run)

@@ -55,17 +55,6 @@ def inode_of(host: object) -> int:
     return (host.network.parent / "ns" / "net").stat().st_ino
 
 
-def test_a_link_is_asked_for_by_its_rate():
-    assert links.hosts() == {"namespaces": {"rate_mbit": 0}}
-    assert links.checked({"namespaces": {"rate_mbit": "100"}}, "tcp") == links.hosts(100)
-    assert [links.described(links.hosts(rate)) for rate in (0, 100, 2500)] == [
-        "veth",
-        "veth 100 Mbit/s",
-        "veth 2.5 Gbit/s",
-    ]
-    assert links.described({}) == ""
-
-
 @pytest.mark.parametrize(
     ("hosts", "transport", "what"),
     [
@@ -90,11 +79,6 @@ def test_a_network_that_the_machine_uses_is_not_taken():
     assert [str(one) for one in namespaces.addresses(networks)] == ["10.3.0.1/30", "10.3.0.2/30"]
     with pytest.raises(UsageError, match=r"10\.x\.0\.0"):
         namespaces.addresses([ipaddress.IPv4Network("10.0.0.0/8")])
-
-
-def test_the_bucket_of_a_limited_link_holds_two_packets_or_what_passes_while_a_timer_is_late():
-    assert [namespaces.burst_bytes(rate) for rate in (1, 100, 1000)] == [3028, 3028, 12_500]
-    assert namespaces.limit("veth0", 100) == ("qdisc add dev veth0 root tbf rate 100mbit burst 3028 limit 64000000")
 
 
 def test_who_may_not_make_namespaces_is_told_what_is_lacking(monkeypatch):

@@ -69,20 +69,3 @@ def test_all_orders_end_in_one_sentence_when_the_host_leaves(far):
         with pytest.raises(SystemFailedError, match="host alpha"):
             host.wait(answer)
     assert len(actor.calls) <= 2
-
-
-def test_orders_after_the_loop_has_ended_do_not_wait_for_ever(far):
-    host, actor = far
-    actor.may_answer.set()
-    on_loop = host._on_loop
-
-    def refused(work):
-        work.close()
-        raise RuntimeError("the loop has ended")
-
-    host._on_loop = refused
-    for _ in range(2):
-        with pytest.raises(RuntimeError):
-            host.ask("now")
-    host._on_loop = on_loop
-    assert host.call("now") > 0

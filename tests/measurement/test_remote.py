@@ -1,6 +1,5 @@
 """Hosts as processes of this machine, on loopback: a start runs there as it runs here; failures name the host."""
 
-import asyncio
 import errno
 import os
 import re
@@ -15,10 +14,9 @@ import pytest
 from conftest import CALM, descendants, is_gone, wait_for
 from host_processes import Hosts, Started, intruded
 
-from bench.apps import listing, notebook
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import certificates, revision, runner, start
-from bench.measurement.hosts import commands, dask_engine, remote
+from bench.measurement.hosts import remote
 from bench.measurement.hosts.remote import connected
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
@@ -295,26 +293,6 @@ def test_another_user_of_this_machine_runs_programs_on_a_host_only_if_it_is_plai
     assert output.count("refused") == 4 and "entered" not in output
 
 
-def test_a_host_takes_over_the_entry_that_its_own_process_left(two, tmp_path):
-    security = dask_engine.security("tls", is_plain_wanted=False)
-    distributed = dask_engine.load()
-    left = {"security": security, "nthreads": 1, "dashboard_address": "127.0.0.1:0", "local_directory": str(tmp_path)}
-    left |= {"name": "gamma", "startup_information": {remote.KEY: lambda _: {"process": "1"}}}
-
-    async def names() -> set[str]:
-        async with distributed.rpc(two.address, connection_args=security.get_connection_args("client")) as scheduler:
-            return {worker["name"] for worker in (await scheduler.identity(n_workers=-1))["workers"].values()}
-
-    async def come_back() -> None:
-        async with distributed.Worker(two.address, **left):
-            await commands.take_over(two.address, "gamma", "2", security)
-            assert "gamma" in await names()
-            await commands.take_over(two.address, "gamma", "1", security)
-            assert await names() == {"alpha", "beta"}
-
-    asyncio.run(come_back())
-
-
 def test_a_name_that_is_taken_is_said(two):
     second = Started("host", two.address, "--name", "alpha")
     try:
@@ -329,23 +307,6 @@ def test_hosts_are_listed_with_clock_revision_and_role(two, command):
     _, alpha, beta = finished.stdout.splitlines()
     assert alpha.split()[0] == "alpha" and alpha.endswith("server") and beta.endswith("load")
     assert revision.content() in alpha and "within" in beta and finished.returncode == 0
-
-
-def test_a_notebook_shows_the_hosts_before_anything_is_measured(two, monkeypatch):
-    shown = []
-    monkeypatch.setattr(notebook, "show_frame", lambda frame, **look: shown.append(frame))
-    monkeypatch.setattr(runner, "_measure", lambda folder, *rest: shown.append("measured") or 1 / 0)
-    parameters = {"system": "sockets", "profile": "smoke", "hosts": two.address}
-    with pytest.raises(ZeroDivisionError):
-        notebook.measure("latency", **parameters)
-    table, measured = shown
-    assert list(table["role"]) == ["server", "load"] and list(table.index) == ["alpha", "beta"]
-    assert set(table["revision"]) == {revision.content()} and set(table["CPUs"]) == {str(len(os.sched_getaffinity(0)))}
-    assert table["clock beside this one's"].str.match(r"[+-]\d+\.\d{3} ms, within \d").all()
-    assert measured == "measured"
-    assert listing.hosts_rows({"scheduler": two.address, "load": ["alpha"]})[0]["role"] == "load"
-    loading = listing.hosts_rows({"scheduler": two.address}, has_target=True)
-    assert [row["role"] for row in loading] == ["load", "load"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from bench.child.tracer import INSTANCES, NAME
 from bench.measurement import runner, trace
 from bench.measurement.ring_buffer import RawEvent
 from bench.measurement.system_calls import name_of
-from bench.measurement.trace import SWITCH, WAKEUP, WAKING, Recorded, Tracer, kept, rows, with_switches
+from bench.measurement.trace import SWITCH, WAKEUP, WAKING, Recorded, Tracer, rows, with_switches
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run
@@ -113,30 +113,6 @@ def test_a_missing_switch_without_its_queue_or_from_another_process_is_put_at_th
     assert switches == [
         (1, (22, 1, 0)), (2, (0, 0, 22)), (4, (22, 1, 0)), (8, (0, 0, 22)), (9, (22, 1, 99)), (15, (99, 0, 22)),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("calls", "expected"), [(2, (0, 2)), (40, (10, 40)), (5_000, (20, 60))])
-def test_some_calls_of_a_slice_are_kept(calls: int, expected: tuple[int, int]) -> None:
-    assert kept(calls) == expected
-
-
-@pytest.mark.parametrize(
-    ("platform", "user", "may_write", "expected"),
-    [
-        ("linux", 1000, True, ""),
-        ("linux", 1000, False, "root"),
-        ("linux", 0, False, "mount"),
-        ("darwin", 0, True, "Linux"),
-    ],
-)
-def test_why_calls_cannot_be_traced(
-    monkeypatch: pytest.MonkeyPatch, platform: str, user: int, expected: str, *, may_write: bool
-) -> None:
-    monkeypatch.setattr(trace.sys, "platform", platform)
-    monkeypatch.setattr(trace.os, "geteuid", lambda: user)
-    monkeypatch.setattr(trace.os, "access", lambda *arguments: may_write)
-    assert expected in (trace.why_not() or "")
-    assert bool(trace.why_not()) is bool(expected)
 
 
 @needs_tracing

@@ -4,9 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pyarrow as pa
-from handmade import handmade
 
-from bench.plan.case import Case
 from bench.run import calls, schema
 
 RTT_NS = [5, 7, 6, 9]
@@ -66,11 +64,3 @@ def test_calls_of_a_closed_loop_take_sixteen_bytes_each_also_while_they_are_read
     assert (
         16 <= now / all_calls.calls.size < 16.5 and peak / all_calls.calls.size < 26
     )  # a half more, which is not touched, beside one start
-
-
-def test_a_start_is_looked_at_where_its_calls_are():
-    run = handmade([Case("zeromq", "ipc")], [100], starts=3, calls=500)
-    for start, start_calls in run.calls_of(0, warm=True):
-        assert np.shares_memory(start_calls.rtt_ns, run.calls.calls.rtt_ns) and 0 < start_calls.size < 500
-        rows = run.samples_of(0, warm=True)
-        assert start_calls.rtt_ns.tolist() == rows.loc[rows["start"] == start, "rtt_ns"].tolist()

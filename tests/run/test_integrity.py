@@ -115,20 +115,6 @@ def test_files_of_another_run_with_their_digest_contradict_the_plan(run):
         whole(run.folder.path)
 
 
-def test_a_file_of_another_name_does_not_count(run):
-    before = whole(run.folder.path)
-    for name in ("00000 copy", "x"):
-        shutil.copy(run.folder.path / "ledger" / FIRST, run.folder.path / "ledger" / f"{name}.parquet")
-    assert whole(run.folder.path) == before
-
-
-def test_a_damaged_file_of_an_unfinished_run_is_named(run):
-    run.folder.update(finished=False)
-    os.truncate(run.folder.path / "samples" / FIRST, 1000)
-    with pytest.raises(DataError, match=r"samples/00000\.parquet"):
-        whole(run.folder.path)
-
-
 def test_an_interrupted_write_leaves_no_ledger(run, monkeypatch):
     """Written anew, a start is incomplete until its last file is there, whichever write is the last one."""
     tables = {name: run.folder.read_file(run.folder.path / name / FIRST, name) for name in ("ledger", "samples")}
@@ -140,15 +126,6 @@ def test_an_interrupted_write_leaves_no_ledger(run, monkeypatch):
     monkeypatch.undo()
     run.folder.append(0, tables)
     assert whole(run.folder.path)
-
-
-def test_an_interrupted_run_is_whole_and_a_start_that_was_moved_away_is_measured_again(run):
-    path = run.folder.path
-    run.folder.update(finished=False)
-    assert not run.folder.manifest()["data_digest"] and whole(path)
-    for name in ("ledger", "samples"):
-        (path / name / FIRST).unlink()
-    assert Folder(path).done() == set(range(1, 12)) and whole(path)
 
 
 def test_a_kept_run_is_verified_as_well(run, tmp_path):
