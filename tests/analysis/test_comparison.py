@@ -259,10 +259,6 @@ def test_a_limit_is_exceeded_where_the_whole_interval_is_beyond_it(one, at_most,
     assert verdicts.verdict_text([one], at_most, not_judged=[one.case])[1] is False
 
 
-def test_the_slow_down_that_is_found_is_the_limit_and_the_detectable_difference():
-    assert verdicts.findable(made_comparison(), "2%") == pytest.approx(1.02 * 1.013 - 1)
-
-
 def test_a_limit_finds_a_true_five_per_cent_and_accepts_equal_builds():
     def shown(ratio, seed):
         logs = math.log(ratio) + np.random.default_rng(seed).normal(0, 0.03, (2, 50))  # as a noisy machine's blocks
@@ -310,16 +306,12 @@ def test_the_effect_is_what_compare_says_and_its_estimate_does_not_need_six_bloc
 
 
 def test_a_comparison_says_first_which_difference_it_can_detect_and_the_starts_for_the_margin(command):
-    shapes = [lambda start, calls: np.full(calls, 1 + 0.2 * (start % 3)), None]
-    a, b = handmade(ONE, [100], shape=shapes[0]), handmade(ONE, [100], shape=shapes[0])
+    a, b = (handmade(ONE, [100], shape=lambda start, calls: np.full(calls, 1 + 0.2 * (start % 3))) for _ in range(2))
     one = p50(compare(a, b))
     assert one.detectable > 0.1 and one.starts_for_margin > 6
     text = budget.resolution(b, compare(a, b))
-    assert f"-p starts {one.starts_for_margin} " in text
     seconds = int(text.split("(about ")[1].split()[0])
     assert seconds >= expected_s(dataclasses.replace(b.plan, starts=one.starts_for_margin)) > seconds - 10
-    assert f"{one.detectable:.1%} in p50 RTT" in text and "5% in p50 RTT" in text
+    assert f"-p starts {one.starts_for_margin} " in text and f"{one.detectable:.1%} in p50 RTT" in text
     printed = command("compare", a.id, b.id).stdout
     assert printed.index(text) < printed.index("B is")
-    fine = compare(handmade(ONE, [100], shape=lambda start, calls: np.ones(calls)), handmade(ONE, [130]))
-    assert "-p starts" not in budget.resolution(b, [p50(fine)], margin=0.5)

@@ -156,14 +156,6 @@ def test_requests_that_share_connections_are_counted_at_once():
     assert record([], []).most_at_once == 0
 
 
-def test_a_load_of_a_number_of_requests_has_no_window():
-    slow = record(constant(MANY, 1000)[:8000] * 2, MS)
-    assert one(load_checks.of_load(seen("many", slow)), "window").verdict == NOT_HELD
-    counted = load_checks.of_load(replace(seen("many", slow), is_counted=True))
-    assert "window" not in {check.name for check in counted}
-    assert [BY_NAME[name].requests for name in ("single", "many")] == [8000, 32_000]
-
-
 def test_a_generator_that_ends_at_the_first_failures_hides_none():
     failed = record(np.arange(40) * MS, MS, 8, fault=np.arange(40) == 39)
     ended = Observation(BY_NAME["errors"], "constant", failed, replace(DONE, status=1), None, "It printed nothing.")
@@ -285,14 +277,6 @@ def test_a_mean_cannot_be_beyond_littles_law():
     assert check.verdict == NOT_HELD and "Little" in check.text
 
 
-def test_a_way_that_is_longer_than_the_times_decides_nothing():
-    far = replace(seen("half-load", OPEN), path=PathTimes(25_000, 30_000, 40_000))
-    true, mean = quantile(OPEN.response_us, 0.5), OPEN.response_us.mean()
-    for times, verdict in ((1.0, HELD), (2.0, NOT_DECIDED), (100.0, NOT_HELD), (0.5, NOT_HELD)):
-        assert time_checks.quantile_check("p50", times * true, far).verdict == verdict
-        assert time_checks.mean_check(times * mean, far).verdict == verdict
-
-
 def test_connections_may_have_schedules_of_their_own():
     number = np.arange(len(constant(HALF)))
     due = number // 64 * 128 * MS + number % 64 * MS // 3  # each connection every 128 ms, and 64 of them within 21 ms
@@ -301,18 +285,6 @@ def test_connections_may_have_schedules_of_their_own():
     scheduled = time_checks.from_schedule_us(observation)
     assert scheduled == pytest.approx((EXPONENTIAL_NS + late) / 1e3, abs=500)
     assert load_checks.delivered_rate(observation).verdict == HELD
-
-
-def test_threads_with_schedules_of_their_own_are_not_late_where_together_they_look_so():
-    number, thread = np.divmod(np.arange(117 * 64), 64)
-    due = thread * 2 * MS + number * (128 * MS * 117 // 116)  # the 117 requests of a thread span its whole duration
-    in_order = np.argsort(due, kind="stable")
-    recorded = record(due[in_order], EXPONENTIAL_NS[: len(due)])
-    recorded.requests["connection"] = thread[in_order]
-    arrived = recorded.requests["arrived"]
-    assert np.abs(arrived - schedules.fitted(arrived)).max() > MS // 2
-    observation = seen("half-load", recorded)
-    assert time_checks.from_schedule_us(observation) == pytest.approx(recorded.response_us, abs=1)
 
 
 def test_a_load_whose_connections_begin_one_after_another_is_on_the_schedule_that_it_promises():
@@ -327,14 +299,6 @@ def test_a_load_whose_connections_begin_one_after_another_is_on_the_schedule_tha
     late = recorded.requests["arrived"] + np.random.default_rng(1).integers(0, 40 * MS, len(due))
     recorded.requests["arrived"] = np.sort(late)
     assert arrival_checks.constant_gaps(seen("half-load", recorded, schedule="connections")).verdict == NOT_HELD
-
-
-def test_times_above_those_from_the_arrival_may_be_true_where_due_instants_are_not_known():
-    bursts = seen("half-load", record(constant(HALF) // (100 * MS) * (100 * MS), EXPONENTIAL_NS))
-    true = quantile(bursts.record.response_us, 0.5)
-    for reported, verdict in ((true, HELD), (2 * true, NOT_DECIDED), (true / 2, NOT_HELD)):
-        assert time_checks.quantile_check("p50", reported, bursts).verdict == verdict
-    assert time_checks.mean_check(2 * bursts.record.response_us.mean(), bursts).verdict == NOT_DECIDED
 
 
 def test_what_the_front_itself_may_have_added_is_not_decided():

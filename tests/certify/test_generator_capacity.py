@@ -78,12 +78,6 @@ def test_the_delivered_rate_is_answers_divided_by_their_time():
     assert abs(point.delivered_per_s / point.answers_per_s - 1) > 0.05
 
 
-def test_the_generator_whose_reported_rate_is_not_the_delivered_one_is_named():
-    conclusion = capacity_comparison.conclusion([made(), made("liar", lies=True)])
-    assert conclusion.endswith("those delivered: it is not held for liar 1.0.")
-    assert capacity_comparison.conclusion([made()]).endswith("those delivered: it is held for all.")
-
-
 def test_a_load_in_which_nothing_arrived():
     point = capacity.point_of(replace(seen("open", 10.0, 1000, None), record=record([], [])), 0.1)
     assert point.requests == point.delivered_per_s == 0 and point.omitted == 20 and point.true_us == Times(None, None)

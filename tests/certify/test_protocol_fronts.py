@@ -127,36 +127,6 @@ def test_streams_are_answered_when_they_are_due_not_in_their_order():
     assert answered_streams == (2 * np.argsort(requests["due"], kind="stable") + 1).tolist() != sorted(answered_streams)
 
 
-@pytest.mark.parametrize(
-    ("data", "error"),
-    [
-        (get(2), "PROTOCOL_ERROR"),
-        (get(1, 0) + get(3), "PROTOCOL_ERROR"),
-        (http2.frame(http2.CONTINUATION, 0, 1), "PROTOCOL_ERROR"),
-        (http2.frame(http2.PUSH_PROMISE, 0, 1), "PROTOCOL_ERROR"),
-        (http2.frame(http2.PING, 0, 0, b"short"), "PROTOCOL_ERROR"),
-        (http2.frame(http2.DATA, 0, 1, bytes(http2.FRAME + 1)), "FRAME_SIZE_ERROR"),
-        (http2.frame(http2.WINDOW_UPDATE, 0, 0, (2**31 - 1).to_bytes(4)), "FLOW_CONTROL_ERROR"),
-        (http2.settings({http2.INITIAL_WINDOW: 1}), "FLOW_CONTROL_ERROR"),
-    ],
-)
-def test_what_is_wrong_is_named_and_ends_the_connection(data, error):
-    with Front(QUICK, protocol="http2") as front:
-        connection, file = opened(front)
-        with connection:
-            connection.sendall(data)
-            (*_, last) = frames(file, lambda frame: frame[0] == http2.GOAWAY)
-        record = front.end()
-    assert http2.error_name(int.from_bytes(last[3][4:])) == error and record.refused == 1
-
-
-def test_what_does_not_begin_as_http2_is_refused():
-    with Front(QUICK, protocol="http2") as front:
-        for data in (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"PRI * HTTP/3.0\r\n\r\n"):
-            assert replies(front, data, 100) == b""
-        assert front.end().refused == 2
-
-
 @pytest.mark.parametrize("fault", ["status", "body", "close"])
 def test_faults_of_http2(fault):
     with Front(Service(mean_us=100, fault=fault, every=2), protocol="http2") as front:
@@ -193,13 +163,6 @@ def called(front, count):
             except grpc.RpcError as reason:
                 statuses.append(reason.code().name)
     return statuses
-
-
-def test_a_client_library_for_grpc():
-    with Front(QUICK, protocol="grpc") as front:
-        assert called(front, 5) == ["OK"] * 5
-        record = front.end()
-    assert len(record.answered) == 5 and len(record.connections) == 1 and not record.refused
 
 
 @pytest.mark.parametrize(("fault", "status"), [("status", "INTERNAL"), ("close", "INTERNAL"), ("body", "OK")])

@@ -106,7 +106,3 @@ def test_streams_that_are_not_read_to_their_end():
         observed = seen(Record(left.requests, left.connections), requests=1000)
         assert one(load_checks.of_load(observed), "streams-read").verdict == verdict
     assert "streams-read" not in {check.name for check in load_checks.of_load(replace(seen(), protocol="http1"))}
-
-
-def test_a_stream_takes_its_time_in_a_load_that_is_counted():
-    assert BY_NAME["single"].requests == round(BY_NAME["single"].duration_s / 0.2)

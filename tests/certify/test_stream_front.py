@@ -76,19 +76,6 @@ def test_first_and_last_event_are_recorded_as_they_depart():
     assert request["late"] >= max(first_late, last_late)
 
 
-def test_streams_of_several_connections_go_on_side_by_side():
-    with started(Service(mean_us=1000, workers=1, events=6, gap_us=30_000)) as front:
-        connections = [connect(front) for _ in range(5)]
-        for connection in connections:
-            connection.sendall(GET)
-        for connection in connections:
-            with connection, connection.makefile("rb") as file:
-                head_of(file)
-                assert len(tokens(file)[0]) == 6
-        requests = front.end().requests
-    assert requests["due"].max() - requests["due"].min() < 150 * MS  # none waits for the stream before it to end
-
-
 @pytest.mark.parametrize("fault", ["status", "body", "close"])
 def test_faults_of_streams(fault):
     with started(Service(mean_us=100, fault=fault, every=2, events=3, gap_us=100)) as front:

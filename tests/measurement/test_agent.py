@@ -5,12 +5,16 @@ import re
 import signal
 import time
 
+import numpy as np
 import pytest
 from conftest import children, is_gone, wait_for
+from hypothesis import given
+from hypothesis import strategies as some
 from specs import server_spec
 
 from bench.errors import SystemFailedError
 from bench.measurement import revision
+from bench.measurement.held_samples import pack, unpack
 from bench.measurement.hosts import agent as agent_module
 from bench.measurement.hosts.agent import Agent
 from bench.process.channel import Listening, Reader, encode
@@ -93,3 +97,9 @@ def test_a_revision_is_of_contents_and_names_alone(tmp_path):
     (other / "b.cpp").write_text("int x;\n")
     (other / "b.cpp").rename(other / "c.cpp")
     assert revision.of_folders([other]) != same
+
+
+@given(some.lists(some.lists(some.integers(-(2**63), 2**63 - 1), max_size=50), min_size=1, max_size=6))
+def test_samples_that_are_packed_come_back_as_they_were(times):
+    blobs = [np.array(values, "i8").tobytes() for values in times]
+    assert unpack(pack(blobs)) == blobs

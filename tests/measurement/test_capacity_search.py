@@ -3,7 +3,6 @@
 import json
 import math
 from contextlib import nullcontext
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from handmade import FACTS, usual
 from bench import systems
 from bench.analysis import checks
 from bench.apps import numbers
-from bench.errors import SystemFailedError, UsageError
+from bench.errors import UsageError
 from bench.experiments import capacity
 from bench.grammar import Estimand, figure
 from bench.grammar.experiment import experiment, of_run
@@ -209,15 +208,6 @@ def test_where_raw_sockets_violate_an_objective_too_the_machine_is_named_and_not
     assert {case.system for case in run.plan.cases} == {"zeromq"}
 
 
-def test_the_control_has_a_server_of_its_own_and_one_connection_per_client(monkeypatch):
-    plan, measured = experiment("capacity").plan(system="zeromq", transport="tcp"), []
-    plan = replace(plan, cases=(replace(plan.cases[0], target="tcp://127.0.0.1:9", callers=20),))
-    monkeypatch.setattr(capacity_search, "measure", lambda case, *more: measured.append(case))
-    monkeypatch.setattr(capacity_search, "judged", lambda record, rate, goal: Probe(rate, 1000.0, 1.0, kept=True))
-    capacity_search.Prober(None, plan, objective("p95<=5ms"), None, print, None).try_machine(100)
-    assert measured and {(case.system, case.target, case.callers) for case in measured} == {("sockets", None, 1)}
-
-
 def test_errors_of_the_service_are_not_blamed_on_the_machine(monkeypatch):
     run, _ = searched(monkeypatch, {"sockets": 0, "zeromq": 10**6}, refused=lambda rate: 40)
     assert "none" in answer(run) and "10% of the requests were answered with an error" in answer(run)
@@ -263,17 +253,6 @@ def test_a_server_that_refuses_requests_violates_the_objective_and_the_refusal_i
     assert verdicts["answers"] == checks.CAUTION and checks.INVALID not in verdicts.values()
     requests = numbers.document(run)["cases"][0]["requests"]
     assert requests == {"scheduled": 800, "answered": 400, "failed": {"it: status 503": 400}, "not_sent": 0}
-
-
-def test_a_search_goes_on_below_rates_at_which_everything_is_refused_but_not_behind_a_first_one(monkeypatch):
-    refused = {"refused": lambda rate: 400 * (rate > 500)}
-    run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, **refused)
-    assert 400 < run.manifest["capacity"]["low_per_s"] <= 500 < run.manifest["capacity"]["high_per_s"]
-    conclusion_text = of_run(run).conclusion(run)
-    assert "violated" in conclusion_text and "100% of the requests were answered with an error" in conclusion_text
-    figure.whole(run).draw_without_rendering()
-    with pytest.raises(SystemFailedError, match=r"600/s.*status 503"):
-        searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=600, **refused)
 
 
 @pytest.mark.parametrize(("share", "is_at_least"), [(0.75, False), (0.85, True)])

@@ -57,14 +57,6 @@ def test_this_machines_own_clock_differs_by_nothing_within_the_bound():
     assert len({one.at_ns for one in readings}) == 20
 
 
-def test_a_clock_answers_by_ipv6_too():
-    if not socket.has_ipv6:
-        pytest.skip("no IPv6 here")
-    with listening("[::1]") as (_, address):
-        assert address.startswith("tcp://[::1]:")
-        assert abs((reading := compare(address, exchanges=1)).offset_ns) <= reading.bound_ns
-
-
 def test_a_clock_ends_when_its_input_ends_though_somebody_is_connected():
     with listening() as (child, address):
         port = int(address.rpartition(":")[2])

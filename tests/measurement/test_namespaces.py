@@ -19,7 +19,6 @@ from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan import namespaces as links
 from bench.plan.case import Case
-from bench.plan.labels import labels
 from bench.process.pipes import program
 
 pytestmark = pytest.mark.slow
@@ -67,11 +66,6 @@ def inode_of(host: object) -> int:
 def test_what_no_link_can_be_is_refused(hosts, transport, what):
     with pytest.raises(UsageError, match=what):
         checked(Case("sockets", transport, 100, hosts=hosts))
-
-
-def test_cases_that_differ_in_the_link_are_named_by_it():
-    cases = (checked(Case("sockets", "tcp", max_calls=200)), case(), case(rate_mbit=100))
-    assert labels(cases) == ["sockets tcp loopback", "sockets tcp veth", "sockets tcp veth 100 Mbit/s"]
 
 
 def test_a_network_that_the_machine_uses_is_not_taken():

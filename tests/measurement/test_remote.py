@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from conftest import CALM, descendants, is_gone, wait_for
@@ -92,17 +91,6 @@ def test_one_host_serves_and_this_machine_loads_and_it_ends_cleanly_as_its_sched
         assert "Traceback" not in host.output + hosts.scheduler.output and "ERROR" not in host.output
     finally:
         hosts.close()
-
-
-def test_roles_clocks_and_records(two):
-    with connected({**two.asked, "server": "beta", "load": ["alpha"]}) as assignment:
-        assert assignment.server.name == "beta" and assignment.server.address == "127.0.0.1"
-        assert assignment.records.keys() == {"alpha", "beta"}
-        assert assignment.records["beta"]["revision"] == revision.content()
-        for host in assignment.all():
-            clock = host.clock()
-            assert abs(clock.offset_ns) <= clock.bound_ns
-            assert host.private_directory() != host.private_directory()
 
 
 def test_an_order_to_go_that_comes_too_late_is_given_anew_with_more_time(two, monkeypatch):
@@ -249,15 +237,6 @@ def test_another_revision_and_another_python_are_refused(two, monkeypatch):
         measure(case(two), 0.2, 1)
 
 
-def test_a_worker_that_is_no_host_is_refused():
-    workers = {"tls://10.0.0.1:1": {"name": "alpha", remote.KEY: {}}, "tls://10.0.0.2:1": {"name": "beta"}}
-    scheduler_client = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
-    with pytest.raises(UsageError, match=r"beta at .*bench host"):
-        remote.registered(scheduler_client, "tls://10.0.0.3:8786")
-    del workers["tls://10.0.0.2:1"]
-    assert remote.registered(scheduler_client, "tls://10.0.0.3:8786") == workers
-
-
 def test_no_scheduler_and_no_host(monkeypatch):
     monkeypatch.setattr(remote, "CONNECT_S", 1.0)
     with (
@@ -307,25 +286,6 @@ def test_hosts_are_listed_with_clock_revision_and_role(two, command):
     _, alpha, beta = finished.stdout.splitlines()
     assert alpha.split()[0] == "alpha" and alpha.endswith("server") and beta.endswith("load")
     assert revision.content() in alpha and "within" in beta and finished.returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("host", "tcp://127.0.0.1:8786"), "--plain"),
-        (("hosts", "tcp://127.0.0.1:8786"), "--plain"),
-        (("scheduler", "--listen", "tcp://127.0.0.1:0"), "--plain"),
-        (("host", "tls://127.0.0.1:1"), "authority.pem"),
-        (("host", "127.0.0.1"), "tls://HOST:8786"),
-        (("host", "tcp://127.0.0.1:1", "--plain", "--name", "here"), "here"),
-        (("host", "tcp://127.0.0.1:1", "--plain", "--name", "a b"), "'a b'"),
-        (("hosts", "http://x"), "tls://HOST:8786"),
-    ],
-)
-def test_what_cannot_be_done_is_said_in_one_line(words, text, command, monkeypatch, tmp_path):
-    monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(tmp_path))
-    finished = command(*words)
-    assert finished.returncode == 2 and text in finished.stderr and finished.stderr.count("\n") == 1
 
 
 def test_a_child_that_fails_there_is_quoted(two):

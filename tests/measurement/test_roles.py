@@ -6,7 +6,7 @@ import pytest
 
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement.hosts import roles
-from bench.measurement.hosts.host import HERE, clocks_of, exchanges
+from bench.measurement.hosts.host import HERE, clocks_of
 
 A, B, C = (SimpleNamespace(name=name) for name in "abc")
 
@@ -48,12 +48,6 @@ def test_with_a_target_all_hosts_load_unless_some_are_named():
     assert roles.for_target({"load": ["b"]}, roles.assigned({"load": ["b"]}, [A, B, C])).load == (B,)
     assert roles.for_target({}, roles.assigned({}, [A])).load == (A,)
     assert roles.for_target({}, roles.assigned({}, [A, B])).server is HERE
-
-
-@pytest.mark.parametrize("number", [1, 4, 5, 40])
-def test_clocks_are_read_in_the_order_of_hosts_however_many_there_are(number):
-    hosts = [SimpleNamespace(clock=lambda times, each=each: (each, times)) for each in range(number)]
-    assert clocks_of(hosts) == [(each, exchanges(number)) for each in range(number)]
 
 
 def test_a_clock_that_does_not_answer_is_an_error_among_many_too():

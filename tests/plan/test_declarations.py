@@ -6,7 +6,7 @@ import own_system
 import pytest
 
 from bench import systems
-from bench.errors import SystemFileError, UsageError
+from bench.errors import UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement import versions
 from bench.measurement.validation import cases
@@ -93,19 +93,6 @@ def test_versions_are_those_of_the_cases_systems(declaring, monkeypatch, tmp_pat
     assert others.keys().isdisjoint({"a-server", "pyzmq"}) and {"python", "numpy"} <= others.keys()
 
 
-def test_groups_are_declared(declaring):
-    assert (systems.group("sockets"), systems.group("wamp_crossbar")) == ("direct", "broker")
-    with pytest.raises(SystemFileError, match="GROUP"):
-        systems.group(declaring("grouped", 'GROUP = "others"'))
-
-
-def test_transports_are_those_that_there_are(tmp_path, with_systems):
-    with_systems(tmp_path)
-    (tmp_path / "datagrams.py").write_text('"""Datagrams."""\n\nTRANSPORTS = ("tcp", "udp")\n')
-    with pytest.raises(SystemFileError, match=r"some of inproc, ipc, tcp, not 'udp'"):
-        systems.constant("datagrams", "TRANSPORTS")
-
-
 def test_a_router_is_needed_always_or_where_an_option_says_so(declaring):
     route = "def route(binding, options, service): pass\n"
     always = declaring("always", f"ROUTER_S = 3\n{route}")
@@ -131,11 +118,3 @@ def test_a_library_or_a_program_that_is_absent_is_absent_in_estimates_too(monkey
     assert "redis" in plan.absent and "redis" not in {case.system for case in plan.cases}
     assert "nats" in plan.absent and "nats" not in {case.system for case in plan.cases}
     assert "sockets" in {case.system for case in plan.cases}
-
-
-def test_all_that_is_required_is_needed_to_be_counted_as_installed(monkeypatch):
-    pytest.importorskip("starlette")
-    assert systems.missing("http_asgi") is None
-    real_check = systems._is_installed
-    monkeypatch.setattr(systems, "_is_installed", lambda name: name != "granian" and real_check(name))
-    assert "granian" in str(systems.missing("http_asgi"))

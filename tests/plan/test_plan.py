@@ -98,13 +98,6 @@ def test_split_keeps_the_server_alone(monkeypatch):
     assert placement.assign("same", 2).clients == ((6,), (6,))
 
 
-def test_loopback_is_limited_so_that_it_stores_little():
-    plan = experiment("latency").plan(transport="ipc")
-    assert {c.system: c.max_calls for c in plan.cases}["loopback"] < 50_000
-    assert make_plan("x", [Case("loopback", "inproc")]).window_s == 1.0
-    assert "loopback" in systems.names()
-
-
 def long(profile="class", starts=100, window_s=60.0):
     return replace(make_plan("latency", [Case("sockets", "ipc")], starts=starts, window_s=window_s), profile=profile)
 

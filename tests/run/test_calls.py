@@ -29,10 +29,6 @@ def test_calls_follow_each_other_by_start_and_time_of_sending():
     assert both.places == all_calls.places and both.calls.rtt_ns.tolist() == all_calls.calls.rtt_ns.tolist()
 
 
-def test_no_calls_are_columns_of_no_calls():
-    assert calls.gathered([]).calls.size == 0 and calls.gathered([part(0, [])]).places == {}
-
-
 def test_a_column_with_one_value_takes_no_memory_in_one_start_only_as_much_as_it_needs():
     first, second = part(0), part(1, lag_ns=[0, 0, 3, 0], open_ns=pa.array([None, 4, None, None], pa.int64()))
     columns = calls.gathered([first, part(1)]).calls.lag_ns, calls.compact(np.ones(9))

@@ -106,15 +106,6 @@ def test_a_newer_version_is_refused_and_an_older_one_is_completed(folder):
         folder.read("ledger")
 
 
-def test_a_value_that_cannot_be_is_found_in_files_that_are_as_they_were_written(folder):
-    tables = {name: folder.read_file(folder.path / name / "00001.parquet", name) for name in ("samples", "ledger")}
-    row = tables["ledger"].to_pylist()[0] | {"calls": -1}
-    folder._write("00001", tables | {"ledger": schema.make("ledger", [row])})
-    folder.update(finished=True)
-    with pytest.raises(DataError, match=r"ledger/00001\.parquet.*calls"):
-        Folder(folder.path).read("ledger")
-
-
 def test_a_clock_that_steps_back_ends_the_start(monkeypatch):
     calls = np.array([[5, 6, 7], [6, 5, 8]])
     monkeypatch.setattr(np, "stack", lambda arrays: calls)
