@@ -42,13 +42,6 @@ def test_a_check_with_nothing_to_look_at_neither_passes_nor_fails():
     assert "nothing" not in tally([one for one in card_checks if one.verdict != NOTHING]).line
 
 
-def test_of_a_run_without_windows_of_calls_their_checks_say_nothing():
-    run = reference("nodelay")
-    idle = {one.name for one in checks.check(run) if one.verdict == NOTHING}
-    assert {"rate", "settled", "noise"} <= idle
-    assert {"answers", "starts", "machine"} & idle == set()
-
-
 def step(at, factor):
     """Calls that take longer by a factor from one share of the start on, or up to it if ``at`` is negative."""
     return lambda start, calls: (
@@ -314,13 +307,6 @@ def test_an_incomplete_run_says_so():
 def test_a_server_that_could_not_be_asked_is_said():
     check = outcome(handmade(PAIR, [100, 50], server_calls=None), "answers")
     assert check.verdict == PASS and "12 starts" in check.found
-
-
-def test_calls_that_no_server_answers_are_no_messages():
-    run = handmade([*PAIR, LOOPBACK], [100, 50, 0.1])
-    verified = run.ledger.loc[run.ledger["system"] != "loopback", "calls"].sum()
-    assert f"all {verified:,} messages" in outcome(run, "answers").found
-    assert outcome(handmade([LOOPBACK], [0.1]), "answers").verdict == NOTHING
 
 
 def test_counters_of_the_kernel(tmp_path):

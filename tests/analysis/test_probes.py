@@ -9,6 +9,7 @@ from occasions import occasion
 
 from bench.analysis import probes
 from bench.analysis.occasions import Machine
+from bench.apps import predicting
 
 MACHINES = [Machine(str(number), "AMD", 2, "Linux", "6") for number in range(8)]
 PLACES = {f"s{number}": number / 20 for number in range(1, 20)}  # between the probes: 0 the floor, 1 the library
@@ -64,3 +65,15 @@ def test_one_known_machine_forecasts_without_ends_and_without_probes_nothing_is_
     assert probes.left_out([one]).count == 0
     blind = msgspec.structs.replace(new, rows=[row for row in new.rows if row.case["system"] != probes.LIBRARY])
     assert probes.forecasts([one], blind) == []
+
+
+def test_the_table_says_times_with_their_ends_and_what_tested_them():
+    random = np.random.default_rng(1)
+    levels = ((26, 190), (44, 320), (25, 270))
+    known = [on_machine(number, *level, noise=0.02, random=random) for number, level in enumerate(levels)]
+    probed = on_machine(3, 12, 200)
+    forecasts = probes.forecasts(known, probed)
+    text = predicting.text(known, probed, forecasts)
+    assert "median RTT, on separate CPUs" in text and "s1 ipc" in text and "[" in text and "12.0 µs, measured" in text
+    assert "3 occasions on 3 machines" in text and f"of {3 * len(forecasts)} times" in text
+    assert text.index("s1 ipc") < text.index("s19 ipc")

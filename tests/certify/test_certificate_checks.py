@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.stats import corrected, quantile
-from certify import arrival_checks, certificate, load_checks, schedules, time_checks
+from certify import arrival_checks, certificate, load_checks, time_checks
 from certify.check import HELD, NOT_DECIDED, NOT_HELD, Check, outcome
 from certify.observation import Observation, PathTimes
 from certify.record import CONNECTION, REQUEST, SECOND, Record
@@ -189,14 +189,6 @@ def test_errors():
     assert load_checks.errors(seen("closed-connections", last), Reported(errors=0)).verdict == NOT_HELD
     few = record(constant(BY_NAME["errors"], 800), MS, 8, fault=np.arange(3200) % 400 == 399)  # one per connection
     assert load_checks.errors(seen("errors", few), Reported(errors=0)).verdict == NOT_HELD
-
-
-def test_a_schedule_is_fitted_in_spite_of_what_was_late():
-    due = constant(HALF)
-    late = np.where(due % SECOND < SECOND // 10, SECOND // 10 - due % SECOND, 0)  # sent when a freeze ends
-    fitted = schedules.fitted(START + due + late)
-    assert np.abs(fitted - START - due).max() < 0.05 * MS
-    assert np.abs(schedules.fitted(START + due) - START - due).max() <= 1
 
 
 def test_constant_gaps():

@@ -1,6 +1,5 @@
 """The oracle's fronts for RESP, HTTP/2 and gRPC: what they answer to real bytes, and what they record."""
 
-import contextlib
 from urllib.parse import urlsplit
 
 import grpc
@@ -68,14 +67,6 @@ def test_faults_of_resp(fault, wanted):
     with Front(Service(mean_us=100, fault=fault, every=2), protocol="resp") as front:
         assert replies(front, b"PING\r\n" * 3, len(wanted) + (fault == "close")) == wanted  # a byte more: to the end
         assert front.end().faults == 1
-
-
-def test_what_is_no_resp_ends_its_connection():
-    with Front(QUICK, protocol="resp") as front:
-        for data in (b"*2\r\nGET\r\n", b"*1\r\n$-5\r\n", b"*99999\r\n", b"x" * 20_000):
-            with contextlib.suppress(ConnectionResetError):
-                assert replies(front, data, 100) == b""
-        assert front.end().refused == 4
 
 
 def test_a_client_library_for_redis():

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import wait_for
 
-from bench.errors import NotInstalledError, UsageError
+from bench.errors import UsageError
 from bench.measurement.hosts import namespaces
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
@@ -81,14 +81,6 @@ def test_who_may_not_make_namespaces_is_told_what_is_lacking(monkeypatch):
     monkeypatch.setattr(namespaces, "_lacking", lambda status: ["CAP_SYS_ADMIN"])
     with pytest.raises(UsageError, match=r"CAP_SYS_ADMIN"):
         namespaces.joined().__enter__()
-
-
-def test_a_missing_program_is_named_with_its_package(monkeypatch):
-    monkeypatch.setattr(namespaces, "_lacking", lambda status: [])
-    monkeypatch.setattr(namespaces, "program", lambda name: None if name == "tc" else f"/sbin/{name}")
-    with pytest.raises(NotInstalledError, match=r"\btc\b.*install iproute2") as caught:
-        namespaces.joined().__enter__()
-    assert caught.value.packages == ("iproute2",)
 
 
 @needed

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import time
 from array import array
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -139,31 +140,29 @@ def test_the_freeze_takes_the_same_share_of_the_window_in_every_case():
     assert openload.tables["freeze"](run)["value"].to_list()[:4] == ["100 ms, 10%", "20%", "above p80", "50"]
 
 
+PACED = {"load": "open", "arrivals": "poisson", "clients": 8}
+
+
+def swept(rates, rtt_us, **known):
+    cases = [Case("oracle", "ipc", 100, {"law": "exponential", "mean_us": 1000})]
+    cases += [replace(cases[0], offered_per_s=rate, **PACED) for rate in rates]
+    return handmade(cases, rtt_us, notebook="openload", planned_s=1, **known)
+
+
 def test_mm1_by_hand_has_the_utilization_and_the_predicted_and_measured_means():
-    law = {"law": "exponential", "mean_us": 1000}
-    paced = {"load": "open", "arrivals": "poisson", "clients": 8}
-    cases = [Case("oracle", "ipc", 100, law)]
-    cases += [Case("oracle", "ipc", 100, law, offered_per_s=rate, **paced) for rate in (500, 800)]
-    run = handmade(cases, [1100, 2100, 5100], notebook="openload", calls=1000, scheduled=1000, planned_s=1)
+    run = swept([500, 800], [1100, 2100, 5100], calls=1000, scheduled=1000)
     table = openload.tables["utilization"](run)
     assert table.iloc[:, 0].to_list() == ["50%", "80%"]
     assert table.iloc[0, 3:].to_list() == ["2.13 ms", "2.15 ms [2.10 ms, 2.21 ms]"]  # 1 / (1 - 0.5), 0.13 around
     assert open_load.is_settled(run, [500, 800, 950]).tolist() == [True, True, False]  # 4, 25 and 400 ms
-    handed = [Case("sockets", "ipc"), Case("sockets", "ipc", offered_per_s=500, **paced)]
+    handed = [Case("sockets", "ipc"), Case("sockets", "ipc", offered_per_s=500, **PACED)]
     unknown = openload.tables["utilization"](handmade(handed, [10, 10], notebook="openload"))
     assert unknown.iloc[0, 3] == "not known" and unknown.iloc[0, 4].startswith("10.3 µs [")
 
 
-def swept(rates, rtt_us, **known):
-    law, paced = {"law": "exponential", "mean_us": 1000}, {"load": "open", "arrivals": "poisson", "clients": 8}
-    cases = [Case("oracle", "ipc", 100, law)]
-    cases += [Case("oracle", "ipc", 100, law, offered_per_s=rate, **paced) for rate in rates]
-    return handmade(cases, [1000, *rtt_us], notebook="openload", planned_s=1, **known)
-
-
 def test_what_is_answered_is_of_rates_whose_windows_are_long_enough_for_steady_state():
-    run = swept([100, 500, 950], [1100, 2000, 9000], calls=100, scheduled=100)  # 400 ms to settle at 950/s
-    unsettled = swept([900, 950], [6000, 9000], calls=100, scheduled=100)
+    run = swept([100, 500, 950], [1000, 1100, 2000, 9000], calls=100, scheduled=100)  # 400 ms to settle at 950/s
+    unsettled = swept([900, 950], [1000, 6000, 9000], calls=100, scheduled=100)
     for measured, ends in ((run, (100, 500)), (unsettled, (900, 950))):
         (ratio,) = openload.growth.ratios(measured)
         assert tuple(measured.case(case).offered_per_s for case in (ratio.base, ratio.other)) == ends

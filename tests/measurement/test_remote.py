@@ -1,5 +1,6 @@
 """Hosts as processes of this machine, on loopback: a start runs there as it runs here; failures name the host."""
 
+import asyncio
 import errno
 import os
 import re
@@ -15,7 +16,7 @@ from host_processes import Hosts, Started, intruded
 
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import certificates, revision, runner, start
-from bench.measurement.hosts import remote
+from bench.measurement.hosts import commands, dask_engine, remote
 from bench.measurement.hosts.remote import connected
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
@@ -297,3 +298,23 @@ def test_a_child_that_fails_there_is_quoted(two):
                 child.read()
         assert re.search(r"clock on alpha .*status 1", child.exit_report(5))
         child.stop()
+
+
+def test_a_host_takes_over_the_entry_that_its_own_process_left(two, tmp_path):
+    security = dask_engine.security("tls", is_plain_wanted=False)
+    distributed = dask_engine.load()
+    left = {"security": security, "nthreads": 1, "dashboard_address": "127.0.0.1:0", "local_directory": str(tmp_path)}
+    left |= {"name": "gamma", "startup_information": {remote.KEY: lambda _: {"process": "1"}}}
+
+    async def names() -> set[str]:
+        async with distributed.rpc(two.address, connection_args=security.get_connection_args("client")) as scheduler:
+            return {worker["name"] for worker in (await scheduler.identity(n_workers=-1))["workers"].values()}
+
+    async def come_back() -> None:
+        async with distributed.Worker(two.address, **left):
+            await commands.take_over(two.address, "gamma", "2", security)
+            assert "gamma" in await names()
+            await commands.take_over(two.address, "gamma", "1", security)
+            assert await names() == {"alpha", "beta"}
+
+    asyncio.run(come_back())
