@@ -187,3 +187,23 @@ def test_a_call_whose_beginning_is_not_in_the_events_is_not_explained() -> None:
     events.switch(160, 0, None, CLIENT)
     events.returns(165, 0, CLIENT, "recvfrom")
     assert events.trace().path(CLIENT, 100, 170) is None
+
+
+def test_who_is_woken_by_room_in_a_socket_waits_for_what_the_waker_sends() -> None:
+    events = Events()
+    events.switch(0, 0, None, CLIENT)
+    events.switch(0, 1, None, SERVER)
+    events.call(90, 1, SERVER, "recvfrom")
+    events.call(101, 0, CLIENT, "sendto", 105)
+    events.call(106, 0, CLIENT, "recvfrom")
+    events.switch(110, 0, CLIENT, None)
+    events.add(112, 1, CLIENT, "woken", SERVER)  # the request was read, which makes room: the reply is not there yet
+    events.returns(120, 1, SERVER, "recvfrom")
+    events.call(150, 1, SERVER, "sendto", 155)
+    events.call(156, 1, SERVER, "recvfrom")
+    events.switch(160, 0, None, CLIENT)
+    events.returns(165, 0, CLIENT, "recvfrom")
+    parts = events.trace().path(CLIENT, 100, 170)
+    assert parts is not None and sum(part.ns for part in parts) == 70
+    assert sum(part.ns for part in parts if part.role == "server" and part.what == USER) == 30
+    assert sum(part.ns for part in parts if part.what == WAKING) == 10

@@ -355,3 +355,14 @@ def test_cases_in_turns_that_disturb_each_other_are_a_caution(changed, verdict):
         handmade(PAIR, [100, 50], starts=1)
     )
     assert check.verdict == verdict and ("slice_ms" in check.advice) == (verdict == CAUTION)
+
+
+def test_callers_that_had_no_time_in_common_are_a_caution_although_their_start_has_no_rate():
+    def record(start, block, index):
+        sent = np.arange(100) * 1_000_000
+        later = sent + (10**9 if block == 2 else 0)  # the second begins when the first has ended
+        return StartRecord(usual(200, 2.0), [np.vstack([each, each + 900_000]) for each in (sent, later)])
+
+    run = recorded("latency", [Case("zeromq", "ipc", clients=2)], record)
+    check = outcome(run, "rate")
+    assert check.verdict == CAUTION and "in 1 of 6 starts" in check.found

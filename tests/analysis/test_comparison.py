@@ -315,3 +315,7 @@ def test_a_comparison_says_first_which_difference_it_can_detect_and_the_starts_f
     assert f"-p starts {one.starts_for_margin} " in text and f"{one.detectable:.1%} in p50 RTT" in text
     printed = command("compare", a.id, b.id).stdout
     assert printed.index(text) < printed.index("B is")
+
+
+def test_the_slow_down_that_is_found_is_the_limit_and_the_detectable_difference():
+    assert verdicts.findable(made_comparison(), "2%") == pytest.approx(1.02 * 1.013 - 1)

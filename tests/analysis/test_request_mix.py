@@ -6,7 +6,7 @@ from handmade import in_order, recorded, usual
 
 from bench.analysis import quantiles, request_mix
 from bench.analysis.comparison import compare, compare_cases, evidence, in_words, judged
-from bench.analysis.verdicts import of_quantities, verdict_text
+from bench.analysis.verdicts import of_one_only, of_quantities, verdict_text
 from bench.apps.numbers import by_request
 from bench.grammar import tables
 from bench.plan.case import Case
@@ -121,3 +121,11 @@ def test_numbers_of_each_request_are_in_the_document_of_a_run():
     of_login = by_request(mixed([2000]), 0)["login"]
     assert of_login["p50_rtt_us"]["median"] == pytest.approx(2110, rel=0.03)
     assert of_login["sum_rtt_us"] == pytest.approx(2110 * of_login["calls"], rel=0.03)
+
+
+def test_a_request_that_only_one_side_has_is_named():
+    old, new = mixed([2000]), mixed([2400], names=("price", "sign in"))
+    assert of_one_only(old, 0, new, 0) == [
+        "the request login is not compared: only A has calls of it",
+        "the request sign in is not compared: only B has calls of it",
+    ]

@@ -362,3 +362,11 @@ def test_one_check_that_is_not_held_decides_the_outcome():
     held, undecided, not_held = (Check("a", verdict, "") for verdict in (HELD, NOT_DECIDED, NOT_HELD))
     assert outcome([held]) == HELD and outcome([held, undecided]) == NOT_DECIDED == outcome([])
     assert outcome([undecided, not_held, held]) == NOT_HELD
+
+
+def test_times_above_those_from_the_arrival_may_be_true_where_due_instants_are_not_known():
+    bursts = seen("half-load", record(constant(HALF) // (100 * MS) * (100 * MS), EXPONENTIAL_NS))
+    true = quantile(bursts.record.response_us, 0.5)
+    for reported, verdict in ((true, HELD), (2 * true, NOT_DECIDED), (true / 2, NOT_HELD)):
+        assert time_checks.quantile_check("p50", reported, bursts).verdict == verdict
+    assert time_checks.mean_check(2 * bursts.record.response_us.mean(), bursts).verdict == NOT_DECIDED

@@ -236,3 +236,7 @@ def test_streams_are_loaded_and_reported(c_compiler, process):
 def test_what_cannot_be_loaded_is_refused(command, words):
     finished = command("load", *words)
     assert finished.returncode and finished.stderr.count("\n") == 1
+
+
+def test_the_schema_of_generator_files(command):
+    assert "percentiles" in json.loads(command("certify", "--schema").stdout)["$defs"]["Description"]["required"]

@@ -11,7 +11,7 @@ from handmade import FACTS, usual
 from bench import systems
 from bench.analysis import checks
 from bench.apps import numbers
-from bench.errors import UsageError
+from bench.errors import SystemFailedError, UsageError
 from bench.experiments import capacity
 from bench.grammar import Estimand, figure
 from bench.grammar.experiment import experiment, of_run
@@ -328,3 +328,14 @@ def test_an_interrupted_search_can_be_looked_at(monkeypatch):
     found = numbers.capacity(run)
     assert not found["ended"] and found["met_at_per_s"] is found["violated_at_per_s"] is None
     figure.whole(run)
+
+
+def test_a_search_goes_on_below_rates_at_which_everything_is_refused_but_not_behind_a_first_one(monkeypatch):
+    refused = {"refused": lambda rate: 400 * (rate > 500)}
+    run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, **refused)
+    assert 400 < run.manifest["capacity"]["low_per_s"] <= 500 < run.manifest["capacity"]["high_per_s"]
+    conclusion_text = of_run(run).conclusion(run)
+    assert "violated" in conclusion_text and "100% of the requests were answered with an error" in conclusion_text
+    figure.whole(run).draw_without_rendering()
+    with pytest.raises(SystemFailedError, match=r"600/s.*status 503"):
+        searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, first=600, **refused)

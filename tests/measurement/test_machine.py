@@ -6,7 +6,7 @@ from bench.apps import doctor
 from bench.measurement import machine
 
 
-@pytest.mark.parametrize(("text", "polls_ns"), [("200000\n", 200_000), (None, None)])
+@pytest.mark.parametrize(("text", "polls_ns"), [("0\n", 0), ("200000\n", 200_000), (None, None)])
 def test_how_idle_cpus_wait_is_recorded_and_shown(text, polls_ns, tmp_path, monkeypatch):
     file = tmp_path / "guest_halt_poll_ns"
     if text is not None:

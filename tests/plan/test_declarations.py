@@ -4,9 +4,10 @@ import sys
 
 import own_system
 import pytest
+import zmq
 
 from bench import systems
-from bench.errors import UsageError
+from bench.errors import SystemFileError, UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement import versions
 from bench.measurement.validation import cases
@@ -118,3 +119,24 @@ def test_a_library_or_a_program_that_is_absent_is_absent_in_estimates_too(monkey
     assert "redis" in plan.absent and "redis" not in {case.system for case in plan.cases}
     assert "nats" in plan.absent and "nats" not in {case.system for case in plan.cases}
     assert "sockets" in {case.system for case in plan.cases}
+
+
+def test_groups_are_declared(declaring):
+    assert (systems.group("sockets"), systems.group("wamp_crossbar")) == ("direct", "broker")
+    with pytest.raises(SystemFileError, match="GROUP"):
+        systems.group(declaring("grouped", 'GROUP = "others"'))
+
+
+def test_transports_are_those_that_there_are(tmp_path, with_systems):
+    with_systems(tmp_path)
+    (tmp_path / "datagrams.py").write_text('"""Datagrams."""\n\nTRANSPORTS = ("tcp", "udp")\n')
+    with pytest.raises(SystemFileError, match=r"some of inproc, ipc, tcp, not 'udp'"):
+        systems.constant("datagrams", "TRANSPORTS")
+
+
+def test_versions_hold_the_environments_package_the_codecs_and_pyzmqs_own_libzmq():
+    carrying = Case("sockets", "tcp", message="items", options={"codec": "msgpack"})
+    installed_versions = versions.installed([Case("wamp_crossbar", "tcp"), carrying, Case("zeromq", "ipc")])
+    assert {"crossbar", "autobahn", "msgpack"} <= installed_versions.keys()
+    assert installed_versions["libzmq of pyzmq"] == zmq.zmq_version() and "libzmq" not in installed_versions
+    assert versions.reported("true") == "" and versions.reported("no-such-program --version") == ""

@@ -95,3 +95,8 @@ def test_one_more_process_measures_latency():
     far = replace(FAR, clients=3, callers=2, hosts=ROLES)
     assert (far.processes, far.under_way) == (4, 8)
     assert (replace(far, hosts={}).processes, replace(far, hosts={}).under_way) == (3, 6)
+
+
+def test_the_roles_are_said_as_far_as_they_are_known():
+    assert hosts.described(ROLES).endswith(f"{SCHEDULER}: server a; load b and c; latency d")
+    assert SCHEDULER in hosts.described({"scheduler": SCHEDULER}) and hosts.described({}) == ""

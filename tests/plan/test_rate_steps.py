@@ -1,11 +1,17 @@
 """Arrivals of open loads whose rate changes in steps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from handmade import reference
+from matplotlib.figure import Figure
 
 from bench.child.timed_loops import schedule
 from bench.errors import UsageError
+from bench.experiments import openload
 from bench.plan.arrivals import STEPS, in_steps, named, steps_of
+from bench.run.frames import Run
 
 
 @pytest.mark.parametrize(
@@ -32,3 +38,14 @@ def test_steps_that_are_none_are_refused():
     for wrong in ("1x", "1x1+", "1y2", "0x1", "1x0", "spik", "1e9x1", "-1x1"):
         with pytest.raises(UsageError):
             named(wrong)
+
+
+def test_the_response_time_is_drawn_over_the_window_where_the_rate_changes(monkeypatch):
+    run, stored_case = reference("openload"), Run.case
+    monkeypatch.setattr(Run, "case", lambda run, case: replace(stored_case(run, case), arrivals="spike"))
+    axes = Figure().subplots()
+    openload.means(run, axes)
+    assert "spike" in axes.get_title()
+    medians, longest = (np.concatenate([line.get_ydata() for line in axes.lines[n::2]]) for n in (0, 1))
+    assert len(medians) > openload.PARTS and (medians <= longest).all()
+    assert "/s on average, median" in axes.get_legend_handles_labels()[1][0]
