@@ -325,8 +325,8 @@ def test_a_server_of_known_law_is_found_below_its_capacity(command):
 def test_an_interrupted_search_can_be_looked_at(monkeypatch):
     run, _ = searched(monkeypatch, {"sockets": 10**6, "zeromq": 10**6}, lines=3)
     assert not run.manifest["finished"] and len(run.ledger) == 2  # the first line is the control's
-    found = numbers.capacity(run)
-    assert not found["ended"] and found["met_at_per_s"] is found["violated_at_per_s"] is None
+    shown = numbers.capacity(run)
+    assert not shown["ended"] and shown["met_at_per_s"] is shown["violated_at_per_s"] is None
     figure.whole(run)
 
 
