@@ -75,36 +75,33 @@ def test_two_runs_are_compared_by_the_requests_that_both_have():
     assert [each.quantity for each in compare(old, other) if " of " in each.quantity] == ["p50 RTT of price"]
 
 
+def equal_calls(names, us=100.0, cases=1, starts=12, seed=1):
+    """Return a run of equal cases whose requests, if they have names, all take the same time."""
+
+    def record(start, block, index):
+        chance = np.random.default_rng([start, seed])
+        rtt_ns = np.rint(1000 * us * np.exp(0.05 * chance.standard_normal(CALLS))).astype("i8")
+        requests = Requests(names, [chance.integers(0, len(names), CALLS)]) if names else None
+        return StartRecord(usual(CALLS, rtt_ns.sum() / 1e9), [in_order(rtt_ns)], requests=requests)
+
+    return recorded("latency", [Case("http_aiohttp", "tcp")] * cases, record, starts=starts)
+
+
 def test_of_many_equal_requests_few_are_called_different():
     names, alarms, tries = tuple(f"request {number}" for number in range(10)), 0, 20
     for seed in range(tries):
-
-        def record(start, block, index, seed=seed):
-            chance = np.random.default_rng([start, seed])
-            places = chance.integers(0, len(names), CALLS)
-            rtt_ns = np.rint(1e5 * np.exp(0.05 * chance.standard_normal(CALLS))).astype("i8")
-            return StartRecord(usual(CALLS, rtt_ns.sum() / 1e9), [in_order(rtt_ns)], requests=Requests(names, [places]))
-
-        run = recorded("latency", [Case("http_aiohttp", "tcp")] * 2, record, starts=12)
-        alarms += any(each.low > 1 or each.high < 1 for each in compare_cases(run, 0, 1) if " of " in each.quantity)
+        compared = compare_cases(equal_calls(names, cases=2, seed=seed), 0, 1)
+        of_requests = [each for each in compared if " of " in each.quantity]
+        alarms += any(each.low > 1 or each.high < 1 for each in of_requests)
     assert alarms <= 4  # of 20, at 5 %: 1 is expected, and more than 4 come in 0.3 % of such tests
 
 
 def test_many_equal_requests_leave_the_interval_of_the_whole_mix_as_it_is():
     names = tuple(f"request {number}" for number in range(20))
-
-    def run_of(us, has_names):
-        def record(start, block, index):
-            chance = np.random.default_rng([start, 7])
-            rtt_ns = np.rint(1000 * us * np.exp(0.02 * chance.standard_normal(CALLS))).astype("i8")
-            places = np.arange(CALLS) % len(names)
-            requests = Requests(names, [places]) if has_names else None
-            return StartRecord(usual(CALLS, rtt_ns.sum() / 1e9), [in_order(rtt_ns)], requests=requests)
-
-        return recorded("latency", [Case("http_aiohttp", "tcp")], record, starts=6)
-
-    whole = {each.quantity: each for each in compare(run_of(100, False), run_of(130, False))}
-    with_requests = {each.quantity: each for each in compare(run_of(100, True), run_of(130, True))}
+    whole, with_requests = (
+        {each.quantity: each for each in compare(*(equal_calls(some, us, starts=6) for us in (100, 130)))}
+        for some in ((), names)
+    )
     assert whole["p50 RTT"].words == with_requests["p50 RTT"].words == "worse"
     assert with_requests["p50 RTT"].interval == whole["p50 RTT"].interval
 
