@@ -11,7 +11,6 @@ from bench.analysis.trust_card import CAUTION, INVALID, PASS
 from bench.errors import UsageError
 from bench.plan import hosts as plan_hosts
 from bench.plan.case import Case
-from bench.stats.clock_offsets import ClockReading
 
 SECOND = 10**9
 
@@ -46,13 +45,6 @@ def test_two_hosts_are_as_far_apart_as_both_are_from_the_conductor():
     rows = [CONDUCTOR, (0, "one", 0, 5000, 0, 5000), (0, "two", 0, 3000, 1000, 3000), (0, "three", 0, 1, 0, 1)]
     assert clocks.apart_ns(clocks.known(hosts(*rows))) == {0: 9000}  # 5,000 and 1,000 + 3,000
     assert clocks.apart_ns(clocks.known(hosts(*rows[:2]))) == {0: 5000}
-
-
-def test_a_host_with_two_roles_counts_once():
-    one = (0, "one", 0, 5000, 0, 5000)
-    assert clocks.known(hosts(one, one)) == [
-        clocks.Known(0, "one", ClockReading(0, 5000, -1000), ClockReading(0, 5000, SECOND - 1000))
-    ]
 
 
 @pytest.mark.parametrize(("bound_ns", "verdict"), [(1_000_000, PASS), (1_000_001, CAUTION)])
@@ -94,11 +86,6 @@ def test_the_card_has_the_check_where_several_hosts_took_part():
     stepped = far(("ld", "load", 10 * SECOND, 20_000, SECOND))
     assert clocks.clocks(stepped).verdict == INVALID and checks.tally(stepped).is_invalid
     assert len(checks.tally(stepped).verdicts) == len(checks.ALL) + 3
-
-
-def test_the_card_of_one_machine_is_without_it():
-    run = handmade([Case("sockets", "tcp")], [100])
-    assert run.hosts.empty and "clocks" not in {one.name for one in checks.check(run)}
 
 
 @pytest.mark.parametrize("load", ["stream", "reply_stream"])

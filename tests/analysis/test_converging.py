@@ -1,14 +1,12 @@
 """What a run in slices shows while it is measured: the same ratios as the whole run, and narrower with each block."""
 
-import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from handmade import file_by_file, in_turns
 
 from bench.analysis.comparison import effect
-from bench.analysis.converging import Converging, of_medians
+from bench.analysis.converging import Converging
 from bench.run.frames import P50
 from bench.stats import looks
 
@@ -52,10 +50,3 @@ def test_a_plan_that_stops_when_precise_shows_the_interval_of_its_next_look():
     (wide,), (narrow,) = until.ratios().values(), fixed.ratios().values()
     assert wide.middle == narrow.middle and wide.low <= narrow.low and wide.high >= narrow.high
     assert wide.confidence >= looks.confidences(40)[looks.looks(40).index(40)] > narrow.confidence
-
-
-def test_the_interval_of_a_median_becomes_narrower_with_its_starts():
-    medians = np.exp(0.05 * np.random.default_rng(1).standard_normal(200))
-    widths = [(interval := of_medians(medians[:count])).high - interval.low for count in (6, 24, 200)]
-    assert widths == sorted(widths, reverse=True) and widths[-1] < widths[0] / 4
-    assert math.isnan(of_medians(medians[:5]).low) and math.isnan(of_medians(medians[:0]).middle)

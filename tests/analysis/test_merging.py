@@ -16,10 +16,8 @@ from handmade import PAIR, handmade, noisy
 from bench import stats
 from bench.analysis import checks, per_host, quantiles
 from bench.analysis.comparison import compare
-from bench.analysis.prediction import predict
 from bench.analysis.resources import resources
 from bench.analysis.trust_card import CAUTION, NOTHING, PASS
-from bench.apps import listing
 from bench.errors import DataError
 from bench.grammar import figure as panels
 from bench.grammar import tables
@@ -142,16 +140,6 @@ def test_a_check_about_a_machine_names_the_host(name):
     assert check.verdict == CAUTION and re.search(words, check.found) and "host a" not in check.found
 
 
-def test_starts_of_this_machine_alone_are_looked_at_beside_those_of_hosts():
-    rows = {"steal_ns": 50_000_000}
-    run = far_run([far_case(clients=2), Case("sockets", "tcp", placement="free")], ["a", "b"],
-                  {"a": 200, "b": 200, "here": 200}, calls=2000, rows={"b": rows})  # fmt: skip
-    check = checks.machine(run)
-    assert check.verdict == CAUTION and "this machine: " in check.found and "host b: " in check.found
-    assert list(run.merged) == [0] and run.count(1) == len(run.samples_of(1, warm=True))
-    assert [one.name for one in resources(run, 1)] != [one.name for one in resources(run, 0)]
-
-
 def test_a_host_whose_clients_saturate_its_cpus_is_named_as_the_limit():
     window_ns = 1000 * 100_000 * 1.02
     busy = {"a": 10**7, "b": int(2 * window_ns), "s": 10**6}
@@ -164,17 +152,6 @@ def test_a_host_whose_clients_saturate_its_cpus_is_named_as_the_limit():
     assert server.cpus == 4  # of its own host, not of this machine
 
 
-def test_spinning_until_requests_are_due_is_no_use_of_a_host_s_cpus():
-    case, busy = far_case(clients=2, load="open", offered_per_s=10_000), {"a": 40_000_000, "b": 30_000_000}
-    spun = {"a": {"pacing_cpu_ns": 30_000_000}}
-    run = far_run([case], ["a", "b"], {"a": 100, "b": 100}, busy=busy, rows=spun)
-    window_ns = 1e9 * run.ledger["window_s"].mean()
-    assert run.cases["client_cpu_share"].to_numpy() == pytest.approx([30_000_000 / window_ns], rel=0.05)
-    assert per_host.busiest(run, 0) == ("b", pytest.approx(30_000_000 / window_ns, rel=0.05))
-    assert resources(run, 0)[0].busy == pytest.approx(30_000_000 / window_ns, rel=0.05)
-    assert [row["cpu_ns"] for _, row in run.hosts.query("host == 'a'").iterrows()] == [40_000_000] * 6
-
-
 @pytest.mark.parametrize(("latency", "is_kept"), [(None, False), ("l", True)])
 def test_a_capacity_is_judged_by_the_host_that_measures_latency(latency, is_kept):
     slow, fast = (np.array([[0, 0], [us * 1000, us * 1000], [0, 0]]) for us in (9000, 1000))
@@ -183,12 +160,6 @@ def test_a_capacity_is_judged_by_the_host_that_measures_latency(latency, is_kept
     rows += [{"role": "latency", "clients": 1, "first_client": 2}] if latency else []
     record = StartRecord({"calls": 3000, "scheduled": 3000}, calls=calls, tables={"hosts": rows if latency else []})
     assert judged(record, 100.0, objective("p95<5ms")).kept == is_kept
-
-
-def test_a_client_beside_one_that_measures_latency_is_not_alone_so_nothing_is_predicted():
-    pair = [far_case(clients=n) for n in (1, 2)]
-    assert predict(far_run(pair, ["a", "b"], {"a": 100, "b": 100})) is not None
-    assert predict(far_run(pair, ["a", "b"], {"a": 100, "b": 100, "l": 100}, latency="l")) is None
 
 
 def test_runs_are_compared_whatever_the_address_of_their_scheduler_and_only_with_the_same_roles():
@@ -215,12 +186,6 @@ def test_a_table_of_hosts_that_cannot_be_is_refused(name):
     run = far_run([TWO], ["a", "b"], {"a": 100, "b": 100}, calls=50, rows={"b": WRONG[name]})
     with pytest.raises(DataError, match="start 0"):
         run.cases.to_string()
-
-
-def test_show_prints_the_table_of_hosts():
-    run = far_run([TWO], ["a", "b"], {"a": 100, "b": 130})
-    text = listing.run_text(run.id)
-    assert "server s (4 CPUs); load a (4 CPUs)" in text and "tcp://10.0.0.1:8786" in text and "0.77x" in text
 
 
 def test_a_run_of_one_machine_has_nothing_of_it():

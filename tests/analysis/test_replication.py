@@ -12,7 +12,6 @@ from bench.analysis import acceptance, occasions, published, replication
 from bench.analysis.occasions import RTT_RATIO, Machine
 from bench.errors import DataError
 from bench.plan.case import Case
-from docs import published_tables
 
 
 def test_overview_compares_with_raw_sockets_over_the_same_transport_under_the_same_placement():
@@ -71,13 +70,6 @@ def test_a_ratio_is_the_mean_of_each_machine_and_its_ends_are_those_of_machines(
     assert published.ratio_text(far) == "4.48 to 148"
 
 
-def test_a_ratio_that_some_occasions_lack_is_of_the_others():
-    occasions = [occasion(number, {"nng": 1.0} | ({"rpyc": 2.0} if number else {})) for number in range(4)]
-    nng, _, rpyc, _ = replication.rows(occasions)
-    assert len(nng.of_each[0]) == 4 and len(rpyc.of_each[0]) == 3 and rpyc.estimates[0] is None
-    assert published.table(published.Published(occasions)).loc["rpyc ipc on separate CPUs", "#1"].tolist() == ["", ""]
-
-
 def test_a_machine_of_one_name_whose_sockets_take_another_time_is_another_machine():
     one, other = occasion(0, {"a": 1.0}), occasion(1, {"a": 2.0})
     assert replication.machine_numbers([one, other]) == (0, 0)
@@ -93,14 +85,6 @@ def test_a_new_machine_is_within_the_reach_that_held_out_machines_had(count):
         *known, new = on_machines(truths, count + 1 if count < 6 else 6, between=0.25, each=1, seed=seed)
         inside.append(replication.score(known, new).coverage)
     assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
-
-
-def test_fewer_machines_reach_farther():
-    occasions = on_machines({f"s{number}": 1.0 for number in range(30)}, 5, 0.25)
-    offsets = replication.elsewhere(replication.rows(occasions), RTT_RATIO, "split")
-    assert offsets.most == 4 and offsets.reach(1) > offsets.reach(2) > offsets.reach(4) == offsets.reach(9)
-    alone = replication.elsewhere(replication.rows(on_machines({"a": 1.0}, 1, 0.25)), RTT_RATIO, "split")
-    assert alone.most == 0 and math.isinf(alone.reach(1))
 
 
 def test_another_occasion_of_a_machine_is_within_the_pooled_spread_of_occasions():
@@ -148,17 +132,6 @@ def test_systems_have_ranks_that_another_machine_keeps():
     assert np.mean(inside) >= 0.97
 
 
-def test_a_system_of_one_machine_is_ranked_less_surely_and_nothing_is_ranked_by_one_machine():
-    occasions = on_machines({f"s{number}": 0.4 * number for number in range(8)}, 3, between=0.15, each=1)
-    first = {row.case["system"]: row.ratios[RTT_RATIO].ln for row in occasions[0].rows if row.over}
-    occasions[0] = occasion(0, first | {"new": 1.6}, machine=MACHINES[0])
-    order = replication.Order(replication.ordered(replication.rows(occasions), "ipc"))
-    widths = {row.system: worst - best for row, (best, worst) in zip(order.rows, order.ranks, strict=True)}
-    assert widths["new"] >= widths["s4"] and replication.ordered(replication.rows(occasions), "tcp") == []
-    alone = replication.Order(replication.ordered(replication.rows(occasions[:1]), "ipc"))
-    assert set(alone.ranks) == {(1, len(alone.rows))}
-
-
 def test_forecasts_are_scored_in_the_order_of_time():
     occasions = on_machines({f"s{number}": number / 5 for number in range(10)}, 3, between=0.2)
     in_time = [score for _, score in replication.each_score(occasions[::-1])]
@@ -167,37 +140,6 @@ def test_forecasts_are_scored_in_the_order_of_time():
     assert replication.total(replication.left_out(occasions)).count == 9 * 20
     table = published.scores(published.Published(occasions))
     assert len(table) == 3 and f"{known.inside:,} of {known.count:,}" in table.iloc[0, 0]
-
-
-def test_how_far_numbers_reach_is_said_with_the_occasions():
-    publication = published.Published(on_machines({f"s{number}": 1.0 for number in range(10)}, 3, between=0.2))
-    text = published.reach_text(publication)
-    assert "is measured again" in text and "on a machine that was left out" in text
-    assert "9 occasions on 3 machines" in published.described(publication)
-    assert published_tables.cautions(publication) == ""
-    cautious = [
-        msgspec.structs.replace(measurement, checks="9/10 (not: order)") for measurement in publication.occasions
-    ]
-    cautions = published_tables.cautions(published.Published(cautious))
-    assert "some systems change places" in cautions and "level" not in cautions
-    few = published.Published(on_machines({"a": 1.0}, 1, 0.1, each=2))
-    assert "left out" not in published.reach_text(few)
-
-
-def test_machines_that_share_a_name_do_not_forecast_each_other():
-    occasions = on_machines({f"s{number}": number / 5 for number in range(10)}, 3, between=0.2, each=1)
-    first, second, third = occasions
-    twin = msgspec.structs.replace(
-        third,
-        machine=first.machine,
-        rows=[msgspec.structs.replace(row, p50_us=row.p50_us and 2 * row.p50_us) for row in third.rows],
-    )
-    assert replication.machine_numbers([first, second, twin]) == (0, 1, 2)
-    others = dict(zip(("first", "second", "twin"), replication.beside_others([first, second, twin]), strict=True))
-    assert others["first"][1] == others["twin"][1] == [second] and others["second"][1] == [first, twin]
-    assert replication.elsewhere(replication.rows([first, second, twin]), RTT_RATIO, "split").most == 2
-    assert replication.elsewhere(replication.rows([first, twin]), RTT_RATIO, "split").most == 0
-    assert replication.score([first, second], twin).count == replication.score([second], twin).count
 
 
 def test_what_a_reference_run_misses(monkeypatch):
@@ -211,8 +153,3 @@ def test_what_a_reference_run_misses(monkeypatch):
     dirty = in_turns([10, 15], blocks=12)
     dirty.manifest["git"]["dirty"] = True
     assert acceptance.misses(dirty) == [acceptance.DIRTY, "the machine's speed varied by 20%, more than 5%"]
-
-
-def test_a_machine_whose_name_another_has_counts_among_those_that_were_left_out():
-    held_out = replication.HeldOut([{0: 0.0, 1: 1.0, 2: 0.5}], {0: "twin", 1: "twin", 2: "alone"})
-    assert held_out.most == 2 and held_out.reach(2) == 0.5  # 0 and 1 are half a unit from 2, which is their mean

@@ -1,7 +1,9 @@
-"""Load generators certified as a user does, but for the way to the front: it is measured with fewer requests."""
+"""Load generators certified as a user does, but with fewer requests on the way to the front; connections to a front."""
 
 import functools
+import socket
 from unittest import mock
+from urllib.parse import urlsplit
 
 from certify import certificate, path_times
 
@@ -24,3 +26,9 @@ def sections(generator, *scenarios):
 def having(section, *verdicts):
     """Return the names of the checks with one of some verdicts."""
     return {check.name for check in section.checks if check.verdict in verdicts}
+
+
+def connect(front):
+    """Return a connection to a front."""
+    address = urlsplit(front.url)
+    return socket.create_connection((address.hostname, address.port), timeout=20)

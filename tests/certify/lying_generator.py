@@ -7,7 +7,6 @@ an open load counts from when the request was due.
 import argparse
 import json
 import math
-import re
 import select
 import socket
 import subprocess
@@ -34,12 +33,8 @@ class Connection:
 
     def __init__(self, url: str) -> None:
         url_parts = urlsplit(url)
-        self._where = (url_parts.hostname, url_parts.port)
         self._request = f"GET {url_parts.path or '/'} HTTP/1.1\r\nHost: {url_parts.netloc}\r\n\r\n".encode()
-        self._connect()
-
-    def _connect(self) -> None:
-        self.socket = socket.create_connection(self._where, timeout=5)
+        self.socket = socket.create_connection((url_parts.hostname, url_parts.port), timeout=5)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._have = b""
 
@@ -49,18 +44,10 @@ class Connection:
         self.socket.sendall(self._request)
 
     def receive(self) -> bool | None:
-        """Return whether the reply is a success; None if it has not come whole. Connect again if it cannot come."""
-        try:
-            some = self.socket.recv(65536)
-        except ConnectionError:
-            some = b""
-        if not some:
-            self.socket.close()
-            self._connect()
-            return False
-        self._have += some
-        head, end, body = self._have.partition(b"\r\n\r\n")
-        if not end or len(body) < int(re.search(rb"(?i)content-length: (\d+)", head)[1]):
+        """Return whether the reply, whose body has two bytes, is a success; None if it has not come whole."""
+        self._have += self.socket.recv(65536)
+        head, _, body = self._have.partition(b"\r\n\r\n")
+        if len(body) < 2:
             return None
         self._have = b""
         return head.split(b" ", 2)[1] == b"200"

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import certifying
@@ -14,13 +13,10 @@ import numpy as np
 import psutil
 import pytest
 from conftest import wait_for
-from matplotlib.image import imread
-from test_certificate_checks import BY_NAME, CLOSED, DONE, OPEN, quantiles_of, record
+from test_certificate_checks import BY_NAME, CLOSED, DONE, OPEN, quantiles_of
 
-from bench.errors import SystemFailedError
 from certify import (
     certificate,
-    certificate_figure,
     certificate_report,
     cpu_of_others,
     generator_file,
@@ -112,16 +108,6 @@ def test_certificates_side_by_side(made, tmp_path, command):
     assert refused.returncode == 1 and "none.json" in refused.stderr and refused.stderr.count("\n") == 1
 
 
-@pytest.mark.slow
-def test_figure_has_panels_for_times_and_arrivals(made, tmp_path):
-    figure = certificate_figure.whole(made(p99_us=1))
-    figure.savefig(tmp_path / "a.png")
-    assert imread(tmp_path / "a.png").std() > 0.01
-    labels = [axes.get_legend_handles_labels()[1] for axes in figure.axes]
-    assert len(labels) == 3 and "reported, not held" in labels[0] and "server frozen" in labels[2]
-    assert len(certificate_figure.whole(replace(made(), sections=made().sections[:1] * 2)).axes) == 2
-
-
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -136,10 +122,6 @@ def test_figure_has_panels_for_times_and_arrivals(made, tmp_path):
 def test_what_cannot_be_run_has_status_2(command, written, words, text):
     finished = command("certify", *(word.format(file=written()) for word in words))
     assert finished.returncode == 2 and text in finished.stderr and finished.stderr.count("\n") == 1
-
-
-def test_the_schema_of_generator_files(command):
-    assert "percentiles" in json.loads(command("certify", "--schema").stdout)["$defs"]["Description"]["required"]
 
 
 @pytest.mark.slow
@@ -176,19 +158,10 @@ def pythons(marker):
 def test_a_program_and_what_it_started_are_ended(waits):
     marker = f"marker-{os.getpid()}-{waits}"
     code = f"{SLEEPS.replace('60)', f'60) # {marker}')}\nprint('said', flush=True)" + "\ntime.sleep(60)" * waits
-    began = time.monotonic()
     ended = running.run([sys.executable, "-c", code], 2.0)
-    assert ended.stdout == "said\n" and ended.clocks[-1][1] > 0 and time.monotonic() - began < 30
+    assert ended.stdout == "said\n" and ended.clocks[-1][1] > 0
     assert (ended.status is None) == waits and ended.left_processes == (not waits)
-    wait_for(lambda: pythons(marker) == 0)
-
-
-@pytest.mark.slow
-def test_how_programs_end():
-    assert running.run(["/bin/sh", "-c", "echo a; echo b >&2; exit 3"], 10).status == 3
-    assert running.run(["/bin/sh", "-c", "kill -9 $$"], 10).status == -9
-    with pytest.raises(SystemFailedError, match="nothing-here"):
-        running.run(["/nothing-here"], 1)
+    assert wait_for(lambda: pythons(marker) == 0)
 
 
 def test_long_times_are_not_decided_where_others_use_the_machine(made):
@@ -211,27 +184,16 @@ def test_the_share_of_others_leaves_out_what_is_started_here():
     assert others.share > 0.1 / psutil.cpu_count()
 
 
-def test_a_record_without_answers_has_a_document(written):
-    empty = Observation(BY_NAME["many"], "constant", record([], []), DONE, None, "It printed nothing.")
-    empty_certificate = Certificate(
-        generator_file.load(written()),
-        "",
-        {"closed": PathTimes()},
-        [Section(empty, certificate.checks(empty))],
-    )
-    assert (
-        empty_certificate.exit_status == 1
-        and json.loads(certificate_report.as_json(empty_certificate))["scenarios"][0]["true_us"] == {}
-    )
-    assert "No request was answered." in certificate_report.text(empty_certificate)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("rate", "clients"), [(0, 1), (200, 2)])
-def test_a_url_is_loaded_and_reported(process, rate, clients):
-    with Front(Service("exponential", 2000, workers=0, fault="status", every=10, spared=4)) as front:
+@pytest.mark.parametrize(("protocol", "rate", "clients"), [("http1", 0, 1), ("http1", 200, 2), ("grpc", 100, 1)])
+def test_a_url_or_a_grpc_method_is_loaded_and_reported(c_compiler, process, protocol, rate, clients):
+    service = Service("exponential", 2000, workers=0, fault="status", every=10, spared=4)
+    with Front(service, protocol=protocol) as front:
+        url, words = front.url, ()
+        if protocol == "grpc":
+            url, words = f"{url}oracle.Oracle/Ask", ("--proto", str(generator_file.FOLDER / "oracle.proto"))
         asked = {"rate": rate, "connections": 4, "duration": 1, "clients": clients}
-        finished = process("load", front.url, *(f"--{name}={value}" for name, value in asked.items()))
+        finished = process("load", url, *words, *(f"--{name}={value}" for name, value in asked.items()))
         report, record = json.loads(finished.stdout), front.end().after_warm_up(4)
     assert report["requests"] + report["errors"] == pytest.approx(len(record.requests), abs=4)
     assert report["errors"] == pytest.approx(record.faults, abs=1)
@@ -244,17 +206,6 @@ def test_a_url_is_loaded_and_reported(process, rate, clients):
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(command, tmp_path, words):
     finished = command(*words, "roundtrip", "--json", str(tmp_path / "absent" / "a.json"))
     assert finished.returncode == 2 and "absent" in finished.stderr and not finished.stdout
-
-
-@pytest.mark.slow
-def test_a_grpc_method_is_loaded_and_reported(c_compiler, process):
-    proto = generator_file.FOLDER / "oracle.proto"
-    with Front(Service(workers=0, fault="status", every=10, spared=4), protocol="grpc") as front:
-        url = f"{front.url}oracle.Oracle/Ask"
-        finished = process("load", url, "--proto", str(proto), "--rate", "100", "--connections", "4", "--duration", "1")
-        report, record = json.loads(finished.stdout), front.end().after_warm_up(4)
-    assert report["requests"] + report["errors"] == pytest.approx(len(record.requests), abs=4)
-    assert report["errors"] == pytest.approx(record.faults, abs=1) and report["response_us"]["p50"] > 900
 
 
 @pytest.mark.slow
@@ -272,17 +223,20 @@ def test_streams_are_loaded_and_reported(c_compiler, process):
     assert report["gap_us"]["mean"] == pytest.approx(gap_us, rel=0.3)
 
 
-def test_an_open_load_of_streams_is_refused(command):
-    finished = command("load", "http://127.0.0.1:1/", "--stream", "sse", "--rate", "10")
-    assert finished.returncode == 2 and "rate" in finished.stderr and finished.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("url", ["nowhere", "ftp://127.0.0.1/", "http://192.0.2.1/"])
-def test_what_cannot_be_loaded_is_refused(command, url):
-    finished = command("load", url)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("nowhere",),
+        ("ftp://127.0.0.1/",),
+        ("http://192.0.2.1/",),
+        ("http://127.0.0.1:1/", "--stream", "sse", "--rate", "10"),
+        ("http://127.0.0.1:1/", "--connections", "3", "--clients", "2"),
+    ],
+)
+def test_what_cannot_be_loaded_is_refused(command, words):
+    finished = command("load", *words)
     assert finished.returncode and finished.stderr.count("\n") == 1
 
 
-def test_connections_are_shared_equally(command):
-    finished = command("load", "http://127.0.0.1:1/", "--connections", "3", "--clients", "2")
-    assert finished.returncode and finished.stderr.count("\n") == 1
+def test_the_schema_of_generator_files(command):
+    assert "percentiles" in json.loads(command("certify", "--schema").stdout)["$defs"]["Description"]["required"]

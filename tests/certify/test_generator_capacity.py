@@ -6,11 +6,10 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
-from matplotlib.image import imread
 from test_certificate_checks import DONE, MS, START, record
 
 from bench.errors import DataError, SystemFailedError
-from certify import capacity, capacity_comparison, capacity_figure, capacity_report, comparison, generator_file, running
+from certify import capacity, capacity_comparison, capacity_report, generator_file, running
 from certify.capacity import Capacity, Times
 from certify.observation import Observation, PathTimes
 from certify.record import SECOND
@@ -79,12 +78,6 @@ def test_the_delivered_rate_is_answers_divided_by_their_time():
     assert abs(point.delivered_per_s / point.answers_per_s - 1) > 0.05
 
 
-def test_the_generator_whose_reported_rate_is_not_the_delivered_one_is_named():
-    conclusion = capacity_comparison.conclusion([made(), made("liar", lies=True)])
-    assert conclusion.endswith("those delivered: it is not held for liar 1.0.")
-    assert capacity_comparison.conclusion([made()]).endswith("those delivered: it is held for all.")
-
-
 def test_a_load_in_which_nothing_arrived():
     point = capacity.point_of(replace(seen("open", 10.0, 1000, None), record=record([], [])), 0.1)
     assert point.requests == point.delivered_per_s == 0 and point.omitted == 20 and point.true_us == Times(None, None)
@@ -110,15 +103,6 @@ def test_more_connections_make_a_capacity_only_if_they_carry_clearly_more():
         assert msgspec.structs.replace(few, points=few.points + many.points).best().connections == connections
 
 
-def test_a_busy_machine_is_named():
-    busy = replace(seen("closed", None, 1000.0, 1000.0), others_share=0.3)
-    assert "quiet" not in capacity_report.surroundings(made())
-    busy_capacity = msgspec.structs.replace(made(), points=[capacity.point_of(busy, None)])
-    assert "up to 30% of the CPU time: measure again when the machine is quiet" in capacity_report.surroundings(
-        busy_capacity
-    )
-
-
 def test_it_is_written_and_read(tmp_path):
     file, made_capacity = tmp_path / "mine.json", made()
     file.write_text(capacity_report.as_json(made_capacity), "utf-8")
@@ -142,64 +126,40 @@ def test_generators_are_ordered_by_requests_per_cpu():
     assert "At half" not in conclusion
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("loads", [("closed",), ("closed", "open")])
-def test_figures_have_panels_for_rates_and_times(tmp_path, loads):
-    figure = capacity_figure.whole(made(loads=loads))
-    figure.savefig(tmp_path / "a.png")
-    assert imread(tmp_path / "a.png").std() > 0.01
-    assert len(figure.axes) == (4 if "open" in loads else 2)
-    compared = capacity_comparison.draw([made(), made("other", loads, front_cpu_s=1.99)])
-    assert [text.get_text() for text in compared.axes[0].get_yticklabels()] == ["mine 1.0", "other 1.0"]
+@pytest.fixture
+def measuring(monkeypatch):
+    """Return a function that measures the capacity of ghz for some connections, whose loads are made by hand."""
+
+    def measure(connections, *observed):
+        loads = iter(observed)
+        monkeypatch.setattr(capacity, "SHARES", ())
+        monkeypatch.setattr(capacity.path_times, "closed", lambda protocol: PathTimes())
+        monkeypatch.setattr(capacity.certificate, "observe", lambda *_: next(loads))
+        monkeypatch.setattr(capacity.certificate, "version", lambda _: "1")
+        monkeypatch.setattr(generator_file.GeneratorFile, "program", "wrk")
+        return capacity.measure(generator_file.load("ghz"), connections, 10, lambda _: None)
+
+    return measure
 
 
-@pytest.mark.slow
-def test_the_notebook_compares_those_that_are_stored(tmp_path, monkeypatch, capsys):
-    comparison.capacities(str(tmp_path))
-    assert "No capacity is stored" in capsys.readouterr().out
-    shown = []
-    monkeypatch.setattr(comparison, "show_figure", lambda figure, alt: shown.append((figure, alt)))
-    (tmp_path / "capacity").mkdir()
-    for made_capacity in (made(), made("other", ("closed",))):
-        (tmp_path / "capacity" / f"{made_capacity.generator}.json").write_text(
-            capacity_report.as_json(made_capacity), "utf-8"
-        )
-    comparison.capacities(str(tmp_path))
-    ((figure, alt),) = shown
-    assert len(figure.axes) == 3 and "are made by mine" in alt
-
-
-def test_numbers_of_connections_beyond_the_limit_of_open_files_are_left_out(monkeypatch):
+def test_numbers_of_connections_beyond_the_limit_of_open_files_are_left_out(monkeypatch, measuring):
     def allow(count):
         if count > 8:
             raise SystemFailedError("a process may open 64 files here")
 
-    asked = []
     monkeypatch.setattr(capacity, "allow_connections", allow)
-    monkeypatch.setattr(capacity.path_times, "closed", lambda protocol: asked.append(protocol) or PathTimes())
-    monkeypatch.setattr(capacity.certificate, "observe", lambda *_: seen("closed", None, 1000.0, 1000.0))
-    monkeypatch.setattr(capacity.certificate, "version", lambda _: "1")
-    monkeypatch.setattr(generator_file.GeneratorFile, "program", "wrk")
-    measured_capacity = capacity.measure(generator_file.load("ghz"), (8, 1000), 10, lambda _: None)
+    measured_capacity = measuring((8, 1000), seen("closed", None, 1000.0, 1000.0))
     assert measured_capacity.connections == [8] and measured_capacity.left_out == ["A process may open 64 files here."]
-    assert asked == ["grpc", "grpc"]  # the way to the front, in the generator's protocol
 
 
-def test_a_load_that_does_not_end_measures_no_capacity(monkeypatch):
-    monkeypatch.setattr(capacity.path_times, "closed", lambda protocol: PathTimes())
-    monkeypatch.setattr(generator_file.GeneratorFile, "program", "wrk")
-    monkeypatch.setattr(capacity, "SHARES", ())
+def test_a_load_that_does_not_end_measures_no_capacity(measuring):
     whole = seen("closed", None, 1000.0, 1000.0, 1)
     ended_by_force = replace(whole, ended=Ended("", "", None, 33.0))
-    observed = iter([whole, ended_by_force, ended_by_force])
-    monkeypatch.setattr(capacity.certificate, "observe", lambda *_: next(observed))
-    monkeypatch.setattr(capacity.certificate, "version", lambda _: "1")
-    measured_capacity = capacity.measure(generator_file.load("ghz"), (1, 8), 10, lambda _: None)
-    assert measured_capacity.connections == [1] and measured_capacity.left_out == [
-        "8 connections: exit: It still ran 33.0 s after its start, 31.0 s beyond its duration, and was ended."
-    ]
-    with pytest.raises(SystemFailedError, match="no capacity of ghz was measured: 8 connections: exit: It still ran"):
-        capacity.measure(generator_file.load("ghz"), (8,), 10, lambda _: None)
+    measured_capacity = measuring((1, 8), whole, ended_by_force)
+    (left_out,) = measured_capacity.left_out
+    assert measured_capacity.connections == [1] and left_out.startswith("8 connections: exit: ")
+    with pytest.raises(SystemFailedError, match="no capacity of ghz was measured: 8 connections"):
+        measuring((8,), ended_by_force)
 
 
 @pytest.mark.slow

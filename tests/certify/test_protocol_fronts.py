@@ -1,7 +1,5 @@
 """The oracle's fronts for RESP, HTTP/2 and gRPC: what they answer to real bytes, and what they record."""
 
-import contextlib
-import socket
 from urllib.parse import urlsplit
 
 import grpc
@@ -9,6 +7,7 @@ import hpack
 import numpy as np
 import pytest
 import redis
+from certifying import connect
 
 from bench.systems import _http2 as http2
 from certify import path_times
@@ -22,11 +21,6 @@ pytestmark = [
 ]
 QUICK = Service(mean_us=100)
 CALL = "/any.Service/Method"
-
-
-def connect(front):
-    address = urlsplit(front.url)
-    return socket.create_connection((address.hostname, address.port), timeout=20)
 
 
 def replies(front, data, size):
@@ -65,16 +59,6 @@ def test_commands_are_answered_in_their_order_whatever_their_form():
     assert np.all(record.requests["departed"] >= record.requests["due"])
 
 
-def test_what_clients_ask_when_they_connect_is_no_load():
-    data = b"HELLO 3\r\nCONFIG GET save\r\nCLIENT SETNAME a\r\nCOMMAND\r\nFLY\r\n"
-    hello = b"%3\r\n+server\r\n+redis\r\n+version\r\n+7.0.0\r\n+proto\r\n:3\r\n"
-    wanted = hello + b"*2\r\n$4\r\nsave\r\n$0\r\n\r\n+OK\r\n*0\r\n-ERR"
-    with Front(QUICK, protocol="resp") as front:
-        assert replies(front, data, len(wanted)) == wanted
-        record = front.end()
-    assert not len(record.requests) and record.refused == 1
-
-
 @pytest.mark.parametrize(
     ("fault", "wanted"),
     [("status", b"+PONG\r\n-ERR fault\r\n+PONG"), ("body", b"+PONG\r\n+NO\r\n+PONG"), ("close", b"+PONG\r\n")],
@@ -83,14 +67,6 @@ def test_faults_of_resp(fault, wanted):
     with Front(Service(mean_us=100, fault=fault, every=2), protocol="resp") as front:
         assert replies(front, b"PING\r\n" * 3, len(wanted) + (fault == "close")) == wanted  # a byte more: to the end
         assert front.end().faults == 1
-
-
-def test_what_is_no_resp_ends_its_connection():
-    with Front(QUICK, protocol="resp") as front:
-        for data in (b"*2\r\nGET\r\n", b"*1\r\n$-5\r\n", b"*99999\r\n", b"x" * 20_000):
-            with contextlib.suppress(ConnectionResetError):
-                assert replies(front, data, 100) == b""
-        assert front.end().refused == 4
 
 
 def test_a_client_library_for_redis():
@@ -104,10 +80,10 @@ def test_a_client_library_for_redis():
 # HTTP/2
 
 
-def opened(front, settings=None):
+def opened(front):
     """Return a connection on which the client has said how it begins, and the file of what it reads."""
     connection = connect(front)
-    connection.sendall(http2.PREFACE + http2.settings(settings or {}))
+    connection.sendall(http2.PREFACE + http2.settings({}))
     return connection, connection.makefile("rb")
 
 
@@ -126,42 +102,8 @@ def is_end_of(stream):
     return lambda frame: frame[2] == stream and (frame[0] == http2.RST_STREAM or frame[1] & http2.END_STREAM)
 
 
-def get(stream, flags=http2.END_HEADERS | http2.END_STREAM, fields=FIELDS):
-    return http2.frame(http2.HEADERS, flags, stream, fields)
-
-
-def test_frames_of_all_kinds():
-    priority, padding = bytes(5), b"\3" + FIELDS + bytes(3)
-    data = (
-        http2.frame(http2.PING, 0, 0, b"12345678")
-        + http2.frame(2, 0, 1, priority)
-        + get(1, http2.PADDED, b"\3" + FIELDS[:3] + bytes(3))  # a header block in three frames
-        + http2.frame(http2.CONTINUATION, 0, 1, FIELDS[3:5])
-        + http2.frame(http2.CONTINUATION, http2.END_HEADERS, 1, FIELDS[5:])
-        + http2.frame(http2.DATA, http2.PADDED, 1, b"\1a\0") * 3
-        + get(3, http2.END_HEADERS | http2.END_STREAM | http2.PADDED, padding)
-        + http2.frame(http2.DATA, http2.END_STREAM, 1, b"x" * http2.FRAME)
-        + http2.frame(77, 0, 0, b"unknown")
-        + http2.frame(http2.WINDOW_UPDATE, 0, 0, (1000).to_bytes(4))
-        + http2.frame(http2.GOAWAY, 0, 0, bytes(8))
-    )
-    with Front(QUICK, protocol="http2") as front:
-        connection, file = opened(front)
-        with connection:
-            for at in range(0, len(data), 7):
-                connection.sendall(data[at : at + 7])
-            received_frames = frames(file, is_end_of(1))
-        record = front.end()
-    kinds = [frame[:3] for frame in received_frames]
-    assert kinds[0] == (http2.SETTINGS, 0, 0) and (http2.SETTINGS, http2.ACK, 0) in kinds
-    assert (http2.PING, http2.ACK, 0, b"12345678") in received_frames
-    assert [frame[3] for frame in received_frames if frame[0] == http2.DATA] == [b"ok", b"ok"]
-    blocks = [frame[3] for frame in received_frames if frame[0] == http2.HEADERS]
-    assert dict(hpack.Decoder().decode(blocks[0]))[":status"] == "200" and record.requests["connection"].tolist() == [
-        0,
-        0,
-    ]
-    assert not record.refused
+def get(stream, flags=http2.END_HEADERS | http2.END_STREAM):
+    return http2.frame(http2.HEADERS, flags, stream, FIELDS)
 
 
 def test_streams_are_answered_when_they_are_due_not_in_their_order():
@@ -174,79 +116,6 @@ def test_streams_are_answered_when_they_are_due_not_in_their_order():
                 answered_streams += [frame[2] for frame in frames(file, lambda frame: frame[0] == http2.DATA)[-1:]]
         requests = front.end().requests
     assert answered_streams == (2 * np.argsort(requests["due"], kind="stable") + 1).tolist() != sorted(answered_streams)
-
-
-def test_a_smaller_table_is_agreed_to_and_no_entry_is_used():
-    with Front(QUICK, protocol="http2") as front:
-        connection, file = opened(front, {http2.TABLE_SIZE: 0})
-        with connection:
-            connection.sendall(get(1) + get(3))
-            blocks = [frame[3] for frame in frames(file, is_end_of(3)) if frame[0] == http2.HEADERS]
-    decoder = hpack.Decoder()
-    decoder.max_allowed_table_size = 0
-    assert [dict(decoder.decode(block))["content-length"] for block in blocks] == ["2", "2"]
-    assert blocks[0][0] == 0x20 and blocks[1] == blocks[0][1:]
-
-
-def test_answers_wait_for_the_window_of_the_connection():
-    count = http2.WINDOW // 2 + 100  # of two bytes each
-    with Front(Service(mean_us=0.001, workers=0), protocol="http2") as front:
-        connection, file = opened(front)
-        with connection:
-            received = 0
-            for first in range(0, count, 100):
-                connection.sendall(b"".join(get(2 * number + 1) for number in range(first, min(first + 100, count))))
-                connection.settimeout(0.5)
-                with contextlib.suppress(TimeoutError):
-                    while received < min(first + 100, count):
-                        frames(file, lambda frame: frame[0] == http2.DATA)
-                        received += 1
-                if received < min(first + 100, count):
-                    break
-            assert count - 200 <= received <= http2.WINDOW // 2
-            connection.close()
-        record = front.end()
-    assert np.count_nonzero(record.requests["departed"] > 0) == received
-
-
-def test_a_request_that_is_cancelled_is_not_answered():
-    with Front(Service(mean_us=100_000, workers=0), protocol="http2") as front:
-        connection, file = opened(front)
-        with connection:
-            connection.sendall(get(1) + get(3) + http2.frame(http2.RST_STREAM, 0, 1, bytes(4)))
-            assert {frame[2] for frame in frames(file, is_end_of(3))} == {0, 3}
-        record = front.end()
-    assert record.requests["departed"][0] == -1 and len(record.answered) == 1
-
-
-@pytest.mark.parametrize(
-    ("data", "error"),
-    [
-        (get(2), "PROTOCOL_ERROR"),
-        (get(1, 0) + get(3), "PROTOCOL_ERROR"),
-        (http2.frame(http2.CONTINUATION, 0, 1), "PROTOCOL_ERROR"),
-        (http2.frame(http2.PUSH_PROMISE, 0, 1), "PROTOCOL_ERROR"),
-        (http2.frame(http2.PING, 0, 0, b"short"), "PROTOCOL_ERROR"),
-        (http2.frame(http2.DATA, 0, 1, bytes(http2.FRAME + 1)), "FRAME_SIZE_ERROR"),
-        (http2.frame(http2.WINDOW_UPDATE, 0, 0, (2**31 - 1).to_bytes(4)), "FLOW_CONTROL_ERROR"),
-        (http2.settings({http2.INITIAL_WINDOW: 1}), "FLOW_CONTROL_ERROR"),
-    ],
-)
-def test_what_is_wrong_is_named_and_ends_the_connection(data, error):
-    with Front(QUICK, protocol="http2") as front:
-        connection, file = opened(front)
-        with connection:
-            connection.sendall(data)
-            (*_, last) = frames(file, lambda frame: frame[0] == http2.GOAWAY)
-        record = front.end()
-    assert http2.error_name(int.from_bytes(last[3][4:])) == error and record.refused == 1
-
-
-def test_what_does_not_begin_as_http2_is_refused():
-    with Front(QUICK, protocol="http2") as front:
-        for data in (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"PRI * HTTP/3.0\r\n\r\n"):
-            assert replies(front, data, 100) == b""
-        assert front.end().refused == 2
 
 
 @pytest.mark.parametrize("fault", ["status", "body", "close"])
@@ -285,13 +154,6 @@ def called(front, count):
             except grpc.RpcError as reason:
                 statuses.append(reason.code().name)
     return statuses
-
-
-def test_a_client_library_for_grpc():
-    with Front(QUICK, protocol="grpc") as front:
-        assert called(front, 5) == ["OK"] * 5
-        record = front.end()
-    assert len(record.answered) == 5 and len(record.connections) == 1 and not record.refused
 
 
 @pytest.mark.parametrize(("fault", "status"), [("status", "INTERNAL"), ("close", "INTERNAL"), ("body", "OK")])

@@ -1,17 +1,12 @@
-"""Each check of times in streams both ways, by hand; a client that lies is run and caught."""
+"""Each check of times in streams both ways, by hand."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
-import lying_streams
 import numpy as np
-import pytest
-from certifying import sections
 from test_certificate_checks import DONE, START, one
 
 from bench.stats import quantile
-from certify import certificate, generator_file, load_checks, stream_checks
+from certify import load_checks, stream_checks
 from certify.check import HELD, NOT_DECIDED, NOT_HELD
 from certify.observation import Observation, PathTimes
 from certify.record import CONNECTION, REQUEST, SECOND, Record
@@ -111,46 +106,3 @@ def test_streams_that_are_not_read_to_their_end():
         observed = seen(Record(left.requests, left.connections), requests=1000)
         assert one(load_checks.of_load(observed), "streams-read").verdict == verdict
     assert "streams-read" not in {check.name for check in load_checks.of_load(replace(seen(), protocol="http1"))}
-
-
-def test_a_stream_takes_its_time_in_a_load_that_is_counted():
-    assert BY_NAME["single"].requests == round(BY_NAME["single"].duration_s / 0.2)
-
-
-FILE = """
-name: lying
-protocol: sse
-loads: [closed]
-command: [{python}, {program}, "{{url}}", "{{connections}}", "{{duration}}", {lie}]
-install: make lying
-says:
-  requests: {{json: requests}}
-  ttft: {{p50: {{json: ttft, unit: ms}}}}
-  gap: {{p50: {{json: gap, unit: ms}}}}
-percentiles: From the sending to the first token.
-"""
-
-
-def observed(folder, lie):
-    file = folder / "lying.yaml"
-    file.write_text(FILE.format(python=sys.executable, program=Path(lying_streams.__file__), lie=lie), "utf-8")
-    (section,) = sections(generator_file.load(str(file)), replace(MANY, duration_s=2.0))
-    return replace(section.seen, others_share=0.0)  # other tests run beside this one
-
-
-def not_held(observed):
-    return {check.name for check in certificate.checks(observed) if check.verdict == NOT_HELD}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("c_compiler")
-def test_a_client_that_adds_to_its_times_is_caught_and_an_honest_one_is_not(tmp_path):
-    assert "ttft-p50" in not_held(in_time(observed(tmp_path, "adds")))
-    assert any("ttft-p50" not in not_held(observed(tmp_path, "honest")) for _ in range(3))  # a busy machine delays it
-
-
-def in_time(seen):
-    """Return what was seen as if the front had been late with no event, which other tests beside this one delay."""
-    requests = seen.record.requests.copy()
-    requests["due"], requests["late"] = requests["first"], 0
-    return replace(seen, record=replace(seen.record, requests=requests), path=PathTimes(0, 0, 0))

@@ -2,10 +2,10 @@
 
 import json
 import socket
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from certifying import connect
 
 from bench.systems._service_streams import Events
 from certify.protocol_front import Front
@@ -23,11 +23,6 @@ GET = b"GET /any HTTP/1.1\r\nHost: a\r\n\r\n"
 
 def started(service):
     return Front(service, protocol="sse")
-
-
-def connect(front):
-    address = urlsplit(front.url)
-    return socket.create_connection((address.hostname, address.port), timeout=20)
 
 
 def head_of(file):
@@ -79,19 +74,6 @@ def test_first_and_last_event_are_recorded_as_they_depart():
     assert request["departed"] >= request["due"] + 30 * MS
     last_late, first_late = request["departed"] - request["due"] - 30 * MS, request["first"] - request["due"]
     assert request["late"] >= max(first_late, last_late)
-
-
-def test_streams_of_several_connections_go_on_side_by_side():
-    with started(Service(mean_us=1000, workers=1, events=6, gap_us=30_000)) as front:
-        connections = [connect(front) for _ in range(5)]
-        for connection in connections:
-            connection.sendall(GET)
-        for connection in connections:
-            with connection, connection.makefile("rb") as file:
-                head_of(file)
-                assert len(tokens(file)[0]) == 6
-        requests = front.end().requests
-    assert requests["due"].max() - requests["due"].min() < 150 * MS  # none waits for the stream before it to end
 
 
 @pytest.mark.parametrize("fault", ["status", "body", "close"])

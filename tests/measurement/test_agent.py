@@ -1,19 +1,17 @@
 """An agent holds one machine's children for a conductor elsewhere: nothing is done twice, nothing is left."""
 
-import errno
-import os
-import pickle
-import re
-import signal
 import time
-from unittest.mock import Mock
 
+import numpy as np
 import pytest
-from conftest import children, is_gone, wait_for
+from conftest import is_gone, wait_for
+from hypothesis import given
+from hypothesis import strategies as some
 from specs import server_spec
 
-from bench.errors import SystemFailedError, UsageError
+from bench.errors import SystemFailedError
 from bench.measurement import revision
+from bench.measurement.held_samples import pack, unpack
 from bench.measurement.hosts import agent as agent_module
 from bench.measurement.hosts.agent import Agent
 from bench.process.channel import Listening, Reader, encode
@@ -55,16 +53,6 @@ def test_a_child_reports_is_metered_and_leaves(agent, tmp_path):
     assert is_gone(pid) and agent.child(7, "log_tail") == "" and agent.child(7, "cpu_s") == 0
 
 
-def test_its_end_is_reported_behind_all_that_it_sent(agent, tmp_path):
-    pid = agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
-    outputs = agent.poll(5)
-    os.kill(pid, signal.SIGKILL)
-    while outputs[-1][1]:
-        outputs += agent.poll(5)
-    assert outputs[-1] == (7, b"") and b"Listening" in outputs[0][1]
-    assert re.search(r"sockets server .*signal 9", agent.child(7, "exit_report", 5))
-
-
 def test_without_polls_all_children_end_and_the_conductor_hears_why(monkeypatch, tmp_path):
     made = Agent()
     pid = made.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
@@ -72,43 +60,6 @@ def test_without_polls_all_children_end_and_the_conductor_hears_why(monkeypatch,
     assert wait_for(lambda: is_gone(pid))
     with pytest.raises(SystemFailedError):
         made.poll(1)
-
-
-def test_after_its_end_nothing_is_started(agent, tmp_path):
-    agent.close()
-    before = children()
-    with pytest.raises(SystemFailedError):
-        agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
-    assert children() == before
-
-
-def test_one_conductor_has_a_machine_until_it_has_ended(agent):
-    agent.claim("one")
-    same, other = Agent(), Agent()
-    same.claim("one")
-    with pytest.raises(UsageError):
-        other.claim("other")
-    agent.close()
-    same.close()
-    other.claim("other")
-    Agent.close_all("has left")
-    with pytest.raises(SystemFailedError):
-        other.poll(0)
-
-
-def test_what_cannot_be_started_for_lack_of_space_says_so(agent, tmp_path, monkeypatch):
-    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("tempfile.TemporaryFile", Mock(side_effect=full))
-    with pytest.raises(SystemFailedError, match=full.strerror):
-        agent.spawn(7, "sockets server", "bench.child.server", spec_of(tmp_path))
-
-
-def test_it_describes_its_machine(agent):
-    facts = agent.describe()
-    assert facts["revision"] == revision.content() and facts["python_version"] == revision.python()
-    assert facts["cpus"] >= 1 and facts["pid"] == os.getpid()
-    assert pickle.loads(pickle.dumps(facts)) == facts
 
 
 def test_a_revision_is_of_contents_and_names_alone(tmp_path):
@@ -125,3 +76,9 @@ def test_a_revision_is_of_contents_and_names_alone(tmp_path):
     (other / "b.cpp").write_text("int x;\n")
     (other / "b.cpp").rename(other / "c.cpp")
     assert revision.of_folders([other]) != same
+
+
+@given(some.lists(some.lists(some.integers(-(2**63), 2**63 - 1), max_size=50), min_size=1, max_size=6))
+def test_samples_that_are_packed_come_back_as_they_were(times):
+    blobs = [np.array(values, "i8").tobytes() for values in times]
+    assert unpack(pack(blobs)) == blobs

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bench.contract import Address, is_loopback
+from bench.contract import is_loopback
 from bench.errors import NotInstalledError, UsageError
 from bench.measurement import certificates
 from bench.measurement.hosts import dask_engine
 from bench.measurement.hosts.remote import connected
-from bench.plan import credentials, hosts
+from bench.plan import credentials
 
 
 def test_without_it_one_sentence_says_how_to_install_it(monkeypatch, command):
@@ -30,17 +30,11 @@ def test_without_it_one_sentence_says_how_to_install_it(monkeypatch, command):
         assert "pip install distributed" in finished.stderr
 
 
-def test_addresses():
-    assert hosts.address_of("tcp://[::1]:7") == ("tcp", "::1", 7) and hosts.address_of("tls://a")[2] == hosts.PORT
-    assert str(Address("tls", "::1", 7, "")) == "tls://[::1]:7"
-    assert is_loopback("127.3.2.1") and is_loopback("::1") and not is_loopback("10.0.0.1")
-    assert dask_engine.local_address("127.0.0.1", 9) == "127.0.0.1"
-
-
 def test_plain_tcp_is_asked_for_by_name_and_says_who_can_run_what():
     with pytest.raises(UsageError, match="--plain"):
         dask_engine.security("tcp", is_plain_wanted=False)
     assert dask_engine.security("tcp", is_plain_wanted=True) is None
+    assert is_loopback("127.3.2.1") and is_loopback("::1") and not is_loopback("10.0.0.1")
     assert "every user of this machine" in dask_engine.exposed("127.0.0.1", "mara")
     assert all(word in dask_engine.exposed("10.0.0.1", "mara") for word in ("10.0.0.1", "mara"))
 

@@ -1,7 +1,7 @@
 """The rows of the table ``hosts``: a row per host and role, with its clients, its clocks and its counters."""
 
 from bench.contract import PACING
-from bench.measurement.hosts.host import HERE, LOCAL, Assignment, ClockReading, HostWindow, Metered
+from bench.measurement.hosts.host import Assignment, ClockReading, HostWindow, Metered
 from bench.measurement.reports import hosts_of
 from bench.plan.case import Case
 from bench.process.spec import Done
@@ -68,10 +68,6 @@ def test_more_hosts_than_clients_leave_some_without_and_a_target_has_no_server_s
         ("b", None, 0, 0),
         ("l", 1, 1, 2),
     ]
-
-
-def test_a_machine_alone_has_no_rows():
-    assert hosts_of(LOCAL, [HERE], [window(HERE, 0, {})], [done(1)], has_server=True) == []
 
 
 def test_a_host_s_row_holds_what_its_clients_spun_until_requests_were_due():

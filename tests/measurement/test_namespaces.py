@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 from conftest import wait_for
 
-from bench.errors import NotInstalledError, UsageError
+from bench.errors import UsageError
 from bench.measurement.hosts import namespaces
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan import namespaces as links
 from bench.plan.case import Case
-from bench.plan.labels import labels
 from bench.process.pipes import program
 
 pytestmark = pytest.mark.slow
@@ -55,17 +54,6 @@ def inode_of(host: object) -> int:
     return (host.network.parent / "ns" / "net").stat().st_ino
 
 
-def test_a_link_is_asked_for_by_its_rate():
-    assert links.hosts() == {"namespaces": {"rate_mbit": 0}}
-    assert links.checked({"namespaces": {"rate_mbit": "100"}}, "tcp") == links.hosts(100)
-    assert [links.described(links.hosts(rate)) for rate in (0, 100, 2500)] == [
-        "veth",
-        "veth 100 Mbit/s",
-        "veth 2.5 Gbit/s",
-    ]
-    assert links.described({}) == ""
-
-
 @pytest.mark.parametrize(
     ("hosts", "transport", "what"),
     [
@@ -80,21 +68,11 @@ def test_what_no_link_can_be_is_refused(hosts, transport, what):
         checked(Case("sockets", transport, 100, hosts=hosts))
 
 
-def test_cases_that_differ_in_the_link_are_named_by_it():
-    cases = (checked(Case("sockets", "tcp", max_calls=200)), case(), case(rate_mbit=100))
-    assert labels(cases) == ["sockets tcp loopback", "sockets tcp veth", "sockets tcp veth 100 Mbit/s"]
-
-
 def test_a_network_that_the_machine_uses_is_not_taken():
     networks = [ipaddress.IPv4Network(one) for one in ("10.0.0.0/15", "192.168.0.0/16", "10.2.3.4/32")]
     assert [str(one) for one in namespaces.addresses(networks)] == ["10.3.0.1/30", "10.3.0.2/30"]
     with pytest.raises(UsageError, match=r"10\.x\.0\.0"):
         namespaces.addresses([ipaddress.IPv4Network("10.0.0.0/8")])
-
-
-def test_the_bucket_of_a_limited_link_holds_two_packets_or_what_passes_while_a_timer_is_late():
-    assert [namespaces.burst_bytes(rate) for rate in (1, 100, 1000)] == [3028, 3028, 12_500]
-    assert namespaces.limit("veth0", 100) == ("qdisc add dev veth0 root tbf rate 100mbit burst 3028 limit 64000000")
 
 
 def test_who_may_not_make_namespaces_is_told_what_is_lacking(monkeypatch):
@@ -103,14 +81,6 @@ def test_who_may_not_make_namespaces_is_told_what_is_lacking(monkeypatch):
     monkeypatch.setattr(namespaces, "_lacking", lambda status: ["CAP_SYS_ADMIN"])
     with pytest.raises(UsageError, match=r"CAP_SYS_ADMIN"):
         namespaces.joined().__enter__()
-
-
-def test_a_missing_program_is_named_with_its_package(monkeypatch):
-    monkeypatch.setattr(namespaces, "_lacking", lambda status: [])
-    monkeypatch.setattr(namespaces, "program", lambda name: None if name == "tc" else f"/sbin/{name}")
-    with pytest.raises(NotInstalledError, match=r"\btc\b.*install iproute2") as caught:
-        namespaces.joined().__enter__()
-    assert caught.value.packages == ("iproute2",)
 
 
 @needed

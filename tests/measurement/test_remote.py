@@ -9,13 +9,11 @@ import signal
 import threading
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from conftest import CALM, descendants, is_gone, wait_for
 from host_processes import Hosts, Started, intruded
 
-from bench.apps import listing, notebook
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement import certificates, revision, runner, start
 from bench.measurement.hosts import commands, dask_engine, remote
@@ -94,17 +92,6 @@ def test_one_host_serves_and_this_machine_loads_and_it_ends_cleanly_as_its_sched
         assert "Traceback" not in host.output + hosts.scheduler.output and "ERROR" not in host.output
     finally:
         hosts.close()
-
-
-def test_roles_clocks_and_records(two):
-    with connected({**two.asked, "server": "beta", "load": ["alpha"]}) as assignment:
-        assert assignment.server.name == "beta" and assignment.server.address == "127.0.0.1"
-        assert assignment.records.keys() == {"alpha", "beta"}
-        assert assignment.records["beta"]["revision"] == revision.content()
-        for host in assignment.all():
-            clock = host.clock()
-            assert abs(clock.offset_ns) <= clock.bound_ns
-            assert host.private_directory() != host.private_directory()
 
 
 def test_an_order_to_go_that_comes_too_late_is_given_anew_with_more_time(two, monkeypatch):
@@ -251,15 +238,6 @@ def test_another_revision_and_another_python_are_refused(two, monkeypatch):
         measure(case(two), 0.2, 1)
 
 
-def test_a_worker_that_is_no_host_is_refused():
-    workers = {"tls://10.0.0.1:1": {"name": "alpha", remote.KEY: {}}, "tls://10.0.0.2:1": {"name": "beta"}}
-    scheduler_client = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
-    with pytest.raises(UsageError, match=r"beta at .*bench host"):
-        remote.registered(scheduler_client, "tls://10.0.0.3:8786")
-    del workers["tls://10.0.0.2:1"]
-    assert remote.registered(scheduler_client, "tls://10.0.0.3:8786") == workers
-
-
 def test_no_scheduler_and_no_host(monkeypatch):
     monkeypatch.setattr(remote, "CONNECT_S", 1.0)
     with (
@@ -295,6 +273,33 @@ def test_another_user_of_this_machine_runs_programs_on_a_host_only_if_it_is_plai
     assert output.count("refused") == 4 and "entered" not in output
 
 
+def test_a_name_that_is_taken_is_said(two):
+    second = Started("host", two.address, "--name", "alpha")
+    try:
+        second.wait_for("alpha .*--name")
+        assert second.process.wait(20) == 2
+    finally:
+        second.close()
+
+
+def test_hosts_are_listed_with_clock_revision_and_role(two, command):
+    finished = command("hosts", two.address)
+    _, alpha, beta = finished.stdout.splitlines()
+    assert alpha.split()[0] == "alpha" and alpha.endswith("server") and beta.endswith("load")
+    assert revision.content() in alpha and "within" in beta and finished.returncode == 0
+
+
+def test_a_child_that_fails_there_is_quoted(two):
+    with connected(two.asked) as assignment:
+        spec = ClockSpec(bind="tcp://192.0.2.1:0")  # no address of this machine
+        child = assignment.server.spawn("clock", "bench.child.clock_server", spec)
+        with pytest.raises(SystemFailedError, match=r"clock on alpha .*tcp://192"):
+            while True:
+                child.read()
+        assert re.search(r"clock on alpha .*status 1", child.exit_report(5))
+        child.stop()
+
+
 def test_a_host_takes_over_the_entry_that_its_own_process_left(two, tmp_path):
     security = dask_engine.security("tls", is_plain_wanted=False)
     distributed = dask_engine.load()
@@ -313,66 +318,3 @@ def test_a_host_takes_over_the_entry_that_its_own_process_left(two, tmp_path):
             assert await names() == {"alpha", "beta"}
 
     asyncio.run(come_back())
-
-
-def test_a_name_that_is_taken_is_said(two):
-    second = Started("host", two.address, "--name", "alpha")
-    try:
-        second.wait_for("alpha .*--name")
-        assert second.process.wait(20) == 2
-    finally:
-        second.close()
-
-
-def test_hosts_are_listed_with_clock_revision_and_role(two, command):
-    finished = command("hosts", two.address)
-    _, alpha, beta = finished.stdout.splitlines()
-    assert alpha.split()[0] == "alpha" and alpha.endswith("server") and beta.endswith("load")
-    assert revision.content() in alpha and "within" in beta and finished.returncode == 0
-
-
-def test_a_notebook_shows_the_hosts_before_anything_is_measured(two, monkeypatch):
-    shown = []
-    monkeypatch.setattr(notebook, "show_frame", lambda frame, **look: shown.append(frame))
-    monkeypatch.setattr(runner, "_measure", lambda folder, *rest: shown.append("measured") or 1 / 0)
-    parameters = {"system": "sockets", "profile": "smoke", "hosts": two.address}
-    with pytest.raises(ZeroDivisionError):
-        notebook.measure("latency", **parameters)
-    table, measured = shown
-    assert list(table["role"]) == ["server", "load"] and list(table.index) == ["alpha", "beta"]
-    assert set(table["revision"]) == {revision.content()} and set(table["CPUs"]) == {str(len(os.sched_getaffinity(0)))}
-    assert table["clock beside this one's"].str.match(r"[+-]\d+\.\d{3} ms, within \d").all()
-    assert measured == "measured"
-    assert listing.hosts_rows({"scheduler": two.address, "load": ["alpha"]})[0]["role"] == "load"
-    loading = listing.hosts_rows({"scheduler": two.address}, has_target=True)
-    assert [row["role"] for row in loading] == ["load", "load"]
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("host", "tcp://127.0.0.1:8786"), "--plain"),
-        (("hosts", "tcp://127.0.0.1:8786"), "--plain"),
-        (("scheduler", "--listen", "tcp://127.0.0.1:0"), "--plain"),
-        (("host", "tls://127.0.0.1:1"), "authority.pem"),
-        (("host", "127.0.0.1"), "tls://HOST:8786"),
-        (("host", "tcp://127.0.0.1:1", "--plain", "--name", "here"), "here"),
-        (("host", "tcp://127.0.0.1:1", "--plain", "--name", "a b"), "'a b'"),
-        (("hosts", "http://x"), "tls://HOST:8786"),
-    ],
-)
-def test_what_cannot_be_done_is_said_in_one_line(words, text, command, monkeypatch, tmp_path):
-    monkeypatch.setenv("ROUNDTRIP_CREDENTIALS", str(tmp_path))
-    finished = command(*words)
-    assert finished.returncode == 2 and text in finished.stderr and finished.stderr.count("\n") == 1
-
-
-def test_a_child_that_fails_there_is_quoted(two):
-    with connected(two.asked) as assignment:
-        spec = ClockSpec(bind="tcp://192.0.2.1:0")  # no address of this machine
-        child = assignment.server.spawn("clock", "bench.child.clock_server", spec)
-        with pytest.raises(SystemFailedError, match=r"clock on alpha .*tcp://192"):
-            while True:
-                child.read()
-        assert re.search(r"clock on alpha .*status 1", child.exit_report(5))
-        child.stop()

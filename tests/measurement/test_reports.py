@@ -58,11 +58,6 @@ def test_streams_are_kept_from_the_whole_window_however_many_each_caller_has():
     assert len(kept) == 200 and np.mean(kept % 2) == 0.5  # as many first streams of callers as second ones
 
 
-def test_no_reply_at_all():
-    columns, replies, last = reply_streams_of([done([(100, 0, [])])], 100)
-    assert columns["first_ns"] == [None] and last == 0 and not len(replies["stream"])
-
-
 def test_a_reply_before_it_was_sent_is_refused():
     with pytest.raises(SystemFailedError):
         reply_streams_of([done([(100, 1, [(110, 105, 111)])])], 0)

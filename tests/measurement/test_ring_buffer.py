@@ -3,7 +3,7 @@
 import struct
 from typing import Any
 
-from bench.measurement.ring_buffer import HEADER, Decoder
+from bench.measurement.ring_buffer import Decoder
 
 FORMATS = {
     "sched/sched_switch": {"event": [7, 0], "prev_pid": [8, 4], "prev_state": [16, 8], "next_pid": [24, 4]},
@@ -80,7 +80,3 @@ def test_a_full_buffer_tells_until_when_it_has_every_event() -> None:
     assert decoder.reaches(pages, PAGE, 300)
     assert not decoder.reaches(pages, PAGE, 301)
     assert not decoder.reaches(b"", PAGE, 1)
-
-
-def test_an_empty_buffer_has_no_events() -> None:
-    assert decoded(b"", b"\0" * HEADER) == []

@@ -6,7 +6,7 @@ import pytest
 
 from bench.errors import SystemFailedError, UsageError
 from bench.measurement.hosts import roles
-from bench.measurement.hosts.host import HERE, clocks_of, exchanges
+from bench.measurement.hosts.host import HERE, clocks_of
 
 A, B, C = (SimpleNamespace(name=name) for name in "abc")
 
@@ -48,31 +48,6 @@ def test_with_a_target_all_hosts_load_unless_some_are_named():
     assert roles.for_target({"load": ["b"]}, roles.assigned({"load": ["b"]}, [A, B, C])).load == (B,)
     assert roles.for_target({}, roles.assigned({}, [A])).load == (A,)
     assert roles.for_target({}, roles.assigned({}, [A, B])).server is HERE
-
-
-def test_roles_in_words():
-    assignment = roles.assigned({"server": "a", "load": ["a"], "latency": "b"}, [A, B, C])
-    assert [roles.role_of(assignment, host) for host in (A, B, C)] == ["server, load", "latency", "none"]
-
-
-@pytest.mark.parametrize("number", [1, 4, 5, 40])
-def test_clocks_are_read_in_the_order_of_hosts_however_many_there_are(number):
-    hosts = [SimpleNamespace(clock=lambda times, each=each: (each, times)) for each in range(number)]
-    assert clocks_of(hosts) == [(each, exchanges(number)) for each in range(number)]
-
-
-def test_clocks_of_few_hosts_are_read_with_more_exchanges_each_than_those_of_many():
-    assert [exchanges(hosts) for hosts in (0, 1, 2, 4, 5, 8, 16, 17, 1000)] == [
-        200,
-        200,
-        200,
-        200,
-        160,
-        100,
-        50,
-        50,
-        50,
-    ]
 
 
 def test_a_clock_that_does_not_answer_is_an_error_among_many_too():

@@ -26,13 +26,6 @@ def test_the_cpu_time_and_the_memory_of_router_and_controller_are_measured(route
     assert ledger["controller_cpu_ns"] >= 0 and ledger["controller_rss_bytes"] > 1e6 < ledger["router_rss_bytes"]
 
 
-def test_worker_and_controller_are_told_apart_and_one_router_serves_all(routers):
-    router = routers.router_of(Case(NAME, "ipc"))
-    assert routers.router_of(Case(NAME, "tcp", options={"framing": "websocket"})) is router
-    (worker,), (controller,) = router.pids["router"], router.pids["controller"]
-    assert psutil.Process(worker).ppid() == controller and psutil.Process(controller).ppid() == router.child.pid
-
-
 def test_a_router_is_placed_where_the_start_wants_it(routers):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU leaves no choice")

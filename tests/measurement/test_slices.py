@@ -1,6 +1,5 @@
 """Cases in turns, on real sockets: what is stored, what is compared, and which case is named when one fails."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +8,8 @@ from conftest import children
 
 from bench.errors import SystemFailedError
 from bench.grammar.experiment import experiment
-from bench.measurement import runner, speed
+from bench.measurement import runner
 from bench.plan import slicing
-from bench.plan.placement import Placement
 from bench.run import stored
 from bench.run.frames import Run
 
@@ -50,14 +48,6 @@ def test_cases_take_turns_and_one_that_makes_few_calls_has_starts_of_its_own():
     after = Run(runner.run(plan, folder)).ledger
     again = [start for start in after.index if after["utc"][start] != run.ledger["utc"][start]]
     assert again == list(of_slices.index[of_slices["block"] == 1])
-
-
-def test_a_probe_leaves_the_conductor_where_it_was():
-    before = os.sched_getaffinity(0)
-    one, all_ = speed.probe([max(before)]), speed.probe()
-    assert list(one) == PROBED == list(all_) and os.sched_getaffinity(0) == before
-    assert speed.mean({"spin_ns": 1.0}, {"spin_ns": 3.0}) == {"spin_ns": 2.0}
-    assert speed.cpus_of([Placement((2,), ((0,), (1,)), (2,)), Placement(None, (None,))]) == (0, 2)
 
 
 def test_the_case_that_fails_is_named_with_the_end_of_its_servers_log_and_nothing_is_left(with_systems):

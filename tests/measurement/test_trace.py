@@ -2,9 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ from bench.child.tracer import INSTANCES, NAME
 from bench.measurement import runner, trace
 from bench.measurement.ring_buffer import RawEvent
 from bench.measurement.system_calls import name_of
-from bench.measurement.trace import SWITCH, WAKEUP, WAKING, Recorded, Tracer, kept, rows, with_switches
+from bench.measurement.trace import SWITCH, WAKEUP, WAKING, Recorded, Tracer, rows, with_switches
 from bench.plan.case import Case
 from bench.plan.plan import Plan
 from bench.run.frames import Run
@@ -98,47 +95,6 @@ def test_a_switch_from_idle_that_is_missing_is_put_where_the_thread_was_queued()
     assert switches == [(1, (22, 1, 0)), (7, (0, 0, 22)), (10, (22, 1, 0)), (12, (0, 0, 22))]
 
 
-def test_a_missing_switch_without_its_queue_or_from_another_process_is_put_at_the_threads_first_event() -> None:
-    enter = "raw_syscalls/sys_enter"
-    events = with_switches([
-        event(1, SWITCH, 22, 22, 1, 0, cpu=1),
-        event(2, WAKEUP, 0, 22, cpu=1),
-        event(3, enter, 22, 0, cpu=1),
-        event(4, SWITCH, 22, 22, 1, 0, cpu=1),
-        event(8, enter, 22, 0, cpu=1),  # nothing said when it was queued; what was said before is of another time
-        event(9, SWITCH, 22, 22, 1, 99, cpu=1),
-        event(15, enter, 22, 0, cpu=1),
-    ])  # fmt: skip
-    switches = [(raw_event.t_ns, raw_event.values) for raw_event in events if raw_event.kind == SWITCH]
-    assert switches == [
-        (1, (22, 1, 0)), (2, (0, 0, 22)), (4, (22, 1, 0)), (8, (0, 0, 22)), (9, (22, 1, 99)), (15, (99, 0, 22)),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("calls", "expected"), [(2, (0, 2)), (40, (10, 40)), (5_000, (20, 60))])
-def test_some_calls_of_a_slice_are_kept(calls: int, expected: tuple[int, int]) -> None:
-    assert kept(calls) == expected
-
-
-@pytest.mark.parametrize(
-    ("platform", "user", "may_write", "expected"),
-    [
-        ("linux", 1000, True, ""),
-        ("linux", 1000, False, "root"),
-        ("linux", 0, False, "mount"),
-        ("darwin", 0, True, "Linux"),
-    ],
-)
-def test_why_calls_cannot_be_traced(
-    monkeypatch: pytest.MonkeyPatch, platform: str, user: int, expected: str, *, may_write: bool
-) -> None:
-    monkeypatch.setattr(trace.sys, "platform", platform)
-    monkeypatch.setattr(trace.os, "geteuid", lambda: user)
-    monkeypatch.setattr(trace.os, "access", lambda *arguments: may_write)
-    assert expected in (trace.why_not() or "")
-    assert bool(trace.why_not()) is bool(expected)
-
-
 @needs_tracing
 def test_a_killed_tracer_leaves_nothing_for_long() -> None:
     first, second = Tracer(), None
@@ -156,23 +112,6 @@ def test_a_killed_tracer_leaves_nothing_for_long() -> None:
             tracer.child.stop()
     assert second is not None
     assert not (Path(INSTANCES) / f"{NAME}{second.child.pid}").exists()
-
-
-@needs_tracing
-def test_system_calls_of_others_take_no_room() -> None:
-    tracer, child = Tracer(), subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    try:
-        tracer.get_ready()
-        tracer.begin({"server": [child.pid]})
-        for _ in range(1_000):
-            os.getppid()
-        child.communicate(b"\n")
-        recorded = tracer.recorded(tracer.end(), {"server": [child.pid]}, time.perf_counter_ns())
-    finally:
-        child.kill()
-        tracer.child.stop()
-    assert recorded is not None
-    assert {event.tid for event in recorded.events if event.kind.startswith("raw_syscalls")} == {child.pid}
 
 
 @needs_tracing

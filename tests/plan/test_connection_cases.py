@@ -1,11 +1,11 @@
-"""How a case may use connections: what is refused, with a sentence that says what works instead."""
+"""How a case may use connections and the engine ``wire``: what is refused, what is accepted, and its label."""
 
 import pytest
 
 from bench.errors import UsageError
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.plan.labels import distinguished, labels, parts
+from bench.plan.labels import labels
 
 REFUSED = [
     {"system": "http_stdlib", "outstanding": 2},
@@ -33,6 +33,16 @@ REFUSED = [
     {"system": "zeromq", "load": "open", "offered_per_s": 10.0, "transport": "inproc"},
     {"system": "sockets", "load": "open", "offered_per_s": 0},
     {"system": "sockets", "load": "open", "offered_per_s": 10.0, "arrivals": "bursts"},
+    {"system": "zenoh", "engine": "wire"},
+    {"system": "zeromq", "engine": "wire", "transport": "inproc"},
+    {"system": "sockets", "engine": "wire", "options": {"writes": 2}},
+    {"system": "zeromq", "engine": "wire", "load": "stream"},
+    {"system": "grpc_sync", "engine": "wire", "load": "retry", "offered_per_s": 10.0},
+    {"system": "thrift", "engine": "wire", "message": "items"},
+    {"system": "sockets", "engine": "wire", "callers": 10_001},
+    {"system": "sockets", "callers": 257},
+    {"system": "sockets", "load": "stream"},
+    {"system": "zeromq", "transport": "inproc", "clients": 2},
 ]
 
 
@@ -58,14 +68,6 @@ ALLOWED = [
 def test_what_can_be_carried_out_is_accepted(asked):
     case = checked(Case(**{"transport": "tcp", "payload_bytes": 100} | asked))
     assert case.under_way == case.clients * case.callers * case.outstanding
-
-
-def test_factors_with_one_word_are_not_shared():
-    """bytes is a message of one case, and how another one serializes."""
-    one = Case("grpc_sync", "ipc", message="bytes", options={"serialization": "protobuf"})
-    other = Case("grpc_sync", "ipc", message="record", options={"serialization": "bytes"})
-    names, shared = distinguished(parts((one, other)))
-    assert names == ["bytes, protobuf", "record, bytes"] and shared == " (both: grpc_sync, ipc)"
 
 
 def test_labels_name_how_connections_are_used_and_nothing_usual():

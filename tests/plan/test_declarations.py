@@ -7,7 +7,7 @@ import pytest
 import zmq
 
 from bench import systems
-from bench.errors import NotInstalledError, SystemFileError, UsageError
+from bench.errors import SystemFileError, UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement import versions
 from bench.measurement.validation import cases
@@ -67,14 +67,6 @@ def test_a_payload_above_the_declared_limit_is_refused(declaring, changed):
         checked(case(name, **changed))
 
 
-def test_a_missing_program_is_named_with_the_package_that_holds_it(declaring):
-    name = declaring("needing", 'PROGRAMS = {"sh": "dash", "no-such-server": "no-such-package"}')
-    with pytest.raises(NotInstalledError, match=r"apt-get install no-such-package$"):
-        checked(case(name))
-    assert str(systems.missing(name)).endswith("apt-get install no-such-package")
-    assert checked(case(name, target="tcp://127.0.0.1:9")).target  # whose server runs elsewhere
-
-
 def test_programs_are_found_where_servers_are_installed(monkeypatch, tmp_path):
     (tmp_path / "a-server").write_text("#!/bin/sh\n")
     monkeypatch.setattr(pipes, "SYSTEM_FOLDERS", (str(tmp_path),))
@@ -100,27 +92,6 @@ def test_versions_are_those_of_the_cases_systems(declaring, monkeypatch, tmp_pat
     )
     others = versions.installed([case("sockets")])
     assert others.keys().isdisjoint({"a-server", "pyzmq"}) and {"python", "numpy"} <= others.keys()
-
-
-def test_versions_hold_the_environments_package_the_codecs_and_pyzmqs_own_libzmq():
-    carrying = Case("sockets", "tcp", message="items", options={"codec": "msgpack"})
-    installed_versions = versions.installed([Case("wamp_crossbar", "tcp"), carrying, Case("zeromq", "ipc")])
-    assert {"crossbar", "autobahn", "msgpack"} <= installed_versions.keys()
-    assert installed_versions["libzmq of pyzmq"] == zmq.zmq_version() and "libzmq" not in installed_versions
-    assert versions.reported("true") == "" and versions.reported("no-such-program --version") == ""
-
-
-def test_groups_are_declared(declaring):
-    assert (systems.group("sockets"), systems.group("wamp_crossbar")) == ("direct", "broker")
-    with pytest.raises(SystemFileError, match="GROUP"):
-        systems.group(declaring("grouped", 'GROUP = "others"'))
-
-
-def test_transports_are_those_that_there_are(tmp_path, with_systems):
-    with_systems(tmp_path)
-    (tmp_path / "datagrams.py").write_text('"""Datagrams."""\n\nTRANSPORTS = ("tcp", "udp")\n')
-    with pytest.raises(SystemFileError, match=r"some of inproc, ipc, tcp, not 'udp'"):
-        systems.constant("datagrams", "TRANSPORTS")
 
 
 def test_a_router_is_needed_always_or_where_an_option_says_so(declaring):
@@ -150,9 +121,22 @@ def test_a_library_or_a_program_that_is_absent_is_absent_in_estimates_too(monkey
     assert "sockets" in {case.system for case in plan.cases}
 
 
-def test_all_that_is_required_is_needed_to_be_counted_as_installed(monkeypatch):
-    pytest.importorskip("starlette")
-    assert systems.missing("http_asgi") is None
-    real_check = systems._is_installed
-    monkeypatch.setattr(systems, "_is_installed", lambda name: name != "granian" and real_check(name))
-    assert "granian" in str(systems.missing("http_asgi"))
+def test_groups_are_declared(declaring):
+    assert (systems.group("sockets"), systems.group("wamp_crossbar")) == ("direct", "broker")
+    with pytest.raises(SystemFileError, match="GROUP"):
+        systems.group(declaring("grouped", 'GROUP = "others"'))
+
+
+def test_transports_are_those_that_there_are(tmp_path, with_systems):
+    with_systems(tmp_path)
+    (tmp_path / "datagrams.py").write_text('"""Datagrams."""\n\nTRANSPORTS = ("tcp", "udp")\n')
+    with pytest.raises(SystemFileError, match=r"some of inproc, ipc, tcp, not 'udp'"):
+        systems.constant("datagrams", "TRANSPORTS")
+
+
+def test_versions_hold_the_environments_package_the_codecs_and_pyzmqs_own_libzmq():
+    carrying = Case("sockets", "tcp", message="items", options={"codec": "msgpack"})
+    installed_versions = versions.installed([Case("wamp_crossbar", "tcp"), carrying, Case("zeromq", "ipc")])
+    assert {"crossbar", "autobahn", "msgpack"} <= installed_versions.keys()
+    assert installed_versions["libzmq of pyzmq"] == zmq.zmq_version() and "libzmq" not in installed_versions
+    assert versions.reported("true") == "" and versions.reported("no-such-program --version") == ""

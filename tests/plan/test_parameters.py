@@ -50,24 +50,11 @@ def test_numbers_that_cannot_be(numbers):
         parameters.positives(numbers, "payload_bytes", 10_000)
 
 
-def test_one_name_where_one_is_wanted():
-    assert parameters.one_name("tcp", "transport", KNOWN) == "tcp"
-    for several in ("all", "[ipc, tcp]"):
-        with pytest.raises(UsageError, match="transport"):
-            parameters.one_name(several, "transport", KNOWN)
-
-
 def test_truth_values():
     assert parameters.flag("true", "resume") is parameters.flag(True, "resume") is True
     for wrong in ("maybe", 1, None):
         with pytest.raises(UsageError, match="resume"):
             parameters.flag(wrong, "resume")
-
-
-def test_fractions_only_where_they_make_sense():
-    assert parameters.positive("0.5", "window_s", 10, whole=False) == 0.5
-    with pytest.raises(UsageError, match="window_s"):
-        parameters.positive(11, "window_s", 10, whole=False)
 
 
 def test_mappings():

@@ -9,9 +9,7 @@ from bench.errors import UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement.validation import estimate
 from bench.measurement.validation.cases import all_present
-from bench.measurement.validation.estimate import described
 from bench.measurement.validation.profiles import PROFILES, make_plan
-from bench.measurement.validation.support import checked
 from bench.plan import placement
 from bench.plan.case import Case
 from bench.plan.plan import Plan
@@ -64,11 +62,6 @@ def test_profiles_shrink_windows_where_there_are_many_cases():
     assert many.window_s * many.starts * len(many.cases) <= 60
 
 
-def test_the_plan_says_what_it_will_do():
-    description = described(experiment("latency").plan(transport="ipc"))
-    assert all(fact in description for fact in ("2 cases", " blocks", "4 slices of 20 ms", "profile class"))
-
-
 @pytest.mark.parametrize(
     ("notebook", "arguments"),
     [
@@ -83,12 +76,6 @@ def test_what_cannot_be_measured_is_refused_in_one_sentence(notebook, arguments)
     with pytest.raises(UsageError) as caught:
         experiment(notebook).plan(**arguments)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("case", [Case("sockets", "tcp", load="stream"), Case("zeromq", "inproc", clients=2)])
-def test_streams_need_a_system_that_has_them_and_inproc_one_client(case):
-    with pytest.raises(UsageError, match=r"stream|inproc"):
-        checked(case)
 
 
 def test_one_cpu_leaves_only_the_free_placement(monkeypatch):
@@ -109,13 +96,6 @@ def test_split_keeps_the_server_alone(monkeypatch):
     assert places.server == (2,)
     assert places.clients == ((0,), (4,), (6,), (0,))
     assert placement.assign("same", 2).clients == ((6,), (6,))
-
-
-def test_loopback_is_limited_so_that_it_stores_little():
-    plan = experiment("latency").plan(transport="ipc")
-    assert {c.system: c.max_calls for c in plan.cases}["loopback"] < 50_000
-    assert make_plan("x", [Case("loopback", "inproc")]).window_s == 1.0
-    assert "loopback" in systems.names()
 
 
 def long(profile="class", starts=100, window_s=60.0):

@@ -1,12 +1,11 @@
-"""The engine ``wire`` as a factor: what can have it, and what it carries."""
+"""The engine ``wire`` as a factor: what it carries."""
 
 import numpy as np
 import pytest
-from handmade import handmade
 from wire_servers import answering, echo, grpc_echo, served
 
 from bench.child import timed_loops
-from bench.errors import SystemFailedError, UsageError
+from bench.errors import SystemFailedError
 from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
@@ -24,25 +23,6 @@ def test_an_open_load_is_dealt_to_processes_and_connections(name):
     assert ledger["scheduled"] == len(dues) > 20 and ledger["errors"] == 0
     assert ledger["calls"] == ledger["server_calls"] == len(sent) == len(set(sent)) > 10
     assert set(sent) <= set(dues)  # on a busy machine the last ones may come too late to be sent
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"system": "zenoh"},
-        {"system": "zeromq", "transport": "inproc"},
-        {"options": {"writes": 2}},
-        {"system": "zeromq", "load": "stream"},
-        {"system": "grpc_sync", "load": "retry", "offered_per_s": 10.0},
-        {"system": "thrift", "message": "items"},
-        {"callers": 10_001},
-        {"callers": 257, "engine": "library"},
-        {"load": "open", "offered_per_s": 100.0, "callers": 4, "engine": "library"},
-    ],
-)
-def test_what_has_no_wire_is_refused(asked):
-    with pytest.raises(UsageError):
-        checked(Case(**{"system": "sockets", "transport": "tcp", "engine": "wire"} | asked))
 
 
 @pytest.mark.slow
@@ -65,17 +45,3 @@ def test_a_message_that_is_only_sent_back_is_a_wrong_answer():
             case = checked(Case(name, "tcp", 500, target=address, **settings))
             with pytest.raises(SystemFailedError, match="request 0"):
                 measure(case, 1.0, 1)
-
-
-def test_retries_are_made_over_an_encrypted_connection_too():
-    case = Case("sockets", "tcp", 100, {"tls": True}, engine="wire", load="retry", offered_per_s=200.0)
-    measured = measure(checked(case), 0.3, 1)
-    assert measured.ledger["calls"] == measured.ledger["server_calls"] > 10 and measured.ledger["errors"] == 0
-
-
-def test_the_engine_is_stored_and_shown_where_it_differs():
-    cases = [Case("sockets", "ipc"), Case("sockets", "ipc", engine="wire")]
-    run = handmade(cases, [100, 50])
-    assert run.cases["label"].tolist() == ["sockets ipc library", "sockets ipc wire"]
-    assert run.cases["engine"].tolist() == ["library", "wire"]
-    assert set(run.ledger["engine"]) == {"library", "wire"}

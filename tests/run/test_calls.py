@@ -4,9 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pyarrow as pa
-from handmade import handmade
 
-from bench.plan.case import Case
 from bench.run import calls, schema
 
 RTT_NS = [5, 7, 6, 9]
@@ -31,20 +29,6 @@ def test_calls_follow_each_other_by_start_and_time_of_sending():
     assert both.places == all_calls.places and both.calls.rtt_ns.tolist() == all_calls.calls.rtt_ns.tolist()
 
 
-def test_no_calls_are_columns_of_no_calls():
-    assert calls.gathered([]).calls.size == 0 and calls.gathered([part(0, [])]).places == {}
-
-
-def test_a_column_with_one_value_takes_no_memory_in_one_start_only_as_much_as_it_needs():
-    first, second = part(0), part(1, lag_ns=[0, 0, 3, 0], open_ns=pa.array([None, 4, None, None], pa.int64()))
-    columns = calls.gathered([first, part(1)]).calls.lag_ns, calls.compact(np.ones(9))
-    assert all(calls.is_constant(column) for column in columns)
-    gathered_calls = calls.gathered([first, second]).calls
-    assert gathered_calls.lag_ns.tolist() == [0] * 6 + [3, 0]
-    assert np.flatnonzero(~np.isnan(gathered_calls.open_ns)).tolist() == [5]
-    assert calls.is_constant(gathered_calls.client) and gathered_calls.client.dtype == np.int32
-
-
 def test_the_request_of_a_call_goes_with_it_into_the_order_of_sending():
     swapped = part(2, t_send_ns=[10, 30, 20, 40], request=["a", "b", "c", "a"])
     all_calls = calls.gathered([part(1, request=["c", None, "c", "c"]), swapped, part(3)])
@@ -66,11 +50,3 @@ def test_calls_of_a_closed_loop_take_sixteen_bytes_each_also_while_they_are_read
     assert (
         16 <= now / all_calls.calls.size < 16.5 and peak / all_calls.calls.size < 26
     )  # a half more, which is not touched, beside one start
-
-
-def test_a_start_is_looked_at_where_its_calls_are():
-    run = handmade([Case("zeromq", "ipc")], [100], starts=3, calls=500)
-    for start, start_calls in run.calls_of(0, warm=True):
-        assert np.shares_memory(start_calls.rtt_ns, run.calls.calls.rtt_ns) and 0 < start_calls.size < 500
-        rows = run.samples_of(0, warm=True)
-        assert start_calls.rtt_ns.tolist() == rows.loc[rows["start"] == start, "rtt_ns"].tolist()

@@ -17,7 +17,7 @@ from bench.plan.case import Case
 from bench.run import schema
 from bench.run.folder import Folder
 from bench.run.frames import Run
-from bench.run.stored import create, find, keep, unfinished
+from bench.run.stored import create, find, unfinished
 
 
 def small_plan(**changes):
@@ -60,13 +60,6 @@ def test_every_start_has_its_files_and_every_column_its_unit(folder):
             assert stored.names == schema.TABLES[name].names
             assert all({b"unit", b"meaning"} <= field.metadata.keys() for field in stored)
     assert not list(folder.path.rglob(".*"))
-
-
-def test_calls_come_back_as_they_were(folder):
-    run = Run(folder)
-    assert len(run.samples) == run.ledger["calls"].sum()
-    assert (run.samples["rtt_ns"] > 0).all() and (run.samples["lag_ns"] == 0).all()
-    assert run.cases["starts"].to_list() == [2, 2]
 
 
 def test_samples_of_a_start_that_was_never_finished_do_not_count(folder):
@@ -113,15 +106,6 @@ def test_a_newer_version_is_refused_and_an_older_one_is_completed(folder):
         folder.read("ledger")
 
 
-def test_a_value_that_cannot_be_is_found_in_files_that_are_as_they_were_written(folder):
-    tables = {name: folder.read_file(folder.path / name / "00001.parquet", name) for name in ("samples", "ledger")}
-    row = tables["ledger"].to_pylist()[0] | {"calls": -1}
-    folder._write("00001", tables | {"ledger": schema.make("ledger", [row])})
-    folder.update(finished=True)
-    with pytest.raises(DataError, match=r"ledger/00001\.parquet.*calls"):
-        Folder(folder.path).read("ledger")
-
-
 def test_a_clock_that_steps_back_ends_the_start(monkeypatch):
     calls = np.array([[5, 6, 7], [6, 5, 8]])
     monkeypatch.setattr(np, "stack", lambda arrays: calls)
@@ -150,20 +134,6 @@ def test_runs_are_found_by_id_part_path_and_latest(folder):
 def test_equal_plans_at_one_moment_get_folders_of_their_own():
     plan = small_plan()
     assert len({create(plan, {}).path for _ in range(3)}) == 3
-
-
-def test_keeping_a_run_changes_nothing_but_the_number_of_files(folder, tmp_path):
-    kept = Run(keep(folder, tmp_path / "kept"))
-    assert kept.id == folder.id
-    assert kept.samples.equals(Run(folder).samples) and kept.ledger.equals(Run(folder).ledger)
-    assert len(kept.folder.files("samples")) == 1
-
-
-def test_the_data_hash_names_exactly_this_data(folder):
-    before = folder.data_hash()
-    assert before == Folder(folder.path).data_hash()
-    folder.files("samples")[0].unlink()
-    assert folder.data_hash() != before
 
 
 def test_questions_across_runs(folder, capsys):

@@ -4,9 +4,8 @@ import re
 
 import pytest
 from hostile_runs import HALVES, hostile
-from IPython.display import Markdown
 
-from bench.apps import listing, notebook
+from bench.apps import listing
 from bench.grammar import figure as panels
 from bench.grammar import tables
 from bench.grammar.experiment import of_run
@@ -24,21 +23,11 @@ def assert_harmless(text, is_line=False):
 @pytest.mark.parametrize("text", HALVES, ids=["one", "other"])
 def test_nothing_of_it_is_obeyed_in_sentences_tables_terminals_or_figures(text, monkeypatch, tmp_path):
     monkeypatch.setenv("ROUNDTRIP_FIGURES", str(tmp_path))
-    run, shown = hostile(text), []
+    run = hostile(text)
     assert_harmless(of_run(run).conclusion(run))
     assert_harmless(listing.run_text(run.id))
     assert_harmless(panels.caption(run))
     assert_harmless(panels.alt_text(run))
-    monkeypatch.setattr(notebook, "display", lambda *each: shown.extend(each))
-    notebook.answer(run)
-    notebook.method(run)
-    notebook.tell(run)
-    notebook.table(run, *of_run(run).tables)
-    notebook.trust(run)
-    notebook.table(run, "plan", "versions", "calls", "costs")
-    assert len(shown) > 5 and any(isinstance(one, Markdown) for one in shown)
-    for one in shown:
-        assert_harmless(one.data)
     svg, _ = panels.save(run)
     assert_harmless(svg.read_text("utf-8"))
     assert all(run.labels) and tables.results(run)

@@ -1,20 +1,17 @@
 """From stored rows to numbers, checks and sentences, on runs made by hand."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from handmade import PAIR, file_by_file, handmade, in_order, recorded, reference, usual
+from handmade import PAIR, file_by_file, handmade, in_order, recorded, usual
 
-from bench.analysis.limits import UNKNOWN, limit_of
 from bench.contract import PACING
-from bench.experiments import published
 from bench.grammar import tables
 from bench.grammar.experiment import experiment, of_run
 from bench.plan.case import Case
 from bench.plan.labels import labels
-from bench.run.frames import Run, once, shared
+from bench.run.frames import Run, shared
 from bench.run.start_record import StartRecord
 
 
@@ -59,37 +56,6 @@ def test_the_conclusion_is_computed():
     )
 
 
-def test_quantiles_that_the_samples_do_not_carry_are_not_printed():
-    run = handmade(PAIR, [100, 50], calls=100, starts=6)
-    table = tables.calls(run)
-    n = run.cases["n"].iloc[0]
-    assert re.fullmatch(rf"n/a .*\b3,688\b.*\b{n}\b.*", table["p99.9"].iloc[0])
-    assert "µs [" in table["p90"].iloc[0]
-
-
-def test_half_a_round_trip_is_what_others_call_latency():
-    text = published.zeromq_lines(handmade(PAIR, [100, 50], starts=1, calls=1001))
-    assert "message size: 1000 [B]\nroundtrip count: 1001\nelapsed time: 0.100 [s]\naverage RTT: 100.050 [us]" in text
-    assert "average latency: 50.025 [us]" in text
-
-
-def test_the_limit_of_parallel_clients_is_named():
-    def limit(client, server, placement="split"):
-        cases = [Case("zeromq", "tcp", clients=n, placement=placement) for n in (1, 2)]
-        known = {"client_cpu_ns": int(client * 0.51e9), "server_cpu_ns": server and int(server * 0.51e9)}
-        known |= {"client_cpus": "1"} if placement == "same" else {}
-        known |= {"client_cpus": None, "server_cpus": None} if placement == "free" else {}
-        return limit_of(handmade(cases, [200, 100], notebook="throughput", **known), 1)
-
-    assert limit(0.95, 0.5).names == "the clients' CPU"
-    assert limit(0.3, 0.95).names == "the server's CPU"
-    assert limit(0.3, 0.3).names == "no CPU is saturated"
-    assert limit(0.3, None).capacity == UNKNOWN
-    assert limit(0.56, 0.44, "same").names == "the CPU that clients and server share"
-    assert limit(0.3, 0.3, "same").names == "no CPU is saturated"
-    assert limit(0.0, 0.92, "free").names.startswith("the server's thread")
-
-
 def test_absent_cpu_is_absent_not_zero():
     run = handmade([Case("zeromq", "tcp", target="tcp://127.0.0.1:5")], [100], server_cpu_ns=None, server_calls=None)
     assert tables.costs(run)["server CPU/call"].iloc[0] == "not known"
@@ -106,19 +72,6 @@ def test_labels_tell_what_differs():
         "zeromq ipc 1 client",
         "zeromq ipc 2 clients",
     ]
-
-
-def test_what_follows_from_a_run_is_worked_out_once_for_each_question():
-    asked = []
-
-    @once
-    def counted(run, name, times=1):
-        asked.append(name)
-        return [name] * times
-
-    run = reference("latency")
-    assert counted(run, "a") is counted(run, "a") and counted(run, "a", times=2) == ["a", "a"]
-    assert counted(reference("clients"), "a") is not counted(run, "a") and asked == ["a", "a", "a"]
 
 
 def test_a_run_that_is_being_measured_is_read_up_to_the_start_that_its_ledger_ends_with():

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from handmade import PAIR, calls_of, handmade, in_turns
+from handmade import PAIR, calls_of, in_turns
 
 from bench.analysis.comparison import compare_cases, ratios
 from bench.grammar import figure, tables
@@ -66,10 +66,6 @@ def test_a_drift_of_the_machine_cancels_in_the_ratio_of_a_block():
         assert np.exp(ratios(run, 0, 1, name)).tolist() == pytest.approx([ratio] * 8, rel=2e-3)
     by_start = run.starts.set_index(["block", "case"])["p50_rtt_us"].unstack()
     assert np.abs(by_start[1] / by_start[0] / 0.5 - 1).max() > 1e-3  # not the ratio of two medians
-
-
-def test_a_run_in_starts_has_no_contrasts_of_slices():
-    assert handmade(PAIR, [100, 50]).contrasts(0, 1, "p50_rtt_us") is None
 
 
 def test_a_baseline_of_two_groups_is_compared_in_each_and_others_through_it():

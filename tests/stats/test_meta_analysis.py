@@ -57,14 +57,6 @@ def test_what_holds_for_all_effects(studies):
     assert pooled.error >= 1 / math.sqrt(sum(error**-2 for error in errors)) - 1e-12  # never below the fixed effect's
 
 
-@given(STUDIES, st.randoms(use_true_random=False))
-def test_the_order_of_studies_does_not_matter(studies, chance):
-    mixed = chance.sample(studies, len(studies))
-    one, other = (pool(*zip(*each, strict=True)) for each in (studies, mixed))
-    for name in ("middle", "error", "low", "high", "tau2", "q"):
-        assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-6, rel=1e-6)
-
-
 @given(EFFECTS, ERRORS)
 def test_one_machine_stays_what_it_is(effect, error):
     pooled = pool([effect], [error])

@@ -7,7 +7,7 @@ import pytest
 from handmade import handmade
 
 from bench.errors import UsageError
-from bench.experiments import published, scaleup
+from bench.experiments import scaleup
 from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.stats import scalability
@@ -55,11 +55,6 @@ def test_growth_shares_and_what_is_not_fitted():
     (linear,), reason = scaleup.scaling(run)
     assert linear.at(run, 1) == pytest.approx(2 * run.cases.loc[0, "rate_per_s"])
     assert scalability.why_not([1, 2], 48) in reason
-
-
-def test_the_origins_lines_stand_below_ours():
-    lines = published.scaleup_lines(run_of([100, 60, 200, 150]))
-    assert "p75 0.10 ms" in lines and "16 B: 174,417/s, mean 1.00 ms" in lines
 
 
 def test_the_plan_always_has_one_worker_and_refuses_other_systems():

@@ -66,16 +66,6 @@ def test_starts_have_two_levels_where_an_even_number_of_them_has_a_gap_in_the_mi
     assert (" or " in spread.words(str)) == (levels is not None)
 
 
-def test_levels_that_read_alike_are_one_value():
-    assert stats.across_starts([0.001, 0.002]).words("{:.2f}".format) == "0.00"
-
-
-def test_warm_up_is_a_fifth_of_short_windows_and_at_most_200_ms():
-    assert stats.warm_up_ns(0.1) == 20_000_000
-    assert stats.warm_up_ns(1) == 200_000_000
-    assert stats.warm_up_ns(60) == 200_000_000
-
-
 def test_stream_rate_has_one_interval_less_than_messages():
     assert stats.stream_rate(np.array([0, 10**9]), np.array([1, 101])) == 100
     assert math.isnan(stats.stream_rate(np.array([5]), np.array([1])))
