@@ -1,13 +1,12 @@
-"""A service as a user would write it, of the standard library alone: python own_service.py PLACE [FAULT [FOLDER]].
+"""A service as a user would write it, of the standard library alone: python own_service.py PLACE [FAULT].
 
-PLACE: a port, or the path of a socket. FOLDER: of the certificate and the key with which it encrypts. FAULT: workers,
-it has a process of its own beside it, and one in a session of its own; early, it ends at once; deaf, it never
-listens; of every fifth price: wrong, it is another one; close, its connection ends; redirect, it is elsewhere; late,
-it takes half a second; mute, it never comes; die, it is the last. Of every fifth stream of events: cut, its
-connection ends; stall, it stops. Of all replies: gzip, they are compressed where the request allows that; chunks,
-they come in pieces with a trailer behind; last, the connection ends behind them. order: users 1, 2 and 0 must come in
-turn. slow: a user takes 20 ms, and every fifth price is wrong. A POST to /login returns a token and sets a cookie,
-with which orders are made, read and deleted; login: not without them.
+PLACE: a port, or the path of a socket. FAULT: workers, it has a process of its own beside it, and one in a session of
+its own; early, it ends at once; of every fifth price: wrong, it is another one; close, its connection ends; redirect,
+it is elsewhere; late, it takes half a second; mute, it never comes; die, it is the last. Of every fifth stream of
+events: cut, its connection ends; stall, it stops. Of all replies: gzip, they are compressed where the request allows
+that; chunks, they come in pieces with a trailer behind; last, the connection ends behind them. order: users 1, 2 and 0
+must come in turn. slow: a user takes 20 ms, and every fifth price is wrong. A POST to /login returns a token and sets
+a cookie, with which orders are made, read and deleted; login: not without them.
 """
 
 import gzip
@@ -16,13 +15,12 @@ import json
 import os
 import socket
 import socketserver
-import ssl
 import subprocess
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-PLACE, FAULT, FOLDER = [*sys.argv[1:], "", "", ""][:3]
+PLACE, FAULT = [*sys.argv[1:], "", ""][:2]
 numbers = itertools.count(1)
 orders = {}
 
@@ -40,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path.startswith("/events/"):
             self.send_events(int(self.path.rpartition("/")[2]))
         elif self.path == "/echo":
-            self.say(200, {"token": self.headers.get("Authorization"), "host": self.headers.get_all("Host")})
+            self.say(200, {"token": self.headers.get("Authorization")})
         else:
             number = int(self.path.rpartition("/")[2] or 0)
             time.sleep(0.02 * (FAULT == "slow"))
@@ -146,13 +144,6 @@ if __name__ == "__main__":
         subprocess.Popen(words, start_new_session=True)
     if FAULT == "early":
         sys.exit("own_service: the database is not there")
-    if FAULT == "deaf":
-        time.sleep(60)
-    server = (
-        AtSocket(PLACE, Handler) if PLACE.startswith("/") else ThreadingHTTPServer(("127.0.0.1", int(PLACE)), Handler)
-    )
-    if FOLDER:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(f"{FOLDER}/server.pem", f"{FOLDER}/server.key")
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    server.serve_forever()
+    if PLACE.startswith("/"):
+        AtSocket(PLACE, Handler).serve_forever()
+    ThreadingHTTPServer(("127.0.0.1", int(PLACE)), Handler).serve_forever()
