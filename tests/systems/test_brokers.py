@@ -11,7 +11,7 @@ import threading
 
 import psutil
 import pytest
-from conftest import CALM, ROOT, children, descendants, is_gone, is_open, serving, wait_for
+from conftest import CALM, ROOT, children, descendants, is_gone, serving, wait_for
 from specs import calling
 
 from bench import systems
@@ -103,16 +103,14 @@ def kill(router):
 
 
 FAKES = {
-    "another": ("echo 'hello from something else'; exit 3", "hello from something else"),
     "silent": ("sleep 60", r"\b1 s\b"),
     "broken": ("echo 'Starting'; echo 'Error: no luck today'; exit 5", "status 5: Error: no luck today"),
 }
 
 
 @pytest.mark.parametrize("fake", FAKES)
-@pytest.mark.parametrize("name", BROKERS[-1:])
-def test_another_program_of_that_name_is_an_error(name, fake, tmp_path, monkeypatch, private_parent):
-    script, words = FAKES[fake]
+def test_another_program_of_that_name_is_an_error(fake, tmp_path, monkeypatch, private_parent):
+    name, (script, words) = "redis", FAKES[fake]
     file = tmp_path / server_of(name).name
     file.write_text(f"#!/bin/sh\n{script}\n")
     file.chmod(0o700)
@@ -184,22 +182,6 @@ def test_redis_says_nothing_to_who_does_not_log_in(routers):
             assert stranger.recv(1000).startswith(b"-NOAUTH")
 
 
-def test_a_full_memory_of_redis_is_an_error(tmp_path):
-    if "redis" in MISSING:
-        pytest.skip(MISSING["redis"])
-    port = _ports.free()
-    words = ["--port", str(port), "--bind", "127.0.0.1", "--maxmemory", "2mb", "--save", "", "--dir", str(tmp_path)]
-    with subprocess.Popen([server_of("redis").path(), *words], stdout=subprocess.DEVNULL) as broker:
-        try:
-            assert wait_for(lambda: is_open(port))
-            full = pytest.raises(TransportError)
-            with calling("redis", f"tcp://127.0.0.1:{port}") as call, full as caught:
-                call(bytes(3_000_000))
-            assert caught.value.kind == "full"
-        finally:
-            broker.terminate()
-
-
 @every_broker
 def test_a_target_with_a_login_refuses_another_one(name, monkeypatch):
     monkeypatch.setenv(_broker.LOGIN, "someone:secret")
@@ -214,7 +196,7 @@ def test_a_target_with_a_login_refuses_another_one(name, monkeypatch):
     assert all(wait_for(lambda pid=pid: is_gone(pid)) for pid in family)
 
 
-@pytest.mark.parametrize("login", ["someone", ":secret", "someone:", "some one:secret", "a:b'c"])
+@pytest.mark.parametrize("login", ["someone", ":secret", "a:b'c"])
 def test_a_login_that_is_none_is_refused(login, monkeypatch):
     monkeypatch.setenv(_broker.LOGIN, login)
     with pytest.raises(TransportError, match="USER:PASSWORD"):

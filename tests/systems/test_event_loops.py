@@ -6,12 +6,10 @@ import textwrap
 import pytest
 
 from bench import systems
-from bench.child.caller import runner_of
 from bench.errors import NotInstalledError
 from bench.measurement.start import measure
 from bench.measurement.validation.support import choices, options_of
 from bench.plan.case import Case
-from bench.process import event_loops
 from bench.systems import grpc_aio
 
 ASYNCHRONOUS = {
@@ -57,22 +55,6 @@ def test_the_loop_that_is_asked_for_runs_in_server_and_client(case_fields, tmp_p
     with_systems(tmp_path)
     measured = measure(Case("checked", "ipc", 100, {"event_loop": "uvloop"}, **case_fields), window_s=0.1, seed=1)
     assert measured.ledger["calls"] == measured.ledger["server_calls"] > 0
-
-
-def test_servers_and_clients_run_in_the_loop_of_their_options():
-    uvloop = pytest.importorskip("uvloop")
-    kinds = []
-
-    async def running():
-        import asyncio
-
-        kinds.append(type(asyncio.get_running_loop()))
-
-    for event_loop, is_it in (("uvloop", True), ("asyncio", False)):
-        options = grpc_aio.Options(event_loop=event_loop)
-        event_loops.run(running(), options)
-        runner_of(True, options)(running())
-        assert [issubclass(kind, uvloop.Loop) for kind in kinds[-2:]] == [is_it, is_it]
 
 
 def test_every_asynchronous_system_has_the_option():

@@ -16,14 +16,14 @@ from specs import choices, server_spec
 
 from bench import systems
 from bench.contract import parse_address
-from bench.errors import NotInstalledError, SystemFailedError, UsageError
+from bench.errors import NotInstalledError, UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement.start import measure
 from bench.measurement.validation import oracle_options
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.process import programs
-from bench.process.channel import Counted, Listening
+from bench.process.channel import Listening
 from bench.process.child_process import Child, collect
 from bench.systems import _connections, oracle
 
@@ -79,18 +79,6 @@ def test_calls_are_answered_and_counted_and_take_their_service_times(transport):
     assert np.all(times[1] - times[0] >= 1e3 * wanted_us - 1)
 
 
-def test_a_request_in_pieces_is_answered_and_a_broken_one_ends_only_its_connection(serve):
-    _, address = serve(mean_us=1)
-    endpoint = parse_address(address)
-    with _connections.connect(endpoint) as broken, _connections.connect(endpoint) as slow:
-        broken.sendall(struct.pack("!I", 10) + b"too few")
-        broken.shutdown(socket.SHUT_WR)
-        assert broken.recv(10) == b""
-        for piece in (b"\0\0", b"\0\5he", b"llo"):
-            slow.sendall(piece)
-        assert slow.recv(9, socket.MSG_WAITALL) == b"\0\0\0\5hello"
-
-
 @pytest.mark.parametrize("server", choices(oracle, "server"))
 @pytest.mark.parametrize("wait", choices(oracle, "wait"))
 def test_requests_that_are_sent_before_the_reply_are_answered_in_order(serve, server, wait):
@@ -110,13 +98,6 @@ def test_nothing_is_left_behind_however_the_server_ends(serve, number):
     program = program_of(child)
     os.kill(child.pid, number)
     assert wait_for(lambda: is_gone(program)) and wait_for(lambda: is_gone(child.pid))
-
-
-def test_a_program_that_dies_is_an_error_that_says_so(serve):
-    child, _ = serve()
-    os.kill(program_of(child), signal.SIGKILL)
-    with pytest.raises(SystemFailedError, match=r"oracle program .*status -9"):
-        collect(Counted, [child], 10)
 
 
 def test_without_a_compiler_python_serves_and_the_run_says_so(monkeypatch):
@@ -153,8 +134,3 @@ def test_workers_answer_beside_each_other_and_one_of_them_freezes(serve, server)
         assert other.recv(len(message), socket.MSG_WAITALL) == message
         assert select.select([frozen], [], [], 0)[0] == []
         assert frozen.recv(len(message), socket.MSG_WAITALL) == message
-
-
-def test_a_server_without_workers_is_refused():
-    with pytest.raises(ValueError, match="workers"):
-        oracle.Options(workers=0)

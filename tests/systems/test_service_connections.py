@@ -35,6 +35,7 @@ from bench.systems._http2 import (
     GOAWAY,
     HEADERS,
     PADDED,
+    PRIORITY,
     RST_STREAM,
     frame,
     settings,
@@ -68,7 +69,7 @@ def answer(encoder, stream):
     head = encoder.encode([(":status", "200"), ("content-type", "application/json")])
     return b"".join([
         frame(HEADERS, END_HEADERS, stream, b"\x08\x03103"),  # not for the table
-        frame(HEADERS, PADDED, stream, b"\2" + head[:3] + b"\0\0"),
+        frame(HEADERS, PADDED | PRIORITY, stream, b"\2" + bytes(5) + head[:3] + bytes(2)),
         frame(CONTINUATION, END_HEADERS, stream, head[3:]),
         frame(DATA, PADDED, stream, b'\3{"ok":' + bytes(3)),
         frame(DATA, 0, stream, b" true}"),

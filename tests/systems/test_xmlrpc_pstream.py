@@ -5,7 +5,6 @@ import socket
 import xmlrpc.client
 
 import pytest
-from conftest import wait_for
 from hypothesis import example, given
 from hypothesis import strategies as st
 from test_xmlrpc import LAUGHS, begin, client_of, raw
@@ -99,10 +98,3 @@ def test_what_is_larger_than_allowed_is_refused_before_it_is_held(size, cuts):
     else:
         with pytest.raises(TransportError, match="30 bytes"):
             fed(pack(bytes(size)), cuts, most_bytes=30)
-
-
-def test_a_server_ends_a_connection_whose_packet_grows_too_large(monkeypatch):
-    monkeypatch.setattr(Unpacker.__init__, "__defaults__", (1000,))
-    with raw(begin(xmlrpc_pstream, xmlrpc_pstream.Options(), Binding("tcp", ""))) as connection:
-        connection.sendall(b"\x1bPKT" + bytes(2000))
-        assert wait_for(lambda: not connection.recv(100))
