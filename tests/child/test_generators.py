@@ -79,14 +79,6 @@ def test_a_report_is_stored_and_told_as_reported(engine, resource):
         assert card[name].verdict == checks.NOTHING and engine in card[name].found
 
 
-def test_beside_samples_the_checks_say_what_was_left_out():
-    need("wrk")
-    run = Run(runner.run(make_plan("latency", [case("wire"), case("wrk")], starts=1, window_s=0.2)))
-    card = {one.name: one for one in checks.check(run)}
-    assert "wrk" in card["answers"].found and "http_aiohttp tcp wrk" in card["rate"].found
-    assert run.count(0) > 0 and run.count(1) == 0
-
-
 def answering(responses):
     """Answer the requests of each connection by these, then by the last of them; yield the address."""
 
@@ -126,7 +118,6 @@ def test_errors_after_the_first_call_are_told_and_spoil_the_card(engine):
     [
         ({"options": {}}, "resource bytes, json or static, or engine library"),
         ({"transport": "ipc"}, "http_aiohttp .*ipc .*wrk: .*tcp http_aiohttp, .*http_crossbar"),
-        ({"system": "sockets", "options": {}}, "sockets .*tcp .*wrk"),
         ({"load": "open", "offered_per_s": 10.0, "callers": 1}, "wrk .*closed"),
         ({"clients": 2}, "callers .*clients 1"),
         ({"max_calls": 100}, "wrk"),

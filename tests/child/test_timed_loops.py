@@ -97,11 +97,6 @@ def test_payloads_have_their_size_differ_and_repeat_with_the_seed():
     assert payloads == timed_loops.make_payloads(10, seed=5) != timed_loops.make_payloads(10, seed=6)
 
 
-@pytest.mark.parametrize(("size", "batch"), [(1, 256), (100, 256), (10_000, 100), (5_000_000, 1)])
-def test_batches_hold_about_a_megabyte(size, batch):
-    assert timed_loops.batch_for(size) == batch
-
-
 def plain(messages, payload):
     line = queue.SimpleQueue()
     for message in messages:
@@ -137,10 +132,6 @@ def test_a_changed_message_of_a_stream_is_found(stream, place):
     messages[place] = b"abd"
     with pytest.raises(SystemFailedError, match=f"request {place} .*3 bytes .*2"):
         stream(messages, b"abc")
-
-
-def test_an_empty_stream_has_no_marks(stream):
-    assert len(stream([timed_loops.END], b"abc").messages) == 0
 
 
 def send_plain(line, until_ns):

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import socket
 import sys
 
@@ -14,7 +15,7 @@ from specs import server_spec
 
 from bench import systems
 from bench.contract import TRANSPORTS, parse_address
-from bench.errors import NotInstalledError, TransportError, UsageError
+from bench.errors import NotInstalledError, SystemFileError, TransportError, UsageError
 from bench.measurement import routers as routers_of
 from bench.measurement.start import measure
 from bench.measurement.validation.support import choices, encrypted_transports, options_of
@@ -246,3 +247,13 @@ def test_addresses(text, parts):
 def test_a_socket_path_that_is_too_long_is_called_so(tmp_path):
     with pytest.raises(TransportError, match="too long"):
         _connections.listen(parse_address(f"ipc://{tmp_path}/{'x' * 120}"))
+
+
+def test_no_system_is_skipped_because_its_file_is_broken():
+    assert not [reason for name in systems.names() if isinstance(reason := systems.missing(name), SystemFileError)]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("ROUNDTRIP_ALL_SYSTEMS" not in os.environ, reason="asked for by ROUNDTRIP_ALL_SYSTEMS=1")
+def test_no_system_is_missing():
+    assert not MISSING

@@ -9,7 +9,7 @@ from wire_servers import http
 
 from bench import systems
 from bench.errors import TransportError
-from bench.systems import _http_wire, _xmlrpc, sockets, xmlrpc_pstream
+from bench.systems import _http_wire, _xmlrpc, xmlrpc_pstream
 
 FIELDS = some.lists(some.sampled_from([b"Server: x y", b"Date: Mon, 01 Jan 2024 00:00:00 GMT", b"X-Empty:", b"a:b:c"]))
 RESPONSES = some.builds(
@@ -159,30 +159,9 @@ def test_a_status_that_is_no_success_is_told():
 # Each system's wire
 
 
-def answered(name, payload):
-    """Return the response of a system's server to a request."""
-    document = _xmlrpc.response(_xmlrpc.request(payload), lambda echoed: echoed)
-    return {
-        "sockets": sockets.pack(len(payload)) + payload,
-        "xmlrpc_stdlib": http(document),
-        "xmlrpc_pstream": xmlrpc_pstream.pack(document),
-    }[name]
-
-
 def wire_of(name):
     module = systems.load(name)
     return module.Wire("tcp://127.0.0.1:1", module.Options())
-
-
-@pytest.mark.parametrize("name", ["sockets", "xmlrpc_pstream", "xmlrpc_stdlib"])
-@given(some.lists(some.binary(min_size=1, max_size=90) | some.just(b"\x1bEND" * 9), min_size=1, max_size=3), CUTS)
-def test_the_payloads_in_responses_are_found_wherever_they_are_split(name, payloads, cuts):
-    one, stream = wire_of(name), b"".join(answered(name, payload) for payload in payloads)
-    for payload in payloads:
-        size = gathered(one, stream, cuts)
-        assert one.body(stream[:size], payload) == payload
-        stream = stream[size:]
-    assert not stream
 
 
 def test_faults_and_sizes_that_nobody_sends_are_errors():

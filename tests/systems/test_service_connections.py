@@ -23,7 +23,7 @@ from bench.errors import SystemFileError, TransportError
 from bench.measurement import start
 from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
-from bench.plan import service_file, values
+from bench.plan import service_file
 from bench.plan.case import Case
 from bench.systems import _ports, _service, _service_http2
 from bench.systems._http2 import (
@@ -351,39 +351,6 @@ def test_requests_have_only_the_headers_that_are_asked_for(own, engine):
     assert set(asked[:4]) == {f"GET / HTTP/1.1\r\nHost: {place}\r\n\r\n"}
     dressed = {"GET / HTTP/1.1", "accept: a", "user-agent: b", "host: shop", ""}
     assert all(set(head.replace("Host:", "host:").splitlines()) == dressed for head in asked[4:])
-
-
-def test_the_time_in_a_request_is_that_of_its_sending(own, monkeypatch):
-    asked = []
-
-    async def ask(service):
-        client = service.Client(service.target, _service.Options())
-        await client.open()
-        for now in (10, 20, 30):
-            monkeypatch.setattr(values, "made", lambda source, now=now: now)
-            (await client.call(b"seed")).check()
-        await client.close()
-
-    with answering(OK, asked) as place:
-        request = ASKED | {"http": {"path": "/{t}"}}
-        asyncio.run(ask(_service.System(own(f"http://{place}", requests=[request], values={"t": {"now": "ms"}}))))
-    assert [head.split()[1] for head in asked] == ["/10", "/20", "/30"]
-
-
-def test_why_a_caller_cannot_log_in_again_is_said_with_the_failure_before(own):
-    logins = iter([b"200 OK", b"429 Too Many Requests"])
-
-    def behave(connection, _):
-        for _ in range(9):
-            head = connection.recv(1 << 16)
-            connection.sendall(OK.replace(b"200 OK", next(logins) if b"/login" in head else b"200 OK"))
-
-    with served(behave) as address:
-        login = {"name": "login", "once": True, "http": {"path": "/login"}, "save": {"ok": "$.ok"}}
-        file = own(address, requests=[login, ASKED], headers={"X-Ok": "{ok}"})
-        with pytest.raises(TransportError, match=r"it had no answer.*again: login .* status is 429") as failed:
-            loaded(file, "library")
-    assert failed.value.kind == "read"
 
 
 @pytest.mark.parametrize("path", ["/", "/{new}"])

@@ -1,6 +1,8 @@
-"""XML-RPC in Python: every option does what it says, what is malformed is refused, and nothing hangs."""
+"""XML-RPC in Python, over HTTP and as a packet stream: what is malformed or too large is refused, and nothing hangs."""
 
+import itertools
 import queue
+import socket
 import threading
 import xmlrpc.client
 from types import SimpleNamespace
@@ -13,8 +15,8 @@ from bench import systems
 from bench.child.caller import translating
 from bench.contract import Binding, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _xmlrpc, xmlrpc_stdlib
-from bench.systems.xmlrpc_pstream import pack
+from bench.systems import _connections, _xmlrpc, xmlrpc_pstream, xmlrpc_stdlib
+from bench.systems.xmlrpc_pstream import Unpacker, pack
 
 BOTH = ("xmlrpc_stdlib", "xmlrpc_pstream")
 LAUGHS = (
@@ -96,3 +98,90 @@ def test_any_document_is_a_call_a_reply_or_a_transport_error(document):
             use(document)
         except TransportError as error:
             assert str(error)
+
+
+# Packet stream
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [b"GET / HTTP/1.1\r\n\r\n", b"\x1bPKT\x1bPKT", b"\x1bEND", b"\x1bBAD", b"\x1bX", pack(b"<no"), pack(b""), b"\0"],
+)
+def test_a_packet_server_closes_on_what_is_malformed(bad):
+    with raw(begin(xmlrpc_pstream, xmlrpc_pstream.Options(), Binding("tcp", ""))) as connection:
+        connection.sendall(bad)
+        assert connection.recv(100) == b""
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"", "closed"),
+        (b"\x1bPKT<?xml", "closed"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "packet"),
+        (b"\x1bNOP\x1bEND", "b'END'"),
+        (pack(b"no xml"), "ExpatError"),
+        (pack(LAUGHS.encode()), "DOCTYPE"),
+        (pack(xmlrpc.client.dumps((1, 2), "two").encode()), "2 values"),
+        (pack(xmlrpc.client.dumps(xmlrpc.client.Fault(7, "no luck")).encode()), "fault 7: no luck"),
+        (pack(b"") * 2, "one reply"),
+    ],
+)
+def test_a_packet_client_says_what_is_wrong_with_an_answer(answer, text):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = client_of(xmlrpc_pstream, f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+        server, _ = listener.accept()
+        server.sendall(answer)
+        server.shutdown(socket.SHUT_WR)
+        with pytest.raises(TransportError, match=text), translating(client):
+            client.call(b"x")
+        server.close()
+        client.close()
+
+
+def fed(stream, cuts, **options):
+    """Return the packets in a stream that comes in pieces."""
+    unpacker, edges = Unpacker(**options), [0, *sorted(cut % (len(stream) + 1) for cut in cuts), len(stream)]
+    packets = [packet for a, b in itertools.pairwise(edges) for packet in unpacker.feed(stream[a:b])]
+    return packets, unpacker.between
+
+
+CONTENT = st.binary(max_size=40) | st.text(alphabet="\x1bPKTENDSCO", max_size=40).map(str.encode)
+CUTS = st.lists(st.integers(0, 400), max_size=8)
+
+
+@given(st.lists(CONTENT, max_size=5), CUTS, st.booleans())
+def test_packets_come_whole_however_the_stream_is_cut(documents, cuts, with_noise):
+    stream = (b"\x1bNOP" if with_noise else b"").join(map(pack, documents))
+    assert fed(stream, cuts) == (documents, True)
+
+
+@given(st.binary(max_size=60) | st.text(alphabet="\x1bPKTENDSCO", max_size=60).map(str.encode), CUTS)
+@example(b"\x1bPKT\x1b", [])
+def test_any_bytes_are_packets_or_an_error_and_cuts_make_no_difference(stream, cuts):
+    def outcome(places):
+        try:
+            return fed(stream, places)
+        except TransportError:
+            return TransportError
+
+    assert outcome(cuts) == outcome([])
+    if outcome([]) is not TransportError:
+        packets, whole = outcome([])
+        assert not whole or stream.replace(b"\x1bNOP", b"") == b"".join(map(pack, packets))
+
+
+@given(CONTENT.filter(bool), CUTS)
+def test_a_truncated_packet_is_noticed(document, cuts):
+    packet = pack(document)
+    for end in range(1, len(packet)):
+        assert fed(packet[:end], cuts) == ([], False)
+
+
+@given(st.integers(0, 60), CUTS)
+def test_what_is_larger_than_allowed_is_refused_before_it_is_held(size, cuts):
+    if size <= 30:
+        assert fed(pack(bytes(size)), cuts, most_bytes=30) == ([bytes(size)], True)
+    else:
+        with pytest.raises(TransportError, match="30 bytes"):
+            fed(pack(bytes(size)), cuts, most_bytes=30)
