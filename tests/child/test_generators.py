@@ -28,18 +28,9 @@ pytestmark = pytest.mark.slow
 GET = {"resource": "bytes"}
 
 
-def need(*names):
-    """Skip with the command that installs what is missing."""
-    for name in names:
-        try:
-            generators.program(name)
-        except NotInstalledError as missing:
-            pytest.skip(str(missing))
-
-
 @pytest.fixture(params=GENERATORS)
 def engine(request):
-    need(request.param)
+    generators.program(request.param)
     return request.param
 
 
@@ -59,7 +50,7 @@ def test_a_window_is_rounded_to_what_the_program_can():
 
 @pytest.mark.parametrize(("engine", "resource"), [("wrk", "bytes"), ("wrk", "static"), ("h2load", "json")])
 def test_a_report_is_stored_and_told_as_reported(engine, resource):
-    need(engine)
+    generators.program(engine)
     one = case(engine, options={"resource": resource})
     run = Run(runner.run(make_plan("latency", [one], starts=1, window_s=0.2)))
     row, told = run.starts.iloc[0], run.reports.set_index("name")
@@ -148,7 +139,7 @@ KILLED = (("wrk", "the client"), ("wrk", "all but the program"), ("h2load", "the
 
 @pytest.mark.parametrize(("engine", "killed"), KILLED)
 def test_nothing_goes_on_when_what_started_it_is_killed(engine, killed):
-    need(engine)
+    generators.program(engine)
 
     def name_of(pid):
         try:

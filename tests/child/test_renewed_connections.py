@@ -1,7 +1,5 @@
 """Connections that are renewed: as many as are asked for, their opening apart, and failures counted."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from handmade import recorded, usual
@@ -70,22 +68,6 @@ def test_a_server_that_closes_in_the_middle_is_a_counted_failure_and_the_next_co
         report, ((sent, received, began),) = made(sockets, address, max_calls=20, calls_per_connection=5)
     assert report.calls == 20 and report.errors >= 6 and report.numbers == [("error_read", report.errors, "1")]
     assert ((began < sent) == (np.arange(20) % 3 == 0)).all() and (sent < received).all()
-
-
-def test_payloads_rotate_from_one_connection_to_the_next():
-    seen = []
-
-    class Client:
-        def __init__(self, address, options):
-            self.open = self.close = lambda: None
-
-        def call(self, payload):
-            seen.append(payload)
-            return payload
-
-    system = SimpleNamespace(Client=Client, Options=sockets.Options)
-    made(system, "", max_calls=16, calls_per_connection=1)
-    assert len(set(seen[1:])) == 16  # the first call is before the window
 
 
 TOOK, OPENING = 300, 500  # ns

@@ -110,23 +110,7 @@ async def work():
 
 
 def test_an_error_in_a_group_of_tasks_is_named_with_its_line_of_the_systems_file(folder):
-    def with_line(name, old, new):
-        write(folder, name, WHOLE.replace(old, new) + GROUPED)
-        line = (folder / f"{name}.py").read_text().splitlines().index(FAILING) + 1
-        return rf"KeyError: 'price' \(.*{name}\.py, line {line}\)"
-
-    words = with_line("grouped_server", "sockets.serve(binding, sockets.Options(), service)", "asyncio.run(work())")
-    with pytest.raises(SystemFailedError, match=words):
-        measure(Case("grouped_server", "ipc"), 0.05, 1)
-    opening = """
-    def open(self):
-        from bench.errors import TransportError
-        try:
-            asyncio.run(work())
-        except Exception as reason:
-            raise TransportError(f"cannot connect: {reason}") from reason
-"""
-    last = "        super().__init__(address, sockets.Options())\n"
-    words = with_line("grouped_client", last, last + opening)
-    with pytest.raises(SystemFailedError, match=rf"cannot connect: .*{words}"):
-        measure(Case("grouped_client", "ipc"), 0.05, 1)
+    write(folder, "grouped", WHOLE.replace(own_system.SERVE, "asyncio.run(work())") + GROUPED)
+    line = (folder / "grouped.py").read_text().splitlines().index(FAILING) + 1
+    with pytest.raises(SystemFailedError, match=rf"KeyError: 'price' \(.*grouped\.py, line {line}\)"):
+        measure(Case("grouped", "ipc"), 0.05, 1)

@@ -1276,17 +1276,6 @@ def test_a_stream_whose_connection_ends_or_that_never_ends_is_a_counted_failure(
 
 
 @pytest.mark.slow
-def test_a_reply_that_is_no_stream_of_events_is_named_with_its_type(own, started):
-    wrong = TOKENS | {"http": {"path": "/users/1", "stream": "sse"}}
-    address = started(file := tokens(own, requests=[wrong]))
-    for engine in ENGINES:
-        with pytest.raises(TransportError, match=r"its type is .*text/event-stream"):
-            asked(file, address, engine=engine, **STREAMED)
-    with pytest.raises(UsageError, match="streaming"):
-        case(file)
-
-
-@pytest.mark.slow
 def test_streams_of_events_come_over_http_2(own, tmp_path, started):
     shutil.copy(PROGRAM.with_name("own_http2_service.py"), tmp_path)
     start = [sys.executable, "-m", "hypercorn", "own_http2_service:app", "--bind", "127.0.0.1:{port}"]
@@ -1337,6 +1326,8 @@ def test_the_page_of_a_service_with_streams_has_its_times_to_first_message(own, 
 def test_streams_of_a_service_are_planned_by_how_many_run_at_once(own):
     plan = experiment("streaming").plan(system=tokens(own), streams="[1, 7]", engine="wire")
     assert [(each.callers, each.replies, each.engine) for each in plan.cases] == [(1, 0, "wire"), (7, 0, "wire")]
+    with pytest.raises(UsageError, match="streaming"):
+        case(tokens(own))
 
 
 def test_two_services_of_one_name_are_refused_unless_the_file_has_moved(own, tmp_path):

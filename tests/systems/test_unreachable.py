@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench.systems import _broker, _client
+from bench.systems import _client
 
 REFUSED = ConnectionRefusedError(errno.ECONNREFUSED, "no")
 ENDED = ConnectionResetError(errno.ECONNRESET, "gone")
@@ -49,12 +49,3 @@ def around_itself():
 def test_what_failed_first_is_told(reason, tls, text, is_hint):
     error = _client.Client("tcp://127.0.0.1:1", SimpleNamespace(tls=tls)).unreachable(reason)
     assert text in str(error) and (HINT in str(error)) == is_hint and error.kind == "connect"
-
-
-@pytest.mark.parametrize("text", ["NOAUTH Authentication required.", "[code:135] Not authorized", "ACCESS_REFUSED"])
-def test_a_broker_that_refuses_a_login_is_told_from_one_that_is_not_there(text):
-    client = _broker.Client("tcp://127.0.0.1:1", SimpleNamespace(tls=False))
-    assert "refuses the login" in str(client.unreachable(HoldingError(text)))
-    far = raised(HoldingError("Error 111 connecting to authorize.example.com:6379"), REFUSED)
-    assert str(client.unreachable(far)) == str(client.unreachable(REFUSED))
-    assert str(client.unreachable(REFUSED)) == "cannot connect to the broker at tcp://127.0.0.1:1: Connection refused"
