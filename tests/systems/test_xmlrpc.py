@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from specs import calling
 
 from bench import systems
-from bench.child.caller import translating
 from bench.contract import Binding, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _xmlrpc, xmlrpc_pstream, xmlrpc_stdlib
+from bench.systems import _connections, _xmlrpc, xmlrpc_pstream
 from bench.systems.xmlrpc_pstream import Unpacker, pack
 
 BOTH = ("xmlrpc_stdlib", "xmlrpc_pstream")
@@ -28,9 +28,10 @@ LAUGHS = (
 
 @pytest.fixture(params=[(name, transport) for name in BOTH for transport in ("ipc", "tcp")], ids="-".join)
 def served(request, private_parent):
-    """Return a system and the address where a thread serves it."""
+    """Return a system's name and the address where a thread serves it."""
     name, transport = request.param
-    return (module := systems.load(name)), begin(module, module.Options(), Binding(transport, str(private_parent)))
+    module = systems.load(name)
+    return name, begin(module, module.Options(), Binding(transport, str(private_parent)))
 
 
 def begin(module, options, binding, answer=bytes):
@@ -39,13 +40,6 @@ def begin(module, options, binding, answer=bytes):
     service = SimpleNamespace(announce=announced.put, answer=answer, is_streaming=False)
     threading.Thread(target=module.serve, args=(binding, options, service), daemon=True).start()
     return announced.get(timeout=5)
-
-
-def client_of(module, address, **options):
-    """Return a connected client."""
-    client = module.Client(address, module.Options(**options))
-    client.open()
-    return client
 
 
 def raw(address):
@@ -63,30 +57,26 @@ def post(address, document):
 
 
 def test_a_method_that_is_not_there_is_a_fault(served, monkeypatch):
-    module, address = served
     monkeypatch.setattr(_xmlrpc, "METHOD", "another")
-    asked = client_of(module, address)
-    monkeypatch.setattr(_xmlrpc, "METHOD", "echo")
-    monkeypatch.setattr(_xmlrpc, "request", lambda payload: xmlrpc.client.dumps((payload,), "another").encode())
-    with pytest.raises(TransportError, match=r"fault 1: .*another"), translating(asked):
-        asked.call(b"x")
-    asked.close()
+    with calling(*served) as call, pytest.raises(TransportError, match=r"fault 1: .*another"):
+        monkeypatch.setattr(_xmlrpc, "METHOD", "echo")
+        monkeypatch.setattr(_xmlrpc, "request", lambda payload: xmlrpc.client.dumps((payload,), "another").encode())
+        call(b"x")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_entities_are_refused_whatever_the_encoding(served, encoding):
-    (module, address), document = served, LAUGHS.encode(encoding)
+    (name, address), document = served, LAUGHS.encode(encoding)
     with pytest.raises(TransportError, match="DOCTYPE"):
         _xmlrpc.read(document)
-    if module is xmlrpc_stdlib:
+    if name == "xmlrpc_stdlib":
         assert b"DOCTYPE" in post(address, document)
     else:
         with raw(address) as connection:
             connection.sendall(pack(document))
             assert connection.recv(100) == b""
-    client = client_of(module, address)  # and the server is still there
-    assert client.call(b"hello") == b"hello"
-    client.close()
+    with calling(name, address) as call:  # and the server is still there
+        assert call(b"hello") == b"hello"
 
 
 @given(st.binary(max_size=80) | st.text(alphabet='<>/"&; methodCalNprsvu?x=', max_size=80).map(str.encode))
@@ -128,15 +118,13 @@ def test_a_packet_server_closes_on_what_is_malformed(bad):
     ],
 )
 def test_a_packet_client_says_what_is_wrong_with_an_answer(answer, text):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = client_of(xmlrpc_pstream, f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+    listener = socket.create_server(("127.0.0.1", 0))
+    with listener, calling("xmlrpc_pstream", f"tcp://127.0.0.1:{listener.getsockname()[1]}") as call:
         server, _ = listener.accept()
-        server.sendall(answer)
-        server.shutdown(socket.SHUT_WR)
-        with pytest.raises(TransportError, match=text), translating(client):
-            client.call(b"x")
-        server.close()
-        client.close()
+        with server, pytest.raises(TransportError, match=text):
+            server.sendall(answer)
+            server.shutdown(socket.SHUT_WR)
+            call(b"x")
 
 
 def fed(stream, cuts, **options):
