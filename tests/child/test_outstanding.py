@@ -159,17 +159,12 @@ def test_awaited_calls_are_as_many_as_asked_for_on_as_many_connections(callers, 
     assert len(times) == 2 * callers * depth
 
 
-def test_awaited_calls_that_fail_are_counted_and_renew_the_connection_once():
-    system = awaited(fails=10)
+@pytest.mark.parametrize(("why", "is_renewed"), [("read", True), ("RESOURCE_EXHAUSTED", False)])
+def test_awaited_calls_that_fail_are_counted_and_renew_the_connection_once_unless_it_was_a_refusal(why, is_renewed):
+    system = awaited(fails=10, why=why)
     _, report, _ = made(system, outstanding=4, max_calls=20)
-    assert report.calls == 80 and report.errors >= 8 and report.numbers == [("error_read", report.errors, "1")]
-    assert 2 <= system.Client.clients <= 1 + report.errors
-
-
-def test_a_call_that_was_refused_leaves_the_connection_to_the_others():
-    system = awaited(fails=10, why="RESOURCE_EXHAUSTED")
-    _, report, _ = made(system, outstanding=4, max_calls=20)
-    assert report.errors >= 8 and report.calls == 80 and system.Client.clients == 1
+    assert report.calls == 80 and report.errors >= 8 and report.numbers == [(f"error_{why}", report.errors, "1")]
+    assert 1 + is_renewed <= system.Client.clients <= 1 + report.errors * is_renewed
 
 
 @pytest.mark.parametrize(("callers", "depth"), [(1, 8), (4, 1), (4, 3)])

@@ -83,19 +83,18 @@ def close_after(response):
     return behave
 
 
-def test_a_connection_that_ends_between_two_responses_is_opened_again():
-    with served(close_after(framed)) as address:
-        load, report, _ = load_of(address)
-    assert (report.calls, report.errors, report.scheduled) == (20, 0, None) and load.connections[0].reopened >= 20
+def ended(*fields):
+    """Return what answers by HTTP/1.0, whose connections end unless they are kept."""
+    return lambda payload: http(_xmlrpc.response(_xmlrpc.request(payload), bytes), fields=fields, version=b"1.0")
 
 
-@pytest.mark.parametrize("fields", [[], [b"Connection: close"]])
-def test_a_connection_that_the_server_says_will_end_is_opened_again(fields):
-    def say_so(payload):
-        return http(_xmlrpc.response(_xmlrpc.request(payload), lambda echoed: echoed), fields=fields, version=b"1.0")
-
-    with served(close_after(say_so)) as address:
-        load, report, _ = load_of(address, xmlrpc_stdlib, max_calls=20)
+@pytest.mark.parametrize(
+    ("system", "response"),
+    [(sockets, framed), (xmlrpc_stdlib, ended()), (xmlrpc_stdlib, ended(b"Connection: close"))],
+)
+def test_a_connection_that_ends_between_two_responses_is_opened_again(system, response):
+    with served(close_after(response)) as address:
+        load, report, _ = load_of(address, system)
     assert (report.calls, report.errors, report.scheduled) == (20, 0, None) and load.connections[0].reopened >= 20
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 import pytest
 import yaml
-from conftest import is_open, wait_for
+from conftest import wait_for
 from handmade import handmade
 from specs import report_of
 from wire_servers import http, served
@@ -752,24 +752,16 @@ def test_a_service_that_ends_before_it_is_ready_is_quoted(own):
         measure(case(own(description(start=["no_such_program", "{port}"]))), 0.1, seed=1)
 
 
-def test_a_service_that_runs_already_is_measured_without_its_cpu_time(own, tmp_path):
-    port = _ports.free()
-    with pytest.raises(SystemFailedError, match=f"service absent run at tcp://127.0.0.1:{port}"):
-        measure(case(own(description(start=[], address=f"http://127.0.0.1:{port}"), "absent")), 0.1, seed=1)
-    own(description())
-    process = subprocess.Popen([sys.executable, tmp_path / "own_service.py", str(port)])
-    try:
-        assert wait_for(lambda: is_open(port), 20)
-        wrong = description(start=[], address=f"http://127.0.0.1:{port}", requests=[USER | {"expect": {"status": 201}}])
-        with pytest.raises(SystemFailedError, match="answered wrongly") as refused:
-            measure(case(own(wrong, "wrong")), 0.1, seed=1)
-        assert "Start it" not in str(refused.value)  # it runs
-        running = own(description(start=[], address=f"http://127.0.0.1:{port}"), "running")
-        ledger = measure(case(running), 0.2, seed=1).ledger
-        assert ledger["calls"] and ledger.get("server_cpu_ns") is None
-    finally:
-        process.kill()
-        process.wait()
+def test_a_service_that_runs_already_is_measured_without_its_cpu_time(own, started):
+    absent = f"127.0.0.1:{_ports.free()}"
+    with pytest.raises(SystemFailedError, match=f"service absent run at tcp://{absent}"):
+        measure(case(own(description(start=[], address=f"http://{absent}"), "absent")), 0.1, seed=1)
+    running = {"start": [], "address": started(own(description())).replace("tcp:", "http:")}
+    with pytest.raises(SystemFailedError, match="answered wrongly") as refused:
+        measure(case(own(description(requests=[USER | {"expect": {"status": 201}}], **running), "wrong")), 0.1, seed=1)
+    assert "Start it" not in str(refused.value)  # it runs
+    ledger = measure(case(own(description(**running), "running")), 0.2, seed=1).ledger
+    assert ledger["calls"] and ledger.get("server_cpu_ns") is None
 
 
 def test_a_token_of_the_environment_is_sent_and_not_stored(own, monkeypatch):
@@ -1064,21 +1056,14 @@ def test_a_grpc_service_is_asked_for_its_interface_where_no_proto_is_named(own_g
         asked(own_grpc(["a"], {}, "put", proto="", method="users.v1.Users/Put"), address)
 
 
-def test_a_first_file_is_made_from_the_interface_that_a_grpc_service_describes(own, own_grpc, tmp_path):
-    own_grpc(["a"], {})
-    port = _ports.free()
-    process = subprocess.Popen([sys.executable, "own_grpc_service.py", str(port)], cwd=tmp_path)
-    try:
-        assert wait_for(lambda: is_open(port), 20)
-        first = first_service_file.text(f"grpc://127.0.0.1:{port}")
-        assert first == first_service_file.text(f"http://127.0.0.1:{port}")
-        service = service_file.read(own(first, "first"))
-        (only,) = service.says.requests
-        assert (only.name, only.grpc.method, only.grpc.message) == ("Get", "users.v1.Users/Get", {"id": ""})
-        assert service.is_running
-    finally:
-        process.kill()
-        process.wait()
+def test_a_first_file_is_made_from_the_interface_that_a_grpc_service_describes(own, own_grpc, started):
+    address = started(own_grpc(["a"], {}))
+    first = first_service_file.text(address.replace("tcp:", "grpc:"))
+    assert first == first_service_file.text(address.replace("tcp:", "http:"))
+    service = service_file.read(own(first, "first"))
+    (only,) = service.says.requests
+    assert (only.name, only.grpc.method, only.grpc.message) == ("Get", "users.v1.Users/Get", {"id": ""})
+    assert service.is_running
 
 
 def test_the_details_of_an_expected_status_have_to_hold_the_text(own_grpc):

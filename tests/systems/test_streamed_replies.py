@@ -57,8 +57,6 @@ WITHOUT_GAPS = [*{way[0]: way for way in reversed(WAYS) if way[1] == "tcp"}.valu
 
 def case_of(name, transport, options, **more):
     """Return the case of three streams of five replies, 2 ms apart, unless ``more`` says otherwise."""
-    if reason := systems.missing(name):
-        pytest.skip(str(reason))
     usual = {"callers": 3, "replies": 5, "reply_bytes": 50, "gap_us": 2000, "load": "reply_stream"}
     return checked(Case(name, transport, 100, options, "free", **usual | more))
 
