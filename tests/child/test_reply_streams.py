@@ -2,10 +2,13 @@
 
 import asyncio
 import importlib
+import itertools
+from types import SimpleNamespace
 
 import pytest
+from specs import client_spec, reported
 
-from bench.child.reply_streams import Record, receive, receive_async
+from bench.child.reply_streams import Record, ReplyStreams, receive, receive_async
 from bench.child.server import Echo
 from bench.errors import SystemFailedError, TransportError
 from bench.plan import replies
@@ -110,3 +113,37 @@ def test_a_wrong_stream_is_an_error_that_says_what_is_wrong(each, words):
 
     with pytest.raises(SystemFailedError, match=words):
         asyncio.run(receive_async(stream, REQUEST, ASK, Record()))
+
+
+class Breaking:
+    """A client of which every second stream breaks after two replies."""
+
+    streams = itertools.count()
+
+    def __init__(self, address, options):
+        self.open = self.close = lambda: None
+
+    def stream(self, payload):
+        ask, is_broken = replies.asked(payload), next(self.streams) % 2
+        yield from answers(range(2 if is_broken else ask.replies), ask.reply_bytes)
+        if is_broken:
+            raise TransportError("the peer has gone", "read")
+
+
+class BreakingAsync(Breaking):
+    """The same, awaited."""
+
+    async def stream(self, payload):
+        for one in super().stream(payload):
+            yield one
+
+
+@pytest.mark.parametrize("client", [Breaking, BreakingAsync])
+def test_a_stream_that_breaks_is_a_counted_failure_and_its_replies_are_kept_apart(client):
+    client.streams = itertools.count()
+    spec = client_spec(load="reply_stream", replies=4, reply_bytes=50, payload_bytes=100)
+    report = reported(ReplyStreams(SimpleNamespace(StreamClient=client), None, "", spec), 300_000_000)
+    _, complete, sizes, came, _, _ = map(list, report.times)
+    assert report.errors == complete.count(0) >= 1 and ("error_read", report.errors, "1") in report.numbers
+    assert {(size, whole) for size, whole in zip(sizes, complete, strict=True)} == {(2, 0), (4, 1)}
+    assert report.calls == len(came) == sum(sizes)

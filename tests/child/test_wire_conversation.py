@@ -132,6 +132,16 @@ def test_an_answer_to_an_earlier_request_is_noticed_though_its_bytes_are_known()
         grpc_load(address, max_calls=100)
 
 
+def test_a_server_that_speaks_unasked_is_an_error():
+    def speak(connection, encoder, stream, payload):
+        grpc_echo(connection, encoder, stream, payload)
+        time.sleep(0.02)
+        grpc_echo(connection, encoder, stream, payload)
+
+    with served(answering(speak)) as address, pytest.raises(SystemFailedError, match="stream 1"):
+        grpc_load(address, load="open", offered_per_s=5, window_s=1.0)
+
+
 def test_a_peer_that_pings_and_does_not_read_is_an_error_and_memory_stays_bounded():
     def flood(connection, asked):
         connection.sendall(_http2.settings({}))

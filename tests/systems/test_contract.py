@@ -240,8 +240,9 @@ def test_each_system_describes_itself():
 )
 def test_addresses(text, parts):
     assert tuple(parse_address(text)) == parts
-    with pytest.raises(UsageError, match="tcp://HOST:PORT"):
-        parse_address(text.replace("//", "/"))
+    for wrong in (text.replace("//", "/"), "tcp://h:x"):
+        with pytest.raises(UsageError, match="tcp://HOST:PORT"):
+            parse_address(wrong)
 
 
 def test_a_socket_path_that_is_too_long_is_called_so(tmp_path):

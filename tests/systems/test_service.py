@@ -405,6 +405,25 @@ def test_an_archive_of_a_browser_is_read(own, tmp_path):
     assert "Authorization" not in service_page.described(service_file.read(own(known)))
 
 
+def test_a_request_that_is_made_once_is_no_part_of_the_mix(own):
+    login = {"name": "login", "http": {"path": "/login"}, "once": True}
+    others = [{"name": name, "http": {"path": "/"}, "weight": weight} for name, weight in (("price", 9), ("stock", 1))]
+    text = service_page.described(service_file.read(own(description(requests=[login, *others]))))
+    assert "price 90%, stock 10%" in text
+
+
+def test_a_recorded_body_of_json_has_the_type_that_its_line_names_in_whatever_case(own, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"path": "/", "json": 1, "headers": {"content-type": "text/json"}}')
+    (only,) = service_file.read(own({"start": ["x", "{port}"], "recording": "a.jsonl"})).recording.requests
+    assert (only.body, only.headers) == (b"1", {"content-type": "text/json"})
+
+
+@pytest.mark.parametrize(("unit", "per_s"), [("s", 1), ("ms", 1000)])
+def test_the_time_is_in_the_unit_that_is_asked_for(own, unit, per_s):
+    request = first_request(own(single(http={"path": "/{t}"}) | {"values": {"t": {"now": unit}}}))
+    assert int(request.target[1:]) / per_s == pytest.approx(time.time(), abs=60)
+
+
 def test_of_several_statuses_the_first_has_the_content(own):
     request = first_request(own(single(expect={"status": [200, 503], "json": {"ok": True}})))
     assert not request.fault(200, b'{"ok": true}') and not request.fault(503, b"busy")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from specs import calling
+from wire_servers import load_of
 
 from bench import systems
 from bench.contract import Binding, parse_address
@@ -125,6 +126,12 @@ def test_a_packet_client_says_what_is_wrong_with_an_answer(answer, text):
             server.sendall(answer)
             server.shutdown(socket.SHUT_WR)
             call(b"x")
+
+
+def test_the_wire_finds_each_packet():
+    address = begin(xmlrpc_pstream, xmlrpc_pstream.Options(), Binding("tcp", ""))
+    _, report, _ = load_of(address, xmlrpc_pstream, payload_bytes=70_000)
+    assert (report.calls, report.errors) == (20, 0)
 
 
 def fed(stream, cuts, **options):
