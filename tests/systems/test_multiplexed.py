@@ -7,6 +7,7 @@ import time
 import pytest
 from wire_servers import served
 
+from bench import systems
 from bench.errors import TransportError, UsageError
 from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
@@ -16,25 +17,17 @@ from bench.systems import grpc_aio
 pytestmark = pytest.mark.slow
 
 LARGE = 300_000
+POOLED = {"http_aiohttp": {"pool": 1}}  # which it needs
+OFFERING = systems.offering("Multiplexed")
 CASES = [
-    ("sockets", "tcp", {}),
+    *((name, systems.constant(name, "TRANSPORTS")[-1], POOLED.get(name, {})) for name in OFFERING),
     ("sockets", "ipc", {}),
-    ("zeromq", "tcp", {}),
     ("zeromq", "inproc", {"copy": False}),
-    ("grpc_sync", "tcp", {}),
     ("grpc_sync", "ipc", {"serialization": "bytes"}),
-    ("grpc_aio", "tcp", {}),
-    ("grpclib", "ipc", {}),
     ("mcp", "tcp", {"protocol": "legacy"}),
-    ("http_aiohttp", "tcp", {"pool": 1}),
-    ("http_aiohttp", "ipc", {"pool": 2}),
-    ("wamp_crossbar", "ipc", {}),
-    ("nats", "tcp", {}),
     ("nats", "tcp", {"jetstream": True}),
-    ("mqtt", "ipc", {}),
     ("mqtt", "tcp", {"qos": 1}),
     ("rabbitmq", "tcp", {"acknowledge": True, "prefetch": 4}),
-    ("nng_aio", "ipc", {}),
 ]
 
 

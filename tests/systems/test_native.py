@@ -16,21 +16,6 @@ from bench.process import cpu_clocks
 pytestmark = pytest.mark.slow
 
 
-def test_a_load_of_the_systems_own_is_used_and_counts_from_elsewhere_are_summed(with_systems):
-    with_systems()
-    measured = measure(Case("apart", "tcp", 10), window_s=0.05, seed=1)
-    assert measured.ledger["calls"] == measured.ledger["server_calls"] == 7
-    assert measured.ledger["server_worker_calls"] == "[3, 4]"  # of 4 + 4, one was to get ready
-    assert measured.calls[0].tolist() == [list(range(7))] * 2
-    assert measured.ledger["client_cpu_ns"] > 0
-
-
-def test_an_open_load_is_made_by_the_client_all_the_same(with_systems):
-    with_systems()
-    ledger = measure(Case("apart", "tcp", 10, load="open", offered_per_s=500), window_s=0.1, seed=1).ledger
-    assert ledger["calls"] > 7
-
-
 def test_the_cpu_time_of_a_clients_program_is_the_clients():
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as program:
         try:

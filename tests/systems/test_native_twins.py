@@ -1,6 +1,7 @@
 """Systems with native programs: each side is native or in Python, both kinds speak with each other, and end."""
 
 import contextlib
+import dataclasses
 import os
 import socket
 import struct
@@ -33,6 +34,9 @@ def test_the_native_client_makes_closed_loads_only(name):
     case = Case(name, "ipc", load="open", offered_per_s=200)
     with pytest.raises(UsageError, match=f"{name} .*closed .*option client"):
         checked(case)
+    python = checked(dataclasses.replace(case, options={"client": "python"}))
+    ledger = measure(python, 0.2, seed=1).ledger
+    assert ledger["calls"] == ledger["server_calls"] > 5
 
 
 @twins

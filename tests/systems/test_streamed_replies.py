@@ -24,32 +24,21 @@ from bench.systems import oracle
 pytestmark = pytest.mark.slow
 
 WAYS = [
-    *(("sockets", transport, {}) for transport in ("ipc", "tcp")),
+    *((name, way, {}) for name in systems.offering("StreamClient") for way in systems.constant(name, "TRANSPORTS")),
     ("sockets", "tcp", {"writes": 2}),
-    *(("zeromq", transport, {}) for transport in ("ipc", "tcp")),
     *(("zeromq", "ipc", {"token_codec": codec}) for codec in ("pickle", "protobuf")),
     *((name, "ipc", {"connections": "shared"}) for name in ("grpc_sync", "grpc_aio")),
-    *((name, "tcp", {"serialization": "bytes"}) for name in ("grpc_sync", "grpc_aio")),
-    *(("http_aiohttp", transport, {}) for transport in ("ipc", "tcp")),
+    *((name, "tcp", {"serialization": "bytes"}) for name in ("grpc_sync", "grpc_aio", "grpclib")),
     *(("http_aiohttp", "tcp", {"stream_by": way}) for way in ("sse", "websocket")),
-    *(("arrow_flight", transport, {}) for transport in ("ipc", "tcp")),
-    ("http_asgi", "ipc", {}),
     ("http_asgi", "ipc", {"framework": "fastapi"}),
     *(("http_asgi", "tcp", {"server": server}) for server in ("uvicorn_h11", "hypercorn", "granian")),
-    ("connect", "tcp", {}),
-    ("grpclib", "tcp", {"serialization": "bytes"}),
     ("websockets", "tcp", {"library": "picows"}),
-    *(("pyro5", transport, {}) for transport in ("ipc", "tcp")),
-    *(("rpyc", transport, {}) for transport in ("ipc", "tcp")),
-    ("wamp_crossbar", "ipc", {}),
-    ("nats", "tcp", {}),
     ("nats", "tcp", {"jetstream": True}),
-    ("redis", "ipc", {}),
     ("redis", "tcp", {"queue": "stream"}),
     ("mqtt", "tcp", {"qos": 1}),
-    ("rabbitmq", "tcp", {}),
     ("wamp_crossbar", "tcp", {"framing": "websocket", "serializer": "json"}),
 ]
+WAYS = [way for way in WAYS if way[1] != "inproc"]
 
 
 WITHOUT_GAPS = [*{way[0]: way for way in reversed(WAYS) if way[1] == "tcp"}.values()]  # the first of each system

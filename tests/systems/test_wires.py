@@ -284,24 +284,20 @@ def test_options_that_the_wire_cannot_carry_out_are_refused(name, options, inste
         checked(Case(name, "tcp", options=options, engine="wire"))
 
 
+TLS = ("sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_sync", "grpc_aio", "thrift", "arrow_flight")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "transport", "options"),
     [
-        *[(name, "tcp", {}) for name in ("xmlrpc_pstream", "grpc_cpp", "xmlrpc_c", "http_aiohttp", "xmlrpc_stdlib")],
-        *[
-            (name, "tcp", {"tls": True})
-            for name in ("sockets", "http_stdlib", "http_aiohttp", "xmlrpc_stdlib", "grpc_sync", "grpc_aio", "thrift")
-        ],
+        *((name, "tcp", {}) for name in systems.offering("Wire") if name != "http_crossbar"),
+        *((name, "ipc", {}) for name in ("redis", "zeromq", "nng")),
+        *((name, "tcp", {"tls": True}) for name in TLS),
         ("xmlrpc_c", "tcp", {"protocol": "pstream"}),
-        *[("redis", transport, options) for transport in ("ipc", "tcp") for options in ({}, {"pipelining": True})],
-        ("redis", "tcp", {"queue": "stream"}),
-        *[(name, transport, {}) for name in ("zeromq", "nng") for transport in ("ipc", "tcp")],
-        *[(name, "tcp", {}) for name in ("nats", "mqtt", "zeromq_c", "nng_aio", "thrift", "websockets", "pyro5")],
-        *[(name, "tcp", {}) for name in ("rpyc", "arrow_flight", "wamp_crossbar", "rabbitmq", "rabbitmq_pika")],
+        *(("redis", "tcp", options) for options in ({"pipelining": True}, {"queue": "stream"})),
         ("pyro5", "tcp", {"serializer": "msgpack"}),
-        *[("connect", "tcp", options) for options in ({}, {"serialization": "bytes", "tls": True})],
-        ("arrow_flight", "tcp", {"tls": True}),
+        ("connect", "tcp", {"serialization": "bytes", "tls": True}),
     ],
 )
 def test_real_servers_count_what_the_wire_counts(name, transport, options, routers, child_server, trusting):
