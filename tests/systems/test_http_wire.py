@@ -71,16 +71,6 @@ def test_a_body_that_is_malformed_or_cut_off_is_refused(size, parts, fact):
             reader.feed(part) if part else reader.end()
 
 
-def test_a_body_may_last_until_the_connection_ends_where_that_is_allowed():
-    stream = b"HTTP/1.1 200 OK\r\n\r\nabc"
-    with pytest.raises(TransportError, match="length"):
-        _http_wire.read_head(stream, len(stream))
-    head = _http_wire.read_head(stream, len(stream), to_end=True)
-    reader = _http_wire.Body(head.size)
-    assert head.last and reader.feed(b"abc") == b"abc" and not reader.is_over
-    assert reader.end() == b"" and reader.is_over
-
-
 @given(RESPONSES, CUTS, some.integers(0, 10_000))
 def test_a_response_that_is_cut_off_is_not_there_yet(response, cuts, length):
     stream = response[0][: length % len(response[0])]
