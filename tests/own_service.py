@@ -1,35 +1,31 @@
-"""A service as a user would write it, of the standard library alone: python own_service.py PLACE [FAULT [FOLDER]].
+"""A service as a user would write it, of the standard library alone: python own_service.py PORT [FAULT].
 
-PLACE: a port, or the path of a socket. FOLDER: of the certificate and the key with which it encrypts. FAULT: workers,
-it has a process of its own beside it, and one in a session of its own; early, it ends at once; deaf, it never
-listens; of every fifth price: wrong, it is another one; close, its connection ends; redirect, it is elsewhere; late,
-it takes half a second; mute, it never comes; die, it is the last. Of every fifth stream of events: cut, its
-connection ends; stall, it stops. Of all replies: gzip, they are compressed where the request allows that; chunks,
-they come in pieces with a trailer behind; last, the connection ends behind them. order: users 1, 2 and 0 must come in
-turn. slow: a user takes 20 ms, and every fifth price is wrong. A POST to /login returns a token and sets a cookie,
-with which orders are made, read and deleted; login: not without them.
+FAULT: workers, it has a process of its own beside it, and one in a session of its own; early, it ends at once; of
+every fifth price: wrong, it is another one; close, its connection ends; redirect, it is elsewhere; late, it takes half
+a second; mute, it never comes; die, it is the last. Of every fifth stream of events: cut, its connection ends; stall,
+it stops. Of all replies: gzip, they are compressed where the request allows that; chunks, they come in pieces with a
+trailer behind; last, the connection ends behind them. order: users 1, 2 and 0 must come in turn. slow: a user takes
+20 ms, and every fifth price is wrong. A POST to /login returns a token and sets a cookie, with which orders are made,
+read and deleted; login: not without them.
 """
 
 import gzip
 import itertools
 import json
 import os
-import socket
-import socketserver
-import ssl
 import subprocess
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-PLACE, FAULT, FOLDER = [*sys.argv[1:], "", "", ""][:3]
+PORT, FAULT = [*sys.argv[1:], ""][:2]
 numbers = itertools.count(1)
 orders = {}
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = not PLACE.startswith("/")
+    disable_nagle_algorithm = True
     wbufsize = -1
 
     def do_GET(self):
@@ -40,7 +36,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path.startswith("/events/"):
             self.send_events(int(self.path.rpartition("/")[2]))
         elif self.path == "/echo":
-            self.say(200, {"token": self.headers.get("Authorization"), "host": self.headers.get_all("Host")})
+            self.say(200, {"token": self.headers.get("Authorization")})
         else:
             number = int(self.path.rpartition("/")[2] or 0)
             time.sleep(0.02 * (FAULT == "slow"))
@@ -134,11 +130,6 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-class AtSocket(ThreadingHTTPServer):
-    address_family = socket.AF_UNIX
-    server_bind = socketserver.TCPServer.server_bind
-
-
 if __name__ == "__main__":
     if FAULT == "workers":
         words = [sys.executable, "-c", "import time; time.sleep(300)", "own_service_worker"]
@@ -146,13 +137,4 @@ if __name__ == "__main__":
         subprocess.Popen(words, start_new_session=True)
     if FAULT == "early":
         sys.exit("own_service: the database is not there")
-    if FAULT == "deaf":
-        time.sleep(60)
-    server = (
-        AtSocket(PLACE, Handler) if PLACE.startswith("/") else ThreadingHTTPServer(("127.0.0.1", int(PLACE)), Handler)
-    )
-    if FOLDER:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(f"{FOLDER}/server.pem", f"{FOLDER}/server.key")
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    server.serve_forever()
+    ThreadingHTTPServer(("127.0.0.1", int(PORT)), Handler).serve_forever()

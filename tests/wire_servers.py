@@ -16,8 +16,6 @@ from bench.systems import _connections, _http2, _xmlrpc, sockets
 
 FOREVER_S = 60
 
-WIRED = ("sockets", "xmlrpc_pstream", "xmlrpc_stdlib")  # systems whose wire any bytes can go over
-
 
 def http(body, status=b"200 OK", fields=(), sizes=None, trailers=(), version=b"1.1"):
     """Return a response: with its length, or in chunks of these sizes (the last takes the rest)."""

@@ -72,12 +72,6 @@ def test_faults_of_a_server_are_counted_and_what_worked_is_kept(system, load, fa
         assert report.calls == 30
 
 
-def test_parallel_callers_count_what_is_theirs():
-    with served(fourth(refuse)) as address:
-        report, blobs = callers(http_aiohttp, address, callers=3, max_calls=10)
-    assert report.calls == 30 and [len(blob) for blob in blobs] == [10] * 6 and report.errors >= 3
-
-
 def test_a_server_that_is_gone_is_told_by_the_call_that_failed():
     with pytest.raises(TransportError, match="no connection could be made again"):
         callers(sockets, leaving(3))

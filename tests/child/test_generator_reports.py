@@ -35,7 +35,6 @@ def test_seconds_and_few_requests_are_read():
 def test_errors_are_told_by_kind():
     assert wrk.read(texts.WRK_STATUS, "", 4).errors == dict.fromkeys(wrk.SOCKET, 0) | {"status": 9819}
     assert wrk.read(texts.WRK_SOCKET, "", 4).errors["read"] == 652
-    assert h2load.read(texts.H2LOAD_STATUS, "", 4).errors == {"status": 7579, "network": 0, "timeout": 0, "parse": 0}
     assert h2load.read(texts.H2LOAD_MOVED, "", 4).errors["status"] == 33309
     assert h2load.read(texts.H2LOAD, "[ERROR] HTTP parse error: (X) no\n" * 2, 4).errors["parse"] == 2
     some = texts.H2LOAD.replace("33309 succeeded, 0 failed, 0 errored", "33299 succeeded, 10 failed, 4 errored")
@@ -48,11 +47,10 @@ def test_errors_are_told_by_kind():
     ("name", "text", "output", "complained"),
     [
         ("h2load", "connections", texts.H2LOAD_ENDED, ""),
-        ("h2load", "h2load .*unknown", texts.H2LOAD, "unknown\n"),
         ("wrk", "'unknown'", texts.WRK, "unknown\n"),
         ("wrk", "41185 .*30000", texts.WRK.replace("37433.56", "30000.00"), ""),
         ("wrk", "calls.* rate", texts.WRK_SOCKET.replace("Socket errors", "Errors"), ""),
-        ("wrk", "called as asked .*Running 1s test", texts.WRK.replace("1 threads", "2 threads"), ""),
+        ("wrk", "wrk", texts.WRK.replace("41185 requests", "0 requests").replace("37433.56", "    0.00"), ""),
         ("h2load", "3330[89]", texts.H2LOAD.replace("33309 succeeded", "33308 succeeded"), ""),
         ("h2load", "rtt_max.*rtt_mean", texts.H2LOAD.replace("        mean ", "      median "), ""),
     ],
@@ -60,12 +58,6 @@ def test_errors_are_told_by_kind():
 def test_contradictions_and_other_versions_are_refused(name, text, output, complained):
     with pytest.raises(SystemFailedError, match=text):
         READ[name](output, complained, 4)
-
-
-def test_a_window_without_any_answer_is_a_failure():
-    nothing = texts.WRK.replace("41185 requests", "0 requests").replace("37433.56", "    0.00")
-    with pytest.raises(SystemFailedError, match="wrk"):
-        wrk.read(nothing, "", 4)
 
 
 def changed(draw, lines):

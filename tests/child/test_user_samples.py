@@ -15,15 +15,11 @@ from bench.process.cpu_clocks import threads
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("/usr/lib/x86_64-linux-gnu/libc.so.6", "libc"),
         ("/usr/lib/libpython3.11.so.1.0", "libpython3.11"),
         ("/usr/bin/python3.11", "python3.11"),
         ("/site-packages/grpc/_cython/cygrpc.cpython-311-x86_64-linux-gnu.so", "cygrpc"),
-        ("/site-packages/google/_upb/_message.abi3.so", "_message"),
         ("/site-packages/pyzmq.libs/libzmq-2f02442c.so.5.2.5", "libzmq"),
-        ("[vdso]", "vdso"),
         ("[heap]", GENERATED),
-        ("", GENERATED),
     ],
 )
 def test_a_file_is_called_without_its_version(path: str, name: str) -> None:
@@ -57,9 +53,3 @@ def test_a_thread_is_sampled_in_the_library_whose_code_it_runs() -> None:
     assert set(tids) >= {threading.get_native_id(), other.native_id}
     names = Counter(name for _, _, tid, name in samples if tid == other.native_id)
     assert names.most_common(1)[0][0] == "libz"
-
-
-def test_what_is_closed_is_sampled_no_longer() -> None:
-    sampled = Sampled()
-    sampled.close()
-    assert list(sampled.samples(threads(os.getpid()))) == []

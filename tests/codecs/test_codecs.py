@@ -85,15 +85,11 @@ def test_an_unknown_codec_is_named_with_those_that_there_are():
         codecs.load("msgpakc", "items")
 
 
-@pytest.mark.parametrize(
-    ("name", "module", "package"),
-    [("protobuf", "google.protobuf", "protobuf"), ("cbor", "cbor2", "cbor2"), ("msgspec_json", "msgspec", "msgspec")],
-)
-def test_a_codec_that_is_not_installed_names_its_package(name, module, package, monkeypatch):
-    monkeypatch.delitem(sys.modules, f"bench.codecs.{name}", raising=False)
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(NotInstalledError, match=f"python -m pip install {package}$"):
-        codecs.load(name, "items")
+def test_a_codec_that_is_not_installed_names_its_package(monkeypatch):
+    monkeypatch.delitem(sys.modules, "bench.codecs.cbor", raising=False)
+    monkeypatch.setitem(sys.modules, "cbor2", None)
+    with pytest.raises(NotInstalledError, match=r"python -m pip install cbor2$"):
+        codecs.load("cbor", "items")
 
 
 @pytest.mark.parametrize("name", [name for name in codecs.names() if name != "pickle"])  # which runs what it is sent

@@ -1,7 +1,5 @@
 """Messages between parent and child: typed, whole in whatever pieces they come, refused in words if they are not."""
 
-import io
-import json
 import os
 import subprocess
 import sys
@@ -42,25 +40,12 @@ def test_what_is_sent_is_what_is_read_whatever_the_pieces():
         assert counted.count == 7 and counted.workers is None
 
 
-@pytest.mark.parametrize("kind", ControlMessage.kinds.values(), ids=lambda kind: kind.__name__)
-def test_every_kind_says_which_field_it_lacks_or_does_not_know(kind):
-    whole = dict.fromkeys(kind._fields, ())
-    assert vars(kind(**whole)) == whole
-    with pytest.raises(SystemFailedError, match=f"{kind.__name__}.*colour"):
-        kind(**whole, colour="red")
-    for name in kind._fields:
-        if not hasattr(kind, name):
-            with pytest.raises(SystemFailedError, match=f"{kind.__name__}.*{name}"):
-                kind(**{other: value for other, value in whole.items() if other != name})
-
-
 @pytest.mark.parametrize(
     ("line", "text"),
     [
         (b'{"kind": "Nonsense"}', "'Nonsense'"),
         (b'{"kind": "Counted", "sizes": []}', "Counted .*'count'"),
         (b'{"kind": "Listening", "sizes": [], "address": "x", "port": 5}', "'port'"),
-        (b"[1, 2]", r"\[1, 2\]"),
         (b"Traceback (most recent call last):", "Traceback"),
         (b"\xff\xfe", r"\\xff"),
     ],
@@ -69,12 +54,6 @@ def test_what_is_no_message_is_one_sentence(line, text):
     with pytest.raises(SystemFailedError, match=text) as caught:
         decode(read_line(line))
     assert "\n" not in str(caught.value)
-
-
-def test_buffers_are_not_copied_on_their_way_out():
-    times = array("q", range(1000))
-    line, view = encode(spec.Arrived(blobs=(times,)))
-    assert json.load(io.BytesIO(line))["sizes"] == [8000] and view.obj is times
 
 
 def test_a_child_of_another_version_is_told_so():

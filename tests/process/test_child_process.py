@@ -52,16 +52,11 @@ def test_a_child_that_works_beyond_the_deadline_is_waited_for(child):
     assert collect(Listening, [child(busy_s=3, idle_s=0)], 1.5)[0].address == "here"
 
 
-def test_a_child_that_does_nothing_is_late(child):
-    with pytest.raises(SystemFailedError, match=r"one server.*service\.announce"):
-        collect(Listening, [child(busy_s=0, idle_s=60)], 1.5)
-
-
 @pytest.mark.parametrize(("load", "times_as_late"), [(0.0, 1), (1e6, child_process.LONGEST)])
 def test_a_child_on_a_crowded_machine_may_wait_for_others_that_are_starved(child, monkeypatch, load, times_as_late):
     monkeypatch.setattr(child_process.os, "getloadavg", lambda: (load, load, load))
     began = time.monotonic()
-    with pytest.raises(SystemFailedError, match="one server"):
+    with pytest.raises(SystemFailedError, match=r"one server.*service\.announce"):
         collect(Listening, [child(busy_s=0, idle_s=60)], 1.5)
     assert time.monotonic() - began >= times_as_late * 1.5
 

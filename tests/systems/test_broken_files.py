@@ -7,15 +7,11 @@ import own_system
 import pytest
 
 from bench import systems
-from bench.analysis import checks
 from bench.errors import NotInstalledError, SystemFailedError, SystemFileError, UsageError
 from bench.grammar.experiment import experiment
-from bench.measurement import runner
 from bench.measurement.start import measure
-from bench.measurement.validation.profiles import make_plan
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.run.frames import Run
 
 WHOLE = own_system.text()
 BROKEN = {  # name: what replaces what, and what the error names
@@ -98,29 +94,6 @@ def test_a_folder_that_is_not_there_is_said(command, monkeypatch):
         systems.file_of("mine")
 
 
-def test_a_server_that_does_not_announce_is_told_so(folder, monkeypatch):
-    monkeypatch.setattr("bench.measurement.start.READY_S", 0.3)
-    monkeypatch.setattr("bench.process.child_process.LOOK_S", 0.2)
-    write(
-        folder, "silent", WHOLE.replace("    sockets.serve(", "    import time\n    time.sleep(60)\n    sockets.serve(")
-    )
-    with pytest.raises(SystemFailedError, match=r"silent server .*service\.announce\(address\)"):
-        measure(Case("silent", "ipc"), 0.05, 1)
-
-
-def test_a_server_that_answers_without_the_service_is_told_so(folder):
-    around = (
-        "class Around:\n    announce, answer = service.announce, staticmethod(lambda payload: payload)\n"
-        "    is_streaming = False\n"
-    )
-    uncounted = "    " + around.replace("\n", "\n    ") + "sockets.serve(binding, sockets.Options(), Around)"
-    write(folder, "around", WHOLE.replace("    sockets.serve(binding, sockets.Options(), service)", uncounted))
-    run = Run(runner.run(make_plan("latency", [Case("around", "ipc", max_calls=20)], starts=1, window_s=0.1)))
-    answers_check = next(one for one in checks.check(run) if one.name == "answers")
-    assert answers_check.verdict == checks.INVALID and "20 calls" in answers_check.found
-    assert "around" in answers_check.advice and "service.answer(payload)" in answers_check.advice
-
-
 FAILING = '    {}["price"]'
 GROUPED = f"""
 import asyncio
@@ -137,23 +110,7 @@ async def work():
 
 
 def test_an_error_in_a_group_of_tasks_is_named_with_its_line_of_the_systems_file(folder):
-    def with_line(name, old, new):
-        write(folder, name, WHOLE.replace(old, new) + GROUPED)
-        line = (folder / f"{name}.py").read_text().splitlines().index(FAILING) + 1
-        return rf"KeyError: 'price' \(.*{name}\.py, line {line}\)"
-
-    words = with_line("grouped_server", "sockets.serve(binding, sockets.Options(), service)", "asyncio.run(work())")
-    with pytest.raises(SystemFailedError, match=words):
-        measure(Case("grouped_server", "ipc"), 0.05, 1)
-    opening = """
-    def open(self):
-        from bench.errors import TransportError
-        try:
-            asyncio.run(work())
-        except Exception as reason:
-            raise TransportError(f"cannot connect: {reason}") from reason
-"""
-    last = "        super().__init__(address, sockets.Options())\n"
-    words = with_line("grouped_client", last, last + opening)
-    with pytest.raises(SystemFailedError, match=rf"cannot connect: .*{words}"):
-        measure(Case("grouped_client", "ipc"), 0.05, 1)
+    write(folder, "grouped", WHOLE.replace(own_system.SERVE, "asyncio.run(work())") + GROUPED)
+    line = (folder / "grouped.py").read_text().splitlines().index(FAILING) + 1
+    with pytest.raises(SystemFailedError, match=rf"KeyError: 'price' \(.*grouped\.py, line {line}\)"):
+        measure(Case("grouped", "ipc"), 0.05, 1)

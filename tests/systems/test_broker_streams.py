@@ -115,27 +115,6 @@ def test_a_message_whose_reader_dies_is_delivered_again_by_a_quorum_queue(bindin
     asyncio.run(check())
 
 
-@pytest.mark.parametrize("binding", [("nats", {"jetstream": True})], indirect=True, ids=str)
-def test_a_message_stays_in_its_stream_until_it_is_acknowledged(binding):
-    async def check():
-        async with connected(*binding) as (sender, receiver):
-            stream = receiver.name.replace(".", "-")
-
-            async def kept():
-                return (await sender._stream.stream_info(stream)).state.messages
-
-            before = await kept()
-            sending = asyncio.create_task(sender.send(b"one"))
-            assert await asyncio.wait_for(receiver._next(), 10) == b"one"
-            assert await kept() == before + 1
-            await receiver._behind.took(b"one")
-            await receiver._unread.popleft().ack_sync()
-            await sending
-            assert await kept() == before
-
-    asyncio.run(check())
-
-
 @contextlib.asynccontextmanager
 async def relayed(binding):
     """Yield a binding whose broker is reached through a relay, and a function that cuts all its connections."""

@@ -5,9 +5,11 @@ import sys
 from types import SimpleNamespace
 
 import grpc
+import psutil
 import pytest
 from conftest import ROOT, wait_for
 from google.protobuf import descriptor_pb2
+from specs import client_spec, library_load
 
 from bench import systems
 from bench.contract import Binding
@@ -51,35 +53,21 @@ def test_a_port_belongs_to_one_server_even_if_another_would_share_it():
     others.stop(None)
 
 
-CONNECT = """
-import sys
-from bench.systems import {name} as system
-clients = [system.Client(sys.argv[1], system.Options(connections=sys.argv[2])) for _ in range(3)]
-{run}
-print("called", flush=True)
-sys.stdin.readline()
-"""
-PLAIN = "for client in clients:\n    client.open()\n    client.call(b'x')"
-AWAITED = (
-    "import asyncio\nrunner = asyncio.Runner()\n"
-    "for client in clients:\n    runner.run(client.open())\n    runner.run(client.call(b'x'))"
-)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "run"), [("grpc_sync", PLAIN), ("grpc_aio", AWAITED)])
-def test_callers_have_a_connection_each_or_share_one(name, run, child_server):
-    import psutil
+@pytest.mark.parametrize("name", BOTH)
+def test_callers_have_a_connection_each_or_share_one(name, child_server):
+    system, (server, address) = systems.load(name), child_server(name)
 
-    _, address = child_server(name)
+    def connections():
+        there = psutil.Process(server.pid).net_connections()
+        return sum(one.status == psutil.CONN_ESTABLISHED for one in there)
+
     for way, wanted in (("own", 3), ("shared", 1)):
-        words = [sys.executable, "-c", CONNECT.format(name=name, run=run), address, way]
-        with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as clients:
-            assert clients.stdout.readline() == b"called\n"
-            there = psutil.Process(clients.pid).net_connections()
-            assert sum(one.status == psutil.CONN_ESTABLISHED for one in there) == wanted
-            clients.stdin.close()
-        assert wait_for(lambda: clients.poll() is not None)
+        load = library_load(system, system.Options(connections=way), address, client_spec(system=name, callers=3))
+        assert wait_for(lambda: not connections())
+        load.first()
+        assert connections() == wanted
+        load.close()
 
 
 @pytest.mark.parametrize("name", [*BOTH, "wamp_crossbar"])

@@ -8,12 +8,11 @@ import pytest
 from conftest import descendants, is_gone, wait_for
 from specs import server_spec
 from test_http import ask
+from wire_servers import load_of
 
 from bench import systems
 from bench.contract import Binding
-from bench.errors import SystemFailedError, TransportError
-from bench.measurement.start import measure
-from bench.plan.case import Case
+from bench.errors import TransportError
 from bench.process.channel import Count, Counted, Listening
 from bench.process.child_process import Child, collect, private_directory
 from bench.systems import _http, http_crossbar
@@ -23,62 +22,32 @@ pytestmark = pytest.mark.slow
 NAME = "http_crossbar"
 
 
-def started(**options):
-    """Return a server's process that starts a node."""
-    spec = server_spec(NAME, options=options, directory=private_directory(), environment=systems.environment(NAME))
-    return Child("node", "bench.child.server", spec)
-
-
-@pytest.fixture(scope="module")
-def node():
-    """A node with two workers that have a CPU each, and its address."""
-    child = started(workers=2, pin=True)
-    try:
-        (listening,) = collect(Listening, [child], 60)
-        yield child, listening.address
-    finally:
-        child.stop()
-
-
 def counted(child):
     child.send(Count())
     (count,) = collect(Counted, [child], 10)
     return count
 
 
-@pytest.mark.parametrize("resource", _http.TARGETS)
-def test_every_resource_is_got_and_counted(resource, node):
-    child, address = node
-    before, payloads = counted(child), [b"x", os.urandom(1000), bytes(300_000)]
-    assert ask(address, *payloads, resource=resource) == payloads
-    after = counted(child)
-    assert after.count - before.count == 3 == sum(after.workers) - sum(before.workers)
-    assert len(after.workers) == 2
-
-
-@pytest.mark.parametrize("resource", _http.TARGETS)
-def test_the_wire_reads_what_the_node_answers(resource, node):
-    wire = http_crossbar.Wire(node[1], http_crossbar.Options(resource=resource))
-    payload, received = os.urandom(70_000), bytearray()
-    with wire.connect() as connection:
-        connection.settimeout(10)
-        connection.sendall(wire.request(payload))
-        while not (length := wire.end(received, len(received))):
-            received += connection.recv(65536)
-        assert wire.body(bytes(received[:length]), payload) == payload and length == len(received)
-
-
-def test_each_worker_has_a_cpu_of_its_own(node):
-    cpus = sorted(os.sched_getaffinity(0))
-    child, _ = node
+def test_every_resource_is_got_by_each_engine_from_workers_that_have_a_cpu_each_and_count(child_server):
+    child, address = child_server(NAME, options={"workers": 2, "pin": True})
+    for resource in _http.TARGETS:
+        before, payloads = counted(child), [b"x", os.urandom(1000), bytes(300_000)]
+        assert ask(address, *payloads, resource=resource) == payloads
+        after = counted(child)
+        assert after.count - before.count == 3 == sum(after.workers) - sum(before.workers)
+        options = http_crossbar.Options(resource=resource)
+        _, report, _ = load_of(address, http_crossbar, options=options, payload_bytes=70_000, max_calls=2)
+        assert (report.calls, report.errors) == (2, 0)
     named = {pid: psutil.Process(pid).cmdline() for pid in descendants(child.pid)}
     workers = [pid for pid, words in named.items() if any("worker" in word for word in words)]
-    chosen = [sorted(os.sched_getaffinity(pid)) for pid in sorted(workers)]
-    assert sorted(chosen) == sorted([[cpus[0]], [cpus[1 % len(cpus)]]])
+    cpus = sorted(os.sched_getaffinity(0))
+    chosen = [sorted(os.sched_getaffinity(pid)) for pid in workers]
+    assert len(after.workers) == 2 and sorted(chosen) == sorted([[cpus[0]], [cpus[1 % len(cpus)]]])
 
 
 def test_a_node_ends_with_its_servers_process():
-    child = started()
+    spec = server_spec(NAME, directory=private_directory(), environment=systems.environment(NAME))
+    child = Child("node", "bench.child.server", spec)
     collect(Listening, [child], 60)
     family = descendants(child.pid)
     psutil.Process(child.pid).kill()
@@ -87,20 +56,8 @@ def test_a_node_ends_with_its_servers_process():
     assert wait_for(lambda: all(is_gone(pid) for pid in family))
 
 
-def test_workers_need_a_port_and_a_port_must_be_free(tmp_path):
-    with pytest.raises(TransportError, match="tcp"):
-        http_crossbar.serve(Binding("ipc", str(tmp_path)), http_crossbar.Options(workers=2), None)
+def test_a_port_must_be_free(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(TransportError, match=f"{address}.*Address already in use"):
             http_crossbar.serve(Binding("tcp", str(tmp_path), address), http_crossbar.Options(), None)
-
-
-def test_a_node_that_cannot_start_is_an_error_with_its_log(monkeypatch, tmp_path):
-    program = tmp_path / "bin" / "crossbar"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho no node today\nexit 3\n")
-    program.chmod(0o755)
-    monkeypatch.setattr(systems, "environment", lambda system: str(tmp_path))
-    with pytest.raises(SystemFailedError, match=r"status 3.*no node today"):
-        measure(Case(NAME, "tcp"), 0.1, seed=1)

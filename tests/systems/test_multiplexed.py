@@ -2,55 +2,39 @@
 
 import asyncio
 import dataclasses
+import time
 
 import pytest
-from test_contract import MISSING
+from wire_servers import served
 
 from bench import systems
-from bench.contract import parse_address
 from bench.errors import TransportError, UsageError
 from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.systems import _connections, grpc_aio
+from bench.systems import grpc_aio
 
 pytestmark = pytest.mark.slow
 
 LARGE = 300_000
+POOLED = {"http_aiohttp": {"pool": 1}}  # which it needs
+OFFERING = systems.offering("Multiplexed")
 CASES = [
-    ("sockets", "tcp", {}),
+    *((name, systems.constant(name, "TRANSPORTS")[-1], POOLED.get(name, {})) for name in OFFERING),
     ("sockets", "ipc", {}),
-    ("zeromq", "tcp", {}),
     ("zeromq", "inproc", {"copy": False}),
-    ("grpc_sync", "tcp", {}),
     ("grpc_sync", "ipc", {"serialization": "bytes"}),
-    ("grpc_aio", "tcp", {}),
-    ("grpclib", "ipc", {}),
     ("mcp", "tcp", {"protocol": "legacy"}),
-    ("http_aiohttp", "tcp", {"pool": 1}),
-    ("http_aiohttp", "ipc", {"pool": 2}),
-    ("wamp_crossbar", "ipc", {}),
-    ("nats", "tcp", {}),
     ("nats", "tcp", {"jetstream": True}),
-    ("mqtt", "ipc", {}),
     ("mqtt", "tcp", {"qos": 1}),
     ("rabbitmq", "tcp", {"acknowledge": True, "prefetch": 4}),
-    ("nng_aio", "ipc", {}),
 ]
 
 
-def routed(name, request):
-    """Return the routers that all tests share, if the system needs one; skip where its library is missing."""
-    if name in MISSING:
-        pytest.skip(MISSING[name])
-    return request.getfixturevalue("routers") if systems.defines(name, "route") else None
-
-
 @pytest.mark.parametrize(("name", "transport", "options"), CASES, ids=lambda one: str(one))
-def test_calls_under_way_together_are_all_answered_and_counted(name, transport, options, request):
-    routers = routed(name, request)
+def test_calls_under_way_together_are_all_answered_and_counted(name, transport, options, routing):
     case = checked(Case(name, transport, 100, options, "free", outstanding=8, max_calls=80))
-    record = measure(case, 20.0, 1, routers)
+    record = measure(case, 20.0, 1, routing)
     assert record.ledger["calls"] == record.ledger["server_calls"] == 80 and record.ledger["errors"] == 0
     assert [times.shape for times in record.calls] == [(2, 10)] * 8
     assert all((sent < received).all() for sent, received in record.calls)
@@ -64,8 +48,6 @@ def test_calls_under_way_together_are_all_answered_and_counted(name, transport, 
     ],
 )
 def test_the_engine_wire_keeps_several_calls_under_way_on_each_connection(name, payload_bytes, options):
-    if name in MISSING:
-        pytest.skip(MISSING[name])
     shape = {"outstanding": 6, "callers": 2, "max_calls": 60, "message": "items" if options else "bytes"}
     case = checked(Case(name, "tcp", payload_bytes, options, "free", engine="wire", **shape))
     record = measure(case, 20.0, 1)
@@ -78,7 +60,6 @@ def test_the_engine_wire_keeps_several_calls_under_way_on_each_connection(name, 
     ("case", "words"),
     [
         (Case("http_aiohttp", "tcp"), "engine wire: .*grpc_aio, grpc_.*sockets"),
-        (Case("sockets", "tcp", options={"tls": True}), "several calls .* tls false"),
         (Case("grpc_sync", "tcp", options={"tls": True}), "several calls .* tls false"),
         (Case("sockets", "tcp", load="open", offered_per_s=9), "engine wire.*load open"),
     ],
@@ -103,15 +84,6 @@ def test_many_large_calls_under_way_do_not_stop_each_other():
     assert measure(case, 30.0, 1).ledger["calls"] == 48
 
 
-@pytest.mark.parametrize("name", ["grpc_aio", "http_aiohttp"])
-def test_open_loads_with_many_requests_under_way_in_one_process(name):
-    case = checked(Case(name, "tcp", 100, placement="free", load="open", offered_per_s=200.0, callers=8))
-    record = measure(case, 0.5, 1)
-    assert record.ledger["scheduled"] == 100 and record.ledger["errors"] == 0 and len(record.calls) == 8
-    assert record.ledger["calls"] == record.ledger["server_calls"] == sum(one.shape[1] for one in record.calls)
-    assert all((sent >= due).all() for sent, _, due in record.calls)
-
-
 RENEWED = [
     ("zeromq", "ipc"), ("grpc_sync", "tcp"), ("grpc_aio", "tcp"), ("http_stdlib", "tcp"), ("http_aiohttp", "ipc"),
     ("xmlrpc_stdlib", "tcp"), ("xmlrpc_pstream", "ipc"), ("wamp_crossbar", "tcp"),
@@ -120,19 +92,12 @@ RENEWED = [
 
 
 @pytest.mark.parametrize(("name", "transport"), RENEWED)
-def test_renewed_connections(name, transport, request):
-    routers = routed(name, request)
+def test_renewed_connections(name, transport, routing):
     case = checked(Case(name, transport, 100, placement="free", calls_per_connection=4, max_calls=20))
-    record = measure(case, 20.0, 1, routers)
+    record = measure(case, 20.0, 1, routing)
     ((sent, received, began),) = record.calls
     assert record.ledger["calls"] == record.ledger["server_calls"] == 20 and record.ledger["errors"] == 0
     assert (began[::4] < sent[::4]).all() and (began < sent).sum() == 5 and (sent < received).all()
-
-
-def silent():
-    """Return a socket that accepts connections and answers nothing, and its address."""
-    listener = _connections.listen(parse_address("tcp://127.0.0.1:0"))
-    return listener, _connections.announced(listener, "tcp://127.0.0.1:0")
 
 
 def test_awaited_calls_fail_with_their_channel_and_are_not_waited_for():
@@ -144,7 +109,6 @@ def test_awaited_calls_fail_with_their_channel_and_are_not_waited_for():
         await client.close()
         return await asyncio.gather(*calls, return_exceptions=True)
 
-    listener, address = silent()
-    with listener:
+    with served(lambda connection, asked: connection.recv(1) and time.sleep(9)) as address:
         ended = asyncio.run(work(address))
     assert [type(one) for one in ended] == [TransportError] * 3 and {one.kind for one in ended} == {"read"}

@@ -3,34 +3,17 @@
 import os
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
 from conftest import wait_for
 
 from bench.child.client import Meter
-from bench.child.server import Echo
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.process import cpu_clocks
 
 pytestmark = pytest.mark.slow
-
-
-def test_a_load_of_the_systems_own_is_used_and_counts_from_elsewhere_are_summed(with_systems):
-    with_systems()
-    measured = measure(Case("apart", "tcp", 10), window_s=0.05, seed=1)
-    assert measured.ledger["calls"] == measured.ledger["server_calls"] == 7
-    assert measured.ledger["server_worker_calls"] == "[3, 4]"  # of 4 + 4, one was to get ready
-    assert measured.calls[0].tolist() == [list(range(7))] * 2
-    assert measured.ledger["client_cpu_ns"] > 0
-
-
-def test_an_open_load_is_made_by_the_client_all_the_same(with_systems):
-    with_systems()
-    ledger = measure(Case("apart", "tcp", 10, load="open", offered_per_s=500), window_s=0.1, seed=1).ledger
-    assert ledger["calls"] > 7
 
 
 def test_the_cpu_time_of_a_clients_program_is_the_clients():
@@ -61,23 +44,6 @@ def test_context_switches_are_those_of_all_threads_and_processes():
     assert cpu_clocks.threads(gone.pid) == [] and cpu_clocks.switches([gone.pid]) == (0, 0)
 
 
-def test_context_switches_of_threads_that_ended_are_counted():
-    def sleep() -> None:
-        for _ in range(50):
-            time.sleep(0.0005)
-
-    def used() -> tuple[int, int]:
-        thread = threading.Thread(target=sleep)
-        before = cpu_clocks.switches_of_others()
-        thread.start()
-        thread.join()
-        after = cpu_clocks.switches_of_others()
-        return after[0] - before[0], after[1] - before[1]
-
-    voluntary, involuntary = used()
-    assert voluntary >= 50 and involuntary >= 0
-
-
 def test_a_server_that_ends_a_thread_with_each_connection_reports_their_switches():
     case = Case("sockets", "tcp", 100, calls_per_connection=50, placement="split", max_calls=500)
     ledger = measure(case, 1.0, 1).ledger
@@ -91,10 +57,3 @@ def test_clients_do_without_psutil_and_processes_that_ended_count_nothing():
     with subprocess.Popen([sys.executable, "-c", ""]) as program:
         pass
     assert cpu_clocks.total_ns([program.pid]) == 0 and cpu_clocks.total_ns([os.getpid()]) > 0
-
-
-def test_a_server_may_be_asked_for_its_count_more_than_once():
-    echo = Echo(lambda address, pids: None)
-    for answered in range(3):
-        assert [(counted.count, counted.workers) for counted in (echo.count(), echo.count())] == 2 * [(answered, None)]
-        echo.answer(b"x")

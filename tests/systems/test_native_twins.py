@@ -1,8 +1,8 @@
 """Systems with native programs: each side is native or in Python, both kinds speak with each other, and end."""
 
 import contextlib
+import dataclasses
 import os
-import shutil
 import socket
 import struct
 import threading
@@ -11,49 +11,22 @@ import time
 import psutil
 import pytest
 from conftest import is_gone, wait_for
+from specs import calling
+from test_xmlrpc import begin
 
 from bench import systems
-from bench.contract import parse_address
-from bench.errors import NotInstalledError, SystemFailedError, TransportError, UsageError
+from bench.contract import Binding, parse_address
+from bench.errors import SystemFailedError, TransportError, UsageError
 from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.process import programs
 
 pytestmark = pytest.mark.slow
 
 TWINS = {"sockets_c": "sockets", "zeromq_c": "zeromq", "grpc_cpp": "grpc_sync"}
 
 
-def skipped_without(name):
-    """Return the marks of a system's tests: they are skipped with the reason if its compiler or library is missing."""
-    reason = systems.missing(name)
-    return [pytest.mark.skip(reason=str(reason))] if reason else []
-
-
-def modules(names):
-    """Return systems as parameters."""
-    return pytest.mark.parametrize("name", [pytest.param(name, marks=skipped_without(name)) for name in names])
-
-
-twins = modules(TWINS)
-only_sockets = modules(["sockets_c"])
-
-
-def load_of(name, address, payload=b"hello", callers=1, calls=50):
-    """Return a started load of the native client, with two payloads."""
-    library = systems.load(name)
-    load = library.Load(address, library.Options(), [payload, payload[::-1]], callers, calls)
-    load.first()
-    return load
-
-
-def client_of(name, address):
-    """Return a connected client in Python."""
-    library = systems.load(name)
-    client = library.Client(address, library.Options(client="python"))
-    client.open()
-    return client
+twins = pytest.mark.parametrize("name", TWINS)
 
 
 @twins
@@ -61,8 +34,8 @@ def test_the_native_client_makes_closed_loads_only(name):
     case = Case(name, "ipc", load="open", offered_per_s=200)
     with pytest.raises(UsageError, match=f"{name} .*closed .*option client"):
         checked(case)
-    options = {"client": "python"}
-    ledger = measure(checked(Case(name, "ipc", options=options, load="open", offered_per_s=200)), 0.2, seed=1).ledger
+    python = checked(dataclasses.replace(case, options={"client": "python"}))
+    ledger = measure(python, 0.2, seed=1).ledger
     assert ledger["calls"] == ledger["server_calls"] > 5
 
 
@@ -76,22 +49,15 @@ def test_the_program_ends_with_the_server_that_started_it(child_server, name):
 
 @twins
 def test_a_server_that_does_not_echo_is_found_out(name):
-    from test_xmlrpc import begin
-
-    from bench.contract import Binding
-
-    library = systems.load(TWINS[name])
+    native, library = systems.load(name), systems.load(TWINS[name])
     address = begin(library, library.Options(), Binding("tcp", ""), answer=lambda payload: payload + b"!")
+    load = native.Load(address, native.Options(), [b"hello", b"olleh"], 1, 50)
     with pytest.raises(TransportError, match=r"request 0 .*\(6\)"):
-        load_of(name, address)
+        load.first()
 
 
-# ---- raw sockets
-
-
-@only_sockets
-def test_requests_that_come_before_their_replies_are_answered_in_order(child_server, name):
-    _, address = child_server(name)
+def test_requests_that_come_before_their_replies_are_answered_in_order(child_server):
+    _, address = child_server("sockets_c")
     endpoint = parse_address(address)
     payloads = [os.urandom(size) for size in (0, 1, 70_000, 5, 65_532)]
     with socket.create_connection((endpoint.host, endpoint.port)) as connection:
@@ -102,25 +68,14 @@ def test_requests_that_come_before_their_replies_are_answered_in_order(child_ser
             assert replies.read() == sent
 
 
-@only_sockets
-def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(child_server, name):
-    _, address = child_server(name)
+def test_a_peer_that_does_not_speak_the_protocol_is_left_and_others_are_served(child_server):
+    _, address = child_server("sockets_c")
     endpoint = parse_address(address)
     with socket.create_connection((endpoint.host, endpoint.port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert connection.recv(100) == b""
-    client = client_of(name, address)
-    assert client.call(b"hello") == b"hello"
-    client.close()
-
-
-# ---- the programs
-
-
-def test_what_is_missing_is_named_with_the_packages(monkeypatch):
-    monkeypatch.setattr(shutil, "which", lambda name: None if name == "grpc_cpp_plugin" else f"/usr/bin/{name}")
-    with pytest.raises(NotInstalledError, match=r"grpc_cpp_plugin.*apt-get install g\+\+ a-package"):
-        programs.need((), "g++ a-package", ["protoc", "grpc_cpp_plugin"])
+    with calling("sockets_c", address, client="python") as call:
+        assert call(b"hello") == b"hello"
 
 
 def programs_of_mine(role):

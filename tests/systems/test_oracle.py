@@ -12,19 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import is_gone, wait_for
-from specs import choices, server_spec
+from specs import choices
 
 from bench import systems
 from bench.contract import parse_address
-from bench.errors import NotInstalledError, SystemFailedError, UsageError
+from bench.errors import NotInstalledError, UsageError
 from bench.grammar.experiment import experiment
 from bench.measurement.start import measure
 from bench.measurement.validation import oracle_options
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.process import programs
-from bench.process.channel import Counted, Listening
-from bench.process.child_process import Child, collect
 from bench.systems import _connections, oracle
 
 try:
@@ -33,25 +31,6 @@ except NotInstalledError as missing:
     pytest.skip(str(missing), allow_module_level=True)
 
 by_transport = pytest.mark.parametrize("transport", oracle.TRANSPORTS)
-
-
-@pytest.fixture
-def serve(tmp_path_factory):
-    """Return a function that starts the server in C as a child and returns it and its address."""
-    children, folders = [], []
-
-    def start(transport="ipc", **options):
-        private = str(tmp_path_factory.mktemp("rt") / "private")
-        folders.append(private)
-        spec = server_spec("oracle", transport, options={"server": "c", **options}, directory=private)
-        children.append(Child("server", "bench.child.server", spec))
-        (listening,) = collect(Listening, children, 10)
-        return children[0], listening.address
-
-    yield start
-    for child in children:
-        child.stop()
-    assert not any(Path(folder).exists() for folder in folders)
 
 
 def program_of(child):
@@ -79,22 +58,10 @@ def test_calls_are_answered_and_counted_and_take_their_service_times(transport):
     assert np.all(times[1] - times[0] >= 1e3 * wanted_us - 1)
 
 
-def test_a_request_in_pieces_is_answered_and_a_broken_one_ends_only_its_connection(serve):
-    _, address = serve(mean_us=1)
-    endpoint = parse_address(address)
-    with _connections.connect(endpoint) as broken, _connections.connect(endpoint) as slow:
-        broken.sendall(struct.pack("!I", 10) + b"too few")
-        broken.shutdown(socket.SHUT_WR)
-        assert broken.recv(10) == b""
-        for piece in (b"\0\0", b"\0\5he", b"llo"):
-            slow.sendall(piece)
-        assert slow.recv(9, socket.MSG_WAITALL) == b"\0\0\0\5hello"
-
-
 @pytest.mark.parametrize("server", choices(oracle, "server"))
 @pytest.mark.parametrize("wait", choices(oracle, "wait"))
-def test_requests_that_are_sent_before_the_reply_are_answered_in_order(serve, server, wait):
-    _, address = serve("tcp", mean_us=1000, server=server, wait=wait)
+def test_requests_that_are_sent_before_the_reply_are_answered_in_order(child_server, server, wait):
+    _, address = child_server("oracle", "tcp", {"mean_us": 1000, "server": server, "wait": wait})
     with _connections.connect(parse_address(address)) as connection:
         messages = [struct.pack("!I", len(text)) + text for text in (b"first", b"", b"the third")]
         connection.sendall(b"".join(messages) + messages[0][:6])
@@ -105,18 +72,11 @@ def test_requests_that_are_sent_before_the_reply_are_answered_in_order(serve, se
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_is_left_behind_however_the_server_ends(serve, number):
-    child, _ = serve()
+def test_nothing_is_left_behind_however_the_server_ends(child_server, number):
+    child, _ = child_server("oracle", "ipc", {"server": "c"})
     program = program_of(child)
     os.kill(child.pid, number)
     assert wait_for(lambda: is_gone(program)) and wait_for(lambda: is_gone(child.pid))
-
-
-def test_a_program_that_dies_is_an_error_that_says_so(serve):
-    child, _ = serve()
-    os.kill(program_of(child), signal.SIGKILL)
-    with pytest.raises(SystemFailedError, match=r"oracle program .*status -9"):
-        collect(Counted, [child], 10)
 
 
 def test_without_a_compiler_python_serves_and_the_run_says_so(monkeypatch):
@@ -143,8 +103,9 @@ def test_bytes_add_what_they_are_told_to_to_a_service_time(server):
 
 
 @pytest.mark.parametrize("server", choices(oracle, "server"))
-def test_workers_answer_beside_each_other_and_one_of_them_freezes(serve, server):
-    _, address = serve("tcp", mean_us=1000, server=server, wait="sleep", workers=2, freeze_after=1, freeze_ms=400)
+def test_workers_answer_beside_each_other_and_one_of_them_freezes(child_server, server):
+    options = {"mean_us": 1000, "server": server, "wait": "sleep", "workers": 2, "freeze_after": 1, "freeze_ms": 400}
+    _, address = child_server("oracle", "tcp", options)
     endpoint, message = parse_address(address), struct.pack("!I", 5) + b"hello"
     with _connections.connect(endpoint) as frozen, _connections.connect(endpoint) as other:
         frozen.sendall(message)
@@ -153,8 +114,3 @@ def test_workers_answer_beside_each_other_and_one_of_them_freezes(serve, server)
         assert other.recv(len(message), socket.MSG_WAITALL) == message
         assert select.select([frozen], [], [], 0)[0] == []
         assert frozen.recv(len(message), socket.MSG_WAITALL) == message
-
-
-def test_a_server_without_workers_is_refused():
-    with pytest.raises(ValueError, match="workers"):
-        oracle.Options(workers=0)

@@ -63,22 +63,3 @@ def test_a_slow_receiver_holds_the_sender_up_and_loses_nothing(ends):
     thread.join(10)
     unacknowledged = len(receiver._numbers)  # the last entries of a stream, until the next ones are asked for
     assert not thread.is_alive() and waiting() == unacknowledged <= redis.TOGETHER
-
-
-@pytest.mark.parametrize(("queue", "is_kept"), [("list", False), ("stream", True)])
-def test_a_message_whose_reader_dies_is_delivered_again_by_a_stream_alone(queue, is_kept, routers, tmp_path):
-    options = redis.Options(queue=queue)
-    binding = Binding("tcp", str(tmp_path), None, routers.router_of(Case("redis", "tcp")).addresses)
-    receiver = redis.Receiver(binding, options)
-    sender = redis.Sender(receiver.address, options)
-    sender.open()
-    sender.send(b"one")
-    assert receiver.receive() == b"one"
-    receiver.close()
-    broker, name = sender.connection, receiver.name
-    if is_kept:
-        pending = broker.xreadgroup(redis.WORKERS, redis.WORKERS, {name: "0"})
-        assert [fields[redis.FIELD] for _, fields in pending[name.encode()]] == [b"one"]
-    else:
-        assert broker.llen(name) == 0
-    sender.close()

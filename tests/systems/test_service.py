@@ -7,14 +7,11 @@ import itertools
 import json
 import random
 import shutil
-import socketserver
 import subprocess
 import sys
-import threading
 import time
 import zlib
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
@@ -22,14 +19,13 @@ import numpy as np
 import psutil
 import pytest
 import yaml
-from conftest import is_open, wait_for
-from google.protobuf import json_format
+from conftest import wait_for
 from handmade import handmade
 from specs import report_of
+from wire_servers import http, served
 
 from bench import systems
 from bench.apps import first_service_file, service_page
-from bench.child import timed_loops
 from bench.contract import PACING, parse_address
 from bench.errors import (
     DataError,
@@ -41,7 +37,7 @@ from bench.errors import (
     WrongReplyError,
 )
 from bench.grammar.experiment import experiment
-from bench.measurement import certificates, revision, runner
+from bench.measurement import certificates, revision
 from bench.measurement.start import measure
 from bench.measurement.validation import cases, sources
 from bench.measurement.validation.support import checked
@@ -111,6 +107,23 @@ def asked(file, address, **spec):
     return report, failed
 
 
+def check_answered(file, address, **spec):
+    """Make calls of a service by each engine: all must be answered as expected."""
+    for engine in ENGINES:
+        report, failed = asked(file, address, engine=engine, **spec)
+        assert report.calls and not failed
+
+
+def single(**parts):
+    """Return a service file's content with one request."""
+    return {"start": ["x", "{port}"], "requests": [{"name": "it", "http": {"path": "/"}} | parts]}
+
+
+def first_request(file):
+    """Return the first request that a service file describes, with its values."""
+    return next(service_file.prepared(service_file.read(file), random.Random(0)))
+
+
 def test_requests_come_as_often_as_their_weights_say_with_values_that_the_seed_draws(own):
     service = service_file.read(own(description()))
 
@@ -128,163 +141,104 @@ def test_requests_come_as_often_as_their_weights_say_with_values_that_the_seed_d
     assert len({request.target for request in users}) > 100
 
 
-def test_values_come_from_a_column_of_a_file_and_keep_their_type(own, tmp_path):
-    (tmp_path / "skus.csv").write_text("n,sku\n1,äpfel\n2,birnen\n")
-    service = service_file.read(own(description(values={"sku": "skus.csv", "id": [7]})))
-    endless = service_file.prepared(service, random.Random(0))
-    bodies = {json.loads(request.body)["sku"] for _, request in zip(range(50), endless, strict=False) if request.body}
-    assert bodies == {"äpfel", "birnen"}
-    user = next(request for request in endless if request.name == "user")
-    assert user.expect.json == {"id": 7}
-
-
 @pytest.mark.parametrize(
     ("expect", "status", "body", "fault"),
     [
         ({}, 200, b"anything", ""),
         ({}, 404, b"", "404"),
         ({"status": 404}, 404, b"", ""),
-        ({"status": 201}, 200, b"", "201"),
         ({"text": "Ada"}, 200, b"Hi Ada", ""),
         ({"text": "Ada"}, 200, b"Hi Eve", "Ada"),
         ({"json": {"a": {"b": 1}}}, 200, b'{"a": {"b": 1, "c": 2}}', ""),
         ({"json": {"a": {"b": 1}}}, 200, b'{"a": {"b": 2}}', "$.a.b"),
         ({"json": {"a": 1}}, 200, b"{}", "$.a"),
         ({"json": {"a": 1}}, 200, b"<html>", "JSON"),
-        ({"json": {"a": [{"b": 1}]}}, 200, b'{"a": [{"b": 1, "c": 2}]}', ""),
         ({"json": {"a": [{"b": 1}, {"b": 2}]}}, 200, b'{"a": [{"b": 1}, {"b": 3}]}', "$.a[1].b"),
         ({"json": {"a": [1]}}, 200, b'{"a": [1, 2]}', "$.a"),
-        ({"json": {"ok": True, "n": [0]}}, 200, b'{"ok": 1, "n": [0]}', "$.ok is 1, not true"),
-        ({"json": {"ok": True, "n": [0]}}, 200, b'{"ok": true, "n": [false]}', "$.n[0] is false, not 0"),
+        ({"json": {"ok": True}}, 200, b'{"ok": 1}', "$.ok is 1, not true"),
         ({"json": {"n": 1}}, 200, b'{"n": 1.0}', ""),
         ({"json": {"a": 1}}, 200, b"[" * 100_000, "nested too deeply"),
-        ({"json": None}, 200, b"null", ""),
         ({"json": None}, 200, b"0", "null"),
         ({}, 302, b"", "redirect"),
-        ({"status": 302}, 302, b"", ""),
         ({}, 304, b"", ""),
     ],
 )
 def test_a_reply_is_compared_with_what_is_expected(own, expect, status, body, fault):
-    service = service_file.read(
-        own({"start": ["x", "{port}"], "requests": [{"name": "one", "http": {"path": "/"}, "expect": expect}]})
-    )
-    error_text = next(service_file.prepared(service, random.Random(0))).fault(status, body)
+    error_text = first_request(own(single(expect=expect))).fault(status, body)
     assert fault in error_text and bool(error_text) == bool(fault)
 
 
 def test_a_reply_has_to_satisfy_a_json_schema(own, tmp_path):
-    expect = {"json": {"sku": "a"}, "schema": "price.json"}
-    content = {"start": ["x", "{port}"], "requests": [{"name": "price", "http": {"path": "/"}, "expect": expect}]}
+    content = single(expect={"json": {"sku": "a"}, "schema": "price.json"})
     with pytest.raises(SystemFileError, match=r"price\.json"):
         service_file.read(own(content))
     (tmp_path / "price.json").write_text('{"type": "obj"}')
     with pytest.raises(SystemFileError, match="obj"):
         service_file.read(own(content))
     (tmp_path / "price.json").write_text('{"properties": {"n": {"type": "integer"}}, "required": ["n"]}')
-    request = next(service_file.prepared(service_file.read(own(content)), random.Random(0)))
+    request = first_request(own(content))
     assert not request.fault(200, b'{"sku": "a", "n": 1}')
     assert "$.sku" in request.fault(200, b'{"sku": "b", "n": 1}')
     assert "$.n" in request.fault(200, b'{"sku": "a", "n": "1"}')
     assert "'n'" in request.fault(200, b'{"sku": "a"}')
-    assert "JSON" in request.fault(200, b"<html>")
+    (tmp_path / "deep.json").write_text('{"items": {"$ref": "#"}}')
+    request = first_request(own(single(expect={"schema": "deep.json"})))
+    assert "deep.json" in request.fault(200, b"[" * 300 + b"]" * 300)  # deeper than a schema can follow
 
 
 @pytest.mark.parametrize(
     ("schema", "fact"),
     [
-        ({"$ref": "other.json"}, "'other.json' leads to nothing here"),
+        ({"$ref": "other.json"}, r"other\.json"),
         ({"items": {"$ref": "#/$defs/missing"}}, r"#/\$defs/missing"),
         (5, "a JSON Schema is an object"),
         ({"$ref": "#/$defs/a", "$defs": {"a": {"$anchor": "x"}, "b": {"$ref": "#x"}}}, ""),
-        ({"$ref": "https://json-schema.org/draft/2020-12/schema"}, ""),
     ],
 )
 def test_a_schema_has_to_hold_what_it_refers_to(own, tmp_path, schema, fact):
     (tmp_path / "other.json").write_text("{}")
     (tmp_path / "price.json").write_text(json.dumps(schema))
-    asked = {"name": "price", "http": {"path": "/"}, "expect": {"schema": "price.json"}}
     with pytest.raises(SystemFileError, match=fact) if fact else contextlib.nullcontext():
-        service_file.read(own({"start": ["x", "{port}"], "requests": [asked]}))
-
-
-def test_a_reply_that_is_too_deep_for_its_schema_is_a_wrong_one(own, tmp_path):
-    (tmp_path / "price.json").write_text('{"items": {"$ref": "#"}}')
-    asked = {"name": "price", "http": {"path": "/"}, "expect": {"schema": "price.json"}}
-    service = service_file.read(own({"start": ["x", "{port}"], "requests": [asked]}))
-    (request,) = itertools.islice(service_file.prepared(service, random.Random(0)), 1)
-    assert "price.json" in request.fault(200, b"[" * 300 + b"]" * 300)
+        service_file.read(own(single(expect={"schema": "price.json"})))
 
 
 @pytest.mark.parametrize(
     ("content", "fact"),
     [
         ("requests: [", "expected"),
+        ("", "the file must be a mapping"),
         ({"requests": []}, "requests"),
         (description(requests=[{"name": "one", "http": {"path": "/", "method": "GET", "jsn": 1}}]), "jsn"),
         (description(requests=[USER, json.loads(json.dumps(USER))]), "user"),
         (description(requests=[USER | {"expect": {"message": {"id": 1}}}]), "json instead of message"),
-        (description(requests=[{"name": "u", "grpc": CALL, "expect": {"json": {}}}]), "message instead of json"),
         (description(requests=[USER | {"http": {"path": "/", "json": {"a": 1}, "body": "x"}}]), "json and body"),
-        (description(requests=[USER | {"http": {"path": "/", "method": "ge t"}}]), "method"),
         (description(requests=[USER | {"http": {"path": "/", "method": "post"}}]), "capital letters"),
-        *(
-            (description(requests=[PRICED, USER | {"http": {"path": "/", "headers": {name: text}}}]), fact)
-            for name, text, fact in (
-                ("X Y", "1", "user: 'X Y'"),
-                ("X", "→", "the header X"),
-                ("X", "a\nb", "the header X"),
-                ("content-length", "3", "follows from the body"),
-                ("Transfer-Encoding", "chunked", "follows from the body"),
-            )
-        ),
-        *(
-            (description(requests=[{"name": "u", "grpc": CALL | {"proto": "", "headers": {name: text}}}]), fact)
-            for name, text, fact in (("x y", "1", "'x y'"), ("x", "é", "-bin"), ("x-bin", "no base64", "base64"))
-        ),
-        *(
-            (description(requests=[{"name": "u", "grpc": CALL, "expect": expect} | more]), fact)
-            for expect, more, fact in (
-                ({"status": "NOTFOUND"}, {}, "did you mean NOT_FOUND"),
-                ({"status": "NOT_FOUND", "message": {}}, {}, "no message"),
-                ({"status": "NOT_FOUND"}, {"save": {"own": "$.id"}}, "no message"),
-            )
-        ),
-        (description(requests=[USER | {"expect": {"status": 0}}]), "0, which is no status"),
+        (description(requests=[USER | {"http": {"path": "/", "headers": {"X": "a\nb"}}}]), "the header X"),
+        (description(requests=[USER | {"http": {"path": "/", "headers": {"content-length": "3"}}}]), "from the body"),
+        (description(requests=[{"name": "u", "grpc": CALL | {"proto": "", "headers": {"x-bin": "?"}}}]), "base64"),
+        (description(requests=[{"name": "u", "grpc": CALL, "expect": {"status": "NOTFOUND"}}]), "mean NOT_FOUND"),
         (description(requests=[USER | {"expect": {"status": [200, 20000]}}]), "20000, which is no status"),
         (description(requests=[USER | {"expect": {"text": ""}}]), "text"),
-        *(
-            (description(address=address), "credentials under headers")
-            for address in ("http://127.0.0.1:{port}/v1", "http://127.0.0.1:{port}?a=b", "http://a:b@127.0.0.1:{port}")
-        ),
+        (description(address="http://a:b@127.0.0.1:{port}"), "credentials under headers"),
         (description(start=["x", "{port}", "--at={prt}"]), "{prt} has no value"),
         (description(start=["x", "{port}", "{env:NOT_SET_1}"]), "NOT_SET_1"),
         ({"start": ["x", "{port}"], "recording": "a.jsonl", "in_turn": True}, "in_turn is for requests"),
-        (description(values={"sku": {"uniform": [1, 2**70]}, "id": [1]}), "uniform"),
-        (description(values={}), "{sku}"),
         (description(headers={"A": "{skuu}"}), "did you mean sku"),
         (description(ready="healthz"), "ready must be a path that begins with /"),
         (description(timeout_s="10s"), "timeout_s must be a number, not str"),
-        ("", "the file must be a mapping"),
-        (description(requests=[USER | {"expect": {"status": []}}]), "no status"),
-        (description(values={"sku": [], "id": [1]}), "sku"),
         (description(values={"sku": "absent.csv", "id": [1]}), "absent.csv"),
         (description(values={"sku": "users.csv", "id": [1]}), "no column sku"),
         (description(address="ftp://127.0.0.1:{port}"), "ftp"),
-        (description(address="unix://{port}"), "unix"),
         (description(address="unix:///there"), "{socket}"),
         (description(address="https://127.0.0.1:{port}", authority="absent.pem"), "absent.pem"),
         (description(authority="own_service.py"), "https"),
         (description(address="http://127.0.0.1:80"), "{port}"),
         (description(start=[]), "start"),
+        (description(start=["sleep", "9"]), "start has {port}"),
+        (description(warm=1), "did you mean warm_up?"),
         (description(requests=[USER | {"expect": {"messages": 3}}]), "stream: sse"),
-        (description(requests=[USER | {"expect": {"end": "[DONE]"}}]), "end"),
         (description(requests=[PRICED, {"name": "tokens", "http": {"path": "/events/3", "stream": "sse"}}]), "apart"),
         (description(start=[], address="http://192.0.2.1:80"), "192.0.2.1"),
-        (
-            description(requests=[{"name": "one", "http": {"path": "/", "headers": {"A": "{env:NOT_SET_1}"}}}]),
-            "NOT_SET_1",
-        ),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_with_the_place(own, content, fact):
@@ -304,24 +258,16 @@ def test_the_words_that_start_a_service_hold_values_and_leave_a_shell_its_own(ow
 
 def test_an_expected_text_holds_values(own):
     request = {"name": "echo", "http": {"path": "/", "body": "{id}"}, "expect": {"text": "<{id}>"}}
-    service = service_file.read(own(description(requests=[request])))
-    prepared = next(service_file.prepared(service, random.Random(0)))
+    prepared = first_request(own(description(requests=[request])))
     assert prepared.expect.text == f"<{prepared.body.decode()}>"
 
 
 def test_a_file_that_is_not_there_or_is_called_like_a_system_is_refused(own, tmp_path):
     with pytest.raises(UsageError, match=r"absent\.yaml"):
         systems.adopt(str(tmp_path / "absent.yaml"))
-    for text, fault in (("", "null"), ("request: []", "request"), ("- requests", "array"), ("a: [1", "expected")):
-        (tmp_path / "damaged.yaml").write_text(text)
-        with pytest.raises(SystemFileError, match=rf"damaged\.yaml.*{fault}"):
-            systems.adopt(str(tmp_path / "damaged.yaml"))
-    with pytest.raises(UsageError, match="rename"):
-        systems.adopt(own(description(), "zeromq"))
-    with pytest.raises(UsageError, match="rename"):
-        systems.adopt(own(description(), "my-prices"))
-    with pytest.raises(UsageError, match="rename"):
-        systems.adopt(own(description(), "all"))
+    for name in ("zeromq", "my-prices", "all"):
+        with pytest.raises(UsageError, match="rename"):
+            systems.adopt(own(description(), name))
 
 
 def test_every_notebook_that_takes_a_system_takes_a_service_file(own):
@@ -367,23 +313,6 @@ def test_what_a_service_started_ends_with_it(own):
     assert wait_for(lambda: not is_left())
 
 
-def test_a_page_that_cannot_be_written_names_the_argument_that_its_command_has(tmp_path):
-    with pytest.raises(DataError, match=r"another folder in --out$"):
-        service_page.write(handmade([Case("zeromq", "tcp")], [100]), folder=tmp_path / "absent")
-
-
-@pytest.mark.slow
-def test_requests_name_the_host_of_the_address_or_their_own(own, started):
-    named = [
-        {"name": "usual", "http": {"path": "/echo"}, "expect": {"text": '"host": ["localhost:'}},
-        {"name": "own", "http": {"path": "/echo", "headers": {"host": "shop"}}, "expect": {"json": {"host": ["shop"]}}},
-    ]
-    address = started(file := own(description(address="http://localhost:{port}", requests=named)))
-    for engine in ENGINES:
-        report, failed = asked(file, address, engine=engine)
-        assert report.calls and not failed
-
-
 @pytest.fixture
 def certified(tmp_path):
     """Return a folder with a server's certificate for localhost, its key, and the authority that signed it."""
@@ -393,41 +322,19 @@ def certified(tmp_path):
     return folder
 
 
-def encrypted(content, place, **changes):
-    """Return a service file's content with an encrypted address."""
-    start = [*content["start"], *[""] * (len(content["start"]) == 3 and "own_service.py" in content["start"]), place]
-    return content | {"start": start, "address": "https://localhost:{port}"} | changes
-
-
-@pytest.mark.slow
-def test_a_service_is_reached_by_tls_with_an_authority_of_the_users(own, certified, started):
-    address = started(file := own(encrypted(description(), "certified", authority="certified/authority.pem")))
-    for engine in ENGINES:
-        report, failed = asked(file, address, engine=engine)
-        assert report.calls and not failed
-
-
-@pytest.mark.slow
-def test_a_service_is_reached_at_a_unix_domain_socket(own, started):
-    file = own(description(start=[sys.executable, "own_service.py", "{socket}"], address="unix://{socket}"))
-    address = started(file)
-    assert systems.constant("prices", "TRANSPORTS") == ("ipc",)
-    for engine in ENGINES:
-        report, failed = asked(file, address, engine=engine)
-        assert report.calls and not failed
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("place", "address", "callers"),
+    ("place", "address", "version"),
     [
-        ("127.0.0.1:{port}", "http://127.0.0.1:{port}", 2),
-        ("127.0.0.1:{port}", "https://localhost:{port}", 1),
-        ("unix:{socket}", "unix://{socket}", 1),
+        ("127.0.0.1:{port}", "http://127.0.0.1:{port}", "2"),
+        ("127.0.0.1:{port}", "https://localhost:{port}", "2"),
+        ("127.0.0.1:{port}", "https://localhost:{port}", "1.1"),
+        ("unix:{socket}", "unix://{socket}", "2"),
+        ("unix:{socket}", "unix://{socket}", "1.1"),
     ],
 )
-def test_a_service_is_asked_over_http_2_with_prior_knowledge_or_as_negotiated(
-    own, tmp_path, certified, started, place, address, callers
+def test_a_service_is_asked_by_tls_or_not_and_at_a_unix_domain_socket_in_the_version_of_http_that_its_file_names(
+    own, tmp_path, certified, started, place, address, version
 ):
     shutil.copy(PROGRAM.with_name("own_http2_service.py"), tmp_path)
     start = [sys.executable, "-m", "hypercorn", "own_http2_service:app", "--bind", place]
@@ -437,15 +344,13 @@ def test_a_service_is_asked_over_http_2_with_prior_knowledge_or_as_negotiated(
         more = {"authority": "certified/authority.pem"}
     named = {"http": "127.0.0.1:", "https": "localhost:", "unix": "localhost"}[address.partition(":")[0]]
     requests = [
-        {"name": "get", "http": {"path": "/a b?c"}, "expect": {"json": {"version": "2", "path": "/a b"}}},
+        {"name": "get", "http": {"path": "/a b?c"}, "expect": {"json": {"version": version, "path": "/a b"}}},
         {"name": "post", "http": {"method": "POST", "path": "/", "json": {"x": 1}}, "expect": {"text": f'"{named}'}},
         {"name": "host", "http": {"path": "/", "headers": {"host": "shop"}}, "expect": {"json": {"host": "shop"}}},
     ]
-    content = {"start": start, "ready": "/", "address": address, "http2": True, "requests": requests}
-    service_address = started(file := own(content | more, "second"))
-    for engine in ENGINES:
-        report, failed = asked(file, service_address, callers=callers, engine=engine)
-        assert report.calls and not failed
+    content = {"start": start, "ready": "/", "address": address, "http2": version == "2", "requests": requests}
+    file = own(content | more, "second")
+    check_answered(file, started(file), callers=2)
 
 
 @pytest.mark.slow
@@ -465,15 +370,9 @@ def entry(second, path, method="GET", status=200, host="shop.example", headers=N
 
 
 def test_a_header_of_a_request_replaces_one_of_the_file_in_whatever_case_it_is_written(own):
-    asked = {"name": "one", "http": {"path": "/", "json": 1, "headers": {"accept": "b", "content-type": "c"}}}
-    service = service_file.read(
-        own({"start": ["x", "{port}"], "requests": [asked], "headers": {"Accept": "a", "X-Run": "1"}})
-    )
-    made = next(service_file.prepared(service, random.Random(0)))
+    content = single(http={"path": "/", "json": 1, "headers": {"accept": "b", "content-type": "c"}})
+    made = first_request(own(content | {"headers": {"Accept": "a", "X-Run": "1"}}))
     assert made.headers == {"X-Run": "1", "accept": "b", "content-type": "c"}
-
-
-NO_BASE64 = {"text": "?", "encoding": "base64"}
 
 
 def test_an_archive_of_a_browser_is_read(own, tmp_path):
@@ -510,13 +409,23 @@ def test_a_request_that_is_made_once_is_no_part_of_the_mix(own):
     login = {"name": "login", "http": {"path": "/login"}, "once": True}
     others = [{"name": name, "http": {"path": "/"}, "weight": weight} for name, weight in (("price", 9), ("stock", 1))]
     text = service_page.described(service_file.read(own(description(requests=[login, *others]))))
-    assert "price 90%, stock 10% of the requests, after login once per caller" in text
+    assert "price 90%, stock 10%" in text
+
+
+def test_a_recorded_body_of_json_has_the_type_that_its_line_names_in_whatever_case(own, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"path": "/", "json": 1, "headers": {"content-type": "text/json"}}')
+    (only,) = service_file.read(own({"start": ["x", "{port}"], "recording": "a.jsonl"})).recording.requests
+    assert (only.body, only.headers) == (b"1", {"content-type": "text/json"})
+
+
+@pytest.mark.parametrize(("unit", "per_s"), [("s", 1), ("ms", 1000)])
+def test_the_time_is_in_the_unit_that_is_asked_for(own, unit, per_s):
+    request = first_request(own(single(http={"path": "/{t}"}) | {"values": {"t": {"now": unit}}}))
+    assert int(request.target[1:]) / per_s == pytest.approx(time.time(), abs=60)
 
 
 def test_of_several_statuses_the_first_has_the_content(own):
-    expect = {"status": [200, 503], "json": {"ok": True}}
-    asked = {"name": "it", "http": {"path": "/"}, "expect": expect}
-    request = next(service_file.prepared(service_file.read(own(description(requests=[asked]))), random.Random(0)))
+    request = first_request(own(single(expect={"status": [200, 503], "json": {"ok": True}})))
     assert not request.fault(200, b'{"ok": true}') and not request.fault(503, b"busy")
     assert request.fault(200, b'{"ok": false}') and request.fault(404, b'{"ok": true}')
     request = msgspec.structs.replace(request, save={"id": "$.id"})
@@ -527,22 +436,8 @@ def test_of_several_statuses_the_first_has_the_content(own):
 
 
 def test_null_is_json_and_is_sent(own):
-    asked = {"name": "it", "http": {"path": "/", "method": "POST", "json": None}}
-    (request,) = itertools.islice(
-        service_file.prepared(
-            service_file.read(
-                own(description(requests=[asked])),
-            ),
-            random.Random(0),
-        ),
-        1,
-    )
+    request = first_request(own(single(http={"path": "/", "method": "POST", "json": None})))
     assert (request.body, request.headers) == (b"null", {"Content-Type": "application/json"})
-
-
-def bare_deflate(body):
-    coder = zlib.compressobj(wbits=-15)
-    return coder.compress(body) + coder.flush()
 
 
 @pytest.mark.parametrize(
@@ -551,16 +446,12 @@ def bare_deflate(body):
         ("gzip", gzip.compress(b'{"ok"', mtime=0) + gzip.compress(b": true}", mtime=0), ""),
         ("gzip", gzip.compress(b'{"ok": true}', mtime=0) + bytes(9), ""),
         ("gzip", gzip.compress(b'{"ok": true}', mtime=0)[:-1], "is damaged"),
-        ("gzip", b'{"ok": true}', "is damaged"),
         ("deflate", zlib.compress(b'{"ok": true}'), ""),
-        ("deflate", bare_deflate(b'{"ok": true}'), ""),
         ("br", b"x", "which is not read here"),
     ],
 )
 def test_a_body_is_read_in_each_form_of_its_encoding(own, encoding, body, fault):
-    asked = {"name": "it", "http": {"path": "/"}, "expect": {"json": {"ok": True}}}
-    request = next(service_file.prepared(service_file.read(own(description(requests=[asked]))), random.Random(0)))
-    text = request.fault(200, body, encoding)
+    text = first_request(own(single(expect={"json": {"ok": True}}))).fault(200, body, encoding)
     assert fault in text and bool(text) == bool(fault)
 
 
@@ -579,23 +470,14 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_is_measured(ow
         service_page.make(own(description()), "p99<=20ms", 4, "smoke", "library", tmp_path / "file", None, print)
 
 
-def test_a_recorded_body_of_json_has_the_type_that_its_line_names_in_whatever_case(own, tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"path": "/", "json": 1, "headers": {"content-type": "text/json"}}')
-    (only,) = service_file.read(own({"start": ["x", "{port}"], "recording": "a.jsonl"})).recording.requests
-    assert (only.body, only.headers) == (b"1", {"content-type": "text/json"})
-
-
 @pytest.mark.parametrize(
     ("name", "text", "fact"),
     [
         ("a.jsonl", '{"path": "/"}\n{"path": "x"}', "line 2"),
         ("a.jsonl", '{"path": "/", "boddy": 1}', "boddy"),
-        ("a.jsonl", '{"path": "/", "headers": {"Cookie": "{env:NOT_SET_1}"}}', "NOT_SET_1"),
         ("a.jsonl", "", "0 requests"),
         ("a.har", "{}", "log"),
         ("a.har", json.dumps({"log": {"entries": [entry(0, "/", postData={"params": [{"name": "f"}]})]}}), "body"),
-        ("a.har", json.dumps({"log": {"entries": [entry(0, "/x", postData=NO_BASE64)]}}), "for /x is no base64"),
-        ("a.jsonl", '{"path": "/", "status": 20000}', "status"),
         ("absent.har", None, "absent.har"),
     ],
 )
@@ -631,14 +513,6 @@ def shop(own, tmp_path):
     return own({"start": [sys.executable, "own_service.py", "{port}"], "recording": "shop.jsonl"}, "shop")
 
 
-def test_recorded_gaps_are_those_between_the_requests_in_the_order_of_their_times(shop):
-    gaps = service_file.read(shop).recording.gaps_s
-    assert gaps == [1, 0, 3, pytest.approx(4 / 3)]
-    dues = timed_loops.replayed(gaps, 2, 3 / 4 * 10, 1.0)  # ten times as fast as recorded
-    assert [3 * due / 1e8 for due in dues] == pytest.approx([0, 9, 13, 16, 16, 25, 29])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("callers", [1, 3])
 def test_a_recording_is_replayed_at_its_own_gaps_faster(shop, callers):
     asked = {"load": "open", "arrivals": "recorded", "offered_per_s": 75.0, "callers": callers}
@@ -663,11 +537,6 @@ def test_recorded_arrivals_without_recorded_times_or_with_several_clients_are_re
     (tmp_path / "shop.jsonl").write_text('{"path": "/users/1"}\n{"path": "/users/2"}')
     with pytest.raises(UsageError, match="at_s"):
         case(shop, **asked)
-
-
-def test_a_service_is_listed_with_what_its_file_says(own):
-    assert "price, user" in systems.describe(systems.adopt(own(description())))
-    assert systems.describe(systems.adopt(own(description(about="Prices: sums"), "sums"))) == "Prices: sums"
 
 
 def test_the_wire_sends_the_same_requests(own):
@@ -725,12 +594,6 @@ def test_a_value_that_a_reply_lacks_or_a_cookie_that_is_not_sent_is_a_failure_of
         measure(case(orders(cookies=False)), 0.1, seed=1)
 
 
-def test_a_request_that_saves_a_value_and_is_drawn_too_seldom_is_named_with_a_remedy(orders):
-    seldom = [ORDERS[0], ORDERS[1] | {"weight": 1e-9}, ORDERS[2]]
-    with pytest.raises(SystemFailedError, match=r"a value that none saved.*larger weight"):
-        measure(case(orders(requests=seldom, in_turn=False)), 0.1, seed=1)
-
-
 def test_the_wire_refuses_requests_that_depend_on_replies(orders):
     with pytest.raises(UsageError, match="save, once, in_turn and cookies"):
         case(orders(), engine="wire")
@@ -738,11 +601,7 @@ def test_the_wire_refuses_requests_that_depend_on_replies(orders):
 
 @each_engine
 def test_unique_values_are_new_in_each_request_and_its_reply_must_have_them(own, engine):
-    asked = {
-        "name": "create",
-        "http": {"method": "POST", "path": "/orders", "json": {"key": "{key}"}},
-        "expect": {"status": 201, "json": {"items": [{"key": "{key}"}]}},
-    }
+    asked = ORDERS[1] | {"save": {}}
     file = own(description(requests=[asked], values={"key": {"unique": "number"}}))
     record = measure(case(file, engine=engine, callers=2), 0.2, seed=1)
     assert record.ledger["calls"] > 10 and not record.ledger["errors"]
@@ -751,48 +610,39 @@ def test_unique_values_are_new_in_each_request_and_its_reply_must_have_them(own,
         measure(case(own(description(requests=[stale], values={"key": {"unique": "number"}})), engine=engine), 0.1, 1)
 
 
-class Raw(socketserver.StreamRequestHandler):
-    """Keeps what comes, and answers each request with a cookie; of HEAD only the head."""
+@contextlib.contextmanager
+def heads_of_requests():
+    """Serve requests without a body; yield the address and the list of their heads."""
+    heads = []
 
-    def handle(self):
-        while head := b"".join(iter(self.rfile.readline, b"\r\n")):
-            self.server.heads.append(head)
+    def behave(connection, _):
+        while head := connection.recv(1 << 16):
+            heads.append(head)
             body = b"" if head.startswith(b"HEAD") else b"{}"
-            self.wfile.write(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\n" + body)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" + body)
+
+    with served(behave) as address:
+        yield address.replace("tcp:", "http:"), heads
 
 
 def test_the_seed_draws_what_callers_log_in_with(own):
-    asked = [{"name": "login", "http": {"path": "/{user}"}, "once": True}, {"name": "get", "http": {"path": "/"}}]
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Raw) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        content = {"address": f"http://127.0.0.1:{server.server_address[1]}", "requests": asked}
-        file, logins = own(content | {"values": {"user": {"uniform": [1, 10**9]}}}), []
+    requests = [{"name": "login", "http": {"path": "/{user}"}, "once": True}, {"name": "get", "http": {"path": "/"}}]
+    values = {"user": {"uniform": [1, 10**9]}}
+    with heads_of_requests() as (address, heads):
+        file, logins = own({"address": address, "requests": requests, "values": values}), []
         for seed in (1, 1, 2):
-            server.heads = []
+            heads.clear()
             measure(case(file, callers=3, max_calls=20), 5.0, seed)
-            logins.append({head.split()[1] for head in server.heads} - {b"/"})
-        server.shutdown()
+            logins.append({head.split()[1] for head in heads} - {b"/"})
     assert logins[0] == logins[1] != logins[2] and len(logins[0]) == 3
 
 
-def test_no_header_is_sent_that_nobody_wrote_and_head_is_answered_without_a_body(own):
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Raw) as server:
-        server.daemon_threads = True
-        server.heads = []
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://localhost:{server.server_address[1]}"
-        asked = [{"name": "get", "http": {"path": "/"}}, {"name": "post", "http": {"path": "/", "method": "POST"}}]
-        file = own({"address": address, "requests": asked})
-        record = measure(case(file, max_calls=20), 5.0, seed=1)
-        assert record.ledger["calls"] == 20 and not record.ledger["errors"]
-        sent = {line.partition(b":")[0].lower() for head in server.heads for line in head.splitlines()[1:]}
-        assert not sent & {b"cookie", b"content-type", b"accept-encoding"}, sent
-        head = own({"address": address, "requests": [{"name": "h", "http": {"path": "/", "method": "HEAD"}}]}, "head")
+def test_head_is_answered_without_a_body(own):
+    with heads_of_requests() as (address, _):
+        head = own({"address": address, "requests": [{"name": "h", "http": {"path": "/", "method": "HEAD"}}]})
         assert measure(case(head, max_calls=3), 5.0, seed=1).ledger["calls"] == 3
         with pytest.raises(UsageError, match="HEAD"):
             case(head, engine="wire")
-        server.shutdown()
 
 
 @pytest.mark.slow
@@ -871,31 +721,18 @@ def test_a_service_that_dies_in_the_window_is_named_with_its_status(own, engine)
         measure(case(own(description("die", requests=[PRICED])), engine=engine), 5, seed=1)
 
 
-def test_an_error_of_a_service_names_no_payload_that_it_was_not_sent(own):
-    assert runner.describe(case(own(description()))) == "prices over tcp"
-    assert runner.describe(Case("sockets", "ipc", payload_bytes=1000)) == "sockets over ipc, 1,000 B"
-
-
 def test_a_service_that_never_listens_is_named_with_its_address(own):
-    service = service_file.read(own(description("deaf", ready_s=0.3)))
-    process = subprocess.Popen([sys.executable, "own_service.py", "0", "deaf"], cwd=service.folder)
-    try:
+    service = service_file.read(own(description(ready_s=0.3)))
+    with subprocess.Popen(["sleep", "60"]) as process:
         with pytest.raises(TransportError, match=r"127\.0\.0\.1:\d+ within 0\.3 s.* refused.*ready_s"):
             _service._ready_at(service, process, parse_address(f"tcp://127.0.0.1:{_ports.free()}"))
-    finally:
         process.kill()
-        process.wait()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "headers"),
-    [
-        ("chunks", {}),
-        ("last", {}),
-        ("gzip", {"Accept-Encoding": "gzip"}),
-        ("", {"Expect": "100-continue"}),
-    ],
+    [("chunks", {}), ("last", {}), ("gzip", {"Accept-Encoding": "gzip"}), ("", {"Expect": "100-continue"})],
 )
 def test_replies_in_chunks_compressed_behind_an_interim_one_or_before_the_end_of_a_connection_are_checked(
     own, fault, headers, started
@@ -903,9 +740,8 @@ def test_replies_in_chunks_compressed_behind_an_interim_one_or_before_the_end_of
     address = started(file := own(description(fault, requests=[PRICED], headers=headers)))
     dollars = PRICE | {"expect": {"json": {"currency": "USD"}}}
     wrong = own(description(fault, requests=[dollars], headers=headers), "dear")
+    check_answered(file, address)
     for engine in ENGINES:
-        report, failed = asked(file, address, engine=engine)
-        assert report.calls and not failed
         with pytest.raises(TransportError, match=r'currency is "EUR", not "USD"'):
             asked(wrong, address, engine=engine)
 
@@ -919,30 +755,16 @@ def test_a_service_that_ends_before_it_is_ready_is_quoted(own):
         measure(case(own(description(start=["no_such_program", "{port}"]))), 0.1, seed=1)
 
 
-def test_a_service_that_runs_already_is_measured_without_its_cpu_time(own, tmp_path):
-    port = _ports.free()
-    with pytest.raises(SystemFailedError, match=f"service absent run at tcp://127.0.0.1:{port}"):
-        measure(case(own(description(start=[], address=f"http://127.0.0.1:{port}"), "absent")), 0.1, seed=1)
-    own(description())
-    process = subprocess.Popen([sys.executable, tmp_path / "own_service.py", str(port)])
-    try:
-        assert wait_for(lambda: is_open(port), 20)
-        wrong = description(start=[], address=f"http://127.0.0.1:{port}", requests=[USER | {"expect": {"status": 201}}])
-        with pytest.raises(SystemFailedError, match="answered wrongly") as refused:
-            measure(case(own(wrong, "wrong")), 0.1, seed=1)
-        assert "Start it" not in str(refused.value)  # it runs
-        running = description(start=[], address=f"http://127.0.0.1:{port}")
-        record = None
-        for _ in range(50):
-            try:
-                record = measure(case(own(running, "running")), 0.2, seed=1)
-                break
-            except SystemFailedError:
-                continue
-        assert record and record.ledger["calls"] and record.ledger.get("server_cpu_ns") is None
-    finally:
-        process.kill()
-        process.wait()
+def test_a_service_that_runs_already_is_measured_without_its_cpu_time(own, started):
+    absent = f"127.0.0.1:{_ports.free()}"
+    with pytest.raises(SystemFailedError, match=f"service absent run at tcp://{absent}"):
+        measure(case(own(description(start=[], address=f"http://{absent}"), "absent")), 0.1, seed=1)
+    running = {"start": [], "address": started(own(description())).replace("tcp:", "http:")}
+    with pytest.raises(SystemFailedError, match="answered wrongly") as refused:
+        measure(case(own(description(requests=[USER | {"expect": {"status": 201}}], **running), "wrong")), 0.1, seed=1)
+    assert "Start it" not in str(refused.value)  # it runs
+    ledger = measure(case(own(description(**running), "running")), 0.2, seed=1).ledger
+    assert ledger["calls"] and ledger.get("server_cpu_ns") is None
 
 
 def test_a_token_of_the_environment_is_sent_and_not_stored(own, monkeypatch):
@@ -998,50 +820,43 @@ def test_a_token_in_a_url_is_quoted_by_its_name(own, monkeypatch, place):
     assert "hush" not in str(refused.value)
 
 
-def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatch):
-    described = {
-        "paths": {
-            "/price": {
-                "post": {
-                    "operationId": "price",
-                    "requestBody": {
-                        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Asked"}}}
-                    },
-                    "responses": {"201": {}},
-                }
-            },
-            "/users/{id}": {
-                "get": {"parameters": [{"name": "id", "in": "path", "schema": {"type": "integer"}}]},
-                "delete": {},
-            },
-        },
-        "components": {
-            "schemas": {
-                "Asked": {
-                    "type": "object",
-                    "required": ["sku", "n"],
-                    "properties": {"sku": {"type": "string"}, "n": {"type": "integer", "minimum": 3}, "x": {}},
-                }
-            }
-        },
+HERE = "http://127.0.0.1:8000"
+
+
+@pytest.fixture
+def described(monkeypatch):
+    """Return a function that lets a service describe itself so, and returns the text of its first file."""
+
+    def text(description, status=200, url=HERE):
+        monkeypatch.setattr(first_service_file, "_read", lambda url: description)
+        monkeypatch.setattr(first_service_file, "_status", lambda url: status)
+        return first_service_file.text(url)
+
+    return text
+
+
+def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, described):
+    paths = {
+        "/price": {"post": {"operationId": "price", "responses": {"201": {}}} | sent(json={"$ref": "#/x/Asked"})},
+        "/users/{id}": {"get": operation_with("id", "path", schema={"type": "integer"}), "delete": {}},
     }
-    monkeypatch.setattr(first_service_file, "_read", lambda url: described)
-    service = service_file.read(own(first_service_file.text("http://127.0.0.1:8000")))
+    sku = {"sku": {"type": "string"}, "n": {"type": "integer", "minimum": 3}, "x": {}}
+    asked = {"type": "object", "required": ["sku", "n"], "properties": sku}
+    service = service_file.read(own(described({"paths": paths, "x": {"Asked": asked}})))
     price, user = service.says.requests
     assert (price.http.json, price.expect.status) == ({"sku": "text", "n": 3}, 201)
     assert (user.http.method, user.http.path) == ("GET", "/users/1") and service.is_running
-    only = {"get": {"responses": {"200": {"content": {"text/event-stream": {}}}}}}
-    described["paths"] |= {"/news": only}
-    assert "/news" not in first_service_file.text("http://127.0.0.1:8000")  # streams and calls are measured apart
-    described["paths"] = {"/news": only}
-    service = service_file.read(own(first_service_file.text("http://127.0.0.1:8000")))
+    news = {"/news": {"get": {"responses": {"200": {"content": {"text/event-stream": {}}}}}}}
+    assert "/news" not in described({"paths": paths | news})  # streams and calls are measured apart
+    text = described({"paths": news, "security": [{"bearer": []}]})
+    service = service_file.read(own(text))
     assert service.has_events and service.says.requests[0].http.path == "/news"
-    described["security"] = [{"bearer": []}]
-    assert "# Some requests need a login" in first_service_file.text("http://127.0.0.1:8000")
-    monkeypatch.setattr(first_service_file, "_read", lambda url: None)
-    monkeypatch.setattr(first_service_file, "_status", lambda url: 404)
+    assert "# Some requests need a login" in text
+
+
+def test_no_first_file_is_made_where_nothing_answers(described, monkeypatch):
     with pytest.raises(DataError, match="/nothing answers with status 404"):
-        first_service_file.text("http://127.0.0.1:8000/nothing")
+        described(None, 404, f"{HERE}/nothing")
     monkeypatch.undo()
     with pytest.raises(DataError, match="nothing answers"):
         first_service_file.text(f"http://127.0.0.1:{_ports.free()}")
@@ -1049,32 +864,28 @@ def test_a_first_file_is_made_from_what_a_service_says_of_itself(own, monkeypatc
         first_service_file.text("ftp://x")
 
 
-class Answers(BaseHTTPRequestHandler):
-    """Answers with the status that stands in the path, with an OpenAPI description, or not found."""
+def statuses(usual):
+    """Return what serves the status that a path names, or the usual one; below /zip and /big OpenAPI descriptions."""
+    paths = {"paths": {"/a": {"get": {}}}}
+    files = {
+        "/zip/openapi.json": http(gzip.compress(json.dumps(paths).encode()), fields=[b"Content-Encoding: gzip"]),
+        "/big/openapi.json": http(json.dumps(paths | {"x": "y" * 6_000_000}).encode()),
+    }
 
-    def do_GET(self):
-        described = json.dumps(
-            {"paths": {"/a": {"get": {}}}, "x": "y" * 6_000_000 * (self.path == "/big/openapi.json")}
-        )
-        is_zip = self.path == "/zip/openapi.json"
-        is_there = is_zip or self.path == "/big/openapi.json"
-        asked = self.path.strip("/").partition("?")[0]
-        self.send_response(200 if is_there else int(asked) if asked.isdecimal() else self.server.status)
-        self.send_header("Location", "/200")
-        if is_zip:
-            self.send_header("Content-Encoding", "gzip")
-        self.end_headers()
-        self.wfile.write(gzip.compress(described.encode()) if is_zip else described.encode() if is_there else b"")
+    def behave(connection, _):
+        while head := connection.recv(1 << 16):
+            path = head.split()[1].decode()
+            named = path.strip("/").partition("?")[0]
+            status = named if named.isdecimal() else str(usual)
+            connection.sendall(files.get(path) or http(b"", f"{status} Such".encode(), [b"Location: /200"]))
 
-    def log_message(self, *_):
-        pass
+    return behave
 
 
 @pytest.mark.parametrize(
     ("status", "target", "line"),
     [
         (404, "", "# / answers with status 404"),
-        (401, "/", "    status: 401"),
         (302, "", "    status: 302"),
         (404, "/200?a=b", "    path: /200?a=b"),
         (404, "/zip", "    path: /a"),
@@ -1084,16 +895,12 @@ class Answers(BaseHTTPRequestHandler):
 def test_a_first_file_has_the_status_and_the_query_of_a_service_that_does_not_describe_itself(
     own, status, target, line
 ):
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        server.status = status
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        place = f"127.0.0.1:{server.server_address[1]}"
+    with served(statuses(status)) as address:
         try:
-            text = first_service_file.text(f"http://ada:secret@{place}{target}")
+            text = first_service_file.text(f"{address.replace('tcp://', 'http://ada:secret@')}{target}")
             service_file.read(own(text))
         except DataError as reason:
             text = str(reason)
-        server.shutdown()
     assert line in text
     assert "secret" not in text and (target == "/big" or "# The URL has credentials" in text)
 
@@ -1150,16 +957,13 @@ SERVER = {"url": "/api/{v}/", "variables": {"v": {"default": "v3"}}}
         ),
     ],
 )
-def test_a_first_file_has_what_openapi_describes(own, monkeypatch, method, operation, more, target, headers, body):
+def test_a_first_file_has_what_openapi_describes(own, described, method, operation, more, target, headers, body):
     item = {"$ref": "#/x/User"} if operation is None else {method: operation}
-    described = {"paths": {"/u/{userId}": item}, "x": REFERRED} | more
-    monkeypatch.setattr(first_service_file, "_read", lambda url: described)
-    file = own(first_service_file.text("http://127.0.0.1:8000"))
-    made = next(service_file.prepared(service_file.read(file), random.Random(0)))
+    made = first_request(own(described({"paths": {"/u/{userId}": item}, "x": REFERRED} | more)))
     assert (made.method, made.target, made.headers, made.body) == (method.upper(), target, headers, body)
 
 
-def test_a_first_file_says_what_it_does_not_hold_and_gives_each_request_a_name_of_its_own(own, monkeypatch):
+def test_a_first_file_says_what_it_does_not_hold_and_gives_each_request_a_name_of_its_own(own, described):
     asked = {"example": {"a": [1]}}  # which YAML would write as an alias where it stands twice
     body = sent(json={"type": "object", "properties": {"b": asked, "c": asked}})
     paths = {
@@ -1172,8 +976,7 @@ def test_a_first_file_says_what_it_does_not_hold_and_gives_each_request_a_name_o
         "/broken": {"get": {"parameters": [{"$ref": "#/no/such"}]}},
         "/text": {"post": sent(json={"example": "Hi {name}"})},
     }
-    monkeypatch.setattr(first_service_file, "_read", lambda url: {"paths": paths})
-    text = first_service_file.text("http://127.0.0.1:8000")
+    text = described({"paths": paths})
     first, second, third = service_file.read(service := own(text)).says.requests
     made = itertools.islice(service_file.prepared(service_file.read(service), random.Random(0)), 50)
     assert third.name == "post_text" and b'"Hi {name}"' in {one.body for one in made}
@@ -1182,14 +985,7 @@ def test_a_first_file_says_what_it_does_not_hold_and_gives_each_request_a_name_o
     notes = [line for line in text.splitlines() if line.startswith("# Not written: ")]
     for fact in ("/file: its body is multipart", "apart.json", "GET /broken"):
         assert any(fact in line for line in notes)
-    monkeypatch.setattr(first_service_file, "_read", lambda url: None)
-    monkeypatch.setattr(first_service_file, "_status", lambda url: 200)
-    assert "# No OpenAPI description was found" in first_service_file.text("http://127.0.0.1:8000")
-
-
-def test_the_schema_names_every_part_of_a_file():
-    schema = service_file.schema()
-    assert set(schema["$defs"]["ServiceFile"]["properties"]) == set(service_file.ServiceFile.__struct_fields__)
+    assert "# No OpenAPI description was found" in described(None)
 
 
 @pytest.fixture
@@ -1220,10 +1016,9 @@ def test_grpc_calls_are_checked_and_those_that_fail_are_counted_unless_their_sta
     absent = own_grpc(["0"], {"status": "NOT_FOUND", "text": "no such"}, "absent")
     busy = own_grpc(["busy"], {"status": "UNAVAILABLE", "text": "no such"}, "busy")
     address = started(right)
+    for file in (right, absent, busy):
+        check_answered(file, address, callers=2)
     for engine in ENGINES:
-        for file in (right, absent, busy):
-            report, failed = asked(file, address, engine=engine, callers=2)
-            assert report.calls and not failed
         report, failed = asked(other, address, engine=engine)
         assert report.calls and failed == {"error_user: $.id is not as expected": report.errors}
     with pytest.raises(UsageError, match="headers"):
@@ -1241,17 +1036,16 @@ def test_the_wire_makes_no_calls_of_several_grpc_methods(own, own_grpc):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("place", "address"), [("{port}", "https://localhost:{port}"), ("unix:{socket}", "unix://{socket}")]
+    ("place", "address"),
+    [(["{port}", "certified"], "https://localhost:{port}"), (["unix:{socket}"], "unix://{socket}")],
 )
 def test_grpc_calls_are_made_by_tls_and_at_a_unix_domain_socket(own_grpc, own, certified, place, address, started):
     content = yaml.safe_load(Path(own_grpc(["a", "b"], {"message": {"id": "{id}"}})).read_text())
-    content |= {"address": address, "start": [sys.executable, "own_grpc_service.py", place]}
+    content |= {"address": address, "start": [sys.executable, "own_grpc_service.py", *place]}
     if address.startswith("https"):
-        content = encrypted(content, "certified", authority="certified/authority.pem")
-    service_address = started(file := own(content, "users"))
-    for engine in ENGINES:
-        report, failed = asked(file, service_address, engine=engine)
-        assert report.calls and not failed
+        content["authority"] = "certified/authority.pem"
+    file = own(content, "users")
+    check_answered(file, started(file))
 
 
 @pytest.mark.slow
@@ -1265,34 +1059,25 @@ def test_a_grpc_service_is_asked_for_its_interface_where_no_proto_is_named(own_g
         asked(own_grpc(["a"], {}, "put", proto="", method="users.v1.Users/Put"), address)
 
 
-def test_a_first_file_is_made_from_the_interface_that_a_grpc_service_describes(own, own_grpc, tmp_path):
-    own_grpc(["a"], {})
-    port = _ports.free()
-    process = subprocess.Popen([sys.executable, "own_grpc_service.py", str(port)], cwd=tmp_path)
-    try:
-        assert wait_for(lambda: is_open(port), 20)
-        first = first_service_file.text(f"grpc://127.0.0.1:{port}")
-        assert first == first_service_file.text(f"http://127.0.0.1:{port}")
-        service = service_file.read(own(first, "first"))
-        (only,) = service.says.requests
-        assert (only.name, only.grpc.method, only.grpc.message) == ("Get", "users.v1.Users/Get", {"id": ""})
-        assert service.is_running
-    finally:
-        process.kill()
-        process.wait()
+def test_a_first_file_is_made_from_the_interface_that_a_grpc_service_describes(own, own_grpc, started):
+    address = started(own_grpc(["a"], {}))
+    first = first_service_file.text(address.replace("tcp:", "grpc:"))
+    assert first == first_service_file.text(address.replace("tcp:", "http:"))
+    service = service_file.read(own(first, "first"))
+    (only,) = service.says.requests
+    assert (only.name, only.grpc.method, only.grpc.message) == ("Get", "users.v1.Users/Get", {"id": ""})
+    assert service.is_running
 
 
 def test_the_details_of_an_expected_status_have_to_hold_the_text(own_grpc):
-    service = service_file.read(own_grpc(["a"], {"status": "NOT_FOUND", "text": "no such"}))
-    request = next(service_file.prepared(service, random.Random(0)))
+    request = first_request(own_grpc(["a"], {"status": "NOT_FOUND", "text": "no such"}))
     assert not _service_grpc.fault(request, "NOT_FOUND", b"no such user")
     assert "no such" in _service_grpc.fault(request, "NOT_FOUND", b"gone")
     assert "NOT_FOUND" in _service_grpc.fault(request, "OK", b"no such user")
 
 
 def test_metadata_in_base64_is_bytes_to_grpcio_and_a_reply_has_the_names_of_the_file_and_of_json(own_grpc):
-    service = service_file.read(own_grpc(["a"], {}, headers={"Trace-Bin": "AAE", "X-Run": "1"}))
-    request = next(service_file.prepared(service, random.Random(0)))
+    request = first_request(own_grpc(["a"], {}, headers={"Trace-Bin": "AAE", "X-Run": "1"}))
     assert set(_service_grpc._metadata(request)) == {("trace-bin", b"\0\1"), ("x-run", "1")}
     _, kind = _service_grpc.types_of(request.proto, request.target)
     data = kind(id="a", address={"post_code": "1"}).SerializeToString()
@@ -1302,34 +1087,11 @@ def test_metadata_in_base64_is_bytes_to_grpcio_and_a_reply_has_the_names_of_the_
         _service.Reply(request, "OK", b"\xff").saved()
 
 
-LIKE_ADA = [  # what is expected, and what is named of a reply that differs
-    ({"id": "a", "address": {"postCode": "1"}}, ""),
-    ({"address": {"post_code": "2"}}, "$.address.post_code"),
-    ({"friends": [{"id": "b"}, {"id": "c"}]}, ""),
-    ({"friends": [{"id": "b"}]}, "$.friends"),
-    ({"friends": [{"id": "b"}, {"id": "d"}]}, "$.friends[1].id"),
-    ({"rooms": {"x": {"city": "Bern"}}}, ""),
-    ({"rooms": {"x": {"city": "Rom"}}}, "$.rooms.x.city"),
-    ({"visits": 0}, "$.visits"),
-]
-
-
-def test_a_message_has_the_members_that_are_expected_at_every_level(own_grpc):
-    place = {"city": "Bern", "post_code": "1"}
-    friends = [{"id": each, "name": "Eve"} for each in "bc"]
-    reply = {"id": "a", "visits": 3, "address": place, "friends": friends, "rooms": {"x": place}}
-    for number, (message, fault) in enumerate(LIKE_ADA):
-        service = service_file.read(own_grpc(["a"], {"message": message}, f"users{number}"))
-        request = next(service_file.prepared(service, random.Random(0)))
-        _, kind = _service_grpc.types_of(request.proto, request.target)
-        error_text = _service_grpc.fault(request, "OK", json_format.ParseDict(reply, kind()).SerializeToString())
-        assert fault in error_text and bool(error_text) == bool(fault), message
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "fact"),
     [
+        ({"proto": "absent.proto"}, r"absent\.proto"),
         ({"method": "users.v1.Users/Put"}, "users.v1.Users/Put"),
         ({"method": "users.v1.Users/Watch"}, "stream of replies"),
         ({"message": {"idd": "{id}"}}, "idd"),
@@ -1350,7 +1112,7 @@ message Wide {
   required int64 n = 1; optional google.protobuf.Any any = 2; map<bool, Part> parts = 3; extensions 100 to 199;
   enum Kind { A = 0; B = 1; } optional Kind kind = 4; oneof choice { string text = 5; int32 number = 6; }
   optional google.protobuf.StringValue nick = 7; optional google.protobuf.Struct struct = 8;
-  optional google.protobuf.Timestamp at = 9;
+  optional google.protobuf.Timestamp at = 9; repeated Part list = 10;
 }
 message Part { optional string a = 1; optional string b = 2; }
 extend Wide { optional string more = 100; }
@@ -1364,15 +1126,15 @@ PART = "type.googleapis.com/Part"
 
 @pytest.fixture
 def wide(own, tmp_path):
-    """Return a function that reads a service file with one call of an interface that has types of many kinds."""
+    """Return a function that writes a service file with one call of an interface that has types of many kinds."""
     (tmp_path / "wide.proto").write_text(WIDE)
 
-    def read(message, expect=None, method="S/Echo", name="wide", **changes):
+    def write(message, expect=None, method="S/Echo", name="wide", **changes):
         asked = {"proto": "wide.proto", "method": method, "message": message} | changes
         request = {"name": "r", "grpc": asked} | ({"expect": {"message": expect}} if expect is not None else {})
-        return service_file.read(own({"start": ["x", "{port}"], "requests": [request]}, name))
+        return own({"start": ["x", "{port}"], "requests": [request]}, name)
 
-    return read
+    return write
 
 
 MESSAGES = [  # what is sent and echoed, what is expected (None: the same), and what is named of the reply
@@ -1391,22 +1153,25 @@ MESSAGES = [  # what is sent and echoed, what is expected (None: the same), and 
     ({"n": 1, "parts": {True: {"a": "x", "b": "y"}}}, {"parts": {True: {"b": "y"}}}, ""),
     ({"n": 1, "parts": {True: {"a": "x"}}}, {"parts": {False: {}}}, "$.parts.false"),
     ({"n": 1, "[more]": "x"}, {"[more]": "y"}, "$.[more]"),
+    ({"n": 1, "list": [{"a": "x", "b": "y"}, {}]}, {"list": [{"a": "x"}, {}]}, ""),
+    ({"n": 1, "list": [{"a": "x"}, {"a": "y"}]}, {"list": [{"a": "x"}, {"a": "z"}]}, "$.list[1].a"),
+    ({"n": 1, "list": [{"a": "x"}, {}]}, {"list": [{"a": "x"}]}, "$.list"),
 ]
 
 
 def test_a_message_is_written_and_compared_as_protobufs_json_says(wide):
     for number, (message, expect, fault) in enumerate(MESSAGES):
         expect = copy.deepcopy(message) if expect is None else expect
-        request = next(service_file.prepared(wide(message, expect, name=f"wide{number}"), random.Random(0)))
+        request = first_request(wide(message, expect, name=f"wide{number}"))
         error_text = _service_grpc.fault(request, "OK", _service_grpc.encoded(request))
         assert fault in error_text and bool(error_text) == bool(fault), message
 
 
 def test_a_message_that_is_one_value_and_an_any_of_an_unknown_type(wide):
-    request = next(service_file.prepared(wide("x", "x", "S/Name"), random.Random(0)))
+    request = first_request(wide("x", "x", "S/Name"))
     assert not _service_grpc.fault(request, "OK", _service_grpc.encoded(request))
     assert "$" in _service_grpc.fault(request, "OK", b"\n\x01y")
-    request = next(service_file.prepared(wide({"n": 1}, {"n": 1}), random.Random(0)))
+    request = first_request(wide({"n": 1}, {"n": 1}))
     assert not _service_grpc.fault(request, "OK", _service_grpc.encoded(request) + b"\x12\x06\n\x04x/No")
 
 
@@ -1416,15 +1181,12 @@ def test_a_message_that_is_one_value_and_an_any_of_an_unknown_type(wide):
         ({}, None, "r: Wide requires n"),
         ({"n": "x"}, None, "its message"),
         ({"n": 1, "any": {"@type": "x/No"}}, None, "x/No"),
-        ({"n": 1, "any": {"@type": 7}}, None, "r: no Wide"),
-        ({"n": 1, "at": 5}, None, "r: no Wide"),
         ([1], None, "r: no Wide"),
         ({"n": 1}, {"m": 1}, '"m".* what is expected'),
-        ({"n": 1}, 5, "what is expected"),
     ],
 )
 def test_a_message_that_its_type_cannot_hold_is_refused_before_the_service_is_started(wide, message, expect, fact):
-    name = systems.adopt(wide(message, expect).file)
+    name = systems.adopt(wide(message, expect))
     with pytest.raises(SystemFileError, match=fact):
         systems.prepare(name)
 
@@ -1434,7 +1196,7 @@ def test_a_proto_imports_from_the_folders_above_it_and_from_those_that_are_named
     protos.mkdir(parents=True)
     (protos / "b.proto").write_text('syntax = "proto3"; import "a/v1/c.proto"; service S { rpc Get(C) returns (C); }')
     (protos / "c.proto").write_text('syntax = "proto3"; message C { int32 n = 1; }')
-    name = systems.adopt(wide({"n": 1}, method="S/Get", proto="protos/a/v1/b.proto").file)
+    name = systems.adopt(wide({"n": 1}, method="S/Get", proto="protos/a/v1/b.proto"))
     systems.prepare(name)
     before = revision.of_system(name, tmp_path)
     (protos / "c.proto").write_text('syntax = "proto3"; message C { int64 n = 1; }')
@@ -1497,17 +1259,6 @@ def test_a_stream_whose_connection_ends_or_that_never_ends_is_a_counted_failure(
 
 
 @pytest.mark.slow
-def test_a_reply_that_is_no_stream_of_events_is_named_with_its_type(own, started):
-    wrong = TOKENS | {"http": {"path": "/users/1", "stream": "sse"}}
-    address = started(file := tokens(own, requests=[wrong]))
-    for engine in ENGINES:
-        with pytest.raises(TransportError, match=r"its type is .*text/event-stream"):
-            asked(file, address, engine=engine, **STREAMED)
-    with pytest.raises(UsageError, match="streaming"):
-        case(file)
-
-
-@pytest.mark.slow
 def test_streams_of_events_come_over_http_2(own, tmp_path, started):
     shutil.copy(PROGRAM.with_name("own_http2_service.py"), tmp_path)
     start = [sys.executable, "-m", "hypercorn", "own_http2_service:app", "--bind", "127.0.0.1:{port}"]
@@ -1516,11 +1267,13 @@ def test_streams_of_events_come_over_http_2(own, tmp_path, started):
     address = started(file := own(content, "second"))
     trickling = three | {"http": {"path": "/trickle", "stream": "sse"}}
     slow = own(content | {"timeout_s": 1, "requests": [trickling]}, "third")
+    plain = own(content | {"requests": [three | {"http": {"path": "/", "stream": "sse"}}]}, "fourth")
+    check_answered(file, address, **STREAMED)
     for engine in ENGINES:
-        report, failed = asked(file, address, engine=engine, **STREAMED)
-        assert not failed and report.calls and report.calls % 3 == 0
         report, failed = asked(slow, address, engine=engine, **STREAMED)
         assert failed == {"error_timeout": report.errors} and report.calls
+        with pytest.raises(TransportError, match="its type is "):
+            asked(plain, address, engine=engine, **STREAMED)
 
 
 WATCH = {"method": "users.v1.Users/Watch"}
@@ -1533,9 +1286,8 @@ def test_the_messages_of_a_grpc_method_with_a_stream_are_checked(own_grpc, start
     full, unary = own_grpc(["0"], expect, "full", **WATCH), own_grpc(["a"], {}, "unary")
     address = started(right)
     assert systems.has_streams("users")
+    check_answered(right, address, **STREAMED)
     for engine in ENGINES:
-        report, failed = asked(right, address, engine=engine, **STREAMED)
-        assert not failed and report.calls and report.calls % 4 == 0
         report, failed = asked(other, started(other), engine=engine, **STREAMED)  # a new one: every fifth is short
         assert failed == {"error_user: wrong content": report.errors} and report.calls
         with pytest.raises(TransportError, match=r"RESOURCE_EXHAUSTED.*too many watch"):
@@ -1555,35 +1307,21 @@ def test_the_page_of_a_service_with_streams_has_its_times_to_first_message(own, 
 
 
 def test_streams_of_a_service_are_planned_by_how_many_run_at_once(own):
-    for engine in ("library", "wire"):
-        plan = experiment("streaming").plan(system=tokens(own), streams="[1, 7]", engine=engine)
-        assert [(each.system, each.callers, each.replies, each.engine) for each in plan.cases] == [
-            ("tokens", 1, 0, engine),
-            ("tokens", 7, 0, engine),
-        ]
+    plan = experiment("streaming").plan(system=tokens(own), streams="[1, 7]", engine="wire")
+    assert [(each.callers, each.replies, each.engine) for each in plan.cases] == [(1, 0, "wire"), (7, 0, "wire")]
+    with pytest.raises(UsageError, match="streaming"):
+        case(tokens(own))
 
 
-def test_what_is_beside_a_service_file_is_no_system(own):
-    file = own(description())
-    own(description(), "users")
-    assert systems.adopt(file) == "prices" and not {"own_service", "users"} & set(systems.names())
-
-
-def test_two_services_of_one_name_are_refused(own, tmp_path):
-    file = own(description())
-    other = tmp_path / "other" / "prices.yaml"
+def test_two_services_of_one_name_are_refused_unless_the_file_has_moved(own, tmp_path):
+    file, other = own(description()), tmp_path / "other" / "prices.yaml"
     other.parent.mkdir()
     shutil.copy(file, other)
     assert systems.adopt(file) == systems.adopt(file) == "prices"
+    assert "own_service" not in systems.names()  # which is beside it
     with pytest.raises(UsageError, match="called so too"):
         systems.adopt(str(other))
-
-
-def test_a_service_file_that_is_gone_stands_in_the_way_of_none(own, tmp_path):
-    gone, other = Path(own(description())), tmp_path / "other" / "prices.yaml"
-    assert systems.adopt(str(gone)) == "prices"
-    other.parent.mkdir()
-    gone.rename(other)
+    Path(file).unlink()
     assert systems.file_of(systems.adopt(str(other))) == str(other)
 
 
@@ -1594,24 +1332,14 @@ def test_raw_sockets_are_measured_beside_systems_and_not_beside_services_alone(o
     assert {each.system for each in both.cases} == {"prices", "zeromq", "sockets", "loopback"}
 
 
-def test_a_proto_that_is_not_there_is_named(own_grpc):
-    with pytest.raises(SystemFileError, match=r"absent\.proto"):
-        case(own_grpc(["a"], {}, proto="absent.proto"))
-
-
 def test_a_service_is_built_ahead_of_its_measurement_or_before_it(own, tmp_path, command):
     file = own(description(build=[sys.executable, "-c", "open('built', 'a').write('x')"]))
     assert command("prepare", file).stdout == f"{file}: ready\n"
     systems.prepare(case(file).system)
     assert (tmp_path / "built").read_text() == "x"
-    with pytest.raises(SystemFileError, match="no table"):
-        systems.prepare(
-            systems.adopt(own(description(build=[sys.executable, "-c", "raise SystemExit('no table')"]), "other"))
-        )
     with pytest.raises(NotInstalledError, match=r"no_such_compiler.*apt-get install x"):
-        systems.prepare(
-            systems.adopt(own(description(build=["no_such_compiler"], install="apt-get install x"), "third"))
-        )
+        other = own(description(build=["no_such_compiler"], install="apt-get install x"), "other")
+        systems.prepare(systems.adopt(other))
 
 
 def test_a_build_may_print_what_it_likes_and_leave_a_process_that_goes_on(own):

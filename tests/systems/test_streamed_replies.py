@@ -3,64 +3,42 @@
 import asyncio
 import inspect
 import itertools
-import subprocess
 import time
 
 import numpy as np
 import pytest
-from conftest import answered, is_open, wait_for
+from conftest import answered
 from specs import choices
 
 from bench import systems
 from bench.child.caller import resolve
-from bench.errors import SystemFailedError, TransportError, UsageError
+from bench.errors import SystemFailedError, UsageError
 from bench.measurement.reports import MOST_KEPT
 from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan import replies
 from bench.plan.case import Case
 from bench.plan.replies import Ask
-from bench.systems import _ports, _tokens, oracle
+from bench.systems import oracle
 
 pytestmark = pytest.mark.slow
 
 WAYS = [
-    *(("sockets", transport, {}) for transport in ("ipc", "tcp")),
+    *((name, way, {}) for name in systems.offering("StreamClient") for way in systems.constant(name, "TRANSPORTS")),
     ("sockets", "tcp", {"writes": 2}),
-    *(
-        ("zeromq", transport, {"token_codec": codec})
-        for transport in ("ipc", "tcp")
-        for codec in ("bytes", "pickle", "protobuf")
-    ),
-    *(
-        (name, transport, {"connections": "shared"})
-        for name in ("grpc_sync", "grpc_aio")
-        for transport in ("ipc", "tcp")
-    ),
-    *((name, "tcp", {"serialization": "bytes"}) for name in ("grpc_sync", "grpc_aio")),
-    *(
-        ("http_aiohttp", transport, {"stream_by": way})
-        for transport in ("ipc", "tcp")
-        for way in ("chunked", "sse", "websocket")
-    ),
-    *(("arrow_flight", transport, {}) for transport in ("ipc", "tcp")),
-    ("http_asgi", "ipc", {}),
+    *(("zeromq", "ipc", {"token_codec": codec}) for codec in ("pickle", "protobuf")),
+    *((name, "ipc", {"connections": "shared"}) for name in ("grpc_sync", "grpc_aio")),
+    *((name, "tcp", {"serialization": "bytes"}) for name in ("grpc_sync", "grpc_aio", "grpclib")),
+    *(("http_aiohttp", "tcp", {"stream_by": way}) for way in ("sse", "websocket")),
     ("http_asgi", "ipc", {"framework": "fastapi"}),
     *(("http_asgi", "tcp", {"server": server}) for server in ("uvicorn_h11", "hypercorn", "granian")),
-    ("connect", "tcp", {}),
-    ("grpclib", "tcp", {"serialization": "bytes"}),
     ("websockets", "tcp", {"library": "picows"}),
-    *(("pyro5", transport, {}) for transport in ("ipc", "tcp")),
-    *(("rpyc", transport, {}) for transport in ("ipc", "tcp")),
-    ("wamp_crossbar", "ipc", {}),
-    ("nats", "tcp", {}),
     ("nats", "tcp", {"jetstream": True}),
-    ("redis", "ipc", {}),
     ("redis", "tcp", {"queue": "stream"}),
     ("mqtt", "tcp", {"qos": 1}),
-    ("rabbitmq", "tcp", {}),
     ("wamp_crossbar", "tcp", {"framing": "websocket", "serializer": "json"}),
 ]
+WAYS = [way for way in WAYS if way[1] != "inproc"]
 
 
 WITHOUT_GAPS = [*{way[0]: way for way in reversed(WAYS) if way[1] == "tcp"}.values()]  # the first of each system
@@ -68,8 +46,6 @@ WITHOUT_GAPS = [*{way[0]: way for way in reversed(WAYS) if way[1] == "tcp"}.valu
 
 def case_of(name, transport, options, **more):
     """Return the case of three streams of five replies, 2 ms apart, unless ``more`` says otherwise."""
-    if reason := systems.missing(name):
-        pytest.skip(str(reason))
     usual = {"callers": 3, "replies": 5, "reply_bytes": 50, "gap_us": 2000, "load": "reply_stream"}
     return checked(Case(name, transport, 100, options, "free", **usual | more))
 
@@ -124,46 +100,29 @@ SLOW = [
     ("pyro5", {}),
     ("redis", {}),
 ]
-MANY, FEWER = Ask(2000, 100_000, 0), Ask(400, 100_000, 0)
+MANY = Ask(2000, 100_000, 0)
 
 
 @pytest.mark.parametrize(("name", "options"), SLOW)
 def test_a_client_that_stops_reading_is_waited_for(name, options, routing, child_server):
     server, address = child_server(name, "ipc", options, routing, load="reply_stream")
-    made, came = asyncio.run(_read_three(systems.load(name), options, address, server, 2, MANY))
+    made, came = asyncio.run(_read_three(systems.load(name), options, address, server))
     assert 3 <= made < MANY.replies / 2 and came == [0, 1, 2, 3, 4]
 
 
-def test_a_nats_server_ends_the_connection_of_a_client_that_stops_reading(tmp_path, child_server):
-    """What waits for it is bounded there, and the stream fails: that is counted."""
-    nats, port = systems.load("nats"), _ports.free()
-    lines = ['host: "127.0.0.1"', f"port: {port}", "max_pending: 2097152", 'write_deadline: "20ms"']
-    (tmp_path / "nats.conf").write_text("\n".join(lines))
-    words = [nats.SERVER.path(), "--config", str(tmp_path / "nats.conf")]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as broker:
-        try:
-            assert wait_for(lambda: is_open(port))
-            server, address = child_server("nats", router={"tcp": f"tcp://127.0.0.1:{port}"}, load="reply_stream")
-            with pytest.raises(TransportError) as caught:
-                asyncio.run(_read_three(nats, {}, address, server, FEWER.replies, FEWER))
-            assert caught.value.kind == "read"
-        finally:
-            broker.terminate()
-
-
-async def _read_three(system, options, address, server, then, ask):
-    """Read three replies of many, then none until the server makes no more, then some.
+async def _read_three(system, options, address, server):
+    """Read three replies of many, then none until the server makes no more, then two.
 
     Return how many it made meanwhile, and the numbers of those that were read.
     """
     client = system.StreamClient(address, system.Options(**options))
     await resolve(client.open())
-    stream, came = client.stream(replies.request(ask, bytes(100))), []
+    stream, came = client.stream(replies.request(MANY, bytes(100))), []
 
     async def read(count):
         for _ in range(count):
             reply = await anext(stream) if inspect.isasyncgen(stream) else next(stream)
-            assert len(reply) == ask.reply_bytes
+            assert len(reply) == MANY.reply_bytes
             came.append(replies.mark_of(reply)[0])
 
     await read(3)
@@ -171,16 +130,8 @@ async def _read_three(system, options, address, server, then, ask):
     while len(counts) < 50 and (len(counts) < 4 or counts[-1] != counts[-3]):
         time.sleep(0.1)  # not asyncio's: nothing of this process reads meanwhile
         counts.append(answered(server))
-    await read(then)
+    await read(2)
     return counts[-1], came
-
-
-@pytest.mark.parametrize("name", ["pickle", "protobuf", "bytes"])
-def test_tokens_come_back_as_they_were(name):
-    encode, decode = _tokens.codec(name)
-    for size in (20, 50, 1000):
-        reply = replies.reply(7, -5, 2**62, replies.rest(size))
-        assert decode(encode(reply)) == reply
 
 
 @pytest.fixture
@@ -227,7 +178,6 @@ def test_a_stream_that_stalls_is_an_error_after_a_limit(engine, faults, monkeypa
         ({"replies": 0}, "replies"),
         ({"reply_bytes": 19}, "reply_bytes|20"),
         ({"replies": 1_000_000, "reply_bytes": 10_000}, "replies"),
-        ({"gap_us": -1}, "gap_us"),
         ({"gap_us": 60_000_000}, "gap_us|60 s"),
         ({"engine": "wrk"}, "engine wrk"),
         ({"target": "tcp://127.0.0.1:9"}, "target|here"),

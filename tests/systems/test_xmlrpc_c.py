@@ -4,7 +4,8 @@ import os
 import subprocess
 
 import pytest
-from test_xmlrpc import LAUGHS, begin, client_of, post
+from specs import calling
+from test_xmlrpc import LAUGHS, begin, post
 
 from bench import systems
 from bench.contract import Binding
@@ -13,28 +14,15 @@ from bench.measurement.start import measure
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.process import programs
-from bench.systems import xmlrpc_pstream, xmlrpc_stdlib
+from bench.systems import xmlrpc_stdlib
 
 try:
     library = systems.load("xmlrpc_c")
 except NotInstalledError as missing:
     pytest.skip(str(missing), allow_module_level=True)
 
-PYTHON = {"http": xmlrpc_stdlib, "pstream": xmlrpc_pstream}
+PYTHON = {"http": "xmlrpc_stdlib", "pstream": "xmlrpc_pstream"}
 protocols = pytest.mark.parametrize("protocol", PYTHON)
-
-
-@pytest.fixture
-def serve(child_server):
-    """Return a function that starts the library's server as a child and returns it and its address."""
-    return lambda protocol: child_server("xmlrpc_c", options={"protocol": protocol})
-
-
-def load_of(address, protocol, payload=b"hello", **options):
-    """Return a started load of the library's client, one caller, two payloads."""
-    load = library.Load(address, library.Options(protocol=protocol, **options), [payload, payload[::-1]], 1, 50)
-    load.first()
-    return load
 
 
 @pytest.mark.slow
@@ -47,21 +35,20 @@ def test_both_sides_are_in_python(protocol):
 
 @pytest.mark.slow
 @protocols
-def test_a_client_in_python_is_answered_by_the_library(serve, protocol):
-    _, address = serve(protocol)
-    for module in (PYTHON[protocol], library):
-        options = {"protocol": protocol} if module is library else {}
-        client = client_of(module, address, **options)
-        for size in (1, 1000, 700_000):
-            for payload in (os.urandom(size), bytes(size)):
-                assert client.call(payload) == payload
-        client.close()
+def test_a_client_in_python_is_answered_by_the_library(child_server, protocol):
+    _, address = child_server("xmlrpc_c", options={"protocol": protocol})
+    for name, options in ((PYTHON[protocol], {}), ("xmlrpc_c", {"protocol": protocol})):
+        with calling(name, address, **options) as call:
+            for size in (1, 1000, 700_000):
+                for payload in (os.urandom(size), bytes(size)):
+                    assert call(payload) == payload
 
 
 @pytest.mark.slow
-def test_more_calls_on_one_connection_than_the_servers_own_limit(serve):
-    _, address = serve("http")
-    client = client_of(xmlrpc_stdlib, address)
+def test_more_calls_on_one_connection_than_the_servers_own_limit(child_server):
+    _, address = child_server("xmlrpc_c")
+    client = xmlrpc_stdlib.Client(address, xmlrpc_stdlib.Options())
+    client.open()
     connection = client.connection._connection[1].sock
     assert all(client.call(b"x") == b"x" for _ in range(40))
     assert client.connection._connection[1].sock is connection
@@ -70,18 +57,18 @@ def test_more_calls_on_one_connection_than_the_servers_own_limit(serve):
 
 @protocols
 def test_a_server_that_does_not_echo_is_found_out(protocol):
-    module = PYTHON[protocol]
+    module = systems.load(PYTHON[protocol])
     address = begin(module, module.Options(), Binding("tcp", ""), answer=lambda payload: payload + b"!")
+    load = library.Load(address, library.Options(protocol=protocol), [b"hello", b"olleh"], 1, 50)
     with pytest.raises(TransportError, match=r"request 0 .*\(6\)"):
-        load_of(address, protocol)
+        load.first()
 
 
-def test_entities_do_no_harm_to_the_library(serve):
-    _, address = serve("http")
+def test_entities_do_no_harm_to_the_library(child_server):
+    _, address = child_server("xmlrpc_c")
     assert b"haha" not in post(address, LAUGHS.encode())
-    client = client_of(xmlrpc_stdlib, address)
-    assert client.call(b"hello") == b"hello"
-    client.close()
+    with calling("xmlrpc_stdlib", address) as call:
+        assert call(b"hello") == b"hello"
 
 
 # ---- the program
