@@ -1,5 +1,7 @@
 """What goes wrong is said in one line with a remedy; nothing is lost, nothing is left running."""
 
+import errno
+import os
 import re
 import resource
 import signal
@@ -158,6 +160,14 @@ def test_a_full_disk_is_explained_and_what_was_there_stays():
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert folder.done() == {0}
     assert not list(folder.path.rglob(".*"))
+
+
+def test_a_target_that_does_not_answer(monkeypatch):
+    monkeypatch.setattr(start, "READY_S", 1.0)
+    with pytest.raises(SystemFailedError, match=os.strerror(errno.ECONNREFUSED)):
+        measure(Case("sockets", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
+    with pytest.raises(SystemFailedError, match="bench serve zeromq tcp"):
+        measure(Case("zeromq", "tcp", target="tcp://127.0.0.1:1"), 0.1, seed=1)
 
 
 def test_a_target_of_another_protocol_is_an_error_with_a_remedy(monkeypatch):

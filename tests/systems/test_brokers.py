@@ -1,5 +1,6 @@
 """Brokers: what goes wrong is one sentence, nothing is left behind, and nobody but this host can reach one."""
 
+import inspect
 import os
 import re
 import signal
@@ -10,12 +11,13 @@ import threading
 
 import psutil
 import pytest
-from conftest import CALM, ROOT, descendants, is_gone, serving, wait_for
+from conftest import CALM, ROOT, children, descendants, is_gone, serving, wait_for
 from specs import calling
 
 from bench import systems
 from bench.contract import parse_address
 from bench.errors import SystemFailedError, TransportError
+from bench.measurement import routers as routers_module
 from bench.measurement import runner, start
 from bench.measurement.routers import Routers
 from bench.measurement.start import measure
@@ -98,6 +100,51 @@ def kill(router):
     """Kill the process of a broker that has used the most CPU time."""
     members = [psutil.Process(pid) for pid in router.pids["router"]]
     os.kill(max(members, key=lambda one: sum(one.cpu_times()[:2])).pid, signal.SIGKILL)
+
+
+FAKES = {
+    "another": ("echo 'hello from something else'; exit 3", "hello from something else"),
+    "silent": ("sleep 60", r"\b1 s\b"),
+    "broken": ("echo 'Starting'; echo 'Error: no luck today'; exit 5", "status 5: Error: no luck today"),
+}
+
+
+@pytest.mark.parametrize("fake", FAKES)
+@pytest.mark.parametrize("name", BROKERS[-1:])
+def test_another_program_of_that_name_is_an_error(name, fake, tmp_path, monkeypatch, private_parent):
+    script, words = FAKES[fake]
+    file = tmp_path / server_of(name).name
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("ROUNDTRIP_SYSTEMS", str(impatient(name, tmp_path)))
+    before = children()
+    with pytest.raises(SystemFailedError, match=words) as caught:
+        routers_module.start(Case(f"impatient_{name}", "tcp"))
+    assert "\n" not in str(caught.value)
+    assert wait_for(lambda: children() == before)
+    assert not list(private_parent.glob("roundtrip-*"))
+
+
+def impatient(name, folder):
+    """Write a system that is another one, with little patience for its broker; return the folder."""
+    text = f"""
+        import dataclasses
+        from bench.systems import _broker
+        from bench.systems import {name} as base
+        TRANSPORTS, REQUIRES = ("tcp",), ()
+        Options = base.Options
+        route = _broker.router(dataclasses.replace(base.SERVER, ready_s=1.0), base._configured)
+    """
+    (folder / f"impatient_{name}.py").write_text(inspect.cleandoc(text))
+    systems.__path__.append(str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_path(monkeypatch):
+    """Forget the folders of systems that a test adds."""
+    monkeypatch.setattr(systems, "__path__", list(systems.__path__))
 
 
 @pytest.mark.parametrize("name", [*BROKERS, "wamp_crossbar", "zeromq", "sockets"])

@@ -353,6 +353,22 @@ def test_requests_have_only_the_headers_that_are_asked_for(own, engine):
     assert all(set(head.replace("Host:", "host:").splitlines()) == dressed for head in asked[4:])
 
 
+def test_why_a_caller_cannot_log_in_again_is_said_with_the_failure_before(own):
+    logins = iter([b"200 OK", b"429 Too Many Requests"])
+
+    def behave(connection, _):
+        for _ in range(9):
+            head = connection.recv(1 << 16)
+            connection.sendall(OK.replace(b"200 OK", next(logins) if b"/login" in head else b"200 OK"))
+
+    with served(behave) as address:
+        login = {"name": "login", "once": True, "http": {"path": "/login"}, "save": {"ok": "$.ok"}}
+        file = own(address, requests=[login, ASKED], headers={"X-Ok": "{ok}"})
+        with pytest.raises(TransportError, match=r"it had no answer.*again: login .* status is 429") as failed:
+            loaded(file, "library")
+    assert failed.value.kind == "read"
+
+
 @pytest.mark.parametrize("path", ["/", "/{new}"])
 @pytest.mark.parametrize("fields", [b"Content-Length: 0\r\nConnection: close", b"Connection: close"])
 def test_a_server_that_ends_idle_connections_with_a_status_ends_no_open_load(own, path, fields):

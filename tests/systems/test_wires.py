@@ -223,6 +223,23 @@ def test_what_is_no_reply_is_named(module, broker, instead, text):
 
 
 @pytest.mark.parametrize(
+    ("module", "refusal"),
+    [
+        (redis, b"-WRONGPASS invalid username-password pair\r\n"),
+        (nats, b"INFO {}\r\n-ERR 'Authorization Violation'\r\n"),
+        (mqtt, b"\x20\x03\0\x87\0"),
+    ],
+)
+def test_a_login_that_is_refused_says_where_to_name_it(module, refusal):
+    def behave(connection, asked):
+        connection.sendall(refusal)
+        connection.recv(65_536)
+
+    with served(behave) as address, pytest.raises(TransportError, match="ROUNDTRIP_BROKER_LOGIN"):
+        load_of(f"{address}#name", module)
+
+
+@pytest.mark.parametrize(
     "module",
     [redis, nats, mqtt, zeromq, nng, wamp_crossbar, rabbitmq, websockets, pyro5, rpyc],
     ids=lambda one: one.__name__,
