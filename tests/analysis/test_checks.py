@@ -146,6 +146,21 @@ def test_stationary_runs_raise_no_more_alarms_than_the_checks_state(series):
         assert len(alarms) <= 2, (name, alarms)  # at a rate of 5 %, more than 2 of 20 have a chance of 7.5 %
 
 
+def test_levels_of_an_open_load_are_those_of_its_response_times():
+    """The round trips of every start are alike; requests of every second block wait half as long again."""
+
+    def record(start, block, index):
+        due_ns = np.arange(400) * 10**7
+        late_ns = int(5e6 * (1 + block % 2 / 2) * (1 + start / 1000))
+        return StartRecord(
+            usual(400, 4.0, scheduled=400), [np.vstack([due_ns + late_ns, due_ns + late_ns + 1000, due_ns])]
+        )
+
+    run = recorded("openload", [Case("sockets", "ipc", load="open", offered_per_s=100)], record)
+    check = outcome(run, "levels")
+    assert check.verdict == CAUTION and "1.50 times the lower" in check.found
+
+
 @pytest.mark.parametrize(
     ("busy", "words"),
     [(0.5, "50%"), (0.9004, "90.04%"), (0.8996, "89.96%"), (0.902, "90.2%"), (0.9, "90%"), (1.0, "100%")],

@@ -13,8 +13,9 @@ from bench.errors import SystemFailedError
 from bench.measurement import revision
 from bench.measurement.held_samples import pack, unpack
 from bench.measurement.hosts import agent as agent_module
-from bench.measurement.hosts.agent import Agent
-from bench.process.channel import Listening, Reader, encode
+from bench.measurement.hosts.agent import Agent, _Samples
+from bench.process.channel import Count, Listening, Reader, encode
+from bench.process.spec import Done
 
 
 @pytest.fixture
@@ -82,3 +83,19 @@ def test_a_revision_is_of_contents_and_names_alone(tmp_path):
 def test_samples_that_are_packed_come_back_as_they_were(times):
     blobs = [np.array(values, "i8").tobytes() for values in times]
     assert unpack(pack(blobs)) == blobs
+
+
+def done(calls, blobs):
+    usage = dict.fromkeys(("voluntary_switches", "involuntary_switches", "gc_collections", "client_cpu_ns"), 0)
+    return Done(**usage, server_cpu_ns=None, calls=calls, blobs=blobs)
+
+
+def test_an_agent_holds_samples_and_passes_on_the_rest():
+    samples, blobs = _Samples(), [np.arange(11).tobytes(), np.arange(11).tobytes()]
+    sent = b"".join(b"".join(encode(message)) for message in (Count(), done(0, ()), done(11, blobs)))
+    passed = b"".join(samples.without(sent[at : at + 7]) for at in range(0, len(sent), 7))
+    count, none, some_calls = Reader().feed(passed)
+    assert isinstance(count, Count) and not none.is_held
+    assert (some_calls.blobs, some_calls.is_held, some_calls.calls) == ((), True, 11)
+    assert list(samples.blobs) == blobs
+    assert samples.without(b"no message\n") == b"no message\n"

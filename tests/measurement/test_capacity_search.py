@@ -62,6 +62,20 @@ def test_the_bracket_holds_the_capacity_and_is_narrow(limit):
     assert votes(bracket, bracket.low) == (STARTS, STARTS) and len(bracket.probes) == len(asked) < 45
 
 
+def test_a_lone_hiccup_loses_nothing():
+    calm, hiccups = server(1000)[0], server(1000, moody=(2, 9, 14))[0]
+    assert search(calm, 100).low == search(hiccups, 100).low
+
+
+def test_a_lower_end_that_is_not_confirmed_is_given_up():
+    probe, asked = server(1000)
+    steady = search(probe, 100)
+    last = len(asked)
+    probe, again = server(1000, moody=range(last - 3, last + 1))  # four of the six starts there fail
+    bracket = search(probe, 100)
+    assert bracket.confirmed and bracket.low < steady.low and len(again) > len(asked)
+
+
 def test_starts_that_chose_a_rate_do_not_confirm_it():
     asked = []
 

@@ -94,6 +94,13 @@ def test_an_open_load_is_measured_and_every_request_counted():
     assert [row["value"] > 0 for row in measured.tables["reports"] if row["name"] == PACING] == [True, True]
 
 
+@pytest.mark.parametrize(("law", "scv"), [("constant", 0), ("exponential", 1), ("bimodal", 2.25)])
+def test_the_oracle_keeps_its_law(law, scv):
+    times = np.array(list(itertools.islice(oracle.service_times(oracle.Options(law=law, mean_us=500)), 100_000)))
+    assert times.mean() == pytest.approx(500, rel=0.02)
+    assert times.var() / times.mean() ** 2 == pytest.approx(scv, abs=0.06)
+
+
 def test_a_freeze_of_the_oracle_is_in_the_service_time_of_one_request():
     frozen = list(itertools.islice(oracle.service_times(oracle.Options(freeze_after=3, freeze_ms=7)), 4))
     assert frozen == [1000, 1000, 8000, 1000]

@@ -29,6 +29,16 @@ def test_calls_follow_each_other_by_start_and_time_of_sending():
     assert both.places == all_calls.places and both.calls.rtt_ns.tolist() == all_calls.calls.rtt_ns.tolist()
 
 
+def test_a_column_with_one_value_takes_no_memory_in_one_start_only_as_much_as_it_needs():
+    first, second = part(0), part(1, lag_ns=[0, 0, 3, 0], open_ns=pa.array([None, 4, None, None], pa.int64()))
+    columns = calls.gathered([first, part(1)]).calls.lag_ns, calls.compact(np.ones(9))
+    assert all(calls.is_constant(column) for column in columns)
+    gathered_calls = calls.gathered([first, second]).calls
+    assert gathered_calls.lag_ns.tolist() == [0] * 6 + [3, 0]
+    assert np.flatnonzero(~np.isnan(gathered_calls.open_ns)).tolist() == [5]
+    assert calls.is_constant(gathered_calls.client) and gathered_calls.client.dtype == np.int32
+
+
 def test_the_request_of_a_call_goes_with_it_into_the_order_of_sending():
     swapped = part(2, t_send_ns=[10, 30, 20, 40], request=["a", "b", "c", "a"])
     all_calls = calls.gathered([part(1, request=["c", None, "c", "c"]), swapped, part(3)])
