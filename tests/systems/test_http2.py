@@ -122,6 +122,14 @@ def test_what_must_not_come_is_an_error(what):
         assert fact in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_a_response_that_is_too_large_is_refused_before_it_is_whole():
+    talk = begun(most=20_000)
+    stream = HEAD_FRAME + frame(DATA, 0, 1, bytes(16_000)) * 2
+    with pytest.raises(TransportError, match="20,000 bytes") as caught:
+        talk.receive(stream)
+    assert caught.value.kind == "RESOURCE_EXHAUSTED"
+
+
 def test_settings_and_pings_are_acknowledged():
     talk = begun()
     talk.receive(frame(PING, 0, 0, b"abcdefgh") + settings({1: 4096}) + frame(PING, ACK, 0, bytes(8)))
@@ -147,6 +155,21 @@ def test_a_request_never_exceeds_the_windows_and_arrives_whole(size, updates, in
         content, talk.outgoing = bytes(talk.outgoing), bytearray()
         room, stream_room = room + more, stream_room + more
     assert sent == body
+
+
+def test_header_blocks_are_constant_once_the_server_knows_the_fields():
+    talk, decoder, blocks = conversation(), hpack.Decoder(), []
+    talk.receive(SETTLED)
+    for number in range(6):
+        if number == 4:
+            talk.receive(settings({1: 0}))  # the server keeps no table: from now on fields are spelled out
+        sent = sent_by(talk, talk.begin(0, b"abc"))
+        head = next(one for one in sent if one[0] == HEADERS)
+        assert head[2] == 2 * number + 1
+        assert decoder.decode(head[3]) == FIELDS
+        blocks.append(head[3])
+    assert blocks[1] == blocks[2] == blocks[3] != blocks[0] and len(blocks[1]) < len(blocks[0])
+    assert len(blocks[5]) > len(blocks[1])
 
 
 def outcome(stream, cuts):

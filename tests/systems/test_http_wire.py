@@ -71,6 +71,16 @@ def test_a_body_that_is_malformed_or_cut_off_is_refused(size, parts, fact):
             reader.feed(part) if part else reader.end()
 
 
+def test_a_body_may_last_until_the_connection_ends_where_that_is_allowed():
+    stream = b"HTTP/1.1 200 OK\r\n\r\nabc"
+    with pytest.raises(TransportError, match="length"):
+        _http_wire.read_head(stream, len(stream))
+    head = _http_wire.read_head(stream, len(stream), to_end=True)
+    reader = _http_wire.Body(head.size)
+    assert head.last and reader.feed(b"abc") == b"abc" and not reader.is_over
+    assert reader.end() == b"" and reader.is_over
+
+
 @given(RESPONSES, CUTS, some.integers(0, 10_000))
 def test_a_response_that_is_cut_off_is_not_there_yet(response, cuts, length):
     stream = response[0][: length % len(response[0])]
@@ -106,6 +116,7 @@ def test_a_damaged_response_is_an_error_or_not_there_or_read_alike_however_it_is
         (http(b"", fields=[b"Content-Length: 5"]), "5"),
         (http(b"", fields=[b"Transfer-Encoding: gzip"], sizes=[]), "gzip"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", "-5"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "not clear"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n", f"{_http_wire.MOST_BODY:,}"),
         (http(b"", fields=[b"a b: c"]), "a b: c"),
         (http(b"", fields=[b" folded"]), " folded"),

@@ -222,6 +222,7 @@ def test_a_schema_has_to_hold_what_it_refers_to(own, tmp_path, schema, fact):
         (description(address="http://a:b@127.0.0.1:{port}"), "credentials under headers"),
         (description(start=["x", "{port}", "--at={prt}"]), "{prt} has no value"),
         (description(start=["x", "{port}", "{env:NOT_SET_1}"]), "NOT_SET_1"),
+        (description(requests=[USER | {"http": {"path": "/", "headers": {"A": "{env:NOT_SET_1}"}}}]), "NOT_SET_1"),
         ({"start": ["x", "{port}"], "recording": "a.jsonl", "in_turn": True}, "in_turn is for requests"),
         (description(headers={"A": "{skuu}"}), "did you mean sku"),
         (description(ready="healthz"), "ready must be a path that begins with /"),
@@ -475,6 +476,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_is_measured(ow
     [
         ("a.jsonl", '{"path": "/"}\n{"path": "x"}', "line 2"),
         ("a.jsonl", '{"path": "/", "boddy": 1}', "boddy"),
+        ("a.jsonl", '{"path": "/", "headers": {"Cookie": "{env:NOT_SET_1}"}}', "NOT_SET_1"),
         ("a.jsonl", "", "0 requests"),
         ("a.har", "{}", "log"),
         ("a.har", json.dumps({"log": {"entries": [entry(0, "/", postData={"params": [{"name": "f"}]})]}}), "body"),

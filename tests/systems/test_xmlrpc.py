@@ -16,7 +16,7 @@ from wire_servers import load_of
 from bench import systems
 from bench.contract import Binding, parse_address
 from bench.errors import TransportError
-from bench.systems import _connections, _xmlrpc, xmlrpc_pstream
+from bench.systems import _connections, _xmlrpc, sockets, xmlrpc_pstream
 from bench.systems.xmlrpc_pstream import Unpacker, pack
 
 BOTH = ("xmlrpc_stdlib", "xmlrpc_pstream")
@@ -63,6 +63,12 @@ def test_a_method_that_is_not_there_is_a_fault(served, monkeypatch):
         monkeypatch.setattr(_xmlrpc, "METHOD", "echo")
         monkeypatch.setattr(_xmlrpc, "request", lambda payload: xmlrpc.client.dumps((payload,), "another").encode())
         call(b"x")
+
+
+def test_an_address_of_version_6_is_served():
+    address = begin(sockets, sockets.Options(), Binding("tcp", "", "tcp://[::1]:0"))
+    with calling("sockets", address) as call:
+        assert address.startswith("tcp://[::1]:") and call(b"hello") == b"hello"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
