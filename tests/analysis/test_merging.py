@@ -152,6 +152,17 @@ def test_a_host_whose_clients_saturate_its_cpus_is_named_as_the_limit():
     assert server.cpus == 4  # of its own host, not of this machine
 
 
+def test_spinning_until_requests_are_due_is_no_use_of_a_host_s_cpus():
+    case, busy = far_case(clients=2, load="open", offered_per_s=10_000), {"a": 40_000_000, "b": 30_000_000}
+    spun = {"a": {"pacing_cpu_ns": 30_000_000}}
+    run = far_run([case], ["a", "b"], {"a": 100, "b": 100}, busy=busy, rows=spun)
+    window_ns = 1e9 * run.ledger["window_s"].mean()
+    assert run.cases["client_cpu_share"].to_numpy() == pytest.approx([30_000_000 / window_ns], rel=0.05)
+    assert per_host.busiest(run, 0) == ("b", pytest.approx(30_000_000 / window_ns, rel=0.05))
+    assert resources(run, 0)[0].busy == pytest.approx(30_000_000 / window_ns, rel=0.05)
+    assert [row["cpu_ns"] for _, row in run.hosts.query("host == 'a'").iterrows()] == [40_000_000] * 6
+
+
 @pytest.mark.parametrize(("latency", "is_kept"), [(None, False), ("l", True)])
 def test_a_capacity_is_judged_by_the_host_that_measures_latency(latency, is_kept):
     slow, fast = (np.array([[0, 0], [us * 1000, us * 1000], [0, 0]]) for us in (9000, 1000))

@@ -67,6 +67,30 @@ def test_one_known_machine_forecasts_without_ends_and_without_probes_nothing_is_
     assert probes.forecasts([one], blind) == []
 
 
+def test_a_processor_that_is_not_known_gets_the_errors_between_processors():
+    random = np.random.default_rng(1)
+
+    def on_kind(number, kind):
+        made = on_machine(number, *np.exp(random.normal([3.3, 5.5], 0.3)), noise=0.02, random=random)
+        longer = 1.5 if kind == "Intel" else 1.0  # what the probes do not show
+        rows = [
+            msgspec.structs.replace(row, p50_us=row.p50_us * (longer if row.case["system"] in PLACES else 1))
+            for row in made.rows
+        ]
+        machine = msgspec.structs.replace(made.machine, cpu_model=kind)
+        return msgspec.structs.replace(made, rows=rows, machine=machine)
+
+    known = [on_kind(number, "AMD") for number in range(4)] + [on_kind(4, "Intel")]
+
+    def widest(kind):
+        return max(one.reach for one in probes.forecasts(known, on_kind(5, kind)) if one.quantity == "p50_us")
+
+    assert widest("ARM") > widest("AMD")
+    assert probes.left_out(known).count == 4 * 2 * len(PLACES)  # not the one whose processor no other machine has
+    arm = on_kind(5, "ARM")
+    assert "nothing has tested them" in predicting.text(known, arm, probes.forecasts(known, arm))
+
+
 def test_the_table_says_times_with_their_ends_and_what_tested_them():
     random = np.random.default_rng(1)
     levels = ((26, 190), (44, 320), (25, 270))

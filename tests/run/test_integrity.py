@@ -131,6 +131,7 @@ def test_an_interrupted_write_leaves_no_ledger(run, monkeypatch):
 def test_a_kept_run_is_verified_as_well(run, tmp_path):
     kept = stored.keep(run.folder, tmp_path / "kept")
     assert whole(kept.path).splitlines()[1:] and kept.manifest()["version"] == schema.VERSION
+    assert Run(kept).samples.equals(run.samples) and Run(kept).ledger.equals(run.ledger)
     edited(kept.path / "ledger" / "all.parquet", lambda t: with_column(t, "calls", 299))
     with pytest.raises(DataError, match=DATA):
         whole(kept.path)

@@ -109,8 +109,27 @@ async def work():
 """
 
 
-def test_an_error_in_a_group_of_tasks_is_named_with_its_line_of_the_systems_file(folder):
-    write(folder, "grouped", WHOLE.replace(own_system.SERVE, "asyncio.run(work())") + GROUPED)
-    line = (folder / "grouped.py").read_text().splitlines().index(FAILING) + 1
-    with pytest.raises(SystemFailedError, match=rf"KeyError: 'price' \(.*grouped\.py, line {line}\)"):
-        measure(Case("grouped", "ipc"), 0.05, 1)
+OPENING = """
+    def open(self):
+        from bench.errors import TransportError
+        try:
+            asyncio.run(work())
+        except Exception as reason:
+            raise TransportError(f"cannot connect: {reason}") from reason
+"""
+LAST = "        super().__init__(address, sockets.Options())\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [
+        ("grouped_server", own_system.SERVE, "asyncio.run(work())", ""),
+        ("grouped_client", LAST, LAST + OPENING, "cannot connect: .*"),
+    ],
+    ids=["server", "client"],
+)
+def test_an_error_in_a_group_of_tasks_is_named_with_its_line_of_the_systems_file(folder, name, old, new, words):
+    write(folder, name, WHOLE.replace(old, new) + GROUPED)
+    line = (folder / f"{name}.py").read_text().splitlines().index(FAILING) + 1
+    with pytest.raises(SystemFailedError, match=rf"{words}KeyError: 'price' \(.*{name}\.py, line {line}\)"):
+        measure(Case(name, "ipc"), 0.05, 1)
