@@ -67,15 +67,6 @@ def test_a_lone_hiccup_loses_nothing():
     assert search(calm, 100).low == search(hiccups, 100).low
 
 
-def test_a_lower_end_that_is_not_confirmed_is_given_up():
-    probe, asked = server(1000)
-    steady = search(probe, 100)
-    last = len(asked)
-    probe, again = server(1000, moody=range(last - 3, last + 1))  # four of the six starts there fail
-    bracket = search(probe, 100)
-    assert bracket.confirmed and bracket.low < steady.low and len(again) > len(asked)
-
-
 def test_starts_that_chose_a_rate_do_not_confirm_it():
     asked = []
 

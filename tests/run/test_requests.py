@@ -19,3 +19,5 @@ def test_failures_of_several_clients_are_added_up_by_kind():
 def test_what_came_is_told_from_what_did_not():
     words = Requests(5, {"status 500": 4, "GOAWAY NO_ERROR": 1}, 10).shortfall
     assert words.startswith("40% of the requests were answered with an error (status 500) and 10% of the requests were")
+    words = Requests(3, {"read: wrong content": 4, "timeout": 2, "read": 1}, 10).shortfall
+    assert words.endswith("(read: wrong content) and 30% of the requests were not answered (timeout, read)")

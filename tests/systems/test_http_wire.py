@@ -116,7 +116,6 @@ def test_a_damaged_response_is_an_error_or_not_there_or_read_alike_however_it_is
         (http(b"", fields=[b"Content-Length: 5"]), "5"),
         (http(b"", fields=[b"Transfer-Encoding: gzip"], sizes=[]), "gzip"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", "-5"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "not clear"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n", f"{_http_wire.MOST_BODY:,}"),
         (http(b"", fields=[b"a b: c"]), "a b: c"),
         (http(b"", fields=[b" folded"]), " folded"),

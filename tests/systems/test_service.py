@@ -596,6 +596,12 @@ def test_a_value_that_a_reply_lacks_or_a_cookie_that_is_not_sent_is_a_failure_of
         measure(case(orders(cookies=False)), 0.1, seed=1)
 
 
+def test_a_request_that_saves_a_value_and_is_drawn_too_seldom_is_named_with_a_remedy(orders):
+    seldom = [ORDERS[0], ORDERS[1] | {"weight": 1e-9}, ORDERS[2]]
+    with pytest.raises(SystemFailedError, match=r"a value that none saved.*larger weight"):
+        measure(case(orders(requests=seldom, in_turn=False)), 0.1, seed=1)
+
+
 def test_the_wire_refuses_requests_that_depend_on_replies(orders):
     with pytest.raises(UsageError, match="save, once, in_turn and cookies"):
         case(orders(), engine="wire")
