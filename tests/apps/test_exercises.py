@@ -46,13 +46,6 @@ def test_words_that_are_no_answer_are_refused_with_those_that_are(exercise):
         bench.check(exercise.name, "perhaps")
 
 
-def test_an_open_exercise_asks_for_an_answer():
-    for empty in (None, ""):
-        assert not bench.check("latency e1", empty)
-    with pytest.raises(UsageError, match=r"latency e1\?"):
-        bench.check("latncy e1", 1)
-
-
 def test_slips_are_wrong_and_differ_from_each_other():
     for one in NUMBERS:
         values = [one.answer, *one.slips]

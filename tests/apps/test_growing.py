@@ -10,7 +10,6 @@ from handmade import file_by_file, handmade, in_turns
 from bench.analysis.converging import Converging
 from bench.apps import growing, notebook
 from bench.plan.case import Case
-from bench.stats.intervals import Interval
 
 
 def after(run, starts):
@@ -29,30 +28,6 @@ def test_the_line_has_the_block_the_ratio_with_its_interval_and_the_time_that_is
 def test_without_turns_the_line_names_the_case():
     run = handmade([Case("sockets", "ipc"), Case("zeromq", "ipc")], [10, 20])
     assert after(run, 3) == "block 1 of 6: sockets over ipc, 1,000 B; 31 s left"
-
-
-class Several:
-    """Ratios of three cases, of which the first two are the same."""
-
-    def __init__(self, plan, *ratios):
-        self.plan, self.blocks = plan, 9
-        self._ratios = dict(zip([(0, 1), (0, 2)], ratios, strict=False))
-
-    def ratios(self):
-        return self._ratios
-
-
-A_A, EXACT, WIDE = Interval(1.0, 0.9, 1.1), Interval(1.5, 1.499, 1.501), Interval(2, 1.8, 2.2)
-
-
-def test_one_ratio_is_shown_of_several_none_and_a_case_with_itself_only_alone():
-    again = in_turns([20.0, 30.0]).plan
-    twins = handmade([Case("sockets", "ipc")] * 2 + [Case("zeromq", "ipc")], [1, 1, 2], notebook="compare").plan
-    others = handmade([Case("sockets", "ipc"), Case("sockets", "tcp"), Case("zeromq", "ipc")], [1, 2, 3]).plan
-    case = again.cases[0]
-    assert growing.text(Several(twins, A_A, EXACT), case) == "block 9 of 6: B/A 1.500 [1.499, 1.501]"
-    assert growing.text(Several(twins, A_A), case) == "block 9 of 6: A again/A 1.00 [0.90, 1.10]"
-    assert growing.text(Several(others, WIDE, EXACT), case) == "block 9 of 6"
 
 
 def test_a_terminal_has_one_line_that_is_replaced_and_taken_away(monkeypatch):

@@ -141,15 +141,6 @@ def test_slides_begin_at_headings_and_leave_out_what_is_not_for_a_lecture():
         assert "slideshow" not in document["cells"][0]["metadata"]
 
 
-def test_a_panel_is_not_on_the_slide_of_the_question_that_it_answers():
-    panels = [f"bench.show(run, {name!r})" for name in "abc"]
-    cells = ["## Before you look: predict", *panels[:2], "## Next", panels[2]]
-    kinds = ["code" if text.startswith("bench") else "markdown" for text in cells]
-    document = [{"cell_type": a, "source": [b], "metadata": {}} for a, b in zip(kinds, cells, strict=True)]
-    made = [cell["metadata"]["slideshow"]["slide_type"] for cell in slides.slide({"cells": document})["cells"]]
-    assert made == ["slide", "slide", "-", "slide", "-"]
-
-
 @pytest.mark.slow
 def test_slides_need_no_network(tmp_path, monkeypatch):
     executed = tmp_path / "executed" / "noise.ipynb"
@@ -163,12 +154,6 @@ def test_slides_need_no_network(tmp_path, monkeypatch):
     assert "a panel" in text and "bench.measure" not in text
     assert re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(?!data:)', text) == []
     assert not re.search(r"@import|url\(['\"]?http|from ['\"]http", text) and len(slides.reveal().read_text()) > 100_000
-
-
-@pytest.mark.slow
-def test_slides_are_drawn_of_what_was_not_executed_even_without_a_run_of_its_own(tmp_path):
-    (page,) = slides.make(["classroom"], tmp_path / "slides", print)
-    assert 'src="data:image/png' in page.read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -213,9 +198,3 @@ def test_every_link_of_a_copy_leads_to_another_copy_and_none_to_what_runs_found(
     headings = {target: anchors(target.read_text("utf-8")) for _, target, _ in targets if target.suffix == ".md"}
     assert [target for _, target, anchor in targets if anchor and anchor[1:] not in headings[target]] == []
     assert not {"results.md", "choosing.md"} & {file.name for file in written.rglob("*.md")}
-
-
-def test_the_plan_of_a_class_names_notebooks_that_there_are():
-    text = (ROOT / "docs" / "teaching" / "lab.md").read_text("utf-8")
-    weeks = text.partition("## Four weeks")[2].partition("## While it runs")[0]
-    assert set(re.findall(r"`([a-z]+)`", weeks)) == {file.stem for file in copies.notebooks()}

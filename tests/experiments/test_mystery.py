@@ -2,7 +2,6 @@
 
 import pytest
 from handmade import handmade
-from matplotlib.figure import Figure
 
 from bench.errors import UsageError
 from bench.experiments import mystery
@@ -23,15 +22,6 @@ def boxes(sizes=(6000,), callers=4):
 
 
 COUNTED = {"tcp_segments_out": 40, "tcp_connections": 20, "tcp_delayed_acks": 0, "server_worker_calls": "[5, 15]"}
-
-
-def test_what_several_callers_bring_is_a_ratio_of_rates_in_each_block():
-    run = handmade(boxes(), [700, 700, 900, 600, 600, 700], calls=20, notebook="mystery")
-    (verdict,) = mystery.claims[0].verdicts(run)
-    assert "sound" in verdict.estimate.subject and verdict.word == "undecided"  # both have a rate of 1 / RTT here
-    axes = Figure().subplots()
-    mystery.panels["by_callers"](run, axes)
-    assert sum(text.get_text().startswith("× 1.00") for text in axes.texts) == 2
 
 
 def test_the_symptoms_are_of_each_box_and_do_not_name_its_fault():

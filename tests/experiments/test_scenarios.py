@@ -1,4 +1,4 @@
-"""Named scenarios: each can be planned as it stands."""
+"""Plans: of each named scenario as it stands, and of each reference run as it was measured."""
 
 from dataclasses import replace
 
@@ -7,13 +7,15 @@ import pytest
 import yaml
 from conftest import ROOT, planned
 
+from bench.apps.reference_runs import PARAMETERS
+from bench.experiments.published import ORIGINS
 from bench.grammar.experiment import exists
 from bench.measurement.validation.cases import all_present
 from bench.measurement.validation.estimate import expected_s
-from bench.run import manifest
+from bench.run import manifest, stored
 
-FOLDER = ROOT / "papermill_params"
-SCENARIOS = sorted(FOLDER.iterdir())
+SCENARIOS = sorted((ROOT / "papermill_params").iterdir())
+OTHERS = ("capacity", "network")  # a search; and a run from before an option of today
 
 
 @pytest.mark.parametrize("file", [one for one in SCENARIOS if exists(one.stem.partition(".")[0])], ids=lambda f: f.stem)
@@ -27,6 +29,15 @@ def test_a_scenario_can_be_planned_and_its_plan_stored(file, own_systems):
 
 
 def test_each_origin_has_a_scenario_of_its_own():
-    from bench.experiments.published import ORIGINS
-
     assert {f"origins.{name}" for name in ORIGINS} <= {file.stem for file in SCENARIOS}
+
+
+@pytest.mark.parametrize("name", [name for name in PARAMETERS if name not in OTHERS])
+def test_a_reference_run_is_planned_again_as_it_was_measured(name, monkeypatch):
+    monkeypatch.setattr("bench.plan.placement.allowed", lambda: [0, 1])
+    run = stored.find(f"reference/{name}")
+    with all_present():
+        plan = planned(name.partition(".")[0], **run.manifest()["parameters"])
+    assert [case for case in run.plan().cases if case not in plan.cases] == []  # a system that came later is added
+    assert (plan.starts, plan.window_s, plan.slice_s) == (run.plan().starts, run.plan().window_s, run.plan().slice_s)
+    assert len(plan.cases) > len(run.plan().cases) or plan.groups == run.plan().groups

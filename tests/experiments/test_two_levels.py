@@ -5,11 +5,7 @@ import re
 import numpy as np
 import pytest
 from handmade import PAIR, handmade, in_order, recorded, usual
-from matplotlib.figure import Figure
 
-from bench.analysis.quantiles import quantile
-from bench.apps.teaching import questions, scores
-from bench.experiments.explore import medians
 from bench.grammar import tables
 from bench.grammar.experiment import of_run
 from bench.run.start_record import StartRecord
@@ -62,22 +58,3 @@ def test_an_answer_of_a_case_with_two_levels_gives_both():
     assert "levels" not in answer_of(slower_in(()))
     below = answer_of(slower_in((2, 5, 8), us=35))  # the contrary, with another ratio
     assert "0.70 at the lower level, 2.00 at the upper level" in below
-
-
-def test_a_quantile_has_them_too(run):
-    assert quantile(run, 0, 0.9).levels and " or " in str(quantile(run, 0, 0.9))
-    assert quantile(handmade(PAIR, [100, 40]), 0, 0.9).levels is None
-
-
-def test_a_figure_draws_and_writes_both(run):
-    axes = Figure().subplots()
-    medians(run, axes)
-    (line,) = [line for line in axes.lines if line.get_marker() == "|" and line.get_ydata()[0] == 0]
-    assert list(line.get_xdata()) == pytest.approx(run.over_starts(0, "p50_rtt_us").levels)
-    assert axes.texts[0].get_text() == "104 or 152 µs"
-
-
-def test_a_score_gives_both(run):
-    one = questions.find("latency q1")
-    answer = questions.measured(run, one)
-    assert answer.levels and " or " in str(scores.Score(one, None, "", answer))
