@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from bench.errors import NotInstalledError, UsageError
+from bench.errors import NotInstalledError
 from bench.measurement.routers import start
 from bench.plan.case import Case
 from bench.process import environments, installer
@@ -111,12 +111,6 @@ def test_a_package_of_another_hash_or_without_one_is_refused(home, installer_nam
     (home / "requirements" / "small.txt").write_text(f"tiny==1.0{hash_option}\n")
     with pytest.raises(NotInstalledError, match=r"(?i)hash.*bench prepare small"):
         environments.ensure("small", lambda line: None)
-
-
-def test_an_installer_that_there_is_not_is_an_error(monkeypatch):
-    monkeypatch.setenv(installer.VARIABLE, "pipp")
-    with pytest.raises(UsageError, match=r"ROUNDTRIP_INSTALLER 'pipp'.*uv, pip"):
-        installer.choose(print)
 
 
 def test_the_makefiles_command_fills_the_environment_of_its_interpreter(home, monkeypatch):

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from handmade import handmade, reference
+from handmade import reference
 
 from bench.analysis.comparison import effect
 from bench.analysis.resources import total_cpu
 from bench.apps.teaching import predictions, questions, scores
-from bench.experiments import overview
 from bench.grammar import tables
 from bench.grammar.experiment import experiment
-from bench.plan.case import Case
 
 NOTEBOOKS = ("overview", "messages", "streaming", "connections", "network", "clients", "fanin")
 
@@ -56,21 +54,3 @@ def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkey
     made = predictions.Prediction(1, 2, "because I say so", "2000-01-01T00:00:00+00:00")
     score = str(scores.Score(one, made, "", questions.measured(run, one)))
     assert f" {value} times" in score and f"{low} to {high}" in score
-
-
-def test_systems_are_compared_with_raw_sockets_over_the_same_transport():
-    cases = [Case("sockets", "ipc"), Case("xmlrpc_stdlib", "tcp"), Case("sockets", "tcp"), Case("zeromq", "ipc")]
-    run = handmade(cases, [10, 200, 20, 40], notebook="overview")
-    ratios = {case_ratio.other: case_ratio for case_ratio in overview.over_sockets.ratios(run)}
-    assert overview.above(run, 3).startswith("  × 4.00 [")
-    assert ratios[1].base == 2 and ratios[1].value == pytest.approx(10, rel=0.01)
-    assert ratios[3].base == 0 and ratios[3].value == pytest.approx(4, rel=0.01)
-    without = handmade(cases[:2], [10, 200], notebook="overview")
-    assert overview.over_sockets.ratios(without) == [] and "tcp" in overview.above(without, 1)
-    assert overview.tables["systems"](without).iloc[1, 2] == "not measured"
-
-
-def test_overview_measures_raw_sockets_over_every_transport_that_a_system_uses():
-    planned = experiment("overview").plan(system="[sockets, http_stdlib]").cases
-    assert {case.transport for case in planned if case.system == "sockets"} == {"ipc", "tcp"}
-    assert {case.transport for case in experiment("overview").plan(system="zeromq").cases} == {"ipc", "inproc"}

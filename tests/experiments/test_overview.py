@@ -1,4 +1,4 @@
-"""The overview of many systems: groups, a figure whose rows can be read, and what is missing named with its remedy."""
+"""overview.ipynb: its plan, a figure whose rows can be read, and what is missing named with its remedy."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from bench import systems
 from bench.errors import UsageError
 from bench.experiments import overview
 from bench.grammar import axes as house
-from bench.grammar import chosen, figure
+from bench.grammar import figure
 from bench.grammar.experiment import experiment
 from bench.grammar.method import absent, to_install
 from bench.plan.case import Case
@@ -65,15 +65,6 @@ def test_a_system_that_does_not_carry_the_payload_is_left_out_with_its_limit(tmp
     planned = plan(system="[tiny, sockets]")
     assert "100 B" in planned.absent["tiny"]
     assert {case.system for case in planned.cases} == {"sockets", "loopback"}
-
-
-def test_rows_are_in_the_order_of_the_rtt_and_each_group_has_its_look(run):
-    drawn, groups = overview.subjects(run), overview.groups(run)
-    assert [subject.case for subject, _ in drawn] == chosen(run, overview.ranked) and len(drawn) == 26
-    assert run.cases.loc[[subject.case for subject, _ in drawn], "p50_rtt_us"].is_monotonic_increasing
-    assert all(look == groups[overview.group_of(run, subject.case)] for subject, look in drawn) and len(groups) == 5
-    few = many(NAMES[:6])
-    assert overview.groups(few) == {} and len({look for _, look in overview.subjects(few)}) == 6
 
 
 @pytest.mark.parametrize("panel", overview.panels)
