@@ -48,12 +48,10 @@ def test_hosts_that_are_named_to_load_share_the_connections_of_scaleup(tmp_path)
     assert {(case.clients, case.callers) for case in plan.cases if case.system != "loopback"} == {(3, 11)}
 
 
-@pytest.mark.parametrize(
-    ("notebook", "parameters"), [("capacity", {"transport": "ipc"}), ("latency", {"transport": "ipc"})]
-)
-def test_another_transport_than_tcp_is_refused(notebook, parameters):
+@pytest.mark.parametrize("notebook", ["capacity", "latency"])
+def test_another_transport_than_tcp_is_refused(notebook):
     with pytest.raises(UsageError, match=r"tcp.*ipc.*tcp"):
-        experiment(notebook).plan(hosts=SCHEDULER, **parameters)
+        experiment(notebook).plan(hosts=SCHEDULER, transport="ipc")
 
 
 ONE_CLIENT = ("latency", "compare", "scaleup")  # so that one host loads
