@@ -46,16 +46,6 @@ def test_a_terminal_has_one_line_that_is_replaced_and_taken_away(monkeypatch):
     assert (last, end) == (" " * len(long), "")
 
 
-def test_a_log_has_a_line_every_so_often(monkeypatch):
-    now, logged = [0.0], []
-    monkeypatch.setattr(growing.time, "monotonic", lambda: now[0])
-    show = growing.now_and_then(logged.append)
-    for second in range(25):
-        now[0] = float(second)
-        show(f"at {second}")
-    assert logged == ["at 10", "at 20"]
-
-
 def test_a_kernel_sends_its_lines_and_does_not_wait_for_who_has_ended(tmp_path, monkeypatch):
     seen = []
     with growing.received(str(tmp_path), seen.append) as variable:

@@ -102,23 +102,6 @@ def test_runs_are_analysed_without_measuring_and_compared_with_what_was_publishe
     assert "outside: sockets ipc on one CPU over zeromq ipc on one CPU, RTT: 2.5 here, forecast 2 [" in against.stdout
 
 
-def tried(*misses):
-    """Return what replaces measuring and judging: runs that miss so many things each."""
-    runs = [in_turns([10, 15], blocks=2, rounds=2, calls=30) for _ in misses]
-    judged = dict(zip([run.id for run in runs], misses, strict=True))
-    return runs, iter(runs).__next__, lambda run: [f"miss {number}" for number in range(judged[run.id])]
-
-
-@pytest.mark.parametrize(("misses", "kept"), [((0, 1, 1), 0), ((2, 0, 1), 1), ((2, 1, 3), 1)])
-def test_a_run_that_is_not_accepted_is_repeated_and_the_best_of_three_is_kept(monkeypatch, misses, kept):
-    runs, measure, judge = tried(*misses)
-    monkeypatch.setattr(acceptance, "misses", judge)
-    best, lines = None, []
-    best = reference_runs.best_of(measure, lines.append)
-    assert best.run.id == runs[kept].id and len(best.misses) == misses[kept]
-    assert len(lines) == next((place for place, count in enumerate(misses) if not count), 3)
-
-
 def test_what_a_kept_run_misses_is_in_its_manifest_and_shown(monkeypatch, tmp_path, command):
     run = in_turns([10, 15], blocks=2, rounds=2, calls=30)
     monkeypatch.setattr(reference_runs, "measured", lambda name, say: run)

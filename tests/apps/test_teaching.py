@@ -31,8 +31,6 @@ NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell
 
 OF_NBGRADER = jsonschema.Draft202012Validator(NBGRADER_V3)
 
-PROJECTS = list((ROOT / "docs" / "teaching" / "projects").glob("*.md"))
-
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
@@ -168,16 +166,6 @@ def test_the_class_has_its_commands(tmp_path):
     assert sorted(faults) == sorted(mystery.EVIDENCE)
     finished = run("slides", "nosuch", "--folder", str(tmp_path))
     assert finished.returncode == 2 and finished.stderr.startswith("bench: ") and "'nosuch'" in finished.stderr
-
-
-def test_the_documents_that_a_copy_links_to_lie_beside_it_without_the_model_answers(written):
-    for place in copies.PLACES:
-        linked = set()
-        for file in (written / place).glob("*.ipynb"):
-            linked |= set(re.findall(r"\]\((\.\./docs/[\w-]+\.md)", file.read_text("utf-8")))
-        assert len(linked) >= 2 and all((written / place / link).is_file() for link in linked)
-        there = {file.name for file in (written / place).parent.joinpath("docs", "teaching").rglob("*.md")}
-        assert there == {"handout.md", "help.md", *(file.name for file in PROJECTS)}
 
 
 def texts_of(folder):

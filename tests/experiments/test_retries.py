@@ -174,11 +174,3 @@ def test_a_real_server_that_freezes_is_asked_again_by_a_real_run():
         assert 0 < one.wasted.iloc[0] <= 1 and one.awaited.iloc[0] <= one.met.iloc[0]
         assert one.policy.retries or (one.awaited.iloc[0] < 1 and one.overtaken.iloc[0] == 0)
     assert isinstance(retry_outcomes.over_time(run, 0), pd.DataFrame)
-
-
-def test_above_the_capacity_a_server_that_recovers_contradicts_the_prediction():
-    stuck = [*GIVEN_UP[:3], *((3 + n, 0, 130 + n, 0, 130 + n) for n in range(0, 860, 5))]
-    for rows, verdict_of in ((stuck, "holds"), (GIVEN_UP, "contradicted")):
-        can_recover, cannot = retries.claims
-        run = run_of([case(retries=9)], [rows])
-        assert cannot.verdict(run) == verdict_of and can_recover.verdicts(run) == []
