@@ -1,8 +1,10 @@
 """One question, one answer: sentence, table, score and expected results give the same ratio of two cases."""
 
+import re
+
 import numpy as np
 import pytest
-from handmade import reference
+from handmade import PAIR, handmade, reference
 
 from bench.analysis.comparison import effect
 from bench.analysis.resources import total_cpu
@@ -54,3 +56,9 @@ def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkey
     made = predictions.Prediction(1, 2, "because I say so", "2000-01-01T00:00:00+00:00")
     score = str(scores.Score(one, made, "", questions.measured(run, one)))
     assert f" {value} times" in score and f"{low} to {high}" in score
+
+
+def test_fewer_than_six_blocks_give_a_ratio_without_an_interval():
+    run = handmade(PAIR, [100, 50], starts=5)
+    (row,) = tables.ratios(run).to_dict("records")
+    assert row["ratio"] == "2.00" and not re.search(r"\d\.\d", row["interval"]) and row["distinguishable"] == "no"

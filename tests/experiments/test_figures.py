@@ -18,6 +18,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
+from bench.analysis.quantiles import STARTS, Quantile, crossed
 from bench.apps import classroom, listing
 from bench.apps.classroom import forest
 from bench.apps.classroom.merging import HOLDS
@@ -220,3 +221,12 @@ def test_threads_draw_one_after_the_other_and_leave_no_style_behind():
     enough.set()
     other.join(10)
     assert mpl.rcParams["svg.hashsalt"] == before
+
+
+def test_a_median_above_its_p90_is_not_drawn_without_words():
+    def known(value):
+        return Quantile(value, value, value, STARTS, 1, 1)
+
+    assert crossed([(0.5, known(2.0)), (0.9, known(3.0))]) == ""
+    assert re.search("p50.* > p90", crossed([(0.5, known(4.0)), (0.9, known(3.0))]))
+    assert crossed([(0.5, known(4.0)), (0.9, known(float("nan")))]) == ""

@@ -1,4 +1,4 @@
-"""Plans: of each named scenario as it stands, and of each reference run as it was measured."""
+"""Plans: of each scenario as it stands, of each reference run as it was measured; and what cannot be planned."""
 
 from dataclasses import replace
 
@@ -8,8 +8,9 @@ import yaml
 from conftest import ROOT, planned
 
 from bench.apps.reference_runs import PARAMETERS
+from bench.errors import UsageError
 from bench.experiments.published import ORIGINS
-from bench.grammar.experiment import exists
+from bench.grammar.experiment import exists, experiment
 from bench.measurement.validation.cases import all_present
 from bench.measurement.validation.estimate import expected_s
 from bench.run import manifest, stored
@@ -43,3 +44,23 @@ def test_a_reference_run_is_planned_again_as_it_was_measured(name, monkeypatch):
     assert [case for case in measured.cases if case not in plan.cases] == []
     has_more = len(plan.cases) > len(measured.cases)  # a system came later
     assert has_more or (plan.cases, plan.groups, plan.apart) == (measured.cases, measured.groups, measured.apart)
+
+
+@pytest.mark.parametrize(
+    ("notebook", "parameters", "named"),
+    [
+        ("anatomy", {"slice_ms": 0}, "slice_ms"),
+        ("connections", {"churn": [], "depth": [], "head_of_line": []}, "churn"),
+        ("fanin", {"system": "sockets", "options": "{redis: {pipelining: true}}"}, "'redis'"),
+        ("languages", {"callers": 1}, "^callers "),
+        ("marginal", {"calls": [5, 5]}, "^calls "),
+        ("messages", {"message": "bytes"}, "^message bytes "),
+        ("network", {"payload_bytes": 1000, "large_bytes": 1000}, "^large_bytes "),
+        ("nodelay", {"system": "zeromq"}, "'zeromq'"),
+        ("origins", {"origin": "corba"}, "'corba'"),
+        ("streaming", {"gap_us": 0}, "^gap_us "),
+    ],
+)
+def test_what_a_notebook_cannot_plan_is_refused_by_its_name(notebook, parameters, named):
+    with all_present(), pytest.raises(UsageError, match=named):
+        experiment(notebook).plan(**parameters)
