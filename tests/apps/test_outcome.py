@@ -82,3 +82,9 @@ def test_what_a_case_is_called_ends_no_table_cell_and_no_fence():
     assert markdown.count("```") == 2 and "<img" not in markdown and "<script" not in markdown
     (row,) = re.findall(r"^\| a.*$", markdown, re.M)
     assert row.count("|") == 6
+
+
+def test_a_ratio_without_an_interval_is_skipped(written):
+    _, document, markdown, xml = written([130, 20], "--at-most", "5%", "--quantity", "p50", starts=2)
+    assert document["comparisons"][0]["low"] is None and ("zeromq ipc", "p50 RTT") in cases(xml, "skipped")
+    assert "| n/a to n/a |" in markdown and markdown.startswith("### Roundtrip: undecided\n")

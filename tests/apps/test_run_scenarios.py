@@ -106,3 +106,9 @@ def test_a_run_named_by_its_path_is_found_from_the_kernels_folder(executed, monk
     monkeypatch.chdir(tmp_path)
     executed("nodelay", source="kept")
     assert [one.parameters for one in happened] == [{"source": str(tmp_path / "kept")}]
+
+
+def test_all_scenarios_are_listed_with_what_they_show():
+    shown = scenarios.listed()
+    for file in FILE.parent.iterdir():
+        assert f"{file.stem}\n  {file.read_text('utf-8').splitlines()[0][2:]}" in shown

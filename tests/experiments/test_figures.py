@@ -230,3 +230,10 @@ def test_a_median_above_its_p90_is_not_drawn_without_words():
     assert crossed([(0.5, known(2.0)), (0.9, known(3.0))]) == ""
     assert re.search("p50.* > p90", crossed([(0.5, known(4.0)), (0.9, known(3.0))]))
     assert crossed([(0.5, known(4.0)), (0.9, known(float("nan")))]) == ""
+
+
+def test_a_figure_from_elsewhere_is_refused(command, tmp_path):
+    Image.new("RGB", (4, 4)).save(tmp_path / "other.png")
+    finished = command("explain", str(tmp_path / "other.png"))
+    assert finished.returncode == 1 and finished.stderr.count("\n") == 1
+    assert command("explain", str(tmp_path / "none.png")).returncode == 1
