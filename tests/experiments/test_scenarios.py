@@ -34,7 +34,7 @@ def test_each_origin_has_a_scenario_of_its_own():
 
 
 @pytest.mark.parametrize("name", [name for name in PARAMETERS if name not in OTHERS])
-def test_a_reference_run_is_planned_again_as_it_was_measured(name, monkeypatch):
+def test_a_reference_run_is_planned_again_as_it_was_measured(name, monkeypatch, own_systems):
     monkeypatch.setattr("bench.plan.placement.allowed", lambda: [0, 1])
     folder = stored.find(f"reference/{name}")
     measured = folder.plan()
