@@ -99,7 +99,6 @@ DRAWS = "test_every_notebook_draws_its_reference_run"  # first of its run: the f
 EACH = "test_every_notebook_measures"  # begun in any process: nothing of one serves another
 RUNS = sorted(file.parent.name for file in REFERENCE.glob("*/manifest.json"))
 BEGIN = (*LONG, EACH, *RUNS, *NODES)
-RAN_IN: dict[str, str] = {}  # of each group the process that ran its tests
 
 
 class Groups(LoadScopeScheduling):
@@ -143,20 +142,6 @@ def group(nodeid):
         if name in RUNS and stem != "test_site":
             return name
     return next((name for name in NODES if name in nodeid), stem)
-
-
-def pytest_runtest_logreport(report):
-    """Stop if a group's tests run in two processes: each would read the run, draw it and start the broker."""
-    if report.when == "setup" and hasattr(report, "worker_id"):
-        name = group(report.nodeid)
-        ran_in = RAN_IN.setdefault(name, report.worker_id)
-        assert ran_in == report.worker_id, f"{report.nodeid} ran in {report.worker_id}, others of {name} in {ran_in}"
-
-
-def pytest_testnodedown(error):
-    """Let the groups of a process that crashed go on in another."""
-    if error:
-        RAN_IN.clear()
 
 
 def pytest_collection_finish():

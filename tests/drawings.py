@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from bench.apps import notebook as notebook_page
+from bench.grammar import display
 from bench.grammar import figure as panels
 from bench.run.frames import Run
 
@@ -47,7 +47,7 @@ def shown(notebook: str) -> dict[str, Figure]:
     kept = KEPT.get(reference(notebook).id, {})
     for name, figure in kept.items():
         if name != WHOLE:  # as it was laid out when it was shown
-            figure.set_dpi(notebook_page.DPI)
+            figure.set_dpi(display.DPI)
             figure.set_layout_engine(None)
     return {WHOLE: whole(notebook)} | kept
 

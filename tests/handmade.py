@@ -98,21 +98,6 @@ def handmade(
     return of_plan(plan, record, write)
 
 
-def measured(notebook, cases, each_us, client_us=(), server_us=(), calls=2000, **ledger):
-    """Return a run in which a call of case c comes every each_us[c] us and costs so much CPU time, starts 1 % apart."""
-
-    def record(start, block, index):
-        rtt = np.full(calls, round(1000 * each_us[index] * (1 + block / 100)), "i8")
-        cpu = {
-            f"{role}_cpu_ns": int(1000 * us[index] * calls)
-            for role, us in (("client", client_us), ("server", server_us))
-            if us
-        }
-        return StartRecord(usual(calls, float(rtt.sum()) / 1e9) | cpu | ledger, [in_order(rtt)])
-
-    return recorded(notebook, cases, record, window_s=1.0)
-
-
 PAIR = [Case("zeromq", "ipc"), Case("sockets", "ipc")]
 
 

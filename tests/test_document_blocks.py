@@ -6,12 +6,9 @@ import re
 import drawings
 import pytest
 from conftest import ROOT, slow_but
-from occasions import drawn
 from PIL import Image
 
 from bench.analysis import trust_card
-from bench.analysis.occasions import RTT_RATIO
-from bench.analysis.published import Published, ratio_text
 from bench.apps.teaching import copies
 from bench.errors import DataError
 from bench.experiments import overview
@@ -27,45 +24,12 @@ def test_what_documents_quote_is_what_the_reference_runs_say(name):
     assert write.filled(text, write.FROM_RUNS[name]) == text, "make expected writes the blocks anew"
 
 
-def test_seven_questions_lead_to_a_system_and_a_servers_own_work_is_added_to_a_call():
-    asked, work = write.decision().split("**If the server works for")
-    assert asked.count("\n| ") == 8 and "nan" not in asked + work and "not measured" not in asked
-    run = write.reference("overview")
-    cases = [run.first(system=name, transport="ipc", placement="split", clients=1) for name in ("zeromq", "mqtt")]
-    fast, slow = (run.over_starts(case, "p50_rtt_us").middle for case in cases)
-    assert f"takes {(slow + 300) / (fast + 300):.3g}, " in write.with_work(run, cases)
-
-
-def test_the_certificates_beside_other_tools_are_those_that_are_stored():
-    table = write.certificates()
-    assert table.count("\n| ") == 1 + len(list((ROOT / write.CERTIFICATES).glob("*.json")))
-    assert "| wrk | 4.1.0 | not certified | `many`: p50" in table and "| ghz | 0.121.0 | certified |  |" in table
-
-
 @pytest.mark.parametrize(("verdict", "is_marked"), [("PASS", False), ("N/A", False), ("CAUTION", True)])
 def test_rates_are_marked_where_the_trust_card_of_their_run_advises_caution(verdict, is_marked, monkeypatch):
     made = [trust_card.Check("rate", verdict, "x"), trust_card.Check("levels", "CAUTION", "y")]
     monkeypatch.setattr(write.checks, "check", lambda run: made)
     caution = write.caution(None)
     assert bool(caution) == is_marked and ("`rate`" in caution) == is_marked and "levels" not in caution
-
-
-VALUE = r"([-\d.,]+) ([^\s\d,;)\]*]+)"  # a number and its unit
-ENDS = (rf"{VALUE} \[{VALUE}, {VALUE}\]", rf"{VALUE}(?:\*\*)? \((?:range over starts|95 % CI) {VALUE} to {VALUE}")
-
-
-@pytest.mark.parametrize("name", write.FROM_RUNS)
-def test_an_interval_has_one_unit_and_at_most_three_digits(name):
-    text = (ROOT / name).read_text("utf-8")
-    intervals = [
-        each for block in write.BLOCK.finditer(text) for ends in ENDS for each in re.findall(ends, block["text"])
-    ]
-    assert intervals or name not in ("docs/results.md", "docs/choosing.md")
-    for middle, unit, low, low_unit, high, high_unit in intervals:
-        assert unit == low_unit == high_unit, (middle, unit, low, low_unit, high, high_unit)
-        for number in (middle, low, high):
-            digits = number.replace(",", "").replace(".", "").lstrip("-0")
-            assert len(digits) <= 3 or ("." not in number and set(digits[3:]) <= {"0"}), number
 
 
 def test_every_block_has_a_maker_and_every_maker_a_block():
@@ -84,11 +48,6 @@ def test_the_certificate_in_the_document_is_of_todays_properties(monkeypatch):
     lines = [re.fullmatch(r"pass  (.+?)\s{2,}\S.*?   wanted (.+)", line) for line in printed[:-1]]
     assert [(line[1].strip(), line[2]) for line in lines] == today
     assert printed[-1].startswith(f"passed: {instrument.RUNS} runs")
-
-
-def test_a_failed_property_is_shown_in_the_certificate(monkeypatch):
-    monkeypatch.setattr(write, "certificate", lambda runs: [instrument.Line("this", "1", "0", False)])
-    assert "FAIL  this" in write.tested(20) and "FAILED: 20 runs" in write.tested(20)
 
 
 def test_a_block_is_filled_and_the_rest_is_left():
@@ -122,71 +81,6 @@ def test_pictures_are_drawn_from_what_the_numbers_are_from():
         forecast_picture.draw(published, ""),
     ):
         assert (drawings.clipped(figure), drawings.overlapping(figure), drawings.too_small(figure)) == ([], [], [])
-
-
-PLACES = [(transport, placement) for transport in ("ipc", "tcp") for placement in ("split", "same")]
-
-
-def occasions(count, systems="abcd"):
-    """Return occasions of systems a factor of 2 apart, over both transports under both placements."""
-    truths = {(name, *place): 0.7 * number for number, name in enumerate(systems, 1) for place in PLACES}
-    return tuple(drawn(1, count, truths, tau=0.03))
-
-
-@pytest.mark.slow
-def test_documents_quote_the_ratios_and_ranks_of_the_occasions(monkeypatch, tmp_path):
-    published = Published(occasions(5, ("zeromq", "grpc_sync", "nats", "other")))
-    monkeypatch.setattr(write, "published", lambda: published)
-    text = write.summary()
-    assert "| ZeroMQ (pyzmq) | `zeromq` | 20 µs | 2 |" in text and "nats" not in text and "`other`" not in text
-    assert f"]({write.FRONT_PICTURE})" in text
-    monkeypatch.setattr(write, "one_run", lambda: "")
-    monkeypatch.setattr(write, "NEEDS", ())
-    results = write.results()
-    assert (
-        "## All systems over ipc" in results and "## One run in detail" in results and "| `other` | 1 to 5 |" in results
-    )
-    assert "| over ipc on separate CPUs | 10.0 µs |" in results and "| over ipc on one CPU | 10.0 µs |" in results
-    assert "5 occasions on 1 machine" in results and "overview.published --against reference" in results
-    assert "about 8 minutes" in results
-    monkeypatch.setattr(write.paths, "home", lambda: tmp_path)
-    (tmp_path / "docs").mkdir()
-    write.picture(write.PICTURE)
-    with Image.open(tmp_path / "docs" / "overview.png") as picture:
-        assert picture.text["Description"] == ratios_picture.provenance(published, overview.TITLE)["Description"]
-
-
-OVER_SOCKETS = re.compile(
-    r"of (?!sockets )\S+ [^|\n]*divided by that of sockets|\| sockets \w+ (?:same|split)[^|]*\| p50"
-)
-
-
-def test_ratios_to_raw_sockets_are_quoted_from_the_occasions_alone():
-    texts = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "docs/choosing.md", "docs/results.md")}
-    assert {name: OVER_SOCKETS.findall(text) for name, text in texts.items() if OVER_SOCKETS.findall(text)} == {}
-
-
-def test_what_a_stored_run_says_names_its_placement_and_machine():
-    choosing = (ROOT / "docs" / "choosing.md").read_text("utf-8")
-    answers = re.findall(
-        r"^\*\*.+\?\*\* \(\[the run\]\((.+)\); (?:on one CPU|on separate CPUs|not pinned)\)$", choosing, re.M
-    )
-    placed = re.compile(r"placement (?:same|split|free).*\nMachine \w+: ")
-    without_page = [stem for _, stem, _ in write.NEEDS if "." in stem]
-    assert len(answers) + len(without_page) == len(write.NEEDS)
-    assert len(placed.findall(choosing)) == len(without_page)
-    assert all(placed.search((ROOT / "docs" / page).read_text("utf-8")) for page in answers)
-    for name, runs in (("docs/origins.md", 2), ("docs/trust.md", 1)):
-        assert len(placed.findall((ROOT / name).read_text("utf-8"))) == runs
-    rows = re.findall(r"^\| \w+ \| .*\?.*\|$", (ROOT / "docs" / "teaching" / "expected.md").read_text("utf-8"), re.M)
-    assert len(rows) == len(write.questions.ALL)
-    assert [
-        row
-        for row in rows
-        if not re.search(
-            r"\| [\w ,]+; (on one CPU|on separate CPUs|not pinned|,| and|\s)+; [\d, Band]+; [^|]+ CPUs \|$", row
-        )
-    ] == []
 
 
 def _text(file):
@@ -238,8 +132,3 @@ def test_a_course_schedules_the_prerequisites_of_each_notebook_before_it(title):
     assert len(order) >= 5
     late = [(name, one) for at, name in enumerate(order) for one in prerequisites(name) if one not in order[:at]]
     assert late == []
-
-
-def test_guarantees_have_the_published_ratios():
-    row = write.published().row("zeromq", "ipc", "split", RTT_RATIO)
-    assert f"| `zeromq` | ipc {ratio_text(row)} |" in write.guarantees()

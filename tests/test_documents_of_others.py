@@ -1,6 +1,5 @@
 """Files and JSON of others: nothing hangs, fills the memory, or means two things."""
 
-import errno
 import json
 import os
 
@@ -8,7 +7,6 @@ import classes
 import pytest
 from conftest import REFERENCE
 
-from bench.apps import failures
 from bench.apps.classroom import reading
 from bench.codecs import message_types
 from bench.contract import is_host, parse_address
@@ -25,14 +23,6 @@ def places(tmp_path, end):
     (tmp_path / f"endless{end}").symlink_to("/dev/zero")
     (tmp_path / f"folder{end}").mkdir()
     return sorted(tmp_path.iterdir())
-
-
-def test_a_file_is_read_also_through_a_link(tmp_path):
-    (tmp_path / "a").write_text("x" * 10)
-    (tmp_path / "b").symlink_to(tmp_path / "a")
-    assert documents.read(tmp_path / "b", 10) == b"x" * 10
-    with pytest.raises(OSError):
-        documents.read(tmp_path / "b", 9)
 
 
 def test_no_pipe_device_or_folder_is_read(tmp_path, command):
@@ -101,13 +91,14 @@ def test_hosts_have_these_names():
     assert all(map(is_host, ("localhost", "a.b.", "10.0.0.1", "::1", "fe80::1%eth0", "a" * 63, "bücher.example")))
 
 
-def test_too_few_files_are_named_by_whatever_library_lacks_them():
-    class LibraryError(Exception):
-        errno = errno.EMFILE
-
-    assert "ulimit -n" in failures.outside(LibraryError()) and "unforeseen" not in failures.outside(LibraryError())
-
-
 def test_an_argument_is_quoted_in_part(command):
     ended = command("capacity", "zeromq", "--first", "9x" * 2000)
     assert ended.returncode == 2 and len(ended.stderr) < 400
+
+
+def test_a_file_is_read_also_through_a_link(tmp_path):
+    (tmp_path / "a").write_text("x" * 10)
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    assert documents.read(tmp_path / "b", 10) == b"x" * 10
+    with pytest.raises(OSError):
+        documents.read(tmp_path / "b", 9)

@@ -14,7 +14,6 @@ from conftest import ROOT
 
 import bench
 from bench import systems
-from bench.process import environments
 
 BENCH = ROOT / "bench"
 CERTIFY = ROOT / "certify"
@@ -111,14 +110,6 @@ def test_the_lock_holds_every_requirement():
 def test_the_extra_all_is_that_of_all_systems():
     extras = project()["optional-dependencies"]
     assert extras["all"] == [f"roundtrip-rpc[{','.join(sorted(extras.keys() - {'all', 'dev', 'hosts'}))}]"]
-
-
-def test_environments_apart_are_those_of_the_other_locks():
-    assert environments.names() == ["crossbar"]
-
-
-def test_papermill_and_jupyterlab_start_without_making_a_grammar():
-    assert "papermill" in locked() and not {"lark", "rfc3987-syntax"} & locked().keys()
 
 
 def test_conda_users_get_the_same():

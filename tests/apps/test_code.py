@@ -48,16 +48,7 @@ def test_every_system_shows_its_call_as_its_file_has_it(system):
             Case("zeromq", "ipc", options={"codec": "json"}, message="items"),
             ["closed", "blocking_call", "coder", "call"],
         ),
-        (
-            Case("grpc_aio", "tcp", options={"codec": "protobuf"}, message="items"),
-            ["closed_async", "awaited_call", "coder", "call"],
-        ),
         (Case("wamp_crossbar", "tcp", message="items"), ["closed_async", "coder", "call"]),
-        (Case("arrow_flight", "ipc", message="items"), ["closed", "coder", "call"]),
-        (
-            Case("thrift", "ipc", options={"codec": "orjson"}, message="items"),
-            ["closed", "blocking_call", "coder", "call"],
-        ),
         (Case("sockets", "tcp", engine="wire", outstanding=4), ["advance", "Wire", "Wire"]),
         (Case("sockets", "tcp", engine="wire", load="open", offered_per_s=5), ["pace", "Wire", "Wire"]),
         (Case("sockets", "tcp", engine="wire", load="reply_stream"), ["read", "Wire", "Wire"]),
@@ -97,13 +88,6 @@ def test_a_notebook_shows_the_first_system_or_the_one_that_is_named():
     assert code.of_run(run, "sockets")[-1].file == ROOT / "bench/systems/sockets.py"
 
 
-@pytest.mark.parametrize(
-    ("notebook", "names"),
-    [
-        ("openload", ["closed", "opened", "caller", "Client"]),
-        ("calibration", ["closed", "opened", "caller", "Client"]),
-        ("throughput", ["send_stream", "closed", "Sender", "call"]),
-    ],
-)
-def test_the_loop_of_each_kind_of_load_is_shown_and_each_call_once(notebook, names):
-    assert [defined(piece) for piece in code.of_run(reference(notebook))] == names
+def test_the_loop_of_each_kind_of_load_is_shown_and_each_call_once():
+    shown = code.of_run(reference("openload"))
+    assert [defined(piece) for piece in shown] == ["closed", "opened", "caller", "Client"]

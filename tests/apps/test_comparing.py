@@ -47,32 +47,20 @@ def test_slices_that_calls_outlast_are_named_with_those_that_suffice():
     assert "give -p slice_ms 320" in turns.outlasted(in_turns([1000, 40_000], calls=2))
 
 
-def test_where_calls_cannot_be_traced_one_line_says_what_to_do(command, states, monkeypatch):
-    monkeypatch.setattr(trace, "why_not", lambda: "run it as root")
-    refused = command("compare", states["base"], states["more"], "--counts")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr == "bench: run it as root; or leave out --counts to compare times\n"
-
-
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "why_not", "wanted"),
     [
-        (("--at-most", "5%"), "leave out --at-most and --quantity"),
-        (("--quantity", "p50"), "leave out --at-most and --quantity"),
-        (("-p", "clients", "2"), "of one caller"),
-        (("-p", "slice_ms", "0"), "of one caller"),
+        ((), "run it as root", "run it as root; or leave out --counts"),
+        (("--at-most", "5%"), None, "leave out --at-most and --quantity"),
+        (("-p", "clients", "2"), None, "of one caller"),
     ],
 )
-def test_counts_of_calls_that_overlap_and_limits_of_times_are_refused(command, states, monkeypatch, words, wanted):
-    monkeypatch.setattr(trace, "why_not", lambda: None)
+def test_counts_without_tracing_or_of_calls_that_overlap_are_refused(
+    command, states, monkeypatch, words, why_not, wanted
+):
+    monkeypatch.setattr(trace, "why_not", lambda: why_not)
     refused = command("compare", states["base"], states["more"], "--counts", *words)
-    assert refused.returncode == 2 and wanted in refused.stderr
-
-
-def test_stored_runs_have_no_counts_to_compare(command, monkeypatch):
-    monkeypatch.setattr(trace, "why_not", lambda: None)
-    refused = command("compare", "reference/latency", "reference/nodelay", "--counts")
-    assert refused.returncode == 2 and "is no folder" in refused.stderr
+    assert (refused.returncode, refused.stdout) == (2, "") and wanted in refused.stderr
 
 
 @needs_tracing

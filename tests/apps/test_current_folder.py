@@ -33,13 +33,6 @@ def test_interpreters_are_started_with_a_safe_path(folder):
     assert sum(map(len, words_by_file.values())) == (2 if folder == "bench" else 0)
 
 
-def test_the_makefile_starts_installed_modules_with_a_safe_path():
-    text = (ROOT / "Makefile").read_text("utf-8")
-    own = {"selfcheck", "lint"}  # not installed
-    assert set(re.findall(r"(?i)python\)? -m (\w+)", text)) == {"pytest", *own}
-    assert text.count("python -P -m bench") > 5 and "PYTHONSAFEPATH=1 JUPYTER_PATH" in text
-
-
 @pytest.mark.parametrize("words", [python("venv", "--help"), python("pip", "--version"), python("bench", "runs")])
 def test_modules_that_are_started_are_the_installed_ones(hostile, words):
     ended = subprocess.run(words, cwd=hostile, capture_output=True, text=True)

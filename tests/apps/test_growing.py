@@ -10,7 +10,6 @@ from handmade import file_by_file, handmade, in_turns
 from bench.analysis.converging import Converging
 from bench.apps import growing, notebook
 from bench.plan.case import Case
-from bench.stats.intervals import Interval
 
 
 def after(run, starts):
@@ -31,30 +30,6 @@ def test_without_turns_the_line_names_the_case():
     assert after(run, 3) == "block 1 of 6: sockets over ipc, 1,000 B; 31 s left"
 
 
-class Several:
-    """Ratios of three cases, of which the first two are the same."""
-
-    def __init__(self, plan, *ratios):
-        self.plan, self.blocks = plan, 9
-        self._ratios = dict(zip([(0, 1), (0, 2)], ratios, strict=False))
-
-    def ratios(self):
-        return self._ratios
-
-
-A_A, EXACT, WIDE = Interval(1.0, 0.9, 1.1), Interval(1.5, 1.499, 1.501), Interval(2, 1.8, 2.2)
-
-
-def test_one_ratio_is_shown_of_several_none_and_a_case_with_itself_only_alone():
-    again = in_turns([20.0, 30.0]).plan
-    twins = handmade([Case("sockets", "ipc")] * 2 + [Case("zeromq", "ipc")], [1, 1, 2], notebook="compare").plan
-    others = handmade([Case("sockets", "ipc"), Case("sockets", "tcp"), Case("zeromq", "ipc")], [1, 2, 3]).plan
-    case = again.cases[0]
-    assert growing.text(Several(twins, A_A, EXACT), case) == "block 9 of 6: B/A 1.500 [1.499, 1.501]"
-    assert growing.text(Several(twins, A_A), case) == "block 9 of 6: A again/A 1.00 [0.90, 1.10]"
-    assert growing.text(Several(others, WIDE, EXACT), case) == "block 9 of 6"
-
-
 def test_a_terminal_has_one_line_that_is_replaced_and_taken_away(monkeypatch):
     reader, writer = os.openpty()
     termios.tcsetwinsize(writer, (24, 80))
@@ -69,16 +44,6 @@ def test_a_terminal_has_one_line_that_is_replaced_and_taken_away(monkeypatch):
     first, second, long, last, end = written.split("\r")[-5:]
     assert "\n" not in written and (first, second) == ("block 10", "block 9 ") and len(long) < 81
     assert (last, end) == (" " * len(long), "")
-
-
-def test_a_log_has_a_line_every_so_often(monkeypatch):
-    now, logged = [0.0], []
-    monkeypatch.setattr(growing.time, "monotonic", lambda: now[0])
-    show = growing.now_and_then(logged.append)
-    for second in range(25):
-        now[0] = float(second)
-        show(f"at {second}")
-    assert logged == ["at 10", "at 20"]
 
 
 def test_a_kernel_sends_its_lines_and_does_not_wait_for_who_has_ended(tmp_path, monkeypatch):

@@ -59,12 +59,6 @@ def test_without_a_slow_down_beyond_a_limit_nothing_fails(written, words, verdic
     assert markdown.startswith(f"### Roundtrip: {verdict}\n") and "| worse |" in markdown
 
 
-def test_a_ratio_without_an_interval_is_skipped(written):
-    _, document, markdown, xml = written([130, 20], "--at-most", "5%", "--quantity", "p50", starts=2)
-    assert document["comparisons"][0]["low"] is None and ("zeromq ipc", "p50 RTT") in cases(xml, "skipped")
-    assert "| n/a to n/a |" in markdown and markdown.startswith("### Roundtrip: undecided\n")
-
-
 def test_nothing_is_measured_for_a_file_of_no_kind_and_a_folder_that_is_none_is_an_error(command, tmp_path):
     a, b = handmade(PAIR, [100, 20]), handmade(PAIR, [100, 20])
     refused = command("compare", a.id, b.id, "--write", str(tmp_path / "gate.html"))
@@ -88,3 +82,9 @@ def test_what_a_case_is_called_ends_no_table_cell_and_no_fence():
     assert markdown.count("```") == 2 and "<img" not in markdown and "<script" not in markdown
     (row,) = re.findall(r"^\| a.*$", markdown, re.M)
     assert row.count("|") == 6
+
+
+def test_a_ratio_without_an_interval_is_skipped(written):
+    _, document, markdown, xml = written([130, 20], "--at-most", "5%", "--quantity", "p50", starts=2)
+    assert document["comparisons"][0]["low"] is None and ("zeromq ipc", "p50 RTT") in cases(xml, "skipped")
+    assert "| n/a to n/a |" in markdown and markdown.startswith("### Roundtrip: undecided\n")

@@ -4,7 +4,6 @@ import shlex
 
 import own_system
 import pytest
-from conftest import REFERENCE
 from handmade import handmade
 
 from bench import systems
@@ -15,7 +14,6 @@ from bench.grammar.experiment import experiment
 from bench.measurement import runner
 from bench.measurement.validation.profiles import make_plan
 from bench.plan.case import Case
-from bench.run.folder import Folder
 
 pytestmark = pytest.mark.slow
 
@@ -46,18 +44,6 @@ def test_parameters_of_a_stored_run_that_differ_from_those_shown_are_named(capsy
     assert "It was measured with two_clients=True\n" in capsys.readouterr().out
     notebook.measure("overview", source="reference", **shown | {"two_clients": "true"})
     assert "It was measured with" not in capsys.readouterr().out
-
-
-def test_a_run_that_recorded_no_parameters_says_so():
-    plan = experiment("latency").plan(system="sockets", transport="ipc", seed=7, starts=2)
-    folder = runner.run(plan)
-    command_line = repeat.command(folder)
-    words = shlex.split(command_line, comments=True)
-    parameters = {words[place + 1]: words[place + 2] for place in range(3, len(words), 3)}
-    again = experiment("latency").plan(system="sockets", transport="ipc", **parameters)
-    assert parameters.keys() <= {"starts", "seed", "window_s"} and again == plan
-    assert "  # " in command_line
-    assert repeat.command(Folder(REFERENCE / "latency")).startswith(f"{BENCH} run latency")
 
 
 def test_what_a_foreign_manifest_holds_is_quoted():

@@ -7,7 +7,7 @@ from handmade import FACTS, PAIR, handmade, in_turns
 from occasions import drawn, occasion
 
 from bench.analysis import acceptance
-from bench.apps import notebook, reference_runs, replicating, scenarios
+from bench.apps import notebook, reference_runs, replicating
 from bench.errors import DataError, UsageError
 from bench.grammar.experiment import Experiment
 from bench.measurement.validation.profiles import make_plan
@@ -102,30 +102,6 @@ def test_runs_are_analysed_without_measuring_and_compared_with_what_was_publishe
     assert "outside: sockets ipc on one CPU over zeromq ipc on one CPU, RTT: 2.5 here, forecast 2 [" in against.stdout
 
 
-def test_ranks_are_printed_for_each_transport_and_placement():
-    truths = {("a", "ipc", "split"): 0.0, ("b", "ipc", "split"): 2.0, ("c", "tcp", "same"): 0.0}
-    text = replicating.text(drawn(1, 4, truths, tau=0.05))
-    assert "Ranks over ipc, placement split" in text and "Ranks over tcp, placement same" in text
-    assert "1 to 3    b 7." in text  # one machine orders nothing
-
-
-def tried(*misses):
-    """Return what replaces measuring and judging: runs that miss so many things each."""
-    runs = [in_turns([10, 15], blocks=2, rounds=2, calls=30) for _ in misses]
-    judged = dict(zip([run.id for run in runs], misses, strict=True))
-    return runs, iter(runs).__next__, lambda run: [f"miss {number}" for number in range(judged[run.id])]
-
-
-@pytest.mark.parametrize(("misses", "kept"), [((0, 1, 1), 0), ((2, 0, 1), 1), ((2, 1, 3), 1)])
-def test_a_run_that_is_not_accepted_is_repeated_and_the_best_of_three_is_kept(monkeypatch, misses, kept):
-    runs, measure, judge = tried(*misses)
-    monkeypatch.setattr(acceptance, "misses", judge)
-    best, lines = None, []
-    best = reference_runs.best_of(measure, lines.append)
-    assert best.run.id == runs[kept].id and len(best.misses) == misses[kept]
-    assert len(lines) == next((place for place, count in enumerate(misses) if not count), 3)
-
-
 def test_what_a_kept_run_misses_is_in_its_manifest_and_shown(monkeypatch, tmp_path, command):
     run = in_turns([10, 15], blocks=2, rounds=2, calls=30)
     monkeypatch.setattr(reference_runs, "measured", lambda name, say: run)
@@ -139,12 +115,3 @@ def test_what_a_kept_run_misses_is_in_its_manifest_and_shown(monkeypatch, tmp_pa
     assert kept.manifest["kept_although"] == acceptance.misses(run)
     assert "kept although  it has 2 blocks" in command("show", str(tmp_path / "compare")).stdout
     assert command("reference", "classroom").returncode == 2
-
-
-def test_the_windows_are_of_notebooks_that_have_a_reference_run():
-    from conftest import REFERENCE
-
-    of_notebooks = {name for name in reference_runs.PARAMETERS if "." not in name}
-    stored = {file.parent.name for file in REFERENCE.glob("*/manifest.json")}
-    assert of_notebooks <= stored <= set(reference_runs.PARAMETERS)
-    assert set(reference_runs.PARAMETERS) - of_notebooks <= set(scenarios.files())

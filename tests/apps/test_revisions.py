@@ -11,7 +11,7 @@ from bench import systems
 from bench.analysis import verdicts
 from bench.apps import revisions
 from bench.apps.code import absent
-from bench.errors import DataError, SystemFileError, UsageError
+from bench.errors import SystemFileError, UsageError
 from bench.measurement import revision
 from bench.measurement.validation.sources import taking_part
 from bench.measurement.validation.support import checked
@@ -113,74 +113,17 @@ def test_what_is_imported_from_elsewhere_in_a_state_counts_as_its_content(tmp_pa
         assert inherited[sources.SYSTEMS] == head.systems
 
 
-def test_a_copy_has_the_files_of_submodules_or_it_is_said_which_are_not_here(repository, tmp_path):
-    for name, inner in (("inner", None), ("protos", "inner")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.proto").write_text(name)
-        git(tmp_path / name, "init", "-q")
-        if inner:
-            git(tmp_path / name, "-c", "protocol.file.allow=always", "submodule", "add", "-q", f"../{inner}")
-        git(tmp_path / name, "add", ".")
-        git(tmp_path / name, "commit", "-qm", name)
-    allowed = ("-c", "protocol.file.allow=always", "submodule")
-    git(repository, *allowed, "add", "-q", "../protos", "rpc/protos")
-    git(repository, *allowed, "update", "--init", "--recursive")
-    git(repository, "commit", "-qm", "with submodules")
-    git(repository, "tag", "with")
-    git(repository, "rm", "-q", "rpc/protos")  # what git keeps of it is enough
-    git(repository, "commit", "-qm", "without")
-    with revisions.opened("with", str(repository / "rpc"), [], quiet) as (base, _):
-        copied = {path.name for path in Path(base.systems, "protos").rglob("*.proto")}
-    assert copied == {"protos.proto", "inner.proto"}
-    git(tmp_path, "clone", "-q", str(repository), "clone")
-    lines = []
-    with revisions.opened("with", str(tmp_path / "clone" / "rpc"), [], lines.append) as (base, _):
-        assert not list(Path(base.systems, "protos").glob("*"))
-    assert any("rpc/protos" in line and "submodule update --init" in line for line in lines)
-
-
-def test_what_git_says_of_a_repository_of_another_user_is_quoted(repository, monkeypatch):
-    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    with (
-        pytest.raises(DataError, match=r"git config --global --add safe\.directory"),
-        revisions.opened("main", str(repository / "rpc"), [], quiet),
-    ):
-        pass
-
-
 @pytest.mark.parametrize(
     ("base", "head", "path", "wanted"),
     [
         ("no-such", "rpc", [], "no revision of .*git branch -a"),
         ("main", ".", [], "holds no system"),
         ("main", "rpc", ["lib"], "no folder 'lib'"),
-        ("main", "rpc", [".."], "would replace this program"),
-        ("before", "rpc", [], "no folder rpc/"),
     ],
 )
 def test_states_that_cannot_be_measured(repository, monkeypatch, base, head, path, wanted):
-    if path == [".."]:
-        (repository / "bench").mkdir()
-        (repository / "bench" / "file").touch()
-        git(repository, "add", ".")
-        git(repository, "commit", "-qm", "a folder bench")
-    if base == "before":
-        git(repository, "tag", "before", git(repository, "commit-tree", "-m", "", EMPTY).strip())
     monkeypatch.chdir(repository)
     with pytest.raises(UsageError, match=wanted), revisions.opened(base, head, path, quiet):
-        pass
-
-
-EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git's name of a tree without files
-
-
-def test_outside_a_repository_only_folders_are_compared(tmp_path, monkeypatch):
-    write(tmp_path / "rpc")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    with (
-        pytest.raises(UsageError),
-        revisions.opened("a", str(tmp_path / "rpc"), [], quiet),
-    ):
         pass
 
 

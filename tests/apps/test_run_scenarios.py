@@ -40,11 +40,6 @@ def test_a_scenario_is_named_by_its_name_or_its_file(name):
     assert scenario.parameters == yaml.safe_load(FILE.read_text("utf-8"))
 
 
-@pytest.mark.parametrize("name", ["explore", "explore.ipynb", "notebooks/explore.ipynb"])
-def test_a_notebooks_own_name_has_no_scenarios_parameters(name):
-    assert scenarios.chosen(name) == scenarios.Chosen(ROOT / "notebooks" / "explore.ipynb", "explore")
-
-
 @pytest.mark.parametrize(
     ("name", "pattern"),
     [
@@ -75,12 +70,6 @@ def test_a_file_without_parameters_is_refused(content, tmp_path):
     with pytest.raises(DataError, match=r"latency\.mine\.yaml") as error:
         scenarios.chosen(str(tmp_path / "latency.mine.yaml"))
     assert "\n" not in str(error.value)
-
-
-def test_all_scenarios_are_listed_with_what_they_show():
-    shown = scenarios.listed()
-    for file in FILE.parent.iterdir():
-        assert f"{file.stem}\n  {file.read_text('utf-8').splitlines()[0][2:]}" in shown
 
 
 def test_parameters_on_the_command_line_override_the_scenarios(executed, monkeypatch):
@@ -117,3 +106,9 @@ def test_a_run_named_by_its_path_is_found_from_the_kernels_folder(executed, monk
     monkeypatch.chdir(tmp_path)
     executed("nodelay", source="kept")
     assert [one.parameters for one in happened] == [{"source": str(tmp_path / "kept")}]
+
+
+def test_all_scenarios_are_listed_with_what_they_show():
+    shown = scenarios.listed()
+    for file in FILE.parent.iterdir():
+        assert f"{file.stem}\n  {file.read_text('utf-8').splitlines()[0][2:]}" in shown

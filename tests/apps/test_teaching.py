@@ -31,8 +31,6 @@ NBGRADER_V3 = {  # the fields that nbgrader documents for the metadata of a cell
 
 OF_NBGRADER = jsonschema.Draft202012Validator(NBGRADER_V3)
 
-PROJECTS = list((ROOT / "docs" / "teaching" / "projects").glob("*.md"))
-
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
@@ -141,15 +139,6 @@ def test_slides_begin_at_headings_and_leave_out_what_is_not_for_a_lecture():
         assert "slideshow" not in document["cells"][0]["metadata"]
 
 
-def test_a_panel_is_not_on_the_slide_of_the_question_that_it_answers():
-    panels = [f"bench.show(run, {name!r})" for name in "abc"]
-    cells = ["## Before you look: predict", *panels[:2], "## Next", panels[2]]
-    kinds = ["code" if text.startswith("bench") else "markdown" for text in cells]
-    document = [{"cell_type": a, "source": [b], "metadata": {}} for a, b in zip(kinds, cells, strict=True)]
-    made = [cell["metadata"]["slideshow"]["slide_type"] for cell in slides.slide({"cells": document})["cells"]]
-    assert made == ["slide", "slide", "-", "slide", "-"]
-
-
 @pytest.mark.slow
 def test_slides_need_no_network(tmp_path, monkeypatch):
     executed = tmp_path / "executed" / "noise.ipynb"
@@ -166,12 +155,6 @@ def test_slides_need_no_network(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_slides_are_drawn_of_what_was_not_executed_even_without_a_run_of_its_own(tmp_path):
-    (page,) = slides.make(["classroom"], tmp_path / "slides", print)
-    assert 'src="data:image/png' in page.read_text("utf-8")
-
-
-@pytest.mark.slow
 def test_the_class_has_its_commands(tmp_path):
     def run(*words):
         return subprocess.run(
@@ -183,16 +166,6 @@ def test_the_class_has_its_commands(tmp_path):
     assert sorted(faults) == sorted(mystery.EVIDENCE)
     finished = run("slides", "nosuch", "--folder", str(tmp_path))
     assert finished.returncode == 2 and finished.stderr.startswith("bench: ") and "'nosuch'" in finished.stderr
-
-
-def test_the_documents_that_a_copy_links_to_lie_beside_it_without_the_model_answers(written):
-    for place in copies.PLACES:
-        linked = set()
-        for file in (written / place).glob("*.ipynb"):
-            linked |= set(re.findall(r"\]\((\.\./docs/[\w-]+\.md)", file.read_text("utf-8")))
-        assert len(linked) >= 2 and all((written / place / link).is_file() for link in linked)
-        there = {file.name for file in (written / place).parent.joinpath("docs", "teaching").rglob("*.md")}
-        assert there == {"handout.md", "help.md", *(file.name for file in PROJECTS)}
 
 
 def texts_of(folder):
@@ -213,9 +186,3 @@ def test_every_link_of_a_copy_leads_to_another_copy_and_none_to_what_runs_found(
     headings = {target: anchors(target.read_text("utf-8")) for _, target, _ in targets if target.suffix == ".md"}
     assert [target for _, target, anchor in targets if anchor and anchor[1:] not in headings[target]] == []
     assert not {"results.md", "choosing.md"} & {file.name for file in written.rglob("*.md")}
-
-
-def test_the_plan_of_a_class_names_notebooks_that_there_are():
-    text = (ROOT / "docs" / "teaching" / "lab.md").read_text("utf-8")
-    weeks = text.partition("## Four weeks")[2].partition("## While it runs")[0]
-    assert set(re.findall(r"`([a-z]+)`", weeks)) == {file.stem for file in copies.notebooks()}

@@ -1,9 +1,7 @@
 """Notebooks run unattended: what is said, and what is made when."""
 
-import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import nbformat
@@ -15,8 +13,6 @@ from bench.apps import unattended
 from bench.errors import UsageError
 from bench.plan import paths
 from bench.process import environments
-
-SHOW_NEITHER = {"classroom", "explore", "referees"}  # neither an answer nor a conclusion of one run
 
 
 @pytest.fixture
@@ -54,12 +50,6 @@ def shown(name):
     return paths.shown(paths.figures() / name)
 
 
-def test_nothing_is_made_while_a_notebook_runs(events):
-    execute(events, "latency", "wamp", "calibration")
-    kinds = [event for event in events if event.startswith(("run ", "make "))]
-    assert kinds == ["run latency", "make crossbar", "run wamp", "run calibration"]
-
-
 def test_of_all_notebooks_each_gets_the_parameters_that_it_has(events, monkeypatch):
     wanted = {"profile": "smoke", "folder": "hand-ins"}
     parameters = {}
@@ -72,16 +62,6 @@ def test_of_all_notebooks_each_gets_the_parameters_that_it_has(events, monkeypat
     assert parameters["classroom"] == {"folder": "hand-ins"} and parameters["compare"] == {"profile": "smoke"}
     with pytest.raises(UsageError, match=r"'profil'.*did you mean profile"):
         unattended.execute([], True, {"profil": "smoke"}, events.append)
-
-
-def test_each_notebook_is_announced_and_ended_and_its_figure_named(events):
-    execute(events, "latency", "calibration")
-    lines = [event.removeprefix("say ") for event in events if event.startswith("say ")]
-    begun = [re.match(r"(\w+) \((\d of 2)\)", line) for line in lines]
-    assert [start.groups() for start in begun if start] == [("latency", "1 of 2"), ("calibration", "2 of 2")]
-    assert [name for name in ("latency", "calibration") if any(shown(f"{name}.png") in line for line in lines)] == [
-        "latency", "calibration",
-    ]  # fmt: skip
 
 
 def executed(folder, **cells):
@@ -107,18 +87,6 @@ def test_a_notebook_ends_with_what_it_concludes(tmp_path):
     (*first, last) = unattended.concluded(file, in_one_line=False)
     assert first == [f"- line {number}" for number in range(unattended.MOST_LINES)] and "notebook" in last
     assert unattended.concluded(executed(tmp_path, **{"bench.show(run)": "a"}), in_one_line=False) == []
-
-
-@pytest.mark.parametrize("stem", sorted({file.stem for file in paths.notebooks().glob("*.ipynb")} - SHOW_NEITHER))
-def test_every_notebook_has_a_cell_that_shows_what_it_concludes(stem):
-    cells = nbformat.read(paths.notebooks() / f"{stem}.ipynb", 4).cells
-    assert any(unattended.CONCLUDES.search(cell.source) for cell in cells if cell.cell_type == "code")
-
-
-def test_libraries_put_their_temporary_files_there_and_nothing_is_left():
-    with unattended._private_temporary() as folder:
-        assert tempfile.mkdtemp().startswith(folder)
-    assert not Path(folder).exists() and not tempfile.gettempdir().startswith(folder)
 
 
 KERNEL = """

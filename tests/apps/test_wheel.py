@@ -92,13 +92,6 @@ def test_the_package_beside_it_is_installed_with_its_files(bench, installed):
     assert missing.returncode == 2 and "wrk2 is not installed; install it: " in missing.stderr
 
 
-def test_it_lists_systems_and_scenarios(bench):
-    listed = bench("list", program=NAME)
-    assert (listed.returncode, listed.stderr) == (0, "")
-    assert "\nsockets: " in listed.stdout
-    assert "\nlatency.payloads\n" in bench("list", "--scenarios").stdout
-
-
 def test_a_notebook_measures_and_writes_into_the_current_folder(bench, installed):
     before = _files(installed)
     words = ("run", "latency", "-p", "profile", "smoke", "-p", "system", "sockets", "-p", "transport", "ipc")

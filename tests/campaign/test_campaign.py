@@ -46,18 +46,11 @@ def test_surroundings_that_lack_something(name, private_parent):
             assert surroundings.tried(commands[0], wanted, how, private_parent / "own") == ""
 
 
-EDITS = {  # of a manifest or of a table, and what the sentence names
+EDITS = {  # what the sentence names, and how a manifest or a table was edited
     "callers": lambda path: mutations.in_manifest(path, ("plan", "cases", 0, "callers"), "text"),
-    "cases": lambda path: mutations.in_manifest(path, ("plan", "cases"), []),
     "machine": lambda path: mutations.in_manifest(path, ("machine",), mutations.DROPPED),
     "column case": lambda path: mutations.in_table(path, "ledger", lambda table: table.drop_columns(["case"])),
-    "rtt_ns": lambda path: mutations.in_table(path, "samples", lambda table: mutations.filled(table, "rtt_ns", b"x")),
-    "window_s": lambda path: mutations.in_table(
-        path, "ledger", lambda table: mutations.filled(table, "window_s", 1e999)
-    ),
-    "start 0 .*0 samples": lambda path: mutations.in_table(path, "samples", mutations.ROWS["emptied"]),
     "start 0 .*200 samples": lambda path: mutations.in_table(path, "samples", mutations.ROWS["rows twice"]),
-    "ledger": lambda path: mutations.in_table(path, "ledger", mutations.ROWS["rows twice"]),
     "no row in the ledger": lambda path: mutations.in_table(path, "ledger", mutations.ROWS["emptied"]),
 }
 

@@ -83,13 +83,6 @@ def test_their_rows_are_hollow_and_marked_in_every_panel_and_named_in_the_captio
     assert "Not measured" not in text
 
 
-def test_a_run_that_lacks_nothing_has_no_hollow_rows():
-    run = measured("fanin", absent={})
-    axes = panels.whole(run).axes
-    assert not any(hollow(one) or "(reference)" in " ".join(names_in(one)) for one in axes)
-    assert "Hollow" not in caption(run)
-
-
 @pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_nothing_is_computed_with_them(notebook, no_reference):
     run = measured(notebook)
@@ -144,11 +137,3 @@ def test_rows_are_borrowed_only_where_the_reference_run_was_asked_for_the_same_c
     run = measured("fanin")
     run.folder.update(parameters=parameters)
     assert bool(borrowed.systems(Run(run.folder))) == is_the_same
-
-
-def test_a_part_of_a_run_has_some_of_its_cases_and_knows_the_whole():
-    run = reference("fanin")
-    part = run.part(run.find(system="redis"))
-    assert set(part.cases["system"]) == {"redis"} and part.first(system="sockets") is None
-    assert part.whole is run and run.whole is run and part.part([part.numbers[0]]).whole is run
-    assert part.starts_of(part.numbers[0]) is run.starts_of(part.numbers[0])

@@ -1,8 +1,5 @@
 """anatomy: what its stored run shows, what it refuses, and its traces for other programs."""
 
-from dataclasses import replace
-from types import SimpleNamespace
-
 import pandas as pd
 import pytest
 
@@ -12,10 +9,8 @@ from bench.apps import perfetto, tracing
 from bench.errors import UsageError
 from bench.experiments import anatomy as experiment
 from bench.grammar.choose import chosen
-from bench.grammar.experiment import experiment as named
 from bench.measurement import trace
 from bench.plan.case import Case
-from bench.run import stored
 from bench.run.frames import Run
 from tests.handmade import handmade, reference
 
@@ -52,31 +47,11 @@ def test_a_case_that_was_not_traced_has_no_breakdown(run: Run) -> None:
         assert anatomy.call_nearest(run, case, 0.5) is None
 
 
-def test_raw_sockets_make_one_call_to_send_and_one_to_receive(run: Run) -> None:
-    (case,) = run.find(traced=True, system="sockets")
-    exact = {(count.role, count.what): round(count.mean) for count in anatomy.counts(run, case) if count.is_exact}
-    assert [exact[role, what] for role in ("client", "server") for what in ("sendto", "recvfrom")] == [1, 1, 1, 1]
-
-
 def test_the_time_in_system_calls_is_the_kernels_row(run: Run) -> None:
     for case in traced(run):
         usual = anatomy.typical(run, case)
         of_kernel = sum(usual[row].mean() / 1e3 for row in ROWS if row[1] == "kernel")
         assert sum(anatomy.kernel_us(run, case).values()) == pytest.approx(of_kernel, rel=0.05)
-
-
-def test_a_start_with_a_single_traced_call_has_no_typical_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Run(stored.find("reference/anatomy"))
-    case = traced(run)[0]
-    every = anatomy.calls(run, case)
-    last = every[-1].start
-    monkeypatch.setattr(anatomy, "calls", lambda *_: [every[-1], *(call for call in every if call.start != last)])
-    assert last not in set(anatomy.typical(run, case)["start"]) and anatomy.kernel_us(run, case)
-
-
-def test_what_a_library_adds_is_the_difference_of_two_breakdowns(run: Run) -> None:
-    table = named("anatomy").table(run, "added")
-    assert "RTT" in table.index and list(table.columns) == ["zeromq tcp", "grpc_sync tcp"]
 
 
 @pytest.mark.parametrize("starts", [1, 2, 7, 8])
@@ -87,19 +62,6 @@ def test_rows_add_up_to_the_mean_of_the_middle_starts(starts: int) -> None:
     whole = sorted(first + second)
     middle = whole if starts < 3 else whole[2:5] if starts == 7 else whole[2:6]
     assert sum(row_means.values()) == pytest.approx(sum(middle) / len(middle))
-
-
-def test_each_case_is_measured_with_and_without_tracing() -> None:
-    plan = named("anatomy").plan(system="zeromq", profile="smoke")
-    assert [(case.system, case.traced) for case in plan.cases] == [
-        ("sockets", False), ("sockets", True), ("zeromq", False), ("zeromq", True),
-    ]  # fmt: skip
-    assert len(plan.groups) == 1
-
-
-def test_windows_without_turns_are_refused() -> None:
-    with pytest.raises(UsageError, match="slice_ms"):
-        named("anatomy").plan(slice_ms=0)
 
 
 def test_without_the_right_to_trace_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,25 +94,6 @@ def test_a_run_without_such_cases_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         tracing.text("reference/placement", ("nothing",), print)
 
 
-@pytest.mark.parametrize(
-    ("case", "fact"),
-    [
-        (Case("shop", "tcp"), "of shop is: type ROUNDTRIP_SYSTEMS=FOLDER .*bench trace it, with"),
-        (Case("zeromq", "tcp", source="main@1"), "run of two revisions cannot be traced"),
-    ],
-)
-def test_a_run_whose_system_is_elsewhere_is_refused_with_what_to_type(
-    case: Case, fact: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = replace(reference("placement").plan, cases=(case,))
-    run = SimpleNamespace(folder=SimpleNamespace(plan=lambda: plan), labels=["it"])
-    monkeypatch.setattr(trace, "why_not", lambda: None)
-    monkeypatch.setattr(stored, "find", lambda name: name)
-    monkeypatch.setattr(tracing, "Run", lambda folder: run)
-    with pytest.raises(UsageError, match=fact):
-        tracing.text("it", (), print)
-
-
 def test_cases_that_differ_in_an_option_only_are_compared_with_themselves() -> None:
     boxes = [Case("mystery", "tcp", 100, {"box": box}, traced=traced) for box in "ab" for traced in (False, True)]
     run = handmade(boxes, [100, 110, 1000, 1200], notebook="anatomy")
@@ -159,15 +102,10 @@ def test_cases_that_differ_in_an_option_only_are_compared_with_themselves() -> N
     assert not chosen(run, experiment.LIBRARIES)  # of an instrument nothing is claimed
 
 
-def test_slices_are_longer_where_calls_are_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_are_longer_where_calls_are_slow() -> None:
     assert tracing.slice_for([30e-6]) == tracing.SLICE_S
     assert tracing.slice_for([30e-6, 0.041]) == pytest.approx(0.164)
     assert tracing.slice_for([5.0]) == tracing.LONGEST_S
-    boxes = reference("mystery")
-    assert max(tracing.slowest_s(boxes, label) for label in boxes.labels) > 0.04  # one box waits for delayed ACKs
-    unmeasured = handmade([Case("sockets", "tcp", 100)], [100], notebook="latency")
-    monkeypatch.setattr(Run, "ledger_of", lambda run, _: run.ledger.iloc[:0])
-    assert tracing.slowest_s(unmeasured, unmeasured.labels[0]) == 0  # an interrupted run
 
 
 def test_traces_for_a_viewer_have_spans_of_every_role_and_arrows_in_pairs(run: Run) -> None:

@@ -4,20 +4,17 @@ import re
 
 import nbformat
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import ROOT
-from handmade import handmade, reference
+from handmade import reference
 
 import bench
 import bench.apps.notebook  # what the cells before it have loaded
 from bench.analysis.comparison import effect
 from bench.experiments import clients
 from bench.experiments.compare import A, B
-from bench.grammar import RATE, Contrast, tables
 from bench.grammar.experiment import experiment
-from bench.plan.case import Case
-from bench.run.frames import P50, Run
+from bench.run.frames import P50
 
 NOTEBOOKS = [
     *("openload", "calibration", "scaleup", "nodelay", "marginal", "capacity", "noise", "origins", "mystery"),
@@ -76,24 +73,3 @@ def test_the_medians_of_all_cases(notebook, capsys):
     assert len(lines) == len(cases)
     for line, (_, row) in zip(lines, cases.iterrows(), strict=True):
         assert line.startswith(row["label"]) and last_number(line) == pytest.approx(row[P50], rel=1e-3, abs=1e-3)
-
-
-def test_the_growth_that_clients_draws_is_the_gain_that_it_prints():
-    run = reference("clients")
-    (source,) = [cell.source for cell in cells("clients") if "threads above" in cell.source]
-    inside = {"run": run, "pd": pd, "mine": pd.Series({1: 1.0, 2: 2.0})}
-    exec(source, inside)
-    (processes,) = [line for line in inside["axes"].lines if line.get_label() == "processes"]
-    of_several = dict(zip(processes.get_xdata(), processes.get_ydata(), strict=True))
-    assert of_several.pop(1) == 1 and len(of_several) > 2
-    growth = Contrast(RATE, of={}, over={"clients": 1}, where=clients.WINDOW)
-    gains = {run.case(ratio.other).clients: ratio.value for ratio in growth.ratios(run)}
-    assert gains == {int(count): pytest.approx(value) for count, value in of_several.items()}
-
-
-def test_a_run_measured_outside_a_checkout_has_a_table_of_versions_without_a_revision():
-    run = handmade([Case("sockets", "ipc")], [50])
-    known = tables.versions(run)["version"]
-    run.folder.update(git={"revision": None, "dirty": None})
-    without = tables.versions(Run(run.folder))["version"]
-    assert list(without.index) == list(known.index) and (without != known).sum() == 1

@@ -4,20 +4,15 @@ import re
 
 import numpy as np
 import pytest
-from handmade import PAIR, handmade, in_order, recorded, reference, usual
+from handmade import PAIR, handmade, reference
 
 from bench.analysis.comparison import effect
 from bench.analysis.resources import total_cpu
 from bench.apps.teaching import predictions, questions, scores
-from bench.experiments import overview
 from bench.grammar import tables
-from bench.grammar.contrast import has_medians, ratio
 from bench.grammar.experiment import experiment
-from bench.grammar.quantities import P50
-from bench.plan.case import Case
-from bench.run.start_record import StartRecord
 
-NOTEBOOKS = ("overview", "messages", "streaming", "connections", "network")
+NOTEBOOKS = ("overview", "messages", "streaming", "connections", "network", "clients", "fanin")
 
 
 def asked(notebook):
@@ -47,51 +42,23 @@ def test_a_table_gives_the_ratios_of_the_one_estimator(notebook):
     assert [f"{row['ratio']} times ({row['interval']})" for _, row in shown.iterrows()] == list(map(str, ratios))
 
 
-@pytest.mark.parametrize("question", [one.name for n in ("latency", *NOTEBOOKS) for one in asked(n)])
+@pytest.mark.parametrize("question", [one.name for n in ("latency", "tls", *NOTEBOOKS) for one in asked(n)])
 def test_score_and_expected_results_give_the_ratio_of_the_table(question, monkeypatch):
     one = questions.find(question)
     run = reference(one.notebook)
     value, low, high = one.shown(questions.measured(run, one))
     if question != "latency q2":  # tcp and ipc of one system: the table compares with raw sockets
         rows = tables.ratios(run)
-        assert any(row["ratio"] == value and f"{low} to {high}" in row["interval"] for _, row in rows.iterrows())
+        is_in_table = any(row["ratio"] == value and f"{low} to {high}" in row["interval"] for _, row in rows.iterrows())
+        own = experiment(one.notebook)
+        text = "\n".join([own.conclusion(run), *(own.table(run, name).to_string() for name in own.tables)])
+        assert is_in_table or f"**{value}** (95 % CI {low} to {high})" in text or f"{value} [{low}, {high}]" in text
     made = predictions.Prediction(1, 2, "because I say so", "2000-01-01T00:00:00+00:00")
-    text = str(scores.Score(one, made, "", questions.measured(run, one)))
-    assert f" {value} times" in text and f"{low} to {high}" in text
+    score = str(scores.Score(one, made, "", questions.measured(run, one)))
+    assert f" {value} times" in score and f"{low} to {high}" in score
 
 
 def test_fewer_than_six_blocks_give_a_ratio_without_an_interval():
-    run = handmade([Case("zeromq", "ipc"), Case("sockets", "ipc")], [100, 50], starts=5)
+    run = handmade(PAIR, [100, 50], starts=5)
     (row,) = tables.ratios(run).to_dict("records")
     assert row["ratio"] == "2.00" and not re.search(r"\d\.\d", row["interval"]) and row["distinguishable"] == "no"
-
-
-def test_systems_are_compared_with_raw_sockets_over_the_same_transport():
-    cases = [Case("sockets", "ipc"), Case("xmlrpc_stdlib", "tcp"), Case("sockets", "tcp"), Case("zeromq", "ipc")]
-    run = handmade(cases, [10, 200, 20, 40], notebook="overview")
-    ratios = {case_ratio.other: case_ratio for case_ratio in overview.over_sockets.ratios(run)}
-    assert overview.above(run, 3).startswith("  × 4.00 [")
-    assert ratios[1].base == 2 and ratios[1].value == pytest.approx(10, rel=0.01)
-    assert ratios[3].base == 0 and ratios[3].value == pytest.approx(4, rel=0.01)
-    without = handmade(cases[:2], [10, 200], notebook="overview")
-    assert overview.over_sockets.ratios(without) == [] and "tcp" in overview.above(without, 1)
-    assert overview.tables["systems"](without).iloc[1, 2] == "not measured"
-
-
-def test_overview_measures_raw_sockets_over_every_transport_that_a_system_uses():
-    planned = experiment("overview").plan(system="[sockets, http_stdlib]").cases
-    assert {case.transport for case in planned if case.system == "sockets"} == {"ipc", "tcp"}
-    assert {case.transport for case in experiment("overview").plan(system="zeromq").cases} == {"ipc", "inproc"}
-
-
-@pytest.mark.parametrize(("slow_blocks", "are_shown"), [(4, True), (5, False)])
-def test_medians_whose_ratio_is_another_are_not_shown_beside_it(slow_blocks, are_shown):
-    """Raw sockets take twice as long in four of nine blocks, zeromq in these or in one more."""
-
-    def record(start, block, index):
-        us = (50 + 50 * (block < 4)) if index else (100 + 100 * (block < slow_blocks))
-        rtt_ns = np.full(1000, 1000 * us + block, "i8")
-        return StartRecord(usual(1000, rtt_ns.sum() / 1e9), [in_order(rtt_ns)])
-
-    run = recorded("latency", PAIR, record, starts=9)
-    assert has_medians(run, [ratio(run, 1, 0, P50)]) is are_shown

@@ -18,9 +18,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
-from bench import stats
 from bench.analysis.quantiles import STARTS, Quantile, crossed
-from bench.analysis.resources import total_cpu
 from bench.apps import classroom, listing
 from bench.apps.classroom import forest
 from bench.apps.classroom.merging import HOLDS
@@ -138,36 +136,6 @@ def test_systems_and_roles_have_palettes_of_their_own():
     assert len({house.look(place) for place in range(52)}) == 52
 
 
-def test_markers_of_quantiles_are_on_their_curve():
-    run, drawn = reference("latency"), Figure().subplots()
-    experiment("latency").panels["distribution"](run, drawn)
-    curves = [line for line in drawn.lines if len(line.get_xdata()) > 50]
-    marks = [line for line in drawn.lines if len(line.get_xdata()) == 1 and line.get_marker() not in ("|", "None")]
-    assert len(curves) == 5 and len(marks) == 5 * len(stats.QUANTILES)
-    for mark in marks:
-        (curve,) = [line for line in curves if line.get_color() == mark.get_color()]
-        times, heights = curve.get_data()
-        (at,), (height,) = mark.get_data()
-        assert heights[times < at].max(initial=0) < height <= heights[times <= at].max() + 1e-9
-
-
-def test_a_median_above_its_p90_is_not_drawn_without_words():
-    def known(value):
-        return Quantile(value, value, value, STARTS, 1, 1)
-
-    assert crossed([(0.5, known(2.0)), (0.9, known(3.0))]) == ""
-    assert re.search("p50.* > p90", crossed([(0.5, known(4.0)), (0.9, known(3.0))]))
-    assert crossed([(0.5, known(4.0)), (0.9, known(float("nan")))]) == ""
-
-
-@pytest.mark.parametrize(("run", "panel"), [("calibration", "errors"), ("compare", "verdicts"), ("origins", "shapes")])
-def test_the_axis_of_ratios_always_has_a_tick_at_1(run, panel):
-    figure = panels.panel(reference(run), panel)
-    figure.draw_without_rendering()
-    ticks = figure.axes[0].get_xticks()
-    assert 1 in ticks and len(ticks) >= 3
-
-
 @pytest.mark.parametrize("inches", [2, 5])
 @pytest.mark.parametrize("ends", [(9.4, 42), (23e3, 104e3), (8, 2e6), (0.8, 40), (13, 520), (30, 33), (6, 4e9)])
 def test_ticks_of_a_logarithmic_axis_have_room_for_their_labels(ends, inches):
@@ -182,15 +150,6 @@ def test_ticks_of_a_logarithmic_axis_have_room_for_their_labels(ends, inches):
     assert len(labels) >= 2
     for one, other in itertools.pairwise(label.get_window_extent() for label in labels):
         assert one.x1 + 3 < other.x0
-
-
-@pytest.mark.parametrize(("notebook", "panel"), [("overview", "cost"), ("latency", "cpu_per_call")])
-def test_cpu_times_are_bars_unless_the_largest_hides_the_smallest(notebook, panel):
-    run = reference(notebook)
-    cases = run.cases[(run.cases["system"] != "loopback") & (run.cases["clients"] == 1)]
-    is_log = house.hides_bars(total_cpu(cases))
-    axes = panels.panel(run, panel).axes[0]
-    assert (axes.get_xscale() == "log") == is_log and bool(axes.patches) != is_log
 
 
 def test_holds_is_never_beside_a_pool_that_contains_1(tmp_path):
@@ -246,13 +205,6 @@ def test_a_reference_run_is_small_complete_and_of_enough_starts(stem):
     assert run.plan.notebook == folder.name
 
 
-def test_a_figure_from_elsewhere_is_refused(command, tmp_path):
-    Image.new("RGB", (4, 4)).save(tmp_path / "other.png")
-    finished = command("explain", str(tmp_path / "other.png"))
-    assert finished.returncode == 1 and finished.stderr.count("\n") == 1
-    assert command("explain", str(tmp_path / "none.png")).returncode == 1
-
-
 def test_threads_draw_one_after_the_other_and_leave_no_style_behind():
     before, is_drawing, enough = mpl.rcParams["svg.hashsalt"], threading.Event(), threading.Event()
 
@@ -269,3 +221,19 @@ def test_threads_draw_one_after_the_other_and_leave_no_style_behind():
     enough.set()
     other.join(10)
     assert mpl.rcParams["svg.hashsalt"] == before
+
+
+def test_a_median_above_its_p90_is_not_drawn_without_words():
+    def known(value):
+        return Quantile(value, value, value, STARTS, 1, 1)
+
+    assert crossed([(0.5, known(2.0)), (0.9, known(3.0))]) == ""
+    assert re.search("p50.* > p90", crossed([(0.5, known(4.0)), (0.9, known(3.0))]))
+    assert crossed([(0.5, known(4.0)), (0.9, known(float("nan")))]) == ""
+
+
+def test_a_figure_from_elsewhere_is_refused(command, tmp_path):
+    Image.new("RGB", (4, 4)).save(tmp_path / "other.png")
+    finished = command("explain", str(tmp_path / "other.png"))
+    assert finished.returncode == 1 and finished.stderr.count("\n") == 1
+    assert command("explain", str(tmp_path / "none.png")).returncode == 1

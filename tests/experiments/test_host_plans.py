@@ -1,21 +1,17 @@
 """Each notebook that takes hosts plans all its cases on them, over tcp, unpinned; and says so before it begins."""
 
 import re
-from types import SimpleNamespace
 
 import pytest
 from drawings import legend
 from far_hosts import far_run
-from handmade import FACTS
 
-from bench.apps import listing, repeat
+from bench.apps import listing
 from bench.errors import UsageError
 from bench.grammar import figure as panels
 from bench.grammar import tables
 from bench.grammar.experiment import experiment, of_run
 from bench.measurement.validation import estimate
-from bench.plan.case import Case
-from bench.run import stored
 
 pytestmark = pytest.mark.slow
 
@@ -46,26 +42,16 @@ def test_all_cases_are_between_hosts(notebook):
     assert {str(case.hosts) for case in here.cases} == {"{}"} and "hosts" not in estimate.described(here)
 
 
-@pytest.mark.parametrize("notebook", [name for name in ASKED if name != "explore"])
-def test_the_parameter_is_in_the_notebook_and_in_the_command_that_repeats_a_run(notebook):
-    assert experiment(notebook).parameters["hosts"] == ""
-    plan = experiment(notebook).plan(**ASKED[notebook], hosts=SCHEDULER)
-    folder = stored.create(plan, FACTS | {"parameters": {"hosts": SCHEDULER}})
-    assert repeat.command(folder).endswith(f" -p hosts {SCHEDULER}")
-
-
 def test_hosts_that_are_named_to_load_share_the_connections_of_scaleup(tmp_path):
     (tmp_path / "h.yaml").write_text(f"scheduler: {SCHEDULER}\nserver: s\nload: [a, b, c]\n")
     plan = experiment("scaleup").plan(hosts=str(tmp_path / "h.yaml"), connections=32)
     assert {(case.clients, case.callers) for case in plan.cases if case.system != "loopback"} == {(3, 11)}
 
 
-@pytest.mark.parametrize(
-    ("notebook", "parameters"), [("capacity", {"transport": "ipc"}), ("latency", {"transport": "ipc"})]
-)
-def test_another_transport_than_tcp_is_refused(notebook, parameters):
+@pytest.mark.parametrize("notebook", ["capacity", "latency"])
+def test_another_transport_than_tcp_is_refused(notebook):
     with pytest.raises(UsageError, match=r"tcp.*ipc.*tcp"):
-        experiment(notebook).plan(hosts=SCHEDULER, **parameters)
+        experiment(notebook).plan(hosts=SCHEDULER, transport="ipc")
 
 
 ONE_CLIENT = ("latency", "compare", "scaleup")  # so that one host loads
@@ -91,15 +77,3 @@ def test_explain_names_the_hosts_of_a_figure():
     run = far_run(experiment("latency").plan(system="sockets", hosts=SCHEDULER).cases, ["a", "b"], {"a": 100, "b": 200})
     text = listing.figure_text(str(panels.save(run)[0]))
     assert re.search(rf"^hosts .*{SCHEDULER}", text, re.M)
-
-
-def test_the_table_of_the_plan_names_the_hosts_that_measured_each_case():
-    here = Case("sockets", "tcp", payload_bytes=7)
-    cases, us = experiment("latency").plan(system="sockets", hosts=SCHEDULER).cases, {"a": 100, "b": 200, "here": 10}
-    run = far_run([*cases, here], ["a", "b"], us)
-    shown = tables.plan(run)["hosts"]
-    assert set(shown.iloc[:-1]) == {"server: s; load: a and b"} and shown.iloc[-1] not in set(shown.iloc[:-1])
-    assert "hosts" not in tables.plan(far_run([here], ["a"], us))
-    nobody = run.hosts.iloc[:0]
-    asked = SimpleNamespace(plan=run.plan, ledger=run.ledger, hosts=nobody, manifest={})  # of none it is known
-    assert SCHEDULER in tables.plan(asked)["hosts"].iloc[0]

@@ -3,10 +3,7 @@
 import itertools
 from dataclasses import replace
 
-import nbformat
-import pandas as pd
 import pytest
-from conftest import ROOT
 from handmade import recorded, usual
 
 from bench.analysis import open_load, overload, virtual_time
@@ -113,16 +110,3 @@ def test_a_queue_that_grows_by_itself_has_no_slow_request():
         return virtual_time.measured(cases[0], 0.6, start, start, 50.0)
 
     assert slow_request(recorded("openload", cases, record), 0) is None
-
-
-def test_the_readers_own_instrument_says_how_many_waited_behind_its_slow_request(capsys):
-    cells = nbformat.read(ROOT / "notebooks" / "openload.ipynb", 4).cells
-    (source,) = [cell.source for cell in cells if cell.source.startswith("from_due =")]
-    due_s = pd.Series(itertools.accumulate([0.002] * 399, initial=0.0))
-    sent_s = due_s.copy()
-    sent_s[200:230] += 0.05
-    took_s = pd.Series(0.0001, index=due_s.index)
-    took_s[199] = 0.1
-    rows = pd.DataFrame({"due_s": due_s, "sent_s": sent_s, "done_s": sent_s + took_s})
-    exec(source, {"pd": pd, "rows": rows, "from_sending": took_s * 1e3})
-    assert "request 200 took 100.0 ms; the next 30 left more than 1 ms late behind it" in capsys.readouterr().out

@@ -1,6 +1,5 @@
 """What one more call costs: the arithmetic on known numbers, and whole client processes that run and end."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -12,24 +11,15 @@ import own_system
 import pandas as pd
 import pytest
 from conftest import ROOT, descendants, is_gone, wait_for
-from handmade import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import systems
 from bench.analysis import marginal_costs as findings
 from bench.errors import SystemFailedError, UsageError
-from bench.experiments import marginal
-from bench.grammar.experiment import experiment
-from bench.measurement import runner
 from bench.measurement.start import measure
-from bench.measurement.validation.estimate import described
-from bench.measurement.validation.profiles import make_plan
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
-from bench.process.channel import encode
-from bench.process.spec import SessionSpec
-from bench.run.frames import Run
 
 SESSIONS = ((1, 100), (30, 100), (10, 5000))
 
@@ -50,7 +40,6 @@ def test_what_cannot_be_told_is_not_a_number():
     a, b, c = findings.fit(calls, one_size, 5 + 2.0 * calls)
     assert (a, b) == pytest.approx((5, 2)) and c != c
     assert np.isnan(findings.fit(np.array([7, 7]), np.array([1, 1]), np.array([1.0, 2.0]))).all()
-    assert np.isnan(findings.fit(np.array([1, 9]), np.array([1, 2]), np.array([1.0, 2.0]))).all()
 
 
 class MadeUp(SimpleNamespace):
@@ -93,38 +82,10 @@ def test_processes_of_every_kind_of_client_are_run_and_counted(system, transport
         assert row["server_cpu_ns"] >= 0
 
 
-def test_a_run_of_processes_is_stored_and_loaded():
-    case = checked(Case("sockets", "tcp", 100, load="session", sessions=SESSIONS))
-    run = Run(runner.run(make_plan("marginal", [case], "smoke")))
-    assert len(run.sessions) == 2 * len(SESSIONS) and set(run.sessions["start"]) == {0, 1}
-    assert (run.sessions["case"] == 0).all() and run.samples.empty
-    assert Case.from_dict(json.loads(json.dumps(run.plan.as_dict()["cases"][0]))) == case
-
-
 @pytest.mark.parametrize("changed", [{"sessions": ()}, {"clients": 2}, {"engine": "wire"}, {"transport": "inproc"}])
 def test_what_processes_cannot_be_is_refused(changed):
     with pytest.raises(UsageError):
         checked(Case(**{"system": "zeromq", "transport": "tcp", "load": "session", "sessions": SESSIONS} | changed))
-
-
-def test_the_reference_run_compares_protocols_and_languages_and_has_the_costs_of_all_cases():
-    run, marginal_experiment = reference("marginal"), experiment("marginal")
-    assert [verdict.word for claim in marginal_experiment.claims for verdict in claim.verdicts(run)] == ["holds"] * 4
-    (ratio,) = marginal.cpp_http.ratios(run)
-    http, stream = (findings.costs(run, case)["call"].median() for case in (ratio.other, ratio.base))
-    assert ratio.interval.low < http / stream < ratio.interval.high
-    assert len(marginal_experiment.tables["marginal_costs"](run)) == 3 * len(run.numbers)
-    assert len(marginal_experiment.tables["methods"](run)) == len(run.numbers)
-    assert "68.6 µs" in marginal_experiment.answer(run)
-
-
-def test_the_plan_explains_what_it_needs():
-    with pytest.raises(UsageError, match=r"^calls "):
-        experiment("marginal").plan(calls=[5, 5])
-    plan = experiment("marginal").plan(system="sockets", calls="[1, 10, 50]", payload_bytes="[10, 2000]")
-    (case,) = plan.cases
-    assert sorted(case.sessions) == [(1, 10), (10, 10), (10, 2000), (50, 10)]
-    assert "4 client processes" in described(plan)
 
 
 def test_a_client_process_that_fails_ends_the_start_with_its_words(with_systems, tmp_path):
@@ -161,12 +122,3 @@ def command(pid):
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
     except OSError:
         return ""
-
-
-def test_the_process_as_a_program_says_what_is_wrong():
-    settings = {"system": "sockets", "options": {}, "seed": 1, "calls": 1, "payload_bytes": 10}
-    (spec,) = encode(SessionSpec(**settings, address="tcp://127.0.0.1:1"))
-    words = [sys.executable, "-m", "bench.child.session", spec.decode()]
-    with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        output = process.stdout.read()
-    assert process.returncode == 1 and "127.0.0.1:1" in output

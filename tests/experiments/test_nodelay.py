@@ -5,17 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from handmade import handmade, reference
+from handmade import handmade
 from wire_servers import posted, served
 
 from bench.analysis.stalls import held_back, rate_per_s, stalls
-from bench.apps.teaching import questions
 from bench.child.caller import translating
-from bench.errors import TransportError, UsageError
+from bench.errors import TransportError
 from bench.experiments import nodelay
 from bench.experiments.nodelay import ABLE, HELD
 from bench.grammar.claim import CONTRADICTED, HOLDS
-from bench.grammar.experiment import experiment
 from bench.measurement.start import measure
 from bench.plan.case import Case
 from bench.systems import http_stdlib
@@ -45,24 +43,6 @@ def test_stalls_are_predicted_from_sides_writes_and_segment():
     assert [stalls(replace(cases["neither", 2], payload_bytes=size)) for size in (65_000, 66_000)] == [2, 0]
 
 
-def test_the_table_sets_rates_and_the_length_of_a_stall_beside_the_predicted_ones_and_the_origins():
-    table = experiment("nodelay").tables["stalls"](known(1))
-    assert table["predicted stalls per call"].to_list() == [0, 1, 1, 2]
-    assert table["calls/s, predicted at most"].to_list() == ["no stall", "25", "25", "12.5"]
-    assert table["origin, about 1999 [calls/s]"].to_list() == ["", "12", "12", "6"]
-    assert [float(text.split()[0]) for text in table["time per predicted stall"][1:]] == pytest.approx(
-        [45.1] * 3, abs=0.1
-    )
-
-
-def test_the_reference_run_answers_the_questions_with_the_rates_of_its_table():
-    run = reference("nodelay")
-    table = experiment("nodelay").tables["stalls"](run)["calls/s [range over starts]"]
-    for name, row in (("q1", 1), ("q2", 3)):
-        answer = questions.measured(run, questions.find(f"nodelay {name}"))
-        assert table.iloc[row].startswith(f"{answer.middle:.3g} ")
-
-
 @pytest.mark.parametrize(("acks", "few", "many"), [(1, CONTRADICTED, HOLDS), (2, HOLDS, CONTRADICTED)])
 def test_the_kernels_count_decides_on_the_prediction(acks, few, many):
     at_least, at_most, slower = nodelay.claims  # one and two stalls are predicted, and as many are counted in all cases
@@ -83,13 +63,6 @@ def test_the_kernel_delays_two_acknowledgements_of_each_call_that_both_sides_hol
     held = measure(Case(system, "tcp", 100, HELD, max_calls=3), 2.0, 1).ledger
     assert held["calls"] == 3 and held["tcp_delayed_acks"] >= 3
     assert held["tcp_segments_out"] >= 4 * held["calls"]
-
-
-def test_only_systems_with_these_options_are_planned():
-    with pytest.raises(UsageError, match=r"'zeromq'.*sockets, xmlrpc_pstream, http_stdlib"):
-        experiment("nodelay").plan(system="zeromq")
-    plan = experiment("nodelay").plan(system="sockets", sizes=[100, 70_000])
-    assert len(plan.cases) == 8 + 1 + 1 and plan.window_s == 0.12
 
 
 ANSWERS = {

@@ -12,7 +12,6 @@ from papermill.cli import papermill as papermill_command
 from papermilling import outputs, papermill, papermill_here
 
 import bench
-from bench.errors import UsageError
 from bench.grammar import figure as panels
 from bench.grammar.experiment import experiment, of_run
 from bench.plan import paths
@@ -144,16 +143,6 @@ def test_a_target_is_measured_and_its_cpu_is_said_to_be_absent(notebook, tmp_pat
     assert set(measured["target"]) == {target} and measured["server_cpu_ns"].isna().all()
     text = outputs(tmp_path / "out.ipynb")
     assert "not known" in text and "its placement and its CPU are not known" in panels.caption(run).replace("\n", " ")
-
-
-@pytest.mark.slow
-def test_a_name_that_the_notebook_does_not_have_is_refused_with_the_nearest(tmp_path, command):
-    finished = papermill("latency.ipynb", str(tmp_path / "out.ipynb"), "-p", "trasnport", "ipc")
-    assert "UsageError: unknown parameter of latency.ipynb 'trasnport'" in finished.stderr
-    finished = command("run", "latency", "-p", "trasnport", "ipc")
-    assert finished.returncode == 2 and "did you mean transport?" in finished.stderr
-    with pytest.raises(UsageError, match="did you mean seed"):
-        bench.measure("latency", {"calls": 5}, sead=3)  # other names of a namespace are the reader's own
 
 
 @pytest.mark.slow

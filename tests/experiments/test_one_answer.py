@@ -1,11 +1,7 @@
 """One question, one answer: what a score reports is what the sentences and tables of the same notebook report."""
 
-import re
-
-import nbformat
 import numpy as np
 import pytest
-from conftest import slow_but
 from handmade import reference
 
 from bench.apps.teaching import questions
@@ -13,31 +9,6 @@ from bench.experiments import calibration, openload, retries
 from bench.grammar import figure as panels
 from bench.grammar.axes import tail_scale
 from bench.text import duration
-
-SCORED = re.compile(r"\*\*(?P<question>.*?)\*\*.*?Measured: (?P<value>[\d.,]+) \S* ?\((?P<ends>.*?)\)")
-REPEATED = ("clients", "connections", "fanin", "overview", "tls")  # each score of them is also in a sentence or a table
-
-
-def shown(cell):
-    """Return what a cell shows as text, of an executed notebook."""
-    texts = []
-    for output in cell.get("outputs", []):
-        texts.append(output.get("text", ""))
-        texts += [str(text) for kind, text in output.get("data", {}).items() if kind in ("text/markdown", "text/html")]
-    return "\n".join(texts)
-
-
-@pytest.mark.parametrize("notebook", slow_but(REPEATED, "clients"))
-def test_each_score_is_repeated_by_the_notebooks_sentences_or_tables(notebook, drawn):
-    cells = [cell for cell in nbformat.read(drawn(notebook) / "out.ipynb", 4).cells if cell.cell_type == "code"]
-    (scores,) = [shown(cell) for cell in cells if "bench.score(" in cell.source]
-    others = "\n".join(shown(cell) for cell in cells if "bench.score(" not in cell.source)
-    answers = list(SCORED.finditer(scores))
-    assert len(answers) == 2
-    for answer in answers:
-        low, high = re.findall(r"[\d.,]*\d", answer["ends"])[-2:]
-        assert answer["value"] in others, answer["question"]
-        assert f"{low} to {high}" in others or f"{low}, {high}" in others, answer["question"]
 
 
 def test_retries_score_is_the_number_of_its_table():

@@ -1,52 +1,18 @@
-"""The origins' numbers beside a run's: found by their factors, converted honestly, related as the origins did."""
+"""The origins' numbers beside a run's: how much faster, and whether a ratio is reproduced."""
 
 import pytest
-from handmade import handmade, noisy, reference
 
-from bench.errors import UsageError
 from bench.experiments import origins
 from bench.experiments.origins import Relation, Replica
-from bench.experiments.published import Number, numbers
-from bench.grammar.claim import CONTRADICTED, HOLDS, UNDECIDED
-from bench.grammar.experiment import experiment
+from bench.experiments.published import Number
 from bench.plan.case import Case
 from bench.stats import Spread
-
-
-def test_every_published_number_has_its_replica():
-    run = reference("origins")
-    replicas = {replica.number.name: replica for replica in origins.replicas(run)}
-    assert list(replicas) == [number.name for number in numbers(workers=2)]
-    halved = replicas["ZeroMQ, 1 kB there and back, ipc"]
-    assert halved.number.theirs == (91.0, 91.0) and halved.number.unit == "us"
-    assert halved.here.middle == pytest.approx(run.starts_of(halved.case)["mean_rtt_us"].median())
-    assert run.case(halved.case).factor("transport") == "ipc" and run.case(halved.case).load == "closed"
-    assert replicas["gRPC, 100 calls by 2 clients"].theirs == pytest.approx(2413.92)
-    assert all(0 < replica.here.low <= replica.here.middle <= replica.here.high for replica in replicas.values())
 
 
 @pytest.mark.parametrize(("unit", "theirs"), [("us", (100, 100)), ("us", (50, 150)), ("1/s", (25, 25))])
 def test_faster_is_more_per_second_and_less_time(unit, theirs):
     number = Number("", "", unit, theirs, Case("sockets", "tcp"), "")
     assert Replica(number, 0, Spread(50.0, 40.0, 60.0)).speed == 2
-
-
-def test_conclusions_divide_within_one_origin_and_only_those_of_paired_starts_have_an_interval():
-    shown = {relation.conclusion: relation for relation in origins.relations(reference("origins"))}
-    assert list(shown) == list(origins.CONCLUSIONS)
-    assert shown["ZeroMQ time: tcp / inproc"].theirs == pytest.approx(61.4 / 23.4)
-    assert shown["gRPC rate, 100 calls by each client: two clients / one"].theirs == pytest.approx(2413.92 / 1251.64)
-    assert [name for name, relation in shown.items() if not relation.is_paired] == [
-        "XML-RPC time: HTTP / packet stream"
-    ]
-    assert shown["ZeroMQ time: tcp / ipc"].where == "on one CPU"
-    assert shown["WAMP time: tcp websocket json / ipc rawsocket msgpack"].where == "on one CPU"
-    assert shown["gRPC rate, 100 calls by each client: two clients / one"].where == "over tcp, on separate CPUs"
-    assert all(
-        relation.here.low > 1 or relation.here.high < 1
-        for relation in shown.values()
-        if relation.verdict == origins.REPRODUCED
-    )
 
 
 @pytest.mark.parametrize(
@@ -65,39 +31,3 @@ def test_conclusions_divide_within_one_origin_and_only_those_of_paired_starts_ha
 def test_a_ratio_is_reproduced_only_where_its_interval_holds_the_published_one_and_not_1(theirs, low, high, verdict):
     relation = Relation("", "", theirs, Spread((low * high) ** 0.5, low, high))
     assert relation.verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("tcp_us", "verdict", "note"), [(200, HOLDS, ""), (100, UNDECIDED, "contains 1"), (50, CONTRADICTED, "other side")]
-)
-def test_a_direction_that_is_not_the_published_one_is_said_and_drawn(tcp_us, verdict, note):
-    cases = [Case("zeromq", transport) for transport in ("ipc", "tcp")]
-    run = handmade(cases, [100, tcp_us], notebook="origins", shape=noisy)
-    assert origins.claims[0].verdict(run) == verdict
-    (relation,) = origins.relations(run)
-    assert note in origins.NOTES.get(relation.verdict, "")
-
-
-def test_numbers_and_ratios_differ_by_their_median_factors():
-    run = handmade([Case("zeromq", transport) for transport in ("ipc", "tcp")], [91, 91], notebook="origins")
-    carried = origins.carried(run)
-    off = [1.03, 123 / 91 / 1.03]  # a start adds its number in %
-    assert float(carried["median factor"].iloc[0]) == pytest.approx((off[0] * off[1]) ** 0.5, rel=0.05)
-    assert float(carried["median factor"].iloc[1]) == pytest.approx(61.4 / 45.5, rel=0.05)
-
-
-def test_of_an_origin_all_that_is_installed_is_measured(monkeypatch):
-    from bench.measurement.validation import cases
-
-    monkeypatch.setattr(cases, "why_absent", lambda name: "install it" if name == "xmlrpc_c" else None)
-    plan = experiment("origins").plan(origin="xmlrpc_c")
-    assert plan.absent == {"xmlrpc_c": "install it"}
-    assert [case.system for case in plan.cases] == ["xmlrpc_pstream", "xmlrpc_pstream", "loopback"]
-    monkeypatch.setattr(cases, "why_absent", lambda name: "install it")
-    with pytest.raises(UsageError, match="install it"):
-        experiment("origins").plan(origin="wamp")
-
-
-def test_an_origin_that_does_not_exist_is_refused_with_those_that_do():
-    with pytest.raises(UsageError, match=r"'corba'.*wamp, scaleup, zeromq, xmlrpc_c, grpc"):
-        experiment("origins").plan(origin="corba")

@@ -1,24 +1,19 @@
-"""The overview of many systems: groups, a figure whose rows can be read, and what is missing named with its remedy."""
+"""overview.ipynb: its plan, a figure whose rows can be read, and what is missing named with its remedy."""
 
 import itertools
-import re
 
 import handmade
-import numpy as np
 import own_system
 import pytest
-from drawings import texts, whole
 
 from bench import systems
 from bench.errors import UsageError
 from bench.experiments import overview
 from bench.grammar import axes as house
-from bench.grammar import chosen, figure
-from bench.grammar.claim import CONTRADICTED, HOLDS, UNDECIDED
+from bench.grammar import figure
 from bench.grammar.experiment import experiment
 from bench.grammar.method import absent, to_install
 from bench.plan.case import Case
-from bench.run.start_record import StartRecord
 
 NAMES = [
     *("sockets", "zeromq", "grpc_sync", "grpc_aio", "xmlrpc_pstream", "wamp_crossbar", "http_stdlib", "http_aiohttp"),
@@ -64,33 +59,12 @@ def test_a_second_client_is_measured_for_few_systems_or_as_asked(asked, most):
         plan(system="sockets", two_clients="often")
 
 
-def test_many_systems_have_no_second_client_unless_asked(monkeypatch):
-    monkeypatch.setattr("bench.experiments.overview.MOST_PAIRED", 1)
-    planned = plan(system="[sockets, zeromq]")
-    assert {case.clients for case in planned.cases} == {1}
-
-
 def test_a_system_that_does_not_carry_the_payload_is_left_out_with_its_limit(tmp_path, with_systems):
     (tmp_path / "tiny.py").write_text(own_system.text("LARGEST_BYTES = 100"))
     with_systems(tmp_path)
     planned = plan(system="[tiny, sockets]")
     assert "100 B" in planned.absent["tiny"]
     assert {case.system for case in planned.cases} == {"sockets", "loopback"}
-
-
-def test_rows_are_in_the_order_of_the_rtt_and_each_group_has_its_look(run):
-    drawn, groups = overview.subjects(run), overview.groups(run)
-    assert [subject.case for subject, _ in drawn] == chosen(run, overview.ranked) and len(drawn) == 26
-    assert run.cases.loc[[subject.case for subject, _ in drawn], "p50_rtt_us"].is_monotonic_increasing
-    assert all(look == groups[overview.group_of(run, subject.case)] for subject, look in drawn) and len(groups) == 5
-    few = many(NAMES[:6])
-    assert overview.groups(few) == {} and len({look for _, look in overview.subjects(few)}) == 6
-
-
-def test_a_system_whose_file_is_gone_is_brokered_if_the_cpu_time_of_a_router_was_measured():
-    with_router, without = many(NAMES[-2:], router_cpu_ns=5_000_000), many(NAMES[-2:])
-    assert {overview.group_of(with_router, case) for case in (0, 1)} == {"brokered"}
-    assert {overview.group_of(without, case) for case in (0, 1)} == {"others"}
 
 
 @pytest.mark.parametrize("panel", overview.panels)
@@ -103,11 +77,6 @@ def test_every_panel_names_all_26_systems_in_letters_that_do_not_overlap(panel, 
     boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
     assert all(low.y1 <= high.y0 + 1 for low, high in itertools.pairwise(boxes))
     assert min(label.get_fontsize() for label in labels) >= house.SMALL
-
-
-def test_the_figure_of_few_systems_is_as_large_as_others(run):
-    few = many(NAMES[:12])
-    assert overview.height(few) == 0 and overview.height(run) > 4
 
 
 def test_what_is_missing_is_named_with_one_line_that_installs_it():
@@ -123,49 +92,3 @@ def test_what_is_missing_is_named_with_one_line_that_installs_it():
     notice = absent(run)
     assert f"`{line}`" in notice and all(f"**{name}**" in notice for name in reasons)
     assert all(name in figure.caption(run) for name in reasons)
-
-
-def test_the_answer_is_the_span_of_the_rpc_systems_over_raw_sockets():
-    lines = experiment("overview").answer(few_of("sockets", "pipes", "zeromq", "rpyc", "grpc_sync")).splitlines()
-    assert [re.findall(r"\*\*([\d.]+)\*\*", line) for line in lines] == [[], [], ["4.00"], ["16.0"]]
-    assert "sockets" in lines[0] and "zeromq" in lines[2] and "grpc_sync" in lines[3]
-    alone = few_of("sockets", "pipes")
-    assert experiment("overview").answer(alone) == "" and len(experiment("overview").ratios(alone)) == 1
-
-
-def few_of(*names):
-    """Return a run in which each system takes twice as long as the one before."""
-    cases = [Case(name, "ipc", 1000) for name in names]
-    each_us = [10 * 2**place for place in range(len(names))]
-    return handmade.handmade(cases, each_us, notebook="overview", calls=500, is_checked=False)
-
-
-def two_speeds(one_us, two_us, cpu_us, sleeps=(2, 2), **ledger):
-    """Return a run of the two baselines with one client, and of the native one with two."""
-    cases = [Case(name, "ipc", 1000, placement="split") for name in ("sockets", "sockets_c")]
-    cases.append(Case("sockets_c", "ipc", 1000, placement="split", clients=2))
-
-    def record(start, block, index):
-        rtt = np.full(500, int(1000 * (40, one_us, two_us)[index]))
-        calls = 500 * (1 + (index == 2))
-        cpu = {role: int(500 * calls * cpu_us[index == 2]) for role in ("client_cpu_ns", "server_cpu_ns")}
-        switches = dict.fromkeys(("voluntary_switches", "server_voluntary_switches"), calls * sleeps[index == 2] // 2)
-        times = [handmade.in_order(rtt)] * cases[index].clients
-        return StartRecord(handmade.usual(calls, rtt.sum() / 1e9, **cpu, **switches, **ledger), times)
-
-    return handmade.recorded("overview", cases, record)
-
-
-@pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize(("one_us", "verdicts"), [(60, [CONTRADICTED, CONTRADICTED]), (30, [HOLDS, HOLDS])])
-def test_claims_on_a_second_client_and_on_the_native_baseline(one_us, verdicts):
-    run = two_speeds(one_us, 29 if one_us > 40 else 40, (20, 15))
-    assert [claim.verdict(run) for claim in overview.claims[1:]] == verdicts
-    assert overview.claims[0].verdict(run) == UNDECIDED  # of no RPC system
-
-
-def test_every_system_of_the_overview_is_in_every_panel():
-    run = handmade.reference("overview")
-    systems = set(run.cases["system"]) - {"loopback"}
-    for axes in whole("overview").axes:
-        assert all(any(name in text for text in texts(axes)) for name in systems), axes.get_title(loc="left")

@@ -1,7 +1,6 @@
 """Reply streams of runs made by hand: quantiles, what is overdue, where replies are late, the steps of the origin."""
 
 import math
-import re
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,6 @@ from handmade import recorded, usual
 
 from bench import systems
 from bench.analysis import checks, stream_schedules
-from bench.errors import UsageError
 from bench.experiments import streaming
 from bench.grammar import figure
 from bench.grammar.experiment import experiment
@@ -84,17 +82,6 @@ def test_the_rate_leaves_out_the_time_in_which_streams_begin_and_end(rounds, rat
     assert reply_streams._rate_per_s(rows) == pytest.approx(10 * rate_per_s, rel=0.01, nan_ok=True)
 
 
-def test_samples_of_streams_are_complete_streams_and_no_messages():
-    run = streamed([paced("sockets")], [100], [20], [30], each=10, broken=1)
-    assert run.count(0) == 6 * (9 * 5 + 1) and "has 54 streams" in checks.samples(run).found
-
-
-def test_a_window_has_time_for_all_streams_at_once_after_they_have_begun():
-    plan = experiment("streaming").plan(system="sockets", gap_us=50_000)
-    assert plan.window_s >= 2 * 9 * 0.05
-    assert experiment("streaming").plan(system="sockets", gap_us=50_000, window_s=0.1).window_s == 0.1
-
-
 def test_replies_more_than_a_gap_late_are_overdue():
     run = streamed([paced("sockets"), paced("zeromq")], [100, 1200], [20, 300], [30, 400])
     assert run.cases["overdue"].tolist() == [0, pytest.approx(0.2)]  # the first of five
@@ -109,12 +96,6 @@ def test_streams_that_broke_are_counted_and_in_no_quantile():
     assert run.starts["p50_gap_us"].notna().all() and run.ledger["errors"].sum() == 60
     assert "90, 10" not in table(run).to_string() and "540, 60" in table(run).to_string()
     assert checks.answers(run).verdict == "INVALID"  # more than one of a thousand
-
-
-def test_replies_that_the_server_sent_into_streams_that_broke_are_no_contradiction():
-    one = streamed([paced("sockets")], [100], [20], [30], broken=1, server_calls=500)
-    other = streamed([paced("sockets")], [100], [20], [30], broken=1, server_calls=502)
-    assert checks.answers(one).found != checks.answers(other).found and "502" in checks.answers(other).found
 
 
 def test_where_replies_are_late():
@@ -140,95 +121,8 @@ def test_messages_behind_schedule_are_nagles_only_if_each_silence_has_a_delayed_
     run = streamed([paced("sockets")], [100], [20], [1500], each=1, silence_us=42_000, **known)
     stalls = stream_schedules.delayed_ack_stalls(run, 0)
     assert (stalls is not None) is is_named and run.cases.loc[0, "overdue"] > stream_schedules.MOST_OVERDUE
-    (state,) = streaming.tables["schedules"](run).columns
-    assert state.partition(",")[0] == ("held back by delayed ACKs" if is_named else "behind")
-    assert len(streaming.tables["held_back"](run)) == is_named
     if stalls:
         assert stalls.silence_us == pytest.approx(43_000, rel=0.03) and stalls.silences == stalls.delayed_acks == 1
-
-
-def test_a_p90_that_no_start_can_carry_is_neither_drawn_nor_said():
-    few, many = (streamed([paced("sockets")], [100], [20], [30], each=each) for each in (2, 100))
-    assert [stream_schedules.has_p90(run, 0, "uneven") for run in (few, many)] == [False, True]
-    assert np.isnan(stream_schedules.lateness(few, 0).pacing[1]) and not np.isnan(
-        stream_schedules.lateness(many, 0).pacing[1]
-    )
-    within = [streaming.tables["lateness"](run).iloc[0, -1] for run in (few, many)]
-    assert within[0] == "n/a" != within[1]
-    figure.whole(few).draw_without_rendering()
-
-
-def test_over_ipc_nothing_is_held_back_by_tcp():
-    run = streamed(
-        [paced("sockets", transport="ipc")], [100], [20], [1500], each=1, silence_us=42_000, tcp_delayed_acks=9
-    )
-    assert stream_schedules.delayed_ack_stalls(run, 0) is None
-
-
-def test_the_steps_of_the_origin_change_one_factor_each():
-    stacks = [
-        paced("grpc_aio", 10, {"connections": "shared"}),
-        *(paced("zeromq", 10, {"token_codec": codec}) for codec in ("bytes", "pickle", "protobuf")),
-        paced("zeromq", 10, {"token_codec": "protobuf"}, "ipc"),
-    ]
-    run = streamed(stacks, [400, 90, 110, 100, 50], [10] * 5, [20] * 5)
-    ratios = [
-        ratio.value
-        for (_, name), step in streaming.steps.items()
-        for ratio in step.ratios(run)
-        if name == streaming.FIRST
-    ]
-    assert sorted(ratios) == pytest.approx([0.5, 100 / 110, 110 / 90, 4], rel=1e-4)
-    (both,) = streaming.stack.ratios(run)
-    table_of_both = streaming.tables["origin"](run)
-    assert table_of_both["difference"].iloc[0] == "181 ms" and table_of_both["ratio"].to_list()[0] == "1.67"
-    assert both.value == pytest.approx(4, rel=1e-4) and table_of_both["ratio"].iloc[1].startswith(f"{both.words} (")
-    assert re.match(r"30\d µs \(95 % CI", table_of_both["difference"].iloc[1])
-
-
-def test_the_answer_is_of_each_system_over_raw_sockets_and_of_the_origins_stacks():
-    stacks = [paced("grpc_aio"), paced("zeromq", options={"token_codec": "protobuf"}), paced("sockets")]
-    pickle = paced("zeromq", options={"token_codec": "pickle"})
-    run = streamed([*stacks, pickle], [400, 100, 50, 100], [10] * 4, [20] * 4)
-    text = experiment("streaming").answer(run)
-    assert "**8.00** (" in text and "**4.00** (" in text.splitlines()[-1]
-    only = streamed([paced("sockets", gap_us=0)], [100], [20], [30])
-    assert "Calls per second of sockets" in experiment("streaming").answer(only)
-
-
-def test_with_fewer_streams_a_longer_first_message_contradicts_the_claim():
-    of_streams, of_stacks = streaming.claims
-    for first_us, verdict in (([200, 100], "contradicted"), ([100, 200], "holds")):
-        run = streamed([paced("sockets"), paced("sockets", 10)], first_us, [20] * 2, [30] * 2)
-        assert of_streams.verdict(run) == verdict and of_stacks.verdicts(run) == []
-
-
-def test_the_plan_has_each_case_once_and_leaves_out_what_is_0():
-    cases = experiment("streaming").plan(system="[zeromq, grpc_aio]", streams=[1, 100]).cases
-    assert len({str(case) for case in cases}) == len(cases)
-    assert [case.callers for case in cases if case.gap_us == 0] == [10, 10]
-    few = experiment("streaming").plan(system="sockets", streams=3, unpaced_streams=0, origin_streams=0).cases
-    assert [(case.callers, case.gap_us) for case in few] == [(3, 20_000)]
-
-
-@pytest.mark.parametrize(("profile", "counts"), [("class", [1, 100]), ("full", [1, 10, 100, 1000])])
-def test_how_many_streams_there_are_at_once_depends_on_the_profile_unless_they_are_given(profile, counts):
-    only = {"system": "sockets", "profile": profile, "unpaced_streams": 0}
-    assert [case.callers for case in experiment("streaming").plan(**only).cases] == counts
-    assert [case.callers for case in experiment("streaming").plan(streams="[2, 3]", **only).cases] == [2, 3]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"gap_us": 0}, "^gap_us .*0"),
-        ({"options": "{stream_by: sse}"}, "^options .* -p system "),
-        ({"streams": 0, "unpaced_streams": 0, "origin_streams": 0}, "^nothing to measure: give a number in streams"),
-    ],
-)
-def test_what_cannot_be_planned_is_refused(parameters, words):
-    with pytest.raises(UsageError, match=words):
-        experiment("streaming").plan(**parameters)
 
 
 def test_streams_of_a_service_are_drawn_and_concluded_without_a_schedule(tmp_path, own_systems):
@@ -253,16 +147,14 @@ def test_streams_of_a_service_are_drawn_and_concluded_without_a_schedule(tmp_pat
     row = run.cases.loc[0]
     assert (row["p50_first_us"], row["p50_gap_us"], row["p99_gap_us"]) == (2000, 1000, 7000)
     assert np.isnan([row["overdue"], row["p50_transit_us"], row["p50_uneven_us"], row["rate_mbit_per_s"]]).all()
-    assert (
-        len(stream_schedules.services(run)) == 2
-        and stream_schedules.paced(run).empty
-        and stream_schedules.unpaced(run).empty
-    )
     drawn = figure.whole(run)
     drawn.draw_without_rendering()
     assert sum(len(axes.lines) > 0 for axes in drawn.axes) == 3  # and bars of CPU time
     assert f"{run.case(0).payload_bytes:,} B" not in figure.caption(run)  # the service's requests have other sizes
-    conclusion = experiment("streaming").conclusion(run)
-    for words in ("Median time to the first reply", "Median gap", "P99 of the gap", "per second", "CPU time per"):
-        assert words in conclusion
-    assert all(f"**{value} ms**" in conclusion for value in ("2.00", "1.00", "7.00"))
+    assert all(f"**{value} ms**" in experiment("streaming").conclusion(run) for value in ("2.00", "1.00", "7.00"))
+
+
+def test_replies_that_the_server_sent_into_streams_that_broke_are_no_contradiction():
+    one = streamed([paced("sockets")], [100], [20], [30], broken=1, server_calls=500)
+    other = streamed([paced("sockets")], [100], [20], [30], broken=1, server_calls=502)
+    assert checks.answers(one).found != checks.answers(other).found and "502" in checks.answers(other).found

@@ -2,17 +2,14 @@
 
 import numpy as np
 import pytest
-from handmade import handmade, in_order, in_turns, recorded, reference, usual
+from handmade import handmade, in_order, in_turns, recorded, usual
 
 from bench.analysis import encryption
 from bench.analysis.comparison import compare
 from bench.errors import DataError
 from bench.experiments import tls
-from bench.grammar import figure
-from bench.grammar.claim import HOLDS, UNDECIDED
 from bench.grammar.experiment import experiment
 from bench.measurement.validation.cases import all_present
-from bench.measurement.validation.estimate import described
 from bench.measurement.validation.support import checked
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
@@ -70,30 +67,6 @@ def test_the_three_costs_of_a_known_run():
     assert tls.resuming.ratios(run) == []
 
 
-def test_tables_and_claims_of_a_known_run():
-    run, tls_experiment = made_up(connect_us=1000, call_us=10, byte_ns=4), experiment("tls")
-    costs = tls_experiment.tables["encryption_costs"](run).iloc[0]
-    assert costs["per connection: handshake [95 % CI]"].startswith("1.03 ms [1.00 ms, 1.05 ms]")
-    assert [claim.verdict(run) for claim in tls.claims] == [HOLDS, UNDECIDED, HOLDS, HOLDS]
-    assert len(tls_experiment.tables["encrypted_calls"](run)) == len(SIZES)
-    assert figure.alt_text(run).startswith("What does encryption cost? Time to the first reply of sockets tcp")
-
-
-def test_the_plan_pairs_each_system_with_itself():
-    plan = experiment("tls").plan(system="[sockets, zeromq, http_stdlib]", payload_bytes="[100, 5000]", connections=3)
-    asked = [(case.system, case.tls, case.options.get("tls_session")) for case in plan.cases]
-    assert asked[:8] == [
-        ("sockets", False, "new"), ("sockets", True, "new"), ("sockets", True, "resumed"),
-        ("zeromq", False, None), ("zeromq", True, None),
-        ("http_stdlib", False, "new"), ("http_stdlib", True, "new"), ("http_stdlib", True, "resumed"),
-    ]  # fmt: skip
-    assert plan.cases[0].sessions == ((1, 100),) * 3 and "3 connections" in described(plan)
-    for group in plan.groups:
-        of_group = {(plan.cases[at].system, plan.cases[at].payload_bytes, plan.cases[at].tls) for at in group}
-        assert of_group == {(name, size, on) for name, size, _ in of_group for on in (False, True)}
-    assert len(plan.cases) == 8 + 3 * 2 * 2 == len(plan.apart) + sum(map(len, plan.groups))
-
-
 def test_calls_on_open_connections_come_from_slices():
     sockets = [checked(Case("sockets", "tcp", size, {"tls": on})) for size in SIZES for on in (False, True)]
     run = in_turns([100, 110, 200, 220, 1000, 1200], drift=0.002, cases=sockets, notebook="tls")
@@ -109,17 +82,6 @@ def test_all_are_those_that_encrypt():
         plan = experiment("tls").plan(system="all", transport="all")
     assert {"sockets", "wamp_crossbar", "grpc_aio"} <= {case.system for case in plan.cases}
     assert {case.transport for case in plan.cases if case.system == "http_aiohttp"} == {"tcp"}
-
-
-def test_the_reference_run_holds_every_cost_of_every_system():
-    run = reference("tls")
-    pairs = encryption.pairs(run)
-    assert {run.case(pair.plain).system for pair in pairs} == {"sockets", "http_stdlib", "grpc_sync", "zeromq"}
-    for pair in pairs:
-        assert all(one.low <= one.middle <= one.high for one in encryption.added(run, pair))
-    resumed = [ratio.other for ratio in tls.resuming.ratios(run)]
-    assert resumed and (run.sessions.loc[run.sessions["case"].isin(resumed), "resumed"] == 1).all()
-    assert len(tls.calling.ratios(run)) == 4 * len(pairs)
 
 
 def test_the_overview_encrypts_every_system_that_can():

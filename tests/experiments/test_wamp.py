@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from handmade import file_by_file, handmade
 
-from bench.experiments import wamp
 from bench.experiments.wamp import effects
-from bench.grammar.claim import CONTRADICTED, HOLDS
-from bench.grammar.experiment import experiment
 from bench.plan.case import Case
 from bench.run.frames import Run
 
@@ -56,23 +53,3 @@ def test_a_block_with_a_gap_is_left_out():
     run.folder.update(finished=False)
     gone.unlink()
     assert {len(effect.added) for effect in effects(Run(run.folder))} == {5}
-
-
-def test_a_factor_of_one_level_has_no_effect():
-    alone = Case("wamp_crossbar", "ipc", options={"framing": "rawsocket", "serializer": "msgpack"})
-    for case in (alone, Case("sockets", "ipc")):
-        run = handmade([case], [500], notebook="wamp")
-        assert effects(run) == [] == wamp.websocket_beyond(run) and wamp.effects_table(run).empty
-
-
-def test_the_origin_s_factors_are_compared_and_the_fastest_routed_call_is_divided_by_direct_ones():
-    run = factorial_run()
-    assert [claim.verdict(run) for claim in wamp.claims] == [HOLDS, HOLDS]
-    ratios = {(ratio.base, ratio.other): ratio.value for ratio in experiment("wamp").ratios(run)}
-    assert ratios == pytest.approx({(0, 11): 853 / 500, (12, 1): 480 / 20}, rel=1e-3)
-    shares = wamp.effects_table(run)["share of the origin's three"]
-    assert list(shares) == ["57%", "42%", "", "1%"]  # of 200, 150, and 3
-    router = wamp.tables["router"](run)
-    assert set(router["the router's share"]) == {"83%"} and len(router) == 12  # 150 of 180 us
-    dearer = factorial_run(added=ADDED | {"json": 400})
-    assert wamp.claims[1].verdict(dearer) == CONTRADICTED

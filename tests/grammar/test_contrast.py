@@ -5,8 +5,7 @@ import pytest
 from handmade import PAIR, handmade, in_order, recorded, usual
 
 from bench.analysis.comparison import effect
-from bench.grammar import CPU, P50, RATE, Contrast, Level, Table, chosen, each, fewest, most, over_starts
-from bench.grammar.statement import as_markdown
+from bench.grammar import CPU, P50, Contrast, Table, chosen, each, fewest, most, over_starts
 from bench.plan.case import Case
 from bench.run.start_record import StartRecord
 
@@ -57,30 +56,6 @@ def test_its_estimate_is_the_hodges_lehmann_median_of_the_blocks_ratios():
     logs = np.log(run.starts_of(0)[P50].to_numpy() / run.starts_of(1)[P50].to_numpy())
     means = [(a + b) / 2 for i, a in enumerate(logs) for b in logs[i:]]
     assert ratio.value == pytest.approx(np.exp(np.median(means)), rel=1e-6)
-
-
-def test_sentences_name_both_cases_with_their_medians_and_the_interval(run):
-    (told,) = Contrast(RATE, of={"clients": 2}, over={"clients": 1}, where={"system": "sockets"}).statements(run)
-    assert told.lead.startswith("Calls per second of sockets tcp, 2 clients (8.") and not told.items
-    assert "divided by that of sockets tcp, 1 client (9." in told.lead and "95 % CI" in told.lead
-    (told,) = Level(P50, {"system": "zeromq", "clients": 4}).statements(run)
-    assert told.lead.startswith("Median RTT of zeromq tcp 4 clients: **8") and "range over starts" in told.lead
-
-
-def test_ratios_of_one_change_or_over_one_base_say_it_once(run):
-    change = Contrast(RATE, of={"clients": 2}, over={"clients": 1}, by=("system",)).statements(run)
-    (told,) = change
-    assert told.lead == "Calls per second, 2 clients divided by 1 client (both: tcp)"
-    assert [item.split(":")[0] for item in told.items] == ["sockets", "zeromq"] and ", from 9." in told.items[0]
-    assert as_markdown(change).startswith(f"{told.lead}:\n\n- sockets: **")
-    assert told.sentence() == f"{told.lead}: {told.items[0]}."
-    (told,) = Contrast(
-        P50, of={"clients": lambda count: count > 1}, over={"clients": 1}, where={"system": "zeromq"}
-    ).statements(run)
-    assert "divided by that of zeromq tcp, 1 client (" in told.lead
-    assert [item.split(" (")[0] for item in told.items] == ["zeromq tcp, 2 clients", "zeromq tcp, 4 clients"]
-    (told,) = Level(P50, {"system": "zeromq"}).statements(run)
-    assert told.lead == "Median RTT (all: zeromq, tcp)" and told.items[0].startswith("1 client: **")
 
 
 def test_a_table_has_a_row_for_each_case_and_a_column_for_each_quantity_or_function(run):

@@ -21,9 +21,3 @@ def test_its_prediction_covers_as_often_as_it_says():
         prediction = growth.line(n, 5 + 2 * n + random.normal(0, 1, len(n))).at(64)
         hits += prediction.low <= 5 + 2 * 64 + random.normal(0, 1) <= prediction.high
     assert 0.935 <= hits / 2000 <= 0.965
-
-
-@pytest.mark.parametrize(("n", "y"), [([], []), ([1, 2], [1, 2]), ([3, 3, 3], [1, 2, 3])])
-def test_no_line_without_enough_points(n, y):
-    with pytest.raises(ValueError, match=str(len(n))):
-        growth.line(n, y)
