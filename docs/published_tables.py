@@ -180,8 +180,7 @@ def holds(published: Published) -> str:
         f"On another machine a ratio can be {math.exp(other.reach(other.most)):.2g} times larger or smaller. Intervals "
         "about as wide, made before a machine was measured and meant to hold 95 % of its ratios, held "
         f"{100 * replication.total(scores).coverage:.0f} % of them, and "
-        f"{100 * min(score.coverage for score in scores):.0f} % on the "
-        "worst machine."
+        f"{100 * min(score.coverage for score in scores):.0f} % on the worst machine."
     )
 
 

@@ -127,8 +127,9 @@ def described(published: Published) -> str:
     models = Counter(machine.cpu_model for machine in published.machines.values())
     processors = ", ".join(f"{count} {model}" for model, count in models.most_common())
     revisions = counted(len({occasion.revision for occasion in occasions}), "revision")
-    kinds = f" of {counted(kinds_of_machines(published), 'kind')}"
-    places = f"{counted(len(published.machines), 'machine')}{kinds} ({processors})"
+    machines, kinds = len(published.machines), kinds_of_machines(published)
+    alike = f" of {counted(kinds, 'kind')}" * (kinds < machines)
+    places = f"{counted(machines, 'machine')}{alike} ({processors})"
     return f"{counted(len(occasions), 'occasion')} on {places}, {when}, by {revisions} of Roundtrip."
 
 
