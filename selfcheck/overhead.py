@@ -83,7 +83,7 @@ def compare(title: str, ours: Callable[[], float], other: Callable[[], float], u
 
 def compare_rtt(case: Case) -> None:
     """Compare bench's median round trip with that of a bare loop."""
-    title = f"{case.system} {case.transport} {case.placement}, p50 RTT"
+    title = f"{case.system} {case.transport} {case.placement}, median RTT"
     compare(title, partial(bench_rtt, case), partial(bare, "calls", case), "us", 1e-3)
 
 
@@ -122,8 +122,8 @@ def native() -> None:
         for placement_name in ("same", "split"):
             for transport in ("ipc", "tcp"):
                 case = Case("sockets_c", transport, options={"client": "c", "server": "c"}, placement=placement_name)
-                title, other = f"sockets_c {transport} {placement_name}, p50 RTT", partial(bare_native, program, case)
-                compare(title, partial(bench_rtt, case), other, "us", 1e-3)
+                title = f"sockets_c {transport} {placement_name}, median RTT"
+                compare(title, partial(bench_rtt, case), partial(bare_native, program, case), "us", 1e-3)
 
 
 def streams() -> None:

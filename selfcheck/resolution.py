@@ -27,7 +27,7 @@ from selfcheck import keeping, surroundings
 FILE = "docs/resolution.json"
 BLOCKS = int(os.environ.get("BLOCKS", "200"))  # of each pair
 TRIES, PIECE, BUSY = 400, 10, 2
-NAMES = {P50: "p50 RTT", "cpu_us_per_call": "CPU per call"}
+NAMES = {P50: "median RTT", "cpu_us_per_call": "CPU time per call"}
 
 
 class Pair(NamedTuple):

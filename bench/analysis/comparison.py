@@ -50,10 +50,10 @@ SAME_AS_ABSENT = {  # options that some runs lack, added since or removed, with 
 TAIL = column(0.99)  # of which a start needs enough calls
 DIFFERENT, SAME, UNKNOWN = "different", "no practical difference", "inconclusive"
 QUANTITIES = {  # column of a start: displayed name, and whether more of it is better
-    P50: ("p50 RTT", False),
+    P50: ("median RTT", False),
     column(0.99): ("p99 RTT", False),
     "rate_per_s": ("calls per second", True),
-    "cpu_us_per_call": ("CPU per call", False),
+    "cpu_us_per_call": ("CPU time per call", False),
 }
 OF_REQUEST = f"{P50} of "  # and the name of one of a service's requests: a quantity, too
 

@@ -69,7 +69,7 @@ class Converging:
         return np.array(self._medians_us.get(case, []))
 
     def ratios(self) -> dict[tuple[int, int], Interval]:
-        """Return the ratio of the p50 RTT of each pair (base, other) that took turns: other over base."""
+        """Return the ratio of the median RTT of each pair (base, other) that took turns: other over base."""
         return {
             pair: intervals.paired_shift(np.array(logs), self._confidence).exp() for pair, logs in self._logs.items()
         }

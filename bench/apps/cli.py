@@ -160,7 +160,7 @@ def capacity(**asked: Any) -> None:
 @click.option("--new", "url", metavar="URL", help="Print a first file for a service that runs there (OpenAPI, gRPC).")
 @flag("--schema", help="Print the JSON Schema of service files, for an editor.")
 def service(url: str | None, schema: bool, **asked: Any) -> int:
-    """Measure a service of your own, described by FILE.yaml: round trips, CPU per call, capacity; write one page.
+    """Measure a service of your own, described by FILE.yaml: round trips, CPU time per call, capacity; write one page.
 
     docs/services.md says what the file holds. Exit with 1 if the results are INVALID.
     """

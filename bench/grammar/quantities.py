@@ -44,8 +44,8 @@ RATE, CPU = "rate_per_s", "cpu_us_per_call"
 MESSAGES = "messages_per_s"  # the rate of a stream
 QUANTITIES = {
     P50: Quantity("median RTT", duration),
-    "p90_rtt_us": Quantity("p90 of the RTT", duration),
-    "p99_rtt_us": Quantity("p99 of the RTT", duration),
+    "p90_rtt_us": Quantity("p90 RTT", duration),
+    "p99_rtt_us": Quantity("p99 RTT", duration),
     "p50_response_us": Quantity("median response time", duration),
     "mean_rtt_us": Quantity("mean RTT", duration),
     RATE: Quantity("calls per second", quantity),

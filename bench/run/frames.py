@@ -375,7 +375,7 @@ class Run(Tables):
 
     @cached_property
     def ledger(self) -> pd.DataFrame:
-        """One row per start (index ``start``), with CPU per call in us and the length of the warm-up.
+        """One row per start (index ``start``), with CPU time per call in us and the length of the warm-up.
 
         DataError for a run without any complete start.
         """

@@ -45,7 +45,7 @@ def _dropped(sizes: Array) -> Array:
 
 
 def values(slices: pd.DataFrame, calls: AllCalls, ledger: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each slice: block, case, round, p50 RTT in us, calls per second, CPU per call in us by role.
+    """Return one row per slice: block, case, round, median RTT [us], calls per second, CPU time per call [us] by role.
 
     The slices in which a case was measured alone have these values too.
     """
@@ -73,7 +73,7 @@ def _by_slice(calls: Calls, rows: pd.DataFrame) -> Iterator[tuple[int, Calls, in
 
 
 def _p50_and_rate(calls: Calls, dropped: int) -> tuple[float, float]:
-    """Return the p50 RTT in us and the calls per second of a slice, once the first calls are left out."""
+    """Return the median RTT in us and the calls per second of a slice, once the first calls are left out."""
     return stats.quantile(calls.rtt_ns[dropped:], 0.5) / 1e3, call_rate(calls, int(calls.t_send_ns[dropped]))
 
 
@@ -87,7 +87,7 @@ def pooled(slices: pd.DataFrame, name: str, places: list[str]) -> pd.DataFrame:
 
 
 class Levels(NamedTuple):
-    """p50 RTT of one start in us: of all calls of its rounds that have settled, and of each round by its number."""
+    """Median RTT of one start in us: of all calls of its rounds that have settled, and of each round by its number."""
 
     p50_us: float
     of_rounds: dict[int, float]

@@ -32,7 +32,7 @@ ONE = [Case("zeromq", "ipc")]
 
 
 def p50(comparisons):
-    (one,) = [one for one in comparisons if one.quantity == "p50 RTT"]
+    (one,) = [one for one in comparisons if one.quantity == "median RTT"]
     return one
 
 
@@ -49,7 +49,7 @@ def test_fewer_calls_per_second_are_slower():
     comparisons = {one.quantity: one for one in compare(handmade(ONE, [100]), handmade(ONE, [130]))}
     rate = comparisons["calls per second"]
     assert rate.more_is_better and rate.ratio < 1 and rate.slower_by > 0.2
-    assert comparisons["CPU per call"].verdict == SAME  # made by hand: 30 us in both
+    assert comparisons["CPU time per call"].verdict == SAME  # made by hand: 30 us in both
 
 
 def test_cases_of_one_run_are_paired_by_block():
@@ -157,7 +157,7 @@ def test_runs_of_two_sources_are_compared_source_by_source_and_twins_once():
     comparisons = compare(
         handmade(sources, [100, 100, 120], is_checked=False), handmade(later, [100, 100, 150], is_checked=False)
     )
-    assert [one.ratio for one in comparisons if one.quantity == "p50 RTT"] == pytest.approx([1.0, 1.25], rel=0.01)
+    assert [one.ratio for one in comparisons if one.quantity == "median RTT"] == pytest.approx([1.0, 1.25], rel=0.01)
 
 
 def test_a_tail_that_some_starts_lack_is_not_compared_and_asking_for_it_is_an_error():
@@ -205,7 +205,7 @@ def test_shares_that_are_none(text):
 def test_the_command_is_for_people_and_for_machines(command):
     a, b = handmade(ONE, [100]), handmade(ONE, [130])
     finished = command("compare", a.id, b.id, "--fail-if-slower", "50%")
-    assert finished.returncode == 0 and "zeromq ipc, p50 RTT: B is 1.30x" in finished.stdout
+    assert finished.returncode == 0 and "zeromq ipc, median RTT: B is 1.30x" in finished.stdout
     failed = command("compare", a.id, b.id, "--fail-if-slower", "5%", "--json")
     assert failed.returncode == 3
     told = json.loads(failed.stdout)
@@ -233,7 +233,7 @@ def test_a_gate_can_be_for_some_cases(command):
     assert command("compare", "docs", "docs", "--case", "ipc").returncode == 2
 
 
-def made_comparison(quantity="p50 RTT", ratio=1.0, half=0.009, floor=0.001, case="mine ipc"):
+def made_comparison(quantity="median RTT", ratio=1.0, half=0.009, floor=0.001, case="mine ipc"):
     """Return a comparison with an interval of that half width."""
     low, high, better = ratio / (1 + half), ratio * (1 + half), quantity == "calls per second"
     verdict = judge(low, high, 0.05, floor)
@@ -244,13 +244,13 @@ def made_comparison(quantity="p50 RTT", ratio=1.0, half=0.009, floor=0.001, case
     ("one", "at_most", "fails", "words"),
     [
         (made_comparison(ratio=1.05), "3%", True, "at least 4%"),
-        (made_comparison(ratio=1.05), "5%", False, "not excluded by the interval: mine ipc (p50 RTT, up to 6%)"),
+        (made_comparison(ratio=1.05), "5%", False, "not excluded by the interval: mine ipc (median RTT, up to 6%)"),
         (made_comparison(ratio=1.01), "3%", False, "all intervals end below it"),
         (made_comparison(ratio=1.012), "0", True, "at least 0.2%"),
         (made_comparison(ratio=1.05, floor=0.06), "1%", False, "up to"),  # no more than the case differs from itself
         (made_comparison("calls per second", 1 / 1.05), "3%", True, "calls per second, at least 3.9% fewer"),
         (made_comparison("calls per second", 1.05), "3%", False, "all intervals end below it"),
-        (made_comparison(ratio=math.nan), "3%", False, "not excluded by the interval: mine ipc (p50 RTT)"),
+        (made_comparison(ratio=math.nan), "3%", False, "not excluded by the interval: mine ipc (median RTT)"),
     ],
 )
 def test_a_limit_is_exceeded_where_the_whole_interval_is_beyond_it(one, at_most, fails, words):
@@ -278,7 +278,7 @@ def test_baselines_are_compared_and_not_judged_unless_nothing_else_was_measured(
     pair = [*ONE, Case("sockets", "ipc")]
     a, b = handmade(pair, [100, 20]), handmade(pair, [100, 40])
     finished = command("compare", a.id, b.id, "--at-most", "5%", "--quantity", "p50")
-    assert finished.returncode == 0 and "sockets ipc, p50 RTT: B is 2.00x" in finished.stdout
+    assert finished.returncode == 0 and "sockets ipc, median RTT: B is 2.00x" in finished.stdout
     assert "calls per second:" not in finished.stdout
     alone = [handmade([Case("sockets", "ipc")], [level]) for level in (20, 40)]
     assert command("compare", alone[0].id, alone[1].id, "--at-most", "5%").returncode == 3
@@ -289,7 +289,7 @@ def test_many_cases_at_once_take_more_to_be_different():
     cases = [Case("zeromq", "ipc", size) for size in range(1, 21)]
     alone = p50(compare(handmade(ONE, [100]), handmade(ONE, [109])))
     first, second = (handmade(cases, [100] * 19 + [last], calls=400) for last in (100, 109))
-    last = [one for one in compare(first, second) if one.quantity == "p50 RTT"][-1]
+    last = [one for one in compare(first, second) if one.quantity == "median RTT"][-1]
     assert alone.verdict == DIFFERENT and last.verdict == UNKNOWN
     assert math.isnan(last.low) or last.low < alone.low
 
@@ -312,7 +312,7 @@ def test_a_comparison_says_first_which_difference_it_can_detect_and_the_starts_f
     text = budget.resolution(b, compare(a, b))
     seconds = int(text.split("(about ")[1].split()[0])
     assert seconds >= expected_s(dataclasses.replace(b.plan, starts=one.starts_for_margin)) > seconds - 10
-    assert f"-p starts {one.starts_for_margin} " in text and f"{one.detectable:.1%} in p50 RTT" in text
+    assert f"-p starts {one.starts_for_margin} " in text and f"{one.detectable:.1%} in median RTT" in text
     printed = command("compare", a.id, b.id).stdout
     assert printed.index(text) < printed.index("B is")
 

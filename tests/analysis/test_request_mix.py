@@ -54,25 +54,25 @@ def test_a_slow_request_is_found_that_the_whole_mix_hides():
     run = mixed([2000, 2400])
     of_all, login = (
         next(each for each in compare_cases(run, 0, 1) if each.quantity == name)
-        for name in ("p50 RTT", "p50 RTT of login")
+        for name in ("median RTT", "median RTT of login")
     )
     assert of_all.words == "no practical difference"
     assert login.words == "worse" and login.low < 1.2 < login.high
     text, failed = verdict_text(compare_cases(run, 0, 1), "5%")
-    assert failed and "p50 RTT of login" in text
+    assert failed and "median RTT of login" in text
     assert {each.quantity for each in of_quantities(compare_cases(run, 0, 1), ["p50"])} == {
-        "p50 RTT",
-        "p50 RTT of price",
-        "p50 RTT of login",
+        "median RTT",
+        "median RTT of price",
+        "median RTT of login",
     }
 
 
 def test_two_runs_are_compared_by_the_requests_that_both_have():
     old, new = mixed([2000]), mixed([2400], names=("price", "login"))
     words = {each.quantity: each.words for each in compare(old, new)}
-    assert words["p50 RTT of login"] == "worse" and words["p50 RTT of price"] == "no practical difference"
+    assert words["median RTT of login"] == "worse" and words["median RTT of price"] == "no practical difference"
     other = mixed([2400], names=("price", "sign in"))
-    assert [each.quantity for each in compare(old, other) if " of " in each.quantity] == ["p50 RTT of price"]
+    assert [each.quantity for each in compare(old, other) if " of " in each.quantity] == ["median RTT of price"]
 
 
 def equal_calls(names, us=100.0, cases=1, starts=12, seed=1):
@@ -102,15 +102,15 @@ def test_many_equal_requests_leave_the_interval_of_the_whole_mix_as_it_is():
         {each.quantity: each for each in compare(*(equal_calls(some, us, starts=6) for us in (100, 130)))}
         for some in ((), names)
     )
-    assert whole["p50 RTT"].words == with_requests["p50 RTT"].words == "worse"
-    assert with_requests["p50 RTT"].interval == whole["p50 RTT"].interval
+    assert whole["median RTT"].words == with_requests["median RTT"].words == "worse"
+    assert with_requests["median RTT"].interval == whole["median RTT"].interval
 
 
 def test_comparisons_of_several_services_come_in_the_order_of_their_evidence():
     pieces = [*evidence(mixed([2000, 2400]), 0, 1), *evidence(mixed([2000, 2000]), 0, 1)]
     made = judged(pieces)
     assert [each.quantity for each in made] == [in_words(piece.name)[0] for piece in pieces]
-    first, second = (each for each in made if each.quantity == "p50 RTT of login")
+    first, second = (each for each in made if each.quantity == "median RTT of login")
     assert first.words == "worse" and second.words == "no practical difference"
 
 

@@ -42,12 +42,12 @@ def test_a_slow_down_beyond_the_limit_fails_everywhere_and_a_baseline_nowhere(wr
     status, document, markdown, xml = written([130, 40], "--at-most", "5%", "--quantity", "p50,rate")
     assert status == 3 and document["failed"]
     exceeding = {(one["case"], one["quantity"]) for one in document["comparisons"] if one["exceeds_limit"]}
-    assert exceeding == cases(xml, "failure") == {("zeromq ipc", "p50 RTT"), ("zeromq ipc", "calls per second")}
-    assert cases(xml, "skipped") == {("sockets ipc", "p50 RTT"), ("sockets ipc", "calls per second")}
+    assert exceeding == cases(xml, "failure") == {("zeromq ipc", "median RTT"), ("zeromq ipc", "calls per second")}
+    assert cases(xml, "skipped") == {("sockets ipc", "median RTT"), ("sockets ipc", "calls per second")}
     assert xml[0].attrib == {"name": "bench compare", "tests": "4", "failures": "2", "errors": "0", "skipped": "2"}
     assert markdown.startswith("### Roundtrip: failed\n\nslower than allowed (5%): ")
     assert re.search(
-        r"^\| zeromq ipc \| p50 RTT \| 1.30 \| .* to .* \| \*\*slower than allowed\*\* \|$", markdown, re.M
+        r"^\| zeromq ipc \| median RTT \| 1.30 \| .* to .* \| \*\*slower than allowed\*\* \|$", markdown, re.M
     )
 
 
@@ -55,7 +55,7 @@ def test_a_slow_down_beyond_the_limit_fails_everywhere_and_a_baseline_nowhere(wr
 def test_without_a_slow_down_beyond_a_limit_nothing_fails(written, words, verdict):
     status, document, markdown, xml = written([130, 20], *words, "--quantity", "p50")
     assert status == 0 and not any(one["exceeds_limit"] for one in document["comparisons"])
-    assert not cases(xml, "failure") and ("zeromq ipc", "p50 RTT") in cases(xml, "system-out")
+    assert not cases(xml, "failure") and ("zeromq ipc", "median RTT") in cases(xml, "system-out")
     assert markdown.startswith(f"### Roundtrip: {verdict}\n") and "| worse |" in markdown
 
 
@@ -70,7 +70,7 @@ def test_nothing_is_measured_for_a_file_of_no_kind_and_a_folder_that_is_none_is_
 def test_what_a_case_is_called_ends_no_table_cell_and_no_fence():
     one = {
         "case": "a|b`<img src=x>",
-        "quantity": "p50 RTT",
+        "quantity": "median RTT",
         "ratio": 1.0,
         "low": 0.9,
         "high": 1.1,
@@ -86,5 +86,5 @@ def test_what_a_case_is_called_ends_no_table_cell_and_no_fence():
 
 def test_a_ratio_without_an_interval_is_skipped(written):
     _, document, markdown, xml = written([130, 20], "--at-most", "5%", "--quantity", "p50", starts=2)
-    assert document["comparisons"][0]["low"] is None and ("zeromq ipc", "p50 RTT") in cases(xml, "skipped")
+    assert document["comparisons"][0]["low"] is None and ("zeromq ipc", "median RTT") in cases(xml, "skipped")
     assert "| n/a to n/a |" in markdown and markdown.startswith("### Roundtrip: undecided\n")

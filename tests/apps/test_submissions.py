@@ -63,7 +63,7 @@ def test_the_digest_of_a_run_is_handed_in_shown_and_printed_where_the_run_is(tmp
     (tmp_path / "class").mkdir()
     submitting.write(submitting.submission(["reference/latency"]), str(tmp_path / "class" / "a.json"))
     digest = reference("latency").manifest["digest"]
-    room = merging.gather(str(tmp_path / "class"), "p50 RTT", "")
+    room = merging.gather(str(tmp_path / "class"), "median RTT", "")
     assert telling.submissions(room)["digest"].to_list() == [digest[:16]]
     assert f"digest    {digest}" in listing.run_text("reference/latency").splitlines()
 

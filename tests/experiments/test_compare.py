@@ -13,8 +13,8 @@ CASES = [Case("zeromq", "ipc"), Case("zeromq", "ipc"), Case("zeromq", "tcp")]
 def test_b_is_better_or_worse_in_time_and_in_rate_alike(b_us, verdict):
     run = in_turns([100, 100, b_us], cases=CASES, wobble=0.001)
     estimates = {estimate.subject.partition(" (")[0]: estimate for estimate in compare.b_over_a(run)}
-    assert estimates["p50 RTT"].interval.middle == pytest.approx(b_us / 100, rel=0.01)
-    assert estimates["p50 RTT"].ends.endswith(f"; {verdict}")
+    assert estimates["median RTT"].interval.middle == pytest.approx(b_us / 100, rel=0.01)
+    assert estimates["median RTT"].ends.endswith(f"; {verdict}")
     assert estimates["calls per second"].ends.endswith(f"; {verdict}")
-    shown = compare.comparisons(run).loc["p50 RTT"]
+    shown = compare.comparisons(run).loc["median RTT"]
     assert list(shown["compared"]) == ["B over A", "A over A"] and shown["verdict"].iloc[0] == verdict

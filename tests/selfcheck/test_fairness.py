@@ -52,5 +52,5 @@ def measured_pair(ratio: float, spread: float):
 
 def test_verdicts_allow_for_the_number_of_pairs():
     judged = fairness.with_verdicts([measured_pair(2.0, 0.1), *(measured_pair(1.1, 0.3) for _ in range(20))])
-    verdicts = [one["p50 RTT"]["verdict"] for one in judged]
+    verdicts = [one["median RTT"]["verdict"] for one in judged]
     assert verdicts[0] == "different" and set(verdicts[1:]) == {"inconclusive"}

@@ -10,7 +10,7 @@ from bench.apps.classroom.merging import Room
 from bench.text import counted
 
 
-def gather(folder: object = merging.SIMULATED, quantity: object = "p50 RTT", claim: object = "") -> Room:
+def gather(folder: object = merging.SIMULATED, quantity: object = "median RTT", claim: object = "") -> Room:
     """Return the claims of a folder of submissions, and print how many are used; see ``merging``."""
     room = merging.gather(folder, quantity, claim)
     files = {run.file for run in room.runs}
