@@ -22,6 +22,7 @@ from bench.analysis.capacity import (
     is_at_least,
     machine_shows,
     probes,
+    rates_not_shown,
     response_us,
     searched,
 )
@@ -156,11 +157,11 @@ def is_refused(run: Run) -> bool:
 
 def why_machine(run: Run) -> list[str]:
     """Return that this machine cannot show the objective: raw sockets violate it, too."""
-    tried, violated = control(run), int((~control(run)["met"]).sum())
-    rate = quantity(tried["rate"].iloc[0])
+    rate = rates_not_shown(run)[0]
+    met = control(run).loc[control(run)["rate"] == rate, "met"]
     return [
-        f"this machine could not show it during this run: raw sockets violate it at {rate}/s in {violated} of "
-        f"{len(tried)} starts",
+        f"this machine could not show it during this run: raw sockets violate it at {quantity(rate)}/s in "
+        f"{int((~met).sum())} of {counted(len(met), 'start')}",
         "nothing follows about the system",
     ]
 
@@ -176,8 +177,9 @@ def why_none(run: Run) -> list[str]:
     else:
         ends = f"{quantity(rates[-1])}/s down to {quantity(rates[0])}/s"
         tried, at = f"violated at each of the {len(rates)} rates tried, {ends}", rates[0]
-    meet = len(control(run)) and machine_shows(run)
-    return [tried, *(["raw sockets meet it"] if meet else []), *why_violated(run, at)]
+    rates = sorted(set(control(run)["rate"]))
+    meet = [f"raw sockets meet it at {listed([f'{quantity(rate)}/s' for rate in rates])}"] if rates else []
+    return [tried, *(meet if machine_shows(run) else []), *why_violated(run, at)]
 
 
 def why_bracket(run: Run) -> list[str]:
@@ -200,7 +202,7 @@ def why_no_more(run: Run) -> list[str]:
     because = f" (in the first of them {texts[0]})" if texts else ""
     reasons = [f"violated at {high:,.0f} requests/s in {violated}{because}"]
     if not machine_shows(run):
-        rate = quantity(control(run)["rate"].iloc[0])
+        rate = quantity(rates_not_shown(run)[0])
         reasons.append(f"raw sockets violate it at {rate}/s, too, so this machine may be the limit")
     elif is_at_least(run):
         share = busiest_clients(run)
@@ -254,7 +256,9 @@ def sure_rate(run: Run) -> list[Estimate]:
     factors, starts = run.case(0), counted(len(rows), "start")
     subject = f"{factors.system} {factors.transport}, from {starts} at {rows['rate'].nunique()} rates"
     estimate = of_interval(subject, rate, quantity)
-    ends = "; ".join([estimate.ends, f"SLO {searched(run)['objective']}", *why_no_more(run)])
+    low, at = bracket(run)[0], rows.loc[rows["rate"] == bracket(run)[0], "met"]
+    met = f"met at {low:,.0f} requests/s in {int(at.sum())} of {counted(len(at), 'start')}"
+    ends = "; ".join([estimate.ends, f"SLO {searched(run)['objective']}", met, *why_no_more(run)])
     return [replace(estimate, words=f"{estimate.words} requests/s", ends=ends)]
 
 

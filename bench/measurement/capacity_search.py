@@ -55,10 +55,9 @@ def find(plan: Plan, goal: Objective, say: Say, rule: Rule | None = None) -> Fol
         least = ceil(planned_requests(needed) / LONGEST_S)
         if (first := max(case.offered_per_s, least)) > case.offered_per_s:
             say(f"p{100 * goal.p:g} needs {needed:,} requests in a probe: the search begins at {first:,.0f}/s")
-        prober.try_machine(first)
-        say(of_machine(prober.control, goal))
+        shown = prober.try_machine(first)
         bracket = search(prober, first, least, rule=rule, confirm=prober.confirm)
-        if not (bracket.low and machine_shows(prober.control)):  # is it the machine that violates it there?
+        if not (bracket.low and shown):  # is it the machine that violates it there?
             prober.try_machine(bracket.high)
         folder.update(finished=True, capacity=_record(goal, bracket, prober.control, rule))
     return folder
@@ -72,7 +71,7 @@ def planned_requests(needed: int) -> float:
 class Prober:
     """Measures a start at each rate asked for, and stores it.
 
-    control: the latest probes of raw sockets in place of the system, at one rate.
+    control: all probes of raw sockets in place of the system, in order.
     """
 
     def __init__(self, folder: Folder, plan: Plan, goal: Objective, routers: Routers, say: Say, rule: Rule) -> None:
@@ -83,8 +82,8 @@ class Prober:
         self._probes: list[Probe] = []
         self.control: tuple[Probe, ...] = ()
 
-    def try_machine(self, rate: float) -> None:
-        """Find out whether this machine can show the objective now: whether raw sockets at this rate meet it."""
+    def try_machine(self, rate: float) -> bool:
+        """Return whether this machine can show the objective now: whether most starts of raw sockets meet it."""
         case = replace(self._plan.cases[0], system=BASELINE, options={}, offered_per_s=rate)
         case = replace(case, target=None, callers=1)  # a server of its own, and clients that block
         if case.arrivals == "recorded":  # of a service's requests, which these are not
@@ -98,7 +97,10 @@ class Prober:
                     raise
                 return _failed(rate, error)
 
-        self.control = decided(probe, rate)
+        probes = decided(probe, rate)
+        self.control += tuple(probes)
+        self._say(of_machine(probes, self._goal))
+        return _machine_shows(probes)
 
     def _measure(self, case: Case, least_s: float = 0.0) -> StartRecord:
         needed_s = planned_requests(stats.needed_samples(self._goal.p)) / case.offered_per_s
@@ -210,7 +212,7 @@ def _in_ms(quantile_us: float) -> str:
 def of_machine(control: Sequence[Probe], goal: Objective) -> str:
     """Return a sentence on whether a machine can show an objective: what raw sockets do at the rate of the control."""
     rate, met = control[0].rate, [probe.kept for probe in control]
-    if machine_shows(control):
+    if _machine_shows(control):
         return f"control: raw sockets meet the SLO {goal} at {rate:,.0f}/s in {sum(met)} of {len(met)} starts"
     values = ", ".join(_in_ms(probe.quantile_us) for probe in control)
     return (
@@ -219,6 +221,5 @@ def of_machine(control: Sequence[Probe], goal: Objective) -> str:
     )
 
 
-def machine_shows(control: Sequence[Probe]) -> bool:
-    """Return whether most starts of raw sockets met the objective, or none was made."""
+def _machine_shows(control: Sequence[Probe]) -> bool:
     return 2 * sum(probe.kept for probe in control) >= len(control)

@@ -122,13 +122,12 @@ def asked(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _measure(folder: Folder, plan: Plan, block: int, part: list[Numbered], routers: Routers) -> None:
     """Measure a start, or the cases of a group that take turns, and store them, or store which failed and why."""
-    cases, seeds = [plan.cases[index] for _, index in part], [plan.seed + start for start, _ in part]
-    takes_turns = len(part) > 1
+    cases, takes_turns = [plan.cases[index] for _, index in part], len(part) > 1
     try:
         if takes_turns:
-            records = slices.measure(plan, cases, block, seeds, routers)
+            records = slices.measure(plan, cases, block, routers)
         else:
-            records = [measure(cases[0], plan.window_s, seeds[0], routers)]
+            records = [measure(cases[0], plan.window_s, plan.seed_of(block), routers)]
     except SystemFailedError as error:
         start, index = part[error.place if isinstance(error, slices.ResidentFailedError) else 0]
         folder.failed(start, index, error)

@@ -204,7 +204,7 @@ def without_pauses(
     ]
 
 
-def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int], routers: Routers) -> list[StartRecord]:
+def measure(plan: Plan, cases: Sequence[Case], block: int, routers: Routers) -> list[StartRecord]:
     """Start the processes of all cases of a block, let them take turns, end them; return what each measured."""
     children: list[list[ChildHandle]] = [[] for _ in cases]
     starts: list[Start] = []
@@ -214,9 +214,9 @@ def measure(plan: Plan, cases: Sequence[Case], block: int, seeds: Sequence[int],
     try:
         if tracer:
             tracer.get_ready()
-        for index, (case, seed) in enumerate(zip(cases, seeds, strict=True)):
+        for index, case in enumerate(cases):
             with _failing(index, starts, children):
-                starts.append(specified(case, plan.window_s, seed, routers))
+                starts.append(specified(case, plan.window_s, plan.seed_of(block), routers))
         spawned, residents = dict[int, Spawned](), dict[int, Resident]()
         for index in order:
             with _failing(index, starts, children):

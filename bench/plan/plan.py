@@ -55,6 +55,13 @@ class Plan:
             numbers = itertools.count(block * sum(map(len, parts)))
             yield block, [[(next(numbers), case) for case in part] for part in parts]
 
+    def seed_of(self, block: int) -> int:
+        """Return the seed of a block: its cases get the same payloads, arrivals and kinds of requests.
+
+        With other ones in each case, two of equal speed would differ by the share of their slow requests.
+        """
+        return self.seed + block
+
     @property
     def _parts(self) -> list[list[int]]:
         return [*self._together, *([case] for case in self.apart)]

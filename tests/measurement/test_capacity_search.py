@@ -192,7 +192,7 @@ def searched(
 
 def test_where_raw_sockets_violate_an_objective_too_the_machine_is_named_and_not_the_system(monkeypatch):
     run, messages = searched(monkeypatch, {"sockets": 0, "zeromq": 0})
-    assert run.manifest["capacity"]["control"][0]["rate"] == run.manifest["capacity"]["high_per_s"] < 20
+    assert run.manifest["capacity"]["control"][-1]["rate"] == run.manifest["capacity"]["high_per_s"] < 20
     for words in (messages[0], answer(run)):
         assert "machine" in words and "raw sockets violate" in words
     assert "Relax" not in answer(run)
@@ -208,7 +208,7 @@ def test_errors_of_the_service_are_not_blamed_on_the_machine(monkeypatch):
 def test_where_the_machine_violates_the_objective_above_the_capacity_it_may_be_the_limit(monkeypatch):
     run, messages = searched(monkeypatch, {"sockets": 100, "zeromq": 100})
     search = run.manifest["capacity"]
-    assert "cannot" in messages[0] and search["control"][0]["rate"] == search["high_per_s"]
+    assert "cannot" in messages[0] and search["control"][-1]["rate"] == search["high_per_s"]
     assert "at least" in answer(run) and "this machine may be the limit" in answer(run)
 
 
@@ -224,7 +224,13 @@ def test_where_raw_sockets_meet_an_objective_the_system_is_named(monkeypatch):
     assert "meet" in messages[0] and all(probe["kept"] for probe in run.manifest["capacity"]["control"])
     rates = sorted({probe["rate"] for probe in run.manifest["capacity"]["probes"]})
     assert f"each of the {len(rates)} rates tried, 200/s" in answer(run)
-    assert "raw sockets meet it" in answer(run) and "other processes" not in answer(run)
+    assert "raw sockets meet it at 12.5/s and 200/s" in answer(run) and "other processes" not in answer(run)
+
+
+def test_where_raw_sockets_violate_an_objective_at_the_first_rate_only_nothing_follows_about_the_system(monkeypatch):
+    run, messages = searched(monkeypatch, {"sockets": 100, "zeromq": 0})
+    assert "raw sockets violate it at 200/s" in messages[0] and "control: raw sockets meet" in messages[-1]
+    assert "not known" in answer(run) and "raw sockets violate it at 200/s" in answer(run)
 
 
 def test_a_crowded_machine_is_named_where_the_objective_is_violated(monkeypatch):

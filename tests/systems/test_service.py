@@ -37,13 +37,14 @@ from bench.errors import (
     WrongReplyError,
 )
 from bench.grammar.experiment import experiment
-from bench.measurement import certificates, revision
+from bench.measurement import certificates, revision, runner
 from bench.measurement.start import measure
 from bench.measurement.validation import cases, sources
 from bench.measurement.validation.support import checked
 from bench.plan import credentials, service_file
 from bench.plan.case import Case
 from bench.plan.objective import objective
+from bench.run.frames import Run
 from bench.systems import _ports, _service, _service_grpc
 
 PROGRAM = Path(__file__).parents[1] / "own_service.py"
@@ -694,6 +695,20 @@ def test_each_call_is_stored_with_the_request_that_it_made_also_behind_wrong_rep
     assert len(places) == len(rtt_ns) == record.ledger["calls"]
     assert (rtt_ns[places == 1] >= 20_000_000).all() and np.median(rtt_ns[places == 0]) < 20_000_000
     assert len(places) / 5 < np.count_nonzero(places) < len(places) * 0.9
+
+
+def test_the_cases_of_a_block_get_the_same_requests_and_blocks_get_other_ones(own):
+    file = own(description(requests=[PRICED | {"weight": 1}, USER]))
+    twice = {"a": {"system": file}, "b": {"system": file}}
+    run = Run(runner.run(experiment("compare").plan(**twice, starts=2, window_s=0.3, slice_ms=10)))
+    kinds = {start: "".join(map(str, calls["request"].cat.codes)) for start, calls in run.samples.groupby("start")}
+
+    def are_alike(one, other):  # from some call on: their warm-ups differ in length
+        return kinds[one][10:50] in kinds[other] or kinds[other][10:50] in kinds[one]
+
+    (first, *others), last = ([*rows.index] for _, rows in run.ledger.groupby("block"))
+    assert all(len(each) > 50 for each in kinds.values()) and len(others) == 2
+    assert all(are_alike(first, other) for other in others) and not are_alike(first, last[0])
 
 
 @pytest.mark.slow
