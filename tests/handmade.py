@@ -1,6 +1,7 @@
 """Runs made by hand, for tests of what is read from them; and those that come with the project."""
 
 import functools
+from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
@@ -92,7 +93,8 @@ def handmade(
     def record(start, block, index):
         rtt = np.rint(1000 * rtt_us[index] * (1 + block / 100 + np.arange(calls) / 1e6)).astype("i8")
         rtt = (rtt * shape(start, calls)).astype("i8") if shape else rtt
-        known = usual(calls, float(rtt.sum()) / 1e9) | ledger
+        began = {"utc": datetime.fromtimestamp(2 * block, UTC).isoformat()}
+        known = usual(calls, float(rtt.sum()) / 1e9) | began | ledger
         return StartRecord(known, [in_order(rtt)], {"hosts": list(hosts)})
 
     return of_plan(plan, record, write)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ from bench.grammar.table import as_table
 from bench.grammar.tables import has_own_requests
 from bench.measurement.validation.amount import InTurns
 from bench.measurement.validation.cases import case_of
-from bench.measurement.validation.estimate import expected_s
 from bench.plan.case import Case
 from bench.plan.labels import placed_as
 from bench.run.frames import Run, once
@@ -170,7 +168,7 @@ def resolution(run: Run) -> Iterator[dict[str, str]]:
             if math.isfinite(comparison.detectable)
             else "",
             f"starts to detect {MARGIN:.0%}": f"{comparison.starts_for_margin:,}",
-            "seconds of such a run": f"{expected_s(replace(run.plan, starts=comparison.starts_for_margin)):,.0f}",
+            "seconds of such a run": f"{run.block_s * comparison.starts_for_margin:,.0f}",
         }
 
 

@@ -84,6 +84,12 @@ class Run(Tables):
         return tuple(number for number in range(len(self.plan.cases)) if number in measured)
 
     @cached_property
+    def block_s(self) -> float:
+        """How long a block takes in s: the median time from its beginning to that of the next; of one, its windows."""
+        began = pd.to_datetime(self.ledger.groupby("block")["utc"].min(), format="ISO8601").sort_values()
+        return float(began.diff().dt.total_seconds().median() if len(began) > 1 else self.ledger["window_s"].sum())
+
+    @cached_property
     def twins(self) -> frozenset[int]:
         """The measured cases that are equal to an earlier one: they are there for the A/A ratio."""
         return frozenset(case for case in self.numbers if self.plan.cases.index(self.case(case)) < case)

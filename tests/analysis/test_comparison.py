@@ -23,7 +23,6 @@ from bench.analysis.comparison import (
 )
 from bench.apps import budget, listing
 from bench.errors import DataError, UsageError
-from bench.measurement.validation.estimate import expected_s
 from bench.plan.case import Case
 from bench.run.frames import Run
 from bench.stats import intervals
@@ -311,7 +310,7 @@ def test_a_comparison_says_first_which_difference_it_can_detect_and_the_starts_f
     assert one.detectable > 0.1 and one.starts_for_margin > 6
     text = budget.resolution(b, compare(a, b))
     seconds = int(text.split("(about ")[1].split()[0])
-    assert seconds >= expected_s(dataclasses.replace(b.plan, starts=one.starts_for_margin)) > seconds - 10
+    assert seconds >= 2 * one.starts_for_margin > seconds - 10  # a block takes two seconds
     assert f"-p starts {one.starts_for_margin} " in text and f"{one.detectable:.1%} in median RTT" in text
     printed = command("compare", a.id, b.id).stdout
     assert printed.index(text) < printed.index("B is")
