@@ -7,7 +7,7 @@ from statistics import geometric_mean, median
 
 import pandas as pd
 
-from bench.analysis import probes, replication
+from bench.analysis import probes
 from bench.analysis.occasions import CPU_RATIO, RATE_RATIO, RTT_RATIO
 from bench.analysis.published import Published, rank_text, ratio_text
 from bench.analysis.replication import APART, SHARED, Row
@@ -61,17 +61,27 @@ def well_known_rows(published: Published) -> list[Row]:
 
 
 def well_known(published: Published) -> pd.DataFrame:
-    """Return RTT and ratio of systems that many people know: their geometric means over the machines."""
+    """Return RTT and ratio of systems that many people know: geometric means over the machines, and the range."""
     made = [
         {
             "one call over": WELL_KNOWN[row.system],
             "name here": f"`{row.system}`",
-            "median RTT, mean": _rounded(geometric_mean(levels_us(published, WELL_KNOWN_OVER, APART, row.system))),
-            "times a raw Python socket, mean": f"{math.exp(row.middle):.2g}",
+            "median RTT": rounded(mean_us(published, row.system)),
+            "times a raw socket (range over the machines)": f"{math.exp(row.middle):.2g} ({_range_of(row)})",
         }
         for row in well_known_rows(published)
     ]
     return pd.DataFrame(made).set_index("one call over") if made else pd.DataFrame()
+
+
+def mean_us(published: Published, system: str) -> float:
+    """Return the geometric mean over the machines of a well-known system's median RTT, in us."""
+    return geometric_mean(levels_us(published, WELL_KNOWN_OVER, APART, system))
+
+
+def _range_of(row: Row) -> str:
+    """Return the smallest and the largest ratio of all machines, with two digits."""
+    return f"{math.exp(min(row.on.values())):.2g} to {math.exp(max(row.on.values())):.2g}"
 
 
 def gains(published: Published) -> pd.DataFrame:
@@ -133,7 +143,7 @@ def not_passed(tally: str) -> list[str]:
     return re.findall(r"\w+", tally.partition("(not: ")[2].partition(")")[0].replace(" and ", " "))
 
 
-def _rounded(us: float) -> str:
+def rounded(us: float) -> str:
     """Return a time with two digits, as the ratios beside it have."""
     return f"{float(f'{us:.2g}'):g} µs"
 
@@ -171,17 +181,11 @@ def minutes(published: Published) -> int:
 
 
 def holds(published: Published) -> str:
-    """Return in two sentences how far ratios on separate CPUs differ on another machine, and how such forecasts did."""
+    """Return in one sentence how far ratios on separate CPUs differ on another machine; "" if that is not known."""
     _, other = published.reach(APART) or (math.inf, None)
-    scores = [score for _, score in replication.each_score(published.occasions) if not score.is_known and score.count]
-    if other is None or not other.most or not scores:
+    if other is None or not other.most:
         return ""
-    return (
-        f"On another machine a ratio can be {math.exp(other.reach(other.most)):.2g} times larger or smaller. Intervals "
-        "about as wide, made before a machine was measured and meant to hold 95 % of its ratios, held "
-        f"{100 * replication.total(scores).coverage:.0f} % of them, and "
-        f"{100 * min(score.coverage for score in scores):.0f} % on the worst machine."
-    )
+    return f"On another machine a ratio can be {math.exp(other.reach(other.most)):.2g} times larger or smaller."
 
 
 def predicted(published: Published) -> str:

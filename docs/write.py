@@ -8,9 +8,10 @@ import argparse
 import functools
 import html
 import json
+import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,12 @@ def summary() -> str:
     table = markdown(published_tables.well_known(publication))
     runs = "[All systems, the runs and their cautions](docs/results.md)."
     more = "`.venv/bin/bench predict` measures two systems on your machine and forecasts the times of the others."
-    parts = [over_tcp(), published_tables.holds(publication), more, runs]
+    httpx = (
+        "Both rows of HTTP have aiohttp's client: on one CPU, a call over `http_asgi` took "
+        f"{fairness.median_ratio('http_asgi', client='httpx'):.2g} times as long with httpx "
+        "([what other options cost](docs/fairness.md#what-the-differences-cost))."
+    )
+    parts = [over_tcp(), httpx, published_tables.holds(publication), more, runs]
     below = " ".join(part for part in parts if part)
     return paragraphs(well_known_lead(publication), shown, table, below)
 
@@ -178,9 +184,8 @@ def over_tcp() -> str:
     levels = (published_tables.levels_us(published(), transport, APART) for transport in ("tcp", "ipc"))
     sockets = sorted(tcp_us / ipc_us for tcp_us, ipc_us in zip(*levels, strict=True))
     return (
-        f"Over TCP, these calls took {ordered[0].words} to {ordered[-1].words} times as long in one run "
-        f"(`.venv/bin/bench run {OVER_TCP}`); raw sockets take {sockets[0]:.2g} to {sockets[-1]:.2g} times as long on "
-        "these machines."
+        f"Over TCP, also on separate CPUs, these calls took {ordered[0].words} to {ordered[-1].words} times as long in "
+        f"one run (`.venv/bin/bench run {OVER_TCP}`), and raw sockets {sockets[0]:.2g} to {sockets[-1]:.2g} times."
     )
 
 
@@ -193,8 +198,8 @@ def _machines(publication: Published) -> str:
 
 
 FRONT_ALT = (
-    "Left: median RTT of eight systems divided by that of a raw socket, on each machine. Right: the shares of "
-    "user code, kernel and waking in the time of that call, for client, router and server."
+    "Left: median RTT of eight systems divided by that of a raw socket, on each machine. Right: median RTT of each "
+    "system in µs, divided into user code, kernel and waking of client, router and server."
 )
 
 
@@ -203,14 +208,14 @@ def well_known_lead(publication: Published) -> str:
     on = sorted({len(row.on) for row in published_tables.well_known_rows(publication)})
     counts = " or ".join(map(str, on)) if len(on) < 3 else f"{on[0]} to {on[-1]}"
     kinds = counted(of_occasions.kinds_of_machines(publication), "kind")
-    over = published_tables.WELL_KNOWN_OVER
-    times = [duration(us) for us in sorted(published_tables.levels_us(publication, over, APART))]
+    ratios = {row.system: f"{math.exp(row.middle):.2g}" for row in published_tables.well_known_rows(publication)}
     return (
-        f"One call of {_payload(publication)} of opaque bytes over a Unix domain socket (`{over}`), client and server "
-        f"on separate CPUs, on {counts} {_machines(publication)}, of {kinds}. The picture has each system's median "
-        "round-trip time divided by that of a raw socket in Python, a dot for each machine; the table has geometric "
-        "means over the machines, of times and of ratios that were measured in turns. The raw socket takes "
-        f"{times[0]} to {times[-1]}."
+        f"**A call over ZeroMQ takes {ratios['zeromq']} times as long as over a raw socket, over HTTP "
+        f"{ratios['http_asgi']} to {ratios['http_aiohttp']} times, over gRPC in Python {ratios['grpc_sync']} times, "
+        f"over WAMP {ratios['wamp_crossbar']} times.** One call of {_payload(publication)} at a time, over a Unix "
+        f"domain socket (`{published_tables.WELL_KNOWN_OVER}`), client and server on separate CPUs; geometric means of "
+        f"{counts} {_machines(publication)}, of {kinds}. The raw socket is in Python and takes "
+        f"{published_tables.rounded(published_tables.mean_us(publication, BASELINE))}."
     )
 
 
@@ -311,7 +316,10 @@ def decision() -> str:
     over = {"transport": published_tables.WELL_KNOWN_OVER, "placement": APART, "clients": 1}
     firsts = (run.first(system=name, **over) for name in published_tables.WELL_KNOWN)
     known = [case for case in firsts if case is not None]
-    longest = max((run.over_starts(case, P50) for case in known), key=lambda spread: spread.middle)
+    on_machines = [
+        published_tables.levels_us(publication, published_tables.WELL_KNOWN_OVER, APART, name)
+        for name in published_tables.WELL_KNOWN
+    ]
     slowest_us = max(stats.quantile(times(run, case, "rtt").to_numpy(), 0.99) for case in known)
 
     def rate(system: str, measured: Run = servers) -> str:
@@ -327,8 +335,14 @@ def decision() -> str:
             "Is a reply within 10 ms early enough, at a load far below [the server's "
             "limit](results.md#the-limit-of-each-server)?",
             "Speed does not decide between the eight systems of the [front page](../README.md).",
-            f"The longest of their medians: {longest.words(duration)}. With one caller, 99 % of the calls of each took "
-            f"at most {duration(slowest_us)}",
+            f"On {len(publication.machines)} machines their medians were at most "
+            f"{duration(max(map(max, on_machines)))}; in one run with one caller, 99 % of the calls of each "
+            f"took at most {duration(slowest_us)}",
+        ),
+        (
+            "If not: are both on one machine, and does each microsecond count?",
+            "Thrift for typed interfaces, or ZeroMQ for messages of your own",
+            f"Thrift: {over_sockets('thrift', 'ipc')}, ZeroMQ: {over_sockets('zeromq', 'ipc')} (on separate CPUs)",
         ),
         (
             "Are callers written in several languages?",
@@ -357,14 +371,9 @@ def decision() -> str:
             "a broker that keeps it: RabbitMQ quorum queues, NATS JetStream",
             kept_until_acknowledged(),
         ),
-        (
-            "Are client and server on one machine, and does each microsecond count?",
-            "Thrift for typed interfaces, or ZeroMQ for messages of your own",
-            f"Thrift: {over_sockets('thrift', 'ipc')}, ZeroMQ: {over_sockets('zeromq', 'ipc')} (on separate CPUs)",
-        ),
     ]
     frame = pd.DataFrame(rows, columns=["question", "if yes", "what the stored runs say"])
-    return paragraphs(markdown(frame.set_index("question")), with_work(run, known))
+    return paragraphs(with_structure(), markdown(frame.set_index("question")), with_work(publication))
 
 
 AT_LEAST_ONCE = "fanin.at-least-once"  # the scenario whose stored run has brokers that keep requests
@@ -385,18 +394,30 @@ def kept_until_acknowledged() -> str:
 WORK_MS = (0.3, 3.0, 30.0)  # of a server on a request
 
 
-def with_work(run: Run, cases: Iterable[int]) -> str:
-    """Return how much longer a call over the slowest case takes if its server works for ``WORK_MS`` on a request."""
-    spreads = sorted((run.over_starts(case, P50) for case in cases), key=lambda spread: spread.middle)
-    shortest, longest = spreads[0], spreads[-1]
+def with_structure() -> str:
+    """Return what a structured message costs over HTTP and over gRPC, in one run."""
+    run = reference("messages")
+    cases = [run.first(system=name, message="items", payload_bytes=2000) for name in ("http_aiohttp", "grpc_sync")]
+    http, grpc = (
+        f"{spread.words(duration)} (range over starts {duration(spread.low)} to {duration(spread.high)})"
+        for spread in (run.over_starts(case, P50) for case in cases if case is not None)
+    )
+    return (
+        f"Between Python programs, a call with a structured message of 2,000 B took {http} over HTTP with JSON and "
+        f"{grpc} over gRPC with protobuf ([one run](examples/messages.md))."
+    )
+
+
+def with_work(publication: Published) -> str:
+    """Return how much longer a call over the slowest system takes if its server works for ``WORK_MS`` on a request."""
+    means_us = [published_tables.mean_us(publication, name) for name in published_tables.WELL_KNOWN]
     works_us = [1e3 * work for work in WORK_MS]
-    apart = [f"{(longest.middle + us) / (shortest.middle + us):.3g}" for us in works_us]
+    apart = [f"{(max(means_us) + us) / (min(means_us) + us):.3g}" for us in works_us]
     return (
         f"**If the server works for {listed(map(duration, works_us), 'or')} on a request, a call over the "
         f"slowest of the eight systems takes {listed(apart, 'or')} times as long as over the fastest.** (Calculated: "
-        f"the work plus the median RTT of [one run](examples/overview.md), the shortest {shortest.words(duration)}, "
-        f"the longest {longest.words(duration)}, over "
-        f"`{published_tables.WELL_KNOWN_OVER}`, {_payload(published())}, on separate CPUs.)"
+        f"the work plus the median RTT of the [front page](../README.md), {published_tables.rounded(min(means_us))} to "
+        f"{published_tables.rounded(max(means_us))}.)"
     )
 
 

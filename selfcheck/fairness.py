@@ -162,6 +162,13 @@ def _ratio(effect: Mapping[str, Any]) -> str:
     return f"{ratio} [{low}, {high}]: {effect['verdict']}"
 
 
+def median_ratio(system: str, **options: object) -> float:
+    """Return the kept ratio of the median RTTs of a pair, alternative divided by default."""
+    kept = keeping.read(FILE)["found"]
+    of_pair = (record for record in kept if record["system"] == system and record["options"] == options)
+    return float(next(of_pair)["median RTT"]["ratio"])
+
+
 def table() -> tuple[pd.DataFrame, str] | None:
     """Return the table of what was kept last, and how it was measured; None where nothing was."""
     if not (paths.home() / FILE).exists():

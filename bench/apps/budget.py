@@ -10,7 +10,7 @@ from bench.measurement.validation.estimate import expected_s
 from bench.plan import parameters
 from bench.plan.plan import Plan
 from bench.run.frames import Run
-from bench.text import listed
+from bench.text import counted, listed
 
 MOST_STARTS = 5000
 MOST_BUDGET_S = 3600.0  # a longer one is not proposed
@@ -45,7 +45,7 @@ def resolution(run: Run, compared: list[Comparison], margin: float = MARGIN) -> 
     in_order = [coarsest[quantity] for quantity in dict.fromkeys(comparison.quantity for comparison in compared)]
     effects = listed(f"{_share(comparison.detectable)} in {comparison.quantity}" for comparison in in_order)
     fewest = min(comparison.starts for comparison in compared)
-    first = f"With {fewest} starts of each case the smallest detectable differences are {effects}"
+    first = f"With {counted(fewest, 'start')} of each case the smallest detectable differences are {effects}"
     wanted = next((comparison.quantity for comparison in in_order if comparison.detectable > margin), None)
     if wanted is None:
         return f"{first}."
