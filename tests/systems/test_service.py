@@ -805,6 +805,8 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
+        if sys.argv[2] == "traceback":
+            raise ValueError(self.path)
         if sys.argv[2] == "log" and next(numbers) > 9:
             os._exit(1)
         body = self.path.encode()
@@ -818,7 +820,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 
 
-@pytest.mark.parametrize("place", ["page", "library", "log"])
+@pytest.mark.parametrize("place", ["page", "library", "log", "traceback"])
 def test_a_token_in_a_url_is_quoted_by_its_name(own, monkeypatch, place):
     monkeypatch.setenv("OWN_TOKEN", "hush/hush +1")
     request = {"name": "secret", "http": {"path": "/secret?token={env:OWN_TOKEN}"}}
