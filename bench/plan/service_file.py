@@ -529,7 +529,7 @@ def _read(file: str, changed_ns: int) -> Service:
         value = yaml_text.value_of(documents.read(path).decode())
         says = msgspec.convert(value, ServiceFile)
     except (OSError, ValueError) as reason:  # msgspec's errors and those of letters are ValueErrors
-        raise SystemFileError(f"{file}: {_with_known_keys(reason_of(reason))}: correct the file") from reason
+        raise SystemFileError(f"{file}: {_with_known_keys(reason_of(reason))}") from reason
     service = Service(path.stem, file, says)
     for name in values.names_in(value):
         if name.startswith("env:"):

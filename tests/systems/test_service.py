@@ -205,7 +205,7 @@ def test_a_schema_has_to_hold_what_it_refers_to(own, tmp_path, schema, fact):
 @pytest.mark.parametrize(
     ("content", "fact"),
     [
-        ("requests: [", "expected"),
+        ("ready: /x\nstart x\nrequests: []", "line 2, column 1: could not find expected ':'"),
         ("", "the file must be a mapping"),
         ({"requests": []}, "requests"),
         (description(requests=[{"name": "one", "http": {"path": "/", "method": "GET", "jsn": 1}}]), "jsn"),
