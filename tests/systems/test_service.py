@@ -868,14 +868,17 @@ def test_no_first_file_is_made_where_nothing_answers(described, monkeypatch):
     with pytest.raises(DataError, match="/nothing answers with status 404"):
         described(None, 404, f"{HERE}/nothing")
     monkeypatch.undo()
-    with pytest.raises(DataError, match="nothing answers"):
+    with pytest.raises(DataError, match=r"nothing answers.*start the service"):
         first_service_file.text(f"http://127.0.0.1:{_ports.free()}")
     with pytest.raises(UsageError):
         first_service_file.text("ftp://x")
 
 
 def statuses(usual):
-    """Return what serves the status that a path names, or the usual one; below /zip and /big OpenAPI descriptions."""
+    """Return what serves the status that a path names, or the usual one; below /zip and /big OpenAPI descriptions.
+
+    Below /200 it ends the connection.
+    """
     paths = {"paths": {"/a": {"get": {}}}}
     files = {
         "/zip/openapi.json": http(gzip.compress(json.dumps(paths).encode()), fields=[b"Content-Encoding: gzip"]),
@@ -885,6 +888,8 @@ def statuses(usual):
     def behave(connection, _):
         while head := connection.recv(1 << 16):
             path = head.split()[1].decode()
+            if path.startswith("/200/"):
+                return
             named = path.strip("/").partition("?")[0]
             status = named if named.isdecimal() else str(usual)
             connection.sendall(files.get(path) or http(b"", f"{status} Such".encode(), [b"Location: /200"]))
@@ -895,7 +900,7 @@ def statuses(usual):
 @pytest.mark.parametrize(
     ("status", "target", "line"),
     [
-        (404, "", "# / answers with status 404"),
+        (404, "", "answers with status 404: give the URL"),
         (302, "", "    status: 302"),
         (404, "/200?a=b", "    path: /200?a=b"),
         (404, "/zip", "    path: /a"),
@@ -912,7 +917,7 @@ def test_a_first_file_has_the_status_and_the_query_of_a_service_that_does_not_de
         except DataError as reason:
             text = str(reason)
     assert line in text
-    assert "secret" not in text and (target == "/big" or "# The URL has credentials" in text)
+    assert "secret" not in text and (": give" in text or target == "/big" or "# The URL has credentials" in text)
 
 
 def operation_with(name, place, **more):
