@@ -465,6 +465,18 @@ def test_no_capacity_is_searched_where_one_caller_already_misses_the_objective()
     assert "of the requests failed" in why(wrong, "zeromq", objective("p99<=20ms"))
 
 
+def test_no_capacity_is_searched_in_a_quick_look(own, monkeypatch):
+    monkeypatch.setattr(service_page.notebook, "measure", lambda *_, **parameters: "run")
+    lines = []
+    runs = service_page.measure(own(description()), "p99<=20ms", 4, "smoke", "library", lines.append)
+    assert list(runs) == ["run"] and lines[-1].startswith("No search for a capacity")
+
+
+def test_what_each_caution_found_is_printed():
+    first, *cautions = service_page.card(handmade([Case("zeromq", "tcp")], [100])).splitlines()
+    assert len(cautions) == first.count("CAUTION") > 0 and max(map(len, cautions)) < 200
+
+
 def test_a_page_that_cannot_be_written_is_refused_before_anything_is_measured(own, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="name another folder"):
